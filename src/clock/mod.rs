@@ -1,0 +1,50 @@
+//! Time, and the little that is needed to run futures on it.
+//!
+//! Nothing else in the crate asks the machine what time it is: flows, tools, providers and transports get a
+//! [`Clock`]. A live run uses [`RealClock`] on tokio; replay uses one [`VirtualClock`] a trial, which jumps to the
+//! next deadline instead of sleeping.
+
+mod real;
+mod simulated;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+pub use real::RealClock;
+pub use simulated::{Deadlock, VirtualClock, block_on};
+
+/// A boxed future that can move between threads.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A source of time for one trial.
+pub trait Clock: Send + Sync {
+    /// Time since this clock was made; never goes backwards.
+    fn now(&self) -> Duration;
+    /// The wall clock. In replay this is the lane's `recorded_at` plus [`Clock::now`].
+    fn wall(&self) -> jiff::Timestamp;
+    /// Resolves when `duration` has passed on this clock.
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()>;
+}
+
+/// The time limit of a [`timeout`] ran out first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the time limit of {0:?} ran out")]
+pub struct Elapsed(pub Duration);
+
+/// Runs `work` for at most `limit` on `clock`; when both are ready at once, the work wins.
+///
+/// # Errors
+/// [`Elapsed`] when the limit ran out first; `work` is dropped then.
+pub async fn timeout<F: Future + Send>(clock: &dyn Clock, limit: Duration, work: F) -> Result<F::Output, Elapsed> {
+    let mut work = Box::pin(work);
+    let mut alarm = clock.sleep(limit);
+    std::future::poll_fn(move |context: &mut Context<'_>| {
+        if let Poll::Ready(output) = work.as_mut().poll(context) {
+            return Poll::Ready(Ok(output));
+        }
+        alarm.as_mut().poll(context).map(|()| Err(Elapsed(limit)))
+    })
+    .await
+}

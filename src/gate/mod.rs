@@ -1,0 +1,215 @@
+//! From observations to verdicts: what a run is judged to be, as plain data (`run.json`).
+
+use crate::metric::Check;
+use crate::trace::Lane;
+use serde::{Deserialize, Serialize};
+
+/// Version of `run.json`.
+pub const RUN_VERSION: u32 = 1;
+
+/// The five verdicts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Verdict {
+    /// It holds.
+    Pass,
+    /// It does not.
+    Fail,
+    /// The evidence does not decide.
+    Inconclusive,
+    /// There was nothing to measure.
+    NotMeasured,
+    /// It could not be judged: a trial in ERROR is among its units.
+    Error,
+}
+
+impl Verdict {
+    /// As reports print it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pass => "PASS",
+            Self::Fail => "FAIL",
+            Self::Inconclusive => "INCONCLUSIVE",
+            Self::NotMeasured => "NOT_MEASURED",
+            Self::Error => "ERROR",
+        }
+    }
+}
+
+/// One criterion or gate, judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CriterionResult {
+    /// `SC-001`, or `gate 1` of a scenario.
+    pub id: String,
+    /// What it asks.
+    pub about: String,
+    /// The scenario that the gate belongs to; `None` for a criterion on the whole run.
+    pub scenario: Option<String>,
+    /// The metric as written.
+    pub metric: String,
+    /// The target as written.
+    pub target: String,
+    /// `invariant`, `confidence` or `point`.
+    pub kind: String,
+    /// Whether the run fails when it does not pass.
+    pub required: bool,
+    /// Whether it may measure nothing.
+    pub not_measured_ok: bool,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// What the units are called.
+    pub units: String,
+    /// Measured units, exclusions left out.
+    pub n: u64,
+    /// Successes among them (for a time: units below the target).
+    pub successes: u64,
+    /// The observed figure: a rate 0 to 1, or seconds; `None` when nothing was measured.
+    pub observed: Option<f64>,
+    /// The observed figure for people: `38/40 = 95.0 %`, `p95 8.41 s`.
+    pub observed_text: String,
+    /// The exact one-sided 95 % lower bound on the rate (Clopper-Pearson).
+    pub lower: Option<f64>,
+    /// The exact one-sided 95 % upper bound on the rate.
+    pub upper: Option<f64>,
+    /// Two-sided 95 % Wilson interval, for display only.
+    pub interval: Option<(f64, f64)>,
+    /// The bound for people: `true rate at least 92.8 %`.
+    pub bound_text: String,
+    /// The whole verdict in one sentence: what was seen, the target, the bound, what is missing to decide.
+    pub sentence: String,
+    /// What it rests on: `REPLAYED, recorded from simulator on 2026-11-21`.
+    pub evidence: String,
+    /// Whether the metric only stands in for what the criterion asks.
+    pub proxy: bool,
+    /// Cases left out, and why.
+    pub excluded: Vec<Excluded>,
+    /// The figure with them: `41/44 = 93.2 %`; empty when none is excluded.
+    pub with_excluded: String,
+    /// Units that fail it, exclusions left out, at most 100.
+    pub violations: Vec<Violation>,
+    /// Trials in ERROR that would have counted.
+    pub errors: u64,
+    /// The same rate by variant, when there are several: name, successes, n.
+    pub by_variant: Vec<(String, u64, u64)>,
+}
+
+/// A case that does not count for a criterion.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Excluded {
+    /// `scenario/case`.
+    pub case: String,
+    /// Why.
+    pub reason: String,
+    /// Units it would have added.
+    pub n: u64,
+    /// Successes among them.
+    pub successes: u64,
+}
+
+/// One unit that fails a criterion.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Violation {
+    /// The trial: case and lane.
+    pub trial: String,
+    /// The unit within it.
+    pub unit: String,
+    /// Why.
+    pub note: String,
+}
+
+/// One trial, judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialResult {
+    /// `scenario/case/flow.variant.n`.
+    pub id: String,
+    /// The scenario.
+    pub scenario: String,
+    /// The case.
+    pub case: String,
+    /// Flow, variant, repetition, arm.
+    pub lane: Lane,
+    /// PASS when every check holds, FAIL when one does not, ERROR when it could not be run.
+    pub verdict: Verdict,
+    /// What was expected, and whether it holds.
+    pub checks: Vec<Check>,
+    /// Departures from the state machine, in words.
+    pub departures: Vec<String>,
+    /// The error, when it could not be run.
+    pub error: String,
+    /// Turns.
+    pub turns: u32,
+    /// Completions of the model.
+    pub model_calls: u32,
+    /// Tool calls, executed or not.
+    pub tool_calls: u32,
+    /// Retries: transport, model, tool.
+    pub retries: (u32, u32, u32),
+    /// Tokens read, where every completion says.
+    pub input_tokens: Option<u64>,
+    /// Tokens written, where every completion says.
+    pub output_tokens: Option<u64>,
+    /// The slowest turn in microseconds.
+    pub slowest_turn_us: u64,
+    /// Length of the trial in microseconds.
+    pub took_us: u64,
+}
+
+/// A run, judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// Format version.
+    pub version: u32,
+    /// The exit code that the verdicts call for.
+    pub exit_code: u8,
+    /// In a sentence: why that exit code.
+    pub conclusion: String,
+    /// What the run rests on: `REPLAYED, recorded from simulator on 2026-11-21 (model gpt-sim)`, one entry a source.
+    pub evidence: Vec<String>,
+    /// The criteria on the whole run.
+    pub criteria: Vec<CriterionResult>,
+    /// The scenarios' own gates.
+    pub gates: Vec<CriterionResult>,
+    /// Causes of ERROR with the trials that they hit, most frequent first.
+    pub errors: Vec<ErrorGroup>,
+    /// Duration of every turn in microseconds, in plan order.
+    pub turn_times_us: Vec<u64>,
+    /// Transition coverage by flow.
+    pub transitions: Vec<TransitionCoverage>,
+    /// Requirement coverage.
+    pub requirements: Vec<RequirementCoverage>,
+    /// Every trial.
+    pub trials: Vec<TrialResult>,
+}
+
+/// Trials that could not be run for one and the same cause.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorGroup {
+    /// `cassette miss` for example.
+    pub kind: String,
+    /// The first one's message.
+    pub message: String,
+    /// The first one's further lines.
+    pub detail: Vec<String>,
+    /// The trials.
+    pub trials: Vec<String>,
+}
+
+/// How often each declared transition was taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransitionCoverage {
+    /// The flow.
+    pub flow: String,
+    /// from, on, to, times.
+    pub taken: Vec<(String, String, String, u64)>,
+}
+
+/// Which cases exercise a requirement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequirementCoverage {
+    /// `FR-003`.
+    pub id: String,
+    /// In a few words.
+    pub about: String,
+    /// Cases that name it, with trials passed and trials run: empty means uncovered.
+    pub cases: Vec<(String, u32, u32)>,
+}

@@ -1,0 +1,27 @@
+//! `ragcheck` runs the agent flows of a retrieval-augmented assistant against recorded or live model
+//! traffic, judges the traces against success criteria, and reports.
+//!
+//! Three layers: *input* (`scenario`, `plan`) makes trials; *world* (`clock` to `run`) turns a trial into a
+//! trace; *verdict* (`metric` to `report`) reads traces. World and verdict never import each other:
+//! `ARCHITECTURE.md` has the table, `tests/suite/imports.rs` guards it.
+
+pub mod cassette;
+pub mod chat;
+pub mod cli;
+pub mod clock;
+pub mod flow;
+pub mod gate;
+pub mod knowledge;
+pub mod metric;
+pub mod plan;
+pub mod provider;
+pub mod report;
+pub mod run;
+pub mod scenario;
+pub mod simulator;
+pub mod state_machine;
+pub mod stats;
+pub mod tool;
+pub mod trace;
+pub mod transport;
+pub mod world;

@@ -1,0 +1,3 @@
+//! The binary: see `ragcheck::cli`.
+
+fn main() {}

@@ -1,0 +1,89 @@
+//! Metrics: pure functions of traces, one file a metric, and the catalogue that criteria name them by.
+//!
+//! A metric turns one trial into [`Observation`]s; sums, bounds and verdicts are made from those in `gate`. Nothing
+//! here knows how a trace came to be.
+
+use crate::plan::{Plan, PlannedCase, PlannedScenario, PlannedTrial};
+use crate::trace::Trace;
+use serde::{Deserialize, Serialize};
+
+/// One trial with all that is known about it.
+#[derive(Debug, Clone, Copy)]
+pub struct TrialView<'a> {
+    /// The whole plan.
+    pub plan: &'a Plan,
+    /// The planned trial.
+    pub trial: &'a PlannedTrial,
+    /// Its scenario.
+    pub scenario: &'a PlannedScenario,
+    /// Its case.
+    pub case: &'a PlannedCase,
+    /// What it did.
+    pub trace: &'a Trace,
+}
+
+/// One measured unit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Observation {
+    /// The unit within its trial, for people: `turn 2`, `conversation b, turn 1`, `retry 1 of generate_response`.
+    pub unit: String,
+    /// What was seen.
+    pub outcome: Outcome,
+    /// Why, when it is a failure; empty otherwise.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
+}
+
+/// What was seen of one unit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It holds.
+    Success,
+    /// It does not.
+    Failure,
+    /// It took so many microseconds.
+    Took(u64),
+    /// It never ended, or ended in an error: longer than any limit.
+    Never,
+}
+
+/// What a metric's observations are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// Successes and failures.
+    Rate,
+    /// Times; a target `<= 10s` on `latency_p95` is the claim P(T < 10 s) >= 0.95.
+    Time,
+}
+
+/// One metric with its parameters filled in.
+pub trait Metric: Send + Sync {
+    /// Rate or time.
+    fn measure(&self) -> Measure;
+    /// For [`Measure::Time`], the share that must stay below the target: 0.95 for a p95.
+    fn quantile(&self) -> f64 {
+        0.95
+    }
+    /// What its units are called, in the plural: `queries`, `retries`, `conversations`.
+    fn units(&self) -> &'static str;
+    /// Whether it stands in for something that it does not measure: never PASS.
+    fn is_proxy(&self) -> bool {
+        false
+    }
+    /// The units of one trial; empty when the trial has none.
+    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation>;
+}
+
+/// Whether a trial met what its case expects.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// Where it was expected and what, for people: `turn 1: calls.before: knowledge_base_search, generate_response`.
+    pub what: String,
+    /// Whether it holds.
+    pub passed: bool,
+    /// What was seen instead; empty when it holds.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub seen: String,
+}

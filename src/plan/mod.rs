@@ -1,0 +1,75 @@
+//! From scenarios to trials, and the record of what was to be run: `plan.json`.
+
+use crate::scenario::{Case, Criteria};
+use crate::trace::Lane;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Version of `plan.json` that this build writes; a newer one is refused.
+pub const PLAN_VERSION: u32 = 1;
+
+/// Everything that judging needs beside the traces.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Format version.
+    pub version: u32,
+    /// The run's seed.
+    pub seed: u64,
+    /// The scenarios, expectations resolved.
+    pub scenarios: Vec<PlannedScenario>,
+    /// The planned trials, in order.
+    pub trials: Vec<PlannedTrial>,
+    /// The criteria on the whole run.
+    pub criteria: Criteria,
+    /// Criteria that may measure nothing, by id.
+    pub not_measured_ok: Vec<String>,
+    /// The flows' state machines (JSON of `state_machine::Machine`), by flow.
+    pub machines: BTreeMap<String, serde_json::Value>,
+    /// Human ratings: trial to satisfied. `None` when there is no ratings file.
+    pub ratings: Option<BTreeMap<String, bool>>,
+    /// All requirements that the project knows, with a few words each, for the coverage table.
+    pub requirements: BTreeMap<String, String>,
+}
+
+/// One scenario of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlannedScenario {
+    /// Its name.
+    pub name: String,
+    /// Its file, relative to the project, with forward slashes.
+    pub file: String,
+    /// What it is about.
+    pub about: String,
+    /// The agent.
+    pub flow: String,
+    /// Its variants, in order: name and what differs, for people.
+    pub variants: Vec<(String, String)>,
+    /// Its cases, with the scenario's `covers` and `excluded_from` folded into each.
+    pub cases: Vec<PlannedCase>,
+    /// Gates on this scenario alone. A `case_pass_rate` of 100 % stands here unless the scenario writes its own.
+    pub gates: Vec<crate::scenario::criteria::Gate>,
+}
+
+/// One case of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlannedCase {
+    /// The line of the scenario file where the case begins, from 1.
+    pub line: u32,
+    /// The case as written, with `ask` turned into `turns`, and `covers` and `excluded_from` completed.
+    pub case: Case,
+}
+
+/// One trial of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedTrial {
+    /// `scenario/case/flow.variant.n`.
+    pub id: String,
+    /// Index into [`Plan::scenarios`].
+    pub scenario: usize,
+    /// Index into that scenario's cases.
+    pub case: usize,
+    /// Flow, variant, repetition, arm.
+    pub lane: Lane,
+    /// hash(run seed, trial id).
+    pub seed: u64,
+}

@@ -1,0 +1,142 @@
+//! Services behind HTTP: one file a dialect, one retry loop for all.
+//!
+//! A dialect translates between `chat` and a wire format and maps error bodies to [`ErrorKind`]; it never retries,
+//! waits or records. [`Attempt`]s are data: every one is reported to the caller.
+
+use crate::chat::{ChatRequest, ChatResponse, Usage};
+use crate::clock::BoxFuture;
+use crate::transport::Miss;
+use std::time::Duration;
+
+/// What an error means to whoever decides about retries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// Too many requests for now.
+    RateLimit,
+    /// The account's budget is used up: waiting does not help.
+    Quota,
+    /// The provider is overloaded.
+    Overloaded,
+    /// The conversation is longer than the model reads.
+    ContextLength,
+    /// The key is missing or wrong.
+    Auth,
+    /// The request is wrong.
+    BadRequest,
+    /// The provider failed.
+    Server,
+    /// No connection, or it broke.
+    Connection,
+    /// No answer in time.
+    Timeout,
+    /// An answer that is not what the dialect says.
+    Malformed,
+}
+
+impl ErrorKind {
+    /// The word used in traces.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::RateLimit => "rate_limit",
+            Self::Quota => "quota",
+            Self::Overloaded => "overloaded",
+            Self::ContextLength => "context_length",
+            Self::Auth => "auth",
+            Self::BadRequest => "bad_request",
+            Self::Server => "server_error",
+            Self::Connection => "connection",
+            Self::Timeout => "timeout",
+            Self::Malformed => "malformed",
+        }
+    }
+
+    /// Whether the same request may succeed later.
+    pub fn is_transient(self) -> bool {
+        matches!(self, Self::RateLimit | Self::Overloaded | Self::Server | Self::Connection | Self::Timeout)
+    }
+}
+
+/// Why a service gave nothing usable.
+#[derive(Debug, Clone)]
+pub enum ProviderError {
+    /// It said so, or was not reached.
+    Failed {
+        /// What it means.
+        kind: ErrorKind,
+        /// HTTP status, when there was an answer.
+        status: Option<u16>,
+        /// The service's words, redacted.
+        message: String,
+    },
+    /// Replay has no such exchange: the trial ends in ERROR.
+    Miss(Box<Miss>),
+}
+
+/// One HTTP attempt, as the trace will tell it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt {
+    /// HTTP status, when there was an answer.
+    pub status: Option<u16>,
+    /// What failed; `None` when nothing did.
+    pub cause: Option<ErrorKind>,
+    /// How long it took.
+    pub took: Duration,
+    /// How long was waited before the next; `None` when there was none.
+    pub wait: Option<Duration>,
+}
+
+/// A result together with all attempts that led to it.
+#[derive(Debug, Clone)]
+pub struct Attempted<T> {
+    /// The last attempt's result.
+    pub result: Result<T, ProviderError>,
+    /// All attempts in order, at least one.
+    pub attempts: Vec<Attempt>,
+}
+
+/// A chat model behind some dialect.
+pub trait ChatModel: Send + Sync {
+    /// Asks for one completion, transport retries included.
+    fn complete<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Attempted<ChatResponse>>;
+}
+
+/// One question to an external search service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchQuestion {
+    /// The query.
+    pub query: String,
+    /// What is known already, for the service to build on.
+    pub context: Option<String>,
+    /// The service's model, `perplexity/sonar` for example.
+    pub model: String,
+}
+
+/// One citation of a search service's answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Citation {
+    /// Title of the page.
+    pub title: String,
+    /// Its address.
+    pub url: String,
+    /// An extract, where given.
+    pub snippet: String,
+}
+
+/// A search service's answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchAnswer {
+    /// The text, with `[n]` markers as sent.
+    pub text: String,
+    /// What it cites, in order of the markers, without repeats.
+    pub citations: Vec<Citation>,
+    /// The model that the service says it used.
+    pub model: String,
+    /// Tokens used.
+    pub usage: Usage,
+}
+
+/// An external search service behind some dialect.
+pub trait SearchService: Send + Sync {
+    /// Asks once, transport retries included.
+    fn ask<'a>(&'a self, question: &'a SearchQuestion) -> BoxFuture<'a, Attempted<SearchAnswer>>;
+}

@@ -1,0 +1,88 @@
+//! Criteria as written: a metric, a target, a kind.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A criteria file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Criteria {
+    /// What these criteria are for.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub about: String,
+    /// What an undecided criterion does.
+    #[serde(default)]
+    pub undecided: Undecided,
+    /// What a rate is a statement about.
+    #[serde(default)]
+    pub estimand: Estimand,
+    /// The criteria, in the order of the report.
+    pub criteria: Vec<Criterion>,
+}
+
+/// What an undecided criterion does to the exit code.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Undecided {
+    /// Exit code 4.
+    #[default]
+    Fail,
+    /// Exit code 0, shown loudly.
+    Warn,
+}
+
+/// What a rate is a statement about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Estimand {
+    /// These cases, run again.
+    #[default]
+    FixedSuite,
+    /// Queries not seen yet: clustered by scenario.
+    Population,
+}
+
+/// One criterion.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Criterion {
+    /// Its name, `SC-001` for example.
+    pub id: String,
+    /// What it asks, in a sentence.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub about: String,
+    /// A metric of the catalogue, with its parameters: `mandatory_call_rate(knowledge_base_search)`.
+    pub metric: String,
+    /// The target: `>= 95%` for a rate, `<= 10s` for a time.
+    pub target: String,
+    /// How it is judged.
+    pub kind: GateKind,
+    /// For an invariant: the one-sided 95 % lower bound must reach this too, `>= 95%` for example.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor: Option<String>,
+    /// Fewer measured units than this are INCONCLUSIVE.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_n: Option<u32>,
+    /// Whether the run fails when it does not pass.
+    #[serde(default = "yes")]
+    pub required: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// A gate in a scenario: a criterion on that scenario alone.
+pub type Gate = Criterion;
+
+/// How a criterion is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GateKind {
+    /// One violation fails it.
+    Invariant,
+    /// The exact one-sided 95 % bound decides.
+    Confidence,
+    /// The observed figure decides; advisory, and labelled so.
+    Point,
+}

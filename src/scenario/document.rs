@@ -1,0 +1,254 @@
+//! A scenario file as written.
+
+use super::criteria::Gate;
+use super::expect::Expectation;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One scenario file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// The scenario's name: the file's name without `.yaml`.
+    pub scenario: String,
+    /// What it is about, in a sentence.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub about: String,
+    /// Requirements that all its cases exercise, `FR-003` for example.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub covers: Vec<String>,
+    /// The agent: `tool-rag`.
+    pub flow: String,
+    /// Folder of Markdown documents, below the project's knowledge folder.
+    pub knowledge: String,
+    /// The chat model.
+    pub model: ModelSettings,
+    /// The external search service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchSettings>,
+    /// How a mandatory step is enforced.
+    #[serde(default)]
+    pub enforcement: Enforcement,
+    /// Bounds on every turn.
+    #[serde(default)]
+    pub limits: Limits,
+    /// Replaced prompt texts, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub prompts: BTreeMap<String, PromptText>,
+    /// How often each case is run in each variant.
+    #[serde(default = "one")]
+    pub repeat: u32,
+    /// Settings under comparison, by name; without any there is one, named `base`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variants: BTreeMap<String, Variant>,
+    /// The cases.
+    pub cases: Vec<Case>,
+    /// Gates on this scenario alone, beside the criteria.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<Gate>,
+    /// Criteria that none of its cases counts for, each with the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub excluded_from: BTreeMap<String, String>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// The chat model and its parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelSettings {
+    /// A provider of the project file.
+    pub provider: String,
+    /// The model's name as the provider knows it.
+    pub name: String,
+    /// Sampling temperature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// Bound on output tokens of one completion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u32>,
+    /// Whether the model may make several calls in one message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallel_calls: Option<bool>,
+    /// Whether each trial sends a sampling seed made from the trial's name (not from the run's seed).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub seeded: bool,
+}
+
+/// The external search service.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SearchSettings {
+    /// A provider of the project file.
+    pub provider: String,
+    /// The service's model, `perplexity/sonar` for example.
+    pub name: String,
+}
+
+/// How a mandatory step is enforced.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Enforcement {
+    /// A missing call is fed back and retried once.
+    #[default]
+    Feedback,
+    /// The request names the tool in `tool_choice`.
+    Forced,
+}
+
+/// Bounds on a turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Completions of the model in one turn.
+    pub model_calls: u32,
+    /// Retries of one failing or rejected tool in one turn.
+    pub tool_retries: u32,
+    /// Time for one turn, `60s` for example.
+    pub turn: String,
+    /// Time for one HTTP attempt.
+    pub request: String,
+    /// HTTP retries of one request.
+    pub transport_retries: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { model_calls: 12, tool_retries: 2, turn: "120s".into(), request: "60s".into(), transport_retries: 2 }
+    }
+}
+
+/// A replaced prompt text: exactly one of the two.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PromptText {
+    /// A file, relative to the scenario.
+    File(String),
+    /// The text itself.
+    Text(String),
+}
+
+/// What one variant changes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Variant {
+    /// What it tries, in a sentence.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub about: String,
+    /// Another model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelSettings>,
+    /// Another temperature for the same model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// Another enforcement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enforcement: Option<Enforcement>,
+    /// Replaced prompt texts, by name; they win over the scenario's.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub prompts: BTreeMap<String, PromptText>,
+}
+
+/// One case: exactly one of `ask`, `turns` and `sequence`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// The case's name, unique in its scenario.
+    pub case: String,
+    /// What it shows, in a sentence.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub about: String,
+    /// Requirements that it exercises, beside the scenario's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub covers: Vec<String>,
+    /// Labels to select by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// The one thing the user says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask: Option<String>,
+    /// What the user says, turn by turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<Turn>,
+    /// Conversations that share one keyword index, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sequence: Vec<SequenceStep>,
+    /// What is expected of the case as a whole: of its only turn (`ask`), or over all turns and conversations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<Expectation>,
+    /// Whether the case's context probes are also run without history, where they must fail.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub control: bool,
+    /// Repetitions of this case, instead of the scenario's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<u32>,
+    /// Criteria that the case does not count for, each with the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub excluded_from: BTreeMap<String, String>,
+}
+
+/// One thing the user says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Turn {
+    /// What the user says.
+    pub ask: String,
+    /// What is expected of this turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<Expectation>,
+}
+
+/// One step of a sequence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SequenceStep {
+    /// One conversation.
+    Conversation(Conversation),
+    /// Conversations side by side, started at the same moment.
+    Together(Vec<Conversation>),
+}
+
+/// One conversation of a sequence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Conversation {
+    /// Its name, unique in the case.
+    pub name: String,
+    /// What the user says.
+    pub turns: Vec<Turn>,
+    /// That its questions relate to what an earlier conversation learned: counted by `learned_retrieval`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub related: Option<Related>,
+}
+
+/// A label, given before any run, that makes a conversation count for SC-006.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Related {
+    /// The earlier conversation.
+    pub to: String,
+    /// How it relates.
+    #[serde(default)]
+    pub kind: RelatedKind,
+    /// Chunks or documents of the knowledge base that would answer it without anything learned; often none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub relevant: Vec<String>,
+}
+
+/// How a later question relates to an earlier one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RelatedKind {
+    /// The same words.
+    Repeat,
+    /// The same question in other words.
+    Paraphrase,
+    /// Another question on the same subject.
+    #[default]
+    Related,
+    /// Not related at all: a control that must not be rescued.
+    Unrelated,
+}

@@ -1,0 +1,209 @@
+//! What a case or a turn expects, as written.
+
+use crate::trace::Account;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Expectations; every given key is checked.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Expectation {
+    /// Tool calls.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CallExpectation>,
+    /// The answer's text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<AnswerExpectation>,
+    /// The answer's sources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sources: Option<SourcesExpectation>,
+    /// Keyword indexing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keywords: Option<KeywordsExpectation>,
+    /// Retries, by account.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub retries: Vec<RetryExpectation>,
+    /// What must be remembered from earlier turns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextExpectation>,
+    /// The turn must end within this time, `10s` for example.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within: Option<String>,
+    /// The turn must end with this error instead of an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorExpectation>,
+}
+
+/// One expectation on tool calls.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CallExpectation {
+    /// These calls happen in this order; others may stand between them.
+    InOrder(Vec<CallPattern>),
+    /// Exactly these calls, in this order, and no others.
+    Exact(Vec<CallPattern>),
+    /// Exactly these calls, in any order, and no others.
+    AnyOrder(Vec<CallPattern>),
+    /// No call but these; not all need to happen.
+    Subset(Vec<CallPattern>),
+    /// All of these, in any order; others may happen too.
+    Superset(Vec<CallPattern>),
+    /// Every call of the second comes after some call of the first; both happen.
+    Before(Vec<CallPattern>),
+    /// It happens exactly once.
+    ExactlyOnce(CallPattern),
+    /// It happens at most so often.
+    AtMost(AtMost),
+    /// It never happens.
+    Never(CallPattern),
+}
+
+/// A bound on how often a call happens.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AtMost {
+    /// How often at most.
+    pub times: u32,
+    /// Which call.
+    pub call: CallPattern,
+}
+
+/// Which calls are meant: a tool's name alone, or a map with more.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CallPattern {
+    /// The tool's name.
+    pub tool: String,
+    /// Conditions on arguments, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub arguments: BTreeMap<String, ArgumentPattern>,
+    /// The outcome it must have; any when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<CallOutcome>,
+}
+
+/// A condition on one argument.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ArgumentPattern {
+    /// Equal to this value, numbers by value.
+    Equals(Value),
+    /// Text that matches this regular expression.
+    Matches(String),
+    /// Valid against this JSON Schema.
+    Schema(Value),
+}
+
+/// How a call ended, as far as expectations tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CallOutcome {
+    /// It ran and gave a result.
+    Ok,
+    /// It was rejected, came out of order, or failed.
+    Failed,
+    /// It gave a result after an earlier call of the same tool in the same turn did not.
+    Recovered,
+}
+
+/// Expectations on the answer's text.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AnswerExpectation {
+    /// It contains each of these, letter case ignored.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub contains: Vec<String>,
+    /// It contains none of these, letter case ignored.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_contains: Vec<String>,
+    /// It matches each of these regular expressions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub matches: Vec<String>,
+    /// Its sources name each of these documents, chunks or URLs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cites: Vec<String>,
+}
+
+/// Expectations on the answer's sources and flags.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SourcesExpectation {
+    /// Whether it says that the knowledge base was used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub internal: Option<bool>,
+    /// Whether it says that the external service was used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub external: Option<bool>,
+    /// At least so many sources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<u32>,
+}
+
+/// Expectations on keyword indexing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct KeywordsExpectation {
+    /// Whether keywords were indexed and read back for every external result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub indexed: Option<bool>,
+    /// These are among them, after normalisation.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub include: Vec<String>,
+    /// Whether none of those indexed is generic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub none_generic: Option<bool>,
+    /// These were there before and were merged.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub merged: Vec<String>,
+    /// What this conversation indexed is found by a search of that later conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found_by: Option<String>,
+}
+
+/// Expectations on one retry account.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RetryExpectation {
+    /// Which account.
+    pub account: Account,
+    /// At least so many retries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<u32>,
+    /// At most so many retries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<u32>,
+    /// Whether every episode ended recovered (true) or at least one did not (false).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovered: Option<bool>,
+}
+
+/// What must be remembered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ContextExpectation {
+    /// Facts told in earlier turns that must show in this one.
+    pub probes: Vec<Probe>,
+}
+
+/// One fact to remember: shown in the answer, or in the arguments of a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Probe {
+    /// Any of these must appear, letter case ignored.
+    pub any_of: Vec<String>,
+    /// Where it must appear: the answer, or the arguments of calls of this tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_arguments_of: Option<String>,
+}
+
+/// The error that a turn must end with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ErrorExpectation {
+    /// Its kind, `mandatory_call_missing` for example.
+    pub kind: String,
+    /// The message contains each of these, letter case ignored.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contains: Vec<String>,
+}

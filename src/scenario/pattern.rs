@@ -1,0 +1,60 @@
+//! [`CallPattern`] reads a tool's name alone, or a map: a visitor of its own, because `untagged` would lose the
+//! place and the reason of a mistake.
+
+use super::expect::{ArgumentPattern, CallOutcome, CallPattern};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    /// The tool's name.
+    tool: String,
+    /// Conditions on arguments, by name.
+    #[serde(default)]
+    arguments: BTreeMap<String, ArgumentPattern>,
+    /// The outcome it must have.
+    #[serde(default)]
+    outcome: Option<CallOutcome>,
+}
+
+struct PatternVisitor;
+
+impl<'de> Visitor<'de> for PatternVisitor {
+    type Value = CallPattern;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("a tool's name, or a map with `tool`, `arguments`, `outcome`")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<CallPattern, E> {
+        Ok(CallPattern { tool: name.to_owned(), arguments: BTreeMap::new(), outcome: None })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CallPattern, A::Error> {
+        let Written { tool, arguments, outcome } = Written::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(CallPattern { tool, arguments, outcome })
+    }
+}
+
+impl<'de> Deserialize<'de> for CallPattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(PatternVisitor)
+    }
+}
+
+impl JsonSchema for CallPattern {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "CallPattern".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let map = generator.subschema_for::<Written>();
+        json_schema!({
+            "description": "Which calls are meant: a tool's name alone, or a map with more.",
+            "oneOf": [{"type": "string"}, map]
+        })
+    }
+}

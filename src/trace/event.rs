@@ -1,0 +1,384 @@
+//! What can happen in a trial. Times are microseconds of the trial's clock, counted from the trial's start.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One thing that happened. For whatever takes time, `at_us` is its start and the kind carries `took_us`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// When.
+    pub at_us: u64,
+    /// Ordinal of the conversation within the trial, from 0.
+    pub conversation: u32,
+    /// Ordinal of the turn within the conversation, from 0.
+    pub turn: u32,
+    /// What.
+    pub what: What,
+}
+
+/// Kinds of events.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// A conversation began.
+    ConversationStarted {
+        /// Its name in the scenario; `main` when the case is one conversation.
+        name: String,
+        /// The session it belongs to.
+        session: String,
+    },
+    /// The user said something.
+    TurnStarted {
+        /// What the user said.
+        query: String,
+    },
+    /// The flow's state machine moved.
+    Moved(Moved),
+    /// The model was asked, with all transport attempts that it took.
+    ModelCalled(ModelCalled),
+    /// The model called a tool, and this came of it.
+    ToolCalled(ToolCalled),
+    /// The controller told the model what it did wrong and asked again.
+    FedBack(FedBack),
+    /// It became known whether one retry recovered.
+    Retried(Retried),
+    /// The flow goes on without something it would have had.
+    Degraded {
+        /// What is unavailable, `perplexity_search` for example.
+        without: String,
+        /// Why.
+        reason: String,
+    },
+    /// The user got an answer or an error.
+    TurnEnded(TurnEnded),
+}
+
+/// One transition of the state machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moved {
+    /// State that was left.
+    pub from: String,
+    /// What caused it.
+    pub on: String,
+    /// State that was entered.
+    pub to: String,
+}
+
+/// One completion of the model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelCalled {
+    /// Ordinal of the completion within the trial, from 0.
+    pub call: u32,
+    /// The state that the flow was in.
+    pub state: String,
+    /// From the first attempt to the last answer, waits included, in microseconds.
+    pub took_us: u64,
+    /// Every message that the model was shown, in order: `role:digest`, digest = first 12 hex digits of SHA-256 over
+    /// the content.
+    pub shown: Vec<String>,
+    /// What the model may or must call.
+    pub tool_choice: String,
+    /// The HTTP attempts, in order.
+    pub attempts: Vec<Attempt>,
+    /// What came back.
+    pub reply: Reply,
+}
+
+/// What a model call came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// A completion.
+    Completion(Completion),
+    /// None, after the last attempt.
+    Failure {
+        /// Kind, `rate_limit` for example.
+        kind: String,
+        /// The provider's words, redacted.
+        message: String,
+    },
+}
+
+/// A completion of the model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Completion {
+    /// The model that answered.
+    pub model: String,
+    /// Free text, empty when there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// A refusal in the provider's own field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<String>,
+    /// Names of the tools called, in order; the calls themselves are [`ToolCalled`] events.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<String>,
+    /// Why it stopped: `stop`, `tool_calls`, `length`, `content_filter` or the provider's word.
+    pub finish: String,
+    /// Tokens read, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// Of these, from the provider's cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_tokens: Option<u64>,
+    /// Tokens written, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+}
+
+/// One HTTP attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// HTTP status, when there was an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// Why it failed: `rate_limit`, `server_error`, `connection`, `timeout`, …; `None` when it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// How long this attempt took, in microseconds.
+    pub took_us: u64,
+    /// How long was waited before the next attempt; `None` when there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_us: Option<u64>,
+}
+
+/// One call of a tool and its outcome.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCalled {
+    /// Ordinal of the completion (`ModelCalled::call`) that asked for it.
+    pub call: u32,
+    /// The provider's id of the call.
+    pub id: String,
+    /// The tool's name as the model wrote it.
+    pub tool: String,
+    /// The arguments: the JSON value after parsing, or the raw text as a string when it is not JSON.
+    pub arguments: Value,
+    /// What came of it.
+    pub outcome: ToolOutcome,
+    /// Time it took, in microseconds.
+    pub took_us: u64,
+    /// HTTP attempts, for tools that call a service.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<Attempt>,
+}
+
+/// What came of a tool call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolOutcome {
+    /// It ran and gave this.
+    Ok(ToolResult),
+    /// The parameters were refused; the tool did not run.
+    Rejected(Rejection),
+    /// It came out of order, or beside a call that must stand alone; the tool did not run.
+    OutOfOrder(Rejection),
+    /// It ran and failed.
+    Failed {
+        /// What the model was told.
+        message: String,
+        /// Whether the model was told that trying again may help.
+        retryable: bool,
+    },
+}
+
+/// Why a call was not executed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rejection {
+    /// Machine-readable cause: `unknown_tool`, `not_json`, `schema`, `length`, `hostile`, `generic_keyword`, `order`, …
+    pub cause: String,
+    /// Why, in words.
+    pub reason: String,
+    /// What the model should do instead.
+    pub guidance: String,
+}
+
+/// What a tool gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolResult {
+    /// A search of the knowledge base.
+    Search(SearchResult),
+    /// An answer from an external search service.
+    External(ExternalResult),
+    /// Keywords were indexed.
+    Indexed(IndexResult),
+    /// The response was accepted.
+    Responded,
+    /// Any other tool's result.
+    Other(Value),
+}
+
+/// Hits of one search, with and without what was learned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SearchResult {
+    /// The query that was searched, after sanitising.
+    pub query: String,
+    /// Which knowledge base.
+    pub kb_id: String,
+    /// What the model was shown, best first.
+    pub hits: Vec<Hit>,
+    /// Ids of what the same search gives without the keyword index, best first.
+    pub without_learned: Vec<String>,
+}
+
+/// One hit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Hit {
+    /// Stable id of the chunk (`document#n`) or of the learned entry (`learned:…`).
+    pub id: String,
+    /// Title of its document, or the query that the entry was learned from.
+    pub title: String,
+    /// The raw score of its index; the model sees one that depends on rank alone.
+    pub raw_score: f64,
+    /// The first characters of its text, at most 160.
+    pub excerpt: String,
+    /// For a learned entry: the result it was learned from, and the keywords that found it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learned: Option<Learned>,
+}
+
+/// Where a learned entry comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Learned {
+    /// The external result's id, as minted by the flow.
+    pub result: String,
+    /// Ordinal of the conversation that learned it.
+    pub conversation: u32,
+    /// The keywords that matched the search.
+    pub keywords: Vec<String>,
+}
+
+/// An external search service's answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExternalResult {
+    /// The id that the flow minted for it.
+    pub result: String,
+    /// The query that was sent.
+    pub query: String,
+    /// The answer's text.
+    pub answer: String,
+    /// Its citations: (title, URL).
+    pub citations: Vec<(String, String)>,
+    /// The service's model.
+    pub model: String,
+}
+
+/// What `index_keywords` did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexResult {
+    /// The external result that the keywords belong to.
+    pub result: String,
+    /// The keywords that were stored, normalised.
+    pub keywords: Vec<String>,
+    /// Of these, the ones that were there before.
+    pub merged: Vec<String>,
+    /// Of these, the ones that a read-back by exact keyword found again with this result as provenance.
+    pub read_back: Vec<String>,
+}
+
+/// A message of the controller to the model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FedBack {
+    /// The step that is missing: `knowledge_base`, `keywords` or `response`.
+    pub step: String,
+    /// The tool that the step needs.
+    pub tool: String,
+    /// Why: `missing_call`, `free_text`, `invalid_arguments`, `out_of_order`, …
+    pub cause: String,
+    /// What the model was told.
+    pub message: String,
+}
+
+/// Three accounts that are never added up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Account {
+    /// HTTP attempts: rate limits, server errors, resets.
+    Transport,
+    /// The model was told that a call is missing or invalid.
+    Model,
+    /// A tool that failed, or refused its parameters, was called again.
+    Tool,
+}
+
+impl Account {
+    /// The word used in YAML and reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Transport => "transport",
+            Self::Model => "model",
+            Self::Tool => "tool",
+        }
+    }
+}
+
+/// One retry whose outcome is known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retried {
+    /// Which account it is booked on.
+    pub account: Account,
+    /// Retries of one cause in one turn share an episode, from 0.
+    pub episode: u32,
+    /// Ordinal of the retry within the episode, from 1.
+    pub attempt: u32,
+    /// What was retried: a tool's name, or `model` or `search` for HTTP.
+    pub target: String,
+    /// Why.
+    pub cause: String,
+    /// Whether this retry gave a valid result.
+    pub recovered: bool,
+}
+
+/// The end of a turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TurnEnded {
+    /// From the user's words to the answer, in microseconds.
+    pub took_us: u64,
+    /// What the user got.
+    pub outcome: TurnOutcome,
+    /// The messages that later turns must be shown, as in [`ModelCalled::shown`]: the whole history after this turn.
+    pub history: Vec<String>,
+}
+
+/// What the user got.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnOutcome {
+    /// An answer, through the response tool.
+    Answered(Answer),
+    /// An error.
+    Failed {
+        /// `mandatory_call_missing`, `response_missing`, `model_calls_exhausted`, `model_unavailable`, `timeout`, …
+        kind: String,
+        /// What the user was told.
+        message: String,
+    },
+}
+
+/// An accepted answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The text.
+    pub text: String,
+    /// The sources it names, in order.
+    pub sources: Vec<SourceRef>,
+    /// The model's confidence, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// Whether it says that it used the knowledge base.
+    pub used_internal_kb: bool,
+    /// Whether it says that it used the external service.
+    pub used_external_kb: bool,
+}
+
+/// One source that an answer names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceRef {
+    /// `internal` or `external`.
+    pub kind: String,
+    /// Chunk id, learned entry id, or URL.
+    pub id: String,
+    /// Title, where given.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
+}

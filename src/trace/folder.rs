@@ -1,0 +1,88 @@
+//! The run folder: names of its files, and traces in and out of `traces.jsonl`.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `plan.json` | what was to be run and how it is judged |
+//! | `traces.jsonl` | one [`Trace`] a line, in plan order |
+//! | `run.json` | verdicts and figures |
+//! | `environment.json` | what differs between machines: times, jobs, paths |
+//! | `trials.csv`, `criteria.csv`, `index.html` | the report |
+//!
+//! `score` reads `plan.json` and `traces.jsonl` and nothing else.
+
+use super::{TRACE_VERSION, Trace};
+use std::io::{BufRead, Write};
+
+/// Resolved expectations, planned trials, criteria, state machines.
+pub const PLAN: &str = "plan.json";
+/// Traces, one a line.
+pub const TRACES: &str = "traces.jsonl";
+/// Verdicts and figures.
+pub const RUN: &str = "run.json";
+/// What differs between machines.
+pub const ENVIRONMENT: &str = "environment.json";
+/// One row a trial.
+pub const TRIALS_CSV: &str = "trials.csv";
+/// One row a criterion.
+pub const CRITERIA_CSV: &str = "criteria.csv";
+/// The report.
+pub const INDEX_HTML: &str = "index.html";
+
+/// A line of `traces.jsonl` that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The file cannot be read.
+    #[error("line {line}: {error}")]
+    Read {
+        /// Line, from 1.
+        line: usize,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The line is not a trace.
+    #[error("line {line}: not a trace: {error}")]
+    Parse {
+        /// Line, from 1.
+        line: usize,
+        /// Why, with the column.
+        error: serde_json::Error,
+    },
+    /// Written by a newer build.
+    #[error("line {line}: trace format {version} is newer than this build reads ({TRACE_VERSION}); update ragcheck")]
+    Newer {
+        /// Line, from 1.
+        line: usize,
+        /// The version it has.
+        version: u32,
+    },
+}
+
+/// Writes one trace as one line.
+///
+/// # Errors
+/// When writing fails.
+pub fn write_trace(out: &mut dyn Write, trace: &Trace) -> std::io::Result<()> {
+    serde_json::to_writer(&mut *out, trace)?;
+    out.write_all(b"\n")
+}
+
+/// Parses one line of `traces.jsonl`; `line` counts from 1 and is for the message.
+///
+/// # Errors
+/// When it is not a trace, or a newer one than this build reads.
+pub fn parse_trace(text: &str, line: usize) -> Result<Trace, TraceError> {
+    let trace: Trace = serde_json::from_str(text).map_err(|error| TraceError::Parse { line, error })?;
+    if trace.version > TRACE_VERSION {
+        return Err(TraceError::Newer { line, version: trace.version });
+    }
+    Ok(trace)
+}
+
+/// Reads traces line by line, blank lines passed over; never more than one in memory.
+pub fn read_traces(input: impl BufRead) -> impl Iterator<Item = Result<Trace, TraceError>> {
+    input.lines().enumerate().filter_map(|(index, line)| match line {
+        Ok(text) if text.trim().is_empty() => None,
+        Ok(text) => Some(parse_trace(&text, index + 1)),
+        Err(error) => Some(Err(TraceError::Read { line: index + 1, error })),
+    })
+}

@@ -1,0 +1,168 @@
+//! The waist: what one trial did, as plain data.
+//!
+//! Everything that runs writes a [`Trace`]; everything that judges reads one. Provider types, flows and metrics are
+//! unknown here. On disk a trace is one line of `traces.jsonl` in a run folder. A reader refuses a trace whose
+//! `version` is newer than [`TRACE_VERSION`] and ignores unknown fields of an equal version, so that fields can be
+//! added without a new version.
+
+mod event;
+mod folder;
+
+pub use event::*;
+pub use folder::*;
+
+use serde::{Deserialize, Serialize};
+
+/// Version of the trace format that this build writes.
+pub const TRACE_VERSION: u32 = 1;
+
+/// Whether a trial measures the agent or controls the measurement.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arm {
+    /// The trial proper.
+    #[default]
+    Main,
+    /// The same case with history withheld: its context probes must fail, or they prove nothing.
+    Control,
+}
+
+/// Flow, variant, repetition and arm: recordings are never shared between lanes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Lane {
+    /// The agent's flow, `tool-rag` for example.
+    pub flow: String,
+    /// The variant's name, `base` when a scenario declares none.
+    pub variant: String,
+    /// Repetition, counted from 1.
+    pub repetition: u32,
+    /// Main or control.
+    #[serde(default)]
+    pub arm: Arm,
+}
+
+impl std::fmt::Display for Lane {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}.{}.{}", self.flow, self.variant, self.repetition)?;
+        if self.arm == Arm::Control { formatter.write_str(".control") } else { Ok(()) }
+    }
+}
+
+/// Where a trace's traffic came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// From a cassette, on a virtual clock.
+    Replay,
+    /// From a provider, now.
+    Live,
+}
+
+impl std::fmt::Display for Mode {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Replay => "REPLAYED",
+            Self::Live => "LIVE",
+        })
+    }
+}
+
+/// What a trace is evidence of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Replayed or live.
+    pub mode: Mode,
+    /// Who answered when it was recorded: `simulator`, or the provider's name and model. In a live run, who answers.
+    pub recorded_from: String,
+    /// When it was recorded (RFC 3339, UTC); `None` in a live run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded_at: Option<String>,
+    /// The model that was asked for.
+    pub model: String,
+    /// Hash of the knowledge that the trial searched.
+    pub knowledge: String,
+}
+
+/// The events of one trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trace {
+    /// Format version, see [`TRACE_VERSION`].
+    pub version: u32,
+    /// `scenario/case/flow.variant.n`, with `.control` behind a control arm.
+    pub trial: String,
+    /// The scenario's name.
+    pub scenario: String,
+    /// The case's name.
+    pub case: String,
+    /// Flow, variant, repetition, arm.
+    pub lane: Lane,
+    /// The trial's seed.
+    pub seed: u64,
+    /// What this is evidence of.
+    pub evidence: Evidence,
+    /// How the trial ended.
+    pub end: TrialEnd,
+    /// Length of the trial, in microseconds of its clock.
+    pub took_us: u64,
+    /// What happened, in order of being noticed.
+    pub events: Vec<Event>,
+}
+
+/// How a trial ended. An agent that answers with an error has `Completed` its trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrialEnd {
+    /// Every conversation was run to its end.
+    Completed,
+    /// The trial could not be run: its verdict is ERROR.
+    Error(TrialError),
+}
+
+/// Why a trial could not be run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrialError {
+    /// What went wrong, by kind.
+    pub kind: TrialErrorKind,
+    /// One line for people.
+    pub message: String,
+    /// Trials that share a cause show one message with a count: same text, same cause.
+    pub cause: String,
+    /// Further lines: the nearest exchange, what differs, what to do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub detail: Vec<String>,
+}
+
+/// Kinds of [`TrialError`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrialErrorKind {
+    /// The lane has no cassette.
+    LaneMissing,
+    /// A request that the cassette does not hold.
+    CassetteMiss,
+    /// A cassette that cannot be read.
+    CassetteBroken,
+    /// The provider failed for good.
+    Provider,
+    /// The run was stopped, or its budget was used up, before this trial ended.
+    Stopped,
+    /// The trial waited for something that cannot happen.
+    Deadlock,
+    /// The program failed: a bug.
+    Panic,
+}
+
+impl TrialErrorKind {
+    /// As messages and reports say it.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::LaneMissing => "lane missing",
+            Self::CassetteMiss => "cassette miss",
+            Self::CassetteBroken => "cassette broken",
+            Self::Provider => "provider error",
+            Self::Stopped => "stopped",
+            Self::Deadlock => "deadlock",
+            Self::Panic => "panic",
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! One HTTP request in, one response out: live, recorded or replayed.
+//!
+//! Retries, dialects and meaning live in `provider`; nothing here knows what a model is.
+
+use crate::clock::BoxFuture;
+use bytes::Bytes;
+use serde_json::Value;
+use std::time::Duration;
+
+/// Which service a request is for. Cassettes, limits and reports tell services apart by this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Service {
+    /// The chat model.
+    Model,
+    /// The external search service.
+    Search,
+}
+
+impl Service {
+    /// The word used in cassettes and messages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Search => "search",
+        }
+    }
+}
+
+/// One request, before it touches any wire.
+#[derive(Debug, Clone)]
+pub struct HttpRequest {
+    /// Who it is for.
+    pub service: Service,
+    /// The name of the matching profile, `openai-chat` for example.
+    pub profile: &'static str,
+    /// The method, upper case.
+    pub method: &'static str,
+    /// Path below the provider's base URL, with a leading slash and without the base's own path.
+    pub path: String,
+    /// The JSON body.
+    pub body: Value,
+}
+
+/// One response, exactly as it came.
+#[derive(Debug, Clone)]
+pub struct HttpResponse {
+    /// HTTP status.
+    pub status: u16,
+    /// Headers in the order received, names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The whole body.
+    pub body: Bytes,
+    /// From sending the request to the end of the body.
+    pub took: Duration,
+}
+
+impl HttpResponse {
+    /// The first header of that (lower-case) name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Why there is no response.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum TransportError {
+    /// No connection, or it broke.
+    #[error("connection: {message}")]
+    Connection {
+        /// Why, redacted.
+        message: String,
+        /// How long it took to find out.
+        took: Duration,
+    },
+    /// No complete answer within the limit.
+    #[error("no answer within {after:?}")]
+    Timeout {
+        /// The limit.
+        after: Duration,
+    },
+    /// Replay has no such exchange; never retried.
+    #[error("{}", .0.message)]
+    Miss(Box<Miss>),
+}
+
+/// A request that the cassette does not hold, explained.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Miss {
+    /// One line: what kind of difference it is.
+    pub message: String,
+    /// Misses with the same cause are shown once with a count.
+    pub cause: String,
+    /// The nearest exchange, what differs and what to do, a line each.
+    pub detail: Vec<String>,
+}
+
+/// A way to get a response.
+pub trait Transport: Send + Sync {
+    /// Sends one request once.
+    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>>;
+}
