@@ -39,7 +39,10 @@ pub fn is_hopeless(error: &Error) -> bool {
 
 /// The library's error in our words.
 pub fn diagnose(error: &Error, file: &str, text: &str) -> Diagnostic {
-    let error = error.without_snippet();
+    let mut error = error.without_snippet();
+    while let Error::AliasError { error: inner, .. } = error {
+        error = inner.without_snippet();
+    }
     let (code, message, label) = match error {
         Error::SerdeUnknownField { field, expected, .. } => {
             ("unknown-key", format!("unknown key `{field}`"), Some(did_you_mean(field, expected.iter().copied())))

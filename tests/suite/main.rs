@@ -1,0 +1,4 @@
+//! One test binary, one file a behaviour.
+
+mod broken;
+mod schemas;
