@@ -1,3 +1,5 @@
 //! One test binary: a file a behaviour.
 
+mod broken;
 mod imports;
+mod schemas;
