@@ -161,16 +161,19 @@ impl Problem {
             Value::Null => return Some(Self::Rejected),
             other => other.get("error").filter(|error| !error.is_null())?,
         };
-        let retryable = error.get("retryable").or_else(|| result.get("retryable")).and_then(Value::as_bool);
-        let tells = |key: &str| error.get(key).is_some() || result.get(key).is_some();
+        let cause = error.get("cause").and_then(Value::as_str).unwrap_or_default();
+        let retryable = error.get("retryable").and_then(Value::as_bool);
         match retryable {
-            Some(retryable) if !tells("guidance") => Some(Self::Failed { retryable }),
-            Some(_) => Some(Self::Rejected),
-            None if tells("guidance") || tells("cause") => Some(Self::Rejected),
-            None => Some(Self::Failed { retryable: false }),
+            _ if REJECTIONS.contains(&cause) => Some(Self::Rejected),
+            None if error.get("guidance").is_some() => Some(Self::Rejected),
+            said => Some(Self::Failed { retryable: said.unwrap_or_default() }),
         }
     }
 }
+
+/// Causes that blame the call and not the tool.
+const REJECTIONS: [&str; 9] =
+    ["unknown_tool", "not_json", "double_encoded", "not_an_object", "schema", "length", "hostile", "order", "unknown_kb"];
 
 fn text_of(value: &Value, key: &str) -> String {
     value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
