@@ -1,1 +1,23 @@
-//! (room under construction)
+//! A server on loopback that plays a chat model and a search service by declared behaviour: for trying without keys,
+//! for recordings, for load.
+//!
+//! [`load`] reads a [`Behaviour`] file, [`serve`] runs it. What it answers is a function of the request, the trial's
+//! name and the seed, so the same lane gets the same answers in any order and company. What it records says so: every
+//! response carries the header `x-ragcheck-simulator`. Nothing here knows the flow that asks: it sees messages.
+
+mod behaviour;
+mod compose;
+mod dice;
+mod habit;
+mod model;
+mod search;
+mod server;
+mod situation;
+mod wire;
+mod words;
+
+pub use behaviour::{Behaviour, Pace, load};
+pub use server::{LATENCY_HEADER, NAME_HEADER, TRIAL_HEADER, serve};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,307 @@
+//! A behaviour file: what the simulated model and search service do. Unknown keys are errors, so an old reader never
+//! half-understands a newer file.
+//!
+//! ```yaml
+//! name: example
+//! seed: 7
+//! model:
+//!   latency: {lognormal: {median: 900ms, sigma: 0.4, max: 12s}}
+//!   habits: {forget_response: 0.015}
+//! search:
+//!   latency: {constant: 2s}
+//!   topics: [{when: {asks: frost}, answer: "Frost tonight [1].", results: [...]}]
+//! ```
+
+use super::dice::{Latency, Span};
+use super::habit::Habits;
+use serde::{Deserialize, Deserializer};
+use std::path::Path;
+use std::time::Duration;
+
+/// One behaviour file.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Behaviour {
+    /// Its name: lower-case letters, digits and hyphens; sent in the header `x-ragcheck-simulator`.
+    pub name: String,
+    /// The seed of all chance.
+    pub seed: u64,
+    /// Whether latencies are waited out.
+    #[serde(default)]
+    pub pace: Pace,
+    /// The chat model.
+    pub model: ModelBehaviour,
+    /// The search service.
+    pub search: SearchBehaviour,
+}
+
+/// What happens with a declared latency. It always stands in the header `x-ragcheck-latency-us`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pace {
+    /// It is slept before the answer goes out.
+    #[default]
+    Real,
+    /// The answer goes out at once.
+    Declared,
+}
+
+/// The simulated chat model.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelBehaviour {
+    /// How long a completion takes.
+    pub latency: Latency,
+    /// What the habit `slow` adds.
+    #[serde(default = "slow_by")]
+    pub slow_by: Span,
+    /// Share of the question's words that a chunk must have to answer it, 0 to 1.
+    #[serde(default = "sufficient_overlap")]
+    pub sufficient_overlap: f64,
+    /// How many chunks it asks for.
+    #[serde(default = "top_k")]
+    pub top_k: u32,
+    /// Things that it repeats in answers when the user named them in an earlier turn, serial numbers for example.
+    #[serde(default)]
+    pub recall: Vec<Pattern>,
+    /// Mistakes, unless a rule says otherwise.
+    #[serde(default)]
+    pub habits: Habits,
+    /// What differs for some questions or trials; all that fit apply, later ones win.
+    #[serde(default)]
+    pub rules: Vec<Rule>,
+}
+
+fn slow_by() -> Span {
+    Span(Duration::from_secs(9))
+}
+
+fn sufficient_overlap() -> f64 {
+    0.5
+}
+
+fn top_k() -> u32 {
+    3
+}
+
+/// What differs where `when` holds.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// Where it applies.
+    pub when: When,
+    /// Other habits.
+    #[serde(default)]
+    pub habits: Habits,
+    /// Whether documents of the knowledge base suffice, instead of judging by words. What was learned is judged by
+    /// words all the same.
+    #[serde(default)]
+    pub sufficient: Option<bool>,
+    /// The query for the knowledge base.
+    #[serde(default)]
+    pub search_query: Option<String>,
+    /// The query for the search service.
+    #[serde(default)]
+    pub external_query: Option<String>,
+    /// What the habit `hostile_query` puts into a query.
+    #[serde(default)]
+    pub hostile: Option<String>,
+    /// The answer's text.
+    #[serde(default)]
+    pub answer: Option<String>,
+    /// The keywords to index.
+    #[serde(default)]
+    pub keywords: Option<Vec<String>>,
+    /// The keywords that the habit `poor_keywords` tries.
+    #[serde(default)]
+    pub poor_keywords: Option<Vec<String>>,
+}
+
+/// Where a rule, topic or failure applies; all that is given must hold.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct When {
+    /// The user's last question, or the search query, matches.
+    #[serde(default)]
+    pub asks: Option<Pattern>,
+    /// The trial's name, as sent in the header `x-ragcheck-trial`, matches.
+    #[serde(default)]
+    pub trial: Option<Pattern>,
+}
+
+impl When {
+    /// Whether it applies.
+    pub fn holds(&self, asked: &str, trial: &str) -> bool {
+        self.asks.as_ref().is_none_or(|pattern| pattern.0.is_match(asked))
+            && self.trial.as_ref().is_none_or(|pattern| pattern.0.is_match(trial))
+    }
+}
+
+/// A regular expression, letter case ignored.
+#[derive(Debug, Clone)]
+pub struct Pattern(pub regex::Regex);
+
+impl<'de> Deserialize<'de> for Pattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        regex::RegexBuilder::new(&text).case_insensitive(true).build().map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
+/// The simulated search service.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SearchBehaviour {
+    /// How long an answer takes.
+    pub latency: Latency,
+    /// What it knows; the first that fits answers.
+    #[serde(default)]
+    pub topics: Vec<Topic>,
+    /// When it fails; the first that fits counts.
+    #[serde(default)]
+    pub failures: Vec<Failure>,
+}
+
+/// Something that the search service knows.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Topic {
+    /// What it answers.
+    pub when: When,
+    /// The answer; `[n]` refers to the n-th result.
+    pub answer: String,
+    /// What it found.
+    pub results: Vec<Page>,
+}
+
+/// One page found.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Page {
+    /// Title.
+    pub title: String,
+    /// Address.
+    pub url: String,
+    /// An extract.
+    pub snippet: String,
+    /// Date of publication, `2026-03-01` for example.
+    #[serde(default)]
+    pub date: Option<String>,
+}
+
+/// A failure of the search service.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Failure {
+    /// Which queries fail.
+    pub when: When,
+    /// HTTP status of the failure.
+    pub status: u16,
+    /// How often it fails before it answers; then it begins anew.
+    pub times: FailTimes,
+}
+
+/// How often a failure happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailTimes {
+    /// So many times, then one answer.
+    Count(u32),
+    /// Always.
+    Always,
+}
+
+impl<'de> Deserialize<'de> for FailTimes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text == "always" {
+            return Ok(Self::Always);
+        }
+        text.parse()
+            .map(Self::Count)
+            .map_err(|_| serde::de::Error::custom(format!("`{text}`: write a number of times, or `always`")))
+    }
+}
+
+/// Reads and checks a behaviour file.
+///
+/// # Errors
+/// In words: the file, what is wrong and where.
+pub fn load(path: &Path) -> Result<Behaviour, String> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("the behaviour file {} cannot be read: {error}", path.display()))?;
+    let behaviour: Behaviour = serde_saphyr::from_str(&text)
+        .map_err(|error| format!("the behaviour file {} is not valid: {error}", path.display()))?;
+    check(&behaviour).map_err(|problem| format!("the behaviour file {} is not valid: {problem}", path.display()))?;
+    Ok(behaviour)
+}
+
+fn check(behaviour: &Behaviour) -> Result<(), String> {
+    let named = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if behaviour.name.is_empty() || !behaviour.name.chars().all(named) {
+        return Err(format!("name `{}`: use lower-case letters, digits and hyphens", behaviour.name));
+    }
+    if !(0.0..=1.0).contains(&behaviour.model.sufficient_overlap) {
+        return Err("sufficient_overlap must lie between 0 and 1".into());
+    }
+    if behaviour.model.top_k == 0 {
+        return Err("top_k must be at least 1".into());
+    }
+    for latency in [&behaviour.model.latency, &behaviour.search.latency] {
+        if let Latency::Lognormal(shape) = latency
+            && !(0.0..=3.0).contains(&shape.sigma)
+        {
+            return Err(format!("sigma {} must lie between 0 and 3", shape.sigma));
+        }
+    }
+    for failure in &behaviour.search.failures {
+        if !(400..600).contains(&failure.status) {
+            return Err(format!("a failure's status must lie between 400 and 599, not {}", failure.status));
+        }
+    }
+    for topic in &behaviour.search.topics {
+        if topic.results.is_empty() {
+            return Err(format!("the topic `{}` needs at least one result", topic.answer));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = "
+name: small
+seed: 1
+model: {latency: {constant: 1s}}
+search: {latency: {constant: 1s}, failures: [{when: {asks: tide}, status: 503, times: 2}, {when: {}, status: 500, times: always}]}
+";
+
+    fn written(text: &str) -> Result<Behaviour, String> {
+        let file = tempfile::NamedTempFile::new().expect("file");
+        std::fs::write(file.path(), text).expect("write");
+        load(file.path())
+    }
+
+    #[test]
+    fn a_small_file_loads_with_its_defaults() {
+        let behaviour = written(SMALL).expect("valid");
+        assert_eq!(behaviour.pace, Pace::Real);
+        assert_eq!(behaviour.search.failures[0].times, FailTimes::Count(2));
+        assert_eq!(behaviour.search.failures[1].times, FailTimes::Always);
+    }
+
+    #[test]
+    fn mistakes_name_the_file_and_the_place() {
+        for (from, to, part) in [
+            ("seed: 1", "seed: 1\nsped: 2", "sped"),
+            ("name: small", "name: Big Name", "Big Name"),
+            ("asks: tide", "asks: '('", "regex"),
+            ("status: 503", "status: 200", "400"),
+            ("constant: 1s", "constant: 1", "length of time"),
+        ] {
+            let error = written(&SMALL.replacen(from, to, 1)).expect_err(to);
+            assert!(error.contains(part) && error.contains("behaviour file"), "{error}");
+        }
+    }
+}

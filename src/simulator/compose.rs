@@ -1,0 +1,199 @@
+//! What the simulated model writes: answers made of sentences that it was shown, with the sources they came from.
+
+use super::situation::{Chunk, Situation};
+use super::words::{content_words, overlap, sentences, stem, stems};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// Share of the asked words that a chunk must have to be cited.
+const WORTH_CITING: f64 = 0.3;
+
+/// An answer with its sources.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Composed {
+    /// The text, two to four sentences.
+    pub text: String,
+    /// The sources as `generate_response` takes them.
+    pub sources: Vec<Value>,
+    /// Whether one of them is of the knowledge base.
+    pub internal: bool,
+    /// Whether one of them is from outside.
+    pub external: bool,
+    /// How sure it is, 0 to 1 with two decimals.
+    pub confidence: f64,
+}
+
+/// Composes the answer to `asked` (the subject's words) from what the turn gave. `fixed` replaces the text, `recalled`
+/// are things from earlier turns to name.
+pub fn compose(situation: &Situation, asked: &[String], fixed: Option<&str>, recalled: &[String]) -> Composed {
+    let cited = cited(situation, asked);
+    let best = cited.first().map_or(0.0, |chunk| overlap(asked, &chunk.text));
+    let mut parts = Vec::new();
+    if !recalled.is_empty() {
+        parts.push(format!("About {}:", recalled.join(", ")));
+    }
+    if let Some(text) = fixed {
+        parts.push(text.to_owned());
+    } else {
+        parts.extend(extracted(situation, asked, &cited));
+    }
+    let mut sources: Vec<Value> =
+        cited.iter().map(|chunk| json!({"kind": "internal", "id": chunk.id, "title": chunk.title})).collect();
+    let outside = situation.external.iter().flat_map(|external| external.citations.iter()).take(3);
+    sources.extend(outside.map(|(title, url)| json!({"kind": "external", "id": url, "title": title})));
+    let external = sources.len() > cited.len();
+    let sure = match (situation.external.is_some(), cited.is_empty()) {
+        (true, _) => 0.8,
+        (false, true) => 0.1,
+        (false, false) => 0.5 + best / 2.0,
+    };
+    Composed {
+        text: parts.join(" "),
+        sources,
+        internal: !cited.is_empty(),
+        external,
+        confidence: (sure * 100.0).round() / 100.0,
+    }
+}
+
+/// The chunks that the answer rests on, best first, at most two.
+fn cited<'a>(situation: &'a Situation, asked: &[String]) -> Vec<&'a Chunk> {
+    let mut ranked: Vec<(f64, &Chunk)> = situation
+        .chunks
+        .iter()
+        .map(|chunk| (overlap(asked, &format!("{} {}", chunk.title, chunk.text)), chunk))
+        .filter(|(share, _)| *share >= WORTH_CITING)
+        .collect();
+    ranked.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let mut chosen: Vec<&Chunk> = Vec::new();
+    let mut covered = BTreeSet::new();
+    for (_, chunk) in ranked {
+        let present = stems(&chunk.text);
+        let new: Vec<String> = asked
+            .iter()
+            .map(|word| stem(word))
+            .filter(|word| present.contains(word) && !covered.contains(word))
+            .collect();
+        if chosen.is_empty() || (!new.is_empty() && chosen.len() < 2) {
+            chosen.push(chunk);
+            covered.extend(new);
+        }
+    }
+    if chosen.is_empty() && situation.sufficient {
+        chosen.extend(situation.chunks.first());
+    }
+    chosen
+}
+
+fn extracted(situation: &Situation, asked: &[String], cited: &[&Chunk]) -> Vec<String> {
+    let mut parts = Vec::new();
+    if let Some(external) = &situation.external {
+        if let Some(chunk) = cited.first() {
+            parts.push(format!("Our documentation says: {}", best_sentences(&chunk.text, asked, 1)));
+        }
+        let outside = sentences(&external.answer);
+        parts.push(format!("Outside sources add: {}", outside[..outside.len().min(3)].join(" ")));
+        return parts;
+    }
+    if situation.search_down {
+        parts.push("The outside search was not available, so this rests on the knowledge base alone.".to_owned());
+    }
+    match cited {
+        [] => parts.push("I found nothing about this in the knowledge base.".to_owned()),
+        [only] => parts.push(best_sentences(&only.text, asked, 3)),
+        [first, second, ..] => {
+            parts.push(best_sentences(&first.text, asked, 3));
+            parts.push(best_sentences(&second.text, asked, 1));
+        }
+    }
+    parts
+}
+
+/// The `count` sentences that share most words with the question, in the order of the text.
+fn best_sentences(text: &str, asked: &[String], count: usize) -> String {
+    let all = sentences(text);
+    let mut ranked: Vec<(usize, f64)> =
+        all.iter().enumerate().map(|(at, sentence)| (at, overlap(asked, sentence))).collect();
+    ranked.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    let mut chosen: Vec<usize> = ranked.into_iter().take(count).map(|(at, _)| at).collect();
+    chosen.sort_unstable();
+    chosen.into_iter().map(|at| all[at]).collect::<Vec<_>>().join(" ")
+}
+
+/// The words of the question's subject; a question that points back takes along the words it points at.
+pub fn subject(question: &str, earlier: &[&str]) -> Vec<String> {
+    let mut chain = vec![question];
+    let mut back = earlier.iter().rev();
+    while super::words::points_back(chain[chain.len() - 1]) {
+        let Some(before) = back.next() else { break };
+        chain.push(before);
+    }
+    let all = chain.into_iter().rev().collect::<Vec<_>>().join(" ");
+    let mut found = content_words(&all);
+    let surplus = found.len().saturating_sub(14);
+    found.drain(..surplus);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulator::situation::External;
+
+    fn chunk(id: &str, text: &str) -> Chunk {
+        Chunk { id: id.into(), title: "Manual".into(), text: text.into(), learned: false }
+    }
+
+    #[test]
+    fn an_answer_is_made_of_the_chunk_that_fits_and_cites_it() {
+        let situation = Situation {
+            searched: true,
+            sufficient: true,
+            chunks: vec![
+                chunk("a#1", "Roses need light."),
+                chunk("b#2", "The pump runs at 6 bar. It is loud. Clean the pump filter monthly."),
+            ],
+            ..Situation::default()
+        };
+        let composed = compose(&situation, &content_words("How many bar does the pump run at?"), None, &[]);
+        assert!(composed.text.contains("6 bar"), "{}", composed.text);
+        assert_eq!(composed.sources.len(), 1);
+        assert_eq!(composed.sources[0]["id"], "b#2");
+        assert!(composed.internal && !composed.external);
+    }
+
+    #[test]
+    fn both_kinds_of_source_are_combined_and_flagged() {
+        let situation = Situation {
+            searched: true,
+            chunks: vec![chunk("a#1", "Export limits are set in the solar menu.")],
+            external: Some(External {
+                result: "result-1".into(),
+                query: "q".into(),
+                answer: "The tariff is 8 cents [1].".into(),
+                citations: vec![("Board".into(), "https://example.org/t".into())],
+            }),
+            ..Situation::default()
+        };
+        let composed = compose(&situation, &content_words("solar export tariff"), None, &["GL-1".to_owned()]);
+        assert!(composed.internal && composed.external);
+        assert!(composed.text.starts_with("About GL-1:") && composed.text.contains("8 cents"), "{}", composed.text);
+    }
+
+    #[test]
+    fn nothing_found_is_said_and_claims_no_source() {
+        let composed = compose(&Situation { searched: true, ..Situation::default() }, &["moon".into()], None, &[]);
+        assert!(composed.sources.is_empty() && !composed.internal && !composed.external);
+        assert!(composed.text.contains("nothing"));
+    }
+
+    #[test]
+    fn a_follow_up_takes_along_what_it_points_at() {
+        let earlier = ["How long is the warranty of the Loam Pro in Germany?", "And in Norway?"];
+        let found = subject("And for the sensor?", &earlier);
+        for word in ["warranty", "norway", "sensor"] {
+            assert!(found.contains(&word.to_owned()), "{found:?}");
+        }
+        assert!(!subject("How do I reset the Loam Pro controller?", &earlier).contains(&"warranty".to_owned()));
+    }
+}

@@ -1,0 +1,291 @@
+//! Mistakes that a simulated model makes, and when.
+//!
+//! On disk a habit is a name and how often: a probability (`0.02`), or a map with `probability` or `times`, and `at`
+//! (the steps, by tool name, that it is limited to). `times: n` makes the mistake in the first n attempts at a step;
+//! a probability decides once, at the first attempt. Whether a mistake is repeated after feedback is a habit of its
+//! own, `persist`, and happens once at most. An old reader refuses habits that it does not know.
+
+use super::dice::Dice;
+use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
+
+/// The steps of a turn, named by the tool that each calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// Searching the knowledge base.
+    KnowledgeBaseSearch,
+    /// Asking outside.
+    PerplexitySearch,
+    /// Indexing keywords of an outside answer.
+    IndexKeywords,
+    /// Giving the answer.
+    GenerateResponse,
+}
+
+impl Step {
+    /// All steps, in the order of a turn.
+    pub const ALL: [Self; 4] =
+        [Self::KnowledgeBaseSearch, Self::PerplexitySearch, Self::IndexKeywords, Self::GenerateResponse];
+
+    /// The tool's name.
+    pub fn tool(self) -> &'static str {
+        match self {
+            Self::KnowledgeBaseSearch => "knowledge_base_search",
+            Self::PerplexitySearch => "perplexity_search",
+            Self::IndexKeywords => "index_keywords",
+            Self::GenerateResponse => "generate_response",
+        }
+    }
+
+    /// The step that calls the tool of that name.
+    pub fn of_tool(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|step| step.tool() == name)
+    }
+}
+
+/// What can go wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Habit {
+    /// Answers in free text instead of searching the knowledge base.
+    ForgetKnowledgeBase,
+    /// Asks outside before the knowledge base.
+    ExternalFirst,
+    /// Asks outside in the same message as the knowledge base.
+    ExternalBeside,
+    /// Puts a hostile pattern into a search query.
+    HostileQuery,
+    /// Searches with the user's own words.
+    VerbatimQuery,
+    /// Writes arguments that are not JSON.
+    MalformedArguments,
+    /// Writes arguments of wrong types.
+    WrongSchema,
+    /// Calls a tool that does not exist.
+    UnknownTool,
+    /// Tries a failed outside search once more where the error says that this may help.
+    RetrySearch,
+    /// Indexes keywords that are generic or too short.
+    PoorKeywords,
+    /// Answers without indexing keywords.
+    SkipKeywords,
+    /// Answers in free text instead of calling the response tool.
+    ForgetResponse,
+    /// Calls the response tool beside another one.
+    ResponseBeside,
+    /// Claims sources of a kind that it did not use.
+    WrongFlags,
+    /// Cites a source that nobody gave it.
+    InventSource,
+    /// Refuses to answer.
+    Refuse,
+    /// Repeats a mistake once after feedback.
+    Persist,
+    /// The service says 429 and asks to wait.
+    RateLimited,
+    /// The service says 500.
+    ServerError,
+    /// The reply takes longer by `slow_by`.
+    Slow,
+}
+
+impl Habit {
+    /// The steps at which the habit can show when `at` does not say otherwise.
+    fn natural_steps(self) -> &'static [Step] {
+        use Step::{GenerateResponse, IndexKeywords, KnowledgeBaseSearch, PerplexitySearch};
+        match self {
+            Self::ForgetKnowledgeBase | Self::ExternalFirst | Self::ExternalBeside => &[KnowledgeBaseSearch],
+            Self::HostileQuery | Self::VerbatimQuery => &[KnowledgeBaseSearch, PerplexitySearch],
+            Self::RetrySearch => &[PerplexitySearch],
+            Self::PoorKeywords | Self::SkipKeywords => &[IndexKeywords],
+            Self::ForgetResponse | Self::ResponseBeside | Self::WrongFlags | Self::InventSource | Self::Refuse => {
+                &[GenerateResponse]
+            }
+            Self::MalformedArguments
+            | Self::WrongSchema
+            | Self::UnknownTool
+            | Self::Persist
+            | Self::RateLimited
+            | Self::ServerError
+            | Self::Slow => &Step::ALL,
+        }
+    }
+}
+
+/// How often.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Often {
+    /// With this probability, 0 to 1.
+    Probability(f64),
+    /// In the first so many attempts.
+    Times(u32),
+}
+
+/// How often, and at which steps.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chance {
+    /// How often.
+    pub often: Often,
+    /// Only at these steps; at all that fit when empty.
+    pub at: Vec<Step>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default)]
+    probability: Option<f64>,
+    #[serde(default)]
+    times: Option<u32>,
+    #[serde(default)]
+    at: Vec<Step>,
+}
+
+struct ChanceVisitor;
+
+impl<'de> Visitor<'de> for ChanceVisitor {
+    type Value = Chance;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("a probability from 0 to 1, or a map with `probability` or `times`, and `at`")
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Chance, E> {
+        if (0.0..=1.0).contains(&value) {
+            Ok(Chance { often: Often::Probability(value), at: Vec::new() })
+        } else {
+            Err(E::custom(format!("{value} is no probability: it must lie between 0 and 1")))
+        }
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Chance, E> {
+        self.visit_f64(value as f64)
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Chance, E> {
+        self.visit_f64(value as f64)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Chance, A::Error> {
+        use serde::de::Error;
+        let Written { probability, times, at } = Written::deserialize(MapAccessDeserializer::new(map))?;
+        let often = match (probability, times) {
+            (Some(value), None) => self.visit_f64(value)?.often,
+            (None, Some(times)) => Often::Times(times),
+            _ => return Err(A::Error::custom("give exactly one of `probability` and `times`")),
+        };
+        Ok(Chance { often, at })
+    }
+}
+
+impl<'de> Deserialize<'de> for Chance {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ChanceVisitor)
+    }
+}
+
+/// Habits by name.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(transparent)]
+pub struct Habits(BTreeMap<Habit, Chance>);
+
+impl Habits {
+    /// Takes over what `other` says; it wins.
+    pub fn overlay(&mut self, other: &Self) {
+        self.0.extend(other.0.iter().map(|(habit, chance)| (*habit, chance.clone())));
+    }
+
+    fn chance(&self, habit: Habit, step: Step) -> Option<&Often> {
+        let chance = self.0.get(&habit)?;
+        let fits = if chance.at.is_empty() { habit.natural_steps().contains(&step) } else { chance.at.contains(&step) };
+        fits.then_some(&chance.often)
+    }
+
+    /// How often the transport fails before it answers: `times`, or once by chance.
+    pub fn failures(&self, habit: Habit, step: Step, dice: &Dice) -> u32 {
+        match self.chance(habit, step) {
+            Some(Often::Times(times)) => *times,
+            Some(Often::Probability(p)) => u32::from(dice.roll(&format!("{habit:?}/{step:?}")) < *p),
+            None => 0,
+        }
+    }
+
+    /// Whether the habit shows at the attempt (from 0) at `step`. `dice` must be the same for all attempts of a turn.
+    pub fn shows(&self, habit: Habit, step: Step, attempt: u32, dice: &Dice) -> bool {
+        let (times, why) = match self.chance(habit, step) {
+            Some(Often::Times(times)) => (*times, *times > 0),
+            Some(Often::Probability(p)) => (1, dice.roll(&format!("{habit:?}/{step:?}")) < *p),
+            None => return false,
+        };
+        if !why || attempt > times {
+            return false;
+        }
+        attempt < times || self.repeats(step, dice)
+    }
+
+    fn repeats(&self, step: Step, dice: &Dice) -> bool {
+        match self.chance(Habit::Persist, step) {
+            Some(Often::Times(times)) => *times > 0,
+            Some(Often::Probability(p)) => dice.roll(&format!("persist/{step:?}")) < *p,
+            None => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn habits(yaml: &str) -> Habits {
+        serde_saphyr::from_str(yaml).expect("habits")
+    }
+
+    #[test]
+    fn times_counts_attempts_and_then_stops() {
+        let habits = habits("forget_response: {times: 2}");
+        let dice = Dice::new(1, &["a"]);
+        let shown: Vec<bool> =
+            (0..4).map(|k| habits.shows(Habit::ForgetResponse, Step::GenerateResponse, k, &dice)).collect();
+        assert_eq!(shown, [true, true, false, false]);
+    }
+
+    #[test]
+    fn a_persistent_mistake_is_repeated_once() {
+        let habits = habits("{poor_keywords: {times: 1}, persist: 1}");
+        let dice = Dice::new(1, &["a"]);
+        let shown: Vec<bool> =
+            (0..4).map(|k| habits.shows(Habit::PoorKeywords, Step::IndexKeywords, k, &dice)).collect();
+        assert_eq!(shown, [true, true, false, false]);
+    }
+
+    #[test]
+    fn a_habit_stays_at_its_steps() {
+        let habits = habits("{malformed_arguments: {times: 1, at: [index_keywords]}, skip_keywords: 1}");
+        let dice = Dice::new(1, &["a"]);
+        assert!(habits.shows(Habit::MalformedArguments, Step::IndexKeywords, 0, &dice));
+        assert!(!habits.shows(Habit::MalformedArguments, Step::GenerateResponse, 0, &dice));
+        assert!(!habits.shows(Habit::SkipKeywords, Step::GenerateResponse, 0, &dice));
+    }
+
+    #[test]
+    fn a_probability_is_met_over_many_lanes() {
+        let habits = habits("forget_response: 0.2");
+        let shown = (0..2000)
+            .filter(|lane| {
+                let dice = Dice::new(7, &[&lane.to_string()]);
+                habits.shows(Habit::ForgetResponse, Step::GenerateResponse, 0, &dice)
+            })
+            .count();
+        assert!((340..460).contains(&shown), "{shown} of 2000");
+    }
+
+    #[test]
+    fn mistakes_in_habits_are_refused() {
+        for yaml in ["forget_everything: 1", "refuse: 1.5", "refuse: {times: 1, probability: 0.5}", "refuse: {at: []}"]
+        {
+            assert!(serde_saphyr::from_str::<Habits>(yaml).is_err(), "{yaml}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The loopback server: routes, pace and failures.
+//!
+//! Answers are functions of the request, the header `x-ragcheck-trial` and the seed. The only memory is a count of
+//! failures by trial and cause, because a repeated request is the same bytes: after the declared number of failures
+//! comes one answer, and the count begins anew.
+
+use super::behaviour::{Behaviour, FailTimes, Pace};
+use super::dice::Dice;
+use super::{model, search, wire};
+use crate::clock::Clock;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Header with the behaviour's name on every response.
+pub const NAME_HEADER: &str = "x-ragcheck-simulator";
+/// Header with the declared latency in microseconds.
+pub const LATENCY_HEADER: &str = "x-ragcheck-latency-us";
+/// Header by which a client names its trial.
+pub const TRIAL_HEADER: &str = "x-ragcheck-trial";
+
+const LONGEST_BODY: usize = 16 * 1024 * 1024;
+
+struct Server {
+    behaviour: Behaviour,
+    clock: Arc<dyn Clock>,
+    failed: Mutex<BTreeMap<String, u32>>,
+}
+
+/// Binds `address` and gives the address that was bound (port 0 picks a free one) and the server to be awaited; it runs
+/// until it is dropped.
+///
+/// # Errors
+/// When the address cannot be bound.
+pub async fn serve(
+    behaviour: Behaviour,
+    address: SocketAddr,
+    clock: Arc<dyn Clock>,
+) -> std::io::Result<(SocketAddr, impl Future<Output = std::io::Result<()>> + Send)> {
+    let listener = tokio::net::TcpListener::bind(address).await?;
+    let bound = listener.local_addr()?;
+    let server = Arc::new(Server { behaviour, clock, failed: Mutex::default() });
+    let routes = axum::Router::new()
+        .route("/v1/chat/completions", post(chat))
+        .route("/v1/models", get(models))
+        .route("/v1/agent", post(agent))
+        .route("/v1/responses", post(agent))
+        .fallback(unknown)
+        .layer(DefaultBodyLimit::max(LONGEST_BODY))
+        .with_state(server);
+    Ok((bound, async move { axum::serve(listener, routes).await }))
+}
+
+impl Server {
+    async fn respond(&self, status: StatusCode, latency: Duration, body: &Value) -> Response {
+        if self.behaviour.pace == Pace::Real {
+            self.clock.sleep(latency).await;
+        }
+        let mut response = (status, body.to_string()).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(LATENCY_HEADER, HeaderValue::from(latency.as_micros() as u64));
+        if let Ok(name) = HeaderValue::from_str(&self.behaviour.name) {
+            headers.insert(NAME_HEADER, name);
+        }
+        if status == StatusCode::TOO_MANY_REQUESTS {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+
+    async fn refuse(&self, reason: &str) -> Response {
+        let body = wire::write_error("invalid_request_error", reason);
+        self.respond(StatusCode::BAD_REQUEST, Duration::from_millis(5), &body).await
+    }
+
+    /// Whether the next answer to `key` is still a failure, of `times` in a row.
+    fn fails(&self, key: String, times: FailTimes) -> bool {
+        let FailTimes::Count(times) = times else { return true };
+        if times == 0 {
+            return false;
+        }
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = failed.entry(key.clone()).or_default();
+        *count += 1;
+        let still = *count <= times;
+        if !still {
+            failed.remove(&key);
+        }
+        still
+    }
+}
+
+fn trial_of(headers: &HeaderMap) -> String {
+    headers.get(TRIAL_HEADER).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
+}
+
+fn parse(body: &[u8]) -> Result<Value, String> {
+    serde_json::from_slice(body).map_err(|error| format!("the body is not JSON: {error}"))
+}
+
+async fn chat(State(server): State<Arc<Server>>, headers: HeaderMap, body: Bytes) -> Response {
+    let request = match parse(&body).and_then(|value| wire::read_chat(&value)) {
+        Ok(request) => request,
+        Err(reason) => return server.refuse(&reason).await,
+    };
+    let trial = trial_of(&headers);
+    let seed = server.behaviour.seed;
+    let prompt = model::Prompt {
+        messages: &request.messages,
+        tools: &request.tools,
+        choice: request.choice.clone(),
+        trial: &trial,
+    };
+    let outcome = model::complete(&server.behaviour.model, seed, &prompt);
+    let key = |kind: &str| format!("model/{kind}/{trial}/{}", request.messages.len());
+    let brief = outcome.latency / 8;
+    if server.fails(key("429"), FailTimes::Count(outcome.rate_limited)) {
+        let body = wire::write_error("rate_limit_exceeded", "Too many requests; wait and try again.");
+        return server.respond(StatusCode::TOO_MANY_REQUESTS, brief, &body).await;
+    }
+    if server.fails(key("500"), FailTimes::Count(outcome.server_errors)) {
+        let body = wire::write_error("server_error", "The model failed; try again.");
+        return server.respond(StatusCode::INTERNAL_SERVER_ERROR, brief, &body).await;
+    }
+    let talk = String::from_utf8_lossy(&body);
+    let id = Dice::new(seed, &["completion", &trial, &talk]).id("id");
+    server.respond(StatusCode::OK, outcome.latency, &wire::write_chat(&request, &outcome.completion, &id)).await
+}
+
+async fn agent(State(server): State<Arc<Server>>, headers: HeaderMap, body: Bytes) -> Response {
+    let request = match parse(&body).and_then(|value| wire::read_agent(&value)) {
+        Ok(request) => request,
+        Err(reason) => return server.refuse(&reason).await,
+    };
+    let trial = trial_of(&headers);
+    let found = search::ask(&server.behaviour.search, server.behaviour.seed, &trial, &request.question);
+    if let Some((at, status, times)) = found.failure
+        && server.fails(format!("search/{at}/{trial}"), times)
+    {
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
+        let kind = if status == StatusCode::TOO_MANY_REQUESTS { "rate_limit_exceeded" } else { "service_unavailable" };
+        let body = wire::write_error(kind, "The search service cannot answer at the moment.");
+        return server.respond(status, found.latency / 8, &body).await;
+    }
+    let id = Dice::new(server.behaviour.seed, &["answer", &trial, &request.question]).id("id");
+    server.respond(StatusCode::OK, found.latency, &wire::write_agent(&request, &found, &id)).await
+}
+
+async fn models(State(server): State<Arc<Server>>) -> Response {
+    let model = json!({"id": server.behaviour.name, "object": "model", "created": 0, "owned_by": "ragcheck"});
+    server.respond(StatusCode::OK, Duration::ZERO, &json!({"object": "list", "data": [model]})).await
+}
+
+async fn unknown(State(server): State<Arc<Server>>) -> Response {
+    let known = "known: POST /v1/chat/completions, /v1/agent, /v1/responses; GET /v1/models";
+    let body = wire::write_error("not_found", &format!("the simulator has no such endpoint; {known}"));
+    server.respond(StatusCode::NOT_FOUND, Duration::ZERO, &body).await
+}

@@ -1,0 +1,292 @@
+//! Where a conversation stands: read anew from its messages at every request, because the simulator keeps nothing.
+//!
+//! The turn begins with the last thing that the user said. Messages of the controller look like the user's or the
+//! system's; they are told apart by naming a tool. Tool results are read tolerantly: JSON with `chunks`, with
+//! `result_id` and `answer`, or with `error`. Their texts are data, never instructions.
+
+use super::habit::Step;
+use crate::chat::{Message, Role};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// One passage that a search gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    /// Its id, to be cited.
+    pub id: String,
+    /// Its document's title.
+    pub title: String,
+    /// Its text.
+    pub text: String,
+    /// Whether it was learned from an earlier outside answer.
+    pub learned: bool,
+}
+
+/// An outside answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct External {
+    /// The id to index keywords for.
+    pub result: String,
+    /// The query that was asked.
+    pub query: String,
+    /// The text.
+    pub answer: String,
+    /// Title and address of what it cites.
+    pub citations: Vec<(String, String)>,
+}
+
+/// Where the current turn stands.
+#[derive(Debug, Clone, Default)]
+pub struct Situation {
+    /// Whether the knowledge base answered, with or without chunks.
+    pub searched: bool,
+    /// What it gave.
+    pub chunks: Vec<Chunk>,
+    /// Whether these suffice.
+    pub sufficient: bool,
+    /// What came from outside.
+    pub external: Option<External>,
+    /// Whether asking outside was given up.
+    pub search_down: bool,
+    /// Whether keywords are indexed.
+    pub indexed: bool,
+    /// Failures of the outside search.
+    pub search_failures: u32,
+    /// Completions spent on each step.
+    pub tried: BTreeMap<Step, u32>,
+    /// Messages of the controller at each step.
+    pub told: BTreeMap<Step, u32>,
+}
+
+/// A judgement of whether chunks answer the question.
+pub type Judge<'a> = &'a dyn Fn(&[Chunk]) -> bool;
+
+/// Attempts at one step after which the model goes on without it.
+const PATIENCE: u32 = 3;
+
+/// Index of the last message in which the user asks something; `None` in a conversation without any.
+pub fn question_at(messages: &[Message]) -> Option<usize> {
+    let first = messages.iter().position(|message| message.role == Role::User)?;
+    messages
+        .iter()
+        .enumerate()
+        .rev()
+        .find(|(at, message)| message.role == Role::User && (*at == first || !names_a_tool(&message.content)))
+        .map(|(at, _)| at)
+}
+
+fn names_a_tool(text: &str) -> bool {
+    Step::ALL.iter().any(|step| text.contains(step.tool()))
+}
+
+impl Situation {
+    /// Reads the turn that begins with `messages[0]`, the question. `offers` says which tools exist; `retries_search`
+    /// whether a failed outside search is tried again when the error says that this may help.
+    pub fn read(messages: &[Message], offers: &dyn Fn(Step) -> bool, judge: Judge<'_>, retries_search: bool) -> Self {
+        let mut state = Self::default();
+        let mut calls: BTreeMap<&str, (&str, &str, bool)> = BTreeMap::new();
+        for message in messages.iter().skip(1) {
+            let step = state.step(offers);
+            match message.role {
+                Role::Assistant => {
+                    *state.tried.entry(step).or_default() += 1;
+                    for call in &message.calls {
+                        calls.insert(&call.id, (&call.name, &call.arguments, state.searched));
+                    }
+                }
+                Role::Tool => {
+                    let known = message.answers.as_deref().and_then(|id| calls.get(id));
+                    if let Some((name, arguments, in_order)) = known {
+                        state.take(name, arguments, &message.content, *in_order, judge, retries_search);
+                    }
+                }
+                Role::User | Role::System => *state.told.entry(step).or_default() += 1,
+            }
+        }
+        state
+    }
+
+    /// The next step of the turn.
+    pub fn step(&self, offers: &dyn Fn(Step) -> bool) -> Step {
+        let open = |step: Step| offers(step) && self.attempt(step) < PATIENCE;
+        if !self.searched && open(Step::KnowledgeBaseSearch) {
+            Step::KnowledgeBaseSearch
+        } else if self.external.is_none() && !self.search_down && !self.sufficient && open(Step::PerplexitySearch) {
+            Step::PerplexitySearch
+        } else if self.external.is_some() && !self.indexed && open(Step::IndexKeywords) {
+            Step::IndexKeywords
+        } else {
+            Step::GenerateResponse
+        }
+    }
+
+    /// How often the step was attempted before in this turn.
+    pub fn attempt(&self, step: Step) -> u32 {
+        let count = |counts: &BTreeMap<Step, u32>| counts.get(&step).copied().unwrap_or(0);
+        count(&self.tried).max(count(&self.told))
+    }
+
+    fn take(&mut self, tool: &str, arguments: &str, content: &str, in_order: bool, judge: Judge<'_>, retries: bool) {
+        let value: Value = serde_json::from_str(content).unwrap_or(Value::Null);
+        let problem = Problem::of(&value);
+        match (Step::of_tool(tool), problem) {
+            (Some(Step::KnowledgeBaseSearch), None) => {
+                self.searched = true;
+                self.chunks.extend(chunks(&value));
+                self.sufficient = judge(&self.chunks);
+            }
+            (Some(Step::KnowledgeBaseSearch), Some(Problem::Failed { retryable })) => self.searched = !retryable,
+            (Some(Step::PerplexitySearch), None) => self.external = Some(external(&value, arguments)),
+            (Some(Step::PerplexitySearch), Some(Problem::Failed { retryable })) if in_order => {
+                self.search_failures += 1;
+                self.search_down = !(retryable && retries) || self.search_failures > 1;
+            }
+            (Some(Step::IndexKeywords), None) => self.indexed = true,
+            _ => {}
+        }
+    }
+}
+
+/// Why a call gave nothing.
+enum Problem {
+    /// The call was wrong; a corrected one may work.
+    Rejected,
+    /// The tool failed.
+    Failed { retryable: bool },
+}
+
+impl Problem {
+    fn of(result: &Value) -> Option<Self> {
+        let error = match result {
+            Value::Null => return Some(Self::Rejected),
+            other => other.get("error").filter(|error| !error.is_null())?,
+        };
+        let cause = error.get("cause").and_then(Value::as_str).unwrap_or_default();
+        let retryable = error.get("retryable").and_then(Value::as_bool);
+        match retryable {
+            _ if REJECTIONS.contains(&cause) => Some(Self::Rejected),
+            None if error.get("guidance").is_some() => Some(Self::Rejected),
+            said => Some(Self::Failed { retryable: said.unwrap_or_default() }),
+        }
+    }
+}
+
+/// Causes that blame the call and not the tool.
+const REJECTIONS: [&str; 9] =
+    ["unknown_tool", "not_json", "double_encoded", "not_an_object", "schema", "length", "hostile", "order", "unknown_kb"];
+
+fn text_of(value: &Value, key: &str) -> String {
+    value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn list_of<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn chunks(value: &Value) -> Vec<Chunk> {
+    list_of(value, "chunks")
+        .iter()
+        .map(|chunk| {
+            let id = text_of(chunk, "id");
+            let learned = chunk.get("kind").and_then(Value::as_str) == Some("learned") || id.starts_with("learned:");
+            Chunk { title: text_of(chunk, "title"), text: text_of(chunk, "text"), learned, id }
+        })
+        .filter(|chunk| !chunk.id.is_empty())
+        .collect()
+}
+
+fn external(value: &Value, arguments: &str) -> External {
+    let arguments: Value = serde_json::from_str(arguments).unwrap_or(Value::Null);
+    let citations = list_of(value, "citations")
+        .iter()
+        .map(|citation| match citation.as_str() {
+            Some(url) => (String::new(), url.to_owned()),
+            None => (text_of(citation, "title"), text_of(citation, "url")),
+        })
+        .filter(|(_, url)| !url.is_empty())
+        .collect();
+    External {
+        result: text_of(value, "result_id"),
+        query: text_of(&arguments, "query"),
+        answer: text_of(value, "answer"),
+        citations,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chat::ToolCall;
+
+    fn call(id: &str, name: &str) -> Message {
+        let calls = vec![ToolCall { id: id.into(), name: name.into(), arguments: r#"{"query":"q"}"#.into() }];
+        Message { role: Role::Assistant, content: String::new(), calls, answers: None }
+    }
+
+    fn next(messages: &[Message]) -> (Step, u32) {
+        let offers = |_| true;
+        let state = Situation::read(messages, &offers, &|chunks| !chunks.is_empty(), true);
+        let step = state.step(&offers);
+        (step, state.attempt(step))
+    }
+
+    #[test]
+    fn the_steps_follow_what_the_tools_gave() {
+        let mut talk = vec![Message::text(Role::User, "q")];
+        assert_eq!(next(&talk), (Step::KnowledgeBaseSearch, 0));
+        talk.push(call("1", "knowledge_base_search"));
+        talk.push(Message::tool_result("1", r#"{"chunks":[]}"#));
+        assert_eq!(next(&talk), (Step::PerplexitySearch, 0));
+        talk.push(call("2", "perplexity_search"));
+        talk.push(Message::tool_result("2", r#"{"result_id":"result-1","answer":"a","citations":[]}"#));
+        assert_eq!(next(&talk), (Step::IndexKeywords, 0));
+        talk.push(call("3", "index_keywords"));
+        talk.push(Message::tool_result("3", r#"{"error":{"cause":"generic_keyword","guidance":"be specific"}}"#));
+        assert_eq!(next(&talk), (Step::IndexKeywords, 1));
+        talk.push(call("4", "index_keywords"));
+        talk.push(Message::tool_result("4", r#"{"indexed":true}"#));
+        assert_eq!(next(&talk), (Step::GenerateResponse, 0));
+    }
+
+    #[test]
+    fn feedback_is_not_taken_for_a_question() {
+        let talk = vec![
+            Message::text(Role::System, "rules"),
+            Message::text(Role::User, "What is frost?"),
+            Message::text(Role::Assistant, "Cold."),
+            Message::text(Role::User, "Call knowledge_base_search first."),
+        ];
+        assert_eq!(question_at(&talk), Some(1));
+        assert_eq!(next(&talk[1..]), (Step::KnowledgeBaseSearch, 1));
+    }
+
+    #[test]
+    fn a_call_that_came_too_early_does_not_count_as_an_outage() {
+        let talk = vec![
+            Message::text(Role::User, "q"),
+            call("1", "perplexity_search"),
+            Message::tool_result("1", r#"{"error":{"retryable":false,"message":"search first"}}"#),
+            call("2", "knowledge_base_search"),
+            Message::tool_result("2", r#"{"chunks":[]}"#),
+        ];
+        assert_eq!(next(&talk), (Step::PerplexitySearch, 0));
+    }
+
+    #[test]
+    fn an_outage_is_tried_again_once_only_if_that_may_help() {
+        let mut talk = vec![
+            Message::text(Role::User, "q"),
+            call("1", "knowledge_base_search"),
+            Message::tool_result("1", r#"{"chunks":[]}"#),
+            call("2", "perplexity_search"),
+        ];
+        let mut gone = talk.clone();
+        gone.push(Message::tool_result("2", r#"{"error":{"retryable":false}}"#));
+        assert_eq!(next(&gone), (Step::GenerateResponse, 0));
+        talk.push(Message::tool_result("2", r#"{"error":{"retryable":true}}"#));
+        assert_eq!(next(&talk), (Step::PerplexitySearch, 1));
+        talk.push(call("3", "perplexity_search"));
+        talk.push(Message::tool_result("3", r#"{"error":{"retryable":true}}"#));
+        assert_eq!(next(&talk), (Step::GenerateResponse, 0));
+    }
+}

@@ -1,0 +1,314 @@
+//! Whole conversations with the simulated model through a small loop with tools of paper, and both wire formats over
+//! loopback.
+
+use super::behaviour::Behaviour;
+use super::model::{Completion, Prompt, complete};
+use super::serve;
+use super::words::{content_words, overlap};
+use crate::chat::{Message, Role, ToolCall, ToolChoice, ToolDefinition};
+use crate::clock::RealClock;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const BEHAVIOUR: &str = r#"
+name: garden
+seed: 5
+pace: declared
+model:
+  latency: {lognormal: {median: 900ms, sigma: 0.4, max: 12s}}
+  recall: ['\bGL-\d{4}\b']
+  rules:
+    - {when: {trial: forgets-search}, habits: {forget_knowledge_base: {times: 1}}}
+    - {when: {trial: never-searches}, habits: {forget_knowledge_base: {times: 2}}}
+    - {when: {trial: forgets-response}, habits: {forget_response: {times: 1}}}
+    - {when: {trial: outside-first}, habits: {external_first: {times: 1}}}
+    - {when: {trial: poor}, habits: {poor_keywords: {times: 1}}}
+    - {when: {trial: skips}, habits: {skip_keywords: {times: 1}}}
+    - {when: {trial: garbled}, habits: {malformed_arguments: {times: 1}}}
+    - {when: {trial: typed}, habits: {wrong_schema: {times: 1}}}
+    - {when: {trial: invents}, habits: {invent_source: {times: 1}}}
+    - {when: {trial: outage}, habits: {retry_search: 1}}
+    - {when: {trial: limited}, habits: {rate_limited: {times: 1}}}
+    - {when: {asks: frost}, sufficient: false, keywords: [frost warning, night frost, valley forecast]}
+search:
+  latency: {constant: 2s}
+  topics:
+    - when: {asks: frost}
+      answer: "The weather office expects frost of minus four degrees in the valley [1]. It lasts two nights [2]."
+      results:
+        - {title: Weather office, url: 'https://example.org/frost', snippet: Minus four degrees., date: '2026-03-01'}
+        - {title: Valley news, url: 'https://example.com/valley', snippet: Two nights.}
+  failures:
+    - {when: {trial: outage}, status: 503, times: 2}
+    - {when: {trial: gone}, status: 503, times: always}
+"#;
+
+const PASSAGES: &[(&str, &str)] = &[
+    ("pump#1", "The irrigation pump runs at 6 bar. Clean its filter every month. Descale it once a year."),
+    ("vent#1", "Roof vents open at 24 degrees. A motor moves each vent in forty seconds."),
+    ("warranty#1", "The warranty of the pump lasts 36 months. The warranty of vents lasts 24 months."),
+];
+
+fn behaviour() -> Behaviour {
+    serde_saphyr::from_str(BEHAVIOUR).expect("behaviour")
+}
+
+fn tools() -> Vec<ToolDefinition> {
+    ["knowledge_base_search", "perplexity_search", "index_keywords", "generate_response"]
+        .map(|name| ToolDefinition { name: name.into(), description: String::new(), parameters: json!({}) })
+        .into()
+}
+
+/// One conversation: its messages, and what was called with which outcome.
+struct Talk<'a> {
+    trial: &'a str,
+    messages: Vec<Message>,
+    log: Vec<String>,
+}
+
+impl<'a> Talk<'a> {
+    fn new(trial: &'a str) -> Self {
+        Self { trial, messages: vec![Message::text(Role::System, "Use tools.")], log: Vec::new() }
+    }
+
+    fn next(&self) -> Completion {
+        let (tools, behaviour) = (tools(), behaviour());
+        let prompt = Prompt { messages: &self.messages, tools: &tools, choice: ToolChoice::Auto, trial: self.trial };
+        complete(&behaviour.model, behaviour.seed, &prompt).completion
+    }
+
+    /// Runs one turn, at most ten completions; gives the arguments of the accepted response.
+    fn ask(&mut self, question: &str, search_works: bool) -> Option<Value> {
+        self.messages.push(Message::text(Role::User, question));
+        let start = self.messages.len();
+        let mut searched = false;
+        for _ in 0..10 {
+            let said = self.next();
+            let message =
+                Message { role: Role::Assistant, content: said.text, calls: said.calls.clone(), answers: None };
+            self.messages.push(message);
+            if said.calls.is_empty() {
+                self.log.push("text".into());
+                let missing = if searched { "generate_response" } else { "knowledge_base_search" };
+                self.messages.push(Message::text(Role::User, format!("You must call {missing}.")));
+            }
+            for call in &said.calls {
+                let result = paper_tool(call, searched, search_works);
+                let failed = result.get("error").is_some();
+                self.log.push(format!("{}{}", call.name, if failed { "!" } else { "" }));
+                self.messages.push(Message::tool_result(&call.id, result.to_string()));
+                searched |= !failed && call.name == "knowledge_base_search";
+                if !failed && call.name == "generate_response" {
+                    let arguments: Value = serde_json::from_str(&call.arguments).expect("checked");
+                    let text = arguments["answer"].as_str().expect("text").to_owned();
+                    self.messages.truncate(start);
+                    self.messages.push(Message::text(Role::Assistant, text));
+                    return Some(arguments);
+                }
+            }
+        }
+        None
+    }
+}
+
+fn rejected(cause: &str) -> Value {
+    json!({"error": {"cause": cause, "reason": "not like this", "guidance": "do it right"}})
+}
+
+fn paper_tool(call: &ToolCall, searched: bool, search_works: bool) -> Value {
+    let Ok(arguments) = serde_json::from_str::<Value>(&call.arguments) else { return rejected("not_json") };
+    let text = |key: &str| arguments[key].as_str().unwrap_or_default().to_owned();
+    match call.name.as_str() {
+        "knowledge_base_search" if text("query").is_empty() => rejected("schema"),
+        "knowledge_base_search" => {
+            let asked = content_words(&text("query"));
+            let mut found: Vec<(f64, Value)> = PASSAGES
+                .iter()
+                .map(|(id, text)| (overlap(&asked, text), json!({"id": id, "title": "Manual", "text": text})))
+                .filter(|(share, _)| *share > 0.0)
+                .collect();
+            found.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+            json!({"chunks": found.into_iter().map(|(_, chunk)| chunk).collect::<Vec<_>>()})
+        }
+        _ if !searched => rejected("order"),
+        "perplexity_search" if text("query").is_empty() => rejected("schema"),
+        "perplexity_search" if !search_works => json!({"error": {"message": "down", "retryable": true}}),
+        "perplexity_search" => json!({
+            "result_id": "result-1",
+            "answer": "Frost of minus four degrees is expected in the valley [1].",
+            "citations": [{"title": "Weather office", "url": "https://example.org/frost"}],
+        }),
+        "index_keywords" => {
+            let count = arguments["keywords"].as_array().map_or(0, Vec::len);
+            let generic = arguments["keywords"].to_string().contains("\"information\"");
+            match (count, generic, text("perplexity_result_id").as_str()) {
+                (3..=10, false, "result-1") => json!({"indexed": true, "merged": 0, "keyword_count": count}),
+                _ => rejected("generic_keyword"),
+            }
+        }
+        "generate_response" if !arguments["sources"].is_array() => rejected("schema"),
+        "generate_response" if arguments["sources"].to_string().contains("field-notes") => rejected("sources"),
+        "generate_response" => json!({"accepted": true}),
+        _ => rejected("unknown_tool"),
+    }
+}
+
+const PUMP: &str = "At how many bar does the irrigation pump run?";
+const FROST: &str = "Is frost expected in the valley tonight?";
+
+#[test]
+fn an_obedient_model_answers_from_the_knowledge_base_with_its_source() {
+    let mut talk = Talk::new("plain");
+    let answer = talk.ask(PUMP, true).expect("an answer");
+    assert_eq!(talk.log, ["knowledge_base_search", "generate_response"]);
+    assert!(answer["answer"].as_str().expect("text").contains("6 bar"));
+    assert_eq!(answer["sources"][0]["id"], "pump#1");
+    assert_eq!((&answer["used_internal_kb"], &answer["used_external_kb"]), (&json!(true), &json!(false)));
+}
+
+#[test]
+fn what_the_knowledge_base_lacks_is_asked_outside_and_indexed() {
+    let mut talk = Talk::new("plain");
+    let answer = talk.ask(FROST, true).expect("an answer");
+    assert_eq!(talk.log, ["knowledge_base_search", "perplexity_search", "index_keywords", "generate_response"]);
+    assert_eq!(answer["used_external_kb"], json!(true));
+    assert_eq!(answer["sources"][0]["id"], "https://example.org/frost");
+}
+
+#[test]
+fn every_declared_mistake_shows_and_is_corrected_after_feedback() {
+    let kb = ["knowledge_base_search", "generate_response"];
+    for (trial, question, expected) in [
+        ("forgets-search", PUMP, vec!["text", kb[0], kb[1]]),
+        ("never-searches", PUMP, vec!["text", "text", kb[0], kb[1]]),
+        ("forgets-response", PUMP, vec![kb[0], "text", kb[1]]),
+        ("outside-first", PUMP, vec!["perplexity_search!", kb[0], kb[1]]),
+        ("garbled", PUMP, vec!["knowledge_base_search!", kb[0], "generate_response!", kb[1]]),
+        ("typed", PUMP, vec!["knowledge_base_search!", kb[0], "generate_response!", kb[1]]),
+        ("invents", PUMP, vec![kb[0], "generate_response!", kb[1]]),
+        ("poor", FROST, vec![kb[0], "perplexity_search", "index_keywords!", "index_keywords", kb[1]]),
+    ] {
+        let mut talk = Talk::new(trial);
+        assert!(talk.ask(question, true).is_some(), "{trial} ends with an answer");
+        assert_eq!(talk.log, expected, "{trial}");
+    }
+}
+
+#[test]
+fn skipped_keywords_lead_straight_to_the_response() {
+    let mut talk = Talk::new("skips");
+    talk.ask(FROST, true).expect("an answer");
+    assert_eq!(talk.log, ["knowledge_base_search", "perplexity_search", "generate_response"]);
+}
+
+#[test]
+fn an_outage_of_the_search_service_leaves_the_knowledge_base() {
+    let mut talk = Talk::new("outage");
+    let answer = talk.ask(FROST, false).expect("an answer");
+    assert_eq!(talk.log, ["knowledge_base_search", "perplexity_search!", "perplexity_search!", "generate_response"]);
+    assert_eq!(answer["used_external_kb"], json!(false));
+    assert!(answer["answer"].as_str().expect("text").contains("not available"));
+}
+
+#[test]
+fn a_follow_up_needs_its_history_and_recalls_what_was_said() {
+    let mut talk = Talk::new("plain");
+    talk.ask("How long is the warranty of the pump with serial GL-4410?", true).expect("an answer");
+    let answer = talk.ask("And of the vents?", true).expect("an answer");
+    let text = answer["answer"].as_str().expect("text");
+    assert!(text.contains("GL-4410") && text.contains("24 months"), "{text}");
+    let mut alone = Talk::new("plain");
+    let answer = alone.ask("And of the vents?", true).expect("an answer");
+    assert!(!answer["answer"].as_str().expect("text").contains("GL-4410"));
+}
+
+#[test]
+fn the_tool_choice_is_obeyed() {
+    let (tools, behaviour) = (tools(), behaviour());
+    let messages = [Message::text(Role::User, PUMP)];
+    let ask = |choice| {
+        let prompt = Prompt { messages: &messages, tools: &tools, choice, trial: "forgets-search" };
+        complete(&behaviour.model, behaviour.seed, &prompt).completion
+    };
+    assert_eq!(ask(ToolChoice::Named("knowledge_base_search".into())).calls[0].name, "knowledge_base_search");
+    assert_eq!(ask(ToolChoice::Named("generate_response".into())).calls[0].name, "generate_response");
+    assert!(ask(ToolChoice::None).calls.is_empty());
+    assert_eq!(ask(ToolChoice::Required).calls.len(), 1);
+    assert!(ask(ToolChoice::Auto).calls.is_empty(), "this trial forgets, where it may");
+}
+
+#[test]
+fn a_lane_repeats_itself_and_lanes_differ_in_time() {
+    let (tools, behaviour) = (tools(), behaviour());
+    let messages = [Message::text(Role::User, PUMP)];
+    let ask = |trial: &str| {
+        let prompt = Prompt { messages: &messages, tools: &tools, choice: ToolChoice::Auto, trial };
+        complete(&behaviour.model, behaviour.seed, &prompt)
+    };
+    assert_eq!(ask("s/c/tool-rag.base.1"), ask("s/c/tool-rag.base.1"));
+    assert_ne!(ask("s/c/tool-rag.base.1").latency, ask("s/c/tool-rag.base.2").latency);
+}
+
+async fn post(
+    client: &reqwest::Client,
+    url: String,
+    trial: &str,
+    body: &Value,
+) -> (u16, reqwest::header::HeaderMap, Value) {
+    let request = client.post(url).header(super::TRIAL_HEADER, trial).body(body.to_string());
+    let response = request.send().await.expect("a response");
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let text = response.text().await.expect("a body");
+    (status, headers, serde_json::from_str(&text).expect("JSON"))
+}
+
+#[tokio::test]
+async fn both_dialects_answer_over_loopback_with_their_headers_and_failures() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let clock = Arc::new(RealClock::start());
+    let (address, server) = serve(behaviour(), "127.0.0.1:0".parse().expect("address"), clock).await.expect("bound");
+    let client = reqwest::Client::builder().no_proxy().build().expect("client");
+    let work = async {
+        let functions: Vec<Value> =
+            tools().iter().map(|tool| json!({"type": "function", "function": {"name": tool.name}})).collect();
+        let body = json!({"model": "m", "messages": [{"role": "user", "content": PUMP}], "tools": functions});
+        let chat = format!("http://{address}/v1/chat/completions");
+        let (status, headers, reply) = post(&client, chat.clone(), "plain", &body).await;
+        assert_eq!((status, &headers[super::NAME_HEADER]), (200, &"garden".parse().expect("header")));
+        let latency: u64 = headers[super::LATENCY_HEADER].to_str().expect("text").parse().expect("number");
+        assert!(latency > 100_000, "{latency} us");
+        assert_eq!(reply["choices"][0]["finish_reason"], "tool_calls");
+        let call = &reply["choices"][0]["message"]["tool_calls"][0]["function"];
+        assert_eq!(call["name"], "knowledge_base_search");
+        assert!(reply["usage"]["total_tokens"].as_u64() > Some(0));
+        let limited: Vec<u16> = vec![
+            post(&client, chat.clone(), "limited", &body).await.0,
+            post(&client, chat.clone(), "limited", &body).await.0,
+            post(&client, chat.clone(), "limited", &body).await.0,
+        ];
+        assert_eq!(limited, [429, 200, 429], "after its answer the failure begins anew");
+
+        let question =
+            json!({"model": "perplexity/sonar", "input": "frost in the valley", "tools": [{"type": "web_search"}]});
+        for path in ["/v1/agent", "/v1/responses"] {
+            let (status, _, reply) = post(&client, format!("http://{address}{path}"), "plain", &question).await;
+            assert_eq!((status, &reply["status"]), (200, &json!("completed")));
+            assert_eq!(reply["output"][0]["results"][1]["id"], 2);
+            assert_eq!(reply["output"][1]["content"][0]["annotations"][0]["url"], "https://example.org/frost");
+        }
+        let agent = format!("http://{address}/v1/agent");
+        let mut seen = Vec::new();
+        for trial in ["outage", "outage", "outage", "gone"] {
+            seen.push(post(&client, agent.clone(), trial, &question).await.0);
+        }
+        assert_eq!(seen, [503, 503, 200, 503]);
+        assert_eq!(post(&client, chat, "plain", &json!({"messages": []})).await.0, 400);
+        assert_eq!(post(&client, format!("http://{address}/v2/other"), "plain", &json!({})).await.0, 404);
+        let models = client.get(format!("http://{address}/v1/models")).send().await.expect("models");
+        assert_eq!(models.status().as_u16(), 200);
+    };
+    tokio::select! {
+        ended = server => panic!("the server ended: {ended:?}"),
+        () = work => {}
+    }
+}
