@@ -209,8 +209,9 @@ fn key(content: &str) -> Option<(Cow<'_, str>, &str)> {
     let length = content.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')).count();
     let (key, rest) = content.split_at(length);
     let rest = rest.strip_prefix(':')?;
-    (key.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_') && (rest.is_empty() || rest.starts_with(' ')))
-        .then_some((Cow::Borrowed(key), rest))
+    (key.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_')
+        && (rest.is_empty() || rest.starts_with(' ')))
+    .then_some((Cow::Borrowed(key), rest))
 }
 
 /// A value on one line.
