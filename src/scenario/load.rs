@@ -3,16 +3,14 @@
 //! The fast way is the typed reader alone. A file that it refuses is walked as a tree (`shape`), and its sound parts are
 //! checked for their meaning too, so that one pass tells everything.
 
-use super::diagnostic::{Diagnostic, Severity, diagnose};
+use super::diagnostic::{At, Diagnostic, Focus, Mistake, Severity, Step, diagnose};
 use super::document::Scenario;
 use super::files::{self, PROJECT_FILE, shown};
-use super::shape::{self, Repaired};
+use super::repair::parse;
 use super::vocabulary::REQUIREMENTS;
-use super::{Criteria, Project, check, check_criteria, node, ratings, schema, yaml};
+use super::{Criteria, Project, check, check_criteria, node, ratings};
 use rayon::prelude::*;
-use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -73,9 +71,9 @@ pub fn load(root: &Path, paths: &[PathBuf], criteria: Option<&Path>) -> Result<L
 
 /// Like [`load`], keeping notes and counts beside errors.
 pub fn examine(root: &Path, paths: &[PathBuf], criteria: Option<&Path>) -> Examined {
-    let mut work = Work { root, diagnostics: Vec::new(), files: 0 };
+    let mut work = Work { root, diagnostics: Vec::new(), files: 0, criteria_file: String::new() };
     let loaded = work.load(paths, criteria);
-    let mut diagnostics = work.diagnostics;
+    let mut diagnostics = consequences_removed(work.diagnostics, &work.criteria_file);
     diagnostics
         .sort_by(|one, other| (&one.file, one.place, one.severity).cmp(&(&other.file, other.place, other.severity)));
     diagnostics.dedup();
@@ -84,58 +82,23 @@ pub fn examine(root: &Path, paths: &[PathBuf], criteria: Option<&Path>) -> Exami
     Examined { loaded, diagnostics, files: work.files }
 }
 
-/// A typed document, perhaps only its sound parts.
-struct Parsed<T> {
-    value: T,
-    kept: Option<Vec<usize>>,
-    patched: BTreeSet<String>,
-}
-
-impl<T> Parsed<T> {
-    fn kept(&self, length: usize) -> Vec<usize> {
-        self.kept.clone().unwrap_or_else(|| (0..length).collect())
-    }
-
-    /// Without mistakes about what was filled in by us.
-    fn own(&self, mistakes: Vec<super::diagnostic::Mistake>) -> Vec<super::diagnostic::Mistake> {
-        let ours = |mistake: &super::diagnostic::Mistake| matches!(mistake.path.first(), Some(super::diagnostic::Step::Key(key)) if self.patched.contains(key));
-        mistakes.into_iter().filter(|mistake| !ours(mistake)).collect()
-    }
-}
-
-/// Reads `text` as a `T`; mistakes of shape go to `out`, and what is sound is returned all the same.
-fn parse<T: DeserializeOwned + JsonSchema>(
-    text: &str,
-    file: &str,
-    list: &str,
-    required: &[(&str, Value)],
-    out: &mut Vec<Diagnostic>,
-) -> Option<Parsed<T>> {
-    let error = match yaml::read::<T>(text) {
-        Ok(value) => return Some(Parsed { value, kept: None, patched: BTreeSet::new() }),
-        Err(error) => error,
-    };
-    let tree = if yaml::is_hopeless(&error) { None } else { node::parse(text).ok() };
-    let Some(tree) = tree else {
-        out.push(yaml::diagnose(&error, file, text));
-        return None;
-    };
-    let walked = shape::walk(&tree, &schema::of::<T>());
-    let repaired = shape::repair(&walked, list, required);
-    if walked.mistakes.is_empty() {
-        out.push(yaml::diagnose(&error, file, text));
-        return None;
-    }
-    out.extend(diagnose(walked.mistakes, file, text));
-    let Repaired { value, kept, patched } = repaired?;
-    let value = serde_json::from_value(value).ok()?;
-    Some(Parsed { value, kept: Some(kept), patched })
+/// What a project or criteria file with mistakes does not declare may be one of its mistakes: no word on that then.
+fn consequences_removed(mut diagnostics: Vec<Diagnostic>, criteria_file: &str) -> Vec<Diagnostic> {
+    let broken = |file: &str| diagnostics.iter().any(|one| one.severity == Severity::Error && one.file == file);
+    let (project, criteria) = (broken(PROJECT_FILE), !criteria_file.is_empty() && broken(criteria_file));
+    diagnostics.retain(|one| match one.code {
+        "unknown-provider" | "wrong-dialect" | "unknown-knowledge" => !project,
+        "unknown-criterion" => !criteria,
+        _ => true,
+    });
+    diagnostics
 }
 
 struct Work<'a> {
     root: &'a Path,
     diagnostics: Vec<Diagnostic>,
     files: usize,
+    criteria_file: String,
 }
 
 impl Work<'_> {
@@ -149,7 +112,7 @@ impl Work<'_> {
             }
         };
         let named = self.criteria_path(&project, criteria);
-        let texts: Vec<(PathBuf, String, Result<String, Diagnostic>)> = found
+        let texts: Vec<(PathBuf, String, Result<String, Box<Diagnostic>>)> = found
             .into_iter()
             .filter(|path| named.as_ref() != Some(path))
             .map(|path| {
@@ -161,6 +124,7 @@ impl Work<'_> {
         let (mut criteria, mut criteria_file, mut criteria_text) = (Criteria::default(), String::new(), String::new());
         if let Some(path) = named {
             criteria_file = shown(self.root, &path);
+            self.criteria_file.clone_from(&criteria_file);
             (criteria, criteria_text) = self.criteria(&path, &criteria_file, &project);
         }
         let mut scenarios = Vec::new();
@@ -170,12 +134,12 @@ impl Work<'_> {
                     self.criteria(&path, &file, &project);
                 }
                 Ok(text) => scenarios.push((path, file, text)),
-                Err(diagnostic) => self.diagnostics.push(diagnostic),
+                Err(diagnostic) => self.diagnostics.push(*diagnostic),
             }
         }
         self.files += scenarios.len();
         let known: BTreeSet<String> = criteria.criteria.iter().map(|row| row.id.clone()).collect();
-        let mistakes = check_criteria::not_measured(&project, &self.not_measured_known(&known));
+        let mistakes = check_criteria::not_measured(&project, &may_measure_nothing(&known));
         self.diagnostics.extend(diagnose(mistakes, PROJECT_FILE, &project_text));
         let ids: BTreeSet<String> = known.iter().cloned().chain(success_criteria()).collect();
         let root = self.root;
@@ -221,10 +185,6 @@ impl Work<'_> {
         std::fs::read_to_string(self.root.join(path)).is_ok_and(|text| files::is_criteria(&text))
     }
 
-    fn not_measured_known(&self, known: &BTreeSet<String>) -> BTreeSet<String> {
-        known.iter().cloned().chain(success_criteria()).chain(["cases".to_owned()]).collect()
-    }
-
     fn project(&mut self) -> (Project, Option<String>, String) {
         let path = self.root.join(PROJECT_FILE);
         if !path.is_file() {
@@ -234,7 +194,7 @@ impl Work<'_> {
         let text = match read(&path, PROJECT_FILE) {
             Ok(text) => text,
             Err(diagnostic) => {
-                self.diagnostics.push(diagnostic);
+                self.diagnostics.push(*diagnostic);
                 return (Project::default(), None, String::new());
             }
         };
@@ -265,8 +225,9 @@ impl Work<'_> {
         let text = match read(path, file) {
             Ok(text) => text,
             Err(diagnostic) => {
-                self.diagnostics
-                    .push(diagnostic.with_help("criteria come from --criteria, or from `criteria` in ragcheck.yaml"));
+                self.diagnostics.push(
+                    (*diagnostic).with_help("criteria come from --criteria, or from `criteria` in ragcheck.yaml"),
+                );
                 return (Criteria::default(), String::new());
             }
         };
@@ -289,9 +250,8 @@ impl Work<'_> {
         match std::fs::read_to_string(self.root.join(file)) {
             Ok(text) => ratings::parse(&text, file).map_err(|mistakes| self.diagnostics.extend(mistakes)).ok(),
             Err(error) => {
-                let root = super::diagnostic::At::ROOT;
-                let mistake =
-                    super::diagnostic::Mistake::at(root.key("ratings"), "no-such-file", "the ratings cannot be read");
+                let root = At::ROOT;
+                let mistake = Mistake::at(root.key("ratings"), "no-such-file", "the ratings cannot be read");
                 self.diagnostics.extend(diagnose(vec![mistake.label(error.to_string())], PROJECT_FILE, project_text));
                 None
             }
@@ -313,7 +273,7 @@ impl Work<'_> {
 
     fn many_excluded(&mut self, loaded: &[LoadedScenario], criteria: &Criteria, file: &str, text: &str) {
         let total: usize = loaded.iter().map(|scenario| scenario.scenario.cases.len()).sum();
-        let root = super::diagnostic::At::ROOT;
+        let root = At::ROOT;
         let rows = root.key("criteria");
         let mut mistakes = Vec::new();
         for (index, row) in criteria.criteria.iter().enumerate() {
@@ -325,7 +285,7 @@ impl Work<'_> {
             if excluded * 4 > total {
                 let message = format!("{excluded} of {total} cases do not count for {}: more than a quarter", row.id);
                 let at = rows.index(index);
-                let mistake = super::diagnostic::Mistake::at(at.key("id"), "many-excluded", message);
+                let mistake = Mistake::at(at.key("id"), "many-excluded", message);
                 mistakes.push(
                     mistake
                         .as_note()
@@ -337,23 +297,27 @@ impl Work<'_> {
     }
 }
 
+fn may_measure_nothing(known: &BTreeSet<String>) -> BTreeSet<String> {
+    known.iter().cloned().chain(success_criteria()).chain(["cases".to_owned()]).collect()
+}
+
 fn success_criteria() -> impl Iterator<Item = String> {
     REQUIREMENTS.iter().map(|(id, _)| (*id).to_owned()).filter(|id| id.starts_with("SC-"))
 }
 
-fn read(path: &Path, file: &str) -> Result<String, Diagnostic> {
+fn read(path: &Path, file: &str) -> Result<String, Box<Diagnostic>> {
     let bytes = std::fs::read(path).map_err(|error| {
         let message = match error.kind() {
             std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
             _ => format!("it cannot be read: {error}"),
         };
-        Diagnostic::error("no-such-file", file, message)
+        Box::new(Diagnostic::error("no-such-file", file, message))
     })?;
     String::from_utf8(bytes).map_err(|error| {
         let good = error.utf8_error().valid_up_to();
-        let line = 1 + error.as_bytes()[..good].iter().filter(|byte| **byte == b'\n').count();
-        Diagnostic::error("not-utf8", file, format!("line {line} is not UTF-8 text"))
-            .with_help("save the file as UTF-8")
+        let line = error.as_bytes()[..good].split(|byte| *byte == b'\n').count();
+        let diagnostic = Diagnostic::error("not-utf8", file, format!("line {line} is not UTF-8 text"));
+        Box::new(diagnostic.with_help("save the file as UTF-8"))
     })
 }
 
@@ -401,8 +365,8 @@ fn case_lines(text: &str, kept: &[usize]) -> Vec<u32> {
         let tree = node::parse(text).ok();
         lines = (0..=kept.last().copied().unwrap_or_default())
             .map(|index| {
-                let path = [super::diagnostic::Step::Key("cases".into()), super::diagnostic::Step::Index(index)];
-                tree.as_ref().map_or(1, |tree| node::locate(tree, &path, super::diagnostic::Focus::Value).line)
+                let path = [Step::Key("cases".into()), Step::Index(index)];
+                tree.as_ref().map_or(1, |tree| node::locate(tree, &path, Focus::Value).line)
             })
             .collect();
     }

@@ -6,6 +6,7 @@
 
 pub mod catalogue;
 mod check;
+mod check_case;
 mod check_criteria;
 mod check_expect;
 pub mod criteria;
@@ -19,6 +20,7 @@ mod node;
 mod pattern;
 pub mod project;
 mod ratings;
+mod repair;
 pub mod schema;
 mod shape;
 pub mod vocabulary;

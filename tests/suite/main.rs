@@ -2,3 +2,4 @@
 
 mod broken;
 mod schemas;
+mod tmp_perf;
