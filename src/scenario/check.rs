@@ -31,20 +31,30 @@ pub type Prompts = BTreeMap<String, BTreeMap<String, String>>;
 
 /// Checks one scenario. `kept` maps its cases to their indices in the file.
 pub fn scenario(scenario: &Scenario, kept: &[usize], around: Surroundings<'_>) -> (Vec<Mistake>, Prompts) {
-    let mut checker = Checker { scenario, around, mistakes: Vec::new(), expectations: Expectations::default() };
+    let mut checker = Checker::new(scenario, around);
     let prompts = checker.head();
     checker.cases(kept);
-    let mut mistakes = checker.mistakes;
-    mistakes.append(&mut checker.expectations.mistakes);
-    (mistakes, prompts)
+    (checker.finish(), prompts)
 }
 
 /// One scenario under check.
 pub(super) struct Checker<'a> {
     pub(super) scenario: &'a Scenario,
-    around: Surroundings<'a>,
-    mistakes: Vec<Mistake>,
+    pub(super) around: Surroundings<'a>,
+    pub(super) mistakes: Vec<Mistake>,
     pub(super) expectations: Expectations,
+}
+
+impl<'a> Checker<'a> {
+    pub(super) fn new(scenario: &'a Scenario, around: Surroundings<'a>) -> Self {
+        Self { scenario, around, mistakes: Vec::new(), expectations: Expectations::default() }
+    }
+
+    /// All that was found.
+    pub(super) fn finish(mut self) -> Vec<Mistake> {
+        self.mistakes.append(&mut self.expectations.mistakes);
+        self.mistakes
+    }
 }
 
 impl Checker<'_> {

@@ -5,7 +5,11 @@ use super::check_expect::Scene;
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::document::Conversation;
 use super::{Case, SequenceStep, Turn};
+use rayon::prelude::*;
 use std::collections::BTreeSet;
+
+/// Cases that one thread checks at a time: compiling their regular expressions is the work.
+const CHUNK: usize = 128;
 
 impl Checker<'_> {
     /// Checks all cases; `kept` are their indices in the file.
@@ -23,8 +27,15 @@ impl Checker<'_> {
                 let mistake = Mistake::at(at.key("case"), "duplicate-case", "another case has this name");
                 self.say(mistake.label("names are unique in a scenario"));
             }
-            self.case(case, at);
         }
+        let parts = self.scenario.cases.par_chunks(CHUNK).zip(kept.par_chunks(CHUNK));
+        let found = parts.map(|(cases, kept)| {
+            let mut part = Checker::new(self.scenario, self.around);
+            cases.iter().zip(kept).for_each(|(case, index)| part.case(case, at.index(*index)));
+            part.finish()
+        });
+        let found: Vec<Vec<Mistake>> = found.collect();
+        self.mistakes.extend(found.into_iter().flatten());
     }
 
     fn case(&mut self, case: &Case, at: At<'_>) {

@@ -3,12 +3,13 @@
 //! The fast way is the typed reader alone. A file that it refuses is walked as a tree (`shape`), and its sound parts are
 //! checked for their meaning too, so that one pass tells everything.
 
-use super::diagnostic::{At, Diagnostic, Focus, Mistake, Severity, Step, diagnose};
+use super::diagnostic::{At, Diagnostic, Mistake, Severity, diagnose};
 use super::document::Scenario;
 use super::files::{self, PROJECT_FILE, shown};
+use super::lines::case_lines;
 use super::repair::parse;
 use super::vocabulary::REQUIREMENTS;
-use super::{Criteria, Project, check, check_criteria, node, ratings};
+use super::{Criteria, Project, check, check_criteria, ratings};
 use rayon::prelude::*;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -341,48 +342,44 @@ fn one_scenario(text: &str, file: &str, around: check::Surroundings<'_>) -> (Opt
     (Some(LoadedScenario { file: file.to_owned(), scenario: parsed.value, case_lines, prompts }), diagnostics)
 }
 
-/// The line of each kept case. A block list is found by its dashes, which no text inside of it can imitate, being
-/// indented further; anything else is read as a tree.
-fn case_lines(text: &str, kept: &[usize]) -> Vec<u32> {
-    let mut lines = Vec::new();
-    let mut dash: Option<usize> = None;
-    let body = text.lines().enumerate().skip_while(|(_, line)| line.trim_end() != "cases:").skip(1);
-    for (index, line) in body {
-        let trimmed = line.trim_start();
-        if trimmed.is_empty() || trimmed.starts_with('#') {
-            continue;
-        }
-        let indent = line.len() - trimmed.len();
-        let is_item = trimmed == "-" || trimmed.starts_with("- ");
-        if indent == 0 && !is_item {
-            break;
-        }
-        if is_item && *dash.get_or_insert(indent) == indent {
-            lines.push(index as u32 + 1);
-        }
-    }
-    if kept.last().is_some_and(|last| lines.len() != last + 1) {
-        let tree = node::parse(text).ok();
-        lines = (0..=kept.last().copied().unwrap_or_default())
-            .map(|index| {
-                let path = [Step::Key("cases".into()), Step::Index(index)];
-                tree.as_ref().map_or(1, |tree| node::locate(tree, &path, Focus::Value).line)
-            })
-            .collect();
-    }
-    kept.iter().map(|index| lines.get(*index).copied().unwrap_or(1)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const SOUND: &str = include_str!("../../tests/broken/project/scenarios/sound.yaml");
+
+    fn examined(text: &str) -> (bool, Vec<Diagnostic>) {
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/broken/project"));
+        let path = root.join("scenarios/sound.yaml");
+        let (project, criteria) = (Project { knowledge: "knowledge".into(), ..Project::default() }, BTreeSet::new());
+        let around = check::Surroundings { root, path: &path, project: &project, criteria: &criteria };
+        let (scenario, diagnostics) = one_scenario(text, "scenarios/sound.yaml", around);
+        (scenario.is_some(), diagnostics)
+    }
+
     #[test]
-    fn cases_are_found_by_their_dashes_or_in_the_tree() {
-        let block =
-            "a: 1\ncases:\n  # first\n  - case: a\n    text: |\n      - no item\n\n  -\n    case: b\ngates:\n  - x\n";
-        assert_eq!(case_lines(block, &[0, 1]), [4, 8]);
-        assert_eq!(case_lines("cases:\n- case: a\n- case: b\nz: 1\n", &[1]), [3]);
-        assert_eq!(case_lines("cases: [{case: a},\n  {case: b}]\n", &[0, 1]), [1, 2]);
+    fn one_mistake_in_one_case_hides_nothing_of_the_others() {
+        let text =
+            SOUND.replacen("expect:", "expct:", 1).replace("{kind: response_missing}", "{knd: response_missing}");
+        let codes: Vec<_> = examined(&text).1.iter().map(|diagnostic| diagnostic.code).collect();
+        assert_eq!(codes.iter().filter(|code| **code == "unknown-key").count(), 2, "{codes:?}");
+        assert!(codes.contains(&"unknown-provider"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn damaged_files_give_diagnostics_inside_the_file_and_no_panic(
+            from in 0..SOUND.len(), length in 0..40_usize, put in "[-a-z:{}\\[\\]&*!|>'\"# \n\t]{0,6}",
+        ) {
+            let (from, to) = (SOUND.floor_char_boundary(from), SOUND.floor_char_boundary((from + length).min(SOUND.len())));
+            let text = format!("{}{put}{}", &SOUND[..from], &SOUND[to..]);
+            let (read, diagnostics) = examined(&text);
+            proptest::prop_assert!(read || !diagnostics.is_empty());
+            for diagnostic in diagnostics {
+                let place = diagnostic.place.expect("a place");
+                proptest::prop_assert!(place.line >= 1 && place.column >= 1 && place.length >= 1);
+                proptest::prop_assert!(place.line as usize <= text.lines().count() + 1);
+            }
+        }
     }
 }

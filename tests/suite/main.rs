@@ -1,5 +1,5 @@
 //! One test binary, one file a behaviour.
 
 mod broken;
+mod inputs;
 mod schemas;
-mod tmp_perf;
