@@ -34,7 +34,8 @@ pub fn summary(diagnostics: &[Diagnostic], files: usize) -> String {
     format!("{errors}, {notes} in {}", plural(files, "file"))
 }
 
-fn plural(count: usize, word: &str) -> String {
+/// `1 file`, `2 files`.
+pub(super) fn plural(count: usize, word: &str) -> String {
     if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }
 

@@ -1,6 +1,7 @@
 //! `ragcheck list`: the trials that would run.
 
 use super::check::cassette;
+use super::diagnostic::plural;
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::{Loaded, SequenceStep};
 use serde::Serialize;
@@ -67,7 +68,8 @@ pub fn text(rows: &[Row]) -> String {
     let cases = rows.chunk_by(|one, other| one.scenario == other.scenario && one.case == other.case).count();
     let recorded = rows.iter().filter(|row| row.recorded).count();
     let turns: usize = rows.iter().map(|row| row.turns).sum();
-    let _ = writeln!(out, "\n{} trials of {cases} cases, {turns} turns, {recorded} recorded", rows.len());
+    let (trials, cases, turns) = (plural(rows.len(), "trial"), plural(cases, "case"), plural(turns, "turn"));
+    let _ = writeln!(out, "\n{trials} of {cases}, {turns}, {recorded} recorded");
     out
 }
 

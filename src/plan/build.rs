@@ -62,7 +62,7 @@ pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, 
         }
     }
     if trials.is_empty() {
-        return Err(vec![wanted.nothing(loaded, selection)]);
+        return Err(vec![nothing_selected(loaded, selection)]);
     }
     Ok(Plan {
         version: PLAN_VERSION,
@@ -119,21 +119,21 @@ impl<'a> Wanted<'a> {
                 self.globs.iter().any(|glob| glob.is_match(id) || glob.is_match(case) || glob.is_match(&both))
             })
     }
+}
 
-    fn nothing(&self, loaded: &Loaded, selection: &Selection) -> Diagnostic {
-        let diagnostic = Diagnostic::error("nothing-selected", "", "no trial is selected");
-        let cases = loaded.scenarios.iter().flat_map(|source| {
-            source.scenario.cases.iter().map(|case| (source.scenario.scenario.as_str(), case.case.as_str()))
-        });
-        let cases: Vec<String> =
-            cases.flat_map(|(scenario, case)| [case.to_owned(), format!("{scenario}/{case}")]).collect();
-        let meant = selection
-            .only
-            .iter()
-            .find_map(|pattern| diagnostic::nearest(pattern, cases.iter().map(String::as_str)))
-            .map(|meant| format!("did you mean `--only {meant}`?"));
-        diagnostic.with_help(meant.unwrap_or_else(|| "`ragcheck list` shows the cases and lanes that there are".into()))
-    }
+fn nothing_selected(loaded: &Loaded, selection: &Selection) -> Diagnostic {
+    let diagnostic = Diagnostic::error("nothing-selected", "", "no trial is selected");
+    let cases = loaded.scenarios.iter().flat_map(|source| {
+        source.scenario.cases.iter().map(|case| (source.scenario.scenario.as_str(), case.case.as_str()))
+    });
+    let cases: Vec<String> =
+        cases.flat_map(|(scenario, case)| [case.to_owned(), format!("{scenario}/{case}")]).collect();
+    let meant = selection
+        .only
+        .iter()
+        .find_map(|pattern| diagnostic::nearest(pattern, cases.iter().map(String::as_str)))
+        .map(|meant| format!("did you mean `--only {meant}`?"));
+    diagnostic.with_help(meant.unwrap_or_else(|| "`ragcheck list` shows the cases and lanes that there are".into()))
 }
 
 fn variants(scenario: &Scenario) -> Vec<&str> {

@@ -60,12 +60,12 @@ fn one(row: &Criterion, at: At<'_>, mistakes: &mut Vec<Mistake>) {
             None
         }
     };
-    if let (Some(figure), Some(target)) = (figure, target) {
-        if target.is_time() != (figure == Figure::Time) {
-            let wanted =
-                if figure == Figure::Time { "a time, `<= 10s` for example" } else { "a rate, `>= 95%` for example" };
-            mistakes.push(Mistake::at(at.key("target"), "bad-target", format!("this metric's target is {wanted}")));
-        }
+    if let (Some(figure), Some(target)) = (figure, target)
+        && target.is_time() != (figure == Figure::Time)
+    {
+        let wanted =
+            if figure == Figure::Time { "a time, `<= 10s` for example" } else { "a rate, `>= 95%` for example" };
+        mistakes.push(Mistake::at(at.key("target"), "bad-target", format!("this metric's target is {wanted}")));
     }
     if row.kind == GateKind::Confidence && matches!(target, Some(Target::AtLeastRate(rate)) if rate >= 1.0) {
         let mistake = Mistake::at(at.key("target"), "unreachable-target", "no number of trials bounds a rate at 100 %");

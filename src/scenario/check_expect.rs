@@ -228,13 +228,12 @@ impl Expectations {
     }
 
     fn regex(&mut self, pattern: &str, at: At<'_>) {
-        let problem = match self.compiled.get(pattern) {
-            Some(known) => known.clone(),
-            None => {
-                let problem = regex::Regex::new(pattern).err().map(|error| last_line(&error.to_string()));
-                self.compiled.insert(pattern.to_owned(), problem.clone());
-                problem
-            }
+        let problem = if let Some(known) = self.compiled.get(pattern) {
+            known.clone()
+        } else {
+            let problem = regex::Regex::new(pattern).err().map(|error| last_line(&error.to_string()));
+            self.compiled.insert(pattern.to_owned(), problem.clone());
+            problem
         };
         if let Some(problem) = problem {
             let mistake = Mistake::at(at, "bad-regex", "not a regular expression");
@@ -244,13 +243,12 @@ impl Expectations {
 
     fn schema(&mut self, schema: &Value, at: At<'_>) {
         let key = format!("schema {schema}");
-        let problem = match self.compiled.get(&key) {
-            Some(known) => known.clone(),
-            None => {
-                let problem = jsonschema::validator_for(schema).err().map(|error| error.to_string());
-                self.compiled.insert(key, problem.clone());
-                problem
-            }
+        let problem = if let Some(known) = self.compiled.get(&key) {
+            known.clone()
+        } else {
+            let problem = jsonschema::validator_for(schema).err().map(|error| error.to_string());
+            self.compiled.insert(key, problem.clone());
+            problem
         };
         if let Some(problem) = problem {
             let mistake = Mistake::at(at, "bad-schema", "not a JSON Schema");

@@ -113,11 +113,13 @@ impl<'a> At<'a> {
     pub const ROOT: At<'static> = At { parent: None, step: None };
 
     /// Into a map.
+    #[must_use]
     pub fn key(&'a self, key: &'a str) -> At<'a> {
         At { parent: Some(self), step: Some(Part::Key(key)) }
     }
 
     /// Into a list.
+    #[must_use]
     pub fn index(&'a self, index: usize) -> At<'a> {
         At { parent: Some(self), step: Some(Part::Index(index)) }
     }

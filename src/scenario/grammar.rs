@@ -212,7 +212,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
 /// The shortest way to write a time, to the microsecond.
 pub fn print_duration(time: Duration) -> String {
     let nanos = time.as_nanos();
-    let fits = UNITS.iter().rev().find(|(_, scale)| nanos > 0 && nanos % u128::from(*scale) == 0);
+    let fits = UNITS.iter().rev().find(|(_, scale)| nanos > 0 && nanos.is_multiple_of(u128::from(*scale)));
     match fits {
         Some((unit, scale)) => format!("{}{unit}", nanos / u128::from(*scale)),
         None if nanos == 0 => "0s".into(),
@@ -257,7 +257,7 @@ mod tests {
     fn durations_have_units() {
         assert_eq!(parse_duration("1500ms"), Ok(Duration::from_millis(1500)));
         assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
-        assert_eq!(parse_duration("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(parse_duration("2m"), Ok(Duration::from_mins(2)));
         for bad in ["10", "s", "-1s", "1d", "", "1.s.s", "99999999999999999999h", "1..5s"] {
             assert!(parse_duration(bad).is_err(), "{bad}");
         }

@@ -3,16 +3,15 @@
 //! The fast way is the typed reader alone. A file that it refuses is walked as a tree (`shape`), and its sound parts are
 //! checked for their meaning too, so that one pass tells everything.
 
-use super::diagnostic::{Diagnostic, Severity, diagnose};
+use super::diagnostic::{At, Diagnostic, Mistake, Severity, diagnose};
 use super::document::Scenario;
 use super::files::{self, PROJECT_FILE, shown};
-use super::shape::{self, Repaired};
+use super::lines::case_lines;
+use super::repair::parse;
 use super::vocabulary::REQUIREMENTS;
-use super::{Criteria, Project, check, check_criteria, node, ratings, schema, yaml};
+use super::{Criteria, Project, check, check_criteria, ratings};
 use rayon::prelude::*;
-use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -73,9 +72,9 @@ pub fn load(root: &Path, paths: &[PathBuf], criteria: Option<&Path>) -> Result<L
 
 /// Like [`load`], keeping notes and counts beside errors.
 pub fn examine(root: &Path, paths: &[PathBuf], criteria: Option<&Path>) -> Examined {
-    let mut work = Work { root, diagnostics: Vec::new(), files: 0 };
+    let mut work = Work { root, diagnostics: Vec::new(), files: 0, criteria_file: String::new() };
     let loaded = work.load(paths, criteria);
-    let mut diagnostics = work.diagnostics;
+    let mut diagnostics = consequences_removed(work.diagnostics, &work.criteria_file);
     diagnostics
         .sort_by(|one, other| (&one.file, one.place, one.severity).cmp(&(&other.file, other.place, other.severity)));
     diagnostics.dedup();
@@ -84,58 +83,23 @@ pub fn examine(root: &Path, paths: &[PathBuf], criteria: Option<&Path>) -> Exami
     Examined { loaded, diagnostics, files: work.files }
 }
 
-/// A typed document, perhaps only its sound parts.
-struct Parsed<T> {
-    value: T,
-    kept: Option<Vec<usize>>,
-    patched: BTreeSet<String>,
-}
-
-impl<T> Parsed<T> {
-    fn kept(&self, length: usize) -> Vec<usize> {
-        self.kept.clone().unwrap_or_else(|| (0..length).collect())
-    }
-
-    /// Without mistakes about what was filled in by us.
-    fn own(&self, mistakes: Vec<super::diagnostic::Mistake>) -> Vec<super::diagnostic::Mistake> {
-        let ours = |mistake: &super::diagnostic::Mistake| matches!(mistake.path.first(), Some(super::diagnostic::Step::Key(key)) if self.patched.contains(key));
-        mistakes.into_iter().filter(|mistake| !ours(mistake)).collect()
-    }
-}
-
-/// Reads `text` as a `T`; mistakes of shape go to `out`, and what is sound is returned all the same.
-fn parse<T: DeserializeOwned + JsonSchema>(
-    text: &str,
-    file: &str,
-    list: &str,
-    required: &[(&str, Value)],
-    out: &mut Vec<Diagnostic>,
-) -> Option<Parsed<T>> {
-    let error = match yaml::read::<T>(text) {
-        Ok(value) => return Some(Parsed { value, kept: None, patched: BTreeSet::new() }),
-        Err(error) => error,
-    };
-    let tree = if yaml::is_hopeless(&error) { None } else { node::parse(text).ok() };
-    let Some(tree) = tree else {
-        out.push(yaml::diagnose(&error, file, text));
-        return None;
-    };
-    let walked = shape::walk(&tree, &schema::of::<T>());
-    let repaired = shape::repair(&walked, list, required);
-    if walked.mistakes.is_empty() {
-        out.push(yaml::diagnose(&error, file, text));
-        return None;
-    }
-    out.extend(diagnose(walked.mistakes, file, text));
-    let Repaired { value, kept, patched } = repaired?;
-    let value = serde_json::from_value(value).ok()?;
-    Some(Parsed { value, kept: Some(kept), patched })
+/// What a project or criteria file with mistakes does not declare may be one of its mistakes: no word on that then.
+fn consequences_removed(mut diagnostics: Vec<Diagnostic>, criteria_file: &str) -> Vec<Diagnostic> {
+    let broken = |file: &str| diagnostics.iter().any(|one| one.severity == Severity::Error && one.file == file);
+    let (project, criteria) = (broken(PROJECT_FILE), !criteria_file.is_empty() && broken(criteria_file));
+    diagnostics.retain(|one| match one.code {
+        "unknown-provider" | "wrong-dialect" | "unknown-knowledge" => !project,
+        "unknown-criterion" => !criteria,
+        _ => true,
+    });
+    diagnostics
 }
 
 struct Work<'a> {
     root: &'a Path,
     diagnostics: Vec<Diagnostic>,
     files: usize,
+    criteria_file: String,
 }
 
 impl Work<'_> {
@@ -149,7 +113,7 @@ impl Work<'_> {
             }
         };
         let named = self.criteria_path(&project, criteria);
-        let texts: Vec<(PathBuf, String, Result<String, Diagnostic>)> = found
+        let texts: Vec<(PathBuf, String, Result<String, Box<Diagnostic>>)> = found
             .into_iter()
             .filter(|path| named.as_ref() != Some(path))
             .map(|path| {
@@ -161,6 +125,7 @@ impl Work<'_> {
         let (mut criteria, mut criteria_file, mut criteria_text) = (Criteria::default(), String::new(), String::new());
         if let Some(path) = named {
             criteria_file = shown(self.root, &path);
+            self.criteria_file.clone_from(&criteria_file);
             (criteria, criteria_text) = self.criteria(&path, &criteria_file, &project);
         }
         let mut scenarios = Vec::new();
@@ -170,12 +135,12 @@ impl Work<'_> {
                     self.criteria(&path, &file, &project);
                 }
                 Ok(text) => scenarios.push((path, file, text)),
-                Err(diagnostic) => self.diagnostics.push(diagnostic),
+                Err(diagnostic) => self.diagnostics.push(*diagnostic),
             }
         }
         self.files += scenarios.len();
         let known: BTreeSet<String> = criteria.criteria.iter().map(|row| row.id.clone()).collect();
-        let mistakes = check_criteria::not_measured(&project, &self.not_measured_known(&known));
+        let mistakes = check_criteria::not_measured(&project, &may_measure_nothing(&known));
         self.diagnostics.extend(diagnose(mistakes, PROJECT_FILE, &project_text));
         let ids: BTreeSet<String> = known.iter().cloned().chain(success_criteria()).collect();
         let root = self.root;
@@ -221,10 +186,6 @@ impl Work<'_> {
         std::fs::read_to_string(self.root.join(path)).is_ok_and(|text| files::is_criteria(&text))
     }
 
-    fn not_measured_known(&self, known: &BTreeSet<String>) -> BTreeSet<String> {
-        known.iter().cloned().chain(success_criteria()).chain(["cases".to_owned()]).collect()
-    }
-
     fn project(&mut self) -> (Project, Option<String>, String) {
         let path = self.root.join(PROJECT_FILE);
         if !path.is_file() {
@@ -234,7 +195,7 @@ impl Work<'_> {
         let text = match read(&path, PROJECT_FILE) {
             Ok(text) => text,
             Err(diagnostic) => {
-                self.diagnostics.push(diagnostic);
+                self.diagnostics.push(*diagnostic);
                 return (Project::default(), None, String::new());
             }
         };
@@ -265,8 +226,9 @@ impl Work<'_> {
         let text = match read(path, file) {
             Ok(text) => text,
             Err(diagnostic) => {
-                self.diagnostics
-                    .push(diagnostic.with_help("criteria come from --criteria, or from `criteria` in ragcheck.yaml"));
+                self.diagnostics.push(
+                    (*diagnostic).with_help("criteria come from --criteria, or from `criteria` in ragcheck.yaml"),
+                );
                 return (Criteria::default(), String::new());
             }
         };
@@ -289,9 +251,8 @@ impl Work<'_> {
         match std::fs::read_to_string(self.root.join(file)) {
             Ok(text) => ratings::parse(&text, file).map_err(|mistakes| self.diagnostics.extend(mistakes)).ok(),
             Err(error) => {
-                let root = super::diagnostic::At::ROOT;
-                let mistake =
-                    super::diagnostic::Mistake::at(root.key("ratings"), "no-such-file", "the ratings cannot be read");
+                let root = At::ROOT;
+                let mistake = Mistake::at(root.key("ratings"), "no-such-file", "the ratings cannot be read");
                 self.diagnostics.extend(diagnose(vec![mistake.label(error.to_string())], PROJECT_FILE, project_text));
                 None
             }
@@ -313,7 +274,7 @@ impl Work<'_> {
 
     fn many_excluded(&mut self, loaded: &[LoadedScenario], criteria: &Criteria, file: &str, text: &str) {
         let total: usize = loaded.iter().map(|scenario| scenario.scenario.cases.len()).sum();
-        let root = super::diagnostic::At::ROOT;
+        let root = At::ROOT;
         let rows = root.key("criteria");
         let mut mistakes = Vec::new();
         for (index, row) in criteria.criteria.iter().enumerate() {
@@ -325,7 +286,7 @@ impl Work<'_> {
             if excluded * 4 > total {
                 let message = format!("{excluded} of {total} cases do not count for {}: more than a quarter", row.id);
                 let at = rows.index(index);
-                let mistake = super::diagnostic::Mistake::at(at.key("id"), "many-excluded", message);
+                let mistake = Mistake::at(at.key("id"), "many-excluded", message);
                 mistakes.push(
                     mistake
                         .as_note()
@@ -337,23 +298,27 @@ impl Work<'_> {
     }
 }
 
+fn may_measure_nothing(known: &BTreeSet<String>) -> BTreeSet<String> {
+    known.iter().cloned().chain(success_criteria()).chain(["cases".to_owned()]).collect()
+}
+
 fn success_criteria() -> impl Iterator<Item = String> {
     REQUIREMENTS.iter().map(|(id, _)| (*id).to_owned()).filter(|id| id.starts_with("SC-"))
 }
 
-fn read(path: &Path, file: &str) -> Result<String, Diagnostic> {
+fn read(path: &Path, file: &str) -> Result<String, Box<Diagnostic>> {
     let bytes = std::fs::read(path).map_err(|error| {
         let message = match error.kind() {
             std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
             _ => format!("it cannot be read: {error}"),
         };
-        Diagnostic::error("no-such-file", file, message)
+        Box::new(Diagnostic::error("no-such-file", file, message))
     })?;
     String::from_utf8(bytes).map_err(|error| {
         let good = error.utf8_error().valid_up_to();
-        let line = 1 + error.as_bytes()[..good].iter().filter(|byte| **byte == b'\n').count();
-        Diagnostic::error("not-utf8", file, format!("line {line} is not UTF-8 text"))
-            .with_help("save the file as UTF-8")
+        let line = error.as_bytes()[..good].split(|byte| *byte == b'\n').count();
+        let diagnostic = Diagnostic::error("not-utf8", file, format!("line {line} is not UTF-8 text"));
+        Box::new(diagnostic.with_help("save the file as UTF-8"))
     })
 }
 
@@ -377,48 +342,44 @@ fn one_scenario(text: &str, file: &str, around: check::Surroundings<'_>) -> (Opt
     (Some(LoadedScenario { file: file.to_owned(), scenario: parsed.value, case_lines, prompts }), diagnostics)
 }
 
-/// The line of each kept case. A block list is found by its dashes, which no text inside of it can imitate, being
-/// indented further; anything else is read as a tree.
-fn case_lines(text: &str, kept: &[usize]) -> Vec<u32> {
-    let mut lines = Vec::new();
-    let mut dash: Option<usize> = None;
-    let body = text.lines().enumerate().skip_while(|(_, line)| line.trim_end() != "cases:").skip(1);
-    for (index, line) in body {
-        let trimmed = line.trim_start();
-        if trimmed.is_empty() || trimmed.starts_with('#') {
-            continue;
-        }
-        let indent = line.len() - trimmed.len();
-        let is_item = trimmed == "-" || trimmed.starts_with("- ");
-        if indent == 0 && !is_item {
-            break;
-        }
-        if is_item && *dash.get_or_insert(indent) == indent {
-            lines.push(index as u32 + 1);
-        }
-    }
-    if kept.last().is_some_and(|last| lines.len() != last + 1) {
-        let tree = node::parse(text).ok();
-        lines = (0..=kept.last().copied().unwrap_or_default())
-            .map(|index| {
-                let path = [super::diagnostic::Step::Key("cases".into()), super::diagnostic::Step::Index(index)];
-                tree.as_ref().map_or(1, |tree| node::locate(tree, &path, super::diagnostic::Focus::Value).line)
-            })
-            .collect();
-    }
-    kept.iter().map(|index| lines.get(*index).copied().unwrap_or(1)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const SOUND: &str = include_str!("../../tests/broken/project/scenarios/sound.yaml");
+
+    fn examined(text: &str) -> (bool, Vec<Diagnostic>) {
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/broken/project"));
+        let path = root.join("scenarios/sound.yaml");
+        let (project, criteria) = (Project { knowledge: "knowledge".into(), ..Project::default() }, BTreeSet::new());
+        let around = check::Surroundings { root, path: &path, project: &project, criteria: &criteria };
+        let (scenario, diagnostics) = one_scenario(text, "scenarios/sound.yaml", around);
+        (scenario.is_some(), diagnostics)
+    }
+
     #[test]
-    fn cases_are_found_by_their_dashes_or_in_the_tree() {
-        let block =
-            "a: 1\ncases:\n  # first\n  - case: a\n    text: |\n      - no item\n\n  -\n    case: b\ngates:\n  - x\n";
-        assert_eq!(case_lines(block, &[0, 1]), [4, 8]);
-        assert_eq!(case_lines("cases:\n- case: a\n- case: b\nz: 1\n", &[1]), [3]);
-        assert_eq!(case_lines("cases: [{case: a},\n  {case: b}]\n", &[0, 1]), [1, 2]);
+    fn one_mistake_in_one_case_hides_nothing_of_the_others() {
+        let text =
+            SOUND.replacen("expect:", "expct:", 1).replace("{kind: response_missing}", "{knd: response_missing}");
+        let codes: Vec<_> = examined(&text).1.iter().map(|diagnostic| diagnostic.code).collect();
+        assert_eq!(codes.iter().filter(|code| **code == "unknown-key").count(), 2, "{codes:?}");
+        assert!(codes.contains(&"unknown-provider"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn damaged_files_give_diagnostics_inside_the_file_and_no_panic(
+            from in 0..SOUND.len(), length in 0..40_usize, put in "[-a-z:{}\\[\\]&*!|>'\"# \n\t]{0,6}",
+        ) {
+            let (from, to) = (SOUND.floor_char_boundary(from), SOUND.floor_char_boundary((from + length).min(SOUND.len())));
+            let text = format!("{}{put}{}", &SOUND[..from], &SOUND[to..]);
+            let (read, diagnostics) = examined(&text);
+            proptest::prop_assert!(read || !diagnostics.is_empty());
+            for diagnostic in diagnostics {
+                let place = diagnostic.place.expect("a place");
+                proptest::prop_assert!(place.line >= 1 && place.column >= 1 && place.length >= 1);
+                proptest::prop_assert!(place.line as usize <= text.lines().count() + 1);
+            }
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! missing key and every value of a wrong type, and turns the rest into a JSON value from which the sound parts can
 //! still be read and checked for their meaning.
 
-use super::diagnostic::{At, Mistake, Step, did_you_mean};
+use super::diagnostic::{At, Mistake, did_you_mean};
 use super::node::{Kind, Node, entries};
 use serde_json::{Map, Number, Value};
 use std::collections::BTreeSet;
@@ -20,60 +20,11 @@ pub struct Walked {
     pub value: Value,
 }
 
-/// A document with its unsound parts taken out.
-pub struct Repaired {
-    /// The rest.
-    pub value: Value,
-    /// Indices in the file of the elements of the main list that were kept.
-    pub kept: Vec<usize>,
-    /// Keys at the top that were taken out or filled in.
-    pub patched: BTreeSet<String>,
-}
-
 /// Walks a whole document.
 pub fn walk(root: &Node, schema: &Value) -> Walked {
     let mut walker = Walker { schema, mistakes: Vec::new(), budget: BUDGET };
     let value = walker.value(root, schema, At::ROOT);
     Walked { mistakes: walker.mistakes, value }
-}
-
-/// Takes out what has mistakes: elements of `list`, and other keys at the top; fills in `required` with stand-ins.
-pub fn repair(walked: &Walked, list: &str, required: &[(&str, Value)]) -> Option<Repaired> {
-    let mut value = walked.value.as_object()?.clone();
-    let (mut patched, mut dropped) = (BTreeSet::new(), BTreeSet::new());
-    for mistake in &walked.mistakes {
-        match mistake.path.as_slice() {
-            [Step::Key(key), Step::Index(index), ..] if key == list => {
-                dropped.insert(*index);
-            }
-            [Step::Key(key), ..] => {
-                patched.insert(key.clone());
-            }
-            _ => {}
-        }
-    }
-    if !list.is_empty() && patched.contains(list) {
-        return None;
-    }
-    patched.iter().for_each(|key| {
-        value.remove(key);
-    });
-    for (key, stand_in) in required {
-        if !value.contains_key(*key) {
-            value.insert((*key).into(), stand_in.clone());
-            patched.insert((*key).into());
-        }
-    }
-    let mut kept = Vec::new();
-    if let Some(Value::Array(items)) = value.get_mut(list) {
-        kept = (0..items.len()).filter(|index| !dropped.contains(index)).collect();
-        let mut index = 0;
-        items.retain(|_| {
-            index += 1;
-            !dropped.contains(&(index - 1))
-        });
-    }
-    Some(Repaired { value: Value::Object(value), kept, patched })
 }
 
 struct Walker<'s> {
@@ -132,8 +83,7 @@ impl<'s> Walker<'s> {
         }
         let fits = |name: &&str| match (*name, &meaning) {
             ("null", Value::Null) | ("boolean", Value::Bool(_)) | ("number", Value::Number(_)) => true,
-            ("string", Value::Null) => false,
-            ("string", _) => true,
+            ("string", meaning) => !meaning.is_null(),
             ("integer", Value::Number(number)) => {
                 let least = schema.get("minimum").and_then(Value::as_i64);
                 let in_range = |value: i64| least.is_none_or(|least| value >= least) && value <= i64::from(u32::MAX);
@@ -217,14 +167,12 @@ impl<'s> Walker<'s> {
             return Value::Null;
         };
         let key = key.text().unwrap_or_default();
-        match alternatives.iter().find(|schema| tag(schema) == Some(key)) {
-            Some(schema) => self.object(node, schema, at),
-            None => {
-                let mistake = Mistake::at(at.key(key), "unknown-key", format!("unknown key `{key}`")).on_key();
-                self.mistakes.push(mistake.label(did_you_mean(key, known)));
-                Value::Null
-            }
-        }
+        let Some(schema) = alternatives.iter().find(|schema| tag(schema) == Some(key)) else {
+            let mistake = Mistake::at(at.key(key), "unknown-key", format!("unknown key `{key}`")).on_key();
+            self.mistakes.push(mistake.label(did_you_mean(key, known)));
+            return Value::Null;
+        };
+        self.object(node, schema, at)
     }
 
     fn object(&mut self, node: &Node, schema: &'s Value, at: At<'_>) -> Value {
@@ -395,18 +343,5 @@ mod tests {
             ],
             "{found:#?}"
         );
-    }
-
-    #[test]
-    fn the_sound_parts_survive_with_their_places() {
-        let text = "scenario: a\nflow: tool-rag\nknowledge: k\nmodel: 3\ncases:\n  - {case: [], ask: q}\n  - {case: b, ask: q}\n";
-        let root = node::parse(text).expect("YAML");
-        let walked = walk(&root, &schema::of::<Scenario>());
-        let model = serde_json::json!({"provider": "", "name": ""});
-        let repaired = repair(&walked, "cases", &[("model", model)]).expect("repairable");
-        assert_eq!(repaired.kept, [1]);
-        assert!(repaired.patched.contains("model"));
-        let scenario: Scenario = serde_json::from_value(repaired.value).expect("a scenario");
-        assert_eq!(scenario.cases[0].case, "b");
     }
 }

@@ -105,11 +105,11 @@ mod tests {
 
     #[test]
     fn an_alias_bomb_is_refused() {
-        let mut text = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
-        for level in 1..9 {
-            let before = format!("*a{}", level - 1);
-            text.push_str(&format!("a{level}: &a{level} [{}]\n", [before.as_str(); 9].join(", ")));
-        }
+        let level = |level: usize| {
+            let below = if level == 0 { "x".to_owned() } else { format!("*a{}", level - 1) };
+            format!("a{level}: &a{level} [{}]\n", [below.as_str(); 9].join(", "))
+        };
+        let text: String = (0..9).map(level).collect();
         let error = read::<Value>(&text).expect_err("a bomb");
         assert!(is_hopeless(&error), "{error:?}");
         assert_eq!(diagnose(&error, "a.yaml", &text).code, "too-large");

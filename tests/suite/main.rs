@@ -2,4 +2,5 @@
 
 mod broken;
 mod imports;
+mod inputs;
 mod schemas;
