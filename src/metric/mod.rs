@@ -11,6 +11,8 @@ pub mod expectation;
 mod generic;
 mod keywords;
 mod quote;
+#[cfg(test)]
+pub(crate) mod sample;
 pub mod turns;
 
 mod case_pass_rate;
