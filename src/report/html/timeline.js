@@ -95,9 +95,9 @@ const route = () => {
   report.hidden = false;
   page.hidden = true;
   if (target.startsWith("trials=") && filter) {
+    filter.reset();
     filter.elements.verdict.value = target.slice(7);
-    view.verdict = filter.elements.verdict.value;
-    view.page = 0;
+    Object.assign(view, { text: "", scenario: "", variant: "", verdict: filter.elements.verdict.value, page: 0 });
     drawTable();
     document.getElementById("trials").scrollIntoView();
   } else if (returning && target) {
