@@ -1,10 +1,10 @@
 //! One trial's conversation as the report's script reads it: arrays instead of objects, long strings shared.
 //!
 //! A block is `{"t": [trial, …], "s": [string, …]}`. Where a trial's arrays hold text, a number stands for an entry of
-//! `s`. A trial is `{"i": id, "k": checks, "d": departures, "x": error, "v": evidence, "n": seed, "e": events, "c": events
-//! left out}`; an event is `[at_us, conversation, turn, kind, …]` with the fields that [`Encoder::event`] writes and
-//! `html/timeline.js` reads: the two change together. No text is longer than [`TEXT`] characters, no trial has more than
-//! [`EVENTS`] events.
+//! `s`. A trial is `{"i": id, "k": checks, "d": departures, "x": error, "v": evidence, "n": seed, "e": events,
+//! "c": events left out}`; an event is `[at_us, conversation, turn, kind, fields]` with the fields that
+//! [`Encoder::event`] writes and `html/events.js` reads: the two change together. No text is longer than [`TEXT`]
+//! characters, no trial has more than [`EVENTS`] events.
 
 use super::text::clip;
 use crate::gate::TrialResult;

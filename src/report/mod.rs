@@ -12,8 +12,6 @@ mod figures;
 mod html;
 mod json;
 mod junit;
-#[cfg(test)]
-mod look;
 mod markdown;
 #[cfg(test)]
 mod sample;

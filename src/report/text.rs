@@ -25,13 +25,11 @@ pub fn line(text: &str) -> String {
 
 /// At most `most` characters of `text`, an ellipsis among them when something was cut.
 pub fn clip(text: &str, most: usize) -> Cow<'_, str> {
-    match text.char_indices().nth(most) {
-        None => Cow::Borrowed(text),
-        Some(_) => {
-            let end = text.char_indices().nth(most.saturating_sub(1)).map_or(0, |(at, _)| at);
-            Cow::Owned(format!("{}…", &text[..end]))
-        }
+    if text.char_indices().nth(most).is_none() {
+        return Cow::Borrowed(text);
     }
+    let end = text.char_indices().nth(most.saturating_sub(1)).map_or(0, |(at, _)| at);
+    Cow::Owned(format!("{}…", &text[..end]))
 }
 
 /// `text` for the value of a URL's fragment: everything but unreserved characters and `/` percent-encoded.

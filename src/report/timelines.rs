@@ -1,9 +1,9 @@
 //! The conversations of a run, packed for the HTML report while traces stream by.
 //!
-//! Trials are encoded in blocks of at most [`TRIALS_A_BLOCK`] trials or [`BLOCK_BYTES`] bytes of JSON and each block is
-//! compressed (gzip, no time stamp). Two lanes are kept, trials that did not pass and trials that did: when the bytes do
-//! not reach for all, the former come first, each lane in plan order, and what is left out is counted. Memory is bounded
-//! by twice the budget and a few open blocks; the result does not depend on the number of threads.
+//! Trials are encoded in blocks of at most [`TRIALS_A_BLOCK`] trials or [`BLOCK_BYTES`] bytes of JSON and each block
+//! is compressed (gzip, no time stamp). Two lanes are kept, trials that did not pass and trials that did: when the
+//! bytes do not reach for all, the former come first, each lane in plan order, and what is left out is counted. Memory
+//! is bounded by twice the budget and a few open blocks; the result does not depend on the number of threads.
 
 use super::compact::Encoder;
 use crate::gate::{TrialResult, Verdict};

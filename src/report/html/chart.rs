@@ -80,7 +80,8 @@ pub struct Mark {
     pub limit: bool,
 }
 
-/// Bars of a histogram of `sorted` durations (microseconds, ascending) with `marks`; the last bar holds all longer ones.
+/// Bars of a histogram of `sorted` durations (microseconds, ascending) with `marks`; the last bar holds all longer
+/// ones.
 pub fn histogram(sorted: &[u64], marks: &[Mark]) -> Option<String> {
     const BARS: usize = 32;
     const WIDTH: f64 = 720.0;
@@ -108,7 +109,8 @@ pub fn histogram(sorted: &[u64], marks: &[Mark]) -> Option<String> {
             let at = y(number);
             let _ = write!(
                 svg,
-                "<path class=\"grid\" d=\"M44 {at:.1}H{:.1}\"/><text x=\"38\" y=\"{:.1}\" text-anchor=\"end\">{number}</text>",
+                "<path class=\"grid\" d=\"M44 {at:.1}H{:.1}\"/>\
+                 <text x=\"38\" y=\"{:.1}\" text-anchor=\"end\">{number}</text>",
                 WIDTH - 16.0,
                 at + 4.0
             );
@@ -126,7 +128,8 @@ pub fn histogram(sorted: &[u64], marks: &[Mark]) -> Option<String> {
         let class = if late { "bar late" } else { "bar" };
         let _ = write!(
             svg,
-            "<rect class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>{range}: {number}</title></rect>",
+            "<rect class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\">\
+             <title>{range}: {number}</title></rect>",
             x(from) + 1.0,
             y(number),
             bar - 2.0,
@@ -146,7 +149,8 @@ pub fn histogram(sorted: &[u64], marks: &[Mark]) -> Option<String> {
         let (shift, anchor) = if at > WIDTH * 0.8 { (-5.0, "end") } else { (5.0, "start") };
         let _ = write!(
             svg,
-            "<path class=\"{class}\" d=\"M{at:.1} {top:.0}V{BASE:.0}\"/><text class=\"mark\" x=\"{:.1}\" y=\"{:.0}\" text-anchor=\"{anchor}\">{}</text>",
+            "<path class=\"{class}\" d=\"M{at:.1} {top:.0}V{BASE:.0}\"/>\
+             <text class=\"mark\" x=\"{:.1}\" y=\"{:.0}\" text-anchor=\"{anchor}\">{}</text>",
             at + shift,
             top + 9.0,
             mark.label,
@@ -193,8 +197,8 @@ mod tests {
         fn every_duration_is_in_some_bar(mut times in proptest::collection::vec(0u64..60_000_000, 1..80)) {
             times.sort_unstable();
             let svg = histogram(&times, &[]).expect("not empty");
-            let numbers = svg.split("</title></rect>").filter_map(|part| part.rsplit(": ").next()?.parse::<usize>().ok());
-            prop_assert_eq!(numbers.sum::<usize>(), times.len());
+            let bars = svg.split("</title></rect>").filter_map(|part| part.rsplit(": ").next()?.parse::<usize>().ok());
+            prop_assert_eq!(bars.sum::<usize>(), times.len());
         }
     }
 }

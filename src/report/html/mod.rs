@@ -11,7 +11,7 @@ mod model;
 mod rows;
 
 use super::timelines::base64;
-use super::{Format, View};
+use super::{Format, View, text};
 use crate::trace::INDEX_HTML;
 use sha2::{Digest as _, Sha256};
 use std::io::{self, Write};
@@ -37,6 +37,7 @@ impl Format for Html {
 
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let page = render(view).map_err(|error| io::Error::other(format!("index.html: {error:#}")))?;
+        let page = text::block(&page);
         let (before, after) = page
             .split_once(ISLANDS)
             .ok_or_else(|| io::Error::other("index.html: the template has no place for data"))?;
@@ -87,6 +88,7 @@ mod tests {
         let markup = markup(&html);
         assert!(!markup.contains("<img") && markup.contains("&lt;img"));
         assert!(!markup.contains("onerror=alert(1)>"));
+        assert!(!markup.contains('\u{202e}'), "no override turns the page around");
         assert!(markup.contains("{{ 7 * 7 }}"), "templates are not run on data");
         let scripts = 2 + sample::run(2).timelines.blocks().len();
         assert_eq!(html.matches("</script>").count(), scripts);

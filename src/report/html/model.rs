@@ -93,7 +93,7 @@ struct Latency {
 
 #[derive(Serialize)]
 struct Flow {
-    flow: String,
+    name: String,
     taken: usize,
     declared: usize,
     rows: Vec<(String, String, String, u64, String)>,
@@ -277,7 +277,7 @@ fn latency(judgement: &Judgement) -> Option<Latency> {
 
 fn transitions(judgement: &Judgement) -> Vec<Flow> {
     let flow = |coverage: &crate::gate::TransitionCoverage| Flow {
-        flow: coverage.flow.clone(),
+        name: coverage.flow.clone(),
         taken: coverage.taken.iter().filter(|(.., times)| *times > 0).count(),
         declared: coverage.taken.len(),
         rows: coverage

@@ -1,12 +1,14 @@
 "use strict";
 // The trials table: rows are arrays as rows.rs writes them. Data reaches the page as text only.
+// Direction overrides and control characters are shown instead of obeyed.
+const TREACHEROUS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 const el = (tag, attributes, ...children) => {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes || {})) {
     if (value !== null && value !== undefined && value !== false) node.setAttribute(name, value);
   }
   for (const child of children.flat()) {
-    if (child !== null && child !== undefined && child !== "") node.append(child);
+    if (child !== null && child !== undefined && child !== "") node.append(typeof child === "string" ? child.replace(TREACHEROUS, "\ufffd") : child);
   }
   return node;
 };
@@ -24,6 +26,7 @@ const badge = (place, word) => {
 };
 const count = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 const duration = (us) => {
+  if (us < 995) return us === 0 ? "0 ms" : (us / 1e3).toFixed(2) + " ms";
   if (us < 9950) return (us / 1e3).toFixed(1) + " ms";
   if (us < 999500) return (us / 1e3).toFixed(0) + " ms";
   if (us < 119995000) return (us / 1e6).toFixed(2) + " s";
@@ -53,7 +56,7 @@ const COLUMNS = [
   ["tool", "Tool calls", (t) => count(t.tool)],
   ["retries", "Retries", (t) => t.retries ? [["transport", t.transport], ["model", t.retried], ["tool", t.tooled]].filter((one) => one[1]).map((one) => one[1] + " " + one[0]).join(", ") : "0"],
   ["tokens", "Tokens", (t) => t.tokens === null ? "unknown" : count(t.tokens)],
-  ["slowest", "Slowest turn", (t) => duration(t.slowest)],
+  ["slowest", "Slowest turn", (t) => t.slowest ? duration(t.slowest) : "–"],
   ["failed", "Failed checks", (t) => count(t.failed)],
 ];
 const view = { text: "", verdict: "", scenario: "", variant: "", sort: "verdict", down: false, page: 0 };

@@ -51,7 +51,7 @@ const turnsOf = (story) => {
 const storyOf = (trial, story) => {
   const text = story.text;
   const [mode, from, when, model, knowledge] = story.v;
-  const parts = [facts([["Evidence", mode + ", " + text(from)], ["Recorded", when || "now, live"], ["Model", text(model)], ["Turns", count(trial.turns)], ["Model calls", count(trial.model)], ["Tool calls", count(trial.tool)], ["Length", duration(trial.took)], ["Tokens", trial.tokens === null ? "unknown" : count(trial.input || 0) + " in, " + count(trial.output || 0) + " out"]])];
+  const parts = [facts([["Evidence", mode + ", " + text(from)], ["Recorded", when ? when.slice(0, 16).replace("T", " ") + " UTC" : "not recorded"], ["Model", text(model)], ["Turns", count(trial.turns)], ["Model calls", count(trial.model)], ["Tool calls", count(trial.tool)], ["Length", duration(trial.took)], ["Tokens", trial.tokens === null ? "unknown" : count(trial.input || 0) + " in, " + count(trial.output || 0) + " out"]])];
   if (story.x) parts.push(el("article", { class: "cause" }, el("h3", {}, badge(0), " ", story.x[0]), el("p", { class: "t" }, text(story.x[1])), story.x[2].length ? el("pre", {}, story.x[2].map(text).join("\n")) : null));
   parts.push(el("h2", {}, "Checks"), checksOf(story), el("h2", { class: "conversation" }, "Conversation"), ...turnsOf(story));
   if (story.e.length === 0) parts.push(el("p", { class: "empty" }, "Nothing happened before the trial ended."));
@@ -95,9 +95,9 @@ const route = () => {
   report.hidden = false;
   page.hidden = true;
   if (target.startsWith("trials=") && filter) {
+    filter.reset();
     filter.elements.verdict.value = target.slice(7);
-    view.verdict = filter.elements.verdict.value;
-    view.page = 0;
+    Object.assign(view, { text: "", scenario: "", variant: "", verdict: filter.elements.verdict.value, page: 0 });
     drawTable();
     document.getElementById("trials").scrollIntoView();
   } else if (returning && target) {

@@ -91,7 +91,7 @@ fn criterion(
         n,
         successes,
         observed: (n > 0).then_some(if time { 8.41 } else { share }),
-        sentence: format!("{} on {n} queries; the target is {target}; {bound_text}.", observed_text),
+        sentence: format!("{observed_text} on {n} queries; the target is {target}; {bound_text}."),
         observed_text,
         lower,
         upper: interval.map(|(_, upper)| upper),
