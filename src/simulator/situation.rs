@@ -172,8 +172,17 @@ impl Problem {
 }
 
 /// Causes that blame the call and not the tool.
-const REJECTIONS: [&str; 9] =
-    ["unknown_tool", "not_json", "double_encoded", "not_an_object", "schema", "length", "hostile", "order", "unknown_kb"];
+const REJECTIONS: [&str; 9] = [
+    "unknown_tool",
+    "not_json",
+    "double_encoded",
+    "not_an_object",
+    "schema",
+    "length",
+    "hostile",
+    "order",
+    "unknown_kb",
+];
 
 fn text_of(value: &Value, key: &str) -> String {
     value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
