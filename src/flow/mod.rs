@@ -1,1 +1,46 @@
-//! (room under construction)
+//! Agents: what they are given, and one folder for each.
+//!
+//! A [`Flow`] turns one thing that the user says into an answer or an error. It acts through an [`Environment`], which
+//! records and decides nothing, under [`Settings`], in a [`Talk`] that carries what earlier turns left. The prompts
+//! are files in `prompts/`. Nothing here knows whether traffic is live or replayed.
+
+mod environment;
+pub mod prompts;
+mod settings;
+mod talk;
+pub mod tool_rag;
+
+pub use environment::{Environment, Stages};
+pub use prompts::{PromptError, Prompts};
+pub use settings::{Enforcement, Limits, ModelSettings, SearchSettings, Settings};
+pub use talk::{Talk, digest};
+
+use crate::clock::BoxFuture;
+use crate::state_machine::Machine;
+use crate::transport::Miss;
+
+/// Why a trial cannot go on: its verdict is ERROR, nothing is said about the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Abort {
+    /// Replay has no such exchange.
+    Miss(Box<Miss>),
+}
+
+/// An agent.
+pub trait Flow: Send + Sync {
+    /// The name that scenarios use.
+    fn name(&self) -> &'static str;
+    /// States and transitions of one turn.
+    fn machine(&self) -> Machine;
+    /// Runs one turn of `talk` from the user's words to its end; everything goes into the environment's events.
+    ///
+    /// # Errors
+    /// [`Abort`] when the trial cannot go on. An agent that fails has ended its turn, which is no error here.
+    fn turn<'a>(&'a self, env: &'a Environment, talk: &'a mut Talk, query: &'a str)
+    -> BoxFuture<'a, Result<(), Abort>>;
+}
+
+/// The flow of that name.
+pub fn by_name(name: &str) -> Option<&'static dyn Flow> {
+    (name == tool_rag::NAME).then_some(&tool_rag::ToolRag as &'static dyn Flow)
+}

@@ -87,7 +87,7 @@ fn passages_of(stem: &str, text: &str) -> Vec<Passage> {
             fenced = !fenced;
         }
         match heading(line).filter(|_| !fenced) {
-            Some((1, words)) if title.is_empty() => title = words.to_owned(),
+            Some((1, words)) if title.is_empty() => words.clone_into(&mut title),
             Some((_, words)) => sections.push((words.to_owned(), String::new())),
             None => {
                 if let Some((_, text)) = sections.last_mut() {

@@ -204,10 +204,12 @@ pub(super) fn prune(connection: &mut Connection, rule: PruneRule) -> rusqlite::R
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let before = rule.idle_since.map_or(i64::MAX, Timestamp::as_microsecond);
     let uses = rule.fewer_uses_than.map_or(i64::MAX, |uses| i64::try_from(uses).unwrap_or(i64::MAX));
+    let doomed = "SELECT id FROM keywords WHERE last_active < ?1 AND uses < ?2";
+    for table in ["stems", "provenance"] {
+        transaction.execute(&format!("DELETE FROM {table} WHERE keyword IN ({doomed})"), params![before, uses])?;
+    }
     let keywords =
-        transaction.execute("DELETE FROM keywords WHERE last_active < ?1 AND uses < ?2", params![before, uses])?;
-    transaction.execute("DELETE FROM stems WHERE keyword NOT IN (SELECT id FROM keywords)", [])?;
-    transaction.execute("DELETE FROM provenance WHERE keyword NOT IN (SELECT id FROM keywords)", [])?;
+        transaction.execute(&format!("DELETE FROM keywords WHERE id IN ({doomed})"), params![before, uses])?;
     let results = transaction.execute("DELETE FROM results WHERE id NOT IN (SELECT result FROM provenance)", [])?;
     transaction.commit()?;
     Ok(Pruned { keywords, results })

@@ -42,7 +42,7 @@ static VALIDATORS: LazyLock<BTreeMap<&'static str, Validator>> = LazyLock::new(|
 /// Reads the call of the tool `name` with these arguments.
 pub fn read(name: &str, raw: &str) -> ReadCall {
     let (arguments, parsed) = parse(raw);
-    let call = known(name).and_then(|()| parsed).and_then(|object| {
+    let call = known(name).and(parsed).and_then(|object| {
         fits_schema(name, &arguments)?;
         typed(name, &object)
     });

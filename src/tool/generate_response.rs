@@ -3,6 +3,7 @@
 //! Flags and sources must agree with what was called: nothing may be cited that was not shown.
 
 use super::{Refusal, sanitise};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
@@ -55,11 +56,11 @@ pub struct GenerateResponse {
 }
 
 /// What may be cited.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Citable {
     /// Whether the knowledge base gave a result in this conversation.
     pub searched: bool,
-    /// Whether the external service gave an answer in this conversation, directly or through a learned entry.
+    /// Whether the external service gave an answer in this conversation; learned entries are internal.
     pub asked: bool,
     /// Ids of all hits that this conversation was shown.
     pub internal: BTreeSet<String>,

@@ -118,15 +118,12 @@ fn entities(text: &str) -> String {
         decoded.push_str(&rest[..start]);
         let tail = &rest[start..];
         let end = tail.char_indices().take(12).find(|(_, letter)| *letter == ';').map(|(index, _)| index);
-        match end.and_then(|end| entity(&tail[1..end]).map(|letter| (letter, end))) {
-            Some((letter, end)) => {
-                decoded.push(letter);
-                rest = &tail[end + 1..];
-            }
-            None => {
-                decoded.push('&');
-                rest = &tail[1..];
-            }
+        if let Some((letter, end)) = end.and_then(|end| entity(&tail[1..end]).map(|letter| (letter, end))) {
+            decoded.push(letter);
+            rest = &tail[end + 1..];
+        } else {
+            decoded.push('&');
+            rest = &tail[1..];
         }
     }
     decoded.push_str(rest);

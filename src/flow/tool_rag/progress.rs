@@ -1,0 +1,260 @@
+//! The decisions of `tool-rag`, without any input or output: how far a turn is, which calls may run, what comes next.
+
+use super::machine;
+use crate::chat::ToolChoice;
+use crate::flow::Enforcement;
+use crate::tool::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
+
+/// The three mandatory steps, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    Knowledge,
+    Keywords,
+    Response,
+}
+
+impl Step {
+    /// The word in traces and feedback.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Knowledge => "knowledge_base",
+            Self::Keywords => "keywords",
+            Self::Response => "response",
+        }
+    }
+
+    /// The tool that the step needs.
+    pub(super) fn tool(self) -> &'static str {
+        match self {
+            Self::Knowledge => KNOWLEDGE_BASE_SEARCH,
+            Self::Keywords => INDEX_KEYWORDS,
+            Self::Response => GENERATE_RESPONSE,
+        }
+    }
+}
+
+/// How far one turn is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Progress {
+    /// The knowledge base was searched, or failed when it was: the mandatory call was made.
+    pub(super) searched: bool,
+    pub(super) knowledge_reminded: bool,
+    /// External answers of this turn without keywords.
+    pub(super) keywords_due: Vec<String>,
+    pub(super) keywords_reminded: bool,
+    pub(super) keywords_given_up: bool,
+    pub(super) response_reminded: bool,
+    /// External answers that the model has read, of all turns.
+    pub(super) answers_read: bool,
+}
+
+impl Progress {
+    /// The state of the machine.
+    pub(super) fn state(&self) -> &'static str {
+        match self {
+            Self { searched: false, knowledge_reminded: false, .. } => machine::KNOWLEDGE_DUE,
+            Self { searched: false, .. } => machine::KNOWLEDGE_REMINDED,
+            Self { keywords_due, keywords_reminded, .. } if !keywords_due.is_empty() => {
+                if *keywords_reminded {
+                    machine::KEYWORDS_REMINDED
+                } else {
+                    machine::KEYWORDS_DUE
+                }
+            }
+            Self { response_reminded: true, .. } => machine::RESPONSE_REMINDED,
+            Self { .. } => machine::JUDGING,
+        }
+    }
+
+    /// The step that comes next, for a model that did something else.
+    pub(super) fn next_step(&self) -> Step {
+        if !self.searched {
+            Step::Knowledge
+        } else if self.keywords_due.is_empty() {
+            Step::Response
+        } else {
+            Step::Keywords
+        }
+    }
+
+    /// An external answer arrived.
+    pub(super) fn external_arrived(&mut self, result: &str) {
+        if !self.keywords_given_up {
+            self.keywords_due.push(result.to_owned());
+        }
+    }
+
+    /// Keywords for that answer were kept.
+    pub(super) fn indexed(&mut self, result: &str) {
+        self.keywords_due.retain(|due| due != result);
+        self.keywords_reminded &= !self.keywords_due.is_empty();
+    }
+
+    /// No keywords will come any more.
+    pub(super) fn give_up_keywords(&mut self) {
+        self.keywords_due.clear();
+        self.keywords_reminded = false;
+        self.keywords_given_up = true;
+    }
+
+    /// What the next request says about tools.
+    pub(super) fn tool_choice(&self, enforcement: Enforcement) -> ToolChoice {
+        let step = self.next_step();
+        let named = enforcement == Enforcement::Forced && (step != Step::Response || self.response_reminded);
+        if named { ToolChoice::Named(step.tool().to_owned()) } else { ToolChoice::Auto }
+    }
+}
+
+/// Why a call may not run, given how far the turn was when the model made it; `None` when it may.
+pub(super) fn out_of_order(before: &Progress, tool: &str, alone: bool) -> Option<&'static str> {
+    match tool {
+        PERPLEXITY_SEARCH if !before.searched => Some("the knowledge base comes first, and its result has to be read"),
+        INDEX_KEYWORDS if !before.searched => Some("the knowledge base comes first in every turn"),
+        INDEX_KEYWORDS if !before.answers_read => Some("there is no external answer yet that keywords could describe"),
+        GENERATE_RESPONSE if !before.searched => Some("the knowledge base has to be searched before any response"),
+        GENERATE_RESPONSE if !alone => {
+            Some("the response stands alone, after the results of all other calls were read")
+        }
+        GENERATE_RESPONSE if !before.keywords_due.is_empty() && !before.keywords_reminded => {
+            Some("the external answer has no keywords yet")
+        }
+        _ => None,
+    }
+}
+
+/// What one completion came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// No tool was called; why the text counts as none.
+    pub(super) free_text: Option<&'static str>,
+    /// The knowledge base was called, whatever came of it.
+    pub(super) knowledge_called: bool,
+    /// The knowledge base was called with refused parameters as often as it may be.
+    pub(super) knowledge_refused: bool,
+    /// Some call came out of order.
+    pub(super) out_of_order: bool,
+    /// A response came while keywords were due and nothing else stood against it.
+    pub(super) response_before_keywords: bool,
+    /// A response was refused: why.
+    pub(super) response_invalid: Option<&'static str>,
+    /// A response was accepted.
+    pub(super) answered: bool,
+}
+
+/// What happens after a completion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Next {
+    /// The model reads its results and goes on.
+    Ask,
+    /// The model is told which step is missing, and why it counts as missing: cause and reason.
+    FeedBack(Step, &'static str, String),
+    /// The user gets the answer.
+    Deliver,
+    /// The step is missing for good.
+    Fail(Step),
+    /// The mandatory search was tried, and its parameters were refused for good.
+    Refused,
+}
+
+/// Decides what comes after a completion; `after` is how far the turn is with its results.
+pub(super) fn next(after: &Progress, seen: &Seen) -> Next {
+    if !after.searched {
+        return match seen {
+            Seen { knowledge_refused: true, .. } => Next::Refused,
+            Seen { knowledge_called: true, .. } => Next::Ask,
+            _ if after.knowledge_reminded => Next::Fail(Step::Knowledge),
+            Seen { free_text: Some("refusal"), .. } => missing(Step::Knowledge, "refusal", "the model refused"),
+            Seen { free_text: Some(_), .. } => {
+                missing(Step::Knowledge, "free_text", "text was written instead of calling a tool")
+            }
+            Seen { out_of_order: true, .. } => {
+                missing(Step::Knowledge, "out_of_order", "other tools were called first")
+            }
+            _ => missing(Step::Knowledge, "missing_call", "the knowledge base was not searched"),
+        };
+    }
+    if seen.answered {
+        return Next::Deliver;
+    }
+    if seen.response_before_keywords {
+        return missing(Step::Keywords, "missing_call", "the external answer was not indexed");
+    }
+    let lost = match seen {
+        Seen { free_text: Some("refusal"), .. } => Some(("refusal", "the model refused".to_owned())),
+        Seen { free_text: Some(cause), .. } => {
+            Some((*cause, "text outside a tool call does not reach the user".to_owned()))
+        }
+        // The details stand in the tool's result: text that a model wrote has no place in a system message.
+        Seen { response_invalid: Some(why), .. } => {
+            Some(("invalid_arguments", format!("the call was refused ({why}), for the reason that its result gives")))
+        }
+        _ => None,
+    };
+    match lost {
+        None => Next::Ask,
+        Some(_) if after.response_reminded => Next::Fail(Step::Response),
+        Some((cause, reason)) => Next::FeedBack(Step::Response, cause, reason),
+    }
+}
+
+fn missing(step: Step, cause: &'static str, reason: &str) -> Next {
+    Next::FeedBack(step, cause, reason.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn searched() -> Progress {
+        Progress { searched: true, ..Progress::default() }
+    }
+
+    #[test]
+    fn the_external_service_waits_for_a_result_that_was_read() {
+        assert!(out_of_order(&Progress::default(), PERPLEXITY_SEARCH, true).is_some());
+        assert!(out_of_order(&searched(), PERPLEXITY_SEARCH, true).is_none());
+    }
+
+    #[test]
+    fn a_response_stands_alone_and_after_keywords_unless_these_were_asked_for_in_vain() {
+        let mut progress = searched();
+        assert!(out_of_order(&progress, GENERATE_RESPONSE, true).is_none());
+        assert!(out_of_order(&progress, GENERATE_RESPONSE, false).is_some());
+        progress.external_arrived("result-1");
+        assert!(out_of_order(&progress, GENERATE_RESPONSE, true).is_some());
+        progress.keywords_reminded = true;
+        assert!(out_of_order(&progress, GENERATE_RESPONSE, true).is_none());
+    }
+
+    #[test]
+    fn forcing_names_the_mandatory_step_and_leaves_judging_to_the_model() {
+        let forced = |progress: &Progress| progress.tool_choice(Enforcement::Forced).to_string();
+        let mut progress = Progress::default();
+        assert_eq!(progress.tool_choice(Enforcement::Feedback), ToolChoice::Auto);
+        assert_eq!(forced(&progress), "named knowledge_base_search");
+        progress.searched = true;
+        assert_eq!(forced(&progress), "auto");
+        progress.external_arrived("result-1");
+        assert_eq!(forced(&progress), "named index_keywords");
+        progress.give_up_keywords();
+        progress.response_reminded = true;
+        assert_eq!(forced(&progress), "named generate_response");
+    }
+
+    #[test]
+    fn a_missing_search_is_fed_back_once_and_then_fails() {
+        let text = Seen { free_text: Some("free_text"), ..Seen::default() };
+        assert!(matches!(next(&Progress::default(), &text), Next::FeedBack(Step::Knowledge, "free_text", _)));
+        let reminded = Progress { knowledge_reminded: true, ..Progress::default() };
+        assert_eq!(next(&reminded, &text), Next::Fail(Step::Knowledge));
+    }
+
+    #[test]
+    fn a_refused_response_uses_up_the_first_attempt_as_free_text_does() {
+        let invalid = Seen { response_invalid: Some("sources"), ..Seen::default() };
+        assert!(matches!(next(&searched(), &invalid), Next::FeedBack(Step::Response, "invalid_arguments", _)));
+        let reminded = Progress { response_reminded: true, ..searched() };
+        assert_eq!(next(&reminded, &invalid), Next::Fail(Step::Response));
+        assert_eq!(next(&reminded, &Seen::default()), Next::Ask);
+    }
+}

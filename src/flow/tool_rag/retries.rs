@@ -1,0 +1,157 @@
+//! Booking of retries: which account, which episode, and whether each one recovered.
+//!
+//! A retry is booked when its outcome is known. One call is booked once: a call that the model was reminded of is a
+//! model retry, also when an earlier call of that tool was refused. Responses are booked on the model account alone.
+
+use crate::trace::{Account, Retried};
+use std::collections::BTreeMap;
+
+#[derive(Debug, Clone)]
+struct Episode {
+    number: u32,
+    attempts: u32,
+    cause: String,
+    pending: bool,
+}
+
+/// The retries of one turn.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Retries {
+    episodes: u32,
+    reminded: BTreeMap<String, Episode>,
+    failing: BTreeMap<String, Episode>,
+    failures: BTreeMap<String, u32>,
+}
+
+impl Retries {
+    fn episode(&mut self, cause: &str) -> Episode {
+        let number = self.episodes;
+        self.episodes += 1;
+        Episode { number, attempts: 0, cause: cause.to_owned(), pending: false }
+    }
+
+    /// The model was told to call `tool`: what it does next about it is a retry.
+    pub(super) fn reminded(&mut self, tool: &str, cause: &str) {
+        let mut episode = self.reminded.remove(tool).unwrap_or_else(|| self.episode(cause));
+        episode.attempts += 1;
+        episode.pending = true;
+        cause.clone_into(&mut episode.cause);
+        self.reminded.insert(tool.to_owned(), episode);
+    }
+
+    /// The retry that `tool` was reminded of ended; nothing when none was pending.
+    pub(super) fn settle(&mut self, tool: &str, recovered: bool) -> Option<Retried> {
+        let episode = self.reminded.get_mut(tool).filter(|episode| episode.pending)?;
+        episode.pending = false;
+        Some(retried(Account::Model, tool, episode, recovered))
+    }
+
+    /// All reminders that nothing came of, at the end of a turn.
+    pub(super) fn settle_all(&mut self) -> Vec<Retried> {
+        let tools: Vec<String> = self.reminded.keys().cloned().collect();
+        tools.iter().filter_map(|tool| self.settle(tool, false)).collect()
+    }
+
+    /// `tool` was called and gave a result, or failed or was refused for `cause`.
+    pub(super) fn called(&mut self, tool: &str, cause: Option<&str>) -> Option<Retried> {
+        let recovered = cause.is_none();
+        let mut booked = self.settle(tool, recovered);
+        if let Some(episode) = self.failing.get_mut(tool).filter(|_| booked.is_none()) {
+            episode.attempts += 1;
+            booked = Some(retried(Account::Tool, tool, episode, recovered));
+        }
+        if let Some(cause) = cause {
+            *self.failures.entry(tool.to_owned()).or_default() += 1;
+            let mut episode = self.failing.remove(tool).unwrap_or_else(|| self.episode(cause));
+            cause.clone_into(&mut episode.cause);
+            self.failing.insert(tool.to_owned(), episode);
+        } else {
+            self.failing.remove(tool);
+        }
+        booked
+    }
+
+    /// How often `tool` failed or was refused in this turn.
+    pub(super) fn failures(&self, tool: &str) -> u32 {
+        self.failures.get(tool).copied().unwrap_or_default()
+    }
+
+    /// Counts `tool` as used up: no further call of it runs in this turn.
+    pub(super) fn exhaust(&mut self, tool: &str) {
+        self.failures.insert(tool.to_owned(), u32::MAX / 2);
+    }
+
+    /// The repeated HTTP attempts of one request: for each repeat the cause of the attempt before, and whether it
+    /// succeeded.
+    pub(super) fn transport(&mut self, target: &str, attempts: &[(Option<&'static str>, bool)]) -> Vec<Retried> {
+        let mut booked = Vec::new();
+        if attempts.len() < 2 {
+            return booked;
+        }
+        let mut episode = self.episode("");
+        for pair in attempts.windows(2) {
+            pair[0].0.unwrap_or("unknown").clone_into(&mut episode.cause);
+            episode.attempts += 1;
+            booked.push(retried(Account::Transport, target, &episode, pair[1].1));
+        }
+        booked
+    }
+}
+
+fn retried(account: Account, target: &str, episode: &Episode, recovered: bool) -> Retried {
+    Retried {
+        account,
+        episode: episode.number,
+        attempt: episode.attempts,
+        target: target.to_owned(),
+        cause: episode.cause.clone(),
+        recovered,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_tool_that_is_called_again_is_a_tool_retry_in_one_episode() {
+        let mut retries = Retries::default();
+        assert!(retries.called("index_keywords", Some("generic_keyword")).is_none());
+        let first = retries.called("index_keywords", Some("length")).expect("is a retry");
+        assert_eq!((first.attempt, first.cause.as_str(), first.recovered), (1, "generic_keyword", false));
+        let second = retries.called("index_keywords", None).expect("is a retry");
+        assert_eq!((second.attempt, second.cause.as_str(), second.recovered), (2, "length", true));
+        assert_eq!((first.episode, second.episode), (0, 0));
+        assert!(retries.called("index_keywords", None).is_none());
+        assert_eq!(retries.failures("index_keywords"), 2);
+    }
+
+    #[test]
+    fn a_call_that_follows_a_reminder_is_booked_on_the_model_alone() {
+        let mut retries = Retries::default();
+        retries.called("index_keywords", Some("length"));
+        retries.reminded("index_keywords", "missing_call");
+        let booked = retries.called("index_keywords", None).expect("is a retry");
+        assert_eq!((booked.account, booked.recovered), (Account::Model, true));
+        assert!(retries.settle_all().is_empty());
+    }
+
+    #[test]
+    fn reminders_that_nothing_came_of_did_not_recover() {
+        let mut retries = Retries::default();
+        retries.reminded("generate_response", "free_text");
+        let left = retries.settle_all();
+        assert_eq!(left.len(), 1);
+        assert!(!left[0].recovered);
+    }
+
+    #[test]
+    fn every_repeated_http_attempt_is_one_transport_retry() {
+        let mut retries = Retries::default();
+        assert!(retries.transport("model", &[(None, true)]).is_empty());
+        let attempts = [(Some("rate_limit"), false), (Some("server_error"), false), (None, true)];
+        let booked = retries.transport("model", &attempts);
+        let seen: Vec<_> = booked.iter().map(|one| (one.attempt, one.cause.as_str(), one.recovered)).collect();
+        assert_eq!(seen, [(1, "rate_limit", false), (2, "server_error", true)]);
+    }
+}
