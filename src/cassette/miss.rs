@@ -73,7 +73,9 @@ pub fn explain(
         _ => format!("{only}{listed} {differ}"),
     };
     detail.push(format!("nearest: {file} exchange {ordinal}: {relation}"));
-    detail.extend(nearest.problem.iter().map(|problem| format!("note: that request is incomplete: {problem}")));
+    detail.extend(
+        nearest.problem.iter().map(|problem| format!("note: that request is incomplete: {}", printable(problem, 200))),
+    );
     detail.extend(found.iter().flat_map(|difference| difference.lines.iter().cloned()));
     let left = unused.iter().any(|index| cassette.exchanges[*index].service == service);
     let summary = match found.as_slice() {

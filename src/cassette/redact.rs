@@ -5,6 +5,7 @@
 //! still holds a secret is not written.
 
 use super::base64;
+use super::canonical::hex;
 use regex::{Captures, Regex};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -144,7 +145,8 @@ fn url_encoded(value: &str) -> String {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
             out.push(char::from(byte));
         } else {
-            out.push_str(&format!("%{byte:02X}"));
+            out.push('%');
+            out.push_str(&hex(&[byte], 2).to_uppercase());
         }
     }
     out

@@ -98,7 +98,7 @@ impl LiveTransport {
     /// The same transport with the trial's name in the header `x-ragcheck-trial`, by which a simulator seeds itself.
     #[must_use]
     pub fn with_trial(&self, trial: &str) -> Self {
-        let name: String = trial.chars().filter(|char| char.is_ascii_graphic()).collect();
+        let name: String = trial.chars().filter(char::is_ascii_graphic).collect();
         match HeaderValue::from_str(&name) {
             Ok(value) => self.with_header(HeaderName::from_static("x-ragcheck-trial"), value),
             Err(_) => self.clone(),
