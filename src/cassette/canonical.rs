@@ -51,7 +51,7 @@ pub struct Drift {
 /// The key of a request: the first 32 hex digits of SHA-256 over its canonical form.
 pub fn key(request: Request<'_>, redactor: &Redactor) -> String {
     let form = form(request, redactor);
-    let clean = std::str::from_utf8(&form).is_ok_and(|text| redactor.is_clean(text));
+    let clean = std::str::from_utf8(&form).is_ok_and(|text| redactor.is_surely_clean(text));
     let form = if clean {
         form
     } else {
@@ -288,7 +288,7 @@ fn remembered(value: &Value, redactor: &Redactor) -> String {
         }
     }
     let plain = canonical(value);
-    let clean = std::str::from_utf8(&plain).is_ok_and(|text| redactor.is_clean(text));
+    let clean = std::str::from_utf8(&plain).is_ok_and(|text| redactor.is_surely_clean(text));
     if !clean {
         return hex(&Sha256::digest(canonical(&redactor.redact_value(value))), 64);
     }
@@ -383,9 +383,12 @@ mod tests {
         let redactor = Redactor::new([("KEY".to_owned(), "hunter2hunter2".to_owned())]);
         let of = |text: &str, redactor: &Redactor| {
             let body = json!({"messages": [{"role": "system", "content": text}, {"role": "user", "content": text}]});
+            assert_eq!(text.contains('['), redactor.redact_value(&body) == body);
             key(Request { profile: &PROFILE, method: "POST", path: "/x", body: &body }, redactor)
         };
         assert_eq!(of("hunter2hunter2", &redactor), of("[redacted:KEY]", &Redactor::default()));
+        let pattern = of("a\nsk-abcdefghijklmnopqrst", &Redactor::default());
+        assert_eq!(pattern, of("a\n[redacted:openai]", &Redactor::default()));
     }
 
     fn shuffled(value: &Value) -> Value {
