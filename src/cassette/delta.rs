@@ -150,7 +150,9 @@ pub(super) fn decode(
                     problem = Some(format!("the blob {name} is missing"));
                     json!(format!("[{name} is missing]"))
                 }
-                Some(text) if name.ends_with(".json") => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+                Some(text) if matches!(name.rsplit_once('.'), Some((_, "json"))) => {
+                    serde_json::from_str(&text).unwrap_or(Value::String(text))
+                }
                 Some(text) => Value::String(text),
             };
         };

@@ -40,11 +40,17 @@ pub(super) fn differences(recorded: &Value, now: &Value) -> Vec<Difference> {
     found
 }
 
-/// How far apart two conversations are: messages that differ, and messages that only one of them has.
-pub(super) fn distance(recorded: &Value, now: &Value) -> usize {
+/// How far apart two requests are: messages that differ or that only one has, then other parts that differ.
+pub(super) fn distance(recorded: &Value, now: &Value) -> (usize, usize) {
+    let parts = [
+        recorded.get("model") != now.get("model"),
+        system_prompts(recorded) != system_prompts(now),
+        recorded.get("tools") != now.get("tools"),
+        parameters(recorded, now).is_some(),
+    ];
     let (recorded, now) = (messages(recorded), messages(now));
     let differing = recorded.iter().zip(&now).filter(|(a, b)| a != b).count();
-    differing + recorded.len().abs_diff(now.len())
+    (differing + recorded.len().abs_diff(now.len()), parts.into_iter().filter(|differs| *differs).count())
 }
 
 /// The conversation without system prompts, ids of calls renamed by first appearance.

@@ -47,6 +47,15 @@ pub fn explain(
         let line = format!("recorded {times} time(s), all used: {file} exchange {}", ordinals.join(", "));
         return told(summary.to_owned(), summary, vec![line]);
     }
+    if let Some(version) = cassette.header.profiles.get(request.profile.name)
+        && *version != request.profile.version
+    {
+        let summary = format!(
+            "recorded with version {version} of the matching profile {}, and this build matches by version {}",
+            request.profile.name, request.profile.version
+        );
+        return told(summary.clone(), &summary, vec![format!("looked in: {file}")]);
+    }
     let now = stored_body(request.profile, request.body, redactor);
     let requests = cassette.requests();
     let Some((index, nearest)) = nearest(cassette, &requests, service, &now, unused) else {
@@ -73,7 +82,9 @@ pub fn explain(
         _ => format!("{only}{listed} {differ}"),
     };
     detail.push(format!("nearest: {file} exchange {ordinal}: {relation}"));
-    detail.extend(nearest.problem.iter().map(|problem| format!("note: that request is incomplete: {problem}")));
+    detail.extend(
+        nearest.problem.iter().map(|problem| format!("note: that request is incomplete: {}", printable(problem, 200))),
+    );
     detail.extend(found.iter().flat_map(|difference| difference.lines.iter().cloned()));
     let left = unused.iter().any(|index| cassette.exchanges[*index].service == service);
     let summary = match found.as_slice() {
@@ -111,8 +122,7 @@ fn nearest<'r>(
     candidates
         .filter(|(_, (exchange, _))| exchange.service == service)
         .min_by_key(|(index, (_, request))| {
-            let rest = differences(&request.body, now).len();
-            (request.problem.is_some(), distance(&request.body, now), rest, !unused.contains(index), *index)
+            (request.problem.is_some(), distance(&request.body, now), !unused.contains(index), *index)
         })
         .map(|(index, (_, request))| (index, request))
 }
@@ -245,6 +255,14 @@ mod tests {
         assert!(longer.detail[1].contains("message 6 (assistant): calls knowledge_base_search"), "{longer:?}");
         let empty = Cassette::new(header(), Vec::new(), std::collections::BTreeMap::new());
         assert_eq!(miss(&empty, &again, 0).cause, "no exchange with the model service was recorded");
+    }
+
+    #[test]
+    fn a_recording_by_an_older_matcher_says_so() {
+        let mut old = lane();
+        old.header.profiles.insert(PROFILE.name.to_owned(), 0);
+        let now = conversation("another prompt", &[]);
+        assert!(miss(&old, &now, 0).cause.starts_with("recorded with version 0"));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! still holds a secret is not written.
 
 use super::base64;
+use super::canonical::hex;
 use regex::{Captures, Regex};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -15,19 +16,18 @@ const SHORTEST_SECRET: usize = 8;
 /// Response headers that are kept; all others are dropped.
 const KEPT_HEADERS: [&str; 4] = ["content-type", "retry-after", "retry-after-ms", "x-should-retry"];
 
-static PATTERNS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(
-        r"(?x)
-        (?P<openai>\bsk-[A-Za-z0-9_-]{16,})
-        | (?P<perplexity>\bpplx-[A-Za-z0-9_-]{16,})
-        | (?P<groq>\bgsk_[A-Za-z0-9]{16,})
-        | (?P<google>\bAIza[A-Za-z0-9_-]{30,})
-        | (?P<aws>\bAKIA[0-9A-Z]{16}\b)
-        | (?P<head>[Bb]earer\ +|\b(?:api_?key|access_token|client_secret|key)=)(?P<value>[A-Za-z0-9._~+/-]{16,}=*)
-        ",
-    )
-    .ok()
-});
+const WELL_KNOWN: &str = r"(?x)
+    (?P<openai>\bsk-[A-Za-z0-9_-]{16,})
+    | (?P<perplexity>\bpplx-[A-Za-z0-9_-]{16,})
+    | (?P<groq>\bgsk_[A-Za-z0-9]{16,})
+    | (?P<google>\bAIza[A-Za-z0-9_-]{30,})
+    | (?P<aws>\bAKIA[0-9A-Z]{16}\b)
+    | (?P<head>[Bb]earer\ +|\b(?:api_?key|access_token|client_secret|key)=)(?P<value>[A-Za-z0-9._~+/-]{16,}=*)
+    ";
+
+static PATTERNS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(WELL_KNOWN).ok());
+/// The same without word boundaries: in escaped text the `n` of a line break touches the key behind it.
+static SUSPICIONS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&WELL_KNOWN.replace(r"\b", "")).ok());
 
 /// Finds and replaces secrets.
 #[derive(Debug, Clone, Default)]
@@ -88,12 +88,35 @@ impl Redactor {
         self.leak(text).is_none()
     }
 
+    /// Whether JSON text surely holds nothing to redact, however its strings are escaped.
+    pub(super) fn is_surely_clean(&self, json: &str) -> bool {
+        self.known(json).is_none() && SUSPICIONS.as_ref().is_some_and(|patterns| !patterns.is_match(json))
+    }
+
+    fn known(&self, text: &str) -> Option<&str> {
+        let found = self.secrets.iter().find(|secret| secret.forms.iter().any(|form| text.contains(form.as_str())));
+        found.map(|secret| secret.name.as_str())
+    }
+
     /// The name of a secret that the text still holds.
     pub fn leak(&self, text: &str) -> Option<&str> {
-        let known = self.secrets.iter().find(|secret| secret.forms.iter().any(|form| text.contains(form.as_str())));
-        known
-            .map(|secret| secret.name.as_str())
-            .or_else(|| PATTERNS.as_ref()?.is_match(text).then_some("something that looks like a key"))
+        self.known(text).or_else(|| PATTERNS.as_ref()?.is_match(text).then_some("something that looks like a key"))
+    }
+
+    /// A body without its secrets, as JSON where it is JSON; `None` when there were none.
+    pub fn redact_body(&self, body: &[u8]) -> Option<Vec<u8>> {
+        let text = std::str::from_utf8(body).ok()?;
+        if self.is_surely_clean(text) {
+            return None;
+        }
+        if let Ok(value) = serde_json::from_str::<Value>(text) {
+            let redacted = self.redact_value(&value);
+            return if redacted == value { None } else { serde_json::to_vec(&redacted).ok() };
+        }
+        match self.redact(text) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(text) => Some(text.into_bytes()),
+        }
     }
 
     /// A JSON document with every string redacted, names of members included.
@@ -144,7 +167,8 @@ fn url_encoded(value: &str) -> String {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
             out.push(char::from(byte));
         } else {
-            out.push_str(&format!("%{byte:02X}"));
+            out.push('%');
+            out.push_str(&hex(&[byte], 2).to_uppercase());
         }
     }
     out
@@ -193,6 +217,21 @@ mod tests {
         ] {
             assert_eq!(redactor.redact(text), clean);
         }
+    }
+
+    #[test]
+    fn a_key_behind_an_escaped_line_break_is_found() {
+        let redactor = Redactor::default();
+        let body = json!({"a": ["x\nsk-abcdefghijklmnop1234"], "n": 1.0}).to_string();
+        assert!(body.contains("\\nsk-"));
+        let redacted = redactor.redact_body(body.as_bytes()).expect("something to redact");
+        assert_eq!(redacted, br#"{"a":["x\n[redacted:openai]"],"n":1.0}"#);
+        assert_eq!(redactor.redact_body(&redacted), None);
+        assert_eq!(redactor.redact_body(b"\xff sk-abcdefghijklmnop1234"), None);
+        assert_eq!(
+            redactor.redact_body(b"no json: sk-abcdefghijklmnop1234"),
+            Some(b"no json: [redacted:openai]".to_vec())
+        );
     }
 
     #[test]

@@ -86,9 +86,8 @@ fn kind(status: Option<u16>, codes: &[String; 2], message: &str) -> ErrorKind {
         Some(401 | 403) => ErrorKind::Auth,
         Some(408) => ErrorKind::Timeout,
         Some(500..) => ErrorKind::Server,
-        Some(_) => ErrorKind::BadRequest,
         None if code(&["server", "internal"]) => ErrorKind::Server,
-        None => ErrorKind::BadRequest,
+        Some(_) | None => ErrorKind::BadRequest,
     }
 }
 

@@ -10,7 +10,7 @@ mod retry;
 
 pub use openai_chat::{OpenAiChat, Quirks};
 pub use perplexity_agent::PerplexityAgent;
-pub use retry::RetryPolicy;
+pub use retry::{Failure, RetryPolicy};
 
 use crate::chat::{ChatRequest, ChatResponse, Usage};
 use crate::clock::BoxFuture;

@@ -167,28 +167,31 @@ struct Function {
 
 #[derive(Deserialize)]
 struct Tokens {
-    #[serde(default)]
-    prompt_tokens: Option<u64>,
-    #[serde(default)]
-    completion_tokens: Option<u64>,
-    #[serde(default)]
-    prompt_tokens_details: Option<Details>,
+    #[serde(default, rename = "prompt_tokens")]
+    prompt: Option<u64>,
+    #[serde(default, rename = "completion_tokens")]
+    completion: Option<u64>,
+    #[serde(default, rename = "prompt_tokens_details")]
+    details: Option<Details>,
     /// Where Moonshot puts what OpenAI puts into the details.
-    #[serde(default)]
-    cached_tokens: Option<u64>,
+    #[serde(default, rename = "cached_tokens")]
+    cached: Option<u64>,
     /// Where Mistral does.
-    #[serde(default)]
-    num_cached_tokens: Option<u64>,
+    #[serde(default, rename = "num_cached_tokens")]
+    num_cached: Option<u64>,
 }
 
 #[derive(Deserialize)]
 struct Details {
-    #[serde(default)]
-    cached_tokens: Option<u64>,
+    #[serde(default, rename = "cached_tokens")]
+    cached: Option<u64>,
 }
 
 /// Reads a response, success or not.
-pub(super) fn decode(response: &HttpResponse, redactor: &Redactor) -> Result<ChatResponse, Failure> {
+///
+/// # Errors
+/// [`Failure`] with the kind of error that the response reports, or `Malformed` when it cannot be read.
+pub fn decode(response: &HttpResponse, redactor: &Redactor) -> Result<ChatResponse, Failure> {
     if !(200..300).contains(&response.status) {
         return Err(failure(response, redactor));
     }
@@ -258,12 +261,8 @@ fn finish(reason: Option<&str>, calls: bool) -> Finish {
 }
 
 fn usage(tokens: Tokens) -> Usage {
-    let cached = tokens.prompt_tokens_details.and_then(|details| details.cached_tokens);
-    Usage {
-        input: tokens.prompt_tokens,
-        cached: cached.or(tokens.cached_tokens).or(tokens.num_cached_tokens),
-        output: tokens.completion_tokens,
-    }
+    let detailed = tokens.details.and_then(|details| details.cached);
+    Usage { input: tokens.prompt, cached: detailed.or(tokens.cached).or(tokens.num_cached), output: tokens.completion }
 }
 
 #[cfg(test)]

@@ -74,7 +74,10 @@ pub fn encode(question: &SearchQuestion) -> Value {
 }
 
 /// Reads a response, success or not.
-pub(super) fn decode(response: &HttpResponse, redactor: &Redactor) -> Result<SearchAnswer, Failure> {
+///
+/// # Errors
+/// [`Failure`] with the kind of error that the response reports, or `Malformed` when it cannot be read.
+pub fn decode(response: &HttpResponse, redactor: &Redactor) -> Result<SearchAnswer, Failure> {
     if !(200..300).contains(&response.status) {
         return Err(failure(response, redactor));
     }
@@ -119,8 +122,9 @@ pub(super) fn decode(response: &HttpResponse, redactor: &Redactor) -> Result<Sea
     // `[n]` means the result with id n: results come in the order of their ids, and what only annotations name behind.
     found.sort_by_key(|(id, _)| id.unwrap_or(u64::MAX));
     let mut citations = Sources::default();
-    found.into_iter().for_each(|(_, source)| citations.add(source));
-    cited.list.into_iter().for_each(|source| citations.add(source));
+    for source in found.into_iter().map(|(_, source)| source).chain(cited.list) {
+        citations.add(source);
+    }
     let tokens = |name: &str| body.pointer("/usage")?.get(name)?.as_u64();
     Ok(SearchAnswer {
         text,

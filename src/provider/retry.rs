@@ -40,7 +40,7 @@ impl Default for RetryPolicy {
 
 /// Why one attempt gave nothing usable, as a dialect sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Failure {
+pub struct Failure {
     /// What it means.
     pub kind: ErrorKind,
     /// HTTP status, when there was an answer.

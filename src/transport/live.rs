@@ -76,7 +76,11 @@ impl LiveTransport {
     pub fn new(targets: BTreeMap<Service, Target>, clock: Arc<dyn Clock>) -> Result<Self, LiveError> {
         // Another part of the process may have installed the provider already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder().build().map_err(|error| LiveError::Client(chain(&error)))?;
+        let client = reqwest::Client::builder()
+            // An API that sends a request elsewhere is misconfigured; nothing follows it with a key in hand.
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .map_err(|error| LiveError::Client(chain(&error)))?;
         let secrets = targets
             .iter()
             .filter_map(|(service, target)| Some((format!("{} key", service.as_str()), target.key.clone()?)));
@@ -98,7 +102,7 @@ impl LiveTransport {
     /// The same transport with the trial's name in the header `x-ragcheck-trial`, by which a simulator seeds itself.
     #[must_use]
     pub fn with_trial(&self, trial: &str) -> Self {
-        let name: String = trial.chars().filter(|char| char.is_ascii_graphic()).collect();
+        let name: String = trial.chars().filter(char::is_ascii_graphic).collect();
         match HeaderValue::from_str(&name) {
             Ok(value) => self.with_header(HeaderName::from_static("x-ragcheck-trial"), value),
             Err(_) => self.clone(),

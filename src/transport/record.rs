@@ -39,6 +39,10 @@ impl RecordTransport {
     pub fn finish(&self) -> Vec<Exchange> {
         let mut exchanges = self.kept().exchanges.clone();
         exchanges.sort_by_key(|exchange| exchange.ordinal);
+        for (place, exchange) in exchanges.iter_mut().enumerate() {
+            // What was never sent leaves no gap behind: a gap in a file means that somebody deleted an exchange.
+            exchange.ordinal = u32::try_from(place).unwrap_or(u32::MAX);
+        }
         exchanges
     }
 
@@ -110,13 +114,7 @@ impl RecordTransport {
     }
 
     fn response(&self, response: &HttpResponse) -> Outcome {
-        let redacted = match std::str::from_utf8(&response.body) {
-            Ok(text) => match self.redactor.redact(text) {
-                std::borrow::Cow::Borrowed(_) => None,
-                std::borrow::Cow::Owned(text) => Some(text),
-            },
-            Err(_) => None,
-        };
+        let redacted = self.redactor.redact_body(&response.body);
         Outcome::Response {
             status: response.status,
             headers: self.redactor.headers(&response.headers),

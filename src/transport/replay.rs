@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// What an abandoned exchange takes beyond the time its caller had waited: longer than any time limit.
-const BEYOND: Duration = Duration::from_secs(24 * 3600);
+const BEYOND: Duration = Duration::from_hours(24);
 
 /// Replays one lane, once.
 pub struct ReplayTransport {

@@ -119,7 +119,7 @@ async fn failures_are_recorded_and_fail_again_in_replay() {
     let result = block_on(&clock, replayed.send(request("x"))).expect("no deadlock");
     assert!(matches!(result, Err(TransportError::Timeout { after }) if after == Duration::from_millis(50)));
     let (replayed, clock, _) = replay(&waiting);
-    let cut = timeout(&clock, Duration::from_secs(3600), replayed.send(request("x")));
+    let cut = timeout(&clock, Duration::from_hours(1), replayed.send(request("x")));
     assert!(block_on(&clock, cut).expect("no deadlock").is_err(), "the caller's own limit cuts it off again");
     let (replayed, clock, _) = replay(&unreachable);
     let result = block_on(&clock, replayed.send(request("x"))).expect("no deadlock");

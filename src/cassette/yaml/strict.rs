@@ -64,10 +64,6 @@ struct Reader<'a, 's> {
 }
 
 impl<'a> Reader<'a, '_> {
-    fn at(&self, offset: usize, kind: Kind<'a>, line: u32) -> Node<'a> {
-        Node { line, column: u32::try_from(offset + 1).unwrap_or(u32::MAX), kind }
-    }
-
     /// The entries that stand at `indent`.
     fn map(&mut self, indent: usize) -> Option<Node<'a>> {
         if self.lines.done || self.lines.indent != indent {
@@ -75,7 +71,7 @@ impl<'a> Reader<'a, '_> {
         }
         let line = self.lines.number;
         let entries = self.entries(indent, None)?;
-        Some(self.at(indent, Kind::Map(entries), line))
+        Some(at(indent, Kind::Map(entries), line))
     }
 
     /// Entries at `indent`; `first` is the part of the current line where the first one begins, if not there.
@@ -97,7 +93,7 @@ impl<'a> Reader<'a, '_> {
             let node = if self.skip.contains(&key.as_ref()) {
                 let line = self.lines.number;
                 self.pass_over(indent);
-                self.at(offset, Kind::Skipped, line)
+                at(offset, Kind::Skipped, line)
             } else {
                 self.value(rest, indent, offset)?
             };
@@ -130,7 +126,7 @@ impl<'a> Reader<'a, '_> {
             self.lines.next();
             kind
         };
-        Some(self.at(offset + 1, kind, line))
+        Some(at(offset + 1, kind, line))
     }
 
     fn block(&mut self, indent: usize) -> Option<Node<'a>> {
@@ -150,7 +146,7 @@ impl<'a> Reader<'a, '_> {
             let item = if key(inner).is_some() {
                 let line = self.lines.number;
                 let entries = self.entries(indent + 2, Some(inner))?;
-                self.at(indent + 2, Kind::Map(entries), line)
+                at(indent + 2, Kind::Map(entries), line)
             } else {
                 self.value(rest, indent, indent + 1)?
             };
@@ -159,7 +155,7 @@ impl<'a> Reader<'a, '_> {
         if !self.lines.done && (self.lines.indent > indent || self.lines.is_blank()) {
             return None;
         }
-        (!items.is_empty()).then(|| self.at(indent, Kind::List(items), line))
+        (!items.is_empty()).then(|| at(indent, Kind::List(items), line))
     }
 
     /// The literal block whose lines stand at `indent`; the current line is its first.
@@ -198,6 +194,10 @@ impl<'a> Reader<'a, '_> {
         }
         Some(text)
     }
+}
+
+fn at(offset: usize, kind: Kind<'_>, line: u32) -> Node<'_> {
+    Node { line, column: u32::try_from(offset + 1).unwrap_or(u32::MAX), kind }
 }
 
 /// Splits `key:` off; the rest still has its leading space.

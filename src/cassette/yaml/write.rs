@@ -1,6 +1,7 @@
 //! Prints a JSON document as block-style YAML that reads well in a review and the same in every parser.
 
 use serde_json::{Map, Value};
+use std::fmt::Write;
 
 /// Nesting beyond which a document is not printed as YAML: parsers bound it too.
 const MAX_DEPTH: usize = 24;
@@ -195,11 +196,12 @@ fn double_quoted(out: &mut String, text: &str) {
             '\t' => out.push_str("\\t"),
             other if must_escape(other) => {
                 let code = u32::from(other);
-                out.push_str(&match code {
-                    0..=0xff => format!("\\x{code:02x}"),
-                    0x100..=0xffff => format!("\\u{code:04x}"),
-                    _ => format!("\\U{code:08x}"),
-                });
+                // Writing to memory does not fail.
+                let _ = match code {
+                    0..=0xff => write!(out, "\\x{code:02x}"),
+                    0x100..=0xffff => write!(out, "\\u{code:04x}"),
+                    _ => write!(out, "\\U{code:08x}"),
+                };
             }
             other => out.push(other),
         }
