@@ -238,6 +238,20 @@ fn the_tool_choice_is_obeyed() {
 }
 
 #[test]
+fn a_tool_that_the_simulator_does_not_know_gets_what_its_schema_requires() {
+    let behaviour = behaviour();
+    let parameters = json!({"type": "object", "required": ["query"], "properties": {"query": {"type": "string"}}});
+    let tools = [ToolDefinition { name: "retrieve_documents".into(), description: String::new(), parameters }];
+    let messages = [Message::text(Role::User, PUMP)];
+    let choice = ToolChoice::Named("retrieve_documents".into());
+    let prompt = Prompt { messages: &messages, tools: &tools, choice, trial: "plain" };
+    let said = complete(&behaviour.model, behaviour.seed, &prompt).completion;
+    assert_eq!(said.calls[0].name, "retrieve_documents");
+    let arguments: Value = serde_json::from_str(&said.calls[0].arguments).expect("JSON");
+    assert!(arguments["query"].as_str().expect("a query").contains("pump"));
+}
+
+#[test]
 fn a_lane_repeats_itself_and_lanes_differ_in_time() {
     let (tools, behaviour) = (tools(), behaviour());
     let messages = [Message::text(Role::User, PUMP)];
