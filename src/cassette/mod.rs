@@ -1,1 +1,35 @@
-//! (room under construction)
+//! Which exchanges a lane recorded, and which of them answers a request: format, keys, misses, redaction, files.
+//!
+//! On disk a lane is one YAML file: a header (who recorded what, when, on which knowledge), the times of local
+//! stages, and the exchanges in order of sending. An exchange has a `key` over its request, hashes of the parts that
+//! people change (`drift`), the `request` as what it adds to an earlier one, and the `response`. Prompts and tool
+//! lists lie in `blobs/` beside the scenario's cases, named by content. Files may be edited by hand: what counts is
+//! the key and the response, and a reader ignores members that it does not know. An old build refuses a newer
+//! `cassette:` version and says so.
+//!
+//! Nothing here knows a provider's dialect, opens a connection or reads a clock.
+
+mod base64;
+mod body;
+mod canonical;
+mod delta;
+mod difference;
+mod exchange;
+mod format;
+mod local_times;
+mod miss;
+mod pool;
+mod redact;
+mod store;
+#[cfg(test)]
+mod tests;
+mod words;
+mod yaml;
+
+pub use canonical::{Drift, Profile, Request, drift, key, stored_body};
+pub use exchange::{Cassette, Exchange, Header, Outcome, StoredRequest};
+pub use local_times::LocalTimes;
+pub use miss::{Explanation, explain};
+pub use pool::{Pool, Taken};
+pub use redact::Redactor;
+pub use store::{CassetteError, blobs_dir, path};

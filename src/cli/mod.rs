@@ -1,1 +1,6 @@
-//! (room under construction)
+//! The command line: one file a subcommand.
+
+pub mod check;
+pub mod diagnostic;
+pub mod list;
+pub mod schema;

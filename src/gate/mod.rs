@@ -1,4 +1,25 @@
 //! From observations to verdicts: what a run is judged to be, as plain data (`run.json`).
+//!
+//! [`judge`] reads a plan and its traces one by one; [`Judge`] and [`Examiner`] are the same in two halves, one that
+//! runs side by side and one that adds up. A planned trial without a trace is in ERROR: deleting traces never makes a
+//! run pass. Nothing here knows how a trace came to be or how a verdict is shown.
+
+mod conclusion;
+mod coverage;
+mod criterion;
+mod examine;
+mod judge;
+mod rule;
+mod sources;
+mod tally;
+mod target;
+mod wording;
+
+#[cfg(test)]
+mod tests;
+
+pub use examine::{Examined, Examiner};
+pub use judge::{Judge, JudgeError, judge};
 
 use crate::metric::Check;
 use crate::trace::Lane;

@@ -1,1 +1,67 @@
-//! (room under construction)
+//! What an agent can look up, and what it has learned: documents, their passages, the search over them, and the
+//! keyword index.
+//!
+//! [`KnowledgeBase`] is what flows search; [`Embedded`] is the one that needs no server. [`KeywordIndex`] keeps the
+//! answers of the external service under keywords, so that later searches find them. Nothing here knows what a model
+//! or a tool call is. No `SQLite` borrow crosses an await: searches run to their end before they return.
+
+mod documents;
+mod embedded;
+mod keyword_index;
+mod keyword_store;
+pub mod words;
+
+pub use documents::{Corpus, Passage};
+pub use embedded::Embedded;
+pub use keyword_index::{
+    ExternalRecord, Indexed, KeywordEntry, KeywordIndex, LearnedHit, Provenance, PruneRule, Pruned,
+};
+
+use crate::clock::BoxFuture;
+use std::path::PathBuf;
+
+/// One passage that a search found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// The passage.
+    pub passage: Passage,
+    /// The index's own score, higher is better; never shown to a model.
+    pub raw_score: f64,
+}
+
+/// Something that can be searched for passages.
+pub trait KnowledgeBase: Send + Sync {
+    /// The `top_k` best passages for `query`, best first; ties stand in the order of the corpus.
+    fn search<'a>(&'a self, query: &'a str, top_k: usize) -> BoxFuture<'a, Result<Vec<Found>, KnowledgeError>>;
+    /// Hash of everything that can be found.
+    fn hash(&self) -> &str;
+    /// The name that it is known by.
+    fn id(&self) -> &str;
+}
+
+/// Why knowledge cannot be read, searched or kept.
+#[derive(Debug, thiserror::Error)]
+pub enum KnowledgeError {
+    /// A file or folder cannot be read.
+    #[error("cannot read {}: {error}", path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// A folder without a single passage.
+    #[error("{} holds no passages: put Markdown files with text into it", path.display())]
+    Empty {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The index failed.
+    #[error("the {what} failed: {error}")]
+    Index {
+        /// Which one: `search index` or `keyword index`.
+        what: &'static str,
+        /// Why.
+        error: rusqlite::Error,
+    },
+}

@@ -3,8 +3,43 @@
 //! A metric turns one trial into [`Observation`]s; sums, bounds and verdicts are made from those in `gate`. Nothing
 //! here knows how a trace came to be.
 
+mod assignment;
+mod calls;
+pub mod catalogue;
+mod duration;
+pub mod expectation;
+mod generic;
+mod keywords;
+mod quote;
+#[cfg(test)]
+pub(crate) mod sample;
+pub mod turns;
+
+mod case_pass_rate;
+mod citation_validity;
+mod context_preservation;
+mod control_validity;
+mod first_attempt_rate;
+mod keyword_coverage;
+mod latency;
+mod learned;
+mod mandatory_call_rate;
+mod order_violation_rate;
+mod retry_recovery;
+mod satisfaction;
+mod state_machine_conformance;
+mod turn_success_rate;
+mod verbatim_query_rate;
+
+pub use calls::Patterns;
+pub use duration::parse_duration;
+pub use quote::quote;
+pub use turns::TurnView;
+
 use crate::plan::{Plan, PlannedCase, PlannedScenario, PlannedTrial};
-use crate::trace::Trace;
+use crate::scenario::Case;
+use crate::state_machine::Departure;
+use crate::trace::{Arm, Trace};
 use serde::{Deserialize, Serialize};
 
 /// One trial with all that is known about it.
@@ -20,6 +55,12 @@ pub struct TrialView<'a> {
     pub case: &'a PlannedCase,
     /// What it did.
     pub trace: &'a Trace,
+    /// The same by turn, planned turns that never began included: see [`turns::turns`].
+    pub turns: &'a [TurnView<'a>],
+    /// What its case expects, checked by [`expectation::checks`]; empty until then.
+    pub checks: &'a [Check],
+    /// Where it left its flow's state machine; `None` when the plan has no machine for the flow.
+    pub departures: Option<&'a [Departure]>,
 }
 
 /// One measured unit.
@@ -29,7 +70,7 @@ pub struct Observation {
     pub unit: String,
     /// What was seen.
     pub outcome: Outcome,
-    /// Why, when it is a failure; empty otherwise.
+    /// Why, when it is a failure, or what, when a rate counts something unwanted; empty otherwise.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
 }
@@ -58,6 +99,23 @@ pub enum Measure {
     Time,
 }
 
+impl Observation {
+    /// A unit for which it holds.
+    pub(crate) fn success(unit: impl Into<String>) -> Self {
+        Self { unit: unit.into(), outcome: Outcome::Success, note: String::new() }
+    }
+
+    /// A unit for which it does not hold, and why.
+    pub(crate) fn failure(unit: impl Into<String>, note: impl Into<String>) -> Self {
+        Self { unit: unit.into(), outcome: Outcome::Failure, note: note.into() }
+    }
+
+    /// A unit for which the counted thing happened, where that is the bad news, and what happened.
+    pub(crate) fn occurrence(unit: impl Into<String>, note: impl Into<String>) -> Self {
+        Self { unit: unit.into(), outcome: Outcome::Success, note: note.into() }
+    }
+}
+
 /// One metric with its parameters filled in.
 pub trait Metric: Send + Sync {
     /// Rate or time.
@@ -69,8 +127,16 @@ pub trait Metric: Send + Sync {
     /// What its units are called, in the plural: `queries`, `retries`, `conversations`.
     fn units(&self) -> &'static str;
     /// Whether it stands in for something that it does not measure: never PASS.
-    fn is_proxy(&self) -> bool {
+    fn is_proxy(&self, _plan: &Plan) -> bool {
         false
+    }
+    /// The arm that it looks at: a trial of the other arm is never shown to it.
+    fn arm(&self) -> Arm {
+        Arm::Main
+    }
+    /// Whether a trial of this case can have units at all: if not, its ERROR does not touch the metric.
+    fn applies(&self, _case: &Case) -> bool {
+        true
     }
     /// The units of one trial; empty when the trial has none.
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation>;

@@ -1,5 +1,9 @@
 //! From scenarios to trials, and the record of what was to be run: `plan.json`.
 
+mod build;
+
+pub use build::{Selection, build, trial_seed};
+
 use crate::scenario::{Case, Criteria};
 use crate::trace::Lane;
 use serde::{Deserialize, Serialize};

@@ -3,6 +3,15 @@
 //! A dialect translates between `chat` and a wire format and maps error bodies to [`ErrorKind`]; it never retries,
 //! waits or records. [`Attempt`]s are data: every one is reported to the caller.
 
+mod failure;
+pub mod openai_chat;
+pub mod perplexity_agent;
+mod retry;
+
+pub use openai_chat::{OpenAiChat, Quirks};
+pub use perplexity_agent::PerplexityAgent;
+pub use retry::RetryPolicy;
+
 use crate::chat::{ChatRequest, ChatResponse, Usage};
 use crate::clock::BoxFuture;
 use crate::transport::Miss;

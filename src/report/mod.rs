@@ -1,1 +1,94 @@
-//! (room under construction)
+//! Reports: one judged run, written for people, spreadsheets, browsers and CI.
+//!
+//! Everything here reads a [`View`] and gives bytes; where they go is the caller's business. Each file format is a
+//! sibling behind [`Format`]; the terminal has a function of its own, [`terminal`](terminal::terminal). Conversations
+//! reach the HTML report through [`Timelines`], built while traces stream by, so that a run is never held in memory.
+//! Text from models and documents is hostile: [`text`] says what becomes of it. Nothing here asks the time, and no
+//! unordered map reaches the output: the same run gives the same bytes.
+
+mod compact;
+mod csv;
+mod figures;
+mod html;
+mod json;
+mod junit;
+mod markdown;
+#[cfg(test)]
+mod sample;
+mod terminal;
+mod text;
+mod timelines;
+
+pub use self::csv::{CriteriaCsv, TrialsCsv};
+pub use self::html::Html;
+pub use self::json::Json;
+pub use self::junit::Junit;
+pub use self::markdown::Markdown;
+pub use self::terminal::terminal;
+pub use self::timelines::{BUDGET, TimelineBuilder, Timelines};
+
+use crate::gate::Judgement;
+use crate::plan::Plan;
+use std::io::{self, Write};
+
+/// All that a report may know of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    /// What was to be run.
+    pub plan: &'a Plan,
+    /// What it is judged to be.
+    pub judgement: &'a Judgement,
+    /// The trials' conversations; only the HTML report shows them.
+    pub timelines: &'a Timelines,
+}
+
+/// One file format of the report.
+pub trait Format: Sync {
+    /// The word behind `--to`, `html` for example; two formats may share one.
+    fn name(&self) -> &'static str;
+    /// The file's name in the run folder.
+    fn file(&self) -> &'static str;
+    /// Writes the whole file.
+    ///
+    /// # Errors
+    /// When `out` cannot be written.
+    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()>;
+}
+
+/// Every file format, in the order of the help.
+pub const FORMATS: [&dyn Format; 6] = [&Html, &TrialsCsv, &CriteriaCsv, &Junit, &Markdown, &Json];
+
+/// The formats behind one word of `--to`; `csv` gives two, an unknown word none.
+pub fn named(name: &str) -> impl Iterator<Item = &'static dyn Format> {
+    FORMATS.into_iter().filter(move |format| format.name() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) fn written(format: &dyn Format, view: &View<'_>) -> String {
+        let mut out = Vec::new();
+        format.write(view, &mut out).expect("a vector takes everything");
+        String::from_utf8(out).expect("reports are UTF-8")
+    }
+
+    #[test]
+    fn every_format_gives_the_same_bytes_twice() {
+        let (one, two) = (sample::run(3), sample::run(3));
+        for format in FORMATS {
+            assert_eq!(written(format, &one.view()), written(format, &two.view()), "{}", format.file());
+        }
+        assert_eq!(terminal(&one.view(), 100, true), terminal(&two.view(), 100, true));
+    }
+
+    #[test]
+    fn every_word_of_to_names_a_file_of_its_own() {
+        let mut files: Vec<_> = FORMATS.iter().map(|format| format.file()).collect();
+        files.sort_unstable();
+        files.dedup();
+        assert_eq!(files.len(), FORMATS.len());
+        assert_eq!(named("csv").count(), 2);
+        assert_eq!(named("pdf").count(), 0);
+    }
+}

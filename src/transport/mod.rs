@@ -2,6 +2,19 @@
 //!
 //! Retries, dialects and meaning live in `provider`; nothing here knows what a model is.
 
+mod links;
+mod live;
+mod profile;
+mod record;
+mod replay;
+#[cfg(test)]
+mod tests;
+
+pub use live::{LiveError, LiveTransport, Target};
+pub use profile::profile;
+pub use record::{RecordTransport, SIMULATOR_HEADER};
+pub use replay::ReplayTransport;
+
 use crate::clock::BoxFuture;
 use bytes::Bytes;
 use serde_json::Value;
@@ -82,6 +95,12 @@ pub enum TransportError {
     /// Replay has no such exchange; never retried.
     #[error("{}", .0.message)]
     Miss(Box<Miss>),
+    /// The request breaks a rule of every conversation, or goes nowhere; it was not sent.
+    #[error("request not sent: {message}")]
+    Invalid {
+        /// What is wrong with it.
+        message: String,
+    },
 }
 
 /// A request that the cassette does not hold, explained.

@@ -1,0 +1,452 @@
+//! What makes two requests the same: a canonical form, and its hash as the key of an exchange.
+//!
+//! The form is over the redacted request: profile, method, path, and the body with sorted members, numbers as exact
+//! decimals (1 and 1.0 are one number), lists in order, and ids of tool calls renamed by first appearance. Members in
+//! the profile's drop-list do not count. System prompts and tool lists enter by their own hash, which is remembered:
+//! they are long and the same in request after request. Nothing is ever matched by likeness.
+
+use super::redact::Redactor;
+use serde_json::{Map, Number, Value};
+use sha2::{Digest, Sha256};
+use std::io::Write;
+use std::sync::{PoisonError, RwLock};
+
+/// How requests of one dialect are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Profile {
+    /// Its name, as in [`Profile::name`].
+    pub name: &'static str,
+    /// Grows whenever the canonical form changes.
+    pub version: u32,
+    /// JSON pointers of members that do not count.
+    pub drop: &'static [&'static str],
+}
+
+/// One request, as far as matching is concerned.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// How to compare it.
+    pub profile: &'a Profile,
+    /// Upper case.
+    pub method: &'a str,
+    /// Below the provider's base URL.
+    pub path: &'a str,
+    /// The JSON body.
+    pub body: &'a Value,
+}
+
+/// Hashes of the parts that people change, to tell at a glance what went stale.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Drift {
+    /// The model, by name.
+    pub model: String,
+    /// Hash of the system prompt; empty when there is none.
+    pub system: String,
+    /// Hash of the tool list; empty when there is none.
+    pub tools: String,
+    /// Hash of all other members but the conversation.
+    pub parameters: String,
+}
+
+/// The key of a request: the first 32 hex digits of SHA-256 over its canonical form.
+pub fn key(request: Request<'_>, redactor: &Redactor) -> String {
+    let form = form(request, redactor);
+    let clean = std::str::from_utf8(&form).is_ok_and(|text| redactor.is_clean(text));
+    let form = if clean {
+        form
+    } else {
+        let body = redactor.redact_value(request.body);
+        let path = redactor.redact(request.path);
+        self::form(Request { path: &path, body: &body, ..request }, redactor)
+    };
+    hex(&Sha256::digest(&form), 32)
+}
+
+/// The body as a cassette keeps it: redacted, and without the members that do not count.
+pub fn stored_body(profile: &Profile, body: &Value, redactor: &Redactor) -> Value {
+    let mut body = redactor.redact_value(body);
+    for pointer in profile.drop {
+        // What is left empty goes as well, as in the canonical form.
+        let mut pointer = *pointer;
+        while let Some((parent, name)) = pointer.rsplit_once('/')
+            && let Some(Value::Object(entries)) = body.pointer_mut(parent)
+            && entries.shift_remove(name).is_some()
+            && entries.is_empty()
+        {
+            pointer = parent;
+        }
+    }
+    body
+}
+
+/// The drift hashes of a stored body.
+pub fn drift(body: &Value) -> Drift {
+    let short = |form: Vec<u8>| hex(&Sha256::digest(form), 16);
+    let system = system_prompts(body);
+    let parameters: Map<String, Value> = body
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| !["model", "messages", "input", "instructions", "tools"].contains(&name.as_str()))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    Drift {
+        model: body.get("model").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        system: if system.is_empty() { String::new() } else { short(system.concat().into_bytes()) },
+        tools: body.get("tools").map(|tools| short(canonical(tools))).unwrap_or_default(),
+        parameters: short(canonical(&Value::Object(parameters))),
+    }
+}
+
+/// The system prompts of a body, in order, whatever the dialect calls them.
+pub(super) fn system_prompts(body: &Value) -> Vec<&str> {
+    let messages = body.get("messages").and_then(Value::as_array).into_iter().flatten();
+    let prompts = messages.filter(|message| is_system(message)).filter_map(|message| message.get("content")?.as_str());
+    prompts.chain(body.get("instructions").and_then(Value::as_str)).collect()
+}
+
+pub(super) fn is_system(message: &Value) -> bool {
+    matches!(message.get("role").and_then(Value::as_str), Some("system" | "developer"))
+}
+
+/// The canonical form of a JSON document by itself.
+pub(super) fn canonical(value: &Value) -> Vec<u8> {
+    let mut writer = Writer { out: Vec::new(), calls: Vec::new() };
+    writer.value(value, &[]);
+    writer.out
+}
+
+/// Lower-case hex, cut to `digits`.
+pub(super) fn hex(bytes: &[u8], digits: usize) -> String {
+    let mut text: String = bytes.iter().take(digits.div_ceil(2)).map(|byte| format!("{byte:02x}")).collect();
+    text.truncate(digits);
+    text
+}
+
+fn form(request: Request<'_>, redactor: &Redactor) -> Vec<u8> {
+    let mut writer = Writer { out: Vec::with_capacity(16 * 1024), calls: Vec::new() };
+    writer.out.extend_from_slice(request.profile.name.as_bytes());
+    for part in [request.method, request.path] {
+        writer.out.push(b' ');
+        writer.out.extend_from_slice(part.as_bytes());
+    }
+    writer.out.push(b'\n');
+    match request.body {
+        Value::Object(entries) => writer.body(entries, request.profile.drop, redactor),
+        other => writer.value(other, &[]),
+    }
+    writer.out
+}
+
+struct Writer<'a> {
+    out: Vec<u8>,
+    /// Ids of tool calls in order of appearance.
+    calls: Vec<&'a str>,
+}
+
+impl<'a> Writer<'a> {
+    fn body(&mut self, entries: &'a Map<String, Value>, drop: &[&str], redactor: &Redactor) {
+        self.object(entries, drop, |writer, name, value| match (name, value) {
+            ("tools", Value::Array(_)) => writer.reference(&remembered(value, redactor)),
+            ("messages", Value::Array(messages)) => {
+                writer.list(messages, |writer, message| writer.message(message, redactor));
+            }
+            ("instructions", Value::String(_)) => writer.reference(&remembered(value, redactor)),
+            _ => writer.value(value, &below(drop, name)),
+        });
+    }
+
+    fn message(&mut self, message: &'a Value, redactor: &Redactor) {
+        let Value::Object(entries) = message else { return self.value(message, &[]) };
+        let system = is_system(message);
+        self.object(entries, &[], |writer, name, value| match (name, value) {
+            ("content", Value::String(_)) if system => writer.reference(&remembered(value, redactor)),
+            ("tool_call_id", Value::String(id)) => writer.call(id),
+            ("tool_calls", Value::Array(calls)) => writer.list(calls, |writer, call| match call {
+                Value::Object(entries) => writer.object(entries, &[], |writer, name, value| match (name, value) {
+                    ("id", Value::String(id)) => writer.call(id),
+                    _ => writer.value(value, &[]),
+                }),
+                other => writer.value(other, &[]),
+            }),
+            _ => writer.value(value, &[]),
+        });
+    }
+
+    fn object(
+        &mut self,
+        entries: &'a Map<String, Value>,
+        drop: &[&str],
+        mut member: impl FnMut(&mut Self, &'a str, &'a Value),
+    ) {
+        let mut sorted: Vec<(&String, &Value)> =
+            entries.iter().filter(|(name, value)| counts(name, value, drop)).collect();
+        sorted.sort_unstable_by_key(|(name, _)| *name);
+        self.out.push(b'{');
+        for (index, (name, value)) in sorted.into_iter().enumerate() {
+            if index > 0 {
+                self.out.push(b',');
+            }
+            self.string(name);
+            self.out.push(b':');
+            member(self, name, value);
+        }
+        self.out.push(b'}');
+    }
+
+    fn list(&mut self, items: &'a [Value], mut item: impl FnMut(&mut Self, &'a Value)) {
+        self.out.push(b'[');
+        for (index, value) in items.iter().enumerate() {
+            if index > 0 {
+                self.out.push(b',');
+            }
+            item(self, value);
+        }
+        self.out.push(b']');
+    }
+
+    fn value(&mut self, value: &'a Value, drop: &[&str]) {
+        match value {
+            Value::Null => self.out.extend_from_slice(b"null"),
+            Value::Bool(true) => self.out.extend_from_slice(b"true"),
+            Value::Bool(false) => self.out.extend_from_slice(b"false"),
+            Value::Number(number) => self.number(number),
+            Value::String(text) => self.string(text),
+            Value::Array(items) => self.list(items, |writer, item| writer.value(item, &[])),
+            Value::Object(entries) => {
+                self.object(entries, drop, |writer, name, value| writer.value(value, &below(drop, name)));
+            }
+        }
+    }
+
+    fn number(&mut self, number: &Number) {
+        let float = if number.is_f64() { number.as_f64() } else { None };
+        let text = match float {
+            // Whole floats print as integers, exactly: 1.0 is 1, and -0.0 is 0.
+            Some(float) if float.fract() == 0.0 => format!("{:.0}", float + 0.0),
+            _ => number.to_string(),
+        };
+        self.out.extend_from_slice(text.as_bytes());
+    }
+
+    fn string(&mut self, text: &str) {
+        if serde_json::to_writer(&mut self.out, text).is_err() {
+            self.out.extend_from_slice(b"\"\"");
+        }
+    }
+
+    fn call(&mut self, id: &'a str) {
+        let place = self.calls.iter().position(|known| *known == id).unwrap_or_else(|| {
+            self.calls.push(id);
+            self.calls.len() - 1
+        });
+        // Writing to memory does not fail.
+        let _ = write!(self.out, "\"call#{place}\"");
+    }
+
+    fn reference(&mut self, hash: &str) {
+        self.out.extend_from_slice(b"{\"$sha256\":\"");
+        self.out.extend_from_slice(hash.as_bytes());
+        self.out.extend_from_slice(b"\"}");
+    }
+}
+
+/// Whether a member counts: it is not dropped itself, nor left empty by what is dropped in it.
+fn counts(name: &str, value: &Value, drop: &[&str]) -> bool {
+    if drop.is_empty() {
+        return true;
+    }
+    let inner = below(drop, name);
+    match value {
+        _ if inner.contains(&"") => false,
+        Value::Object(entries) if !inner.is_empty() && !entries.is_empty() => {
+            entries.iter().any(|(name, value)| counts(name, value, &inner))
+        }
+        _ => true,
+    }
+}
+
+/// The pointers that go on below a member; the empty one means the member itself.
+fn below<'p>(drop: &[&'p str], name: &str) -> Vec<&'p str> {
+    if drop.is_empty() {
+        return Vec::new();
+    }
+    let rest = drop.iter().filter_map(|pointer| pointer.strip_prefix('/')?.strip_prefix(name));
+    rest.filter(|rest| rest.is_empty() || rest.starts_with('/')).collect()
+}
+
+/// Hashes of long values that come again and again, compared as values, the newest last.
+static REMEMBERED: RwLock<Vec<(Value, String)>> = RwLock::new(Vec::new());
+/// More distinct prompts and tool lists than this are hashed anew each time.
+const REMEMBERED_AT_MOST: usize = 64;
+
+fn remembered(value: &Value, redactor: &Redactor) -> String {
+    {
+        let known = REMEMBERED.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, hash)) = known.iter().find(|(candidate, _)| same(candidate, value)) {
+            return hash.clone();
+        }
+    }
+    let plain = canonical(value);
+    let clean = std::str::from_utf8(&plain).is_ok_and(|text| redactor.is_clean(text));
+    if !clean {
+        return hex(&Sha256::digest(canonical(&redactor.redact_value(value))), 64);
+    }
+    let hash = hex(&Sha256::digest(&plain), 64);
+    let mut known = REMEMBERED.write().unwrap_or_else(PoisonError::into_inner);
+    if known.len() < REMEMBERED_AT_MOST && !known.iter().any(|(candidate, _)| same(candidate, value)) {
+        known.push((value.clone(), hash.clone()));
+    }
+    hash
+}
+
+/// Equality that is quick where members stand in the same order, as they do when one program made both.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|((a, x), (b, y))| a == b && same(x, y))
+        }
+        (Value::Array(_) | Value::Object(_), _) => false,
+        _ => a == b,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    const PROFILE: Profile =
+        Profile { name: "test", version: 1, drop: &["/user", "/stream_options/include_obfuscation"] };
+
+    fn key_of(body: &Value) -> String {
+        key(Request { profile: &PROFILE, method: "POST", path: "/x", body }, &Redactor::default())
+    }
+
+    #[test]
+    fn one_and_one_point_zero_are_one_number_and_long_integers_stay_apart() {
+        assert_eq!(key_of(&json!({"a": 1})), key_of(&json!({"a": 1.0})));
+        assert_eq!(key_of(&json!({"a": 0})), key_of(&json!({"a": -0.0})));
+        assert_ne!(key_of(&json!({"a": 9_007_199_254_740_992_u64})), key_of(&json!({"a": 9_007_199_254_740_993_u64})));
+        assert_ne!(key_of(&json!({"a": 1})), key_of(&json!({"a": "1"})));
+        assert_ne!(key_of(&json!({"a": [1, 2]})), key_of(&json!({"a": [2, 1]})));
+    }
+
+    #[test]
+    fn members_in_the_drop_list_do_not_count_and_their_namesakes_do() {
+        let plain = json!({"model": "m", "query": {"user": "u"}});
+        let mut dressed = plain.clone();
+        dressed["user"] = json!("someone");
+        dressed["stream_options"] = json!({"include_obfuscation": true});
+        assert_eq!(key_of(&plain), key_of(&dressed));
+        assert_ne!(key_of(&plain), key_of(&json!({"model": "m", "query": {"user": "v"}})));
+        assert_ne!(key_of(&plain), key_of(&json!({"model": "m", "query": {"user": "u"}, "username": 1})));
+        let stored = stored_body(&PROFILE, &dressed, &Redactor::default());
+        assert_eq!(stored, plain);
+    }
+
+    fn conversation(first: &str, second: &str, answers: [&str; 2]) -> Value {
+        json!({"messages": [
+            {"role": "assistant", "tool_calls": [{"id": first, "function": {"name": "f"}}, {"id": second, "function": {"name": "g"}}]},
+            {"role": "tool", "tool_call_id": answers[0], "content": "1"},
+            {"role": "tool", "tool_call_id": answers[1], "content": "2"},
+        ]})
+    }
+
+    #[test]
+    fn ids_of_calls_do_not_count_but_what_answers_what_does() {
+        let recorded = key_of(&conversation("call_x", "call_y", ["call_x", "call_y"]));
+        assert_eq!(recorded, key_of(&conversation("1", "2", ["1", "2"])));
+        assert_ne!(recorded, key_of(&conversation("1", "2", ["2", "1"])));
+    }
+
+    #[test]
+    fn one_word_of_a_system_prompt_or_a_tool_changes_the_key_and_its_drift_hash() {
+        let body = |prompt: &str, tool: &str| {
+            json!({"model": "m", "messages": [{"role": "system", "content": prompt}, {"role": "user", "content": "q"}],
+                "tools": [{"type": "function", "function": {"name": "f", "description": tool}}]})
+        };
+        let base = body("Always search.", "Searches.");
+        for changed in [body("Often search.", "Searches."), body("Always search.", "Finds.")] {
+            assert_ne!(key_of(&base), key_of(&changed));
+        }
+        assert_ne!(drift(&base).system, drift(&body("Often search.", "Searches.")).system);
+        assert_eq!(drift(&base).tools, drift(&body("Often search.", "Searches.")).tools);
+        assert_ne!(drift(&base).tools, drift(&body("Always search.", "Finds.")).tools);
+        assert_eq!(drift(&base).parameters, drift(&body("Often search.", "Finds.")).parameters);
+    }
+
+    #[test]
+    fn the_key_is_over_the_redacted_request() {
+        let redactor = Redactor::new([("KEY".to_owned(), "hunter2hunter2".to_owned())]);
+        let of = |text: &str, redactor: &Redactor| {
+            let body = json!({"messages": [{"role": "system", "content": text}, {"role": "user", "content": text}]});
+            key(Request { profile: &PROFILE, method: "POST", path: "/x", body: &body }, redactor)
+        };
+        assert_eq!(of("hunter2hunter2", &redactor), of("[redacted:KEY]", &Redactor::default()));
+    }
+
+    fn shuffled(value: &Value) -> Value {
+        match value {
+            Value::Object(entries) => entries.iter().rev().map(|(key, value)| (key.clone(), shuffled(value))).collect(),
+            Value::Array(items) => items.iter().map(shuffled).collect(),
+            other => other.clone(),
+        }
+    }
+
+    /// Changes the leaf number `place`, counted in document order; false when there are fewer.
+    fn change_leaf(value: &mut Value, place: &mut usize) -> bool {
+        match value {
+            Value::Object(entries) => entries.values_mut().any(|value| change_leaf(value, place)),
+            Value::Array(items) => items.iter_mut().any(|value| change_leaf(value, place)),
+            leaf => {
+                if *place == 0 {
+                    *leaf = match leaf {
+                        Value::String(text) => json!(format!("{text}!")),
+                        Value::Bool(value) => json!(!*value),
+                        _ => json!("another"),
+                    };
+                    return true;
+                }
+                *place -= 1;
+                false
+            }
+        }
+    }
+
+    fn body() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            "[a-z ]{0,8}".prop_map(Value::from),
+        ];
+        let tree = leaf.prop_recursive(4, 40, 5, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+                prop::collection::btree_map("[a-z]{1,4}", inner, 0..5)
+                    .prop_map(|entries| Value::Object(entries.into_iter().collect())),
+            ]
+        });
+        let names = prop_oneof![Just("messages".to_owned()), Just("tools".to_owned()), "[a-z]{2,3}"];
+        prop::collection::btree_map(names, tree, 1..6).prop_map(|entries| Value::Object(entries.into_iter().collect()))
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_of_members_does_not_matter(body in body()) {
+            prop_assert_eq!(key_of(&body), key_of(&shuffled(&body)));
+        }
+
+        #[test]
+        fn any_changed_leaf_changes_the_key(body in body(), place: prop::sample::Index) {
+            let count = (0..).take_while(|place| change_leaf(&mut body.clone(), &mut { *place })).count();
+            prop_assume!(count > 0);
+            let mut changed = body.clone();
+            change_leaf(&mut changed, &mut place.index(count));
+            prop_assert_ne!(key_of(&body), key_of(&changed));
+        }
+    }
+}

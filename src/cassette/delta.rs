@@ -1,0 +1,184 @@
+//! Requests in a file: each as what it adds to an earlier one, long prompts and tool lists as shared blobs.
+//!
+//! A conversation sends all of its messages again with every call. Stored whole, four calls of a lane would hold the
+//! same text four times; stored as `after: <ordinal>, keep: <messages>` plus what is new, a reviewer sees just that.
+
+use super::canonical;
+use super::exchange::{Exchange, StoredRequest};
+use super::yaml::Node;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// Prompts and tool lists below this many bytes stay where they are.
+const BLOB_FROM: usize = 400;
+/// The member that stands for a blob.
+const BLOB: &str = "$blob";
+
+/// Blobs by file name.
+pub(super) type Blobs = BTreeMap<String, String>;
+
+/// One request split into what the file keeps.
+struct Split {
+    ordinal: u32,
+    service: String,
+    parameters: Value,
+    messages: Vec<Value>,
+}
+
+/// The `request` mapping of each exchange, in order, with the blobs that they refer to.
+pub(super) fn encode(exchanges: &[Exchange]) -> (Vec<Value>, Blobs) {
+    let mut blobs = Blobs::new();
+    let mut earlier: Vec<Split> = Vec::new();
+    let mut requests = Vec::new();
+    for exchange in exchanges {
+        let Some(request) = &exchange.request else {
+            requests.push(Value::Null);
+            continue;
+        };
+        let split = split(exchange, &request.body, &mut blobs);
+        let base = earlier
+            .iter()
+            .filter(|base| base.service == split.service)
+            .map(|base| (shared(&base.messages, &split.messages), base))
+            .filter(|(keep, _)| *keep > 0)
+            .max_by_key(|(keep, base)| (*keep, base.parameters == split.parameters, std::cmp::Reverse(base.ordinal)));
+        let mut entry = Map::new();
+        entry.insert("method".to_owned(), json!(request.method));
+        entry.insert("path".to_owned(), json!(request.path));
+        let keep = base.map_or(0, |(keep, _)| keep);
+        if let Some((keep, base)) = base {
+            entry.insert("after".to_owned(), json!(base.ordinal));
+            entry.insert("keep".to_owned(), json!(keep));
+        }
+        if base.is_none_or(|(_, base)| base.parameters != split.parameters) {
+            entry.insert("parameters".to_owned(), split.parameters.clone());
+        }
+        if request.body.get("messages").is_some_and(Value::is_array) {
+            entry.insert("messages".to_owned(), Value::Array(split.messages[keep..].to_vec()));
+        }
+        requests.push(Value::Object(entry));
+        earlier.push(split);
+    }
+    (requests, blobs)
+}
+
+fn shared(a: &[Value], b: &[Value]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+fn split(exchange: &Exchange, body: &Value, blobs: &mut Blobs) -> Split {
+    let mut parameters = body.clone();
+    let mut messages = Vec::new();
+    if let Value::Object(entries) = &mut parameters {
+        if let Some(Value::Array(list)) = entries.get_mut("messages") {
+            messages = std::mem::take(list);
+            entries.shift_remove("messages");
+        }
+        if let Some(tools) = entries.get_mut("tools")
+            && let Ok(text) = serde_json::to_string_pretty(tools)
+            && text.len() >= BLOB_FROM
+        {
+            *tools = blob(text, "json", blobs);
+        }
+        if let Some(instructions) = entries.get_mut("instructions") {
+            outsource(instructions, blobs);
+        }
+    }
+    for message in &mut messages {
+        if canonical::is_system(message)
+            && let Some(content) = message.get_mut("content")
+        {
+            outsource(content, blobs);
+        }
+    }
+    Split { ordinal: exchange.ordinal, service: exchange.service.clone(), parameters, messages }
+}
+
+fn outsource(prompt: &mut Value, blobs: &mut Blobs) {
+    if let Value::String(text) = prompt
+        && text.len() >= BLOB_FROM
+    {
+        *prompt = blob(std::mem::take(text), "txt", blobs);
+    }
+}
+
+fn blob(text: String, extension: &str, blobs: &mut Blobs) -> Value {
+    let name = format!("{}.{extension}", canonical::hex(&Sha256::digest(text.as_bytes()), 16));
+    let reference = json!({ BLOB: name });
+    blobs.insert(name, text);
+    reference
+}
+
+/// Puts requests together again; `read` gives a blob's text by name.
+///
+/// Takes `(ordinal, service, request mapping)`; what is missing is said in [`StoredRequest::problem`].
+pub(super) fn decode(
+    entries: &[(u32, String, Option<&Node<'_>>)],
+    read: &dyn Fn(&str) -> Option<String>,
+) -> Vec<StoredRequest> {
+    let mut earlier: Vec<(u32, StoredRequest)> = Vec::new();
+    for (ordinal, _, node) in entries {
+        let mut problem = None;
+        let text = |name: &str| node.and_then(|node| node.get(name)?.text().map(str::to_owned)).unwrap_or_default();
+        let number = |name: &str| node.and_then(|node| node.get(name)?.to_value().as_u64());
+        let base = number("after").map(|after| {
+            let found = earlier.iter().find(|(ordinal, _)| u64::from(*ordinal) == after);
+            if found.is_none() {
+                problem = Some(format!("exchange {after}, which it continues, is not in the file"));
+            }
+            found
+        });
+        let base = base.flatten().map(|(_, request)| request);
+        if problem.is_none() {
+            problem = base.and_then(|base| base.problem.clone());
+        }
+        let base_messages = base.and_then(|base| base.body.get("messages")?.as_array());
+        let mut messages: Vec<Value> = base_messages
+            .map(|all| all[..all.len().min(number("keep").unwrap_or(0) as usize)].to_vec())
+            .unwrap_or_default();
+        let mut body = match node.and_then(|node| node.get("parameters")) {
+            Some(parameters) => parameters.to_value(),
+            None => base.map_or_else(|| json!({}), |base| base.body.clone()),
+        };
+        let own = node.and_then(|node| node.get("messages")).map(Node::to_value);
+        let mut restore = |value: &mut Value| {
+            let Some(name) = value.get(BLOB).and_then(Value::as_str) else { return };
+            let content = read(name);
+            *value = match content {
+                None => {
+                    problem = Some(format!("the blob {name} is missing"));
+                    json!(format!("[{name} is missing]"))
+                }
+                Some(text) if name.ends_with(".json") => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+                Some(text) => Value::String(text),
+            };
+        };
+        if let Some(Value::Array(own)) = own {
+            messages.extend(own.into_iter().map(|mut message| {
+                if let Some(content) = message.get_mut("content") {
+                    restore(content);
+                }
+                message
+            }));
+        }
+        if let Value::Object(entries) = &mut body {
+            for name in ["tools", "instructions"] {
+                if let Some(value) = entries.get_mut(name) {
+                    restore(value);
+                }
+            }
+            if base_messages.is_some()
+                || !messages.is_empty()
+                || node.is_some_and(|node| node.get("messages").is_some())
+            {
+                entries.insert("messages".to_owned(), Value::Array(messages));
+            }
+        }
+        if node.is_none() {
+            problem = Some("its request is not in the file".to_owned());
+        }
+        earlier.push((*ordinal, StoredRequest { method: text("method"), path: text("path"), body, problem }));
+    }
+    earlier.into_iter().map(|(_, request)| request).collect()
+}

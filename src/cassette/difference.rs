@@ -1,0 +1,249 @@
+//! How one request differs from another, told in the words of people who write prompts.
+
+use super::canonical::{is_system, system_prompts};
+use super::words::{changed_words, printable};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// One way in which two requests differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Difference {
+    /// What differs, `the system prompt` for example.
+    pub what: String,
+    /// Lines that show it, `- recorded` and `+ now`.
+    pub lines: Vec<String>,
+    /// Whether it is only that one conversation goes on where the other ends.
+    pub only_length: bool,
+}
+
+impl Difference {
+    fn new(what: impl Into<String>, lines: Vec<String>) -> Self {
+        Self { what: what.into(), lines, only_length: false }
+    }
+}
+
+/// Everything in which `now` differs from `recorded`, the most telling first.
+pub(super) fn differences(recorded: &Value, now: &Value) -> Vec<Difference> {
+    let mut found = Vec::new();
+    if recorded.get("model") != now.get("model") {
+        found.push(Difference::new("the model", pair(recorded.get("model"), now.get("model"))));
+    }
+    let (before, after) = (system_prompts(recorded).join("\n"), system_prompts(now).join("\n"));
+    if before != after {
+        found.push(Difference::new("the system prompt", changed_words(&before, &after)));
+    }
+    if recorded.get("tools") != now.get("tools") {
+        found.push(tools(recorded.get("tools"), now.get("tools")));
+    }
+    found.extend(parameters(recorded, now));
+    found.extend(conversation(&messages(recorded), &messages(now)));
+    found
+}
+
+/// How far apart two conversations are: messages that differ, and messages that only one of them has.
+pub(super) fn distance(recorded: &Value, now: &Value) -> usize {
+    let (recorded, now) = (messages(recorded), messages(now));
+    let differing = recorded.iter().zip(&now).filter(|(a, b)| a != b).count();
+    differing + recorded.len().abs_diff(now.len())
+}
+
+/// The conversation without system prompts, ids of calls renamed by first appearance.
+fn messages(body: &Value) -> Vec<Value> {
+    let mut ids: Vec<String> = Vec::new();
+    let mut rename = |id: &mut Value| {
+        let Some(text) = id.as_str() else { return };
+        let place = ids.iter().position(|known| known == text).unwrap_or_else(|| {
+            ids.push(text.to_owned());
+            ids.len() - 1
+        });
+        *id = Value::String(format!("call#{place}"));
+    };
+    let all = body.get("messages").or_else(|| body.get("input"));
+    let list = match all {
+        Some(Value::Array(list)) => list.iter().filter(|message| !is_system(message)).cloned().collect(),
+        Some(other) => vec![other.clone()],
+        None => Vec::new(),
+    };
+    let renamed = list.into_iter().map(|mut message| {
+        for call in message.get_mut("tool_calls").and_then(Value::as_array_mut).into_iter().flatten() {
+            call.get_mut("id").into_iter().for_each(&mut rename);
+        }
+        message.get_mut("tool_call_id").into_iter().for_each(&mut rename);
+        message
+    });
+    renamed.collect()
+}
+
+fn show(value: Option<&Value>) -> String {
+    match value {
+        None => "(not sent)".to_owned(),
+        Some(Value::String(text)) => printable(text, 200),
+        Some(other) => printable(&other.to_string(), 200),
+    }
+}
+
+fn pair(recorded: Option<&Value>, now: Option<&Value>) -> Vec<String> {
+    match (recorded, now) {
+        (Some(Value::String(before)), Some(Value::String(after))) => changed_words(before, after),
+        _ => vec![format!("- {}", show(recorded)), format!("+ {}", show(now))],
+    }
+}
+
+fn tools(recorded: Option<&Value>, now: Option<&Value>) -> Difference {
+    let named = |list: Option<&Value>| -> BTreeMap<String, Value> {
+        let tools = list.and_then(Value::as_array).into_iter().flatten();
+        tools
+            .enumerate()
+            .map(|(index, tool)| {
+                let name = tool.pointer("/function/name").or_else(|| tool.get("name")).or_else(|| tool.get("type"));
+                (name.and_then(Value::as_str).map_or_else(|| format!("number {index}"), str::to_owned), tool.clone())
+            })
+            .collect()
+    };
+    let (before, after) = (named(recorded), named(now));
+    let mut lines = Vec::new();
+    for (name, tool) in &before {
+        match after.get(name) {
+            None => lines.push(format!("- tool {}", printable(name, 60))),
+            Some(other) if other != tool => {
+                if let Some((path, old, new)) = first_difference(tool, other) {
+                    lines.push(format!("  tool {}, {path}:", printable(name, 60)));
+                    lines.extend(pair(old, new));
+                }
+            }
+            Some(_) => {}
+        }
+    }
+    lines.extend(
+        after.keys().filter(|name| !before.contains_key(*name)).map(|name| format!("+ tool {}", printable(name, 60))),
+    );
+    if lines.is_empty() {
+        lines.push("  the same tools in another order".to_owned());
+    }
+    Difference::new("the tool list", lines)
+}
+
+fn parameters(recorded: &Value, now: &Value) -> Option<Difference> {
+    let others = |body: &Value| -> Map<String, Value> {
+        let entries = body.as_object().into_iter().flatten();
+        entries
+            .filter(|(name, _)| !["model", "messages", "input", "instructions", "tools"].contains(&name.as_str()))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    };
+    let (before, after) = (others(recorded), others(now));
+    let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let mut lines = Vec::new();
+    let mut changed = Vec::new();
+    for name in names {
+        let (old, new) = (before.get(name), after.get(name));
+        if old != new
+            && !(old.and_then(Value::as_f64).is_some() && old.and_then(Value::as_f64) == new.and_then(Value::as_f64))
+        {
+            changed.push(printable(name, 60));
+            lines.push(format!("- {}: {}", printable(name, 60), show(old)));
+            lines.push(format!("+ {}: {}", printable(name, 60), show(new)));
+        }
+    }
+    let what = match changed.as_slice() {
+        [] => return None,
+        [one] => format!("the parameter {one}"),
+        _ => format!("the parameters {}", changed.join(", ")),
+    };
+    Some(Difference::new(what, lines))
+}
+
+fn conversation(recorded: &[Value], now: &[Value]) -> Option<Difference> {
+    let place = recorded.iter().zip(now).position(|(before, after)| before != after);
+    let Some(place) = place else {
+        let place = recorded.len().min(now.len());
+        let (what, line) = match (recorded.get(place), now.get(place)) {
+            (None, None) => return None,
+            (None, Some(next)) => ("the conversation is longer", format!("+ {}", summary(place, next))),
+            (Some(next), _) => ("the conversation is shorter", format!("- {}", summary(place, next))),
+        };
+        return Some(Difference { what: what.to_owned(), lines: vec![line], only_length: true });
+    };
+    let (before, after) = (&recorded[place], &now[place]);
+    if let Some(knowledge) = knowledge(before, after) {
+        return Some(knowledge);
+    }
+    let role = after.get("role").and_then(Value::as_str).unwrap_or("input");
+    let what = format!("message {} ({})", place + 1, printable(role, 20));
+    let lines = match first_difference(before, after) {
+        Some((path, old, new)) if path == "content" => pair(old, new),
+        Some((path, old, new)) => [vec![format!("  {path}:")], pair(old, new)].concat(),
+        None => Vec::new(),
+    };
+    Some(Difference::new(what, lines))
+}
+
+/// One message in a few words.
+fn summary(place: usize, message: &Value) -> String {
+    let role = message.get("role").and_then(Value::as_str).unwrap_or("input");
+    let calls = message.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
+    let names: Vec<&str> = calls.filter_map(|call| call.pointer("/function/name")?.as_str()).collect();
+    let text = if names.is_empty() { show(message.get("content")) } else { format!("calls {}", names.join(", ")) };
+    format!("message {} ({}): {}", place + 1, printable(role, 20), printable(&text, 120))
+}
+
+/// The results of a knowledge search that differ in what a passage says, or in which passages there are.
+fn knowledge(recorded: &Value, now: &Value) -> Option<Difference> {
+    let chunks = |message: &Value| -> Option<Vec<(String, String)>> {
+        let content: Value = serde_json::from_str(message.get("content")?.as_str()?).ok()?;
+        let chunks = content.get("chunks")?.as_array()?.iter();
+        chunks
+            .map(|chunk| Some((chunk.get("id")?.as_str()?.to_owned(), chunk.get("text")?.as_str()?.to_owned())))
+            .collect()
+    };
+    let (before, after) = (chunks(recorded)?, chunks(now)?);
+    if before == after {
+        return None;
+    }
+    let mut changed = Vec::new();
+    let mut lines = Vec::new();
+    for (id, text) in &after {
+        if let Some((_, old)) = before.iter().find(|(other, _)| other == id)
+            && old != text
+        {
+            changed.push(printable(id, 80));
+            lines.push(format!("  passage {}:", printable(id, 80)));
+            lines.extend(changed_words(old, text));
+        }
+    }
+    if changed.is_empty() {
+        let ids =
+            |list: &[(String, String)]| list.iter().map(|(id, _)| printable(id, 80)).collect::<Vec<_>>().join(", ");
+        lines = vec![format!("- found {}", ids(&before)), format!("+ found {}", ids(&after))];
+        return Some(Difference::new("knowledge: the search finds other passages", lines));
+    }
+    let plural = if changed.len() == 1 { "passage" } else { "passages" };
+    Some(Difference::new(format!("knowledge: {plural} {}", changed.join(", ")), lines))
+}
+
+/// Where two documents differ first, and the values there.
+fn first_difference<'v>(a: &'v Value, b: &'v Value) -> Option<(String, Option<&'v Value>, Option<&'v Value>)> {
+    let join = |head: String, rest: String| if rest.is_empty() { head } else { format!("{head}.{rest}") };
+    match (a, b) {
+        (Value::Object(x), Value::Object(y)) => {
+            let mut names: Vec<&String> = x.keys().chain(y.keys()).collect();
+            names.sort_unstable();
+            names.dedup();
+            names.into_iter().find_map(|name| match (x.get(name), y.get(name)) {
+                (Some(a), Some(b)) => {
+                    first_difference(a, b).map(|(path, a, b)| (join(printable(name, 60), path), a, b))
+                }
+                (a, b) => Some((printable(name, 60), a, b)),
+            })
+        }
+        (Value::Array(x), Value::Array(y)) => {
+            (0..x.len().max(y.len())).find_map(|place| match (x.get(place), y.get(place)) {
+                (Some(a), Some(b)) => first_difference(a, b).map(|(path, a, b)| (join(place.to_string(), path), a, b)),
+                (a, b) => Some((place.to_string(), a, b)),
+            })
+        }
+        _ => (a != b).then_some((String::new(), Some(a), Some(b))),
+    }
+}

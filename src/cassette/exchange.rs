@@ -1,0 +1,127 @@
+//! What a cassette holds, as plain data.
+
+use super::canonical::Drift;
+use bytes::Bytes;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What a lane's recording says about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Header {
+    /// The scenario's name.
+    pub scenario: String,
+    /// The case's name.
+    pub case: String,
+    /// The lane, `flow.variant.n`, with `.control` behind a control arm.
+    pub lane: String,
+    /// When the trial began; replay's wall clock starts here.
+    pub recorded_at: jiff::Timestamp,
+    /// Who answered, by service: `simulator`, or the provider's name and model.
+    pub recorded_from: BTreeMap<String, String>,
+    /// Version of the program that recorded.
+    pub recorder: String,
+    /// Hash of the knowledge that the trial searched.
+    pub knowledge: String,
+    /// The trial's seed while recording; waits between retries are drawn from it again.
+    pub seed: u64,
+    /// How many times this lane was recorded, this time included.
+    pub take: u32,
+    /// Versions of the matching profiles that made the keys.
+    pub profiles: BTreeMap<String, u32>,
+}
+
+/// One request, and what became of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exchange {
+    /// Order of sending within the lane, from 0.
+    pub ordinal: u32,
+    /// Which service, `model` or `search`.
+    pub service: String,
+    /// The matching profile.
+    pub profile: String,
+    /// What a request must hash to, see [`super::key`].
+    pub key: String,
+    /// What to compare when the key is not found.
+    pub drift: Drift,
+    /// What was sent. `None` after loading: replay needs the key only; see [`super::Cassette::requests`].
+    pub request: Option<StoredRequest>,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// A request as a cassette keeps it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredRequest {
+    /// Upper case.
+    pub method: String,
+    /// Below the provider's base URL.
+    pub path: String,
+    /// The body, redacted, without members that do not count.
+    pub body: Value,
+    /// Why the body may be incomplete: a file or an earlier exchange that it builds on is gone.
+    pub problem: Option<String>,
+}
+
+/// What came of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// A response of whatever status.
+    Response {
+        /// HTTP status.
+        status: u16,
+        /// The headers that are kept.
+        headers: Vec<(String, String)>,
+        /// The body, redacted.
+        body: Bytes,
+        /// From sending to the end of the body.
+        took: Duration,
+        /// Whether redaction changed the body.
+        rewritten: bool,
+    },
+    /// No connection, or it broke.
+    ConnectionError {
+        /// Why, redacted.
+        message: String,
+        /// How long it took to find out.
+        took: Duration,
+    },
+    /// The transport's own time limit ran out.
+    Timeout {
+        /// The limit.
+        after: Duration,
+    },
+    /// The caller stopped waiting, usually by a time limit of its own.
+    Abandoned {
+        /// How long it had waited.
+        after: Duration,
+    },
+}
+
+/// The lane's file as a whole.
+#[derive(Debug, Clone)]
+pub struct Cassette {
+    /// What the recording says about itself.
+    pub header: Header,
+    /// In the order of sending.
+    pub exchanges: Vec<Exchange>,
+    /// How long each local stage took, by name, in the order of happening.
+    pub stages: BTreeMap<String, Vec<Duration>>,
+    /// Where it was loaded from, for messages and for reading the requests.
+    pub(super) source: Option<super::store::Source>,
+}
+
+impl Cassette {
+    /// A cassette of what was just recorded.
+    pub fn new(header: Header, exchanges: Vec<Exchange>, stages: BTreeMap<String, Vec<Duration>>) -> Self {
+        Self { header, exchanges, stages, source: None }
+    }
+
+    /// The file it came from, with forward slashes; the lane's name when it came from none.
+    pub fn place(&self) -> String {
+        match &self.source {
+            Some(source) => source.path.display().to_string().replace('\\', "/"),
+            None => self.header.lane.clone(),
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Between a [`Cassette`] and the document in its file.
+//!
+//! Version 1. A reader refuses a newer version, ignores members that it does not know, and says line and column of
+//! whatever is missing or of the wrong type.
+
+use super::body;
+use super::canonical::Drift;
+use super::delta::{self, Blobs};
+use super::exchange::{Cassette, Exchange, Header, Outcome};
+use super::yaml::{Kind, Node};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Version of the format that this build writes.
+pub(super) const VERSION: u64 = 1;
+
+/// What is wrong with a document, and where.
+#[derive(Debug)]
+pub(super) struct Wrong {
+    pub line: u32,
+    pub column: u32,
+    pub message: String,
+}
+
+type Parsed<T> = Result<T, Wrong>;
+
+fn wrong<T>(node: &Node<'_>, message: impl Into<String>) -> Parsed<T> {
+    Err(Wrong { line: node.line, column: node.column, message: message.into() })
+}
+
+fn member<'n, 'a>(node: &'n Node<'a>, name: &str) -> Parsed<&'n Node<'a>> {
+    match (node.get(name), &node.kind) {
+        (Some(member), _) => Ok(member),
+        (None, Kind::Map(_)) => wrong(node, format!("`{name}` is missing here")),
+        (None, _) => wrong(node, format!("expected a mapping with `{name}`, found {}", node.describe())),
+    }
+}
+
+fn text(node: &Node<'_>, name: &str) -> Parsed<String> {
+    let member = member(node, name)?;
+    match member.text() {
+        Some(text) => Ok(text.to_owned()),
+        None => wrong(member, format!("`{name}` must be a string, not {}", member.describe())),
+    }
+}
+
+fn text_or_empty(node: &Node<'_>, name: &str) -> Parsed<String> {
+    if node.get(name).is_none() { Ok(String::new()) } else { text(node, name) }
+}
+
+fn number(node: &Node<'_>, name: &str) -> Parsed<u64> {
+    let member = member(node, name)?;
+    whole(member, name)
+}
+
+fn whole(node: &Node<'_>, name: &str) -> Parsed<u64> {
+    match &node.kind {
+        Kind::Number(text) if text.parse::<u64>().is_ok() => Ok(text.parse().unwrap_or_default()),
+        _ => wrong(node, format!("`{name}` must be a whole number, 0 or more, not {}", node.describe())),
+    }
+}
+
+fn small<T: TryFrom<u64>>(node: &Node<'_>, name: &str) -> Parsed<T> {
+    match T::try_from(number(node, name)?) {
+        Ok(number) => Ok(number),
+        Err(_) => wrong(node.get(name).unwrap_or(node), format!("`{name}` is too large")),
+    }
+}
+
+fn entries<'n, 'a>(node: &'n Node<'a>, name: &str) -> Parsed<&'n [(std::borrow::Cow<'a, str>, Node<'a>)]> {
+    match node.get(name) {
+        None => Ok(&[]),
+        Some(Node { kind: Kind::Map(entries), .. }) => Ok(entries),
+        Some(other) => wrong(other, format!("`{name}` must be a mapping, not {}", other.describe())),
+    }
+}
+
+fn list<'n, 'a>(node: &'n Node<'a>, name: &str) -> Parsed<&'n [Node<'a>]> {
+    match &node.kind {
+        Kind::List(items) => Ok(items),
+        _ => wrong(node, format!("`{name}` must be a list, not {}", node.describe())),
+    }
+}
+
+/// The version that a document claims.
+pub(super) fn version(root: &Node<'_>) -> Parsed<u64> {
+    number(root, "cassette")
+}
+
+/// Reads a document of this version.
+pub(super) fn decode(root: &Node<'_>) -> Parsed<Cassette> {
+    let recorded_at = member(root, "recorded_at")?;
+    let Some(at) = recorded_at.text().and_then(|text| text.parse::<jiff::Timestamp>().ok()) else {
+        return wrong(recorded_at, "`recorded_at` must be a quoted time such as \"2026-02-11T09:14:03Z\"");
+    };
+    let seed = member(root, "seed")?;
+    let Some(seed) = seed.text().and_then(|text| text.parse::<u64>().ok()) else {
+        return wrong(seed, "`seed` must be a quoted whole number");
+    };
+    let mut header = Header {
+        scenario: text(root, "scenario")?,
+        case: text(root, "case")?,
+        lane: text(root, "lane")?,
+        recorded_at: at,
+        recorded_from: BTreeMap::new(),
+        recorder: text(root, "recorder")?,
+        knowledge: text(root, "knowledge")?,
+        seed,
+        take: small(root, "take")?,
+        profiles: BTreeMap::new(),
+    };
+    for (service, node) in entries(root, "recorded_from")? {
+        let name = node.text().map(str::to_owned);
+        let Some(name) = name else { return wrong(node, "who answered must be a string") };
+        header.recorded_from.insert(service.to_string(), name);
+    }
+    for (profile, node) in entries(root, "profiles")? {
+        header.profiles.insert(profile.to_string(), u32::try_from(whole(node, profile)?).unwrap_or(u32::MAX));
+    }
+    let mut stages = BTreeMap::new();
+    for (stage, node) in entries(root, "stages_us")? {
+        let times = list(node, stage)?.iter().map(|time| whole(time, stage).map(Duration::from_micros));
+        stages.insert(stage.to_string(), times.collect::<Parsed<Vec<_>>>()?);
+    }
+    let exchanges = list(member(root, "exchanges")?, "exchanges")?;
+    let exchanges = exchanges.iter().map(exchange).collect::<Parsed<Vec<_>>>()?;
+    Ok(Cassette { header, exchanges, stages, source: None })
+}
+
+fn exchange(node: &Node<'_>) -> Parsed<Exchange> {
+    let drift = match node.get("drift") {
+        None => Drift::default(),
+        Some(drift) => Drift {
+            model: text_or_empty(drift, "model")?,
+            system: text_or_empty(drift, "system")?,
+            tools: text_or_empty(drift, "tools")?,
+            parameters: text_or_empty(drift, "parameters")?,
+        },
+    };
+    Ok(Exchange {
+        ordinal: small(node, "ordinal")?,
+        service: text(node, "service")?,
+        profile: text(node, "profile")?,
+        key: text(node, "key")?,
+        drift,
+        request: None,
+        outcome: outcome(member(node, "response")?)?,
+    })
+}
+
+fn outcome(node: &Node<'_>) -> Parsed<Outcome> {
+    let took = Duration::from_micros(number(node, "took_us")?);
+    if node.get("connection_error").is_some() {
+        return Ok(Outcome::ConnectionError { message: text(node, "connection_error")?, took });
+    }
+    if node.get("timeout").is_some() {
+        return Ok(Outcome::Timeout { after: took });
+    }
+    if node.get("abandoned").is_some() {
+        return Ok(Outcome::Abandoned { after: took });
+    }
+    let mut headers = Vec::new();
+    for (name, value) in entries(node, "headers")? {
+        let Some(text) = value.text() else { return wrong(value, "a header's value must be a string") };
+        headers.push((name.to_string(), text.to_owned()));
+    }
+    let body = match body::decode(node) {
+        Ok(body) => body,
+        Err((message, place)) => return wrong(place, message),
+    };
+    let rewritten = matches!(node.get("rewritten"), Some(Node { kind: Kind::Bool(true), .. }));
+    Ok(Outcome::Response { status: small(node, "status")?, headers, body, took, rewritten })
+}
+
+/// The document of a cassette, and the blobs beside it.
+pub(super) fn encode(cassette: &Cassette) -> (Value, Blobs) {
+    let header = &cassette.header;
+    let (requests, blobs) = delta::encode(&cassette.exchanges);
+    let exchanges: Vec<Value> = cassette
+        .exchanges
+        .iter()
+        .zip(requests)
+        .map(|(exchange, request)| exchange_document(exchange, request))
+        .collect();
+    let stages: Map<String, Value> = cassette
+        .stages
+        .iter()
+        .map(|(stage, times)| (stage.clone(), times.iter().map(|time| json!(micros(*time))).collect()))
+        .collect();
+    let document = json!({
+        "cassette": VERSION,
+        "scenario": header.scenario,
+        "case": header.case,
+        "lane": header.lane,
+        "recorded_at": header.recorded_at.to_string(),
+        "recorded_from": header.recorded_from,
+        "recorder": header.recorder,
+        "knowledge": header.knowledge,
+        "seed": header.seed.to_string(),
+        "take": header.take,
+        "profiles": header.profiles,
+        "stages_us": stages,
+        "exchanges": exchanges,
+    });
+    (document, blobs)
+}
+
+fn exchange_document(exchange: &Exchange, request: Value) -> Value {
+    let mut drift = Map::new();
+    for (name, value) in [
+        ("model", &exchange.drift.model),
+        ("system", &exchange.drift.system),
+        ("tools", &exchange.drift.tools),
+        ("parameters", &exchange.drift.parameters),
+    ] {
+        if !value.is_empty() {
+            drift.insert(name.to_owned(), json!(value));
+        }
+    }
+    let mut document = json!({
+        "ordinal": exchange.ordinal,
+        "service": exchange.service,
+        "profile": exchange.profile,
+        "key": exchange.key,
+        "drift": drift,
+    });
+    if let Value::Object(entries) = &mut document {
+        if !request.is_null() {
+            entries.insert("request".to_owned(), request);
+        }
+        entries.insert("response".to_owned(), outcome_document(&exchange.outcome));
+    }
+    document
+}
+
+fn outcome_document(outcome: &Outcome) -> Value {
+    match outcome {
+        Outcome::ConnectionError { message, took } => json!({"connection_error": message, "took_us": micros(*took)}),
+        Outcome::Timeout { after } => json!({"timeout": true, "took_us": micros(*after)}),
+        Outcome::Abandoned { after } => json!({"abandoned": true, "took_us": micros(*after)}),
+        Outcome::Response { status, headers, body, took, rewritten } => {
+            let headers: Map<String, Value> =
+                headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+            let mut document = json!({"status": status, "took_us": micros(*took), "headers": headers});
+            if let Value::Object(entries) = &mut document {
+                if *rewritten {
+                    entries.insert("rewritten".to_owned(), json!(true));
+                }
+                let (form, value) = body::encode(body);
+                entries.insert(form.to_owned(), value);
+            }
+            document
+        }
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}

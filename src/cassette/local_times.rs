@@ -1,0 +1,73 @@
+//! How long local stages took: measured while recording, replayed in the same order afterwards.
+//!
+//! A search of the knowledge base runs for real in replay, but how long it took is the recording machine's matter:
+//! virtual time takes it from here.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Durations of local stages of one trial, by the stage's name, first in first out.
+#[derive(Debug)]
+pub struct LocalTimes {
+    replaying: bool,
+    stages: Mutex<BTreeMap<String, VecDeque<Duration>>>,
+}
+
+impl LocalTimes {
+    /// Collects what [`LocalTimes::note`] is told.
+    pub fn recording() -> Self {
+        Self { replaying: false, stages: Mutex::default() }
+    }
+
+    /// Gives out what was recorded.
+    pub fn replaying(stages: BTreeMap<String, Vec<Duration>>) -> Self {
+        let stages = stages.into_iter().map(|(name, times)| (name, times.into())).collect();
+        Self { replaying: true, stages: Mutex::new(stages) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, VecDeque<Duration>>> {
+        self.stages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The recorded time of the next `stage`, zero when there is none left; `None` means "measure it yourself".
+    pub fn take(&self, stage: &str) -> Option<Duration> {
+        self.replaying.then(|| self.lock().get_mut(stage).and_then(VecDeque::pop_front).unwrap_or_default())
+    }
+
+    /// Notes how long a `stage` took; without effect in replay.
+    pub fn note(&self, stage: &str, took: Duration) {
+        if !self.replaying {
+            self.lock().entry(stage.to_owned()).or_default().push_back(took);
+        }
+    }
+
+    /// What was collected so far, or what is left.
+    pub fn stages(&self) -> BTreeMap<String, Vec<Duration>> {
+        self.lock().iter().map(|(name, times)| (name.clone(), times.iter().copied().collect())).collect()
+    }
+
+    /// What was collected, or what is left.
+    pub fn into_stages(self) -> BTreeMap<String, Vec<Duration>> {
+        self.stages()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_noted_comes_back_in_order_and_then_zero() {
+        let recording = LocalTimes::recording();
+        assert_eq!(recording.take("knowledge"), None);
+        recording.note("knowledge", Duration::from_micros(3));
+        recording.note("knowledge", Duration::from_micros(5));
+        let replaying = LocalTimes::replaying(recording.into_stages());
+        replaying.note("knowledge", Duration::from_secs(9));
+        let times: Vec<u128> =
+            (0..3).filter_map(|_| replaying.take("knowledge")).map(|time| time.as_micros()).collect();
+        assert_eq!(times, [3, 5, 0]);
+        assert_eq!(replaying.take("keywords"), Some(Duration::ZERO));
+    }
+}

@@ -1,0 +1,258 @@
+//! Why a request has no recorded answer: the nearest exchange, what differs, and what to do.
+
+use super::canonical::{Request, stored_body};
+use super::difference::{Difference, differences, distance};
+use super::exchange::{Cassette, StoredRequest};
+use super::pool::Taken;
+use super::redact::Redactor;
+use super::words::printable;
+use serde_json::Value;
+
+/// A miss in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explanation {
+    /// One line: what kind of difference it is.
+    pub message: String,
+    /// The same text for the same cause, whatever the trial.
+    pub cause: String,
+    /// The nearest exchange, what differs, how to record again; a line each.
+    pub detail: Vec<String>,
+}
+
+/// Explains why `request` to `service` found nothing, the pool having answered `taken`.
+///
+/// `unused` are the exchanges that are left; `rerecord` is the command that records the lane again.
+pub fn explain(
+    cassette: &Cassette,
+    service: &str,
+    request: Request<'_>,
+    key: &str,
+    (taken, unused): (Taken, &[usize]),
+    redactor: &Redactor,
+    rerecord: &str,
+) -> Explanation {
+    let place = format!("{} {}", request.method, printable(&redactor.redact(request.path), 120));
+    let calls = cassette.exchanges.len();
+    let remedy = format!("re-record: {rerecord}     (about {calls} {})", if calls == 1 { "call" } else { "calls" });
+    let file = cassette.place();
+    let told = |cause: String, summary: &str, mut detail: Vec<String>| {
+        detail.push(remedy.clone());
+        Explanation { message: format!("cassette miss: {place}: {summary}"), cause, detail }
+    };
+    if taken == Taken::UsedUp {
+        let times = cassette.exchanges.iter().filter(|exchange| exchange.key == key).count();
+        let summary = "exhausted: the same request comes more often than it was recorded";
+        let ordinals: Vec<String> =
+            cassette.exchanges.iter().filter(|e| e.key == key).map(|e| e.ordinal.to_string()).collect();
+        let line = format!("recorded {times} time(s), all used: {file} exchange {}", ordinals.join(", "));
+        return told(summary.to_owned(), summary, vec![line]);
+    }
+    let now = stored_body(request.profile, request.body, redactor);
+    let requests = cassette.requests();
+    let Some((index, nearest)) = nearest(cassette, &requests, service, &now, unused) else {
+        let summary = format!("no exchange with the {service} service was recorded");
+        return told(summary.clone(), &summary, vec![format!("looked in: {file}")]);
+    };
+    let ordinal = cassette.exchanges[index].ordinal;
+    let found = differences(&nearest.body, &now);
+    let absent = absent(cassette);
+    let only_length = found.iter().all(|difference| difference.only_length);
+    let mut detail = Vec::new();
+    if !absent.is_empty() && (only_length || nearest.problem.is_some()) {
+        let which = absent.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        let summary = format!("exchange {which} is missing from the cassette");
+        detail.push(format!("file: {file}: exchange {which} is not in it; was it deleted?"));
+        return told(summary.clone(), &summary, detail);
+    }
+    let listed = listed(&found);
+    let only = if found.len() == 1 { "only " } else { "" };
+    let differ = if found.len() == 1 { "differs" } else { "differ" };
+    let relation = match found.as_slice() {
+        [] => "same content, but another profile, method or path".to_owned(),
+        [one] if one.only_length => one.what.clone(),
+        _ => format!("{only}{listed} {differ}"),
+    };
+    detail.push(format!("nearest: {file} exchange {ordinal}: {relation}"));
+    detail.extend(nearest.problem.iter().map(|problem| format!("note: that request is incomplete: {problem}")));
+    detail.extend(found.iter().flat_map(|difference| difference.lines.iter().cloned()));
+    let left = unused.iter().any(|index| cassette.exchanges[*index].service == service);
+    let summary = match found.as_slice() {
+        [] => "the request goes elsewhere than the recorded one".to_owned(),
+        [one] if one.only_length && !left => {
+            "no exchange left: the conversation goes on after its recording ends".to_owned()
+        }
+        [one] if one.only_length => one.what.clone(),
+        [one] if one.what.starts_with("knowledge: ") => one.what.replacen("knowledge:", "knowledge changed:", 1),
+        _ => format!("{} changed", listed.trim_start_matches("the ")),
+    };
+    let shown: Vec<&str> = found.iter().flat_map(|difference| &difference.lines).map(String::as_str).collect();
+    let cause = if shown.is_empty() { summary.clone() } else { format!("{summary}: {}", shown.join(" ")) };
+    told(printable(&cause, 600), &summary, detail)
+}
+
+fn listed(found: &[Difference]) -> String {
+    let names: Vec<&str> = found.iter().map(|difference| difference.what.as_str()).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [all @ .., last] => format!("{} and {last}", all.join(", ")),
+    }
+}
+
+/// The recorded exchange that needs the fewest changes: by conversation, then by the rest, then unused before used.
+fn nearest<'r>(
+    cassette: &Cassette,
+    requests: &'r [StoredRequest],
+    service: &str,
+    now: &Value,
+    unused: &[usize],
+) -> Option<(usize, &'r StoredRequest)> {
+    let candidates = cassette.exchanges.iter().zip(requests).enumerate();
+    candidates
+        .filter(|(_, (exchange, _))| exchange.service == service)
+        .min_by_key(|(index, (_, request))| {
+            let rest = differences(&request.body, now).len();
+            (request.problem.is_some(), distance(&request.body, now), rest, !unused.contains(index), *index)
+        })
+        .map(|(index, (_, request))| (index, request))
+}
+
+/// Ordinals below the highest that no exchange has.
+fn absent(cassette: &Cassette) -> Vec<u32> {
+    let present: Vec<u32> = cassette.exchanges.iter().map(|exchange| exchange.ordinal).collect();
+    let last = present.iter().copied().max().unwrap_or(0);
+    // A hand-written ordinal may be any number; a lane never has this many exchanges.
+    (0..last.min(10_000)).filter(|ordinal| !present.contains(ordinal)).take(5).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pool::Pool;
+    use super::super::tests::{PROFILE, conversation, exchange, header, lane, prompt, saved};
+    use super::*;
+    use serde_json::json;
+
+    const CHUNK: &str = "{\"chunks\":[{\"id\":\"kb-1\",\"text\":\"Refunds take 14 days.\"}]}";
+
+    /// What replay would say to `now`, with `used` exchanges taken before.
+    fn miss(cassette: &Cassette, now: &Value, used: usize) -> Explanation {
+        let pool = Pool::new(cassette);
+        for exchange in &cassette.exchanges[..used] {
+            pool.take(&exchange.key);
+        }
+        let request = Request { profile: &PROFILE, method: "POST", path: "/chat/completions", body: now };
+        let redactor = Redactor::default();
+        let key = super::super::key(request, &redactor);
+        let taken = pool.take(&key);
+        assert!(!matches!(taken, Taken::Exchange(_)), "a hit");
+        explain(
+            cassette,
+            "model",
+            request,
+            &key,
+            (taken, &pool.unused()),
+            &redactor,
+            "ragcheck run x.yaml --mode record",
+        )
+    }
+
+    #[test]
+    fn one_word_of_the_system_prompt_is_shown_with_file_exchange_and_remedy() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cassette = saved(&lane(), folder.path());
+        let now = conversation(&prompt().replace("Always search", "Search"), &[]);
+        let miss = miss(&cassette, &now, 0);
+        assert_eq!(miss.message, "cassette miss: POST /chat/completions: system prompt changed");
+        assert_eq!(
+            miss.cause,
+            "system prompt changed: - Always search the knowledge base first. + Search the knowledge base first."
+        );
+        let file = cassette.place();
+        assert_eq!(
+            miss.detail,
+            [
+                format!("nearest: {file} exchange 0: only the system prompt differs"),
+                "- Always search the knowledge base first.".to_owned(),
+                "+ Search the knowledge base first.".to_owned(),
+                "re-record: ragcheck run x.yaml --mode record     (about 3 calls)".to_owned(),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_changed_passage_is_named() {
+        let now = conversation(&prompt(), &[&CHUNK.replace("14", "30")]);
+        let miss = miss(&lane(), &now, 1);
+        assert_eq!(miss.message, "cassette miss: POST /chat/completions: knowledge changed: passage kb-1");
+        assert_eq!(miss.detail[2..4], ["- Refunds take 14 days.", "+ Refunds take 30 days."]);
+        let now = conversation(&prompt(), &[&CHUNK.replace("kb-1", "kb-9")]);
+        assert!(self::miss(&lane(), &now, 1).cause.contains("- found kb-1 + found kb-9"));
+    }
+
+    #[test]
+    fn model_tools_parameters_and_messages_are_told_apart() {
+        let base = conversation(&prompt(), &[CHUNK]);
+        let with = |pointer: &str, value: Value| {
+            let mut body = base.clone();
+            *body.pointer_mut(pointer).expect("there") = value;
+            miss(&lane(), &body, 1).cause
+        };
+        assert_eq!(with("/model", json!("m-2")), "model changed: - m-1 + m-2");
+        assert_eq!(
+            with("/temperature", json!(0.5)),
+            "parameter temperature changed: - temperature: 0.0 + temperature: 0.5"
+        );
+        assert_eq!(
+            with("/tools/2/function/description", json!("Looks up.")).split(" - ").next(),
+            Some("tool list changed:   tool tool_2, function.description:")
+        );
+        assert_eq!(with("/messages/1/content", json!("Return?")), "message 1 (user) changed: - Refund? + Return?");
+        assert_eq!(with("/messages/3/content", json!("nothing")).split(':').next(), Some("message 3 (tool) changed"));
+        let mut two = base.clone();
+        two["model"] = json!("m-2");
+        two["temperature"] = json!(1);
+        assert_eq!(
+            miss(&lane(), &two, 1).message,
+            "cassette miss: POST /chat/completions: model and the parameter temperature changed"
+        );
+    }
+
+    #[test]
+    fn a_deleted_exchange_is_named_whichever_it_was() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for deleted in 0..2 {
+            let whole = lane();
+            let now = whole.exchanges[deleted].request.clone().expect("recorded").body;
+            let mut document = saved(&whole, folder.path());
+            let text = whole.to_text().0;
+            let start = text.find(&format!("  - ordinal: {deleted}")).expect("there");
+            let end = text.find(&format!("  - ordinal: {}", deleted + 1)).expect("there");
+            let edited = format!("{}{}", &text[..start], &text[end..]);
+            let blobs = folder.path().join("refunds/blobs");
+            document = Cassette::parse(edited.into(), std::path::Path::new(&document.place()), &blobs).expect("loads");
+            let miss = miss(&document, &now, 0);
+            assert_eq!(miss.cause, format!("exchange {deleted} is missing from the cassette"), "{miss:?}");
+        }
+    }
+
+    #[test]
+    fn a_repeated_request_and_a_longer_conversation_are_kinds_of_their_own() {
+        let again = lane().exchanges[0].request.clone().expect("recorded").body;
+        assert!(miss(&lane(), &again, 3).cause.starts_with("exhausted"));
+        let longer = conversation(&prompt(), &[CHUNK, "done", "more"]);
+        let longer = miss(&lane(), &longer, 3);
+        assert!(longer.cause.starts_with("no exchange left"), "{longer:?}");
+        assert!(longer.detail[1].contains("message 6 (assistant): calls knowledge_base_search"), "{longer:?}");
+        let empty = Cassette::new(header(), Vec::new(), std::collections::BTreeMap::new());
+        assert_eq!(miss(&empty, &again, 0).cause, "no exchange with the model service was recorded");
+    }
+
+    #[test]
+    fn the_same_cause_in_two_lanes_is_the_same_text() {
+        let mut other = lane();
+        other.header.lane = "tool-rag.base.2".to_owned();
+        other.exchanges = vec![exchange(0, &conversation(&prompt(), &[]), "{}")];
+        let now = conversation(&prompt().replace("Always", "Never"), &[]);
+        assert_eq!(miss(&lane(), &now, 0).cause, miss(&other, &now, 0).cause);
+    }
+}

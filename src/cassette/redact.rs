@@ -1,0 +1,230 @@
+//! Secrets out: one function for what is recorded, what is loaded and what is matched, so that all three agree.
+//!
+//! Known values are searched as they are, in base64 (at each of its three alignments), URL-encoded and JSON-escaped;
+//! then come patterns of well-known keys. Response headers pass by an allow-list. Saving fails closed: a file that
+//! still holds a secret is not written.
+
+use super::base64;
+use regex::{Captures, Regex};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+/// Known values shorter than this are not searched: they would tear ordinary words apart.
+const SHORTEST_SECRET: usize = 8;
+/// Response headers that are kept; all others are dropped.
+const KEPT_HEADERS: [&str; 4] = ["content-type", "retry-after", "retry-after-ms", "x-should-retry"];
+
+static PATTERNS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"(?x)
+        (?P<openai>\bsk-[A-Za-z0-9_-]{16,})
+        | (?P<perplexity>\bpplx-[A-Za-z0-9_-]{16,})
+        | (?P<groq>\bgsk_[A-Za-z0-9]{16,})
+        | (?P<google>\bAIza[A-Za-z0-9_-]{30,})
+        | (?P<aws>\bAKIA[0-9A-Z]{16}\b)
+        | (?P<head>[Bb]earer\ +|\b(?:api_?key|access_token|client_secret|key)=)(?P<value>[A-Za-z0-9._~+/-]{16,}=*)
+        ",
+    )
+    .ok()
+});
+
+/// Finds and replaces secrets.
+#[derive(Debug, Clone, Default)]
+pub struct Redactor {
+    secrets: Vec<Secret>,
+}
+
+#[derive(Clone)]
+struct Secret {
+    name: String,
+    forms: Vec<String>,
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("Secret").field(&self.name).finish()
+    }
+}
+
+impl Redactor {
+    /// A redactor that knows these secrets (a name for messages, and the value) beside the patterns.
+    pub fn new(secrets: impl IntoIterator<Item = (String, String)>) -> Self {
+        let secrets = secrets
+            .into_iter()
+            .filter(|(_, value)| value.len() >= SHORTEST_SECRET)
+            .map(|(name, value)| Secret { name, forms: forms(&value) })
+            .collect();
+        Self { secrets }
+    }
+
+    /// The text without its secrets; borrowed when there were none. Redacting twice is redacting once.
+    pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut out = Cow::Borrowed(text);
+        for secret in &self.secrets {
+            for form in &secret.forms {
+                if out.contains(form.as_str()) {
+                    out = Cow::Owned(out.replace(form.as_str(), &format!("[redacted:{}]", secret.name)));
+                }
+            }
+        }
+        let Some(patterns) = PATTERNS.as_ref() else { return out };
+        let replaced = patterns.replace_all(&out, |found: &Captures<'_>| {
+            let head = found.name("head").map_or("", |head| head.as_str());
+            let kind = ["openai", "perplexity", "groq", "google", "aws"]
+                .into_iter()
+                .find(|kind| found.name(kind).is_some())
+                .unwrap_or("key");
+            format!("{head}[redacted:{kind}]")
+        });
+        match replaced {
+            Cow::Borrowed(_) => out,
+            Cow::Owned(text) => Cow::Owned(text),
+        }
+    }
+
+    /// Whether there is nothing to redact.
+    pub fn is_clean(&self, text: &str) -> bool {
+        self.leak(text).is_none()
+    }
+
+    /// The name of a secret that the text still holds.
+    pub fn leak(&self, text: &str) -> Option<&str> {
+        let known = self.secrets.iter().find(|secret| secret.forms.iter().any(|form| text.contains(form.as_str())));
+        known
+            .map(|secret| secret.name.as_str())
+            .or_else(|| PATTERNS.as_ref()?.is_match(text).then_some("something that looks like a key"))
+    }
+
+    /// A JSON document with every string redacted, names of members included.
+    pub fn redact_value(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.redact(text).into_owned()),
+            Value::Array(items) => items.iter().map(|item| self.redact_value(item)).collect(),
+            Value::Object(entries) => {
+                entries.iter().map(|(key, item)| (self.redact(key).into_owned(), self.redact_value(item))).collect()
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// A response's headers by the allow-list, redacted.
+    pub fn headers(&self, headers: &[(String, String)]) -> Vec<(String, String)> {
+        headers
+            .iter()
+            .filter(|(name, _)| KEPT_HEADERS.contains(&name.as_str()))
+            .map(|(name, value)| (name.clone(), self.redact(value).into_owned()))
+            .collect()
+    }
+}
+
+/// The spellings under which a value may show up, longest first.
+fn forms(value: &str) -> Vec<String> {
+    let mut forms = vec![value.to_owned(), url_encoded(value)];
+    if let Ok(quoted) = serde_json::to_string(value) {
+        forms.push(quoted[1..quoted.len() - 1].to_owned());
+    }
+    for lead in 0..3 {
+        let padded = [vec![0; lead], value.as_bytes().to_vec()].concat();
+        let encoded = base64::encode(&padded);
+        // Characters that also hold bits of a neighbour differ from place to place; the rest is the secret's own.
+        let own = encoded.get((lead * 8).div_ceil(6)..padded.len() * 8 / 6).unwrap_or_default();
+        forms.push(own.to_owned());
+        forms.push(own.replace('+', "-").replace('/', "_"));
+    }
+    forms.retain(|form| form.len() >= SHORTEST_SECRET);
+    forms.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+    forms.dedup();
+    forms
+}
+
+fn url_encoded(value: &str) -> String {
+    let mut out = String::new();
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn knowing(value: &str) -> Redactor {
+        Redactor::new([("SERVICE_KEY".to_owned(), value.to_owned())])
+    }
+
+    #[test]
+    fn a_known_secret_goes_in_every_spelling() {
+        let secret = "pass/word+\"1234\"";
+        let redactor = knowing(secret);
+        for spelled in [
+            secret.to_owned(),
+            url_encoded(secret),
+            json!(secret).to_string(),
+            base64::encode(secret.as_bytes()),
+            base64::encode(format!("u:{secret}").as_bytes()),
+            base64::encode(format!("me:{secret}").as_bytes()),
+            base64::encode(format!("you:{secret}@host").as_bytes()),
+        ] {
+            assert!(redactor.leak(&spelled).is_some(), "{spelled}");
+            let text = redactor.redact(&spelled).into_owned();
+            assert!(text.contains("[redacted:SERVICE_KEY]"), "{spelled} became {text}");
+            assert!(redactor.is_clean(&text), "{text}");
+        }
+    }
+
+    #[test]
+    fn well_known_keys_go_without_being_known() {
+        let redactor = Redactor::default();
+        for (text, clean) in [
+            ("use sk-abcdefghijklmnop1234 now", "use [redacted:openai] now"),
+            ("pplx-abcdefghijklmnop1234", "[redacted:perplexity]"),
+            ("Authorization: Bearer abcdefghijklmnop.1234", "Authorization: Bearer [redacted:key]"),
+            ("AKIAABCDEFGHIJKLMNOP", "[redacted:aws]"),
+            ("https://host/v1?key=abcdefghijklmnop1234&x=1", "https://host/v1?key=[redacted:key]&x=1"),
+            ("a risk-assessment-of-some-length, a key=short", "a risk-assessment-of-some-length, a key=short"),
+        ] {
+            assert_eq!(redactor.redact(text), clean);
+        }
+    }
+
+    #[test]
+    fn headers_pass_by_an_allow_list() {
+        let headers =
+            [("content-type", "text/plain"), ("set-cookie", "s=1"), ("retry-after", "2"), ("x-request-id", "r")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let kept: Vec<String> = Redactor::default().headers(&headers).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(kept, ["content-type", "retry-after"]);
+    }
+
+    #[test]
+    fn names_of_members_are_redacted_too_and_debug_shows_no_value() {
+        let redactor = knowing("hunter2hunter2");
+        assert_eq!(redactor.redact_value(&json!({"hunter2hunter2": [1]})), json!({"[redacted:SERVICE_KEY]": [1]}));
+        assert!(!format!("{redactor:?}").contains("hunter2"));
+    }
+
+    proptest! {
+        #[test]
+        fn redacting_twice_is_redacting_once(
+            secret in "[A-Za-z0-9+/]{12,24}",
+            parts in prop::collection::vec(prop_oneof![
+                "[ -~]{0,20}", Just("SECRET".to_owned()), Just("Bearer ".to_owned()), Just("key=".to_owned()),
+                Just("sk-abcdefghijklmnopqrst".to_owned()), "[A-Za-z0-9]{16,20}",
+            ], 0..8),
+        ) {
+            let redactor = knowing(&secret);
+            let text = parts.concat().replace("SECRET", &secret);
+            let once = redactor.redact(&text).into_owned();
+            prop_assert_eq!(redactor.redact(&once), once.as_str());
+            prop_assert!(redactor.is_clean(&once));
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Cassettes on disk: where a lane's file is, reading it, and replacing it whole or not at all.
+
+use super::delta;
+use super::exchange::{Cassette, StoredRequest};
+use super::format::{self, Wrong};
+use super::redact::Redactor;
+use super::yaml::{self, Kind, Node};
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Why a cassette cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum CassetteError {
+    /// There is none: the lane was never recorded.
+    #[error("{}: no such recording", path.display())]
+    Missing {
+        /// Where it would be.
+        path: PathBuf,
+    },
+    /// The file cannot be read.
+    #[error("{}: cannot be read: {error}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The file is not a cassette.
+    #[error("{}:{line}:{column}: {message}", path.display())]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: u32,
+        /// Column, from 1.
+        column: u32,
+        /// What is wrong there.
+        message: String,
+    },
+    /// A newer program wrote it.
+    #[error("{}: cassette format {version} is newer than this build reads ({}); update ragcheck", path.display(), format::VERSION)]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The version it has.
+        version: u64,
+    },
+    /// It would hold a secret, so it was not written.
+    #[error("{}: not written, because it would still hold {secret}", path.display())]
+    Secret {
+        /// The file that was not written.
+        path: PathBuf,
+        /// The secret's name.
+        secret: String,
+    },
+    /// The file cannot be written.
+    #[error("{}: cannot be written: {error}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+/// Where a cassette came from; the text is kept for the requests, which only a miss reads.
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    pub path: PathBuf,
+    pub text: Arc<str>,
+    pub blobs: PathBuf,
+}
+
+/// The file of a lane: `<dir>/<scenario>/<case>/<lane>.yaml`; `lane` prints as `flow.variant.n[.control]`.
+pub fn path(dir: &Path, scenario: &str, case: &str, lane: &impl std::fmt::Display) -> PathBuf {
+    dir.join(scenario).join(case).join(format!("{lane}.yaml"))
+}
+
+/// The folder of what a scenario's cassettes share: `<dir>/<scenario>/blobs`.
+pub fn blobs_dir(dir: &Path, scenario: &str) -> PathBuf {
+    dir.join(scenario).join("blobs")
+}
+
+impl Cassette {
+    /// Reads a lane's file; the requests stay unread until [`Cassette::requests`].
+    ///
+    /// # Errors
+    /// [`CassetteError`] with file, line and column.
+    pub fn load(path: &Path, blobs: &Path) -> Result<Self, CassetteError> {
+        let text = fs::read_to_string(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => CassetteError::Missing { path: path.to_owned() },
+            _ => CassetteError::Read { path: path.to_owned(), error },
+        })?;
+        Self::parse(text.into(), path, blobs)
+    }
+
+    /// Reads a lane's text, as [`Cassette::load`] does; `path` is for messages.
+    ///
+    /// # Errors
+    /// [`CassetteError`] with file, line and column.
+    pub fn parse(text: Arc<str>, path: &Path, blobs: &Path) -> Result<Self, CassetteError> {
+        let broken = |wrong: Wrong| CassetteError::Broken {
+            path: path.to_owned(),
+            line: wrong.line,
+            column: wrong.column,
+            message: wrong.message,
+        };
+        let root = match yaml::parse_strict(&text, &["request"]) {
+            Some(root) => root,
+            None => yaml::parse_loose(&text)
+                .map_err(|error| broken(Wrong { line: error.line, column: error.column, message: error.message }))?,
+        };
+        let version = format::version(&root).map_err(broken)?;
+        if version > format::VERSION {
+            return Err(CassetteError::Newer { path: path.to_owned(), version });
+        }
+        let mut cassette = format::decode(&root).map_err(broken)?;
+        drop(root);
+        cassette.source = Some(Source { path: path.to_owned(), text, blobs: blobs.to_owned() });
+        Ok(cassette)
+    }
+
+    /// The requests, one for each exchange in the same order, read from the file where they were not yet.
+    pub fn requests(&self) -> Vec<StoredRequest> {
+        let Some(source) = &self.source else {
+            return self.exchanges.iter().filter_map(|exchange| exchange.request.clone()).collect();
+        };
+        let root = match yaml::parse_strict(&source.text, &["response"]) {
+            Some(root) => root,
+            None => match yaml::parse_loose(&source.text) {
+                Ok(root) => root,
+                Err(_) => return Vec::new(),
+            },
+        };
+        let items: &[Node<'_>] = match root.get("exchanges").map(|node| &node.kind) {
+            Some(Kind::List(items)) => items,
+            _ => &[],
+        };
+        let entries: Vec<(u32, String, Option<&Node<'_>>)> = self
+            .exchanges
+            .iter()
+            .zip(items)
+            .map(|(exchange, node)| (exchange.ordinal, exchange.service.clone(), node.get("request")))
+            .collect();
+        delta::decode(&entries, &|name| {
+            let plain = name.chars().all(|char| char.is_ascii_alphanumeric() || char == '.') && !name.contains("..");
+            plain.then(|| fs::read_to_string(source.blobs.join(name)).ok()).flatten()
+        })
+    }
+
+    /// The file's text and its blobs by name, as [`Cassette::save`] writes them.
+    pub fn to_text(&self) -> (String, Vec<(String, String)>) {
+        let mut complete = self.clone();
+        if self.source.is_some() {
+            for (exchange, request) in complete.exchanges.iter_mut().zip(self.requests()) {
+                exchange.request = Some(request);
+            }
+        }
+        let (document, blobs) = format::encode(&complete);
+        (yaml::write(&document), blobs.into_iter().collect())
+    }
+
+    /// Writes the lane's file and its blobs, each to a temporary file that is then renamed.
+    ///
+    /// # Errors
+    /// [`CassetteError::Secret`] when a secret would still be in it (nothing is written then), or when writing fails.
+    pub fn save(&self, path: &Path, blobs: &Path, redactor: &Redactor) -> Result<(), CassetteError> {
+        let (text, files) = self.to_text();
+        let mut all: Vec<(PathBuf, String)> = files.into_iter().map(|(name, text)| (blobs.join(name), text)).collect();
+        // The lane comes last: an interrupted write leaves blobs that nobody needs, never a lane without its blobs.
+        all.push((path.to_owned(), text));
+        for (file, text) in &all {
+            if let Some(secret) = redactor.leak(text) {
+                return Err(CassetteError::Secret { path: file.clone(), secret: secret.to_owned() });
+            }
+        }
+        for (file, text) in &all {
+            let same = file != path && fs::read_to_string(file).is_ok_and(|present| present == *text);
+            if !same {
+                replace(file, text).map_err(|error| CassetteError::Write { path: file.clone(), error })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let mut file = tempfile::Builder::new().prefix(".recording-").tempfile_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    let permissions = fs::metadata(path).map(|present| present.permissions());
+    if let Ok(permissions) = permissions {
+        file.as_file().set_permissions(permissions)?;
+    } else {
+        readable_by_all(file.as_file())?;
+    }
+    file.persist(path).map_err(|error| error.error)?;
+    // Renaming is durable once the folder is; not every system lets one open a folder.
+    if let Ok(folder) = fs::File::open(folder) {
+        let _ = folder.sync_all();
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn readable_by_all(file: &fs::File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn readable_by_all(_file: &fs::File) -> io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,188 @@
+//! A lane of a believable shape, written, read, edited and broken.
+
+use super::*;
+use bytes::Bytes;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+pub(super) const PROFILE: Profile = Profile { name: "openai-chat", version: 1, drop: &["/user"] };
+
+pub(super) fn header() -> Header {
+    Header {
+        scenario: "refunds".to_owned(),
+        case: "refund-03".to_owned(),
+        lane: "tool-rag.base.1".to_owned(),
+        recorded_at: "2026-02-11T09:14:03.25Z".parse().expect("a time"),
+        recorded_from: BTreeMap::from([("model".to_owned(), "simulator".to_owned())]),
+        recorder: "0.1.0".to_owned(),
+        knowledge: "a1b2".to_owned(),
+        seed: u64::MAX,
+        take: 1,
+        profiles: BTreeMap::from([("openai-chat".to_owned(), 1)]),
+    }
+}
+
+pub(super) fn exchange(ordinal: u32, body: &Value, answer: &str) -> Exchange {
+    let redactor = Redactor::default();
+    let request = Request { profile: &PROFILE, method: "POST", path: "/chat/completions", body };
+    let stored = stored_body(&PROFILE, body, &redactor);
+    Exchange {
+        ordinal,
+        service: "model".to_owned(),
+        profile: PROFILE.name.to_owned(),
+        key: key(request, &redactor),
+        drift: drift(&stored),
+        request: Some(StoredRequest {
+            method: "POST".to_owned(),
+            path: "/chat/completions".to_owned(),
+            body: stored,
+            problem: None,
+        }),
+        outcome: Outcome::Response {
+            status: 200,
+            headers: vec![("content-type".to_owned(), "application/json".to_owned())],
+            body: Bytes::from(answer.to_owned()),
+            took: Duration::from_micros(812_345),
+            rewritten: false,
+        },
+    }
+}
+
+pub(super) fn prompt() -> String {
+    format!("Always search the knowledge base first.\n{}", "Cite each source by its number.\n".repeat(20))
+}
+
+pub(super) fn conversation(prompt: &str, results: &[&str]) -> Value {
+    let mut messages =
+        vec![json!({"role": "system", "content": prompt}), json!({"role": "user", "content": "Refund?"})];
+    for (index, result) in results.iter().enumerate() {
+        let id = format!("call_{index}");
+        messages.push(json!({"role": "assistant", "content": null, "tool_calls": [
+            {"id": id, "type": "function", "function": {"name": "knowledge_base_search", "arguments": "{\"query\":\"refund\"}"}}]}));
+        messages.push(json!({"role": "tool", "tool_call_id": id, "content": result}));
+    }
+    let tools: Vec<Value> = (0..4)
+        .map(|n| json!({"type": "function", "function": {"name": format!("tool_{n}"), "description": "Finds. ".repeat(20)}}))
+        .collect();
+    json!({"model": "m-1", "messages": messages, "tools": tools, "tool_choice": "auto", "temperature": 0.0, "user": "u"})
+}
+
+pub(super) fn lane() -> Cassette {
+    let prompt = prompt();
+    let first = r#"{"id":"1","choices":[{"message":{"role":"assistant","content":null}}],"usage":{"total_tokens":7}}"#;
+    let exchanges = vec![
+        exchange(0, &conversation(&prompt, &[]), first),
+        exchange(
+            1,
+            &conversation(&prompt, &["{\"chunks\":[{\"id\":\"kb-1\",\"text\":\"Refunds take 14 days.\"}]}"]),
+            first,
+        ),
+        exchange(
+            2,
+            &conversation(&prompt, &["{\"chunks\":[{\"id\":\"kb-1\",\"text\":\"Refunds take 14 days.\"}]}", "done"]),
+            "not json\n",
+        ),
+    ];
+    let stages =
+        BTreeMap::from([("knowledge".to_owned(), vec![Duration::from_micros(1200), Duration::from_micros(900)])]);
+    Cassette::new(header(), exchanges, stages)
+}
+
+pub(super) fn saved(cassette: &Cassette, folder: &Path) -> Cassette {
+    let (file, blobs) = (path(folder, "refunds", "refund-03", &"tool-rag.base.1"), blobs_dir(folder, "refunds"));
+    cassette.save(&file, &blobs, &Redactor::default()).expect("saved");
+    Cassette::load(&file, &blobs).expect("loaded")
+}
+
+#[test]
+fn a_saved_lane_loads_as_it_was_requests_included() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cassette = lane();
+    let loaded = saved(&cassette, folder.path());
+    assert_eq!(loaded.header, cassette.header);
+    assert_eq!(loaded.stages, cassette.stages);
+    for (loaded, recorded) in loaded.exchanges.iter().zip(&cassette.exchanges) {
+        assert_eq!((&loaded.key, &loaded.drift, &loaded.outcome), (&recorded.key, &recorded.drift, &recorded.outcome));
+        assert_eq!(loaded.request, None);
+    }
+    let requests: Vec<_> = cassette.exchanges.iter().filter_map(|exchange| exchange.request.clone()).collect();
+    assert_eq!(loaded.requests(), requests);
+    let saved_again = tempfile::tempdir().expect("a folder");
+    assert_eq!(saved(&loaded, saved_again.path()).to_text(), cassette.to_text());
+}
+
+#[test]
+fn a_lane_is_small_and_shares_its_prompt_and_tools() {
+    let (text, blobs) = lane().to_text();
+    assert_eq!(blobs.len(), 2);
+    assert_eq!(blobs.iter().filter(|(_, text)| text.starts_with("Always search")).count(), 1);
+    assert_eq!(text.matches("Refund?").count(), 1, "{text}");
+    assert_eq!(text.matches("after:").count(), 2);
+    insta::with_settings!({snapshot_path => "../../snapshots", prepend_module_to_snapshot => false}, {
+        insta::assert_snapshot!("cassette-of-a-lane", text);
+    });
+}
+
+#[test]
+fn every_outcome_comes_back() {
+    let mut cassette = lane();
+    let (took, after) = (Duration::from_micros(5), Duration::from_micros(6));
+    cassette.exchanges[0].outcome = Outcome::ConnectionError { message: "reset\nby peer".to_owned(), took };
+    cassette.exchanges[1].outcome = Outcome::Timeout { after };
+    cassette.exchanges[2].outcome = Outcome::Abandoned { after };
+    let folder = tempfile::tempdir().expect("a folder");
+    let loaded = saved(&cassette, folder.path());
+    let outcomes = |cassette: &Cassette| cassette.exchanges.iter().map(|e| e.outcome.clone()).collect::<Vec<_>>();
+    assert_eq!(outcomes(&loaded), outcomes(&cassette));
+}
+
+fn parse(text: &str) -> Result<Cassette, CassetteError> {
+    Cassette::parse(text.into(), Path::new("lane.yaml"), Path::new("blobs"))
+}
+
+#[test]
+fn a_file_that_a_person_edited_still_loads() {
+    let (text, _) = lane().to_text();
+    let edited = text
+        .replace("case: \"refund-03\"", "# looked at it\ncase: refund-03   # ours")
+        .replace("total_tokens: 7", "total_tokens: 8");
+    let cassette = parse(&edited).expect("loads");
+    assert_eq!(cassette.header.case, "refund-03");
+    let Outcome::Response { body, .. } = &cassette.exchanges[0].outcome else { panic!("a response") };
+    assert!(std::str::from_utf8(body).expect("text").ends_with("\"usage\":{\"total_tokens\":8}}"), "{body:?}");
+}
+
+#[test]
+fn mistakes_in_a_file_are_told_with_line_and_column() {
+    let (text, _) = lane().to_text();
+    let line_of = |part: &str| text.lines().position(|line| line.contains(part)).expect("there") + 1;
+    for (from, to, line, words) in [
+        ("    key: ", "    kye: ", line_of("ordinal: 0"), "`key` is missing"),
+        ("status: 200", "status: \"ok\"", line_of("status: 200"), "`status` must be a whole number"),
+        ("status: 200", "status: 70000", line_of("status: 200"), "too large"),
+        ("recorded_at: \"2026", "recorded_at: \"then", 5, "must be a quoted time"),
+        ("profiles:", "profiles: }", line_of("profiles:"), ""),
+    ] {
+        let error = parse(&text.replacen(from, to, 1)).expect_err(to);
+        let CassetteError::Broken { line: at, column, message, .. } = &error else { panic!("{error}") };
+        assert_eq!(*at as usize, line, "{error}");
+        assert!(*column >= 1);
+        assert!(message.contains(words), "{error}");
+    }
+    assert!(matches!(parse(&text.replace("cassette: 1", "cassette: 2")), Err(CassetteError::Newer { version: 2, .. })));
+    assert!(matches!(Cassette::load(Path::new("no/such.yaml"), Path::new("")), Err(CassetteError::Missing { .. })));
+}
+
+#[test]
+fn a_cassette_with_a_secret_is_not_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut cassette = lane();
+    cassette.header.recorded_from.insert("model".to_owned(), "hunter2hunter2".to_owned());
+    let redactor = Redactor::new([("MODEL_KEY".to_owned(), "hunter2hunter2".to_owned())]);
+    let file = folder.path().join("lane.yaml");
+    let error = cassette.save(&file, &folder.path().join("blobs"), &redactor).expect_err("refused");
+    assert!(error.to_string().contains("MODEL_KEY"), "{error}");
+    assert!(!file.exists() && !folder.path().join("blobs").exists());
+}

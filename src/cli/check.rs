@@ -1,0 +1,68 @@
+//! `ragcheck check`: every mistake at once, and what has no recording yet.
+
+use super::diagnostic;
+use crate::plan::{self, Selection};
+use crate::scenario::{Diagnostic, Loaded, Severity, examine};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What `check` found.
+#[derive(Debug)]
+pub struct Checked {
+    /// Errors and notes, by file and place, notes on missing recordings last.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Files that were read.
+    pub files: usize,
+}
+
+impl Checked {
+    /// 2 with any error, 0 otherwise: notes change nothing.
+    pub fn exit_code(&self) -> u8 {
+        let wrong = self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
+        if wrong { 2 } else { 0 }
+    }
+
+    /// For people: every diagnostic, then the summary line.
+    pub fn text(&self, styled: bool) -> String {
+        let summary = diagnostic::summary(&self.diagnostics, self.files);
+        let all = diagnostic::text(&self.diagnostics, styled);
+        if all.is_empty() { format!("{summary}\n") } else { format!("{all}\n{summary}\n") }
+    }
+}
+
+/// Checks the scenarios at `paths`, the criteria and the project file. `cassettes` wins over the project's folder.
+pub fn check(root: &Path, paths: &[PathBuf], criteria: Option<&Path>, cassettes: Option<&Path>) -> Checked {
+    let examined = examine(root, paths, criteria);
+    let mut diagnostics = examined.diagnostics;
+    if let Some(loaded) = &examined.loaded {
+        diagnostics.extend(unrecorded(loaded, cassettes));
+    }
+    Checked { diagnostics, files: examined.files }
+}
+
+/// Where a trial's recording stands.
+pub fn cassette(loaded: &Loaded, cassettes: Option<&Path>, trial: &str) -> PathBuf {
+    let folder = cassettes.map_or_else(|| PathBuf::from(&loaded.project.cassettes), Path::to_path_buf);
+    loaded.root.join(folder).join(format!("{trial}.yaml"))
+}
+
+/// One note for each case with lanes that have no recording, with the command that records them.
+fn unrecorded(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnostic> {
+    let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
+    let mut missing: BTreeMap<(usize, usize), (usize, usize)> = BTreeMap::new();
+    for trial in &plan.trials {
+        let counts = missing.entry((trial.scenario, trial.case)).or_default();
+        counts.0 += usize::from(!cassette(loaded, cassettes, &trial.id).is_file());
+        counts.1 += 1;
+    }
+    let notes = missing.into_iter().filter(|(_, (missing, _))| *missing > 0);
+    notes
+        .map(|((scenario, case), (missing, all))| {
+            let scenario = &plan.scenarios[scenario];
+            let case = &scenario.cases[case].case.case;
+            let message = format!("{missing} of {all} lanes of `{case}` have no recording");
+            let command = format!("ragcheck run {} --mode record --only {}/{case}", scenario.file, scenario.name);
+            Diagnostic::note("no-recording", &scenario.file, message).with_help(format!("record them: {command}"))
+        })
+        .collect()
+}

@@ -1,0 +1,79 @@
+//! `ragcheck list`: the trials that would run.
+
+use super::check::cassette;
+use super::diagnostic::plural;
+use crate::plan::{Plan, PlannedTrial};
+use crate::scenario::{Loaded, SequenceStep};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// One trial that would run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// Its id.
+    pub trial: String,
+    /// Its scenario.
+    pub scenario: String,
+    /// Its case.
+    pub case: String,
+    /// `flow.variant.n`, with `.control` behind a control arm.
+    pub lane: String,
+    /// Turns in all its conversations.
+    pub turns: usize,
+    /// Whether a recording of it exists.
+    pub recorded: bool,
+}
+
+/// The planned trials, in order. `cassettes` wins over the project's folder.
+pub fn rows(loaded: &Loaded, plan: &Plan, cassettes: Option<&Path>) -> Vec<Row> {
+    let row = |trial: &PlannedTrial| {
+        let scenario = &plan.scenarios[trial.scenario];
+        let case = &scenario.cases[trial.case].case;
+        let sequence: usize = case.sequence.iter().map(turns).sum();
+        Row {
+            trial: trial.id.clone(),
+            scenario: scenario.name.clone(),
+            case: case.case.clone(),
+            lane: trial.lane.to_string(),
+            turns: case.turns.len() + sequence,
+            recorded: cassette(loaded, cassettes, &trial.id).is_file(),
+        }
+    };
+    plan.trials.iter().map(row).collect()
+}
+
+fn turns(step: &SequenceStep) -> usize {
+    match step {
+        SequenceStep::Conversation(conversation) => conversation.turns.len(),
+        SequenceStep::Together(all) => all.iter().map(|conversation| conversation.turns.len()).sum(),
+    }
+}
+
+/// An aligned table with totals in the last line.
+pub fn text(rows: &[Row]) -> String {
+    let cells = |row: &Row| {
+        let recorded = if row.recorded { "yes" } else { "no" };
+        [row.scenario.clone(), row.case.clone(), row.lane.clone(), row.turns.to_string(), recorded.to_owned()]
+    };
+    let header = ["SCENARIO", "CASE", "LANE", "TURNS", "RECORDED"].map(str::to_owned);
+    let table: Vec<[String; 5]> = std::iter::once(header).chain(rows.iter().map(cells)).collect();
+    let width = |column: usize| table.iter().map(|row| row[column].len()).max().unwrap_or_default();
+    let widths = [width(0), width(1), width(2), width(3)];
+    let mut out = String::new();
+    for [scenario, case, lane, turns, recorded] in &table {
+        let [first, second, third, fourth] = widths;
+        let _ = writeln!(out, "{scenario:first$}  {case:second$}  {lane:third$}  {turns:>fourth$}  {recorded}");
+    }
+    let cases = rows.chunk_by(|one, other| one.scenario == other.scenario && one.case == other.case).count();
+    let recorded = rows.iter().filter(|row| row.recorded).count();
+    let turns: usize = rows.iter().map(|row| row.turns).sum();
+    let (trials, cases, turns) = (plural(rows.len(), "trial"), plural(cases, "case"), plural(turns, "turn"));
+    let _ = writeln!(out, "\n{trials} of {cases}, {turns}, {recorded} recorded");
+    out
+}
+
+/// The rows as a JSON list.
+pub fn json(rows: &[Row]) -> String {
+    serde_json::to_string_pretty(rows).unwrap_or_default()
+}

@@ -1,0 +1,104 @@
+//! From verdicts to the exit code, and the causes of ERROR.
+
+use super::wording::count;
+use super::{CriterionResult, ErrorGroup, Verdict};
+use crate::scenario::criteria::Undecided;
+use crate::trace::TrialError;
+
+/// The exit code that the verdicts call for, and why, in a sentence. `in_error` of `planned` trials are in ERROR.
+///
+/// Incomplete (3) goes before failed (1), failed before undecided (4).
+pub(super) fn conclude<'a>(
+    results: impl Iterator<Item = &'a CriterionResult>,
+    in_error: u64,
+    planned: u64,
+    undecided: Undecided,
+) -> (u8, String) {
+    let (mut broken, mut failed, mut empty, mut open) = (vec![], vec![], vec![], vec![]);
+    let (mut held, mut asked) = (0_u64, 0_u64);
+    for result in results.filter(|result| result.required) {
+        asked += 1;
+        let name = result.scenario.as_ref().map_or_else(|| result.id.clone(), |of| format!("{of}/{}", result.id));
+        match result.verdict {
+            Verdict::Pass => held += 1,
+            Verdict::Fail => failed.push(name),
+            Verdict::NotMeasured if result.not_measured_ok => {}
+            Verdict::NotMeasured => empty.push(name),
+            Verdict::Inconclusive => open.push(name),
+            Verdict::Error => broken.push(name),
+        }
+    }
+    let mut parts = Vec::new();
+    let mut say = |names: &[String], what: &str| {
+        if !names.is_empty() {
+            parts.push(format!("{what}: {}", listed(names)));
+        }
+    };
+    say(&failed, "failed");
+    say(&empty, "measured nothing");
+    say(&open, "undecided");
+    if in_error > 0 || !broken.is_empty() {
+        let trials = count(planned, "trial", "trials");
+        let mut text = format!("incomplete: {in_error} of {trials} in ERROR");
+        if !broken.is_empty() {
+            text += &format!("; cannot be judged: {}", listed(&broken));
+        }
+        parts.insert(0, text);
+        return (3, parts.join("; "));
+    }
+    if planned == 0 || asked == 0 {
+        // Without a trial or without a question there is no success to report.
+        let what = if planned == 0 { "no trial was planned" } else { "no gate is required" };
+        return (1, format!("{what}, so nothing was shown"));
+    }
+    if !failed.is_empty() || !empty.is_empty() {
+        return (1, parts.join("; "));
+    }
+    if !open.is_empty() && undecided == Undecided::Fail {
+        return (4, parts.join("; "));
+    }
+    let passed = count(held, "required gate passed", "required gates passed");
+    if open.is_empty() { (0, passed) } else { (0, format!("{passed}; UNDECIDED and let through: {}", listed(&open))) }
+}
+
+fn listed(names: &[String]) -> String {
+    let mut text = names.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > 8 {
+        text += &format!(" and {} more", names.len() - 8);
+    }
+    text
+}
+
+/// Trials in ERROR by cause, most frequent first, then in plan order; `None` is a trial that has no trace.
+pub(super) fn group(errors: Vec<(String, Option<TrialError>)>) -> Vec<ErrorGroup> {
+    let mut groups: Vec<(Option<String>, ErrorGroup)> = Vec::new();
+    let mut known = std::collections::HashMap::new();
+    for (trial, error) in errors {
+        let cause = error.as_ref().map(|error| error.cause.clone());
+        let place = *known.entry(cause.clone()).or_insert(groups.len());
+        if place == groups.len() {
+            let group = match error {
+                Some(error) => ErrorGroup {
+                    kind: error.kind.label().into(),
+                    message: error.message,
+                    detail: error.detail,
+                    trials: Vec::new(),
+                },
+                None => ErrorGroup {
+                    kind: "not run".into(),
+                    message: NOT_RUN.into(),
+                    detail: vec!["run it again, or put its line back into traces.jsonl".into()],
+                    trials: Vec::new(),
+                },
+            };
+            groups.push((cause, group));
+        }
+        groups[place].1.trials.push(trial);
+    }
+    let mut groups: Vec<_> = groups.into_iter().map(|(_, group)| group).collect();
+    groups.sort_by_key(|group| std::cmp::Reverse(group.trials.len()));
+    groups
+}
+
+/// What stands for a planned trial without a trace.
+pub(super) const NOT_RUN: &str = "planned, and there is no trace of it";

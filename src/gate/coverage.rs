@@ -1,0 +1,63 @@
+//! What was exercised: transitions of each flow's machine, and requirements.
+
+use super::{RequirementCoverage, TransitionCoverage, TrialResult, Verdict};
+use crate::plan::Plan;
+use crate::state_machine::Machine;
+use crate::trace::{Arm, Trace, What};
+use std::collections::BTreeMap;
+
+/// Indices of the declared transitions that a trace took, in order; undeclared moves are departures and not here.
+pub(super) fn taken(machine: &Machine, trace: &Trace) -> Vec<u32> {
+    let moves = trace.events.iter().filter_map(|event| match &event.what {
+        What::Moved(moved) => machine
+            .transitions
+            .iter()
+            .position(|row| row.from == moved.from && row.on == moved.on && row.to == moved.to),
+        _ => None,
+    });
+    moves.map(|index| index as u32).collect()
+}
+
+/// How often each declared transition was taken, in the machine's order, from counts by flow.
+pub(super) fn transitions(
+    machines: &BTreeMap<String, Machine>,
+    counts: &BTreeMap<String, Vec<u64>>,
+) -> Vec<TransitionCoverage> {
+    let flow = |(name, machine): (&String, &Machine)| {
+        let times = |index: usize| counts.get(name).and_then(|all| all.get(index)).copied().unwrap_or(0);
+        let row = |(index, row): (usize, &crate::state_machine::Transition)| {
+            (row.from.clone(), row.on.clone(), row.to.clone(), times(index))
+        };
+        TransitionCoverage { flow: name.clone(), taken: machine.transitions.iter().enumerate().map(row).collect() }
+    };
+    machines.iter().map(flow).collect()
+}
+
+/// Requirement by requirement, the cases that name it, with trials passed and trials run (main arm, not in ERROR).
+/// What a case covers without the project knowing it is listed too.
+pub(super) fn requirements(plan: &Plan, trials: &[TrialResult]) -> Vec<RequirementCoverage> {
+    let mut ended: BTreeMap<(usize, usize), (u32, u32)> = BTreeMap::new();
+    for (planned, trial) in plan.trials.iter().zip(trials) {
+        let count = ended.entry((planned.scenario, planned.case)).or_default();
+        if planned.lane.arm == Arm::Main && trial.verdict != Verdict::Error {
+            count.0 += u32::from(trial.verdict == Verdict::Pass);
+            count.1 += 1;
+        }
+    }
+    let mut covered: BTreeMap<&str, Vec<(String, u32, u32)>> =
+        plan.requirements.keys().map(|id| (id.as_str(), Vec::new())).collect();
+    for ((scenario, case), (passed, run)) in ended {
+        let scenario = &plan.scenarios[scenario];
+        let case = &scenario.cases[case].case;
+        for id in &case.covers {
+            let name = format!("{}/{}", scenario.name, case.case);
+            covered.entry(id).or_default().push((name, passed, run));
+        }
+    }
+    let row = |(id, cases): (&str, Vec<(String, u32, u32)>)| RequirementCoverage {
+        id: id.to_owned(),
+        about: plan.requirements.get(id).cloned().unwrap_or_default(),
+        cases,
+    };
+    covered.into_iter().map(row).collect()
+}

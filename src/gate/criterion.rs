@@ -1,0 +1,259 @@
+//! One criterion from its sums to its result and its sentence.
+
+use super::rule::{Asked, Evidence, Ruling, rule};
+use super::tally::Tally;
+use super::target::Target;
+use super::wording::{bound, count, share, time};
+use super::{CriterionResult, Verdict};
+use crate::metric::{Measure, Metric, quote};
+use crate::plan::Plan;
+use crate::scenario::criteria::Estimand;
+use crate::scenario::{Criterion, GateKind};
+use crate::stats::quantile::nearest_rank;
+use crate::stats::{clustered, rate::wilson};
+
+/// A criterion, read, with its sums.
+#[derive(Debug)]
+pub(super) struct Item<'p> {
+    /// As written.
+    pub written: &'p Criterion,
+    /// The scenario that it belongs to; `None` for the whole run.
+    pub scenario: Option<usize>,
+    /// Index of its metric.
+    pub metric: usize,
+    /// What it asks.
+    pub target: Target,
+    /// For an invariant: the share of good units that the bound must reach.
+    pub floor: Option<f64>,
+    /// What was seen.
+    pub tally: Tally,
+}
+
+impl Item<'_> {
+    /// The result of this criterion, once all trials have been added.
+    pub(super) fn result(&mut self, plan: &Plan, metric: &dyn Metric) -> CriterionResult {
+        self.tally.times.sort_unstable();
+        let tally = &self.tally;
+        let written = self.written;
+        let excluded = tally.excluded(plan, &written.id);
+        let mut result = CriterionResult {
+            id: written.id.clone(),
+            about: written.about.clone(),
+            scenario: self.scenario.map(|index| plan.scenarios[index].name.clone()),
+            metric: written.metric.clone(),
+            target: written.target.clone(),
+            kind: kind(written.kind).into(),
+            required: written.required,
+            not_measured_ok: plan.not_measured_ok.contains(&written.id),
+            verdict: Verdict::NotMeasured,
+            units: metric.units().into(),
+            n: tally.n,
+            successes: tally.successes,
+            observed: None,
+            observed_text: String::new(),
+            lower: None,
+            upper: None,
+            interval: None,
+            bound_text: String::new(),
+            sentence: String::new(),
+            evidence: tally.sources.line(),
+            proxy: metric.is_proxy(plan),
+            with_excluded: String::new(),
+            excluded,
+            violations: tally.violations(),
+            errors: tally.errors,
+            by_variant: self.by_variant(plan),
+        };
+        let left_out = result.excluded.iter().fold((0, 0), |sum, one| (sum.0 + one.successes, sum.1 + one.n));
+        if left_out.1 > 0 {
+            result.with_excluded = share(tally.successes + left_out.0, tally.n + left_out.1);
+        }
+        if tally.n == 0 {
+            self.nothing(&mut result);
+            return result;
+        }
+        let ruling = self.rule(plan, metric);
+        self.figures(&mut result, metric, ruling);
+        result.verdict = ruling.verdict;
+        result.sentence = self.sentence(&result, ruling, plan);
+        self.overrule(&mut result);
+        if left_out.1 > 0 {
+            let cases = count(result.excluded.len() as u64, "case", "cases");
+            result.sentence += &format!("; {cases} left out ({} with them)", result.with_excluded);
+        }
+        result
+    }
+
+    fn rule(&self, plan: &Plan, metric: &dyn Metric) -> Ruling {
+        let population = (plan.criteria.estimand == Estimand::Population).then(|| {
+            let target = self.target;
+            let good = |(successes, n): &(u64, u64)| match target {
+                Target::AtMost(_) => (n - successes, *n),
+                _ => (*successes, *n),
+            };
+            clustered(&self.tally.by_case.values().map(good).collect::<Vec<_>>())
+        });
+        let asked = Asked {
+            kind: self.written.kind,
+            target: self.target.good_share(metric.quantile()),
+            floor: self.floor,
+            min_n: u64::from(self.written.min_n.unwrap_or(0)),
+        };
+        rule(asked, Evidence { good: self.tally.good(self.target), n: self.tally.n, population })
+    }
+
+    /// What stands when there is no unit at all.
+    fn nothing(&self, result: &mut CriterionResult) {
+        result.observed_text = "nothing measured".into();
+        result.sentence = if result.errors > 0 {
+            result.verdict = Verdict::Error;
+            format!("nothing measured: {} that would have counted", errors(result.errors))
+        } else if result.excluded.iter().any(|one| one.n > 0) {
+            format!("nothing measured: all {} were left out ({})", result.units, result.with_excluded)
+        } else {
+            format!("nothing measured: no trial has any {}", result.units)
+        };
+        if result.not_measured_ok && result.verdict == Verdict::NotMeasured {
+            result.sentence += "; declared as allowed";
+        }
+    }
+
+    fn figures(&self, result: &mut CriterionResult, metric: &dyn Metric, ruling: Ruling) {
+        let tally = &self.tally;
+        let few = matches!(self.target, Target::AtMost(_));
+        let (lower, upper) = if few { (1.0 - ruling.upper, 1.0 - ruling.lower) } else { (ruling.lower, ruling.upper) };
+        (result.lower, result.upper) = (Some(lower), Some(upper));
+        result.interval = Some(wilson(tally.successes as f64, tally.n as f64));
+        let rate = share(tally.successes, tally.n);
+        match (metric.measure(), self.target) {
+            (Measure::Time, Target::Below(limit)) => {
+                // Units that never ended are longer than all that did: they stand at the end of the ranks.
+                let mut all = tally.times.clone();
+                all.resize(tally.n as usize, u64::MAX);
+                let name = format!("p{:.0}", metric.quantile() * 100.0);
+                let quantile = nearest_rank(&all, metric.quantile()).filter(|value| *value != u64::MAX);
+                result.observed = quantile.map(|value| value as f64 / 1e6);
+                let quantile = quantile.map_or_else(|| "never reached".into(), time);
+                result.observed_text = format!("{name} {quantile}, {rate} below {}", time(limit));
+            }
+            _ => {
+                result.observed = Some(tally.successes as f64 / tally.n as f64);
+                result.observed_text = rate;
+            }
+        }
+        // The bound that the verdict turns on: against the target when it fails, for it otherwise.
+        let fails = ruling.verdict == Verdict::Fail && self.written.kind == GateKind::Confidence;
+        let against = self.against(metric);
+        result.bound_text = if few == fails {
+            format!("true rate at least {}", bound(lower, against))
+        } else {
+            format!("true rate at most {}", bound(upper, against))
+        };
+    }
+
+    /// The rate that bounds are compared with, as the metric counts.
+    fn against(&self, metric: &dyn Metric) -> f64 {
+        let good = match self.written.kind {
+            GateKind::Invariant => self.floor.unwrap_or(0.0),
+            _ => self.target.good_share(metric.quantile()),
+        };
+        if matches!(self.target, Target::AtMost(_)) { 1.0 - good } else { good }
+    }
+
+    fn sentence(&self, result: &CriterionResult, ruling: Ruling, plan: &Plan) -> String {
+        let seen = format!("{}, {}", result.observed_text, result.bound_text);
+        let target = &self.written.target;
+        let advisory =
+            if self.written.kind == GateKind::Point { " by the observed figure alone (advisory)" } else { "" };
+        let mut text = match ruling.verdict {
+            Verdict::Pass => format!("{seen}; {target} holds{advisory}"),
+            Verdict::Fail if self.written.kind == GateKind::Invariant => {
+                let broken = count(self.tally.n - self.tally.good(self.target), "violation", "violations");
+                format!("{seen}; {broken} of {target}")
+            }
+            Verdict::Fail => format!("{seen}; {target} does not hold{advisory}"),
+            _ => match ruling.more {
+                Some(more) => format!("{seen}; undecided: {more} more without a failure would pass"),
+                None => format!("{seen}; undecided: no number of {} can show it", result.units),
+            },
+        };
+        if plan.criteria.estimand == Estimand::Population {
+            let cases = count(self.tally.by_case.len() as u64, "case", "cases");
+            if ruling.verdict == Verdict::Inconclusive {
+                text = format!("{seen}; undecided: for cases not seen yet, more cases are needed than these {cases}");
+            } else {
+                text += &format!("; for cases not seen yet, from {cases}");
+            }
+        }
+        if ruling.verdict == Verdict::Fail {
+            text += &first_violations(result);
+        }
+        text
+    }
+
+    /// What keeps a figure from being a verdict: a proxy, trials in ERROR, live beside replayed.
+    fn overrule(&self, result: &mut CriterionResult) {
+        if result.proxy {
+            let name = self.written.metric.split('(').next().unwrap_or_default().trim();
+            result.verdict = Verdict::NotMeasured;
+            result.observed_text = format!("proxy {}", result.observed_text);
+            result.sentence = format!("{}, not a measurement of {name}", result.observed_text);
+        } else if self.tally.sources.mixed() {
+            result.verdict = Verdict::Error;
+            result.sentence = format!(
+                "{}: live and replayed units stand side by side, and their figures are never averaged: judge them apart",
+                result.observed_text
+            );
+        } else if result.errors > 0 && result.verdict != Verdict::Fail {
+            result.verdict = Verdict::Error;
+            result.sentence = format!(
+                "{}, {}; {} that would have counted, so it cannot pass",
+                result.observed_text,
+                result.bound_text,
+                errors(result.errors)
+            );
+        }
+    }
+
+    fn by_variant(&self, plan: &Plan) -> Vec<(String, u64, u64)> {
+        let counts = &self.tally.by_variant;
+        if counts.len() < 2 {
+            return Vec::new();
+        }
+        let mut rows: Vec<(String, u64, u64)> = Vec::new();
+        let declared = plan.scenarios.iter().flat_map(|scenario| scenario.variants.iter().map(|(name, _)| name));
+        for name in declared.chain(counts.keys()) {
+            if let Some((successes, n)) = counts.get(name).filter(|_| !rows.iter().any(|row| row.0 == *name)) {
+                rows.push((name.clone(), *successes, *n));
+            }
+        }
+        rows
+    }
+}
+
+fn errors(n: u64) -> String {
+    count(n, "trial in ERROR", "trials in ERROR")
+}
+
+fn first_violations(result: &CriterionResult) -> String {
+    let name = |one: &super::Violation| {
+        let note = if one.note.is_empty() { String::new() } else { format!(" ({})", quote(&one.note, 160)) };
+        format!("{}, {}{note}", one.trial, one.unit)
+    };
+    match result.violations.as_slice() {
+        [] => String::new(),
+        [first, rest @ ..] => {
+            let shown = [Some(first), rest.first()].into_iter().flatten().map(name).collect::<Vec<_>>().join("; ");
+            let more = if rest.len() > 1 { " …" } else { "" };
+            format!("; first: {shown}{more}")
+        }
+    }
+}
+
+fn kind(kind: GateKind) -> &'static str {
+    match kind {
+        GateKind::Invariant => "invariant",
+        GateKind::Confidence => "confidence",
+        GateKind::Point => "point",
+    }
+}

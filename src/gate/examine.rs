@@ -1,0 +1,174 @@
+//! One trial's part of the judgement: its checks, its figures and its units for every metric. Pure, so that trials
+//! can be examined side by side.
+
+use super::coverage::taken;
+use super::{JudgeError, TrialResult, Verdict};
+use crate::metric::turns::turns;
+use crate::metric::{Metric, Observation, Patterns, TrialView, expectation};
+use crate::plan::{Plan, PlannedTrial};
+use crate::state_machine::Machine;
+use crate::trace::{Account, Arm, Evidence, Reply, Trace, TrialEnd, TrialError, What};
+use std::collections::{BTreeMap, HashMap};
+
+/// What judging needs to know of the plan, compiled once and shared by all trials.
+pub struct Examiner<'p> {
+    pub(super) plan: &'p Plan,
+    pub(super) machines: BTreeMap<String, Machine>,
+    pub(super) metrics: Vec<Box<dyn Metric>>,
+    /// For each scenario, the metrics that its trials count for.
+    pub(super) relevant: Vec<Vec<usize>>,
+    places: HashMap<&'p str, usize>,
+    patterns: Vec<Vec<Patterns>>,
+}
+
+/// One examined trial, to be handed to [`super::Judge::add`].
+#[derive(Debug)]
+pub struct Examined {
+    pub(super) place: usize,
+    pub(super) result: TrialResult,
+    pub(super) error: Option<TrialError>,
+    pub(super) evidence: Evidence,
+    /// Units by metric, in the order of `Examiner::relevant`.
+    pub(super) units: Vec<(usize, Vec<Observation>)>,
+    pub(super) taken: Vec<u32>,
+    pub(super) turn_times: Vec<u64>,
+}
+
+impl<'p> Examiner<'p> {
+    pub(super) fn new(
+        plan: &'p Plan,
+        metrics: Vec<Box<dyn Metric>>,
+        relevant: Vec<Vec<usize>>,
+    ) -> Result<Self, JudgeError> {
+        let mut machines = BTreeMap::new();
+        for (flow, value) in &plan.machines {
+            let machine = serde_json::from_value(value.clone())
+                .map_err(|error| JudgeError::Plan(format!("the state machine of {flow} cannot be read: {error}")))?;
+            machines.insert(flow.clone(), machine);
+        }
+        for trial in &plan.trials {
+            let known = plan.scenarios.get(trial.scenario).is_some_and(|scenario| trial.case < scenario.cases.len());
+            if !known {
+                return Err(JudgeError::Plan(format!("the trial {} is of no case in the plan", trial.id)));
+            }
+        }
+        let places = plan.trials.iter().enumerate().map(|(place, trial)| (trial.id.as_str(), place)).collect();
+        let patterns = plan
+            .scenarios
+            .iter()
+            .map(|scenario| scenario.cases.iter().map(|case| Patterns::of(&case.case)).collect())
+            .collect();
+        Ok(Self { plan, machines, metrics, relevant, places, patterns })
+    }
+
+    /// Examines one trial.
+    ///
+    /// # Errors
+    /// When the plan has no such trial.
+    pub fn examine(&self, trace: &Trace) -> Result<Examined, JudgeError> {
+        let place = *self.places.get(trace.trial.as_str()).ok_or_else(|| JudgeError::Stranger(trace.trial.clone()))?;
+        let trial = &self.plan.trials[place];
+        let mut result = blank(self.plan, trial);
+        figures(trace, &mut result);
+        let mut examined = Examined {
+            place,
+            result,
+            error: None,
+            evidence: trace.evidence.clone(),
+            units: Vec::new(),
+            taken: Vec::new(),
+            turn_times: Vec::new(),
+        };
+        if let TrialEnd::Error(error) = &trace.end {
+            examined.result.error.clone_from(&error.message);
+            examined.error = Some(error.clone());
+            return Ok(examined);
+        }
+        let scenario = &self.plan.scenarios[trial.scenario];
+        let machine = self.machines.get(&trial.lane.flow);
+        let departures = machine.map(|machine| machine.departures(trace));
+        let case = &scenario.cases[trial.case];
+        let turns = turns(&case.case, trace);
+        let mut view = TrialView {
+            plan: self.plan,
+            trial,
+            scenario,
+            case,
+            trace,
+            turns: &turns,
+            checks: &[],
+            departures: departures.as_deref(),
+        };
+        let checks = expectation::checks(&view, &self.patterns[trial.scenario][trial.case]);
+        view.checks = &checks;
+        let metrics = self.relevant[trial.scenario].iter();
+        let matching = metrics.filter(|metric| self.metrics[**metric].arm() == trial.lane.arm);
+        examined.units = matching.map(|metric| (*metric, self.metrics[*metric].observe(&view))).collect();
+        examined.taken = machine.map(|machine| taken(machine, trace)).unwrap_or_default();
+        if trial.lane.arm == Arm::Main {
+            examined.turn_times = turns.iter().filter_map(|turn| turn.ended().map(|end| end.took_us)).collect();
+        }
+        // A trial of which nothing is expected shows nothing.
+        let passed = !checks.is_empty() && checks.iter().all(|check| check.passed);
+        examined.result.verdict = if passed { Verdict::Pass } else { Verdict::Fail };
+        let words = |one: crate::state_machine::Departure| format!("turn {}: {}", one.turn + 1, one.what);
+        examined.result.departures = departures.unwrap_or_default().into_iter().map(words).collect();
+        examined.result.checks = checks;
+        Ok(examined)
+    }
+}
+
+/// A trial that has not been examined: ERROR until shown otherwise.
+pub(super) fn blank(plan: &Plan, trial: &PlannedTrial) -> TrialResult {
+    let scenario = &plan.scenarios[trial.scenario];
+    TrialResult {
+        id: trial.id.clone(),
+        scenario: scenario.name.clone(),
+        case: scenario.cases[trial.case].case.case.clone(),
+        lane: trial.lane.clone(),
+        verdict: Verdict::Error,
+        checks: Vec::new(),
+        departures: Vec::new(),
+        error: String::new(),
+        turns: 0,
+        model_calls: 0,
+        tool_calls: 0,
+        retries: (0, 0, 0),
+        input_tokens: None,
+        output_tokens: None,
+        slowest_turn_us: 0,
+        took_us: 0,
+    }
+}
+
+fn figures(trace: &Trace, result: &mut TrialResult) {
+    let (mut input, mut output) = (Some(0_u64), Some(0_u64));
+    // A completion that does not say makes the sum unknown, never smaller.
+    let add = |sum: &mut Option<u64>, more: Option<u64>| {
+        *sum = sum.zip(more).and_then(|(sum, more)| sum.checked_add(more));
+    };
+    for event in &trace.events {
+        match &event.what {
+            What::TurnStarted { .. } => result.turns += 1,
+            What::ModelCalled(called) => {
+                result.model_calls += 1;
+                if let Reply::Completion(completion) = &called.reply {
+                    add(&mut input, completion.input_tokens);
+                    add(&mut output, completion.output_tokens);
+                }
+            }
+            What::ToolCalled(_) => result.tool_calls += 1,
+            What::Retried(retried) => match retried.account {
+                Account::Transport => result.retries.0 += 1,
+                Account::Model => result.retries.1 += 1,
+                Account::Tool => result.retries.2 += 1,
+            },
+            What::TurnEnded(end) => result.slowest_turn_us = result.slowest_turn_us.max(end.took_us),
+            _ => {}
+        }
+    }
+    result.took_us = trace.took_us;
+    if result.model_calls > 0 {
+        (result.input_tokens, result.output_tokens) = (input, output);
+    }
+}

@@ -1,0 +1,105 @@
+//! What a figure rests on: replayed or live, from whom, and when.
+
+use crate::trace::{Evidence, Mode};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The sources of some trials.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Sources {
+    // (live, recorded from, model) to dates.
+    found: BTreeMap<(bool, String, String), BTreeSet<String>>,
+}
+
+impl Sources {
+    /// Adds one trial's.
+    pub(super) fn add(&mut self, evidence: &Evidence) {
+        let live = evidence.mode == Mode::Live;
+        // The date alone: RFC 3339 begins with it. Whatever else stands there is not a date.
+        let date = evidence.recorded_at.as_deref().and_then(|at| at.get(..10)).unwrap_or_default();
+        let known = self.found.iter_mut().find(|((mode, from, model), _)| {
+            *mode == live && *from == evidence.recorded_from && *model == evidence.model
+        });
+        match known {
+            Some((_, dates)) if dates.contains(date) => {}
+            Some((_, dates)) => {
+                dates.insert(date.to_owned());
+            }
+            None => {
+                let key = (live, evidence.recorded_from.clone(), evidence.model.clone());
+                self.found.insert(key, BTreeSet::from([date.to_owned()]));
+            }
+        }
+    }
+
+    /// Whether live and replayed stand side by side: such figures are never averaged.
+    pub(super) fn mixed(&self) -> bool {
+        self.found.keys().any(|key| key.0) && self.found.keys().any(|key| !key.0)
+    }
+
+    /// One line: `REPLAYED, recorded from simulator on 2026-11-21`.
+    pub(super) fn line(&self) -> String {
+        let mut by_source: BTreeMap<(bool, &str), BTreeSet<&str>> = BTreeMap::new();
+        for ((live, from, _), dates) in &self.found {
+            by_source.entry((*live, from)).or_default().extend(dates.iter().map(String::as_str));
+        }
+        let lines: Vec<_> = by_source.iter().map(|((live, from), dates)| say(*live, from, dates)).collect();
+        lines.join("; ")
+    }
+
+    /// One entry a source, with its model.
+    pub(super) fn entries(&self) -> Vec<String> {
+        let entry = |((live, from, model), dates): (&(bool, String, String), &BTreeSet<String>)| {
+            let said = say(*live, from, &dates.iter().map(String::as_str).collect());
+            format!("{said} (model {})", crate::metric::quote(model, 80))
+        };
+        self.found.iter().map(entry).collect()
+    }
+}
+
+fn say(live: bool, from: &str, dates: &BTreeSet<&str>) -> String {
+    let from = crate::metric::quote(from, 80);
+    if live {
+        return format!("{}, from {from}", Mode::Live);
+    }
+    let dated: Vec<_> = dates.iter().filter(|date| !date.is_empty()).collect();
+    let when = match (dated.first(), dated.last()) {
+        (Some(first), Some(last)) if first != last => format!("between {first} and {last}"),
+        (Some(day), _) => format!("on {day}"),
+        _ => "on an unknown date".to_owned(),
+    };
+    format!("{}, recorded from {from} {when}", Mode::Replay)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evidence(mode: Mode, from: &str, at: Option<&str>) -> Evidence {
+        Evidence {
+            mode,
+            recorded_from: from.into(),
+            recorded_at: at.map(Into::into),
+            model: "m-1".into(),
+            knowledge: String::new(),
+        }
+    }
+
+    #[test]
+    fn sources_are_named_once_with_their_days() {
+        let mut sources = Sources::default();
+        sources.add(&evidence(Mode::Replay, "simulator", Some("2026-11-21T10:00:00Z")));
+        sources.add(&evidence(Mode::Replay, "simulator", Some("2026-11-21T12:00:00Z")));
+        assert_eq!(sources.line(), "REPLAYED, recorded from simulator on 2026-11-21");
+        sources.add(&evidence(Mode::Replay, "simulator", Some("2026-11-02T12:00:00Z")));
+        sources.add(&evidence(Mode::Replay, "acme", None));
+        assert_eq!(
+            sources.line(),
+            "REPLAYED, recorded from acme on an unknown date; \
+             REPLAYED, recorded from simulator between 2026-11-02 and 2026-11-21"
+        );
+        assert!(!sources.mixed());
+        sources.add(&evidence(Mode::Live, "acme", None));
+        assert!(sources.mixed());
+        assert_eq!(sources.entries().last().map(String::as_str), Some("LIVE, from acme (model m-1)"));
+    }
+}

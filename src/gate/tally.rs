@@ -1,0 +1,126 @@
+//! The running sums of one criterion. The order in which trials are added changes nothing.
+
+use super::sources::Sources;
+use super::target::Target;
+use super::{Excluded, Violation};
+use crate::metric::{Observation, Outcome};
+use crate::plan::{Plan, PlannedTrial};
+use crate::trace::Evidence;
+use std::collections::BTreeMap;
+
+/// Violations that a result lists.
+const LISTED: usize = 100;
+
+/// Sums over the units of a criterion, as the metric counts them (not yet turned to good and bad).
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    /// Successes; for a time, units below the limit.
+    pub successes: u64,
+    /// Units.
+    pub n: u64,
+    /// Times of the units that ended, in microseconds.
+    pub times: Vec<u64>,
+    /// Units that never ended.
+    pub never: u64,
+    /// Trials in ERROR that would have counted.
+    pub errors: u64,
+    /// Where the units come from.
+    pub sources: Sources,
+    /// Successes and units by variant.
+    pub by_variant: BTreeMap<String, (u64, u64)>,
+    /// Successes and units by case.
+    pub by_case: BTreeMap<(usize, usize), (u64, u64)>,
+    excluded: BTreeMap<(usize, usize), (u64, u64)>,
+    violations: BTreeMap<(usize, usize), Violation>,
+}
+
+impl Tally {
+    /// Adds the units of the trial at `place` of the plan; excluded ones are counted apart.
+    pub(super) fn add(
+        &mut self,
+        place: usize,
+        trial: &PlannedTrial,
+        units: &[Observation],
+        target: Target,
+        excluded: bool,
+        evidence: &Evidence,
+    ) {
+        let succeeded = |unit: &Observation| match (unit.outcome, target) {
+            (Outcome::Success, _) => true,
+            (Outcome::Took(time), Target::Below(limit)) => time < limit,
+            _ => false,
+        };
+        let case = (trial.scenario, trial.case);
+        if excluded {
+            let sum = self.excluded.entry(case).or_default();
+            sum.0 += units.iter().filter(|unit| succeeded(unit)).count() as u64;
+            sum.1 += units.len() as u64;
+            return;
+        }
+        if units.is_empty() {
+            return;
+        }
+        self.sources.add(evidence);
+        let mut successes = 0;
+        for (ordinal, unit) in units.iter().enumerate() {
+            let success = succeeded(unit);
+            successes += u64::from(success);
+            match unit.outcome {
+                Outcome::Took(time) => self.times.push(time),
+                Outcome::Never => self.never += 1,
+                Outcome::Success | Outcome::Failure => {}
+            }
+            // Where fewer is better, what the metric calls a success is the violation.
+            if success == matches!(target, Target::AtMost(_)) {
+                self.violate((place, ordinal), trial, unit);
+            }
+        }
+        let n = units.len() as u64;
+        (self.successes, self.n) = (self.successes + successes, self.n + n);
+        for sum in
+            [self.by_variant.entry(trial.lane.variant.clone()).or_default(), self.by_case.entry(case).or_default()]
+        {
+            *sum = (sum.0 + successes, sum.1 + n);
+        }
+    }
+
+    fn violate(&mut self, key: (usize, usize), trial: &PlannedTrial, unit: &Observation) {
+        let late = self.violations.last_key_value().is_some_and(|(last, _)| *last < key);
+        if late && self.violations.len() >= LISTED {
+            return;
+        }
+        let note = match unit.outcome {
+            Outcome::Took(time) => format!("took {}", super::wording::time(time)),
+            _ => unit.note.clone(),
+        };
+        self.violations.insert(key, Violation { trial: trial.id.clone(), unit: unit.unit.clone(), note });
+        if self.violations.len() > LISTED {
+            self.violations.pop_last();
+        }
+    }
+
+    /// The first violations in plan order.
+    pub(super) fn violations(&self) -> Vec<Violation> {
+        self.violations.values().cloned().collect()
+    }
+
+    /// Cases left out, in plan order, those without any unit too.
+    pub(super) fn excluded(&self, plan: &Plan, id: &str) -> Vec<Excluded> {
+        let row = |((scenario, case), (successes, n)): (&(usize, usize), &(u64, u64))| {
+            let scenario = &plan.scenarios[*scenario];
+            let case = &scenario.cases[*case].case;
+            Excluded {
+                case: format!("{}/{}", scenario.name, case.case),
+                reason: case.excluded_from.get(id).cloned().unwrap_or_default(),
+                n: *n,
+                successes: *successes,
+            }
+        };
+        self.excluded.iter().map(row).collect()
+    }
+
+    /// Good units: successes, or what is not one where fewer is better.
+    pub(super) fn good(&self, target: Target) -> u64 {
+        if matches!(target, Target::AtMost(_)) { self.n - self.successes } else { self.successes }
+    }
+}

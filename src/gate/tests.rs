@@ -1,0 +1,319 @@
+//! Judging whole runs.
+
+use super::{Judge, Judgement, Verdict, judge};
+use crate::metric::sample::{good, plan, story};
+use crate::plan::Plan;
+use crate::scenario::criteria::{Estimand, Undecided};
+use crate::trace::Trace;
+use proptest::prelude::*;
+
+const CASES: &str = "[{case: a, ask: q, expect: {calls: [{never: perplexity_search}]}}]";
+const KB: &str = "metric: mandatory_call_rate(knowledge_base_search)";
+
+fn run(plan: &Plan, traces: impl IntoIterator<Item = Trace>) -> Judgement {
+    judge(plan, traces.into_iter().map(Ok)).expect("can be judged")
+}
+
+fn all_good(plan: &Plan) -> Vec<Trace> {
+    (0..plan.trials.len()).map(|place| good(plan, place)).collect()
+}
+
+/// A trial that answers without searching.
+fn bad(plan: &Plan, place: usize) -> Trace {
+    story(plan, place).turn("q").answer("no idea", &[]).done()
+}
+
+fn confidence() -> String {
+    format!("[{{id: C, {KB}, target: '>= 95%', kind: confidence}}]")
+}
+
+fn invariant() -> String {
+    format!("[{{id: I, {KB}, target: '= 100%', kind: invariant, floor: '>= 95%', min_n: 60}}]")
+}
+
+#[test]
+fn the_sentence_says_what_was_seen_what_is_bounded_and_what_is_missing() {
+    let plan = plan(CASES, &confidence(), 40);
+    let mut traces = all_good(&plan);
+    (traces[3], traces[7]) = (bad(&plan, 3), bad(&plan, 7));
+    let judgement = run(&plan, traces);
+    let result = &judgement.criteria[0];
+    assert_eq!(
+        result.sentence,
+        "38/40 = 95.0 %, true rate at least 85.1 %; undecided: 84 more without a failure would pass"
+    );
+    assert_eq!((result.verdict, judgement.exit_code), (Verdict::Inconclusive, 4));
+    assert_eq!(result.evidence, "REPLAYED, recorded from simulator on 2026-11-21");
+    assert_eq!(judgement.conclusion, "undecided: C");
+}
+
+#[test]
+fn undecided_may_be_let_through_and_says_so() {
+    let mut plan = plan(CASES, &confidence(), 40);
+    plan.criteria.undecided = Undecided::Warn;
+    let judgement = run(&plan, all_good(&plan));
+    assert_eq!(judgement.exit_code, 0);
+    assert!(judgement.conclusion.contains("UNDECIDED"), "{}", judgement.conclusion);
+}
+
+#[test]
+fn one_violation_fails_an_invariant_and_is_named_with_case_and_lane() {
+    let plan = plan(CASES, &invariant(), 60);
+    assert_eq!(run(&plan, all_good(&plan)).exit_code, 0);
+    let mut traces = all_good(&plan);
+    traces[41] = story(&plan, 41).turn("q").feedback("knowledge_base_search").fail("mandatory_call_missing").done();
+    let judgement = run(&plan, traces);
+    let result = &judgement.criteria[0];
+    assert_eq!((result.verdict, judgement.exit_code), (Verdict::Fail, 1));
+    assert!(result.sentence.contains("s/a/tool-rag.base.42, turn 1"), "{}", result.sentence);
+    assert_eq!(judgement.trials[41].verdict, Verdict::Fail);
+    assert_eq!(judgement.trials[41].checks[0].what, "turn 1: an answer");
+}
+
+#[test]
+fn deleting_traces_never_passes() {
+    let plan = plan(CASES, &invariant(), 60);
+    for kept in [0, 1, 59] {
+        let judgement = run(&plan, all_good(&plan).into_iter().take(kept));
+        assert_eq!(judgement.exit_code, 3);
+        assert_eq!(judgement.criteria[0].verdict, Verdict::Error, "{kept} kept");
+        assert_eq!(judgement.errors[0].trials.len(), 60 - kept);
+        assert_eq!(judgement.errors[0].kind, "not run");
+    }
+}
+
+#[test]
+fn a_plan_of_nothing_shows_nothing() {
+    let plan = plan("[]", &invariant(), 1);
+    assert_eq!(run(&plan, []).exit_code, 1);
+}
+
+#[test]
+fn trials_in_error_are_grouped_by_cause_and_can_still_fail() {
+    let plan = plan(CASES, &invariant(), 61);
+    let mut traces = all_good(&plan);
+    for (place, cause) in [(1, "x"), (2, "prompt"), (5, "prompt")] {
+        traces[place] = story(&plan, place).error(cause);
+    }
+    let judgement = run(&plan, traces.clone());
+    assert_eq!((judgement.criteria[0].verdict, judgement.exit_code), (Verdict::Error, 3));
+    let groups: Vec<_> = judgement.errors.iter().map(|group| (group.message.as_str(), group.trials.len())).collect();
+    assert_eq!(groups, [("miss: prompt", 2), ("miss: x", 1)]);
+    traces[9] = bad(&plan, 9);
+    let judgement = run(&plan, traces);
+    assert_eq!((judgement.criteria[0].verdict, judgement.exit_code), (Verdict::Fail, 3), "incomplete goes first");
+}
+
+#[test]
+fn a_turn_that_never_ends_is_slower_than_any_limit() {
+    let criteria = "[{id: L, metric: latency_p95, target: '<= 10s', kind: confidence}]";
+    let plan = plan(CASES, criteria, 20);
+    let mut traces = all_good(&plan);
+    for (place, trace) in traces.iter_mut().enumerate().take(3) {
+        *trace = story(&plan, place).turn("q").fail("timeout").done();
+    }
+    let result = run(&plan, traces.clone()).criteria.remove(0);
+    assert_eq!((result.verdict, result.successes, result.observed), (Verdict::Inconclusive, 17, None));
+    traces[3] = story(&plan, 3).turn("q").search(&["doc#1"]).deliver("late", &[], 10_000_000).done();
+    let result = run(&plan, traces).criteria.remove(0);
+    assert_eq!(result.verdict, Verdict::Fail, "four of twenty: {}", result.sentence);
+    assert_eq!(result.violations[3].note, "took 10 s");
+    assert!(result.observed_text.starts_with("p95 never reached, 16/20 = 80.0 % below 10 s"));
+}
+
+#[test]
+fn a_proxy_is_shown_and_is_never_a_measurement() {
+    let criteria = "[{id: S, metric: satisfaction, target: '>= 50%', kind: point, required: false}, \
+                    {id: T, metric: turn_success_rate, target: '>= 50%', kind: confidence}]";
+    let cases = "[{case: a, ask: q, expect: {calls: [{superset: [perplexity_search]}]}}]";
+    let mut plan = plan(cases, criteria, 30);
+    let both = [("internal", "doc#1"), ("external", "https://example.org/a")];
+    let mixed = |place| story(&plan, place).turn("q").search(&["doc#1"]).external("r").answer("x", &both).done();
+    let traces: Vec<_> = (0..30).map(mixed).collect();
+    let judgement = run(&plan, traces.clone());
+    assert_eq!(judgement.criteria[0].sentence, "proxy 30/30 = 100.0 %, not a measurement of satisfaction");
+    assert_eq!((judgement.criteria[0].verdict, judgement.exit_code), (Verdict::NotMeasured, 0));
+    plan.criteria.criteria[0].required = true;
+    assert_eq!(run(&plan, traces.clone()).exit_code, 1);
+    plan.ratings = Some(plan.trials.iter().take(20).map(|trial| (trial.id.clone(), true)).collect());
+    let judgement = run(&plan, traces);
+    assert_eq!((judgement.criteria[0].verdict, judgement.criteria[0].n), (Verdict::Pass, 20));
+    assert!(judgement.criteria[0].sentence.contains("advisory"));
+}
+
+#[test]
+fn measuring_nothing_fails_unless_it_was_declared() {
+    let criteria =
+        format!("[{{id: K, metric: keyword_coverage, target: '= 100%', kind: invariant}}, {}", &confidence()[1..]);
+    let mut plan = plan(CASES, &criteria, 70);
+    let judgement = run(&plan, all_good(&plan));
+    assert_eq!((judgement.criteria[0].verdict, judgement.exit_code), (Verdict::NotMeasured, 1));
+    plan.not_measured_ok.push("K".into());
+    assert_eq!(run(&plan, all_good(&plan)).exit_code, 0);
+}
+
+#[test]
+fn live_and_replayed_units_are_never_averaged() {
+    let plan = plan(CASES, &confidence(), 60);
+    let mut traces = all_good(&plan);
+    traces[0] = story(&plan, 0).live().turn("q").search(&["doc#1"]).answer("so", &[]).done();
+    let judgement = run(&plan, traces);
+    assert_eq!((judgement.criteria[0].verdict, judgement.exit_code), (Verdict::Error, 3));
+}
+
+#[test]
+fn excluded_cases_are_counted_apart_and_shown() {
+    let cases = "[{case: a, ask: q, expect: {within: 60s}}, \
+                  {case: b, ask: q, expect: {within: 60s}, excluded_from: {C: shows the refusal}}]";
+    let plan = plan(cases, &confidence(), 59);
+    let traces = (0..118).map(|place| if place < 59 { good(&plan, place) } else { bad(&plan, place) });
+    let judgement = run(&plan, traces);
+    let result = &judgement.criteria[0];
+    assert_eq!((result.verdict, result.n), (Verdict::Pass, 59));
+    assert_eq!(result.with_excluded, "59/118 = 50.0 %");
+    assert_eq!((result.excluded[0].case.as_str(), result.excluded[0].reason.as_str()), ("s/b", "shows the refusal"));
+    assert!(result.sentence.ends_with("1 case left out (59/118 = 50.0 % with them)"), "{}", result.sentence);
+}
+
+#[test]
+fn a_rate_that_should_be_low_is_bounded_from_above() {
+    let criteria = "[{id: O, metric: order_violation_rate, target: '<= 5%', kind: confidence}]";
+    let plan = plan(CASES, criteria, 59);
+    let result = run(&plan, all_good(&plan)).criteria.remove(0);
+    assert_eq!((result.verdict, result.successes), (Verdict::Pass, 0));
+    assert_eq!(result.bound_text, "true rate at most 4.95 %");
+    let violate = |place| {
+        story(&plan, place).turn("q").out_of_order("perplexity_search").search(&["doc#1"]).answer("x", &[]).done()
+    };
+    let result = run(&plan, (0..59).map(violate)).criteria.remove(0);
+    assert_eq!((result.verdict, result.violations.len()), (Verdict::Fail, 59));
+    assert!(result.bound_text.starts_with("true rate at least 95."), "{}", result.bound_text);
+}
+
+#[test]
+fn a_population_is_named_and_counts_cases() {
+    let mut plan = plan(CASES, &confidence(), 100);
+    plan.criteria.estimand = Estimand::Population;
+    let result = run(&plan, all_good(&plan)).criteria.remove(0);
+    assert_eq!(result.verdict, Verdict::Inconclusive, "a hundred repetitions of one case are one case");
+    assert!(result.sentence.contains("more cases are needed than these 1 case"), "{}", result.sentence);
+}
+
+#[test]
+fn control_trials_count_for_their_own_metric_alone() {
+    let cases = "[{case: a, control: true, turns: [{ask: 'I live in Turku'}, {ask: 'where do I live?', \
+                  expect: {context: {probes: [{any_of: [turku]}]}}}]}]";
+    let criteria = "[{id: P, metric: context_preservation, target: '= 100%', kind: invariant}, \
+                    {id: V, metric: control_validity, target: '= 100%', kind: invariant}, \
+                    {id: T, metric: turn_success_rate, target: '= 100%', kind: invariant}]";
+    let plan = plan(cases, criteria, 1);
+    let tell = |place, city: &str| {
+        story(&plan, place)
+            .turn("I live in Turku")
+            .answer("noted", &[])
+            .turn("where do I live?")
+            .answer(city, &[])
+            .done()
+    };
+    let forgot = story(&plan, 1)
+        .turn("I live in Turku")
+        .answer("noted", &[])
+        .turn_shown("where do I live?", vec![])
+        .answer("unknown", &[])
+        .done();
+    let judgement = run(&plan, [tell(0, "In Turku."), forgot]);
+    let verdicts: Vec<_> = judgement.criteria.iter().map(|result| (result.verdict, result.n)).collect();
+    assert_eq!(verdicts, [(Verdict::Pass, 1), (Verdict::Pass, 1), (Verdict::Pass, 2)]);
+    assert_eq!(judgement.trials[1].verdict, Verdict::Pass);
+    let judgement = run(&plan, [tell(0, "In Turku."), tell(1, "Turku, as always")]);
+    assert_eq!((judgement.criteria[1].verdict, judgement.trials[1].verdict), (Verdict::Fail, Verdict::Fail));
+}
+
+#[test]
+fn requirements_show_their_cases_and_those_without_any() {
+    let cases = "[{case: a, covers: [FR-003, X-1], ask: q, expect: {within: 60s}}]";
+    let mut plan = plan(cases, &confidence(), 3);
+    plan.requirements = [("FR-003", "knowledge first"), ("FR-009", "respond by tool")]
+        .map(|(id, about)| (id.into(), about.into()))
+        .into();
+    let mut traces = all_good(&plan);
+    traces[1] = story(&plan, 1).turn("q").fail("timeout").done();
+    traces.pop();
+    let rows = run(&plan, traces).requirements;
+    let rows: Vec<_> = rows.iter().map(|row| (row.id.as_str(), row.cases.clone())).collect();
+    let case = vec![("s/a".to_owned(), 1, 2)];
+    assert_eq!(rows, [("FR-003", case.clone()), ("FR-009", vec![]), ("X-1", case)]);
+}
+
+#[test]
+fn what_cannot_be_judged_is_refused_with_a_reason() {
+    for (criterion, part) in [
+        ("{id: A, metric: latncy_p95, target: '<= 1s', kind: point}", "did you mean `latency_p95`"),
+        ("{id: A, metric: latency_p95, target: '>= 95%', kind: point}", "write `<= 10s`"),
+        ("{id: A, metric: case_pass_rate, target: '>= 95%', kind: invariant}", "kind: confidence"),
+        ("{id: A, metric: case_pass_rate, target: '>= 95%', kind: point, floor: '90%'}", "only an invariant"),
+    ] {
+        let plan = plan(CASES, &format!("[{criterion}]"), 1);
+        let message = Judge::new(&plan).err().expect(criterion).to_string();
+        assert!(message.starts_with("A: ") && message.contains(part), "{message}");
+    }
+    let plan = plan(CASES, &confidence(), 1);
+    let twice = judge(&plan, [good(&plan, 0), good(&plan, 0)].into_iter().map(Ok));
+    assert!(twice.is_err_and(|error| error.to_string().contains("two traces")));
+    let mut stranger = good(&plan, 0);
+    stranger.trial = "s/other/tool-rag.base.1".into();
+    assert!(judge(&plan, [Ok(stranger)].into_iter()).is_err_and(|error| error.to_string().contains("belong together")));
+}
+
+#[test]
+fn a_hundred_violations_are_listed_in_plan_order_whatever_the_order_of_arrival() {
+    let plan = plan(CASES, &confidence(), 150);
+    let traces: Vec<_> = (0..150).rev().map(|place| bad(&plan, place)).collect();
+    let result = run(&plan, traces).criteria.remove(0);
+    assert_eq!(result.violations.len(), 100);
+    assert_eq!(result.violations[0].trial, plan.trials[0].id);
+    assert_eq!(result.violations[99].trial, plan.trials[99].id);
+}
+
+fn worth(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Pass => 2,
+        Verdict::Inconclusive => 1,
+        _ => 0,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn the_order_of_trials_changes_nothing(
+        kinds in proptest::collection::vec(0..4_u8, 12),
+        order in Just((0..12_usize).collect::<Vec<_>>()).prop_shuffle(),
+    ) {
+        let criteria = "[{id: C, metric: mandatory_call_rate(knowledge_base_search), target: '>= 95%', kind: confidence}, \
+                         {id: L, metric: latency_p50, target: '<= 2s', kind: point}]";
+        let plan = plan(CASES, criteria, 12);
+        let trace = |place: usize| match kinds[place] {
+            0 => bad(&plan, place),
+            1 => story(&plan, place).error(if place % 2 == 0 { "x" } else { "y" }),
+            2 => story(&plan, place).turn("q").search(&["d#1"]).deliver("a", &[], 1_000 * place as u64).done(),
+            _ => good(&plan, place),
+        };
+        prop_assert_eq!(run(&plan, (0..12).map(trace)), run(&plan, order.into_iter().map(trace)));
+    }
+
+    #[test]
+    fn a_trial_that_improves_never_worsens_a_verdict(failing in proptest::collection::vec(any::<bool>(), 62), better in 0..62_usize) {
+        let criteria = format!("[{}, {}", &confidence()[1..confidence().len() - 1], &invariant()[1..]);
+        let plan = plan(CASES, &criteria, 62);
+        // Mostly good, so that the verdicts in between are reached.
+        let fails = |place: usize| failing[place] && place % 16 == 0;
+        let trace = |place| if fails(place) { bad(&plan, place) } else { good(&plan, place) };
+        let before = run(&plan, (0..62).map(trace));
+        let after = run(&plan, (0..62).map(|place| if place == better { good(&plan, place) } else { trace(place) }));
+        for (before, after) in before.criteria.iter().zip(&after.criteria) {
+            prop_assert!(worth(after.verdict) >= worth(before.verdict));
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Expectations on tool calls: patterns against calls, in order or not.
+//!
+//! Decided for empty cases: `in_order`, `superset` and `before` without patterns expect nothing and fail; `exact` and
+//! `any_order` without patterns mean "no call"; `subset` holds when nothing was called, because nothing needs to be,
+//! and the check that every turn answers stands beside it.
+
+use super::assignment::largest;
+use super::{TurnView, quote};
+use crate::scenario::document::Case;
+use crate::scenario::expect::{ArgumentPattern, CallExpectation, CallOutcome, CallPattern, Expectation};
+use crate::trace::{ToolCalled, ToolOutcome};
+use jsonschema::Validator;
+use regex::Regex;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Compiled regular expressions and JSON Schemas of one case, by their text: compiled once, used by all its trials.
+#[derive(Debug, Default)]
+pub struct Patterns {
+    regexes: BTreeMap<String, Result<Regex, String>>,
+    schemas: BTreeMap<String, Result<Validator, String>>,
+    mistakes: Vec<String>,
+}
+
+impl Patterns {
+    /// Compiles everything that the case's expectations hold. What does not compile fails the checks that need it.
+    pub fn of(case: &Case) -> Self {
+        let mut patterns = Self::default();
+        let turns = super::turns::planned(case).into_iter().flat_map(|one| one.turns);
+        for expectation in turns.filter_map(|turn| turn.expect.as_ref()).chain(case.expect.as_ref()) {
+            patterns.add(expectation);
+        }
+        patterns.mistakes = patterns.find_mistakes();
+        patterns
+    }
+
+    fn add(&mut self, expectation: &Expectation) {
+        for text in expectation.answer.iter().flat_map(|answer| &answer.matches) {
+            self.add_regex(text);
+        }
+        for call in expectation.calls.iter().flat_map(listed) {
+            for argument in call.arguments.values() {
+                match argument {
+                    ArgumentPattern::Equals(_) => {}
+                    ArgumentPattern::Matches(text) => self.add_regex(text),
+                    ArgumentPattern::Schema(schema) => {
+                        let compile = || jsonschema::validator_for(schema).map_err(|error| error.to_string());
+                        self.schemas.entry(schema.to_string()).or_insert_with(compile);
+                    }
+                }
+            }
+        }
+    }
+
+    fn add_regex(&mut self, text: &str) {
+        if !self.regexes.contains_key(text) {
+            self.regexes.insert(text.to_owned(), Regex::new(text).map_err(|error| error.to_string()));
+        }
+    }
+
+    /// Whether `text` matches the expression; an expression that does not compile matches nothing.
+    pub(super) fn matches(&self, expression: &str, text: &str) -> bool {
+        matches!(self.regexes.get(expression), Some(Ok(regex)) if regex.is_match(text))
+    }
+
+    fn valid(&self, schema: &Value, value: &Value) -> bool {
+        matches!(self.schemas.get(&schema.to_string()), Some(Ok(validator)) if validator.is_valid(value))
+    }
+
+    /// What did not compile, in words; empty when all did.
+    pub fn mistakes(&self) -> &[String] {
+        &self.mistakes
+    }
+
+    fn find_mistakes(&self) -> Vec<String> {
+        let regexes = self.regexes.iter().filter_map(|(text, made)| {
+            made.as_ref().err().map(|error| format!("the expression `{text}` does not compile: {error}"))
+        });
+        let schemas = self.schemas.iter().filter_map(|(text, made)| {
+            made.as_ref().err().map(|error| format!("the schema {} does not compile: {error}", quote(text, 120)))
+        });
+        regexes.chain(schemas).collect()
+    }
+}
+
+/// The patterns of one expectation.
+fn listed(expectation: &CallExpectation) -> &[CallPattern] {
+    match expectation {
+        CallExpectation::InOrder(list)
+        | CallExpectation::Exact(list)
+        | CallExpectation::AnyOrder(list)
+        | CallExpectation::Subset(list)
+        | CallExpectation::Superset(list)
+        | CallExpectation::Before(list) => list,
+        CallExpectation::ExactlyOnce(call) | CallExpectation::Never(call) => std::slice::from_ref(call),
+        CallExpectation::AtMost(bound) => std::slice::from_ref(&bound.call),
+    }
+}
+
+/// One call with what expectations tell apart.
+struct Called<'a> {
+    call: &'a ToolCalled,
+    turn: usize,
+    recovered: bool,
+}
+
+fn called<'a>(turns: &[&TurnView<'a>]) -> Vec<Called<'a>> {
+    let mut all: Vec<Called<'a>> = Vec::new();
+    for (turn, view) in turns.iter().enumerate() {
+        for call in view.calls() {
+            let worked = matches!(call.outcome, ToolOutcome::Ok(_));
+            let failed_before = all.iter().any(|earlier| {
+                earlier.turn == turn
+                    && earlier.call.tool == call.tool
+                    && !matches!(earlier.call.outcome, ToolOutcome::Ok(_))
+            });
+            all.push(Called { call, turn, recovered: worked && failed_before });
+        }
+    }
+    all
+}
+
+fn fits(pattern: &CallPattern, called: &Called<'_>, patterns: &Patterns) -> bool {
+    let worked = matches!(called.call.outcome, ToolOutcome::Ok(_));
+    let outcome = match pattern.outcome {
+        None => true,
+        Some(CallOutcome::Ok) => worked,
+        Some(CallOutcome::Failed) => !worked,
+        Some(CallOutcome::Recovered) => called.recovered,
+    };
+    outcome
+        && pattern.tool == called.call.tool
+        && pattern.arguments.iter().all(|(name, condition)| {
+            called.call.arguments.get(name).is_some_and(|value| match condition {
+                ArgumentPattern::Equals(wanted) => equal(wanted, value),
+                ArgumentPattern::Matches(expression) => {
+                    value.as_str().is_some_and(|text| patterns.matches(expression, text))
+                }
+                ArgumentPattern::Schema(schema) => patterns.valid(schema, value),
+            })
+        })
+}
+
+/// Equality of JSON values, numbers by value: 5 equals 5.0.
+fn equal(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => {
+            left == right || (left.as_f64() == right.as_f64() && (left.is_f64() || right.is_f64()))
+        }
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right))
+        }
+        (Value::Object(left), Value::Object(right)) => {
+            left.len() == right.len()
+                && left.iter().all(|(key, value)| right.get(key).is_some_and(|other| equal(value, other)))
+        }
+        _ => left == right,
+    }
+}
+
+/// What an expectation says, for people: `calls.in_order: knowledge_base_search, generate_response`.
+pub(super) fn describe(expectation: &CallExpectation) -> String {
+    let name = match expectation {
+        CallExpectation::InOrder(_) => "in_order",
+        CallExpectation::Exact(_) => "exact",
+        CallExpectation::AnyOrder(_) => "any_order",
+        CallExpectation::Subset(_) => "subset",
+        CallExpectation::Superset(_) => "superset",
+        CallExpectation::Before(_) => "before",
+        CallExpectation::ExactlyOnce(_) => "exactly_once",
+        CallExpectation::AtMost(bound) => {
+            return format!("calls.at_most: {} times {}", bound.times, describe_pattern(&bound.call));
+        }
+        CallExpectation::Never(_) => "never",
+    };
+    let patterns: Vec<_> = listed(expectation).iter().map(describe_pattern).collect();
+    format!("calls.{name}: {}", if patterns.is_empty() { "no call".to_owned() } else { patterns.join(", ") })
+}
+
+fn describe_pattern(pattern: &CallPattern) -> String {
+    let mut text = pattern.tool.clone();
+    if !pattern.arguments.is_empty() {
+        let condition = |(name, condition): (&String, &ArgumentPattern)| match condition {
+            ArgumentPattern::Equals(value) => format!("{name} = {}", quote(&value.to_string(), 60)),
+            ArgumentPattern::Matches(expression) => format!("{name} matches {}", quote(expression, 60)),
+            ArgumentPattern::Schema(_) => format!("{name} valid against its schema"),
+        };
+        let _ = write!(text, " ({})", pattern.arguments.iter().map(condition).collect::<Vec<_>>().join(", "));
+    }
+    text += match pattern.outcome {
+        None => "",
+        Some(CallOutcome::Ok) => " [ok]",
+        Some(CallOutcome::Failed) => " [failed]",
+        Some(CallOutcome::Recovered) => " [recovered]",
+    };
+    text
+}
+
+/// The calls that were made, for people: `calls were: knowledge_base_search (ok), generate_response (ok)`.
+fn seen(all: &[Called<'_>]) -> String {
+    if all.is_empty() {
+        return "no tool was called".into();
+    }
+    let call = |called: &Called<'_>| {
+        let outcome = match &called.call.outcome {
+            ToolOutcome::Ok(_) if called.recovered => "ok, recovered".to_owned(),
+            ToolOutcome::Ok(_) => "ok".to_owned(),
+            ToolOutcome::Rejected(rejection) => format!("rejected: {}", quote(&rejection.cause, 40)),
+            ToolOutcome::OutOfOrder(_) => "out of order".to_owned(),
+            ToolOutcome::Failed { .. } => "failed".to_owned(),
+        };
+        format!("{} ({outcome})", quote(&called.call.tool, 60))
+    };
+    let mut text = format!("calls were: {}", all.iter().take(12).map(call).collect::<Vec<_>>().join(", "));
+    if all.len() > 12 {
+        let _ = write!(text, " and {} more", all.len() - 12);
+    }
+    text
+}
+
+/// Whether the calls of `turns` are as expected; if not, what was seen instead.
+pub(super) fn check(expectation: &CallExpectation, turns: &[&TurnView<'_>], patterns: &Patterns) -> Result<(), String> {
+    let all = called(turns);
+    let fit = |pattern: &CallPattern, call: &Called<'_>| fits(pattern, call, patterns);
+    let matched = |list: &[CallPattern]| largest(list.len(), all.len(), |left, right| fit(&list[left], &all[right]));
+    let count = |pattern: &CallPattern| all.iter().filter(|call| fit(pattern, call)).count();
+    let nothing = || Err("it names no call, so it expects nothing".to_owned());
+    let how_often = |pattern: &CallPattern| Err(format!("it happened {} times; {}", count(pattern), seen(&all)));
+    let holds = match expectation {
+        CallExpectation::InOrder(list) | CallExpectation::Superset(list) | CallExpectation::Before(list)
+            if list.is_empty() =>
+        {
+            return nothing();
+        }
+        CallExpectation::InOrder(list) => {
+            // Taking the earliest fit each time is optimal for a subsequence.
+            let mut rest = all.iter();
+            if let Some(missing) = list.iter().find(|pattern| !rest.any(|call| fit(pattern, call))) {
+                return Err(format!("no {} at its place; {}", describe_pattern(missing), seen(&all)));
+            }
+            true
+        }
+        CallExpectation::Exact(list) => {
+            list.len() == all.len() && list.iter().zip(&all).all(|(pattern, call)| fit(pattern, call))
+        }
+        CallExpectation::AnyOrder(list) => list.len() == all.len() && matched(list) == all.len(),
+        CallExpectation::Subset(list) => matched(list) == all.len(),
+        CallExpectation::Superset(list) => matched(list) == list.len(),
+        CallExpectation::Before(list) => list.windows(2).all(|pair| before(&pair[0], &pair[1], &all, &fit)),
+        CallExpectation::ExactlyOnce(pattern) if count(pattern) == 1 => true,
+        CallExpectation::AtMost(bound) if count(&bound.call) <= bound.times as usize => true,
+        CallExpectation::Never(pattern) if count(pattern) == 0 => true,
+        CallExpectation::ExactlyOnce(pattern) | CallExpectation::Never(pattern) => return how_often(pattern),
+        CallExpectation::AtMost(bound) => return how_often(&bound.call),
+    };
+    if holds { Ok(()) } else { Err(seen(&all)) }
+}
+
+/// Every call of `second` comes after some call of `first` of the same turn, and both happen. Within a turn, because
+/// the order of work is that of one query: an earlier turn's search does not excuse a later turn.
+fn before(
+    first: &CallPattern,
+    second: &CallPattern,
+    all: &[Called<'_>],
+    fit: &impl Fn(&CallPattern, &Called<'_>) -> bool,
+) -> bool {
+    let mut seconds = all.iter().enumerate().filter(|(_, call)| fit(second, call)).peekable();
+    seconds.peek().is_some()
+        && seconds.all(|(at, call)| all[..at].iter().any(|one| one.turn == call.turn && fit(first, one)))
+}

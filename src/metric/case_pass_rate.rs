@@ -1,0 +1,32 @@
+//! `case_pass_rate`: trials that met everything their case expects / trials.
+//!
+//! A trial without any check cannot pass: a case that expects nothing proves nothing.
+
+use super::{Measure, Metric, Observation, TrialView};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct CasePassRate;
+
+impl Metric for CasePassRate {
+    fn measure(&self) -> Measure {
+        Measure::Rate
+    }
+
+    fn units(&self) -> &'static str {
+        "trials"
+    }
+
+    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        let failed: Vec<_> = view.checks.iter().filter(|check| !check.passed).collect();
+        let unit = if view.checks.is_empty() {
+            Observation::failure("trial", "the case expects nothing")
+        } else if let Some(first) = failed.first() {
+            let more = if failed.len() > 1 { format!(" (and {} more)", failed.len() - 1) } else { String::new() };
+            Observation::failure("trial", format!("{}: {}{more}", first.what, first.seen))
+        } else {
+            Observation::success("trial")
+        };
+        vec![unit]
+    }
+}

@@ -1,0 +1,48 @@
+//! `citation_validity`: answers whose every source was given to the model in the conversation / answers that name a
+//! source.
+//!
+//! An answer without sources cites nothing wrong and nothing right: no unit. Given means: a hit's id, an external
+//! result's id, or the URL of one of its citations, in this turn or an earlier one of the conversation.
+
+use super::{Measure, Metric, Observation, TrialView, quote};
+use std::collections::BTreeSet;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct CitationValidity;
+
+impl Metric for CitationValidity {
+    fn measure(&self) -> Measure {
+        Measure::Rate
+    }
+
+    fn units(&self) -> &'static str {
+        "answers with sources"
+    }
+
+    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        let mut units = Vec::new();
+        let mut given: BTreeSet<&str> = BTreeSet::new();
+        let mut conversation = None;
+        for turn in view.turns {
+            if conversation != Some(turn.conversation) {
+                conversation = Some(turn.conversation);
+                given.clear();
+            }
+            given.extend(turn.searches().flat_map(|search| search.hits.iter().map(|hit| hit.id.as_str())));
+            for external in turn.externals() {
+                given.insert(&external.result);
+                given.extend(external.citations.iter().map(|(_, url)| url.as_str()));
+            }
+            let Some(answer) = turn.answer().filter(|answer| !answer.sources.is_empty()) else { continue };
+            let invented = answer.sources.iter().find(|source| !given.contains(source.id.as_str()));
+            units.push(match invented {
+                None => Observation::success(turn.label()),
+                Some(source) => {
+                    Observation::failure(turn.label(), format!("cites {}, which it never got", quote(&source.id, 80)))
+                }
+            });
+        }
+        units
+    }
+}

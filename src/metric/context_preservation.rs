@@ -1,0 +1,73 @@
+//! `context_preservation`: conversations that keep their context / conversations of two turns or more (SC-008).
+//!
+//! Two things must hold. History: the first completion of each later turn was shown every message that the turn
+//! before left as history, in order (a subsequence, because the flow adds its own). Probes: every context probe of
+//! the conversation's turns holds. An empty history preserves nothing and is a failure.
+
+use super::expectation::probe_failure;
+use super::turns::planned;
+use super::{Measure, Metric, Observation, TrialView, TurnView};
+use crate::scenario::Case;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct ContextPreservation;
+
+/// Whether `wanted` stands in `shown` in order, others between them allowed.
+fn subsequence(wanted: &[String], shown: &[String]) -> bool {
+    let mut rest = shown.iter();
+    wanted.iter().all(|digest| rest.any(|seen| seen == digest))
+}
+
+fn history_failure(before: &TurnView<'_>, later: &TurnView<'_>) -> Option<String> {
+    let at = later.turn + 1;
+    let Some(end) = before.ended() else { return Some(format!("turn {} {}", before.turn + 1, before.ending())) };
+    let Some(asked) = later.models().next() else { return Some(format!("turn {at} never asked the model")) };
+    if end.history.is_empty() {
+        return Some(format!("turn {} left no history", before.turn + 1));
+    }
+    (!subsequence(&end.history, &asked.shown)).then(|| format!("turn {at} was not shown the history before it"))
+}
+
+impl Metric for ContextPreservation {
+    fn measure(&self) -> Measure {
+        Measure::Rate
+    }
+
+    fn units(&self) -> &'static str {
+        "conversations"
+    }
+
+    fn applies(&self, case: &Case) -> bool {
+        planned(case).iter().any(|one| one.turns.len() >= 2)
+    }
+
+    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        let mut units = Vec::new();
+        for turns in view.turns.chunk_by(|left, right| left.conversation == right.conversation) {
+            if turns.len() < 2 {
+                continue;
+            }
+            let history = turns.windows(2).find_map(|pair| history_failure(&pair[0], &pair[1]));
+            let probe = || turns.iter().find_map(|turn| probe_failure(view, turn));
+            units.push(match history.or_else(probe) {
+                None => Observation::success(turns[0].conversation_label()),
+                Some(note) => Observation::failure(turns[0].conversation_label(), note),
+            });
+        }
+        units
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::subsequence;
+
+    #[test]
+    fn history_may_be_interleaved_and_not_reordered() {
+        let list = |text: &str| text.split(' ').map(String::from).collect::<Vec<_>>();
+        assert!(subsequence(&list("user:1 assistant:2"), &list("system:0 user:1 assistant:2 user:3")));
+        assert!(!subsequence(&list("user:1 assistant:2"), &list("system:0 assistant:2 user:1")));
+        assert!(!subsequence(&list("user:1 user:1"), &list("user:1 user:2")), "each message is used once");
+    }
+}

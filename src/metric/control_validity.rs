@@ -1,0 +1,38 @@
+//! `control_validity`: control trials in which a context probe fails without history / control trials.
+//!
+//! The only metric that looks at the control arm. A control whose probes hold shows that the case can be answered
+//! without remembering anything.
+
+use super::{Measure, Metric, Observation, TrialView};
+use crate::scenario::Case;
+use crate::trace::Arm;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct ControlValidity;
+
+impl Metric for ControlValidity {
+    fn measure(&self) -> Measure {
+        Measure::Rate
+    }
+
+    fn units(&self) -> &'static str {
+        "control trials"
+    }
+
+    fn arm(&self) -> Arm {
+        Arm::Control
+    }
+
+    fn applies(&self, case: &Case) -> bool {
+        case.control
+    }
+
+    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        vec![match view.checks.iter().find(|check| !check.passed) {
+            None if !view.checks.is_empty() => Observation::success("control"),
+            None => Observation::failure("control", "the case expects nothing"),
+            Some(check) => Observation::failure("control", check.seen.as_str()),
+        }]
+    }
+}

@@ -1,0 +1,314 @@
+//! What a case and its turns expect, checked against the trace.
+//!
+//! An expectation on a turn sees that turn. One on the case sees all turns: calls, keywords and retries over all of
+//! them, `within` on each, `answer`, `sources`, `context` and `error` on the last. Every turn must answer unless an
+//! error is expected of it, whether or not anything else is. In the control arm all is turned round: history is
+//! withheld there, so at least one context probe must fail.
+
+use super::calls::{self, Patterns};
+use super::turns::{names, planned};
+use super::{Check, TrialView, TurnView, keywords, parse_duration, quote};
+use crate::plan::PlannedCase;
+use crate::scenario::expect::{
+    AnswerExpectation, ErrorExpectation, Expectation, Probe, RetryExpectation, SourcesExpectation,
+};
+use crate::trace::{Answer, Arm, TurnOutcome};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+type Checked = (String, Result<(), String>);
+
+/// Checks everything that the case of `view` expects; `patterns` are that case's, compiled.
+pub fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
+    if view.trial.lane.arm == Arm::Control {
+        return vec![control(view)];
+    }
+    let mut checks = Vec::new();
+    let mut add = |label: &str, (what, result): Checked| {
+        let passed = result.is_ok();
+        let what = if label.is_empty() { what } else { format!("{label}: {what}") };
+        checks.push(Check { what, passed, seen: result.err().unwrap_or_default() });
+    };
+    let whole = view.case.case.expect.as_ref();
+    for turn in view.turns {
+        let own = expected(view.case, turn);
+        let label = turn.label();
+        let error = own.is_some_and(|expect| expect.error.is_some())
+            || (is_last(view, turn) && whole.is_some_and(|expect| expect.error.is_some()));
+        if !error {
+            add(&label, ("an answer".into(), turn.answer().map(|_| ()).ok_or_else(|| ending(turn))));
+        }
+        for checked in own.iter().flat_map(|expect| turn_checks(expect, turn, view, patterns)) {
+            add(&label, checked);
+        }
+    }
+    for checked in whole.iter().flat_map(|expect| case_checks(expect, view, patterns)) {
+        add("", checked);
+    }
+    if let Some(mistake) = patterns.mistakes().first() {
+        add("", ("expectations that can be checked".into(), Err(mistake.clone())));
+    }
+    if let Some(departures) = view.departures {
+        let seen = departures.first().map(|first| format!("turn {}: {}", first.turn + 1, first.what));
+        add("", ("moves that the state machine declares".into(), seen.map_or(Ok(()), Err)));
+    }
+    checks
+}
+
+fn is_last(view: &TrialView<'_>, turn: &TurnView<'_>) -> bool {
+    view.turns.last().is_some_and(|last| (last.conversation, last.turn) == (turn.conversation, turn.turn))
+}
+
+/// What the case expects of this very turn.
+fn expected<'a>(case: &'a PlannedCase, turn: &TurnView<'_>) -> Option<&'a Expectation> {
+    let conversation = planned(&case.case).into_iter().nth(turn.conversation as usize)?;
+    conversation.turns.get(turn.turn as usize)?.expect.as_ref()
+}
+
+fn turn_checks(expect: &Expectation, turn: &TurnView<'_>, view: &TrialView<'_>, patterns: &Patterns) -> Vec<Checked> {
+    let mut results = shared_checks(expect, &[turn], view.turns, patterns);
+    results.extend(last_turn_checks(expect, turn, patterns));
+    results.extend(expect.within.iter().map(|limit| (format!("within: {limit}"), within(limit, turn))));
+    results
+}
+
+fn case_checks(expect: &Expectation, view: &TrialView<'_>, patterns: &Patterns) -> Vec<Checked> {
+    let turns: Vec<_> = view.turns.iter().collect();
+    let mut results = shared_checks(expect, &turns, view.turns, patterns);
+    if let Some(last) = view.turns.last() {
+        results.extend(last_turn_checks(expect, last, patterns));
+    }
+    if let Some(limit) = &expect.within {
+        let each = view
+            .turns
+            .iter()
+            .try_for_each(|turn| within(limit, turn).map_err(|seen| format!("{}: {seen}", turn.label())));
+        results.push((format!("within: {limit}"), each));
+    }
+    results
+}
+
+/// What is read over all the turns that an expectation stands on.
+fn shared_checks(
+    expect: &Expectation,
+    turns: &[&TurnView<'_>],
+    all: &[TurnView<'_>],
+    patterns: &Patterns,
+) -> Vec<Checked> {
+    let call = |expected| (calls::describe(expected), calls::check(expected, turns, patterns));
+    let mut results: Vec<Checked> = expect.calls.iter().map(call).collect();
+    if let Some(expected) = &expect.keywords {
+        results.extend(keywords::check(expected, turns, all));
+    }
+    for expected in &expect.retries {
+        results.extend(retries(expected, turns));
+    }
+    results
+}
+
+/// What is read from one turn's end.
+fn last_turn_checks(expect: &Expectation, turn: &TurnView<'_>, patterns: &Patterns) -> Vec<Checked> {
+    let mut results = Vec::new();
+    if let Some(expected) = &expect.answer {
+        results.extend(answer(expected, turn, patterns));
+    }
+    if let Some(expected) = &expect.sources {
+        results.extend(sources(expected, turn));
+    }
+    for probe in expect.context.iter().flat_map(|context| &context.probes) {
+        results.push((describe_probe(probe), remembered(probe, turn)));
+    }
+    if let Some(expected) = &expect.error {
+        results.push((format!("error: {}", expected.kind), error(expected, turn)));
+    }
+    results
+}
+
+fn ending(turn: &TurnView<'_>) -> String {
+    match turn.ended().map(|end| &end.outcome) {
+        Some(TurnOutcome::Failed { message, .. }) => format!("it {}: {}", turn.ending(), quote(message, 160)),
+        _ => format!("it {}", turn.ending()),
+    }
+}
+
+fn contains(text: &str, part: &str) -> bool {
+    text.to_lowercase().contains(&part.to_lowercase())
+}
+
+/// Judges each of `wanted` against the answer, or fails them all when there is none.
+fn each<'a>(
+    key: &str,
+    wanted: &'a [String],
+    turn: &TurnView<'_>,
+    holds: impl Fn(&'a str, &Answer) -> Result<(), String>,
+) -> Vec<Checked> {
+    let judge = |text: &'a String| {
+        let result = turn.answer().ok_or_else(|| ending(turn)).and_then(|answer| holds(text, answer));
+        (format!("{key}: {}", quote(text, 100)), result)
+    };
+    wanted.iter().map(judge).collect()
+}
+
+fn answer(expected: &AnswerExpectation, turn: &TurnView<'_>, patterns: &Patterns) -> Vec<Checked> {
+    let seen = |holds: bool, answer: &Answer| {
+        if holds { Ok(()) } else { Err(format!("the answer was: {}", quote(&answer.text, 160))) }
+    };
+    let mut results =
+        each("answer.contains", &expected.contains, turn, |part, answer| seen(contains(&answer.text, part), answer));
+    results.extend(each("answer.not_contains", &expected.not_contains, turn, |part, answer| {
+        seen(!contains(&answer.text, part), answer)
+    }));
+    results.extend(each("answer.matches", &expected.matches, turn, |expression, answer| {
+        seen(patterns.matches(expression, &answer.text), answer)
+    }));
+    results.extend(each("answer.cites", &expected.cites, turn, |wanted, answer| {
+        if answer.sources.iter().any(|source| names(wanted, &source.id)) { Ok(()) } else { Err(cited(answer)) }
+    }));
+    results
+}
+
+fn cited(answer: &Answer) -> String {
+    let ids: Vec<_> = answer.sources.iter().take(8).map(|source| quote(&source.id, 80)).collect();
+    if ids.is_empty() { "it cites no source".into() } else { format!("it cites: {}", ids.join(", ")) }
+}
+
+fn sources(expected: &SourcesExpectation, turn: &TurnView<'_>) -> Vec<Checked> {
+    let with =
+        |holds: &dyn Fn(&Answer) -> Result<(), String>| turn.answer().ok_or_else(|| ending(turn)).and_then(holds);
+    let flag = |wanted: bool, said: bool| {
+        if wanted == said { Ok(()) } else { Err(format!("the answer says {said}")) }
+    };
+    let mut results = Vec::new();
+    if let Some(wanted) = expected.internal {
+        results.push((format!("sources.internal: {wanted}"), with(&|answer| flag(wanted, answer.used_internal_kb))));
+    }
+    if let Some(wanted) = expected.external {
+        results.push((format!("sources.external: {wanted}"), with(&|answer| flag(wanted, answer.used_external_kb))));
+    }
+    if let Some(least) = expected.at_least {
+        let enough = |answer: &Answer| if answer.sources.len() >= least as usize { Ok(()) } else { Err(cited(answer)) };
+        results.push((format!("sources.at_least: {least}"), with(&enough)));
+    }
+    results
+}
+
+fn retries(expected: &RetryExpectation, turns: &[&TurnView<'_>]) -> Vec<Checked> {
+    let account = expected.account;
+    let mut count = 0_u32;
+    let mut episodes: BTreeMap<(u32, u32, u32), bool> = BTreeMap::new();
+    for turn in turns {
+        for retry in turn.retries().filter(|retry| retry.account == account) {
+            count += 1;
+            *episodes.entry((turn.conversation, turn.turn, retry.episode)).or_default() |= retry.recovered;
+        }
+    }
+    let name = account.as_str();
+    let counted = |holds: bool| if holds { Ok(()) } else { Err(format!("there were {count}")) };
+    let mut results = Vec::new();
+    if let Some(least) = expected.at_least {
+        results.push((format!("retries on the {name} account, at least {least}"), counted(count >= least)));
+    }
+    if let Some(most) = expected.at_most {
+        results.push((format!("retries on the {name} account, at most {most}"), counted(count <= most)));
+    }
+    if let Some(wanted) = expected.recovered {
+        let lost = episodes.values().filter(|recovered| !**recovered).count();
+        let result = match (episodes.len(), (lost == 0) == wanted) {
+            // Without a retry, none failed and none recovered: nothing was shown.
+            (0, _) => Err("there was no retry".to_owned()),
+            (_, true) => Ok(()),
+            (all, false) => Err(format!("{lost} of {all} episodes did not recover")),
+        };
+        results.push((format!("retries on the {name} account, recovered: {wanted}"), result));
+    }
+    results
+}
+
+fn within(limit: &str, turn: &TurnView<'_>) -> Result<(), String> {
+    let limit = parse_duration(limit)?;
+    match turn.ended() {
+        Some(end) if end.took_us < limit => Ok(()),
+        Some(end) => Err(format!("it took {:.2} s", end.took_us as f64 / 1e6)),
+        None => Err(format!("it {}", turn.ending())),
+    }
+}
+
+fn error(expected: &ErrorExpectation, turn: &TurnView<'_>) -> Result<(), String> {
+    match turn.ended().map(|end| &end.outcome) {
+        Some(TurnOutcome::Failed { kind, message })
+            if *kind == expected.kind && expected.contains.iter().all(|part| contains(message, part)) =>
+        {
+            Ok(())
+        }
+        _ => Err(ending(turn)),
+    }
+}
+
+fn describe_probe(probe: &Probe) -> String {
+    let any: Vec<_> = probe.any_of.iter().map(|text| quote(text, 60)).collect();
+    match &probe.in_arguments_of {
+        None => format!("context: the answer has {}", any.join(" or ")),
+        Some(tool) => format!("context: the arguments of {tool} have {}", any.join(" or ")),
+    }
+}
+
+/// Whether the probe shows in this turn; an empty `any_of` can show nowhere.
+fn remembered(probe: &Probe, turn: &TurnView<'_>) -> Result<(), String> {
+    let Some(tool) = &probe.in_arguments_of else {
+        let answer = turn.answer().ok_or_else(|| ending(turn))?;
+        let held = probe.any_of.iter().any(|text| contains(&answer.text, text));
+        return held.then_some(()).ok_or_else(|| format!("the answer was: {}", quote(&answer.text, 160)));
+    };
+    let mut said = Vec::new();
+    for call in turn.calls().filter(|call| call.tool == *tool) {
+        leaves(&call.arguments, &mut said);
+    }
+    if said.iter().any(|text| probe.any_of.iter().any(|part| contains(text, part))) {
+        return Ok(());
+    }
+    if said.is_empty() {
+        return Err(format!("{tool} was not called with any argument"));
+    }
+    Err(format!("its arguments were: {}", quote(&said.join("; "), 160)))
+}
+
+/// The values of JSON as text, names of fields left out.
+fn leaves(value: &Value, out: &mut Vec<String>) {
+    match value {
+        Value::Null => {}
+        Value::String(text) => out.push(text.clone()),
+        Value::Bool(_) | Value::Number(_) => out.push(value.to_string()),
+        Value::Array(items) => items.iter().for_each(|item| leaves(item, out)),
+        Value::Object(fields) => fields.values().for_each(|item| leaves(item, out)),
+    }
+}
+
+/// The probes that must show in this turn: its own, and the case's on the last.
+fn probes<'a>(view: &TrialView<'a>, turn: &TurnView<'_>) -> impl Iterator<Item = &'a Probe> {
+    let whole = view.case.case.expect.as_ref().filter(|_| is_last(view, turn));
+    let expectations = expected(view.case, turn).into_iter().chain(whole);
+    expectations.filter_map(|expect| expect.context.as_ref()).flat_map(|context| &context.probes)
+}
+
+/// The first context probe of a turn that does not hold, in words.
+pub(super) fn probe_failure(view: &TrialView<'_>, turn: &TurnView<'_>) -> Option<String> {
+    probes(view, turn).find_map(|probe| {
+        remembered(probe, turn).err().map(|seen| format!("{}: {}: {seen}", turn.label(), describe_probe(probe)))
+    })
+}
+
+fn control(view: &TrialView<'_>) -> Check {
+    let (mut probes_seen, mut failed) = (0, false);
+    for turn in view.turns {
+        for probe in probes(view, turn) {
+            probes_seen += 1;
+            failed |= remembered(probe, turn).is_err();
+        }
+    }
+    let seen = match (probes_seen, failed) {
+        (0, _) => "the case has no context probe to control".to_owned(),
+        (_, true) => String::new(),
+        (_, false) => "every probe holds without history: they prove no memory".to_owned(),
+    };
+    Check { what: "control: a context probe fails without history".into(), passed: seen.is_empty(), seen }
+}

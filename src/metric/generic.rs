@@ -1,0 +1,125 @@
+//! Keywords too general to find anything by.
+//!
+//! The judge keeps a list of its own, apart from the tool's: a tool that waves poor keywords through is caught here.
+
+use unicode_normalization::UnicodeNormalization;
+
+/// Words that fit nearly every document, alone or together, sorted.
+const GENERIC: &[&str] = &[
+    "a",
+    "about",
+    "all",
+    "an",
+    "and",
+    "answer",
+    "answers",
+    "are",
+    "article",
+    "as",
+    "at",
+    "best",
+    "by",
+    "can",
+    "content",
+    "data",
+    "detail",
+    "details",
+    "do",
+    "document",
+    "documents",
+    "does",
+    "example",
+    "fact",
+    "facts",
+    "for",
+    "from",
+    "general",
+    "good",
+    "guide",
+    "help",
+    "how",
+    "in",
+    "info",
+    "information",
+    "is",
+    "it",
+    "item",
+    "keyword",
+    "keywords",
+    "knowledge",
+    "list",
+    "many",
+    "misc",
+    "more",
+    "much",
+    "new",
+    "of",
+    "on",
+    "or",
+    "other",
+    "page",
+    "problem",
+    "query",
+    "question",
+    "questions",
+    "result",
+    "results",
+    "search",
+    "some",
+    "source",
+    "sources",
+    "stuff",
+    "text",
+    "that",
+    "the",
+    "thing",
+    "things",
+    "this",
+    "tip",
+    "tips",
+    "to",
+    "topic",
+    "topics",
+    "user",
+    "various",
+    "was",
+    "what",
+    "when",
+    "where",
+    "which",
+    "who",
+    "why",
+    "with",
+    "you",
+];
+
+/// The form in which keywords are compared: NFKC, lower case, single spaces.
+pub(super) fn normalise(keyword: &str) -> String {
+    let lower: String = keyword.nfkc().collect::<String>().to_lowercase();
+    lower.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether every word of a normalised keyword is generic; so is a keyword without any word.
+pub(super) fn is_generic(keyword: &str) -> bool {
+    keyword
+        .split(|character: char| !character.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .all(|word| GENERIC.binary_search(&word).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_sorted_for_searching() {
+        assert!(GENERIC.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+
+    #[test]
+    fn a_keyword_is_generic_only_when_all_its_words_are() {
+        assert!(is_generic("information") && is_generic("the best answer") && is_generic("—"));
+        assert!(!is_generic("heat pump information"));
+        assert_eq!(normalise("  Heat\u{a0}PUMP  ﬁlter "), "heat pump filter");
+    }
+}

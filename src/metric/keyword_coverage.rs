@@ -1,0 +1,48 @@
+//! `keyword_coverage`: queries whose every external result was indexed and found again / queries with at least one
+//! external result (SC-003).
+//!
+//! Found again means: each keyword, looked up by itself, gave the entry back with this result as its source. An
+//! acknowledgement alone is no success.
+
+use super::{Measure, Metric, Observation, TrialView, TurnView};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct KeywordCoverage;
+
+/// Whether each external result of a turn was indexed and read back; the first that was not, in words.
+pub(super) fn indexed(turn: &TurnView<'_>) -> Result<(), String> {
+    for external in turn.externals() {
+        let mut reason = "no keywords were indexed for it";
+        let held = turn.indexings().filter(|index| index.result == external.result).any(|index| {
+            if index.keywords.is_empty() {
+                reason = "it was indexed without any keyword";
+                return false;
+            }
+            reason = "not every keyword was found again";
+            index.keywords.iter().all(|keyword| index.read_back.contains(keyword))
+        });
+        if !held {
+            return Err(format!("{}: {reason}", super::quote(&external.result, 60)));
+        }
+    }
+    Ok(())
+}
+
+impl Metric for KeywordCoverage {
+    fn measure(&self) -> Measure {
+        Measure::Rate
+    }
+
+    fn units(&self) -> &'static str {
+        "queries with an external result"
+    }
+
+    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        let unit = |turn: &TurnView<'_>| match indexed(turn) {
+            Ok(()) => Observation::success(turn.label()),
+            Err(note) => Observation::failure(turn.label(), note),
+        };
+        view.turns.iter().filter(|turn| turn.externals().next().is_some()).map(unit).collect()
+    }
+}

@@ -1,0 +1,41 @@
+//! `latency_p50`, `_p90`, `_p95`, `_p99`: time from the user's words to the answer, retries and waits included.
+//!
+//! A target is the claim P(T < limit) >= q. A turn that ended in an error or not at all is longer than any limit: it
+//! is never left out, or failing fast would look quick.
+
+use super::{Measure, Metric, Observation, Outcome, TrialView};
+use crate::trace::TurnOutcome;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Latency {
+    /// The share that must stay below the limit.
+    pub quantile: f64,
+}
+
+impl Metric for Latency {
+    fn measure(&self) -> Measure {
+        Measure::Time
+    }
+
+    fn quantile(&self) -> f64 {
+        self.quantile
+    }
+
+    fn units(&self) -> &'static str {
+        "queries"
+    }
+
+    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        let unit = |turn: &super::TurnView<'_>| {
+            let (outcome, note) = match turn.ended() {
+                Some(end) if matches!(end.outcome, TurnOutcome::Answered(_)) => {
+                    (Outcome::Took(end.took_us), String::new())
+                }
+                _ => (Outcome::Never, turn.ending()),
+            };
+            Observation { unit: turn.label(), outcome, note }
+        };
+        view.turns.iter().map(unit).collect()
+    }
+}

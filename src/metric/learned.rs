@@ -1,0 +1,116 @@
+//! `learned_retrieval` and `learned_harm`: what indexed keywords add to later searches, and what they cost (SC-006).
+//!
+//! Both compare each search with itself without the keyword index, which the trace holds side by side. Units of
+//! `learned_retrieval` are the queries of conversations labelled, before any run, as repeating, paraphrasing or
+//! relating to an earlier one; a rescue finds something with what was learned there and would have found nothing
+//! relevant without. Units of `learned_harm` are these and the unrelated controls: harm is a relevant passage lost,
+//! or, for a control, an unrelated learned entry among the hits.
+
+use super::turns::{names, planned};
+use super::{Measure, Metric, Observation, TrialView, TurnView, quote};
+use crate::scenario::Case;
+use crate::scenario::document::{Related, RelatedKind};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct LearnedRetrieval;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct LearnedHarm;
+
+/// What the searches of one turn found.
+struct Found {
+    searched: bool,
+    learned: bool,
+    with: bool,
+    without: bool,
+}
+
+fn found(turn: &TurnView<'_>, related: &Related, origin: Option<u32>) -> Found {
+    let mut result = Found { searched: false, learned: false, with: false, without: false };
+    let relevant = |id: &str| related.relevant.iter().any(|wanted| names(wanted, id));
+    for search in turn.searches() {
+        result.searched = true;
+        for hit in &search.hits {
+            let rescued = hit.learned.as_ref().is_some_and(|learned| Some(learned.conversation) == origin);
+            result.learned |= rescued;
+            result.with |= rescued || relevant(&hit.id);
+        }
+        result.without |= search.without_learned.iter().any(|id| relevant(id));
+    }
+    result
+}
+
+/// The turns of labelled conversations, each with its label and what its searches found.
+fn labelled<'a>(view: &TrialView<'a>) -> Vec<(&'a TurnView<'a>, &'a Related, Found)> {
+    let conversations = planned(&view.case.case);
+    let mut units = Vec::new();
+    for turn in view.turns {
+        let Some(related) = conversations.iter().find(|one| one.name == turn.name).and_then(|one| one.related) else {
+            continue;
+        };
+        // The trace's own names decide; a conversation that never began has learned nothing.
+        let origin = view.turns.iter().find(|other| other.name == related.to).map(|other| other.conversation);
+        units.push((turn, related, found(turn, related, origin)));
+    }
+    units
+}
+
+impl Metric for LearnedRetrieval {
+    fn measure(&self) -> Measure {
+        Measure::Rate
+    }
+
+    fn units(&self) -> &'static str {
+        "related queries"
+    }
+
+    fn applies(&self, case: &Case) -> bool {
+        let counts = |related: &Related| related.kind != RelatedKind::Unrelated;
+        planned(case).iter().any(|one| one.related.is_some_and(counts))
+    }
+
+    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        let unit = |(turn, related, found): (&TurnView<'_>, &Related, Found)| {
+            let note = match found {
+                Found { searched: false, .. } => "no search ran".to_owned(),
+                Found { with: false, .. } => format!("nothing learned from {} was found", quote(&related.to, 60)),
+                Found { without: true, .. } => "found without anything learned too".to_owned(),
+                _ => return Observation::success(turn.label()),
+            };
+            Observation::failure(turn.label(), note)
+        };
+        let counts = |item: &(&TurnView<'_>, &Related, Found)| item.1.kind != RelatedKind::Unrelated;
+        labelled(view).into_iter().filter(counts).map(unit).collect()
+    }
+}
+
+impl Metric for LearnedHarm {
+    fn measure(&self) -> Measure {
+        Measure::Rate
+    }
+
+    fn units(&self) -> &'static str {
+        "labelled queries"
+    }
+
+    fn applies(&self, case: &Case) -> bool {
+        planned(case).iter().any(|one| one.related.is_some())
+    }
+
+    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        let unit = |(turn, related, found): (&TurnView<'_>, &Related, Found)| {
+            if found.without && !found.with {
+                Observation::occurrence(turn.label(), "a relevant passage was lost to learned entries")
+            } else if related.kind == RelatedKind::Unrelated && found.learned {
+                let note = format!("an entry learned from {} came up unasked", quote(&related.to, 60));
+                Observation::occurrence(turn.label(), note)
+            } else {
+                Observation::failure(turn.label(), "")
+            }
+        };
+        // Without a search there is nothing that could be lost: no unit.
+        labelled(view).into_iter().filter(|item| item.2.searched).map(unit).collect()
+    }
+}

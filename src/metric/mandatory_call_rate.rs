@@ -1,0 +1,68 @@
+//! `mandatory_call_rate(TOOL, at=after_retry|first)`: queries in which the tool was executed before the answer /
+//! queries (SC-001).
+//!
+//! A call that ran and failed counts: the model did its part. A rejected call, or one out of order, did not run. With
+//! `at=first`, the controller must not have had to ask for it.
+
+use super::turns::executed;
+use super::{Measure, Metric, Observation, TrialView, TurnView};
+use crate::trace::{ToolOutcome, ToolResult, What};
+
+/// Which attempts count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum At {
+    /// Only without feedback.
+    First,
+    /// After the controller's feedback too.
+    AfterRetry,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct MandatoryCallRate {
+    /// The tool.
+    pub tool: String,
+    /// Which attempts count.
+    pub at: At,
+}
+
+impl MandatoryCallRate {
+    fn judge(&self, turn: &TurnView<'_>) -> Result<(), String> {
+        let mut asked = false;
+        for what in &turn.events {
+            match what {
+                What::FedBack(told) if told.tool == self.tool => asked = true,
+                What::ToolCalled(call) if call.tool == self.tool && executed(call) => {
+                    return if asked && self.at == At::First {
+                        Err(format!("{} was called only after feedback", self.tool))
+                    } else {
+                        Ok(())
+                    };
+                }
+                What::ToolCalled(call) if matches!(call.outcome, ToolOutcome::Ok(ToolResult::Responded)) => {
+                    return Err(format!("answered without {}", self.tool));
+                }
+                _ => {}
+            }
+        }
+        Err(format!("{} was never executed: {}", self.tool, turn.ending()))
+    }
+}
+
+impl Metric for MandatoryCallRate {
+    fn measure(&self) -> Measure {
+        Measure::Rate
+    }
+
+    fn units(&self) -> &'static str {
+        "queries"
+    }
+
+    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        let unit = |turn: &TurnView<'_>| match self.judge(turn) {
+            Ok(()) => Observation::success(turn.label()),
+            Err(note) => Observation::failure(turn.label(), note),
+        };
+        view.turns.iter().map(unit).collect()
+    }
+}

@@ -1,0 +1,29 @@
+//! `order_violation_rate`: queries with a tool call out of order / queries. Lower is better.
+
+use super::{Measure, Metric, Observation, TrialView, quote};
+use crate::trace::ToolOutcome;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct OrderViolationRate;
+
+impl Metric for OrderViolationRate {
+    fn measure(&self) -> Measure {
+        Measure::Rate
+    }
+
+    fn units(&self) -> &'static str {
+        "queries"
+    }
+
+    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        let unit = |turn: &super::TurnView<'_>| match turn
+            .calls()
+            .find(|call| matches!(call.outcome, ToolOutcome::OutOfOrder(_)))
+        {
+            Some(call) => Observation::occurrence(turn.label(), format!("{} out of order", quote(&call.tool, 60))),
+            None => Observation::failure(turn.label(), ""),
+        };
+        view.turns.iter().map(unit).collect()
+    }
+}

@@ -1,0 +1,259 @@
+//! Plans from a few lines of YAML and traces told event by event, for tests of the verdict layer.
+
+use crate::plan::{PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial};
+use crate::scenario::{Case, Criteria, Turn};
+use crate::trace::*;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// A plan of one scenario, `s`: `cases` is a YAML list of cases, `criteria` one of criteria, each case in `lanes` lanes.
+pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
+    let cases: Vec<Case> = serde_saphyr::from_str(cases).expect("cases");
+    let mut trials = Vec::new();
+    let mut planned = Vec::new();
+    for (index, mut case) in cases.into_iter().enumerate() {
+        if let Some(ask) = case.ask.take() {
+            case.turns = vec![Turn { ask, expect: None }];
+        }
+        for repetition in 1..=lanes {
+            for arm in [Arm::Main, Arm::Control].into_iter().take(1 + usize::from(case.control)) {
+                let lane = Lane { flow: "tool-rag".into(), variant: "base".into(), repetition, arm };
+                trials.push(PlannedTrial {
+                    id: format!("s/{}/{lane}", case.case),
+                    scenario: 0,
+                    case: index,
+                    lane,
+                    seed: 1,
+                });
+            }
+        }
+        planned.push(PlannedCase { line: 1, case });
+    }
+    let scenario = PlannedScenario {
+        name: "s".into(),
+        file: "scenarios/s.yaml".into(),
+        about: String::new(),
+        flow: "tool-rag".into(),
+        variants: vec![("base".into(), String::new())],
+        cases: planned,
+        gates: Vec::new(),
+    };
+    Plan {
+        version: PLAN_VERSION,
+        seed: 1,
+        scenarios: vec![scenario],
+        trials,
+        criteria: Criteria { criteria: serde_saphyr::from_str(criteria).expect("criteria"), ..Criteria::default() },
+        not_measured_ok: Vec::new(),
+        machines: BTreeMap::new(),
+        ratings: None,
+        requirements: BTreeMap::new(),
+    }
+}
+
+/// A trace in the making; each method adds what its name says.
+pub(crate) struct Story {
+    trace: Trace,
+    at: (u32, u32),
+    turns: BTreeMap<u32, u32>,
+    history: BTreeMap<u32, Vec<String>>,
+}
+
+/// The story of the trial at `place` of the plan, replayed from the simulator.
+pub(crate) fn story(plan: &Plan, place: usize) -> Story {
+    let trial = &plan.trials[place];
+    let trace = Trace {
+        version: TRACE_VERSION,
+        trial: trial.id.clone(),
+        scenario: "s".into(),
+        case: plan.scenarios[0].cases[trial.case].case.case.clone(),
+        lane: trial.lane.clone(),
+        seed: 1,
+        evidence: Evidence {
+            mode: Mode::Replay,
+            recorded_from: "simulator".into(),
+            recorded_at: Some("2026-11-21T08:00:00Z".into()),
+            model: "sim-1".into(),
+            knowledge: "k".into(),
+        },
+        end: TrialEnd::Completed,
+        took_us: 1,
+        events: Vec::new(),
+    };
+    Story { trace, at: (0, 0), turns: BTreeMap::new(), history: BTreeMap::new() }
+}
+
+impl Story {
+    pub(crate) fn push(mut self, what: What) -> Self {
+        self.trace.events.push(Event { at_us: 0, conversation: self.at.0, turn: self.at.1, what });
+        self
+    }
+
+    /// Starts, or goes on with, the conversation of that ordinal.
+    pub(crate) fn conversation(mut self, ordinal: u32, name: &str) -> Self {
+        self.at.0 = ordinal;
+        self.push(What::ConversationStarted { name: name.into(), session: name.into() })
+    }
+
+    /// A turn whose first completion is shown the whole history.
+    pub(crate) fn turn(self, query: &str) -> Self {
+        let history = self.history.get(&self.at.0).cloned().unwrap_or_default();
+        self.turn_shown(query, history)
+    }
+
+    /// A turn whose first completion is shown `history` before the user's words.
+    pub(crate) fn turn_shown(mut self, query: &str, mut history: Vec<String>) -> Self {
+        let next = self.turns.entry(self.at.0).or_default();
+        self.at.1 = *next;
+        *next += 1;
+        history.insert(0, "system:0".into());
+        history.push(format!("user:{query}"));
+        self.history.entry(self.at.0).or_default().push(format!("user:{query}"));
+        let completion = Completion {
+            model: "sim-1".into(),
+            text: String::new(),
+            refusal: None,
+            calls: Vec::new(),
+            finish: "tool_calls".into(),
+            input_tokens: Some(10),
+            cached_tokens: None,
+            output_tokens: Some(2),
+        };
+        let called = ModelCalled {
+            call: 0,
+            state: "asking".into(),
+            took_us: 1,
+            shown: history,
+            tool_choice: "auto".into(),
+            attempts: Vec::new(),
+            reply: Reply::Completion(completion),
+        };
+        self.push(What::TurnStarted { query: query.into() }).push(What::ModelCalled(called))
+    }
+
+    pub(crate) fn call(self, tool: &str, arguments: Value, outcome: ToolOutcome) -> Self {
+        let (call, id, took_us, tool) = (0, "c".into(), 1, tool.into());
+        self.push(What::ToolCalled(ToolCalled { call, id, tool, arguments, outcome, took_us, attempts: Vec::new() }))
+    }
+
+    pub(crate) fn rejected(self, tool: &str) -> Self {
+        let rejection = Rejection { cause: "schema".into(), reason: "too short".into(), guidance: String::new() };
+        self.call(tool, json!({}), ToolOutcome::Rejected(rejection))
+    }
+
+    pub(crate) fn out_of_order(self, tool: &str) -> Self {
+        let rejection = Rejection { cause: "order".into(), reason: "not yet".into(), guidance: String::new() };
+        self.call(tool, json!({}), ToolOutcome::OutOfOrder(rejection))
+    }
+
+    pub(crate) fn failed_call(self, tool: &str) -> Self {
+        self.call(tool, json!({}), ToolOutcome::Failed { message: "down".into(), retryable: true })
+    }
+
+    /// A search that found these, none of them learned.
+    pub(crate) fn search(self, ids: &[&str]) -> Self {
+        self.search_with(ids, None, ids)
+    }
+
+    /// A search that found these and, when given, an entry learned in that conversation; and would have found
+    /// `without` without the keyword index.
+    pub(crate) fn search_with(self, ids: &[&str], learned: Option<u32>, without: &[&str]) -> Self {
+        let hit = |id: &str, learned| Hit {
+            id: id.into(),
+            title: String::new(),
+            raw_score: 1.0,
+            excerpt: String::new(),
+            learned,
+        };
+        let mut hits: Vec<_> = ids.iter().map(|id| hit(id, None)).collect();
+        if let Some(conversation) = learned {
+            let learned = Learned { result: "result-1".into(), conversation, keywords: vec!["k".into()] };
+            hits.push(hit("learned:1", Some(learned)));
+        }
+        let without_learned = without.iter().map(ToString::to_string).collect();
+        let result = SearchResult { query: "terms".into(), kb_id: "default_kb".into(), hits, without_learned };
+        let outcome = ToolOutcome::Ok(ToolResult::Search(result));
+        self.call("knowledge_base_search", json!({"query": "terms", "top_k": 5}), outcome)
+    }
+
+    pub(crate) fn external(self, result: &str) -> Self {
+        let found = ExternalResult {
+            result: result.into(),
+            query: "web terms".into(),
+            answer: "so".into(),
+            citations: vec![("t".into(), "https://example.org/a".into())],
+            model: "s".into(),
+        };
+        self.call("perplexity_search", json!({"query": "web terms"}), ToolOutcome::Ok(ToolResult::External(found)))
+    }
+
+    /// Keywords indexed for `result`; the ones before `read` were read back.
+    pub(crate) fn index(self, result: &str, keywords: &[&str], read: usize) -> Self {
+        let keywords: Vec<String> = keywords.iter().map(ToString::to_string).collect();
+        let read_back = keywords[..read].to_vec();
+        let index = IndexResult { result: result.into(), keywords, merged: Vec::new(), read_back };
+        self.call("index_keywords", json!({}), ToolOutcome::Ok(ToolResult::Indexed(index)))
+    }
+
+    pub(crate) fn feedback(self, tool: &str) -> Self {
+        let (step, cause, message) = ("step".into(), "missing_call".into(), String::new());
+        self.push(What::FedBack(FedBack { step, tool: tool.into(), cause, message }))
+    }
+
+    pub(crate) fn retried(self, account: Account, episode: u32, attempt: u32, recovered: bool) -> Self {
+        let (target, cause) = ("generate_response".into(), "missing_call".into());
+        self.push(What::Retried(Retried { account, episode, attempt, target, cause, recovered }))
+    }
+
+    /// The response call and the answer, after two seconds.
+    pub(crate) fn answer(self, text: &str, sources: &[(&str, &str)]) -> Self {
+        let responded = ToolOutcome::Ok(ToolResult::Responded);
+        self.call("generate_response", json!({"answer": text}), responded).deliver(text, sources, 2_000_000)
+    }
+
+    /// The answer alone.
+    pub(crate) fn deliver(mut self, text: &str, sources: &[(&str, &str)], took_us: u64) -> Self {
+        let source =
+            |(kind, id): &(&str, &str)| SourceRef { kind: (*kind).into(), id: (*id).into(), title: String::new() };
+        let sources: Vec<_> = sources.iter().map(source).collect();
+        let used = |kind: &str| sources.iter().any(|source| source.kind == kind);
+        let (used_internal_kb, used_external_kb) = (used("internal"), used("external"));
+        let answer = Answer { text: text.into(), sources, confidence: None, used_internal_kb, used_external_kb };
+        self.history.entry(self.at.0).or_default().push(format!("assistant:{text}"));
+        self.end(TurnOutcome::Answered(answer), took_us)
+    }
+
+    pub(crate) fn fail(self, kind: &str) -> Self {
+        self.end(TurnOutcome::Failed { kind: kind.into(), message: "we are sorry".into() }, 1_000_000)
+    }
+
+    fn end(self, outcome: TurnOutcome, took_us: u64) -> Self {
+        let history = self.history.get(&self.at.0).cloned().unwrap_or_default();
+        self.push(What::TurnEnded(TurnEnded { took_us, outcome, history }))
+    }
+
+    pub(crate) fn live(mut self) -> Self {
+        (self.trace.evidence.mode, self.trace.evidence.recorded_at) = (Mode::Live, None);
+        self
+    }
+
+    /// A trial that could not be run.
+    pub(crate) fn error(mut self, cause: &str) -> Trace {
+        self.trace.end = TrialEnd::Error(TrialError {
+            kind: TrialErrorKind::CassetteMiss,
+            message: format!("miss: {cause}"),
+            cause: cause.into(),
+            detail: Vec::new(),
+        });
+        self.trace
+    }
+
+    pub(crate) fn done(self) -> Trace {
+        self.trace
+    }
+}
+
+/// A trial that does all it should: search, answer with the passage found.
+pub(crate) fn good(plan: &Plan, place: usize) -> Trace {
+    story(plan, place).turn("q").search(&["doc#1"]).answer("so it is", &[("internal", "doc#1")]).done()
+}

@@ -1,0 +1,178 @@
+//! A trace by turn: the view from which expectations and most metrics read.
+//!
+//! A turn that was planned and never began is there too, without events: a query without an answer stays a unit of
+//! every denominator, so that a flow cannot improve a rate by stopping early.
+
+use crate::scenario::document::Related;
+use crate::scenario::{Case, SequenceStep, Turn};
+use crate::trace::{
+    Answer, ExternalResult, FedBack, IndexResult, ModelCalled, Retried, SearchResult, ToolCalled, ToolOutcome,
+    ToolResult, Trace, TurnEnded, TurnOutcome, What,
+};
+use std::collections::BTreeMap;
+
+/// One planned conversation.
+#[derive(Debug, Clone, Copy)]
+pub struct Planned<'a> {
+    /// Its name; `main` when the case is one conversation.
+    pub name: &'a str,
+    /// Its turns.
+    pub turns: &'a [Turn],
+    /// Its label for learned retrieval.
+    pub related: Option<&'a Related>,
+}
+
+/// The conversations of a case, in the order of their ordinals.
+pub fn planned(case: &Case) -> Vec<Planned<'_>> {
+    if case.sequence.is_empty() {
+        return vec![Planned { name: "main", turns: &case.turns, related: None }];
+    }
+    let steps = case.sequence.iter().flat_map(|step| match step {
+        SequenceStep::Conversation(one) => std::slice::from_ref(one),
+        SequenceStep::Together(several) => several.as_slice(),
+    });
+    steps.map(|one| Planned { name: &one.name, turns: &one.turns, related: one.related.as_ref() }).collect()
+}
+
+/// One turn: what the user said and everything that came of it.
+#[derive(Debug, Clone)]
+pub struct TurnView<'a> {
+    /// Ordinal of the conversation, from 0.
+    pub conversation: u32,
+    /// Ordinal of the turn in its conversation, from 0.
+    pub turn: u32,
+    /// The conversation's name.
+    pub name: &'a str,
+    /// What the user said, or was to say.
+    pub query: &'a str,
+    /// Its events, in order.
+    pub events: Vec<&'a What>,
+    alone: bool,
+}
+
+/// The turns of a trace, by conversation and turn.
+pub fn turns<'a>(case: &'a Case, trace: &'a Trace) -> Vec<TurnView<'a>> {
+    let conversations = planned(case);
+    let alone = case.sequence.is_empty();
+    let mut names: Vec<&str> = conversations.iter().map(|one| one.name).collect();
+    let mut turns: BTreeMap<(u32, u32), TurnView<'a>> = BTreeMap::new();
+    let empty = |key: (u32, u32), name, query| TurnView {
+        conversation: key.0,
+        turn: key.1,
+        name,
+        query,
+        events: Vec::with_capacity(24),
+        alone,
+    };
+    for (conversation, one) in (0_u32..).zip(&conversations) {
+        for (turn, asked) in (0_u32..).zip(one.turns) {
+            let key = (conversation, turn);
+            turns.insert(key, empty(key, one.name, asked.ask.as_str()));
+        }
+    }
+    for event in &trace.events {
+        let key = (event.conversation, event.turn);
+        if let What::ConversationStarted { name, .. } = &event.what {
+            match names.get_mut(key.0 as usize) {
+                Some(known) => *known = name,
+                None => names.push(name),
+            }
+            continue;
+        }
+        let name = names.get(key.0 as usize).copied().unwrap_or("unknown");
+        let view = turns.entry(key).or_insert_with(|| empty(key, name, ""));
+        if let What::TurnStarted { query } = &event.what {
+            view.query = query;
+        }
+        view.events.push(&event.what);
+    }
+    turns.into_values().collect()
+}
+
+impl<'a> TurnView<'a> {
+    /// The turn for people: `turn 2`, or `conversation b, turn 1` in a sequence.
+    pub fn label(&self) -> String {
+        if self.alone {
+            format!("turn {}", self.turn + 1)
+        } else {
+            format!("conversation {}, turn {}", self.name, self.turn + 1)
+        }
+    }
+
+    /// The conversation for people.
+    pub fn conversation_label(&self) -> String {
+        if self.alone { "conversation".into() } else { format!("conversation {}", self.name) }
+    }
+
+    /// Tool calls, executed or not, in order.
+    pub fn calls(&self) -> impl Iterator<Item = &'a ToolCalled> {
+        self.events.iter().filter_map(|what| if let What::ToolCalled(call) = what { Some(call) } else { None })
+    }
+
+    /// Completions of the model, in order.
+    pub fn models(&self) -> impl Iterator<Item = &'a ModelCalled> {
+        self.events.iter().filter_map(|what| if let What::ModelCalled(call) = what { Some(call) } else { None })
+    }
+
+    /// What the controller told the model, in order.
+    pub fn feedback(&self) -> impl Iterator<Item = &'a FedBack> {
+        self.events.iter().filter_map(|what| if let What::FedBack(told) = what { Some(told) } else { None })
+    }
+
+    /// Retries, in order.
+    pub fn retries(&self) -> impl Iterator<Item = &'a Retried> {
+        self.events.iter().filter_map(|what| if let What::Retried(retry) = what { Some(retry) } else { None })
+    }
+
+    fn results(&self) -> impl Iterator<Item = &'a ToolResult> {
+        self.calls().filter_map(|call| if let ToolOutcome::Ok(result) = &call.outcome { Some(result) } else { None })
+    }
+
+    /// Searches of the knowledge base that gave a result.
+    pub fn searches(&self) -> impl Iterator<Item = &'a SearchResult> {
+        self.results().filter_map(|result| if let ToolResult::Search(search) = result { Some(search) } else { None })
+    }
+
+    /// Answers of the external service.
+    pub fn externals(&self) -> impl Iterator<Item = &'a ExternalResult> {
+        self.results().filter_map(|result| if let ToolResult::External(found) = result { Some(found) } else { None })
+    }
+
+    /// Keyword indexings that were accepted.
+    pub fn indexings(&self) -> impl Iterator<Item = &'a IndexResult> {
+        self.results().filter_map(|result| if let ToolResult::Indexed(index) = result { Some(index) } else { None })
+    }
+
+    /// How it ended, if it did.
+    pub fn ended(&self) -> Option<&'a TurnEnded> {
+        self.events.iter().rev().find_map(|what| if let What::TurnEnded(end) = what { Some(end) } else { None })
+    }
+
+    /// The answer, if there is one.
+    pub fn answer(&self) -> Option<&'a Answer> {
+        match &self.ended()?.outcome {
+            TurnOutcome::Answered(answer) => Some(answer),
+            TurnOutcome::Failed { .. } => None,
+        }
+    }
+
+    /// How it ended, for people: `answered`, `ended with the error timeout`, `never ended`, `never began`.
+    pub fn ending(&self) -> String {
+        match self.ended().map(|end| &end.outcome) {
+            Some(TurnOutcome::Answered(_)) => "answered".into(),
+            Some(TurnOutcome::Failed { kind, .. }) => format!("ended with the error {}", super::quote(kind, 60)),
+            None if self.events.is_empty() => "never began".into(),
+            None => "never ended".into(),
+        }
+    }
+}
+
+/// Whether a call ran, with or without success.
+pub(super) fn executed(call: &ToolCalled) -> bool {
+    matches!(call.outcome, ToolOutcome::Ok(_) | ToolOutcome::Failed { .. })
+}
+
+/// Whether `wanted` names `id` itself or the document that the chunk `id` (`document#n`) belongs to.
+pub(super) fn names(wanted: &str, id: &str) -> bool {
+    id == wanted || id.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('#'))
+}

@@ -1,0 +1,49 @@
+//! `verbatim_query_rate(TOOL)`: calls of the tool whose `query` repeats the user's words / calls with a `query`.
+//! Lower is better: a query made for its index finds more than the user's sentence.
+//!
+//! Letter case, white space and punctuation at the ends do not make a query tailored. Calls that were not executed
+//! count too: the model wrote them.
+
+use super::{Measure, Metric, Observation, TrialView};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct VerbatimQueryRate {
+    /// Which tool's calls.
+    pub tool: String,
+}
+
+fn plain(text: &str) -> String {
+    let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+    words.join(" ").trim_matches(|character: char| !character.is_alphanumeric()).to_owned()
+}
+
+impl Metric for VerbatimQueryRate {
+    fn measure(&self) -> Measure {
+        Measure::Rate
+    }
+
+    fn units(&self) -> &'static str {
+        "calls"
+    }
+
+    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        let mut units = Vec::new();
+        for turn in view.turns {
+            let said = plain(turn.query);
+            let queries = turn
+                .calls()
+                .filter(|call| call.tool == self.tool)
+                .filter_map(|call| call.arguments.get("query").and_then(serde_json::Value::as_str));
+            for (ordinal, query) in queries.enumerate() {
+                let unit = format!("{}, call {} of {}", turn.label(), ordinal + 1, self.tool);
+                units.push(if plain(query) == said {
+                    Observation::occurrence(unit, "the user's own words")
+                } else {
+                    Observation::failure(unit, "")
+                });
+            }
+        }
+        units
+    }
+}

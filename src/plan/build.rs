@@ -1,0 +1,330 @@
+//! The matrix: case x variant x repetition x arm, in an order and with seeds that no selection changes.
+
+use super::{PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial};
+use crate::scenario::document::{Turn, Variant};
+use crate::scenario::vocabulary::{FLOWS, REQUIREMENTS};
+use crate::scenario::{Case, Criterion, Diagnostic, GateKind, Loaded, LoadedScenario, Scenario, diagnostic};
+use crate::trace::{Arm, Lane};
+use globset::{GlobBuilder, GlobMatcher};
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Which trials of a project are wanted; the default wants all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Globs; a trial is wanted when one names its id, its case, or `scenario/case`. Without any, all are.
+    pub only: Vec<String>,
+    /// Only this flow.
+    pub flow: Option<String>,
+    /// Only this variant.
+    pub variant: Option<String>,
+    /// So many repetitions, whatever the scenarios say.
+    pub repeat: Option<u32>,
+    /// Only these trial ids.
+    pub trials: Option<BTreeSet<String>>,
+}
+
+/// A trial's seed: the first eight bytes of SHA-256 over the run's seed and the trial's id.
+pub fn trial_seed(run_seed: u64, trial_id: &str) -> u64 {
+    let mut hash = Sha256::new();
+    hash.update(run_seed.to_le_bytes());
+    hash.update(trial_id.as_bytes());
+    let digest = hash.finalize();
+    digest.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
+}
+
+/// Builds the plan of the wanted trials; scenarios and cases without any are left out. The state machines are the
+/// caller's to fill in.
+///
+/// # Errors
+/// When the selection names what does not exist, or selects nothing.
+pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, Vec<Diagnostic>> {
+    let wanted = Wanted::of(loaded, selection)?;
+    let (mut scenarios, mut trials) = (Vec::new(), Vec::new());
+    for source in &loaded.scenarios {
+        let mut cases = Vec::new();
+        for (index, case) in source.scenario.cases.iter().enumerate() {
+            let before = trials.len();
+            for lane in lanes(&source.scenario, case, selection.repeat) {
+                let id = format!("{}/{}/{lane}", source.scenario.scenario, case.case);
+                if wanted.wants(&id, &source.scenario.scenario, &case.case, &lane) {
+                    let seed = trial_seed(seed, &id);
+                    trials.push(PlannedTrial { id, scenario: scenarios.len(), case: cases.len(), lane, seed });
+                }
+            }
+            if trials.len() > before {
+                let line = source.case_lines.get(index).copied().unwrap_or(1);
+                cases.push(PlannedCase { line, case: resolved(&source.scenario, case) });
+            }
+        }
+        if !cases.is_empty() {
+            scenarios.push(planned(source, cases, selection));
+        }
+    }
+    if trials.is_empty() {
+        return Err(vec![nothing_selected(loaded, selection)]);
+    }
+    Ok(Plan {
+        version: PLAN_VERSION,
+        seed,
+        scenarios,
+        trials,
+        criteria: loaded.criteria.clone(),
+        not_measured_ok: loaded.project.not_measured_ok.clone(),
+        machines: BTreeMap::new(),
+        ratings: loaded.ratings.clone(),
+        requirements: REQUIREMENTS.iter().map(|(id, about)| ((*id).to_owned(), (*about).to_owned())).collect(),
+    })
+}
+
+struct Wanted<'a> {
+    selection: &'a Selection,
+    globs: Vec<GlobMatcher>,
+}
+
+impl<'a> Wanted<'a> {
+    fn of(loaded: &Loaded, selection: &'a Selection) -> Result<Self, Vec<Diagnostic>> {
+        let (mut globs, mut mistakes) = (Vec::new(), Vec::new());
+        for pattern in &selection.only {
+            match GlobBuilder::new(pattern).literal_separator(false).build() {
+                Ok(glob) => globs.push(glob.compile_matcher()),
+                Err(error) => {
+                    let message = format!("`--only {pattern}` is not a pattern: {}", error.kind());
+                    mistakes.push(Diagnostic::error("bad-glob", "", message));
+                }
+            }
+        }
+        if let Some(flow) = selection.flow.as_ref().filter(|flow| !FLOWS.contains(&flow.as_str())) {
+            let diagnostic = Diagnostic::error("unknown-flow", "", format!("unknown flow `{flow}`"));
+            mistakes.push(diagnostic.with_help(diagnostic::did_you_mean(flow, FLOWS)));
+        }
+        let known: BTreeSet<&str> = loaded.scenarios.iter().flat_map(|source| variants(&source.scenario)).collect();
+        if let Some(variant) = selection.variant.as_ref().filter(|variant| !known.contains(variant.as_str())) {
+            let diagnostic = Diagnostic::error("unknown-variant", "", format!("no scenario has a variant `{variant}`"));
+            mistakes.push(diagnostic.with_help(diagnostic::did_you_mean(variant, known)));
+        }
+        if selection.repeat == Some(0) {
+            mistakes.push(Diagnostic::error("repeat-zero", "", "with `--repeat 0` nothing runs"));
+        }
+        if mistakes.is_empty() { Ok(Self { selection, globs }) } else { Err(mistakes) }
+    }
+
+    fn wants(&self, id: &str, scenario: &str, case: &str, lane: &Lane) -> bool {
+        let of = |wanted: &Option<String>, own: &str| wanted.as_ref().is_none_or(|wanted| wanted == own);
+        of(&self.selection.flow, &lane.flow)
+            && of(&self.selection.variant, &lane.variant)
+            && self.selection.trials.as_ref().is_none_or(|trials| trials.contains(id))
+            && (self.globs.is_empty() || {
+                let both = format!("{scenario}/{case}");
+                self.globs.iter().any(|glob| glob.is_match(id) || glob.is_match(case) || glob.is_match(&both))
+            })
+    }
+}
+
+fn nothing_selected(loaded: &Loaded, selection: &Selection) -> Diagnostic {
+    let diagnostic = Diagnostic::error("nothing-selected", "", "no trial is selected");
+    let cases = loaded.scenarios.iter().flat_map(|source| {
+        source.scenario.cases.iter().map(|case| (source.scenario.scenario.as_str(), case.case.as_str()))
+    });
+    let cases: Vec<String> =
+        cases.flat_map(|(scenario, case)| [case.to_owned(), format!("{scenario}/{case}")]).collect();
+    let meant = selection
+        .only
+        .iter()
+        .find_map(|pattern| diagnostic::nearest(pattern, cases.iter().map(String::as_str)))
+        .map(|meant| format!("did you mean `--only {meant}`?"));
+    diagnostic.with_help(meant.unwrap_or_else(|| "`ragcheck list` shows the cases and lanes that there are".into()))
+}
+
+fn variants(scenario: &Scenario) -> Vec<&str> {
+    if scenario.variants.is_empty() { vec!["base"] } else { scenario.variants.keys().map(String::as_str).collect() }
+}
+
+/// All lanes of a case: variant, repetition, arm.
+fn lanes(scenario: &Scenario, case: &Case, repeat: Option<u32>) -> Vec<Lane> {
+    let repeat = repeat.or(case.repeat).unwrap_or(scenario.repeat);
+    let arms: &[Arm] = if case.control { &[Arm::Main, Arm::Control] } else { &[Arm::Main] };
+    let mut lanes = Vec::new();
+    for variant in variants(scenario) {
+        for repetition in 1..=repeat {
+            lanes.extend(arms.iter().map(|arm| Lane {
+                flow: scenario.flow.clone(),
+                variant: variant.to_owned(),
+                repetition,
+                arm: *arm,
+            }));
+        }
+    }
+    lanes
+}
+
+/// The case with `ask` as a turn, and with what its scenario says for all cases.
+fn resolved(scenario: &Scenario, case: &Case) -> Case {
+    let mut case = case.clone();
+    if let Some(ask) = case.ask.take() {
+        case.turns = vec![Turn { ask, expect: case.expect.take() }];
+    }
+    let mut covers = scenario.covers.clone();
+    covers.extend(case.covers.iter().filter(|id| !scenario.covers.contains(id)).cloned());
+    case.covers = covers;
+    for (id, reason) in &scenario.excluded_from {
+        case.excluded_from.entry(id.clone()).or_insert_with(|| reason.clone());
+    }
+    case
+}
+
+fn planned(source: &LoadedScenario, cases: Vec<PlannedCase>, selection: &Selection) -> PlannedScenario {
+    let scenario = &source.scenario;
+    let mut gates = scenario.gates.clone();
+    let named = |metric: &str| metric.split('(').next().unwrap_or_default().trim() == "case_pass_rate";
+    if !gates.iter().any(|gate| named(&gate.metric)) {
+        gates.insert(0, every_case());
+    }
+    let wanted = |name: &str| selection.variant.as_ref().is_none_or(|wanted| wanted == name);
+    let variants = if scenario.variants.is_empty() {
+        vec![("base".to_owned(), "as the scenario says".to_owned())]
+    } else {
+        let all = scenario.variants.iter().filter(|(name, _)| wanted(name));
+        all.map(|(name, variant)| (name.clone(), differs(variant))).collect()
+    };
+    PlannedScenario {
+        name: scenario.scenario.clone(),
+        file: source.file.clone(),
+        about: scenario.about.clone(),
+        flow: scenario.flow.clone(),
+        variants,
+        cases,
+        gates,
+    }
+}
+
+/// The gate of every scenario that writes none of its own: each trial meets what its case expects.
+fn every_case() -> Criterion {
+    Criterion {
+        id: "cases".into(),
+        about: "Every trial meets what its case expects.".into(),
+        metric: "case_pass_rate".into(),
+        target: ">= 100%".into(),
+        kind: GateKind::Invariant,
+        floor: None,
+        min_n: None,
+        required: true,
+    }
+}
+
+fn differs(variant: &Variant) -> String {
+    if !variant.about.is_empty() {
+        return variant.about.clone();
+    }
+    let mut parts = Vec::new();
+    if let Some(model) = &variant.model {
+        parts.push(format!("model {}", model.name));
+    }
+    if let Some(temperature) = variant.temperature {
+        parts.push(format!("temperature {temperature}"));
+    }
+    if let Some(enforcement) = variant.enforcement {
+        parts.push(format!("enforcement {}", format!("{enforcement:?}").to_lowercase()));
+    }
+    if !variant.prompts.is_empty() {
+        parts.push(format!("prompts {}", variant.prompts.keys().cloned().collect::<Vec<_>>().join(", ")));
+    }
+    if parts.is_empty() { "as the scenario says".into() } else { parts.join("; ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{Criteria, Project};
+
+    fn loaded() -> Loaded {
+        let scenario: Scenario = serde_json::from_value(serde_json::json!({
+            "scenario": "s", "flow": "tool-rag", "knowledge": "k", "model": {"provider": "p", "name": "m"},
+            "covers": ["FR-003"], "excluded_from": {"SC-002": "why"}, "repeat": 2,
+            "variants": {"feedback": {}, "forced": {"enforcement": "forced"}},
+            "cases": [
+                {"case": "one", "ask": "q", "expect": {"within": "1s"}, "covers": ["FR-003", "SC-001"]},
+                {"case": "two", "turns": [{"ask": "q"}], "control": true, "repeat": 1}
+            ]
+        }))
+        .expect("a scenario");
+        let source =
+            LoadedScenario { file: "s.yaml".into(), scenario, case_lines: vec![5, 9], prompts: BTreeMap::new() };
+        Loaded {
+            root: ".".into(),
+            project: Project::default(),
+            project_file: None,
+            scenarios: vec![source],
+            criteria: Criteria::default(),
+            criteria_file: String::new(),
+            ratings: None,
+            notes: Vec::new(),
+        }
+    }
+
+    fn ids(selection: &Selection) -> Vec<String> {
+        build(&loaded(), selection, 7).expect("a plan").trials.into_iter().map(|trial| trial.id).collect()
+    }
+
+    #[test]
+    fn trials_stand_in_the_order_case_variant_repetition_arm() {
+        assert_eq!(
+            ids(&Selection::default()),
+            [
+                "s/one/tool-rag.feedback.1",
+                "s/one/tool-rag.feedback.2",
+                "s/one/tool-rag.forced.1",
+                "s/one/tool-rag.forced.2",
+                "s/two/tool-rag.feedback.1",
+                "s/two/tool-rag.feedback.1.control",
+                "s/two/tool-rag.forced.1",
+                "s/two/tool-rag.forced.1.control",
+            ]
+        );
+    }
+
+    #[test]
+    fn selecting_fewer_trials_changes_no_seed() {
+        let all = build(&loaded(), &Selection::default(), 7).expect("a plan");
+        let some = Selection { only: vec!["s/t*".into()], variant: Some("forced".into()), ..Selection::default() };
+        let plan = build(&loaded(), &some, 7).expect("a plan");
+        assert_eq!(plan.trials.len(), 2);
+        assert_eq!((plan.scenarios[0].cases.len(), plan.scenarios[0].cases[0].line), (1, 9));
+        for trial in &plan.trials {
+            let same = all.trials.iter().find(|other| other.id == trial.id).expect("the same trial");
+            assert_eq!(same.seed, trial.seed);
+        }
+        assert_ne!(trial_seed(7, "a"), trial_seed(8, "a"));
+    }
+
+    #[test]
+    fn cases_are_completed_from_their_scenario() {
+        let plan = build(&loaded(), &Selection::default(), 7).expect("a plan");
+        let case = &plan.scenarios[0].cases[0].case;
+        assert_eq!(case.covers, ["FR-003", "SC-001"]);
+        assert_eq!(case.excluded_from["SC-002"], "why");
+        assert_eq!((case.ask.is_none(), case.turns.len(), case.expect.is_none()), (true, 1, true));
+        assert!(case.turns[0].expect.is_some());
+        assert_eq!(plan.scenarios[0].gates[0].id, "cases");
+        assert_eq!(plan.scenarios[0].variants[1].1, "enforcement forced");
+    }
+
+    #[test]
+    fn a_selection_of_nothing_is_an_error_that_helps() {
+        let code = |selection: Selection| build(&loaded(), &selection, 0).expect_err("an error")[0].clone();
+        let only = code(Selection { only: vec!["onee".into()], ..Selection::default() });
+        assert_eq!((only.code, only.help[0].as_str()), ("nothing-selected", "did you mean `--only one`?"));
+        let variant = code(Selection { variant: Some("forcd".into()), ..Selection::default() });
+        assert_eq!(variant.code, "unknown-variant");
+        assert_eq!(code(Selection { flow: Some("react".into()), ..Selection::default() }).code, "unknown-flow");
+    }
+
+    #[test]
+    fn chosen_trials_and_repetitions_win_over_the_scenario() {
+        let chosen =
+            Selection { trials: Some(BTreeSet::from(["s/one/tool-rag.forced.2".to_owned()])), ..Selection::default() };
+        assert_eq!(ids(&chosen), ["s/one/tool-rag.forced.2"]);
+        let more = Selection { repeat: Some(3), only: vec!["one".into()], ..Selection::default() };
+        assert_eq!(ids(&more).len(), 6);
+    }
+}

@@ -1,0 +1,340 @@
+//! One trial's conversation as the report's script reads it: arrays instead of objects, long strings shared.
+//!
+//! A block is `{"t": [trial, …], "s": [string, …]}`. Where a trial's arrays hold text, a number stands for an entry of
+//! `s`. A trial is `{"i": id, "k": checks, "d": departures, "x": error, "v": evidence, "n": seed, "e": events,
+//! "c": events left out}`; an event is `[at_us, conversation, turn, kind, fields]` with the fields that
+//! [`Encoder::event`] writes and `html/events.js` reads: the two change together. No text is longer than [`TEXT`]
+//! characters, no trial has more than [`EVENTS`] events.
+
+use super::text::clip;
+use crate::gate::TrialResult;
+use crate::trace::{
+    Attempt, Completion, Event, ModelCalled, Rejection, Reply, ToolCalled, ToolOutcome, ToolResult, Trace, TrialEnd,
+    TurnEnded, TurnOutcome, What,
+};
+use serde::Serialize;
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// The most characters of one text.
+const TEXT: usize = 6_000;
+/// The most events of one trial.
+const EVENTS: usize = 600;
+/// Shorter strings are not worth sharing.
+const SHARED_FROM: usize = 20;
+
+/// Text in place, or the number of a shared string.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Text<'a> {
+    Here(Cow<'a, str>),
+    Shared(u32),
+}
+
+/// Trials of one block, encoded as they come.
+#[derive(Debug, Default)]
+pub struct Encoder {
+    numbers: HashMap<Box<str>, u32>,
+    strings: Vec<u8>,
+    body: Vec<u8>,
+    trials: Vec<String>,
+}
+
+impl Encoder {
+    /// Ids of the trials so far, in order.
+    pub fn trials(&self) -> &[String] {
+        &self.trials
+    }
+
+    /// Bytes of JSON so far.
+    pub fn len(&self) -> usize {
+        self.strings.len() + self.body.len()
+    }
+
+    /// Closes the block: the ids of its trials, and its JSON.
+    pub fn finish(self) -> (Vec<String>, Vec<u8>) {
+        let mut json = b"{\"t\":[".to_vec();
+        json.extend(self.body);
+        json.extend(b"],\"s\":[");
+        json.extend(self.strings);
+        json.extend(b"]}");
+        (self.trials, json)
+    }
+
+    /// Adds one trial.
+    pub fn add(&mut self, trace: &Trace, result: &TrialResult) {
+        if !self.trials.is_empty() {
+            self.body.push(b',');
+        }
+        self.trials.push(result.id.clone());
+        let checks: Vec<_> = result
+            .checks
+            .iter()
+            .map(|check| (self.text(&check.what), u8::from(check.passed), self.text(&check.seen)))
+            .collect();
+        let departures = self.texts(&result.departures);
+        let error = match &trace.end {
+            TrialEnd::Completed => None,
+            TrialEnd::Error(error) => Some((error.kind.label(), self.text(&error.message), self.texts(&error.detail))),
+        };
+        let evidence = (
+            trace.evidence.mode.to_string(),
+            self.text(&trace.evidence.recorded_from),
+            trace.evidence.recorded_at.as_deref(),
+            self.text(&trace.evidence.model),
+            clip(&trace.evidence.knowledge, 19),
+        );
+        self.write("{\"i\":", &result.id);
+        self.write(",\"k\":", &checks);
+        self.write(",\"d\":", &departures);
+        self.write(",\"x\":", &error);
+        self.write(",\"v\":", &evidence);
+        self.write(",\"n\":", &trace.seed.to_string());
+        self.body.extend(b",\"e\":[");
+        for (index, event) in trace.events.iter().take(EVENTS).enumerate() {
+            if index > 0 {
+                self.body.push(b',');
+            }
+            self.event(event);
+        }
+        self.write("],\"c\":", &trace.events.len().saturating_sub(EVENTS));
+        self.body.push(b'}');
+    }
+
+    fn event(&mut self, event: &Event) {
+        let at = (event.at_us, event.conversation, event.turn);
+        match &event.what {
+            What::ConversationStarted { name, session } => {
+                let (name, session) = (self.text(name), self.text(session));
+                self.row(at, "c", &(name, session));
+            }
+            What::TurnStarted { query } => {
+                let query = self.text(query);
+                self.row(at, "u", &(query,));
+            }
+            What::Moved(moved) => {
+                let (from, on, to) = (self.text(&moved.from), self.text(&moved.on), self.text(&moved.to));
+                self.row(at, "s", &(from, on, to));
+            }
+            What::ModelCalled(called) => self.model(at, called),
+            What::ToolCalled(called) => self.tool(at, called),
+            What::FedBack(back) => {
+                let told = (self.text(&back.step), self.text(&back.tool), self.text(&back.cause));
+                let message = self.text(&back.message);
+                self.row(at, "f", &(told.0, told.1, told.2, message));
+            }
+            What::Retried(retried) => {
+                let (target, cause) = (self.text(&retried.target), self.text(&retried.cause));
+                let (episode, attempt) = (retried.episode, retried.attempt);
+                self.row(at, "r", &(retried.account, episode, attempt, target, cause, u8::from(retried.recovered)));
+            }
+            What::Degraded { without, reason } => {
+                let (without, reason) = (self.text(without), self.text(reason));
+                self.row(at, "d", &(without, reason));
+            }
+            What::TurnEnded(ended) => self.ended(at, ended),
+        }
+    }
+
+    fn model(&mut self, at: (u64, u32, u32), called: &ModelCalled) {
+        let (state, choice) = (self.text(&called.state), self.text(&called.tool_choice));
+        let attempts = attempts(&called.attempts);
+        let asked = (called.call, state, called.took_us, choice, attempts, called.shown.len());
+        match &called.reply {
+            Reply::Completion(completion) => {
+                let Completion { model, text, refusal, calls, finish, .. } = completion;
+                let said = (self.text(model), self.text(text), refusal.as_deref().map(|said| self.text(said)));
+                let (calls, finish) = (self.texts(calls), self.text(finish));
+                let tokens = (completion.input_tokens, completion.cached_tokens, completion.output_tokens);
+                self.row(at, "m", &(asked, 1, said, calls, finish, tokens));
+            }
+            Reply::Failure { kind, message } => {
+                let (kind, message) = (self.text(kind), self.text(message));
+                self.row(at, "m", &(asked, 0, (kind, message)));
+            }
+        }
+    }
+
+    fn tool(&mut self, at: (u64, u32, u32), called: &ToolCalled) {
+        let arguments = called.arguments.to_string();
+        let call = (called.call, self.text(&called.tool), self.text(&arguments), called.took_us);
+        let attempts = attempts(&called.attempts);
+        match &called.outcome {
+            ToolOutcome::Ok(ToolResult::Search(search)) => {
+                let hits: Vec<_> = search
+                    .hits
+                    .iter()
+                    .map(|hit| {
+                        let learned = hit.learned.as_ref().map(|learned| {
+                            (self.text(&learned.result), learned.conversation, self.texts(&learned.keywords))
+                        });
+                        let score = (hit.raw_score * 1e3).round() / 1e3;
+                        (self.text(&hit.id), self.text(&hit.title), score, self.text(&hit.excerpt), learned)
+                    })
+                    .collect();
+                let query = (self.text(&search.query), self.text(&search.kb_id));
+                self.row(at, "t", &(call, attempts, "search", query, hits));
+            }
+            ToolOutcome::Ok(ToolResult::External(found)) => {
+                let citations: Vec<_> =
+                    found.citations.iter().map(|(title, url)| (self.text(title), self.text(url))).collect();
+                let answer = (self.text(&found.result), self.text(&found.query), self.text(&found.answer));
+                let model = self.text(&found.model);
+                self.row(at, "t", &(call, attempts, "external", answer, citations, model));
+            }
+            ToolOutcome::Ok(ToolResult::Indexed(indexed)) => {
+                let keywords = (self.texts(&indexed.keywords), self.texts(&indexed.merged));
+                let (result, read_back) = (self.text(&indexed.result), self.texts(&indexed.read_back));
+                self.row(at, "t", &(call, attempts, "indexed", result, keywords, read_back));
+            }
+            ToolOutcome::Ok(ToolResult::Responded) => self.row(at, "t", &(call, attempts, "responded")),
+            ToolOutcome::Ok(ToolResult::Other(value)) => {
+                let value = value.to_string();
+                let value = self.text(&value);
+                self.row(at, "t", &(call, attempts, "other", value));
+            }
+            ToolOutcome::Rejected(why) => {
+                let why = self.refusal(why);
+                self.row(at, "t", &(call, attempts, "rejected", why));
+            }
+            ToolOutcome::OutOfOrder(why) => {
+                let why = self.refusal(why);
+                self.row(at, "t", &(call, attempts, "out of order", why));
+            }
+            ToolOutcome::Failed { message, retryable } => {
+                let message = self.text(message);
+                self.row(at, "t", &(call, attempts, "failed", message, u8::from(*retryable)));
+            }
+        }
+    }
+
+    fn refusal<'a>(&mut self, why: &'a Rejection) -> (Text<'a>, Text<'a>, Text<'a>) {
+        (self.text(&why.cause), self.text(&why.reason), self.text(&why.guidance))
+    }
+
+    fn ended(&mut self, at: (u64, u32, u32), ended: &TurnEnded) {
+        match &ended.outcome {
+            TurnOutcome::Answered(answer) => {
+                let sources: Vec<_> = answer
+                    .sources
+                    .iter()
+                    .map(|source| (self.text(&source.kind), self.text(&source.id), self.text(&source.title)))
+                    .collect();
+                let used = (u8::from(answer.used_internal_kb), u8::from(answer.used_external_kb));
+                let text = self.text(&answer.text);
+                self.row(at, "e", &(ended.took_us, 1, text, sources, answer.confidence, used));
+            }
+            TurnOutcome::Failed { kind, message } => {
+                let (kind, message) = (self.text(kind), self.text(message));
+                self.row(at, "e", &(ended.took_us, 0, kind, message));
+            }
+        }
+    }
+
+    fn row(&mut self, (at_us, conversation, turn): (u64, u32, u32), kind: &str, fields: &impl Serialize) {
+        self.write("", &(at_us, conversation, turn, kind, fields));
+    }
+
+    fn write(&mut self, before: &str, value: &impl Serialize) {
+        self.body.extend(before.as_bytes());
+        if serde_json::to_writer(&mut self.body, value).is_err() {
+            // Only a map with keys that are not strings could fail, and there is none.
+            self.body.extend(b"null");
+        }
+    }
+
+    fn texts(&mut self, texts: &[String]) -> Vec<Text<'static>> {
+        let shared: Vec<Text<'_>> = texts.iter().map(|text| self.text(text)).collect();
+        shared.into_iter().map(Text::owned).collect()
+    }
+
+    fn text<'a>(&mut self, text: &'a str) -> Text<'a> {
+        let text = if text.len() > TEXT { clip(text, TEXT) } else { Cow::Borrowed(text) };
+        if text.len() < SHARED_FROM {
+            return Text::Here(text);
+        }
+        if let Some(number) = self.numbers.get(text.as_ref()) {
+            return Text::Shared(*number);
+        }
+        let number = self.numbers.len() as u32;
+        if number > 0 {
+            self.strings.push(b',');
+        }
+        if serde_json::to_writer(&mut self.strings, text.as_ref()).is_err() {
+            self.strings.extend(b"\"\"");
+        }
+        self.numbers.insert(text.into(), number);
+        Text::Shared(number)
+    }
+}
+
+impl Text<'_> {
+    fn owned(self) -> Text<'static> {
+        match self {
+            Self::Here(text) => Text::Here(Cow::Owned(text.into_owned())),
+            Self::Shared(number) => Text::Shared(number),
+        }
+    }
+}
+
+type AttemptRow<'a> = (Option<u16>, Option<&'a str>, u64, Option<u64>);
+
+fn attempts(attempts: &[Attempt]) -> Vec<AttemptRow<'_>> {
+    attempts.iter().map(|one| (one.status, one.cause.as_deref(), one.took_us, one.wait_us)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample;
+    use serde_json::Value;
+
+    fn encoded(copies: usize) -> Value {
+        let run = sample::run(copies);
+        let mut encoder = Encoder::default();
+        for (trace, result) in run.traces.iter().zip(&run.judgement.trials) {
+            encoder.add(trace, result);
+        }
+        serde_json::from_slice(&encoder.finish().1).expect("a block is JSON")
+    }
+
+    #[test]
+    fn every_event_of_every_trial_is_there() {
+        let run = sample::run(1);
+        let block = encoded(1);
+        for (trial, trace) in block["t"].as_array().expect("trials").iter().zip(&run.traces) {
+            assert_eq!(trial["e"].as_array().expect("events").len(), trace.events.len());
+        }
+    }
+
+    #[test]
+    fn a_long_string_is_kept_once_however_often_it_is_used() {
+        let run = sample::run(1);
+        let strings = |copies: usize| {
+            let mut encoder = Encoder::default();
+            for _ in 0..copies {
+                encoder.add(&run.traces[1], &run.judgement.trials[1]);
+            }
+            let block: Value = serde_json::from_slice(&encoder.finish().1).expect("a block is JSON");
+            block["s"].as_array().expect("strings").len()
+        };
+        assert!(strings(1) > 5);
+        assert_eq!(strings(1), strings(3));
+    }
+
+    #[test]
+    fn endless_text_and_endless_trials_are_cut() {
+        let run = sample::run(1);
+        let mut trace = run.traces[0].clone();
+        let query = "x".repeat(100_000);
+        let event = Event { at_us: 0, conversation: 0, turn: 0, what: What::TurnStarted { query } };
+        trace.events = vec![event; EVENTS + 5];
+        let mut encoder = Encoder::default();
+        encoder.add(&trace, &run.judgement.trials[0]);
+        let block: Value = serde_json::from_slice(&encoder.finish().1).expect("a block is JSON");
+        assert_eq!(block["t"][0]["c"], 5);
+        let longest =
+            block["s"].as_array().expect("strings").iter().filter_map(Value::as_str).map(|s| s.chars().count());
+        assert_eq!(longest.max(), Some(TEXT));
+    }
+}

@@ -1,0 +1,215 @@
+//! `trials.csv`, one row a trial, and `criteria.csv`, one row a criterion or gate: for spreadsheets and data frames.
+//!
+//! Times are whole milliseconds, rates are shares of 0 to 1 with six decimals, unknown figures are empty. A text cell
+//! that a spreadsheet would take for a formula is led by an apostrophe; numbers stay numbers. New columns come last,
+//! so that readers by position go on working.
+
+use super::{Format, View};
+use crate::gate::CriterionResult;
+use crate::trace::{Arm, CRITERIA_CSV, TRIALS_CSV};
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+/// Writes `trials.csv`.
+#[derive(Debug, Clone, Copy)]
+pub struct TrialsCsv;
+
+/// Writes `criteria.csv`.
+#[derive(Debug, Clone, Copy)]
+pub struct CriteriaCsv;
+
+const TRIAL_COLUMNS: [&str; 20] = [
+    "id",
+    "scenario",
+    "case",
+    "flow",
+    "variant",
+    "repetition",
+    "arm",
+    "verdict",
+    "turns",
+    "model_calls",
+    "tool_calls",
+    "retries_transport",
+    "retries_model",
+    "retries_tool",
+    "input_tokens",
+    "output_tokens",
+    "slowest_turn_ms",
+    "took_ms",
+    "failed_checks",
+    "error",
+];
+
+const CRITERION_COLUMNS: [&str; 16] = [
+    "id",
+    "scenario",
+    "metric",
+    "kind",
+    "target",
+    "required",
+    "verdict",
+    "n",
+    "successes",
+    "observed",
+    "lower",
+    "upper",
+    "excluded_n",
+    "errors",
+    "evidence",
+    "sentence",
+];
+
+impl Format for TrialsCsv {
+    fn name(&self) -> &'static str {
+        "csv"
+    }
+
+    fn file(&self) -> &'static str {
+        TRIALS_CSV
+    }
+
+    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let mut rows = ::csv::Writer::from_writer(out);
+        rows.write_record(TRIAL_COLUMNS)?;
+        for trial in &view.judgement.trials {
+            let (transport, model, tool) = trial.retries;
+            let failed: Vec<_> =
+                trial.checks.iter().filter(|check| !check.passed).map(|check| check.what.as_str()).collect();
+            let failed = failed.into_iter().chain(trial.departures.iter().map(String::as_str)).collect::<Vec<_>>();
+            let arm = if trial.lane.arm == Arm::Control { "control" } else { "main" };
+            let row: [Cow<'_, str>; 20] = [
+                cell(&trial.id),
+                cell(&trial.scenario),
+                cell(&trial.case),
+                cell(&trial.lane.flow),
+                cell(&trial.lane.variant),
+                trial.lane.repetition.to_string().into(),
+                arm.into(),
+                trial.verdict.as_str().into(),
+                trial.turns.to_string().into(),
+                trial.model_calls.to_string().into(),
+                trial.tool_calls.to_string().into(),
+                transport.to_string().into(),
+                model.to_string().into(),
+                tool.to_string().into(),
+                whole(trial.input_tokens).into(),
+                whole(trial.output_tokens).into(),
+                milliseconds(trial.slowest_turn_us).into(),
+                milliseconds(trial.took_us).into(),
+                cell(&failed.join("; ")).into_owned().into(),
+                cell(&trial.error),
+            ];
+            rows.write_record(row.iter().map(AsRef::as_ref))?;
+        }
+        rows.flush()
+    }
+}
+
+impl Format for CriteriaCsv {
+    fn name(&self) -> &'static str {
+        "csv"
+    }
+
+    fn file(&self) -> &'static str {
+        CRITERIA_CSV
+    }
+
+    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let mut rows = ::csv::Writer::from_writer(out);
+        rows.write_record(CRITERION_COLUMNS)?;
+        for row in view.judgement.criteria.iter().chain(&view.judgement.gates) {
+            rows.write_record(criterion(row).iter().map(AsRef::as_ref))?;
+        }
+        rows.flush()
+    }
+}
+
+fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 16] {
+    [
+        cell(&row.id),
+        cell(row.scenario.as_deref().unwrap_or_default()),
+        cell(&row.metric),
+        cell(&row.kind),
+        cell(&row.target),
+        row.required.to_string().into(),
+        row.verdict.as_str().into(),
+        row.n.to_string().into(),
+        row.successes.to_string().into(),
+        decimal(row.observed).into(),
+        decimal(row.lower).into(),
+        decimal(row.upper).into(),
+        row.excluded.iter().map(|excluded| excluded.n).sum::<u64>().to_string().into(),
+        row.errors.to_string().into(),
+        cell(&row.evidence),
+        cell(&row.sentence),
+    ]
+}
+
+fn milliseconds(us: u64) -> String {
+    (us / 1_000 + u64::from(us % 1_000 >= 500)).to_string()
+}
+
+fn whole(number: Option<u64>) -> String {
+    number.map(|number| number.to_string()).unwrap_or_default()
+}
+
+fn decimal(number: Option<f64>) -> String {
+    number.map(|number| format!("{number:.6}")).unwrap_or_default()
+}
+
+/// A text cell: led by an apostrophe when its first character other than a space would begin a formula.
+fn cell(text: &str) -> Cow<'_, str> {
+    let begins =
+        text.trim_start_matches(' ').starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']);
+    let is_number =
+        text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.".contains(&byte)) && text.parse::<f64>().is_ok();
+    if begins && !is_number { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{sample, tests::written};
+
+    fn read(text: &str) -> Vec<Vec<String>> {
+        let mut reader = ::csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
+        reader.records().map(|row| row.expect("a row").iter().map(str::to_owned).collect()).collect()
+    }
+
+    #[test]
+    fn cells_that_would_run_as_formulas_are_led_by_an_apostrophe() {
+        for hostile in ["=cmd|' /C calc'!A0", "+1+cmd", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "  =1", "＝1"] {
+            assert!(cell(hostile).starts_with('\''), "{hostile:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_and_ordinary_words_stay_as_they_are() {
+        for harmless in ["-5", "+0.25", "tool-rag", "", "a=b", ">= 95%"] {
+            assert_eq!(cell(harmless), harmless);
+        }
+    }
+
+    #[test]
+    fn each_trial_has_one_row_under_the_named_columns() {
+        let run = sample::run(2);
+        let rows = read(&written(&TrialsCsv, &run.view()));
+        assert_eq!(rows[0], TRIAL_COLUMNS);
+        assert_eq!(rows.len(), run.judgement.trials.len() + 1);
+        for (row, trial) in rows[1..].iter().zip(&run.judgement.trials) {
+            assert_eq!(row[7], trial.verdict.as_str());
+            assert!(!row.iter().any(|cell| cell.starts_with(['=', '@', '\t', '\r'])), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn criteria_and_gates_have_one_row_each_with_empty_cells_for_unknown_figures() {
+        let run = sample::run(1);
+        let rows = read(&written(&CriteriaCsv, &run.view()));
+        assert_eq!(rows[0], CRITERION_COLUMNS);
+        assert_eq!(rows.len(), run.judgement.criteria.len() + run.judgement.gates.len() + 1);
+        let unmeasured = rows.iter().find(|row| row[6] == "NOT_MEASURED").expect("the sample has one");
+        assert_eq!((unmeasured[7].as_str(), unmeasured[9].as_str()), ("0", ""));
+    }
+}

@@ -1,0 +1,172 @@
+//! Figures as people read them, with units and a fixed number of decimals, and targets as numbers for charts.
+//!
+//! Quantiles here are observed ones by nearest rank: the smallest value that at least the share `q` of all values does
+//! not exceed. They are for display; verdicts rest on the bounds in `gate`.
+
+use crate::gate::Verdict;
+use crate::gate::{CriterionResult, Judgement};
+
+/// A duration in microseconds as `0.12 ms`, `3.2 ms`, `812 ms`, `8.41 s` or `2 min 05 s`.
+pub fn duration(us: u64) -> String {
+    let (milliseconds, seconds) = (us as f64 / 1e3, us as f64 / 1e6);
+    match us {
+        0 => "0 ms".into(),
+        1..995 => format!("{milliseconds:.2} ms"),
+        995..9_950 => format!("{milliseconds:.1} ms"),
+        9_950..999_500 => format!("{milliseconds:.0} ms"),
+        999_500..119_995_000 => format!("{seconds:.2} s"),
+        _ => {
+            let whole = us.saturating_add(500_000) / 1_000_000;
+            format!("{} min {:02} s", whole / 60, whole % 60)
+        }
+    }
+}
+
+/// A number with thousands set apart: `10,000`.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `1 trial`, `2 trials`: a count with its noun, the plural made by an `s`.
+pub fn counted(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
+/// A share of 0 to 1 as `95.0 %`.
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// What a target compares with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Target {
+    /// A share of 0 to 1 that must at least be reached.
+    AtLeast(f64),
+    /// A share of 0 to 1 that must not be exceeded.
+    AtMost(f64),
+    /// A time in seconds that must not be exceeded.
+    Within(f64),
+}
+
+/// Reads `>= 95%`, `<= 2 %` or `<= 10s`; `None` for what no chart can show.
+pub fn target(written: &str) -> Option<Target> {
+    let written = written.trim();
+    let at_least = written.starts_with(['>', '≥']);
+    let value = written.trim_start_matches(['<', '>', '=', '≤', '≥', ' ']);
+    let unit_at = value.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(value.len());
+    let (number, unit) = value.split_at(unit_at);
+    let number: f64 = number.parse().ok().filter(|number: &f64| number.is_finite())?;
+    match (unit.trim(), at_least) {
+        ("%", true) => Some(Target::AtLeast(number / 100.0)),
+        ("%", false) => Some(Target::AtMost(number / 100.0)),
+        ("", true) => Some(Target::AtLeast(number)),
+        ("", false) => Some(Target::AtMost(number)),
+        ("ms", false) => Some(Target::Within(number / 1e3)),
+        ("s", false) => Some(Target::Within(number)),
+        ("m" | "min", false) => Some(Target::Within(number * 60.0)),
+        _ => None,
+    }
+}
+
+/// The bound that decides, in few characters: `≥ 92.8 %`, and in words where there is no number.
+pub fn bound(row: &CriterionResult) -> String {
+    match (target(&row.target), row.lower, row.upper) {
+        (Some(Target::AtMost(_)), _, Some(upper)) => format!("≤ {}", percent(upper)),
+        (Some(Target::AtLeast(_)), Some(lower), _) => format!("≥ {}", percent(lower)),
+        (Some(Target::Within(_)), Some(lower), _) => format!("≥ {} in time", percent(lower)),
+        _ if row.bound_text.is_empty() => "–".into(),
+        _ => row.bound_text.clone(),
+    }
+}
+
+/// The figure observed, or a dash.
+pub fn observed(row: &CriterionResult) -> String {
+    if row.observed_text.is_empty() { "–".into() } else { row.observed_text.clone() }
+}
+
+/// The share that a time metric claims: 0.95 for `latency_p95`; `None` where the name holds no `_pNN`.
+pub fn claimed_share(metric: &str) -> Option<f64> {
+    let name = metric.split('(').next().unwrap_or(metric);
+    let percentile: f64 = name.rsplit_once("_p")?.1.parse().ok()?;
+    (percentile > 0.0 && percentile < 100.0).then_some(percentile / 100.0)
+}
+
+/// The nearest-rank quantile of `sorted` (ascending); `None` of nothing.
+pub fn quantile(sorted: &[u64], share: f64) -> Option<u64> {
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied()
+}
+
+/// Trials by verdict, in the order PASS, FAIL, INCONCLUSIVE, NOT_MEASURED, ERROR; verdicts without trials left out.
+pub fn tally(judgement: &Judgement) -> Vec<(Verdict, u64)> {
+    let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Inconclusive, Verdict::NotMeasured, Verdict::Error];
+    let number = |verdict| judgement.trials.iter().filter(|trial| trial.verdict == verdict).count() as u64;
+    verdicts.map(|verdict| (verdict, number(verdict))).into_iter().filter(|(_, number)| *number > 0).collect()
+}
+
+/// `5 PASS, 1 FAIL` over any judged rows; empty for none.
+pub fn verdict_counts<'a>(rows: impl Iterator<Item = &'a CriterionResult> + Clone) -> String {
+    let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Inconclusive, Verdict::NotMeasured, Verdict::Error];
+    let counts = verdicts.map(|verdict| (rows.clone().filter(|row| row.verdict == verdict).count() as u64, verdict));
+    let words = counts.into_iter().filter(|(number, _)| *number > 0);
+    words.map(|(number, verdict)| format!("{} {}", count(number), verdict.as_str())).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn durations_carry_a_unit_that_fits() {
+        let shown = [0, 3_210, 9_960, 812_345, 8_412_000, 125_400_000].map(duration);
+        assert_eq!(shown, ["0 ms", "3.2 ms", "10 ms", "812 ms", "8.41 s", "2 min 05 s"]);
+    }
+
+    #[test]
+    fn thousands_are_set_apart() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn targets_are_read_as_they_are_written() {
+        assert_eq!(target(">= 95%"), Some(Target::AtLeast(0.95)));
+        assert_eq!(target("<= 2 %"), Some(Target::AtMost(0.02)));
+        assert_eq!(target("<= 10s"), Some(Target::Within(10.0)));
+        assert_eq!(target("<= 800 ms"), Some(Target::Within(0.8)));
+        assert_eq!(target("soon"), None);
+    }
+
+    #[test]
+    fn the_claimed_share_is_read_from_the_name_of_the_metric() {
+        assert_eq!(claimed_share("latency_p95"), Some(0.95));
+        assert_eq!(claimed_share("latency_p99(tool)"), Some(0.99));
+        assert_eq!(claimed_share("first_attempt_rate(generate_response)"), None);
+    }
+
+    #[test]
+    fn quantiles_are_by_nearest_rank() {
+        let values: Vec<u64> = (1..=20).collect();
+        assert_eq!(quantile(&values, 0.5), Some(10));
+        assert_eq!(quantile(&values, 0.95), Some(19));
+        assert_eq!(quantile(&[], 0.5), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_quantile_is_one_of_the_values_and_grows_with_the_share(mut values in proptest::collection::vec(0u64..99, 1..50)) {
+            values.sort_unstable();
+            let low = quantile(&values, 0.5).expect("not empty");
+            let high = quantile(&values, 0.95).expect("not empty");
+            prop_assert!(values.contains(&low) && values.contains(&high) && low <= high);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! `index.html`: the whole report in one file that opens from disk, without a server and without a network.
+//!
+//! The template fills in what one looks at first; two data islands follow. `#data` is JSON with one short row a trial
+//! (`<` written as `\u003c`), which the table is made of; each `.block` is gzip in base64 with up to 200 conversations,
+//! unpacked when one of them is opened. The page's policy allows exactly the one style and the one script of this
+//! build, by hash, and no connection: text that slipped through escaping still could not run. The script puts data
+//! into the page as text only, never as markup.
+
+mod chart;
+mod model;
+mod rows;
+
+use super::timelines::base64;
+use super::{Format, View, text};
+use crate::trace::INDEX_HTML;
+use sha2::{Digest as _, Sha256};
+use std::io::{self, Write};
+
+/// Writes `index.html`.
+#[derive(Debug, Clone, Copy)]
+pub struct Html;
+
+const PAGE: &str = include_str!("page.html");
+const STYLE: &str = concat!(include_str!("style.css"), include_str!("trial.css"));
+const SCRIPT: &str = concat!(include_str!("table.js"), include_str!("timeline.js"), include_str!("events.js"));
+/// Where the data islands go; text cannot contain it, for its `<` would be escaped.
+const ISLANDS: &str = "<!--islands-->";
+
+impl Format for Html {
+    fn name(&self) -> &'static str {
+        "html"
+    }
+
+    fn file(&self) -> &'static str {
+        INDEX_HTML
+    }
+
+    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let page = render(view).map_err(|error| io::Error::other(format!("index.html: {error:#}")))?;
+        let page = text::block(&page);
+        let (before, after) = page
+            .split_once(ISLANDS)
+            .ok_or_else(|| io::Error::other("index.html: the template has no place for data"))?;
+        out.write_all(before.as_bytes())?;
+        let data = serde_json::to_string(&rows::data(view))?.replace('<', "\\u003c");
+        writeln!(out, "<script type=\"application/json\" id=\"data\">{data}</script>")?;
+        for block in view.timelines.blocks() {
+            writeln!(out, "<script type=\"text/plain\" class=\"block\">{}</script>", base64(&block.gzip))?;
+        }
+        out.write_all(after.as_bytes())
+    }
+}
+
+fn render(view: &View<'_>) -> Result<String, minijinja::Error> {
+    let mut templates = minijinja::Environment::new();
+    templates.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
+    templates.add_template("page.html", PAGE)?;
+    let hash = |text: &str| format!("sha256-{}", base64(&Sha256::digest(text.as_bytes())));
+    templates.get_template("page.html")?.render(minijinja::context! {
+        page => minijinja::Value::from(minijinja::value::Serde(model::page(view))),
+        style => STYLE,
+        script => SCRIPT,
+        style_hash => hash(STYLE),
+        script_hash => hash(SCRIPT),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{sample, tests::written};
+
+    /// The page without its data islands, style and script.
+    fn markup(html: &str) -> String {
+        let mut out = String::new();
+        let mut rest = html;
+        while let Some(start) = rest.find("<script").into_iter().chain(rest.find("<style")).min() {
+            out.push_str(&rest[..start]);
+            let close = if rest[start..].starts_with("<script") { "</script>" } else { "</style>" };
+            rest = rest[start..].split_once(close).expect("every script and style ends").1;
+        }
+        out + rest
+    }
+
+    #[test]
+    fn hostile_text_is_text_and_never_markup() {
+        let html = written(&Html, &sample::run(2).view());
+        let markup = markup(&html);
+        assert!(!markup.contains("<img") && markup.contains("&lt;img"));
+        assert!(!markup.contains("onerror=alert(1)>"));
+        assert!(!markup.contains('\u{202e}'), "no override turns the page around");
+        assert!(markup.contains("{{ 7 * 7 }}"), "templates are not run on data");
+        let scripts = 2 + sample::run(2).timelines.blocks().len();
+        assert_eq!(html.matches("</script>").count(), scripts);
+    }
+
+    #[test]
+    fn the_policy_names_the_style_and_the_script_that_are_there_and_nothing_else() {
+        let html = written(&Html, &sample::run(1).view());
+        let inside = |open: &str, close: &str| {
+            html.split_once(open).and_then(|(_, rest)| rest.split_once(close)).expect("it is there").0
+        };
+        for (open, close) in [("<style>", "</style>"), ("<script>", "</script>")] {
+            let hash = base64(&Sha256::digest(inside(open, close).as_bytes()));
+            assert!(html.contains(&format!("'sha256-{hash}'")), "{open}");
+        }
+        assert!(html.contains("default-src 'none'"));
+        let tags: String = markup(&html).split('<').skip(1).filter_map(|part| part.split('>').next()).collect();
+        for outside in [" src=", "<link", "<iframe", " style=", " onclick", "url("] {
+            assert!(!tags.contains(outside), "{outside}");
+        }
+    }
+
+    #[test]
+    fn the_data_of_the_table_parses_and_has_one_row_a_trial() {
+        let run = sample::run(3);
+        let html = written(&Html, &run.view());
+        let open = "<script type=\"application/json\" id=\"data\">";
+        let data = html.split_once(open).and_then(|(_, rest)| rest.split_once("</script>")).expect("data").0;
+        let data: serde_json::Value = serde_json::from_str(data).expect("JSON");
+        assert_eq!(data["rows"].as_array().expect("rows").len(), run.judgement.trials.len());
+        let shown: usize =
+            data["blocks"].as_array().expect("blocks").iter().map(|b| b.as_array().map_or(0, Vec::len)).sum();
+        assert_eq!(shown, run.judgement.trials.len());
+    }
+
+    #[test]
+    fn a_run_without_anything_says_so_in_words() {
+        let mut run = sample::run(0);
+        run.judgement.criteria.clear();
+        run.judgement.gates.clear();
+        run.judgement.errors.clear();
+        run.judgement.transitions.clear();
+        run.judgement.requirements.clear();
+        let html = written(&Html, &run.view());
+        for words in [
+            "No criterion was judged.",
+            "No scenario gate besides the criteria.",
+            "No turn was timed.",
+            "No transition is declared.",
+            "No requirement is listed.",
+            "Every trial could be run.",
+        ] {
+            assert!(html.contains(words), "{words}");
+        }
+    }
+
+    #[test]
+    fn ten_thousand_trials_stay_below_fifteen_megabytes() {
+        let run = sample::run(1_667);
+        assert!(run.judgement.trials.len() >= 10_000);
+        let html = written(&Html, &run.view());
+        assert!(html.len() < 15_000_000, "{} bytes", html.len());
+        assert!(run.timelines.kept() > 3_000, "only {} conversations fit", run.timelines.kept());
+    }
+}

@@ -1,0 +1,301 @@
+//! What the template fills in: figures already worded, links already encoded, charts already drawn.
+
+use super::chart::{self, Mark};
+use crate::gate::{CriterionResult, Judgement, Verdict, Violation};
+use crate::report::View;
+use crate::report::figures::{self, Target, count, counted, duration, quantile, target};
+use crate::report::text::{clip, percent_encoded};
+use serde::Serialize;
+
+/// Trials that an ERROR group or a requirement lists by name.
+const LISTED: usize = 12;
+
+#[derive(Serialize)]
+pub struct Page {
+    title: String,
+    outcome: Badge,
+    exit_code: u8,
+    conclusion: String,
+    evidence: Vec<String>,
+    facts: Vec<(String, String)>,
+    tally: Vec<(Badge, String)>,
+    trials: u64,
+    criteria: Vec<Row>,
+    criteria_counts: String,
+    gates: Vec<Row>,
+    gates_counts: String,
+    errors: Vec<ErrorRow>,
+    latency: Option<Latency>,
+    transitions: Vec<Flow>,
+    requirements: Vec<Requirement>,
+    uncovered: usize,
+    kept: String,
+    left_out: u64,
+}
+
+#[derive(Serialize)]
+struct Badge {
+    word: &'static str,
+    class: &'static str,
+}
+
+#[derive(Serialize)]
+struct Row {
+    anchor: String,
+    id: String,
+    scenario: String,
+    about: String,
+    metric: String,
+    kind: String,
+    required: bool,
+    proxy: bool,
+    verdict: Badge,
+    n: String,
+    units: String,
+    observed: String,
+    bound: String,
+    target: String,
+    chart: String,
+    sentence: String,
+    evidence: String,
+    excluded: Vec<(String, String, String)>,
+    with_excluded: String,
+    violations: Vec<Link>,
+    errors: u64,
+    variants: Vec<(String, String)>,
+    open: bool,
+}
+
+#[derive(Serialize)]
+struct Link {
+    trial: String,
+    href: String,
+    unit: String,
+    note: String,
+}
+
+#[derive(Serialize)]
+struct ErrorRow {
+    kind: String,
+    message: String,
+    detail: String,
+    number: String,
+    trials: Vec<Link>,
+    more: usize,
+}
+
+#[derive(Serialize)]
+struct Latency {
+    chart: String,
+    figures: Vec<(String, String)>,
+    n: String,
+}
+
+#[derive(Serialize)]
+struct Flow {
+    name: String,
+    taken: usize,
+    declared: usize,
+    rows: Vec<(String, String, String, u64, String)>,
+}
+
+#[derive(Serialize)]
+struct Requirement {
+    id: String,
+    about: String,
+    cases: Vec<(String, u32, u32)>,
+    more: usize,
+    passed: u64,
+    run: u64,
+}
+
+/// Everything that the template shows of `view`.
+pub fn page(view: &View<'_>) -> Page {
+    let judgement = view.judgement;
+    let outcome = match judgement.exit_code {
+        0 => Verdict::Pass,
+        1 => Verdict::Fail,
+        4 => Verdict::Inconclusive,
+        _ => Verdict::Error,
+    };
+    let word = match judgement.exit_code {
+        0 => "Passed",
+        1 => "Failed",
+        3 => "Incomplete",
+        4 => "Undecided",
+        _ => "Not judged",
+    };
+    let rows = |rows: &[CriterionResult], prefix: &str| -> Vec<Row> {
+        rows.iter().enumerate().map(|(place, result)| row(result, &format!("{prefix}-{}", place + 1))).collect()
+    };
+    let requirements: Vec<_> = judgement.requirements.iter().map(requirement).collect();
+    Page {
+        title: format!("{word}: ragcheck report"),
+        outcome: Badge { word, ..badge(outcome) },
+        exit_code: judgement.exit_code,
+        conclusion: judgement.conclusion.clone(),
+        evidence: judgement.evidence.clone(),
+        facts: facts(view),
+        tally: figures::tally(judgement).into_iter().map(|(verdict, n)| (badge(verdict), count(n))).collect(),
+        trials: judgement.trials.len() as u64,
+        criteria: rows(&judgement.criteria, "criterion"),
+        criteria_counts: figures::verdict_counts(judgement.criteria.iter()),
+        gates: rows(&judgement.gates, "gate"),
+        gates_counts: figures::verdict_counts(judgement.gates.iter()),
+        errors: errors(judgement),
+        latency: latency(judgement),
+        transitions: transitions(judgement),
+        uncovered: requirements.iter().filter(|row| row.cases.is_empty()).count(),
+        requirements,
+        kept: count(view.timelines.kept() as u64),
+        left_out: view.timelines.left_out() as u64,
+    }
+}
+
+fn facts(view: &View<'_>) -> Vec<(String, String)> {
+    let judgement = view.judgement;
+    let calls: u64 = judgement.trials.iter().map(|trial| u64::from(trial.model_calls)).sum();
+    let tools: u64 = judgement.trials.iter().map(|trial| u64::from(trial.tool_calls)).sum();
+    let sum = |tokens: fn(&crate::gate::TrialResult) -> Option<u64>| -> Option<u64> {
+        judgement.trials.iter().filter(|trial| trial.verdict != Verdict::Error).map(tokens).sum()
+    };
+    let tokens = match (sum(|trial| trial.input_tokens), sum(|trial| trial.output_tokens)) {
+        (Some(input), Some(output)) => format!("{} in, {} out", count(input), count(output)),
+        _ => "not known for every call".into(),
+    };
+    let cases: usize = view.plan.scenarios.iter().map(|scenario| scenario.cases.len()).sum();
+    [
+        ("Scenarios", count(view.plan.scenarios.len() as u64)),
+        ("Cases", count(cases as u64)),
+        ("Trials", count(judgement.trials.len() as u64)),
+        ("Turns timed", count(judgement.turn_times_us.len() as u64)),
+        ("Model calls", count(calls)),
+        ("Tool calls", count(tools)),
+        ("Tokens", tokens),
+        ("Seed", view.plan.seed.to_string()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into()
+}
+
+fn badge(verdict: Verdict) -> Badge {
+    let class = match verdict {
+        Verdict::Pass => "pass",
+        Verdict::Fail => "fail",
+        Verdict::Inconclusive => "undecided",
+        Verdict::NotMeasured => "unmeasured",
+        Verdict::Error => "error",
+    };
+    Badge { word: verdict.as_str(), class }
+}
+
+fn row(result: &CriterionResult, anchor: &str) -> Row {
+    let excluded = result.excluded.iter().map(|one| {
+        let figure = format!("{} of {} {}", count(one.successes), count(one.n), result.units);
+        (one.case.clone(), one.reason.clone(), figure)
+    });
+    let variants = result.by_variant.iter().map(|(name, successes, n)| {
+        let share = if *n == 0 { "–".into() } else { figures::percent(*successes as f64 / *n as f64) };
+        (name.clone(), format!("{successes}/{n} = {share}"))
+    });
+    Row {
+        anchor: anchor.to_owned(),
+        id: result.id.clone(),
+        scenario: result.scenario.clone().unwrap_or_default(),
+        about: result.about.clone(),
+        metric: result.metric.clone(),
+        kind: result.kind.clone(),
+        required: result.required,
+        proxy: result.proxy,
+        verdict: badge(result.verdict),
+        n: count(result.n),
+        units: result.units.clone(),
+        observed: figures::observed(result),
+        bound: figures::bound(result),
+        target: result.target.clone(),
+        chart: chart::interval(result).unwrap_or_default(),
+        sentence: result.sentence.clone(),
+        evidence: result.evidence.clone(),
+        excluded: excluded.collect(),
+        with_excluded: result.with_excluded.clone(),
+        violations: result.violations.iter().map(violation).collect(),
+        errors: result.errors,
+        variants: variants.collect(),
+        open: matches!(result.verdict, Verdict::Fail | Verdict::Error),
+    }
+}
+
+fn link(trial: &str) -> Link {
+    let href = format!("#trial={}", percent_encoded(trial));
+    Link { trial: trial.to_owned(), href, unit: String::new(), note: String::new() }
+}
+
+fn violation(violation: &Violation) -> Link {
+    let (unit, note) = (violation.unit.clone(), clip(&violation.note, 300).into_owned());
+    Link { unit, note, ..link(&violation.trial) }
+}
+
+fn errors(judgement: &Judgement) -> Vec<ErrorRow> {
+    let group = |group: &crate::gate::ErrorGroup| ErrorRow {
+        kind: group.kind.clone(),
+        message: group.message.clone(),
+        detail: clip(&group.detail.join("\n"), 4_000).into_owned(),
+        number: counted(group.trials.len() as u64, "trial"),
+        trials: group.trials.iter().take(LISTED).map(|trial| link(trial)).collect(),
+        more: group.trials.len().saturating_sub(LISTED),
+    };
+    judgement.errors.iter().map(group).collect()
+}
+
+fn latency(judgement: &Judgement) -> Option<Latency> {
+    let mut sorted = judgement.turn_times_us.clone();
+    sorted.sort_unstable();
+    let mut marks = Vec::new();
+    for row in &judgement.criteria {
+        if let Some(Target::Within(seconds)) = target(&row.target) {
+            let at_us = (seconds * 1e6) as u64;
+            if !marks.iter().any(|mark: &Mark| mark.at_us == at_us) {
+                marks.push(Mark { label: format!("limit {}", duration(at_us)), at_us, limit: true });
+            }
+        }
+    }
+    for (label, share) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
+        if let Some(at_us) = quantile(&sorted, share) {
+            marks.push(Mark { label: label.into(), at_us, limit: false });
+        }
+    }
+    let chart = chart::histogram(&sorted, &marks)?;
+    let mut figures: Vec<_> =
+        marks.iter().filter(|mark| !mark.limit).map(|mark| (mark.label.clone(), duration(mark.at_us))).collect();
+    figures.push(("longest".into(), duration(sorted.last().copied().unwrap_or(0))));
+    for mark in marks.iter().filter(|mark| mark.limit) {
+        let late = sorted.iter().filter(|us| **us > mark.at_us).count() as u64;
+        figures.push((format!("over the {}", mark.label), count(late)));
+    }
+    Some(Latency { chart, figures, n: count(sorted.len() as u64) })
+}
+
+fn transitions(judgement: &Judgement) -> Vec<Flow> {
+    let flow = |coverage: &crate::gate::TransitionCoverage| Flow {
+        name: coverage.flow.clone(),
+        taken: coverage.taken.iter().filter(|(.., times)| *times > 0).count(),
+        declared: coverage.taken.len(),
+        rows: coverage
+            .taken
+            .iter()
+            .map(|(from, on, to, times)| (from.clone(), on.clone(), to.clone(), *times, count(*times)))
+            .collect(),
+    };
+    judgement.transitions.iter().map(flow).collect()
+}
+
+fn requirement(coverage: &crate::gate::RequirementCoverage) -> Requirement {
+    Requirement {
+        id: coverage.id.clone(),
+        about: coverage.about.clone(),
+        cases: coverage.cases.iter().take(LISTED).cloned().collect(),
+        more: coverage.cases.len().saturating_sub(LISTED),
+        passed: coverage.cases.iter().map(|(_, passed, _)| u64::from(*passed)).sum(),
+        run: coverage.cases.iter().map(|(.., run)| u64::from(*run)).sum(),
+    }
+}

@@ -1,0 +1,39 @@
+//! `run.json`: the judgement as it is, indented. An old reader meets new fields by ignoring them and a newer `version`
+//! by refusing it.
+
+use super::{Format, View};
+use crate::trace::RUN;
+use std::io::{self, Write};
+
+/// Writes `run.json`.
+#[derive(Debug, Clone, Copy)]
+pub struct Json;
+
+impl Format for Json {
+    fn name(&self) -> &'static str {
+        "json"
+    }
+
+    fn file(&self) -> &'static str {
+        RUN
+    }
+
+    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut *out, view.judgement)?;
+        out.write_all(b"\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::Judgement;
+    use crate::report::{sample, tests::written};
+
+    #[test]
+    fn a_judgement_reads_back_as_it_was() {
+        let run = sample::run(1);
+        let read: Judgement = serde_json::from_str(&written(&Json, &run.view())).expect("run.json is JSON");
+        assert_eq!(read, run.judgement);
+    }
+}

@@ -1,0 +1,163 @@
+//! `report.md`: a short report for a pull request's comment.
+//!
+//! The verdict, the criteria, the gates that do not pass, causes of ERROR and the first trials that failed. Text is
+//! escaped for GitHub: no markup, no mention, no issue link and no automatic link survives.
+
+use super::{Format, View, figures, text};
+use crate::gate::{CriterionResult, Verdict};
+use std::io::{self, Write};
+
+/// Writes `report.md`.
+#[derive(Debug, Clone, Copy)]
+pub struct Markdown;
+
+/// Trials that are listed one by one.
+const LISTED: usize = 20;
+
+impl Format for Markdown {
+    fn name(&self) -> &'static str {
+        "markdown"
+    }
+
+    fn file(&self) -> &'static str {
+        "report.md"
+    }
+
+    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let judgement = view.judgement;
+        writeln!(out, "### ragcheck: exit code {}\n", judgement.exit_code)?;
+        writeln!(out, "{}\n", escaped(&judgement.conclusion))?;
+        for evidence in &judgement.evidence {
+            writeln!(out, "- {}", escaped(evidence))?;
+        }
+        table(out, "Criteria", judgement.criteria.iter())?;
+        let passed = judgement.gates.iter().filter(|gate| gate.verdict == Verdict::Pass).count();
+        if !judgement.gates.is_empty() {
+            writeln!(out, "\n{passed} of {} passed.", figures::counted(judgement.gates.len() as u64, "scenario gate"))?;
+        }
+        table(out, "Gates that do not pass", judgement.gates.iter().filter(|gate| gate.verdict != Verdict::Pass))?;
+        if !judgement.errors.is_empty() {
+            writeln!(out, "\n#### Trials that could not be run\n")?;
+            for group in &judgement.errors {
+                let number = figures::counted(group.trials.len() as u64, "trial");
+                writeln!(out, "- {} × {}: {}", number, escaped(&group.kind), escaped(&group.message))?;
+            }
+        }
+        failing(view, out)
+    }
+}
+
+fn table<'a>(out: &mut dyn Write, title: &str, rows: impl Iterator<Item = &'a CriterionResult>) -> io::Result<()> {
+    for (index, row) in rows.enumerate() {
+        if index == 0 {
+            writeln!(out, "\n#### {title}\n")?;
+            writeln!(out, "| | Criterion | n | Observed | 95 % bound | Target |\n|---|---|---:|---|---|---|")?;
+        }
+        let name = match &row.scenario {
+            Some(scenario) => format!("{scenario}: {}", row.id),
+            None => row.id.clone(),
+        };
+        writeln!(
+            out,
+            "| {} **{}** | {} {} | {} | {} | {} | {} |",
+            mark(row.verdict),
+            escaped(row.verdict.as_str()),
+            escaped(&name),
+            escaped(&row.about),
+            figures::count(row.n),
+            escaped(&figures::observed(row)),
+            escaped(&figures::bound(row)),
+            escaped(&row.target),
+        )?;
+    }
+    Ok(())
+}
+
+fn failing(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let failing: Vec<_> = view.judgement.trials.iter().filter(|trial| trial.verdict == Verdict::Fail).collect();
+    if failing.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n#### Trials that failed\n")?;
+    for trial in failing.iter().take(LISTED) {
+        let check = trial.checks.iter().find(|check| !check.passed);
+        let why = match (check, trial.departures.first()) {
+            (Some(check), _) if check.seen.is_empty() => check.what.clone(),
+            (Some(check), _) => format!("{}, seen: {}", check.what, check.seen),
+            (None, Some(departure)) => departure.clone(),
+            (None, None) => "no check failed".into(),
+        };
+        writeln!(out, "- {}: {}", escaped(&trial.id), escaped(&why))?;
+    }
+    if failing.len() > LISTED {
+        writeln!(out, "- and {} more", figures::count((failing.len() - LISTED) as u64))?;
+    }
+    Ok(())
+}
+
+fn mark(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "✅",
+        Verdict::Fail => "❌",
+        Verdict::Inconclusive => "❔",
+        Verdict::NotMeasured => "⚪",
+        Verdict::Error => "⚠️",
+    }
+}
+
+/// One line of at most 300 characters in which GitHub finds no markup, mention, reference or link.
+fn escaped(words: &str) -> String {
+    let line = text::line(words);
+    let mut out = String::with_capacity(line.len() + 8);
+    let mut before = ' ';
+    for character in text::clip(&line, 300).chars() {
+        match character {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            // A zero-width space ends what would become a mention, an issue or a link.
+            '@' | '#' => out.extend([character, '\u{200b}']),
+            ':' => out.push_str(":\u{200b}"),
+            '.' if before.eq_ignore_ascii_case(&'w') => out.push_str(".\u{200b}"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '(' | ')' | '|' | '~' | '!' | '$' | '{' | '}' => {
+                out.extend(['\\', character]);
+            }
+            _ => out.push(character),
+        }
+        before = character;
+    }
+    out.replace(":\u{200b} ", ": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{sample, tests::written};
+
+    #[test]
+    fn no_markup_mention_or_link_survives() {
+        let shown = escaped("<img src=x>|`a`\n@root see #12 and https://evil.example www.evil.example [x](y)");
+        assert!(!shown.contains('<') && !shown.contains('\n'));
+        for live in ["@root", "#12", "://", "www.e", " [", "](", " |"] {
+            assert!(!shown.contains(live), "{live} in {shown}");
+        }
+    }
+
+    #[test]
+    fn at_most_twenty_failing_trials_are_listed_and_the_rest_is_counted() {
+        let run = sample::run(30);
+        let text = written(&Markdown, &run.view());
+        let failing = run.judgement.trials.iter().filter(|trial| trial.verdict == Verdict::Fail).count();
+        assert!(failing > LISTED);
+        assert!(text.contains(&format!("and {} more", failing - LISTED)));
+    }
+
+    #[test]
+    fn each_criterion_is_one_row_of_the_table() {
+        let run = sample::run(1);
+        let text = written(&Markdown, &run.view());
+        let failing_gates = run.judgement.gates.iter().filter(|gate| gate.verdict != Verdict::Pass).count();
+        let rows = text.lines().filter(|line| line.starts_with("| ") && line.contains("**")).count();
+        assert_eq!(rows, run.judgement.criteria.len() + failing_gates);
+    }
+}

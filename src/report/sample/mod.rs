@@ -1,0 +1,99 @@
+//! A made-up run for the tests of every format: all verdicts, errors, and text that tries to break out.
+//!
+//! Six cases are repeated `copies` times. Words vary with case and repetition (a small congruential generator), so
+//! that sizes are not flattered by text that repeats.
+
+mod script;
+mod verdicts;
+
+use super::{TimelineBuilder, Timelines, View};
+use crate::gate::{Judgement, Verdict};
+use crate::plan::{Plan, PlannedCase, PlannedScenario, PlannedTrial};
+use crate::scenario::{Case, Criteria};
+use crate::trace::{Arm, Lane, Trace};
+use serde_json::json;
+use std::collections::BTreeMap;
+
+/// Markup, a formula, an override and an escape sequence in one.
+pub const HOSTILE: &str =
+    "</script><img src=x onerror=alert(1)> =cmd|' /C calc'!A0 \u{202e}gnp.exe\u{1b}[2J 🧨 {{ 7 * 7 }}";
+
+/// Everything that a [`View`] borrows, and the traces behind it.
+pub struct Run {
+    pub plan: Plan,
+    pub judgement: Judgement,
+    pub timelines: Timelines,
+    pub traces: Vec<Trace>,
+}
+
+impl Run {
+    pub fn view(&self) -> View<'_> {
+        View { plan: &self.plan, judgement: &self.judgement, timelines: &self.timelines }
+    }
+}
+
+const CASES: [(&str, &str, Verdict); 6] = [
+    ("defrost-cycle", "The manual answers it: no external search.", Verdict::Pass),
+    ("grant-this-year", "The manual cannot know: external search, keywords, one rate limit.", Verdict::Pass),
+    ("skips-the-manual", "The model answers from memory, twice.", Verdict::Fail),
+    ("hostile-words", "Documents and the model try to break the page.", Verdict::Fail),
+    ("flow-temperature", "Its cassette lacks an exchange.", Verdict::Error),
+    ("follow-up", "The second question needs the first.", Verdict::Pass),
+];
+
+/// A run of six cases, each repeated `copies` times.
+pub fn run(copies: usize) -> Run {
+    let mut traces = Vec::new();
+    let mut trials = Vec::new();
+    let mut planned = Vec::new();
+    for (case, (name, _, verdict)) in CASES.iter().enumerate() {
+        for repetition in 1..=copies {
+            let variant = if repetition % 2 == 0 { "forced" } else { "base" };
+            let lane = Lane {
+                flow: "tool-rag".into(),
+                variant: variant.into(),
+                repetition: repetition as u32,
+                arm: Arm::Main,
+            };
+            let scenario = if case < 3 { "heat-pumps" } else { "edge-cases" };
+            let id = format!("{scenario}/{name}/{lane}");
+            let seed = (case * 100_003 + repetition) as u64;
+            let trace = script::trace(&id, scenario, name, &lane, seed, case);
+            trials.push(verdicts::result(&trace, *verdict, case));
+            planned.push(PlannedTrial { id, scenario: case / 3, case: case % 3, lane, seed });
+            traces.push(trace);
+        }
+    }
+    let judgement = verdicts::judgement(trials, &traces);
+    let mut builder = TimelineBuilder::default();
+    for (trace, result) in traces.iter().zip(&judgement.trials) {
+        builder.add(trace, result);
+    }
+    let plan = Plan {
+        version: 1,
+        seed: 7,
+        scenarios: vec![scenario("heat-pumps", 0..3), scenario("edge-cases", 3..6)],
+        trials: planned,
+        criteria: Criteria::default(),
+        not_measured_ok: Vec::new(),
+        machines: BTreeMap::new(),
+        ratings: None,
+        requirements: BTreeMap::new(),
+    };
+    Run { plan, judgement, timelines: builder.finish(), traces }
+}
+
+fn scenario(name: &str, cases: std::ops::Range<usize>) -> PlannedScenario {
+    let case = |(case, about, _): &(&str, &str, Verdict)| -> Case {
+        serde_json::from_value(json!({"case": case, "about": about, "ask": "?"})).expect("a case")
+    };
+    PlannedScenario {
+        name: name.into(),
+        file: format!("scenarios/{name}.yaml"),
+        about: "Questions to a service manual.".into(),
+        flow: "tool-rag".into(),
+        variants: vec![("base".into(), String::new()), ("forced".into(), "enforcement: forced".into())],
+        cases: CASES[cases].iter().map(|row| PlannedCase { line: 9, case: case(row) }).collect(),
+        gates: Vec::new(),
+    }
+}

@@ -1,0 +1,254 @@
+//! The result on a terminal: criteria in a table, what fails them, causes of ERROR, and what it rests on.
+//!
+//! Verdicts are always words; colour only underlines them. Every text is made harmless first: a document cannot send
+//! escape sequences to the reader's terminal.
+
+use super::text::{clip, line};
+use super::{View, figures};
+use crate::gate::{CriterionResult, ErrorGroup, Verdict};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
+use std::fmt::Write as _;
+
+/// Violations that are listed for one criterion.
+const LISTED: usize = 5;
+
+/// The result in at most `width` columns (80 to 140 suit it), with ANSI colours when `colour` is set.
+pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
+    let judgement = view.judgement;
+    let width = width.clamp(60, 160);
+    let paint = Paint { colour };
+    let mut out = String::new();
+    out.push_str(&table(judgement.criteria.iter().collect(), width, &paint));
+    let open: Vec<_> = judgement.gates.iter().filter(|gate| gate.verdict != Verdict::Pass).collect();
+    if !judgement.gates.is_empty() {
+        let counts = figures::verdict_counts(judgement.gates.iter());
+        let gates = figures::counted(judgement.gates.len() as u64, "scenario gate");
+        let _ = writeln!(out, "\n{gates}: {counts}");
+        out.push_str(&table(open.clone(), width, &paint));
+    }
+    let unmet = judgement.criteria.iter().chain(open).filter(|row| row.verdict != Verdict::Pass);
+    for row in unmet {
+        unmet_row(&mut out, row, width, &paint);
+    }
+    for group in &judgement.errors {
+        error(&mut out, group, width, &paint);
+    }
+    let excluded: Vec<_> = judgement.criteria.iter().filter(|row| !row.excluded.is_empty()).map(excluded).collect();
+    if !excluded.is_empty() {
+        let _ = writeln!(out);
+        wrap(&mut out, &format!("Excluded: {}", excluded.join("; ")), width, "");
+    }
+    let trials = figures::tally(judgement).into_iter();
+    let trials: Vec<_> = trials.map(|(verdict, n)| format!("{} {}", figures::count(n), verdict.as_str())).collect();
+    let total = figures::counted(judgement.trials.len() as u64, "trial");
+    let split = if trials.is_empty() { String::new() } else { format!(": {}", trials.join(", ")) };
+    let _ = writeln!(out, "\n{total}{split}");
+    for evidence in &judgement.evidence {
+        wrap(&mut out, evidence, width, "  ");
+    }
+    let verdict = match judgement.exit_code {
+        0 => Verdict::Pass,
+        1 => Verdict::Fail,
+        4 => Verdict::Inconclusive,
+        _ => Verdict::Error,
+    };
+    let mut conclusion = String::new();
+    let said = format!("{} (exit code {})", judgement.conclusion, judgement.exit_code);
+    wrap(&mut conclusion, &said, width, "");
+    let _ = writeln!(out, "\n{}", paint.as_verdict(verdict, conclusion.trim_end()));
+    out
+}
+
+fn table(rows: Vec<&CriterionResult>, width: usize, paint: &Paint) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new();
+    table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(u16::try_from(width).unwrap_or(160));
+    table.set_header(["id", "what", "n", "observed", "95 % bound", "target", "verdict"]);
+    for row in &rows {
+        let name = match &row.scenario {
+            Some(scenario) => format!("{scenario}: {}", row.id),
+            None => row.id.clone(),
+        };
+        let what = if row.about.is_empty() { &row.metric } else { &row.about };
+        let verdict = if row.required { row.verdict.as_str().into() } else { format!("({})", row.verdict.as_str()) };
+        table.add_row([
+            clip(&line(&name), 40).into_owned(),
+            clip(&line(what), 120).into_owned(),
+            figures::count(row.n),
+            line(&figures::observed(row)),
+            line(&figures::bound(row)),
+            line(&row.target),
+            verdict,
+        ]);
+    }
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, if index == 6 { 0 } else { 2 }));
+        match index {
+            1 => {}
+            0 => {
+                column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(24)));
+            }
+            2 | 5 | 6 => {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
+            _ => {
+                column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(20)));
+            }
+        }
+    }
+    let mut out = String::new();
+    for (index, row) in table.lines().enumerate() {
+        let row = row.trim_end();
+        let _ =
+            if index == 0 { writeln!(out, "{}", paint.dim(row)) } else { writeln!(out, "{}", paint.last_word(row)) };
+    }
+    if rows.iter().any(|row| !row.required) {
+        let _ = writeln!(out, "{}", paint.dim("(verdict in brackets: not required, does not change the exit code)"));
+    }
+    out
+}
+
+fn unmet_row(out: &mut String, row: &CriterionResult, width: usize, paint: &Paint) {
+    let name = row.scenario.as_ref().map_or_else(|| row.id.clone(), |scenario| format!("{scenario}: {}", row.id));
+    let _ = writeln!(out, "\n{} {}", paint.verdict(row.verdict), line(&name));
+    wrap(out, &row.sentence, width, "  ");
+    for violation in row.violations.iter().take(LISTED) {
+        let note = if violation.note.is_empty() { String::new() } else { format!(": {}", violation.note) };
+        wrap(out, &format!("- {}, {}{note}", violation.trial, violation.unit), width, "  ");
+    }
+    if row.violations.len() > LISTED {
+        let _ = writeln!(out, "  and {} more", figures::count((row.violations.len() - LISTED) as u64));
+    }
+    if row.errors > 0 {
+        let _ = writeln!(out, "  {} in ERROR would have counted", figures::counted(row.errors, "trial"));
+    }
+}
+
+fn error(out: &mut String, group: &ErrorGroup, width: usize, paint: &Paint) {
+    let number = figures::counted(group.trials.len() as u64, "trial");
+    let _ = writeln!(out, "\n{} {} ({number})", paint.verdict(Verdict::Error), line(&group.kind));
+    wrap(out, &group.message, width, "  ");
+    for detail in &group.detail {
+        let detail = super::text::block(detail);
+        for detail in detail.lines() {
+            // Not wrapped: it may be a command to copy.
+            let _ = writeln!(out, "  {detail}");
+        }
+    }
+    if let Some(first) = group.trials.first() {
+        let rest = group.trials.len() - 1;
+        let more = if rest == 0 { String::new() } else { format!(" and {} more", figures::count(rest as u64)) };
+        wrap(out, &format!("in {first}{more}"), width, "  ");
+    }
+}
+
+fn excluded(row: &CriterionResult) -> String {
+    let units: u64 = row.excluded.iter().map(|one| one.n).sum();
+    let cases = figures::counted(row.excluded.len() as u64, "case");
+    let with = if row.with_excluded.is_empty() { String::new() } else { format!(", with them {}", row.with_excluded) };
+    format!("{} {cases} ({} {}){with}", row.id, figures::count(units), row.units)
+}
+
+/// Writes `words` on lines of at most `width` characters, each behind `indent`.
+fn wrap(out: &mut String, words: &str, width: usize, indent: &str) {
+    let words = line(words);
+    let room = width.saturating_sub(indent.chars().count()).max(20);
+    let mut row = String::new();
+    for word in words.split(' ') {
+        if !row.is_empty() && row.chars().count() + 1 + word.chars().count() > room {
+            let _ = writeln!(out, "{indent}{row}");
+            row.clear();
+        }
+        if !row.is_empty() {
+            row.push(' ');
+        }
+        row.push_str(word);
+    }
+    let _ = writeln!(out, "{indent}{row}");
+}
+
+struct Paint {
+    colour: bool,
+}
+
+impl Paint {
+    fn dim(&self, text: &str) -> String {
+        if self.colour { format!("\u{1b}[2m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+
+    fn verdict(&self, verdict: Verdict) -> String {
+        self.as_verdict(verdict, verdict.as_str())
+    }
+
+    fn as_verdict(&self, verdict: Verdict, text: &str) -> String {
+        if !self.colour {
+            return text.to_owned();
+        }
+        let code = match verdict {
+            Verdict::Pass => "32",
+            Verdict::Fail => "1;31",
+            Verdict::Inconclusive => "33",
+            Verdict::NotMeasured => "36",
+            Verdict::Error => "1;35",
+        };
+        format!("\u{1b}[{code}m{text}\u{1b}[0m")
+    }
+
+    /// Colours the verdict that a row of the table ends with.
+    fn last_word(&self, row: &str) -> String {
+        let (rest, word) = row.rsplit_once(' ').unwrap_or(("", row));
+        let bare = word.trim_matches(['(', ')']);
+        let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Inconclusive, Verdict::NotMeasured, Verdict::Error];
+        match verdicts.into_iter().find(|verdict| verdict.as_str() == bare) {
+            Some(verdict) if self.colour => format!("{rest} {}", self.as_verdict(verdict, word)),
+            _ => row.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample;
+
+    #[test]
+    fn every_criterion_stands_there_with_its_verdict_in_words() {
+        let run = sample::run(2);
+        let text = terminal(&run.view(), 110, false);
+        for row in &run.judgement.criteria {
+            let shown = text.lines().find(|line| line.starts_with(&row.id)).expect("one line a criterion");
+            assert!(shown.trim_end_matches(')').ends_with(row.verdict.as_str()), "{shown}");
+        }
+    }
+
+    #[test]
+    fn lines_keep_to_the_width_that_was_asked_for() {
+        let run = sample::run(2);
+        for width in [80, 100, 140] {
+            let text = terminal(&run.view(), width, false);
+            // The longest trial id of the sample has 59 characters: no word is wider than the narrowest width.
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest <= Some(width), "{widest:?} at {width}:\n{text}");
+        }
+    }
+
+    #[test]
+    fn nothing_commands_the_terminal_without_colour() {
+        let run = sample::run(2);
+        let text = terminal(&run.view(), 100, false);
+        assert!(!text.chars().any(|character| character.is_control() && character != '\n'));
+        assert!(terminal(&run.view(), 100, true).contains("\u{1b}[1;31mFAIL\u{1b}[0m"));
+    }
+
+    #[test]
+    fn one_cause_of_error_is_one_message_with_the_number_of_trials() {
+        let run = sample::run(4);
+        let text = terminal(&run.view(), 100, false);
+        let group = &run.judgement.errors[0];
+        assert_eq!(text.matches(&group.kind).count(), 1);
+        assert!(text.contains(&format!("({} trials)", group.trials.len())));
+    }
+}

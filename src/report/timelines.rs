@@ -1,0 +1,219 @@
+//! The conversations of a run, packed for the HTML report while traces stream by.
+//!
+//! Trials are encoded in blocks of at most [`TRIALS_A_BLOCK`] trials or [`BLOCK_BYTES`] bytes of JSON and each block
+//! is compressed (gzip, no time stamp). Two lanes are kept, trials that did not pass and trials that did: when the
+//! bytes do not reach for all, the former come first, each lane in plan order, and what is left out is counted. Memory
+//! is bounded by twice the budget and a few open blocks; the result does not depend on the number of threads.
+
+use super::compact::Encoder;
+use crate::gate::{TrialResult, Verdict};
+use crate::trace::Trace;
+use flate2::{Compression, write::GzEncoder};
+use rayon::prelude::*;
+use std::io::Write as _;
+
+/// Compressed bytes that the HTML report spends on conversations by default.
+pub const BUDGET: usize = 8_000_000;
+/// Trials in a block: what a browser unpacks to show one.
+const TRIALS_A_BLOCK: usize = 200;
+/// Bytes of JSON after which a block is closed early.
+const BLOCK_BYTES: usize = 1_000_000;
+/// Blocks that are compressed together.
+const BATCH: usize = 8;
+
+/// Conversations of some trials, compressed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// Ids of its trials, in the order of its JSON.
+    pub trials: Vec<String>,
+    /// The gzip member.
+    pub gzip: Vec<u8>,
+}
+
+/// The conversations that fit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Timelines {
+    blocks: Vec<Block>,
+    left_out: usize,
+}
+
+impl Timelines {
+    /// The blocks, trials that did not pass first.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// Trials whose conversation is in a block.
+    pub fn kept(&self) -> usize {
+        self.blocks.iter().map(|block| block.trials.len()).sum()
+    }
+
+    /// Trials whose conversation did not fit.
+    pub fn left_out(&self) -> usize {
+        self.left_out
+    }
+}
+
+/// Takes traces one by one, in plan order.
+#[derive(Debug)]
+pub struct TimelineBuilder {
+    budget: usize,
+    troubled: Packer,
+    passed: Packer,
+}
+
+impl Default for TimelineBuilder {
+    fn default() -> Self {
+        Self::within(BUDGET)
+    }
+}
+
+impl TimelineBuilder {
+    /// A builder that keeps at most `budget` compressed bytes.
+    pub fn within(budget: usize) -> Self {
+        Self { budget, troubled: Packer::default(), passed: Packer::default() }
+    }
+
+    /// Adds one trial's conversation; `result` is its judgement.
+    pub fn add(&mut self, trace: &Trace, result: &TrialResult) {
+        let packer = if result.verdict == Verdict::Pass { &mut self.passed } else { &mut self.troubled };
+        packer.add(trace, result, self.budget);
+    }
+
+    /// The conversations that fit into the budget.
+    pub fn finish(mut self) -> Timelines {
+        let mut made = Timelines::default();
+        let mut room = self.budget;
+        for packer in [&mut self.troubled, &mut self.passed] {
+            packer.close();
+            packer.compress();
+            made.left_out += packer.left_out;
+            let mut full = false;
+            for block in packer.done.drain(..) {
+                full |= block.gzip.len() > room;
+                if full {
+                    made.left_out += block.trials.len();
+                } else {
+                    room -= block.gzip.len();
+                    made.blocks.push(block);
+                }
+            }
+        }
+        made
+    }
+}
+
+#[derive(Debug, Default)]
+struct Packer {
+    open: Encoder,
+    closed: Vec<(Vec<String>, Vec<u8>)>,
+    done: Vec<Block>,
+    bytes: usize,
+    left_out: usize,
+}
+
+impl Packer {
+    fn add(&mut self, trace: &Trace, result: &TrialResult, budget: usize) {
+        if self.bytes > budget {
+            self.left_out += 1;
+            return;
+        }
+        self.open.add(trace, result);
+        if self.open.trials().len() == TRIALS_A_BLOCK || self.open.len() >= BLOCK_BYTES {
+            self.close();
+        }
+        if self.closed.len() == BATCH {
+            self.compress();
+        }
+    }
+
+    fn close(&mut self) {
+        if !self.open.trials().is_empty() {
+            self.closed.push(std::mem::take(&mut self.open).finish());
+        }
+    }
+
+    fn compress(&mut self) {
+        let closed = std::mem::take(&mut self.closed);
+        let blocks: Vec<_> = closed.into_par_iter().map(|(trials, json)| Block { trials, gzip: gzip(&json) }).collect();
+        self.bytes += blocks.iter().map(|block| block.gzip.len()).sum::<usize>();
+        self.done.extend(blocks);
+    }
+}
+
+fn gzip(json: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(json.len() / 4), Compression::new(4));
+    // Writing into a vector cannot fail; an empty member would show as a conversation that is not there.
+    encoder.write_all(json).and_then(|()| encoder.finish()).unwrap_or_default()
+}
+
+/// Standard base64 with padding (RFC 4648, section 4).
+pub fn base64(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let byte = |index: usize| u32::from(chunk.get(index).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for place in 0..4 {
+            let letter = ALPHABET[(bits >> (18 - 6 * place) & 63) as usize];
+            out.push(if place <= chunk.len() { char::from(letter) } else { '=' });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample;
+    use std::io::Read as _;
+
+    fn build(copies: usize, budget: usize) -> (sample::Run, Timelines) {
+        let run = sample::run(copies);
+        let mut builder = TimelineBuilder::within(budget);
+        for (trace, result) in run.traces.iter().zip(&run.judgement.trials) {
+            builder.add(trace, result);
+        }
+        (run, builder.finish())
+    }
+
+    #[test]
+    fn base64_agrees_with_the_examples_of_its_standard() {
+        let known = [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")];
+        for (plain, coded) in known {
+            assert_eq!(base64(plain.as_bytes()), coded);
+        }
+    }
+
+    #[test]
+    fn blocks_unpack_to_json_that_names_their_trials_in_order() {
+        let (_, timelines) = build(40, BUDGET);
+        for block in timelines.blocks() {
+            let mut json = String::new();
+            flate2::read::GzDecoder::new(block.gzip.as_slice()).read_to_string(&mut json).expect("gzip");
+            let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+            let ids: Vec<_> = value["t"].as_array().expect("trials").iter().map(|trial| trial["i"].clone()).collect();
+            assert_eq!(ids, block.trials);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted_and_trials_that_failed_come_first() {
+        let (run, whole) = build(60, BUDGET);
+        assert_eq!((whole.kept(), whole.left_out()), (run.judgement.trials.len(), 0));
+        let troubled: usize = run.judgement.trials.iter().filter(|trial| trial.verdict != Verdict::Pass).count();
+        let bytes: usize = whole.blocks().iter().map(|block| block.gzip.len()).sum();
+        let (_, part) = build(60, bytes - 1);
+        assert_eq!(part.kept() + part.left_out(), run.judgement.trials.len());
+        assert!(part.left_out() > 0 && part.kept() >= troubled);
+        let first = &part.blocks()[0].trials[0];
+        let verdict = run.judgement.trials.iter().find(|trial| trial.id == *first).map(|trial| trial.verdict);
+        assert_ne!(verdict, Some(Verdict::Pass));
+    }
+
+    #[test]
+    fn without_any_bytes_everything_is_left_out() {
+        let (run, none) = build(1, 0);
+        assert_eq!((none.kept(), none.left_out()), (0, run.judgement.trials.len()));
+    }
+}

@@ -1,0 +1,221 @@
+//! The metrics that criteria may name, with their parameters, as data.
+
+use super::diagnostic::did_you_mean;
+use super::grammar::{GrammarError, MetricCall, parse_metric};
+use super::vocabulary;
+use std::collections::BTreeMap;
+
+/// What a metric's target must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Figure {
+    /// A rate: `>= 95%`.
+    Rate,
+    /// A time: `<= 10s`.
+    Time,
+}
+
+/// One metric of the catalogue.
+#[derive(Debug, Clone, Copy)]
+pub struct MetricEntry {
+    /// Its name.
+    pub name: &'static str,
+    /// What it measures, in a few words.
+    pub about: &'static str,
+    /// Rate or time.
+    pub figure: Figure,
+    /// Its parameters; positional arguments fill them in this order.
+    pub parameters: &'static [Parameter],
+}
+
+/// One parameter of a metric.
+#[derive(Debug, Clone, Copy)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// What it may be.
+    pub values: Values,
+    /// What it is when not given; without one it must be given.
+    pub default: Option<&'static str>,
+}
+
+/// What a parameter may be.
+#[derive(Debug, Clone, Copy)]
+pub enum Values {
+    /// A tool's name.
+    Tool,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// Retry accounts, joined by `+`.
+    Accounts,
+}
+
+const ACCOUNTS: [&str; 3] = ["transport", "model", "tool"];
+const TOOL: Parameter = Parameter { name: "tool", values: Values::Tool, default: None };
+const RESPONSE_TOOL: Parameter = Parameter { default: Some("generate_response"), ..TOOL };
+const AT: Parameter =
+    Parameter { name: "at", values: Values::OneOf(&["first", "after_retry"]), default: Some("after_retry") };
+const BY: Parameter =
+    Parameter { name: "by", values: Values::OneOf(&["attempt", "episode"]), default: Some("attempt") };
+const RETRY_ACCOUNTS: Parameter = Parameter { name: "accounts", values: Values::Accounts, default: Some("model+tool") };
+
+const fn rate(name: &'static str, about: &'static str, parameters: &'static [Parameter]) -> MetricEntry {
+    MetricEntry { name, about, figure: Figure::Rate, parameters }
+}
+
+const fn time(name: &'static str, about: &'static str) -> MetricEntry {
+    MetricEntry { name, about, figure: Figure::Time, parameters: &[] }
+}
+
+/// All metrics.
+pub const METRICS: [MetricEntry; 17] = [
+    rate("mandatory_call_rate", "queries in which the tool was called", &[TOOL, AT]),
+    rate("first_attempt_rate", "queries in which the tool was called validly at the first attempt", &[RESPONSE_TOOL]),
+    rate("keyword_coverage", "external results whose keywords were indexed and read back", &[]),
+    rate("satisfaction", "answers with combined sources that satisfied: ratings, or a proxy", &[]),
+    time("latency_p50", "time of a query, median"),
+    time("latency_p95", "time of a query, 95 of 100"),
+    time("latency_p99", "time of a query, 99 of 100"),
+    rate("learned_retrieval", "related later queries that found something through learned keywords", &[]),
+    rate("learned_harm", "later queries whose results got worse through learned keywords", &[]),
+    rate("retry_recovery", "retries that recovered", &[BY, RETRY_ACCOUNTS]),
+    rate("context_preservation", "conversations that kept their context", &[]),
+    rate("case_pass_rate", "trials that met every expectation", &[]),
+    rate("turn_success_rate", "turns that ended with an answer", &[]),
+    rate("verbatim_query_rate", "tool queries that copy the user's words", &[TOOL]),
+    rate("citation_validity", "cited sources that were really retrieved", &[]),
+    rate("order_violation_rate", "calls that came out of order", &[]),
+    rate("state_machine_conformance", "trials that kept to the flow's state machine", &[]),
+];
+
+/// A metric of the catalogue with every parameter filled in.
+#[derive(Debug, Clone)]
+pub struct ResolvedMetric {
+    /// Its entry.
+    pub entry: &'static MetricEntry,
+    /// Every parameter, by name.
+    pub parameters: BTreeMap<&'static str, String>,
+}
+
+/// Parses a metric as written and fills in what is not given.
+pub fn resolve_metric(text: &str) -> Result<ResolvedMetric, GrammarError> {
+    let call = parse_metric(text)?;
+    let Some(entry) = METRICS.iter().find(|entry| entry.name == call.name) else {
+        let known = METRICS.iter().map(|entry| entry.name);
+        let start = text.chars().take_while(|letter| letter.is_whitespace()).count();
+        let error = GrammarError::new(format!("unknown metric `{}`", call.name), start, call.name.chars().count());
+        return Err(error.label(did_you_mean(&call.name, known)));
+    };
+    let mut parameters = BTreeMap::new();
+    fill(text, &call, entry, &mut parameters)?;
+    for parameter in entry.parameters {
+        match (parameters.contains_key(parameter.name), parameter.default) {
+            (true, _) => {}
+            (false, Some(default)) => {
+                parameters.insert(parameter.name, default.to_owned());
+            }
+            (false, None) => {
+                let message = format!("`{}` needs its argument `{}`", entry.name, parameter.name);
+                let example = format!("for example `{}({})`", entry.name, parameter.example());
+                return Err(GrammarError::new(message, 0, text.chars().count()).label(example));
+            }
+        }
+    }
+    Ok(ResolvedMetric { entry, parameters })
+}
+
+fn fill(
+    text: &str,
+    call: &MetricCall,
+    entry: &'static MetricEntry,
+    parameters: &mut BTreeMap<&'static str, String>,
+) -> Result<(), GrammarError> {
+    let mut from = text.find('(').map_or(0, |at| at + 1);
+    for (index, argument) in call.arguments.iter().enumerate() {
+        let first = argument.key.as_deref().unwrap_or(&argument.value);
+        let start = text.get(from..).and_then(|rest| rest.find(first)).map_or(from, |at| from + at);
+        let value_at = text.get(start..).and_then(|rest| rest.find(&argument.value)).map_or(start, |at| start + at);
+        let offset = |byte: usize| text.get(..byte).map_or(0, |before| before.chars().count());
+        let known = || entry.parameters.iter().map(|parameter| parameter.name);
+        let parameter = match &argument.key {
+            Some(key) => entry.parameters.iter().find(|parameter| parameter.name == key),
+            None => entry.parameters.get(index),
+        };
+        let Some(parameter) = parameter else {
+            let message = format!("`{}` has no argument `{first}`", entry.name);
+            return Err(GrammarError::new(message, offset(start), first.len()).label(did_you_mean(first, known())));
+        };
+        if let Err(label) = parameter.accepts(&argument.value) {
+            let message = format!("`{}` cannot be `{}`", parameter.name, argument.value);
+            return Err(GrammarError::new(message, offset(value_at), argument.value.len()).label(label));
+        }
+        if parameters.insert(parameter.name, argument.value.clone()).is_some() {
+            let message = format!("`{}` is given twice", parameter.name);
+            return Err(GrammarError::new(message, offset(start), first.len()));
+        }
+        from = text.get(value_at..).and_then(|rest| rest.find(',')).map_or(text.len(), |at| value_at + at + 1);
+    }
+    Ok(())
+}
+
+impl Parameter {
+    fn accepts(&self, value: &str) -> Result<(), String> {
+        let one_of = |known: &mut dyn Iterator<Item = &'static str>| {
+            let known: Vec<&str> = known.collect();
+            if known.contains(&value) { Ok(()) } else { Err(did_you_mean(value, known)) }
+        };
+        match self.values {
+            Values::Tool => one_of(&mut vocabulary::tools()),
+            Values::OneOf(words) => one_of(&mut words.iter().copied()),
+            Values::Accounts => match value.split('+').find(|word| !ACCOUNTS.contains(word)) {
+                Some(word) => Err(format!("{}, joined by `+`", did_you_mean(word, ACCOUNTS))),
+                None => Ok(()),
+            },
+        }
+    }
+
+    fn example(&self) -> &'static str {
+        match self.values {
+            Values::Tool => "knowledge_base_search",
+            Values::OneOf(words) => words.first().copied().unwrap_or_default(),
+            Values::Accounts => "model+tool",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_filled_in() {
+        let metric = resolve_metric("mandatory_call_rate(knowledge_base_search)").expect("a metric");
+        assert_eq!(metric.parameters["at"], "after_retry");
+        assert_eq!(resolve_metric("first_attempt_rate").expect("a metric").parameters["tool"], "generate_response");
+        let retries = resolve_metric("retry_recovery(by=episode, accounts=transport+tool)").expect("a metric");
+        assert_eq!(
+            (retries.parameters["by"].as_str(), retries.parameters["accounts"].as_str()),
+            ("episode", "transport+tool")
+        );
+    }
+
+    #[test]
+    fn wrong_names_and_arguments_point_at_themselves() {
+        let place = |text: &str| resolve_metric(text).map_err(|error| (error.start, error.length)).expect_err("wrong");
+        assert_eq!(place("latency_p59"), (0, 11));
+        assert_eq!(place("mandatory_call_rate"), (0, 19));
+        assert_eq!(place("mandatory_call_rate(knowledge_base)"), (20, 14));
+        assert_eq!(place("mandatory_call_rate(perplexity_search, at=fist)"), (42, 4));
+        assert_eq!(place("retry_recovery(wrong=attempt)"), (15, 5));
+        assert_eq!(place("retry_recovery(accounts=model+user)"), (24, 10));
+        assert_eq!(place("keyword_coverage(x)"), (17, 1));
+        assert_eq!(place("retry_recovery(attempt, by=attempt)"), (24, 2));
+    }
+
+    #[test]
+    fn every_default_is_a_value_that_its_parameter_takes() {
+        for parameter in METRICS.iter().flat_map(|entry| entry.parameters) {
+            assert!(parameter.default.is_none_or(|value| parameter.accepts(value).is_ok()), "{parameter:?}");
+            assert!(parameter.accepts(parameter.example()).is_ok(), "{parameter:?}");
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! What a scenario means, checked: names, references, times, and cases that prove nothing.
+//!
+//! Shape is settled by then. Every check names its place by path and none stops the others.
+
+use super::Scenario;
+use super::check_criteria::{self, Judged};
+use super::check_expect::Expectations;
+use super::diagnostic::{At, Mistake, did_you_mean};
+use super::document::{ModelSettings, PromptText, SearchSettings};
+use super::grammar::parse_duration;
+use super::project::{Dialect, Project};
+use super::vocabulary::{FLOWS, PROMPTS, REQUIREMENTS, is_name, requirement};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// What a scenario is checked against.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// The project's folder.
+    pub root: &'a Path,
+    /// The scenario file.
+    pub path: &'a Path,
+    /// The project file.
+    pub project: &'a Project,
+    /// Ids that `excluded_from` may name, beside the scenario's own gates.
+    pub criteria: &'a BTreeSet<String>,
+}
+
+/// Prompt texts by variant, then by prompt.
+pub type Prompts = BTreeMap<String, BTreeMap<String, String>>;
+
+/// Checks one scenario. `kept` maps its cases to their indices in the file.
+pub fn scenario(scenario: &Scenario, kept: &[usize], around: Surroundings<'_>) -> (Vec<Mistake>, Prompts) {
+    let mut checker = Checker::new(scenario, around);
+    let prompts = checker.head();
+    checker.cases(kept);
+    (checker.finish(), prompts)
+}
+
+/// One scenario under check.
+pub(super) struct Checker<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) around: Surroundings<'a>,
+    pub(super) mistakes: Vec<Mistake>,
+    pub(super) expectations: Expectations,
+}
+
+impl<'a> Checker<'a> {
+    pub(super) fn new(scenario: &'a Scenario, around: Surroundings<'a>) -> Self {
+        Self { scenario, around, mistakes: Vec::new(), expectations: Expectations::default() }
+    }
+
+    /// All that was found.
+    pub(super) fn finish(mut self) -> Vec<Mistake> {
+        self.mistakes.append(&mut self.expectations.mistakes);
+        self.mistakes
+    }
+}
+
+impl Checker<'_> {
+    pub(super) fn say(&mut self, mistake: Mistake) {
+        self.mistakes.push(mistake);
+    }
+
+    fn head(&mut self) -> Prompts {
+        let (scenario, root) = (self.scenario, At::ROOT);
+        let stem = self.around.path.file_stem().unwrap_or_default().to_string_lossy();
+        if self.name(&scenario.scenario, root.key("scenario")) && scenario.scenario != stem {
+            let mistake =
+                Mistake::at(root.key("scenario"), "scenario-name", "the scenario is not called like its file");
+            self.say(mistake.label(format!("write `{stem}`, or rename the file")));
+        }
+        if !FLOWS.contains(&scenario.flow.as_str()) {
+            let mistake = Mistake::at(root.key("flow"), "unknown-flow", "unknown flow");
+            self.say(mistake.label(did_you_mean(&scenario.flow, FLOWS)));
+        }
+        self.knowledge(root.key("knowledge"));
+        self.model(&scenario.model, root.key("model"));
+        if let Some(SearchSettings { provider, .. }) = &scenario.search {
+            let search = root.key("search");
+            self.provider(provider, Dialect::PerplexityAgent, search.key("provider"));
+        }
+        self.limits(root.key("limits"));
+        if scenario.repeat == 0 {
+            self.say(Mistake::at(root.key("repeat"), "repeat-zero", "a scenario that is repeated 0 times never runs"));
+        }
+        self.covers(&scenario.covers, root.key("covers"));
+        self.excluded(&scenario.excluded_from, root.key("excluded_from"));
+        let judged = Judged { rows: &scenario.gates, kept: None };
+        check_criteria::rows(judged, root.key("gates"), &mut self.mistakes);
+        self.variants()
+    }
+
+    fn knowledge(&mut self, at: At<'_>) {
+        let name = &self.scenario.knowledge;
+        let folder = self.around.root.join(&self.around.project.knowledge);
+        let inside = !name.is_empty() && name.split('/').all(|part| !part.is_empty() && part != ".." && part != ".");
+        if inside && folder.join(name).is_dir() {
+            return;
+        }
+        let known: Vec<String> = std::fs::read_dir(&folder)
+            .map(|entries| {
+                let names = entries.flatten().filter(|entry| entry.path().is_dir());
+                let mut names: Vec<String> =
+                    names.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+                names.sort();
+                names
+            })
+            .unwrap_or_default();
+        let label = did_you_mean(name, known.iter().map(String::as_str));
+        let mistake = Mistake::at(at, "unknown-knowledge", "there is no such knowledge folder").label(label);
+        self.say(mistake.help(format!("knowledge folders stand below {}/", self.around.project.knowledge)));
+    }
+
+    fn model(&mut self, model: &ModelSettings, at: At<'_>) {
+        self.provider(&model.provider, Dialect::OpenaiChat, at.key("provider"));
+        self.temperature(model.temperature, at.key("temperature"));
+        if model.name.trim().is_empty() {
+            self.say(Mistake::at(at.key("name"), "empty-text", "the model has no name"));
+        }
+        if model.max_tokens == Some(0) {
+            self.say(Mistake::at(at.key("max_tokens"), "bad-value", "a completion of 0 tokens says nothing"));
+        }
+    }
+
+    fn temperature(&mut self, temperature: Option<f64>, at: At<'_>) {
+        if temperature.is_some_and(|value| !(0.0..=2.0).contains(&value)) {
+            self.say(Mistake::at(at, "bad-value", "a temperature is 0 to 2"));
+        }
+    }
+
+    fn provider(&mut self, name: &str, dialect: Dialect, at: At<'_>) {
+        let providers = &self.around.project.providers;
+        let fitting =
+            || providers.iter().filter(|(_, provider)| provider.dialect == dialect).map(|(name, _)| name.as_str());
+        match providers.get(name) {
+            None => {
+                let mistake =
+                    Mistake::at(at, "unknown-provider", "unknown provider").label(did_you_mean(name, fitting()));
+                self.say(mistake.help("providers are declared in ragcheck.yaml, under `providers`"));
+            }
+            Some(provider) if provider.dialect != dialect => {
+                let wanted = if dialect == Dialect::OpenaiChat { "chat model" } else { "search service" };
+                let mistake = Mistake::at(at, "wrong-dialect", format!("this provider is no {wanted}"));
+                self.say(mistake.label(format!("known: {}", fitting().collect::<Vec<_>>().join(", "))));
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn limits(&mut self, at: At<'_>) {
+        let limits = &self.scenario.limits;
+        for (key, text) in [("turn", &limits.turn), ("request", &limits.request)] {
+            match parse_duration(text) {
+                Err(message) => self.say(Mistake::at(at.key(key), "bad-duration", message)),
+                Ok(time) if time.is_zero() => {
+                    self.say(Mistake::at(at.key(key), "bad-duration", "no time at all: nothing can end in it"));
+                }
+                Ok(_) => {}
+            }
+        }
+        if limits.model_calls == 0 {
+            self.say(Mistake::at(at.key("model_calls"), "bad-value", "a turn needs at least one completion"));
+        }
+    }
+
+    pub(super) fn covers(&mut self, ids: &[String], at: At<'_>) {
+        for (index, id) in ids.iter().enumerate().filter(|(_, id)| requirement(id).is_none()) {
+            let known = did_you_mean(id, REQUIREMENTS.iter().map(|(id, _)| *id));
+            let mistake = Mistake::at(at.index(index), "unknown-requirement", format!("unknown requirement `{id}`"));
+            self.say(mistake.label(known));
+        }
+    }
+
+    pub(super) fn excluded(&mut self, excluded: &BTreeMap<String, String>, at: At<'_>) {
+        for (id, reason) in excluded {
+            let own = self.scenario.gates.iter().map(|gate| gate.id.as_str());
+            let known: BTreeSet<&str> =
+                self.around.criteria.iter().map(String::as_str).chain(own).chain(["cases"]).collect();
+            if !known.contains(id.as_str()) {
+                let mistake =
+                    Mistake::at(at.key(id), "unknown-criterion", format!("unknown criterion `{id}`")).on_key();
+                self.say(mistake.label(did_you_mean(id, known)));
+            }
+            if reason.trim().is_empty() {
+                let mistake = Mistake::at(at.key(id), "no-reason", "an exclusion needs a reason").on_key();
+                self.say(mistake.help("the report shows it beside the figure that leaves the case out"));
+            }
+        }
+    }
+
+    fn variants(&mut self) -> Prompts {
+        let (scenario, root) = (self.scenario, At::ROOT);
+        let base = self.prompts(&scenario.prompts, root.key("prompts"));
+        if scenario.variants.is_empty() {
+            return BTreeMap::from([("base".to_owned(), base)]);
+        }
+        let mut all = BTreeMap::new();
+        let variants = root.key("variants");
+        for (name, variant) in &scenario.variants {
+            let at = variants.key(name);
+            if !is_name(name) {
+                self.say(bad_name(at, name).on_key());
+            }
+            if let Some(model) = &variant.model {
+                self.model(model, at.key("model"));
+            }
+            self.temperature(variant.temperature, at.key("temperature"));
+            let mut prompts = base.clone();
+            prompts.extend(self.prompts(&variant.prompts, at.key("prompts")));
+            all.insert(name.clone(), prompts);
+        }
+        all
+    }
+
+    fn prompts(&mut self, prompts: &BTreeMap<String, PromptText>, at: At<'_>) -> BTreeMap<String, String> {
+        let mut texts = BTreeMap::new();
+        for (name, text) in prompts {
+            let here = at.key(name);
+            if !PROMPTS.contains(&name.as_str()) {
+                let mistake = Mistake::at(here, "unknown-prompt", format!("unknown prompt `{name}`")).on_key();
+                self.say(mistake.label(did_you_mean(name, PROMPTS)));
+            }
+            let (key, text) = match text {
+                PromptText::Text(text) => ("text", Ok(text.clone())),
+                PromptText::File(file) => ("file", self.prompt_file(file)),
+            };
+            match text {
+                Err(why) => {
+                    let mistake =
+                        Mistake::at(here.key(key), "missing-prompt", "the prompt file cannot be read").label(why);
+                    self.say(mistake.help("the path is relative to the scenario's folder"));
+                }
+                Ok(text) if text.trim().is_empty() => {
+                    self.say(Mistake::at(here.key(key), "empty-text", "the prompt is empty"));
+                }
+                Ok(text) => {
+                    texts.insert(name.clone(), text);
+                }
+            }
+        }
+        texts
+    }
+
+    fn prompt_file(&self, file: &str) -> Result<String, String> {
+        if Path::new(file).is_absolute() {
+            return Err("an absolute path: it would not exist on another machine".into());
+        }
+        let path = self.around.path.parent().unwrap_or(self.around.root).join(file);
+        std::fs::read_to_string(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => "no such file".into(),
+            std::io::ErrorKind::InvalidData => "it is not UTF-8 text".into(),
+            _ => error.to_string(),
+        })
+    }
+
+    pub(super) fn name(&mut self, name: &str, at: At<'_>) -> bool {
+        if !is_name(name) {
+            self.say(bad_name(at, name));
+        }
+        is_name(name)
+    }
+}
+
+fn bad_name(at: At<'_>, name: &str) -> Mistake {
+    let shown: String = name.chars().take(40).collect();
+    Mistake::at(at, "bad-name", format!("`{shown}` cannot be a name: it becomes part of a path"))
+        .label("use a to z, 0 to 9 and `-`, at most 100 of them")
+}

@@ -1,0 +1,154 @@
+//! Criteria, gates and the project file, checked.
+
+use super::catalogue::{Figure, resolve_metric};
+use super::diagnostic::{At, Mistake, did_you_mean};
+use super::grammar::{GrammarError, Target, parse_target};
+use super::{Criteria, Criterion, GateKind, Project};
+use std::collections::BTreeSet;
+
+/// Criteria or gates, with their indices in the file where some were left out.
+#[derive(Clone, Copy)]
+pub struct Judged<'a> {
+    /// The criteria.
+    pub rows: &'a [Criterion],
+    /// Their indices in the file; `None` when they are all there.
+    pub kept: Option<&'a [usize]>,
+}
+
+/// Checks a criteria file.
+pub fn criteria(criteria: &Criteria, kept: &[usize]) -> Vec<Mistake> {
+    let mut mistakes = Vec::new();
+    let root = At::ROOT;
+    if criteria.criteria.is_empty() && kept.is_empty() {
+        mistakes.push(Mistake::at(
+            root.key("criteria"),
+            "no-criteria",
+            "the file states no criteria: nothing would be judged",
+        ));
+    }
+    rows(Judged { rows: &criteria.criteria, kept: Some(kept) }, root.key("criteria"), &mut mistakes);
+    mistakes
+}
+
+/// Checks criteria or gates.
+pub fn rows(judged: Judged<'_>, at: At<'_>, mistakes: &mut Vec<Mistake>) {
+    let mut ids = BTreeSet::new();
+    for (position, row) in judged.rows.iter().enumerate() {
+        let index = judged.kept.and_then(|kept| kept.get(position)).copied().unwrap_or(position);
+        let at = at.index(index);
+        if row.id.trim().is_empty() {
+            mistakes.push(Mistake::at(at.key("id"), "empty-text", "a criterion needs an id"));
+        } else if !ids.insert(row.id.as_str()) {
+            mistakes.push(Mistake::at(at.key("id"), "duplicate-criterion", "another criterion has this id"));
+        }
+        one(row, at, mistakes);
+    }
+}
+
+fn one(row: &Criterion, at: At<'_>, mistakes: &mut Vec<Mistake>) {
+    let figure = match resolve_metric(&row.metric) {
+        Ok(metric) => Some(metric.entry.figure),
+        Err(error) => {
+            mistakes.push(written(error, at.key("metric"), "bad-metric"));
+            None
+        }
+    };
+    let target = match parse_target(&row.target) {
+        Ok(target) => Some(target),
+        Err(error) => {
+            mistakes.push(written(error, at.key("target"), "bad-target"));
+            None
+        }
+    };
+    if let (Some(figure), Some(target)) = (figure, target)
+        && target.is_time() != (figure == Figure::Time)
+    {
+        let wanted =
+            if figure == Figure::Time { "a time, `<= 10s` for example" } else { "a rate, `>= 95%` for example" };
+        mistakes.push(Mistake::at(at.key("target"), "bad-target", format!("this metric's target is {wanted}")));
+    }
+    if row.kind == GateKind::Confidence && matches!(target, Some(Target::AtLeastRate(rate)) if rate >= 1.0) {
+        let mistake = Mistake::at(at.key("target"), "unreachable-target", "no number of trials bounds a rate at 100 %");
+        mistakes.push(mistake.help("use `kind: invariant`, with `floor: \">= 95%\"` for the bound"));
+    }
+    if row.min_n == Some(0) {
+        mistakes.push(Mistake::at(
+            at.key("min_n"),
+            "bad-value",
+            "`min_n` is 1 or more: nothing measured is never a success",
+        ));
+    }
+    if let Some(floor) = &row.floor {
+        if row.kind != GateKind::Invariant {
+            let mistake = Mistake::at(at.key("floor"), "bad-value", "only an invariant has a floor").on_key();
+            mistakes.push(mistake.help("the target of the other kinds is the bound already"));
+        }
+        match parse_target(floor) {
+            Err(error) => mistakes.push(written(error, at.key("floor"), "bad-target")),
+            Ok(Target::AtLeastRate(rate)) if rate < 1.0 => {}
+            Ok(_) => mistakes.push(Mistake::at(
+                at.key("floor"),
+                "bad-target",
+                "a floor is a rate below 100 %: `>= 95%` for example",
+            )),
+        }
+    }
+}
+
+fn written(error: GrammarError, at: At<'_>, code: &'static str) -> Mistake {
+    let mut mistake = Mistake::at(at, code, error.message).within(error.start, error.length);
+    mistake.label = error.label;
+    mistake
+}
+
+/// Checks the project file.
+pub fn project(project: &Project) -> Vec<Mistake> {
+    let mut mistakes = Vec::new();
+    let root = At::ROOT;
+    let scenarios = root.key("scenarios");
+    for (index, pattern) in project.scenarios.iter().enumerate() {
+        if let Err(error) = globset::Glob::new(pattern) {
+            let mistake = Mistake::at(scenarios.index(index), "bad-glob", "not a file pattern");
+            mistakes.push(mistake.label(error.kind().to_string()));
+        }
+    }
+    let providers = root.key("providers");
+    for (name, provider) in &project.providers {
+        let at = providers.key(name);
+        let scheme = ["http://", "https://"].iter().any(|scheme| provider.base_url.starts_with(scheme));
+        if !scheme {
+            let mistake = Mistake::at(at.key("base_url"), "bad-url", "a base URL begins with `https://` or `http://`");
+            mistakes.push(mistake);
+        }
+        let variable = |key: &String| {
+            let legal = |letter: char| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_';
+            !key.is_empty() && key.chars().all(legal)
+        };
+        if provider.key.as_ref().is_some_and(|key| !variable(key)) {
+            let message = "`key` is the name of an environment variable, never the key itself";
+            let mistake = Mistake::at(at.key("key"), "bad-key", message).without_quote();
+            mistakes.push(mistake.help("for example `key: OPENAI_API_KEY`; if a real key stood here, revoke it"));
+        }
+        if provider.concurrency == Some(0) {
+            mistakes.push(Mistake::at(
+                at.key("concurrency"),
+                "bad-value",
+                "with 0 requests at a time nothing is ever asked",
+            ));
+        }
+    }
+    mistakes
+}
+
+/// Checks the ids that may measure nothing against those that exist.
+pub fn not_measured(project: &Project, known: &BTreeSet<String>) -> Vec<Mistake> {
+    let root = At::ROOT;
+    let at = root.key("not_measured_ok");
+    let unknown = project.not_measured_ok.iter().enumerate().filter(|(_, id)| !known.contains(*id));
+    unknown
+        .map(|(index, id)| {
+            let mistake = Mistake::at(at.index(index), "unknown-criterion", format!("unknown criterion `{id}`"));
+            mistake.label(did_you_mean(id, known.iter().map(String::as_str)))
+        })
+        .collect()
+}

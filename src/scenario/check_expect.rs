@@ -1,0 +1,263 @@
+//! Expectations, checked: patterns that can match, bounds that can hold, references that exist.
+
+use super::diagnostic::{At, Mistake, did_you_mean};
+use super::expect::{ArgumentPattern, ContextExpectation, RetryExpectation};
+use super::grammar::parse_duration;
+use super::vocabulary::{TOOLS, tools};
+use super::{CallExpectation, CallPattern, Expectation};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Where in its case an expectation stands.
+#[derive(Debug, Clone, Default)]
+pub struct Scene {
+    /// The case's conversations, each with the step of the sequence in which it happens.
+    pub steps: Vec<(String, usize)>,
+    /// The step that the expectation belongs to; `None` when it is the whole case's.
+    pub step: Option<usize>,
+    /// Whether it is about one turn.
+    pub turn: bool,
+    /// Whether anything was said before.
+    pub history: bool,
+}
+
+/// Checks expectations and remembers which regular expressions and schemas it has compiled before.
+#[derive(Default)]
+pub struct Expectations {
+    /// What was found.
+    pub mistakes: Vec<Mistake>,
+    compiled: BTreeMap<String, Option<String>>,
+}
+
+impl Expectations {
+    fn say(&mut self, mistake: Mistake) {
+        self.mistakes.push(mistake);
+    }
+
+    fn nothing(&mut self, at: At<'_>, message: &str) {
+        let mistake = Mistake::at(at, "asserts-nothing", message).on_key();
+        self.say(mistake.help("write what must hold, or remove it"));
+    }
+
+    /// Checks one expectation.
+    pub fn check(&mut self, expect: &Expectation, at: At<'_>, scene: &Scene) {
+        if *expect == Expectation::default() {
+            self.nothing(at, "this expectation asserts nothing");
+            return;
+        }
+        let calls = at.key("calls");
+        for (index, call) in expect.calls.iter().enumerate() {
+            self.call(call, calls.index(index));
+        }
+        self.answer(expect, at.key("answer"));
+        if expect.sources.as_ref().is_some_and(|sources| *sources == super::expect::SourcesExpectation::default()) {
+            self.nothing(at.key("sources"), "this expectation on sources asserts nothing");
+        }
+        self.keywords(expect, at.key("keywords"), scene);
+        let retries = at.key("retries");
+        for (index, retry) in expect.retries.iter().enumerate() {
+            self.retry(retry, retries.index(index));
+        }
+        if let Some(context) = &expect.context {
+            self.context(context, at.key("context"), scene);
+        }
+        if let Some(within) = &expect.within {
+            match parse_duration(within) {
+                Err(message) => self.say(Mistake::at(at.key("within"), "bad-duration", message)),
+                Ok(time) if time.is_zero() => {
+                    self.say(Mistake::at(at.key("within"), "bad-duration", "no time at all: no turn can end in it"));
+                }
+                Ok(_) => {}
+            }
+        }
+        if expect.error.is_some() {
+            for (key, given) in [("answer", expect.answer.is_some()), ("sources", expect.sources.is_some())] {
+                if given && scene.turn {
+                    let mistake =
+                        Mistake::at(at.key(key), "contradiction", format!("`{key}` and `error` cannot both hold"));
+                    self.say(mistake.on_key().label("a turn ends with an answer or with an error"));
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, expect: &Expectation, at: At<'_>) {
+        let Some(answer) = &expect.answer else { return };
+        if *answer == super::expect::AnswerExpectation::default() {
+            self.nothing(at, "this expectation on the answer asserts nothing");
+        }
+        let matches = at.key("matches");
+        for (index, pattern) in answer.matches.iter().enumerate() {
+            self.regex(pattern, matches.index(index));
+        }
+        for (key, list) in
+            [("contains", &answer.contains), ("not_contains", &answer.not_contains), ("cites", &answer.cites)]
+        {
+            self.texts(list, at.key(key));
+        }
+        for (index, word) in answer.not_contains.iter().enumerate() {
+            let wanted = word.to_lowercase();
+            if !wanted.is_empty() && answer.contains.iter().any(|other| other.to_lowercase().contains(&wanted)) {
+                let list = at.key("not_contains");
+                self.say(Mistake::at(list.index(index), "contradiction", "`contains` asks for this very text"));
+            }
+        }
+    }
+
+    /// Empty text is contained in every text.
+    fn texts(&mut self, list: &[String], at: At<'_>) {
+        for (index, _) in list.iter().enumerate().filter(|(_, text)| text.trim().is_empty()) {
+            self.say(Mistake::at(at.index(index), "empty-text", "empty text is contained in every text"));
+        }
+    }
+
+    fn keywords(&mut self, expect: &Expectation, at: At<'_>, scene: &Scene) {
+        let Some(keywords) = &expect.keywords else { return };
+        if *keywords == super::expect::KeywordsExpectation::default() {
+            self.nothing(at, "this expectation on keywords asserts nothing");
+        }
+        self.texts(&keywords.include, at.key("include"));
+        self.texts(&keywords.merged, at.key("merged"));
+        let Some(name) = &keywords.found_by else { return };
+        let later = |step: usize| scene.step.is_none_or(|own| step > own);
+        let known = || scene.steps.iter().filter(|(_, step)| later(*step)).map(|(name, _)| name.as_str());
+        if !known().any(|other| other == name) {
+            let message = "`found_by` must name a later conversation of this case";
+            let mistake = Mistake::at(at.key("found_by"), "unknown-conversation", message);
+            self.say(mistake.label(did_you_mean(name, known())));
+        }
+    }
+
+    fn retry(&mut self, retry: &RetryExpectation, at: At<'_>) {
+        match (retry.at_least, retry.at_most) {
+            (Some(least), Some(most)) if least > most => {
+                let mistake =
+                    Mistake::at(at.key("at_most"), "contradiction", format!("at least {least} and at most {most}"));
+                self.say(mistake.label("no number is both"));
+            }
+            (None | Some(0), None) if retry.recovered.is_none() => {
+                let mistake = Mistake::at(at, "asserts-nothing", "this expectation on retries asserts nothing");
+                self.say(mistake.help("add `at_least` (1 or more), `at_most` or `recovered`"));
+            }
+            _ => {}
+        }
+    }
+
+    fn context(&mut self, context: &ContextExpectation, at: At<'_>, scene: &Scene) {
+        if context.probes.is_empty() {
+            self.nothing(at.key("probes"), "there are no probes, so nothing is asserted");
+        }
+        if !scene.history {
+            let mistake = Mistake::at(
+                at,
+                "probe-without-history",
+                "nothing was said before this turn, so there is nothing to remember",
+            );
+            self.say(mistake.on_key().label("put it on a later turn of the same conversation"));
+        }
+        let probes = at.key("probes");
+        for (index, probe) in context.probes.iter().enumerate() {
+            let at = probes.index(index);
+            if probe.any_of.is_empty() {
+                self.nothing(at.key("any_of"), "a probe without words asserts nothing");
+            }
+            self.texts(&probe.any_of, at.key("any_of"));
+            if let Some(tool) = &probe.in_arguments_of {
+                self.tool(tool, at.key("in_arguments_of"));
+            }
+        }
+    }
+
+    fn call(&mut self, call: &CallExpectation, at: At<'_>) {
+        let (key, list, wanted) = match call {
+            CallExpectation::InOrder(list) => ("in_order", list.as_slice(), 1..),
+            CallExpectation::Exact(list) => ("exact", list.as_slice(), 1..),
+            CallExpectation::AnyOrder(list) => ("any_order", list.as_slice(), 1..),
+            CallExpectation::Subset(list) => ("subset", list.as_slice(), 1..),
+            CallExpectation::Superset(list) => ("superset", list.as_slice(), 1..),
+            CallExpectation::Before(list) => ("before", list.as_slice(), 2..),
+            CallExpectation::ExactlyOnce(pattern) => return self.pattern(pattern, at.key("exactly_once")),
+            CallExpectation::Never(pattern) => return self.pattern(pattern, at.key("never")),
+            CallExpectation::AtMost(bound) => {
+                let at = at.key("at_most");
+                return self.pattern(&bound.call, at.key("call"));
+            }
+        };
+        let at = at.key(key);
+        if !wanted.contains(&list.len()) || (key == "before" && list.len() != 2) {
+            let message = match key {
+                "before" => format!("`before` compares two calls, found {}", list.len()),
+                _ => format!("`{key}` without calls"),
+            };
+            let mistake = Mistake::at(at, "wrong-count", message).on_key();
+            let label =
+                if key == "before" { "write [first, second]" } else { "name one call or more; `never` forbids one" };
+            self.say(mistake.label(label));
+        }
+        for (index, pattern) in list.iter().enumerate() {
+            self.pattern(pattern, at.index(index));
+        }
+    }
+
+    fn tool(&mut self, name: &str, at: At<'_>) {
+        if !tools().any(|known| known == name) {
+            let mistake = Mistake::at(at, "unknown-tool", format!("unknown tool `{name}`"));
+            self.say(mistake.label(did_you_mean(name, tools())));
+        }
+    }
+
+    fn pattern(&mut self, pattern: &CallPattern, at: At<'_>) {
+        let Some((_, arguments)) = TOOLS.iter().find(|(name, _)| *name == pattern.tool) else {
+            // A name alone has no key `tool`: the locator then stops at the pattern itself.
+            return self.tool(&pattern.tool, at.key("tool"));
+        };
+        let here = at.key("arguments");
+        for (name, condition) in &pattern.arguments {
+            let at = here.key(name);
+            if !arguments.contains(&name.as_str()) {
+                let message = format!("`{}` has no argument `{name}`", pattern.tool);
+                let mistake = Mistake::at(at, "unknown-argument", message).on_key();
+                self.say(mistake.label(did_you_mean(name, arguments.iter().copied())));
+            }
+            match condition {
+                ArgumentPattern::Equals(_) => {}
+                ArgumentPattern::Matches(regex) => self.regex(regex, at.key("matches")),
+                ArgumentPattern::Schema(schema) => self.schema(schema, at.key("schema")),
+            }
+        }
+    }
+
+    fn regex(&mut self, pattern: &str, at: At<'_>) {
+        let problem = if let Some(known) = self.compiled.get(pattern) {
+            known.clone()
+        } else {
+            let problem = regex::Regex::new(pattern).err().map(|error| last_line(&error.to_string()));
+            self.compiled.insert(pattern.to_owned(), problem.clone());
+            problem
+        };
+        if let Some(problem) = problem {
+            let mistake = Mistake::at(at, "bad-regex", "not a regular expression");
+            self.say(mistake.label(problem));
+        }
+    }
+
+    fn schema(&mut self, schema: &Value, at: At<'_>) {
+        let key = format!("schema {schema}");
+        let problem = if let Some(known) = self.compiled.get(&key) {
+            known.clone()
+        } else {
+            let problem = jsonschema::validator_for(schema).err().map(|error| error.to_string());
+            self.compiled.insert(key, problem.clone());
+            problem
+        };
+        if let Some(problem) = problem {
+            let mistake = Mistake::at(at, "bad-schema", "not a JSON Schema");
+            self.say(mistake.label(problem.chars().take(160).collect::<String>()));
+        }
+    }
+}
+
+fn last_line(text: &str) -> String {
+    let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+    last.strip_prefix("error: ").unwrap_or(last).to_owned()
+}

@@ -1,0 +1,301 @@
+//! What is wrong with what someone wrote, as plain data; one place in the command line renders it.
+//!
+//! Checks produce [`Mistake`]s that name a place by its path in the document (`cases[3].expect`). Only when there is
+//! one is the file read again as a tree with positions, and the path becomes line and column of a [`Diagnostic`].
+
+use super::node::{self, Node};
+use serde::Serialize;
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// It must be mended: exit code 2.
+    Error,
+    /// Worth knowing; changes no exit code.
+    Note,
+}
+
+/// A place in a file; line and column count from 1, in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Place {
+    /// Line.
+    pub line: u32,
+    /// Column.
+    pub column: u32,
+    /// Characters to underline, at least 1, on that line.
+    pub length: u32,
+}
+
+/// One mistake or note for the person who wrote the file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// A stable name of the kind of mistake, `unknown-flow` for example.
+    pub code: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// The file, relative to the project, with forward slashes; empty when none is concerned.
+    pub file: String,
+    /// Where, when it is about one place.
+    pub place: Option<Place>,
+    /// The line itself.
+    pub source_line: Option<String>,
+    /// What to say at the place: the word that was meant, the known words.
+    pub label: Option<String>,
+    /// What to do, line by line.
+    pub help: Vec<String>,
+}
+
+impl Diagnostic {
+    /// An error about a whole file, or (with an empty `file`) about none.
+    pub fn error(code: &'static str, file: &str, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            code,
+            message: message.into(),
+            file: file.to_owned(),
+            place: None,
+            source_line: None,
+            label: None,
+            help: Vec::new(),
+        }
+    }
+
+    /// A note about a whole file.
+    pub fn note(code: &'static str, file: &str, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Note, ..Self::error(code, file, message) }
+    }
+
+    /// The same with a line of help.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help.push(help.into());
+        self
+    }
+
+    /// The same at a place of `text`, whose line it quotes.
+    #[must_use]
+    pub fn at(mut self, text: &str, place: Place) -> Self {
+        let line = text.lines().nth(place.line.saturating_sub(1) as usize).unwrap_or_default();
+        let rest = (line.chars().count() as u32).saturating_sub(place.column.saturating_sub(1));
+        self.place = Some(Place { length: place.length.clamp(1, rest.max(1)), ..place });
+        self.source_line = Some(line.to_owned());
+        self
+    }
+}
+
+/// One step into a document.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// Into a map, by key.
+    Key(String),
+    /// Into a list, from 0.
+    Index(usize),
+}
+
+/// Where a check stands: a list on the stack, copied only when there is something to say.
+#[derive(Debug, Clone, Copy)]
+pub struct At<'a> {
+    parent: Option<&'a At<'a>>,
+    step: Option<Part<'a>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Part<'a> {
+    Key(&'a str),
+    Index(usize),
+}
+
+impl<'a> At<'a> {
+    /// The document's root.
+    pub const ROOT: At<'static> = At { parent: None, step: None };
+
+    /// Into a map.
+    #[must_use]
+    pub fn key(&'a self, key: &'a str) -> At<'a> {
+        At { parent: Some(self), step: Some(Part::Key(key)) }
+    }
+
+    /// Into a list.
+    #[must_use]
+    pub fn index(&'a self, index: usize) -> At<'a> {
+        At { parent: Some(self), step: Some(Part::Index(index)) }
+    }
+
+    /// The whole path.
+    pub fn path(&self) -> Vec<Step> {
+        let mut steps = self.parent.map_or_else(Vec::new, At::path);
+        match self.step {
+            Some(Part::Key(key)) => steps.push(Step::Key(key.to_owned())),
+            Some(Part::Index(index)) => steps.push(Step::Index(index)),
+            None => {}
+        }
+        steps
+    }
+}
+
+/// What part of a value a mistake points at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Focus {
+    /// The value.
+    Value,
+    /// The key that leads to it.
+    Key,
+    /// So many characters of the value's text, from so many characters in.
+    Within(usize, usize),
+}
+
+/// A mistake whose place is still a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
+    pub(super) severity: Severity,
+    pub(super) code: &'static str,
+    pub(super) path: Vec<Step>,
+    pub(super) focus: Focus,
+    pub(super) message: String,
+    pub(super) label: Option<String>,
+    pub(super) help: Vec<String>,
+    pub(super) quote: bool,
+    pub(super) place: Option<Place>,
+}
+
+impl Mistake {
+    /// An error at the value that `at` names.
+    pub fn at(at: At<'_>, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            code,
+            path: at.path(),
+            focus: Focus::Value,
+            message: message.into(),
+            label: None,
+            help: Vec::new(),
+            quote: true,
+            place: None,
+        }
+    }
+
+    /// The same, pointing at the key.
+    #[must_use]
+    pub fn on_key(mut self) -> Self {
+        self.focus = Focus::Key;
+        self
+    }
+
+    /// The same, pointing into the value's text.
+    #[must_use]
+    pub fn within(mut self, start: usize, length: usize) -> Self {
+        self.focus = Focus::Within(start, length);
+        self
+    }
+
+    /// The same, as a note.
+    #[must_use]
+    pub fn as_note(mut self) -> Self {
+        self.severity = Severity::Note;
+        self
+    }
+
+    /// The same with words at the place.
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    /// The same with a line of help.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help.push(help.into());
+        self
+    }
+
+    /// The same without the source line: it may hold a secret.
+    #[must_use]
+    pub fn without_quote(mut self) -> Self {
+        self.quote = false;
+        self
+    }
+
+    fn diagnose(self, file: &str, text: &str, root: Option<&Node>) -> Diagnostic {
+        let place = self.place.or_else(|| root.map(|root| node::locate(root, &self.path, self.focus)));
+        let mut diagnostic = Diagnostic {
+            severity: self.severity,
+            code: self.code,
+            message: self.message,
+            file: file.to_owned(),
+            place: None,
+            source_line: None,
+            label: self.label,
+            help: self.help,
+        };
+        if let Some(place) = place {
+            diagnostic = diagnostic.at(text, place);
+        }
+        if !self.quote {
+            diagnostic.source_line = None;
+        }
+        diagnostic
+    }
+}
+
+/// Gives every mistake its place; the file is read as a tree only if there is one.
+pub fn diagnose(mistakes: Vec<Mistake>, file: &str, text: &str) -> Vec<Diagnostic> {
+    if mistakes.is_empty() {
+        return Vec::new();
+    }
+    let root = node::parse(text).ok();
+    mistakes.into_iter().map(|mistake| mistake.diagnose(file, text, root.as_deref())).collect()
+}
+
+/// The word that was probably meant, if one is near enough.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let bound = (word.chars().count() / 3).clamp(1, 4);
+    let wanted = word.to_lowercase();
+    known
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&wanted, &candidate.to_lowercase()), candidate))
+        .filter(|(distance, candidate)| {
+            *distance <= bound
+                || (wanted.len() >= 4 && (candidate.starts_with(&wanted) || wanted.starts_with(candidate)))
+        })
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// `did you mean …? known: …`, at most a dozen words.
+pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    let mut shown = known.iter().take(12).copied().collect::<Vec<_>>().join(", ");
+    if known.len() > 12 {
+        shown.push_str(", …");
+    }
+    match (nearest(word, known.iter().copied()), known.is_empty()) {
+        (_, true) => "none is known".into(),
+        (Some(meant), false) => format!("did you mean `{meant}`? known: {shown}"),
+        (None, false) => format!("known: {shown}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_near_word_is_suggested_and_a_far_one_is_not() {
+        assert_eq!(nearest("two-stag", ["tool-rag", "two-stage"]), Some("two-stage"));
+        assert_eq!(nearest("expects", ["expect", "about"]), Some("expect"));
+        assert_eq!(nearest("zebra", ["expect", "about"]), None);
+        assert_eq!(did_you_mean("x", []), "none is known");
+    }
+
+    #[test]
+    fn a_place_points_into_the_line_even_when_the_text_is_shorter() {
+        let place = Place { line: 2, column: 4, length: 99 };
+        let diagnostic = Diagnostic::error("x", "a.yaml", "wrong").at("a: 1\nbcd: 22\n", place);
+        assert_eq!(diagnostic.source_line.as_deref(), Some("bcd: 22"));
+        assert_eq!(diagnostic.place.map(|place| place.length), Some(4));
+    }
+}

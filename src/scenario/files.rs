@@ -1,0 +1,177 @@
+//! Which files belong to a project: its root, its scenarios, and what is a criteria file.
+
+use super::diagnostic::{Diagnostic, nearest};
+use super::project::Project;
+use globset::{GlobBuilder, GlobMatcher};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Name of the project file.
+pub const PROJECT_FILE: &str = "ragcheck.yaml";
+
+/// The nearest folder upwards that holds `ragcheck.yaml`; `start` itself when there is none.
+pub fn find_root(start: &Path) -> PathBuf {
+    start.ancestors().find(|folder| folder.join(PROJECT_FILE).is_file()).unwrap_or(start).to_path_buf()
+}
+
+/// A path as messages and plans write it: relative to the root where it can be, with forward slashes.
+pub fn shown(root: &Path, path: &Path) -> String {
+    let relative = path.strip_prefix(root).unwrap_or(path);
+    let parts: Vec<_> = relative.components().map(|part| part.as_os_str().to_string_lossy()).collect();
+    parts.join("/").replace("//", "/")
+}
+
+/// Whether a YAML text is a criteria file: it has `criteria:` and no `scenario:` at the top.
+pub fn is_criteria(text: &str) -> bool {
+    let has = |key: &str| {
+        text.lines().any(|line| line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(':')))
+    };
+    has("criteria") && !has("scenario")
+}
+
+fn is_yaml(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+}
+
+/// A `*` never crosses a folder; `**` does.
+fn glob(pattern: &str) -> Option<GlobMatcher> {
+    GlobBuilder::new(pattern).literal_separator(true).build().ok().map(|glob| glob.compile_matcher())
+}
+
+/// The YAML files that `paths` name, or, without any, the project's own, sorted. A folder stands for the YAML files
+/// right in it; a path may be a pattern. The project file is never among them.
+pub fn discover(root: &Path, project: &Project, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Vec<Diagnostic>> {
+    let (mut found, mut mistakes) = (BTreeSet::new(), Vec::new());
+    if paths.is_empty() {
+        for pattern in &project.scenarios {
+            found.extend(matching(root, pattern));
+        }
+    }
+    for path in paths {
+        let absolute = root.join(path);
+        if absolute.is_file() {
+            found.insert(absolute);
+        } else if absolute.is_dir() {
+            found.extend(yaml_in(&absolute));
+        } else {
+            let hits = matching(root, &shown(root, &absolute));
+            if hits.is_empty() {
+                mistakes.push(missing(root, &absolute));
+            }
+            found.extend(hits);
+        }
+    }
+    found.retain(|path| path.file_name().is_none_or(|name| name != PROJECT_FILE));
+    if mistakes.is_empty() { Ok(found.into_iter().collect()) } else { Err(mistakes) }
+}
+
+fn missing(root: &Path, path: &Path) -> Diagnostic {
+    let file = shown(root, path);
+    let mut diagnostic = Diagnostic::error("no-such-file", &file, "there is no such file or folder");
+    let folder = path.parent().unwrap_or(root);
+    let known: Vec<String> = yaml_in(folder).iter().map(|path| shown(root, path)).collect();
+    if let Some(meant) = nearest(&file, known.iter().map(String::as_str)) {
+        diagnostic = diagnostic.with_help(format!("did you mean {meant}?"));
+    }
+    diagnostic
+}
+
+fn yaml_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = entries.filter(|path| is_yaml(path) && path.is_file()).collect();
+    files.sort();
+    files
+}
+
+/// YAML files below `root` that a pattern names; only the folders that it can reach are read.
+fn matching(root: &Path, pattern: &str) -> Vec<PathBuf> {
+    let pattern = pattern.trim_start_matches("./");
+    let Some(matcher) = glob(pattern.trim_end_matches('/')) else { return Vec::new() };
+    if root.join(pattern).is_dir() {
+        return yaml_in(&root.join(pattern));
+    }
+    let fixed: PathBuf = Path::new(pattern)
+        .components()
+        .take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']))
+        .collect();
+    let levels = if pattern.contains("**") { 16 } else { pattern.matches('/').count() };
+    let mut found = Vec::new();
+    let start = root.join(&fixed);
+    if start.is_file() {
+        return vec![start];
+    }
+    descend(&start, levels, &mut |path| {
+        if is_yaml(path) && matcher.is_match(shown(root, path)) {
+            found.push(path.to_path_buf());
+        }
+    });
+    found
+}
+
+fn descend(folder: &Path, levels: usize, visit: &mut dyn FnMut(&Path)) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() && levels > 0 && !entry.file_name().to_string_lossy().starts_with('.') => {
+                descend(&path, levels - 1, visit);
+            }
+            Ok(kind) if !kind.is_dir() => visit(&path),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir_all(folder.path().join("scenarios/deep")).expect("folders");
+        for file in ["ragcheck.yaml", "scenarios/b.yaml", "scenarios/a.yml", "scenarios/c.txt", "scenarios/deep/d.yaml"]
+        {
+            std::fs::write(folder.path().join(file), "x: 1\n").expect("a file");
+        }
+        folder
+    }
+
+    fn names(root: &Path, project: &Project, paths: &[&str]) -> Vec<String> {
+        let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
+        let found = discover(root, project, &paths).expect("files");
+        found.iter().map(|path| shown(root, path)).collect()
+    }
+
+    #[test]
+    fn a_star_stays_in_its_folder_and_two_stars_do_not() {
+        let folder = folder();
+        let with = |pattern: &str| Project { scenarios: vec![pattern.into()], ..Project::default() };
+        assert_eq!(names(folder.path(), &with("scenarios/*.yaml"), &[]), ["scenarios/b.yaml"]);
+        assert_eq!(
+            names(folder.path(), &with("scenarios/**/*.yaml"), &[]),
+            ["scenarios/b.yaml", "scenarios/deep/d.yaml"]
+        );
+        assert_eq!(names(folder.path(), &with("scenarios/"), &[]), ["scenarios/a.yml", "scenarios/b.yaml"]);
+    }
+
+    #[test]
+    fn a_folder_stands_for_its_own_files_and_a_missing_path_is_an_error() {
+        let folder = folder();
+        let project = Project::default();
+        assert_eq!(names(folder.path(), &project, &["scenarios"]), ["scenarios/a.yml", "scenarios/b.yaml"]);
+        assert_eq!(names(folder.path(), &project, &["scenarios/deep/*.yaml"]), ["scenarios/deep/d.yaml"]);
+        let mistakes = discover(folder.path(), &project, &["scenarios/bb.yaml".into()]).expect_err("missing");
+        assert_eq!(mistakes[0].help, ["did you mean scenarios/b.yaml?"]);
+    }
+
+    #[test]
+    fn the_root_is_found_upwards() {
+        let folder = folder();
+        assert_eq!(find_root(&folder.path().join("scenarios/deep")), folder.path());
+    }
+
+    #[test]
+    fn criteria_files_are_told_by_their_keys() {
+        assert!(is_criteria("about: x\ncriteria:\n  - id: a\n"));
+        assert!(!is_criteria("scenario: x\nabout: the criteria:\n"));
+    }
+}

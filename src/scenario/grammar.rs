@@ -1,0 +1,299 @@
+//! The small language of criteria: metrics, targets and durations, as text and as values.
+//!
+//! `mandatory_call_rate(knowledge_base_search, at=first)`, `>= 95%`, `<= 10s`, `1500ms`. Parsing is pure; printing
+//! what was parsed and parsing it again gives the same value.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Text that does not follow the grammar; offsets count characters.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct GrammarError {
+    /// What is wrong, for people.
+    pub message: String,
+    /// The words that would be right, when they are few.
+    pub label: Option<String>,
+    /// Where it begins.
+    pub start: usize,
+    /// How long it is.
+    pub length: usize,
+}
+
+impl GrammarError {
+    pub(super) fn new(message: impl Into<String>, start: usize, length: usize) -> Self {
+        Self { message: message.into(), label: None, start, length: length.max(1) }
+    }
+
+    pub(super) fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+}
+
+/// A metric with its parameters as written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MetricCall {
+    /// The metric's name.
+    pub name: String,
+    /// Its arguments, in order.
+    pub arguments: Vec<Argument>,
+}
+
+/// One argument of a metric.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Argument {
+    /// The parameter's name, when it is given by name.
+    pub key: Option<String>,
+    /// The value.
+    pub value: String,
+}
+
+impl fmt::Display for MetricCall {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.name)?;
+        if self.arguments.is_empty() {
+            return Ok(());
+        }
+        let shown: Vec<String> = self.arguments.iter().map(ToString::to_string).collect();
+        write!(formatter, "({})", shown.join(", "))
+    }
+}
+
+impl fmt::Display for Argument {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.key {
+            Some(key) => write!(formatter, "{key}={}", self.value),
+            None => formatter.write_str(&self.value),
+        }
+    }
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "_+-.".contains(letter))
+}
+
+/// Parses `name` or `name(argument, key=value)`.
+pub fn parse_metric(text: &str) -> Result<MetricCall, GrammarError> {
+    let whole = text.chars().count();
+    let name_end = text.find('(').unwrap_or(text.len());
+    let name = text[..name_end].trim();
+    if !is_word(name) {
+        return Err(GrammarError::new("expected a metric's name, then its arguments in parentheses", 0, whole));
+    }
+    let mut call = MetricCall { name: name.into(), arguments: Vec::new() };
+    if name_end == text.len() {
+        return Ok(call);
+    }
+    let Some(inner) = text[name_end + 1..].trim_end().strip_suffix(')') else {
+        return Err(GrammarError::new("the arguments do not end with `)`", whole.saturating_sub(1), 1));
+    };
+    if inner.trim().is_empty() {
+        return Ok(call);
+    }
+    let mut start = text[..=name_end].chars().count();
+    for part in inner.split(',') {
+        let length = part.chars().count();
+        let lead = length - part.trim_start().chars().count();
+        let (key, value) = match part.split_once('=') {
+            Some((key, value)) => (Some(key.trim()), value.trim()),
+            None => (None, part.trim()),
+        };
+        if !is_word(value) || key.is_some_and(|key| !is_word(key)) {
+            let wrong = part.trim().chars().count();
+            return Err(GrammarError::new("expected a word, or key=word", start + lead, wrong));
+        }
+        call.arguments.push(Argument { key: key.map(Into::into), value: value.into() });
+        start += length + 1;
+    }
+    Ok(call)
+}
+
+/// What a metric must reach. Rates are 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Target {
+    /// `>= 95%`, and `= 100%`.
+    AtLeastRate(f64),
+    /// `<= 5%`, and `= 0%`.
+    AtMostRate(f64),
+    /// `<= 10s`.
+    AtMostTime(Duration),
+}
+
+impl Target {
+    /// Whether it bounds a time.
+    pub fn is_time(self) -> bool {
+        matches!(self, Self::AtMostTime(_))
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AtLeastRate(rate) => write!(formatter, ">= {}", Percent(*rate)),
+            Self::AtMostRate(rate) => write!(formatter, "<= {}", Percent(*rate)),
+            Self::AtMostTime(limit) => write!(formatter, "<= {}", print_duration(*limit)),
+        }
+    }
+}
+
+/// A rate as per cent where that loses nothing, as a bare number otherwise.
+struct Percent(f64);
+
+impl fmt::Display for Percent {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = (self.0 * 1e8).round() / 1e6;
+        #[expect(clippy::float_cmp, reason = "the question is whether the very same number comes back")]
+        if percent / 100.0 == self.0 { write!(formatter, "{percent}%") } else { write!(formatter, "{}", self.0) }
+    }
+}
+
+/// Parses `>= 95%`, `<= 5%`, `= 100%`, `>= 0.95` and `<= 10s`.
+pub fn parse_target(text: &str) -> Result<Target, GrammarError> {
+    let whole = text.chars().count();
+    let trimmed = text.trim();
+    let Some((at_least, rest)) = [(">=", Some(true)), ("<=", Some(false)), ("=", None)]
+        .iter()
+        .find_map(|(sign, at_least)| trimmed.strip_prefix(sign).map(|rest| (*at_least, rest.trim())))
+    else {
+        return Err(GrammarError::new("a target begins with `>=`, `<=` or `=`", 0, whole)
+            .label("for example `>= 95%` or `<= 10s`"));
+    };
+    let start = whole - rest.chars().count();
+    let wrong = |message: &str| GrammarError::new(message, start, whole - start);
+    let number = rest.strip_suffix('%').map_or(rest, str::trim_end);
+    if let Some(value) = decimal(number) {
+        let rate = if rest.ends_with('%') { value / 100.0 } else { value };
+        if !(0.0..=1.0).contains(&rate) {
+            return Err(wrong("a rate is 0% to 100%, or 0 to 1"));
+        }
+        return match at_least {
+            Some(true) => Ok(Target::AtLeastRate(rate)),
+            Some(false) => Ok(Target::AtMostRate(rate)),
+            None if rate >= 1.0 => Ok(Target::AtLeastRate(1.0)),
+            None if rate <= 0.0 => Ok(Target::AtMostRate(0.0)),
+            None => Err(wrong("only 0% and 100% can be hit exactly").label("write `>=` or `<=`")),
+        };
+    }
+    match (parse_duration(rest), at_least) {
+        (Ok(limit), Some(false)) => Ok(Target::AtMostTime(limit)),
+        (Ok(_), _) => Err(GrammarError::new("a time has an upper limit", 0, whole).label("write `<=`")),
+        (Err(_), _) => Err(wrong("expected a rate (`95%`) or a time (`10s`, `1500ms`, `2m`)")),
+    }
+}
+
+fn decimal(text: &str) -> Option<f64> {
+    let written = !text.is_empty() && text.chars().all(|letter| letter.is_ascii_digit() || letter == '.');
+    if written { text.parse().ok() } else { None }
+}
+
+const UNITS: [(&str, u64); 5] =
+    [("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000), ("m", 60_000_000_000), ("h", 3_600_000_000_000)];
+
+/// Parses `10s`, `1500ms`, `1.5s`, `2m`, `1h` or `250us`; the message of an error is for people.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let wrong = || format!("`{text}` is not a time: write `10s`, `1500ms` or `2m`");
+    let split = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
+    let (number, unit) = (&text[..split], text[split..].trim());
+    let (_, scale) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    if fraction.len() > 9 {
+        return Err(wrong());
+    }
+    let whole: u64 = whole.parse().map_err(|_| wrong())?;
+    let parts: u64 = fraction.parse().map_err(|_| wrong())?;
+    let tenth = 10_u64.pow(fraction.len() as u32);
+    let nanos = u128::from(whole) * u128::from(*scale) + u128::from(parts) * u128::from(*scale) / u128::from(tenth);
+    let nanos = u64::try_from(nanos).map_err(|_| wrong())?;
+    Ok(Duration::from_nanos(nanos))
+}
+
+/// The shortest way to write a time, to the microsecond.
+pub fn print_duration(time: Duration) -> String {
+    let nanos = time.as_nanos();
+    let fits = UNITS.iter().rev().find(|(_, scale)| nanos > 0 && nanos.is_multiple_of(u128::from(*scale)));
+    match fits {
+        Some((unit, scale)) => format!("{}{unit}", nanos / u128::from(*scale)),
+        None if nanos == 0 => "0s".into(),
+        None => format!("{}us", nanos / 1_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_metric_has_positional_and_named_arguments() {
+        let call = parse_metric("mandatory_call_rate(knowledge_base_search, at=after_retry)").expect("a metric");
+        assert_eq!(call.name, "mandatory_call_rate");
+        assert_eq!(call.arguments[0], Argument { key: None, value: "knowledge_base_search".into() });
+        assert_eq!(call.arguments[1], Argument { key: Some("at".into()), value: "after_retry".into() });
+    }
+
+    #[test]
+    fn a_mistake_in_a_metric_says_where_it_is() {
+        let error = parse_metric("a_rate(one, t=o o)").expect_err("two words");
+        assert_eq!((error.start, error.length), (12, 5));
+        assert!(parse_metric("a_rate(one").is_err());
+        assert!(parse_metric("").is_err());
+    }
+
+    #[test]
+    fn targets_are_rates_or_times() {
+        assert_eq!(parse_target(">= 95%"), Ok(Target::AtLeastRate(0.95)));
+        assert_eq!(parse_target("= 100%"), Ok(Target::AtLeastRate(1.0)));
+        assert_eq!(parse_target("= 0%"), Ok(Target::AtMostRate(0.0)));
+        assert_eq!(parse_target("<=0.05"), Ok(Target::AtMostRate(0.05)));
+        assert_eq!(parse_target("<= 10s"), Ok(Target::AtMostTime(Duration::from_secs(10))));
+        for bad in ["95%", ">= 195%", "= 50%", ">= 10s", "<= soon", "", "> 5%", ">= NaN", ">= 1e3"] {
+            assert!(parse_target(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(parse_duration("1500ms"), Ok(Duration::from_millis(1500)));
+        assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
+        assert_eq!(parse_duration("2m"), Ok(Duration::from_mins(2)));
+        for bad in ["10", "s", "-1s", "1d", "", "1.s.s", "99999999999999999999h", "1..5s"] {
+            assert!(parse_duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn printing_and_parsing_a_metric_gives_it_back(
+            name in "[a-z][a-z_0-9]{0,20}",
+            arguments in prop::collection::vec((prop::option::of("[a-z_]{1,8}"), "[a-z0-9_+.-]{1,12}"), 0..4),
+        ) {
+            let arguments = arguments.into_iter().map(|(key, value)| Argument { key, value }).collect();
+            let call = MetricCall { name, arguments };
+            prop_assert_eq!(parse_metric(&call.to_string()), Ok(call));
+        }
+
+        #[test]
+        fn printing_and_parsing_a_target_gives_it_back(rate in 0.0..=1.0_f64, tenths in 0..=1000_u32, micros in 0..u64::MAX / 1000) {
+            for target in [
+                Target::AtLeastRate(rate),
+                Target::AtMostRate(f64::from(tenths) / 1000.0),
+                Target::AtMostTime(Duration::from_micros(micros)),
+            ] {
+                prop_assert_eq!(parse_target(&target.to_string()), Ok(target));
+            }
+        }
+
+        #[test]
+        fn printing_and_parsing_a_time_gives_it_back(micros in 0..u64::MAX / 1000) {
+            let time = Duration::from_micros(micros);
+            prop_assert_eq!(parse_duration(&print_duration(time)), Ok(time));
+        }
+
+        #[test]
+        fn no_text_makes_the_parsers_panic(text in "\\PC{0,40}") {
+            let _ = (parse_metric(&text), parse_target(&text), parse_duration(&text));
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! Loading: every file read once, every mistake of every file collected.
+//!
+//! The fast way is the typed reader alone. A file that it refuses is walked as a tree (`shape`), and its sound parts are
+//! checked for their meaning too, so that one pass tells everything.
+
+use super::diagnostic::{At, Diagnostic, Mistake, Severity, diagnose};
+use super::document::Scenario;
+use super::files::{self, PROJECT_FILE, shown};
+use super::lines::case_lines;
+use super::repair::parse;
+use super::vocabulary::REQUIREMENTS;
+use super::{Criteria, Project, check, check_criteria, ratings};
+use rayon::prelude::*;
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// A project with everything that a run needs, free of mistakes.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The project's folder; paths in [`Project`] are relative to it.
+    pub root: PathBuf,
+    /// The project file, or its defaults.
+    pub project: Project,
+    /// The project file's path relative to the root, when there is one.
+    pub project_file: Option<String>,
+    /// The scenarios, by file.
+    pub scenarios: Vec<LoadedScenario>,
+    /// The criteria on the whole run; none when no file states any.
+    pub criteria: Criteria,
+    /// The criteria file relative to the root; empty when there is none.
+    pub criteria_file: String,
+    /// Human ratings by trial id, when the project names a file.
+    pub ratings: Option<BTreeMap<String, bool>>,
+    /// Notes: worth knowing, no errors.
+    pub notes: Vec<Diagnostic>,
+}
+
+/// One scenario with what was read for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoadedScenario {
+    /// Its file relative to the root, with forward slashes.
+    pub file: String,
+    /// The scenario as written.
+    pub scenario: Scenario,
+    /// The line where each case begins, from 1.
+    pub case_lines: Vec<u32>,
+    /// Replaced prompt texts, by variant (`base` without any), then by prompt.
+    pub prompts: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+/// What loading found, good and bad.
+#[derive(Debug)]
+pub struct Examined {
+    /// The project, when there is no error.
+    pub loaded: Option<Loaded>,
+    /// Errors and notes, by file and place.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Files that were read.
+    pub files: usize,
+}
+
+/// Loads a project: the scenarios at `paths` (the project's own without any) and its criteria (`criteria` wins over
+/// the project file).
+///
+/// # Errors
+/// All mistakes of all files at once.
+pub fn load(root: &Path, paths: &[PathBuf], criteria: Option<&Path>) -> Result<Loaded, Vec<Diagnostic>> {
+    let examined = examine(root, paths, criteria);
+    examined.loaded.ok_or(examined.diagnostics)
+}
+
+/// Like [`load`], keeping notes and counts beside errors.
+pub fn examine(root: &Path, paths: &[PathBuf], criteria: Option<&Path>) -> Examined {
+    let mut work = Work { root, diagnostics: Vec::new(), files: 0, criteria_file: String::new() };
+    let loaded = work.load(paths, criteria);
+    let mut diagnostics = consequences_removed(work.diagnostics, &work.criteria_file);
+    diagnostics
+        .sort_by(|one, other| (&one.file, one.place, one.severity).cmp(&(&other.file, other.place, other.severity)));
+    diagnostics.dedup();
+    let clean = diagnostics.iter().all(|diagnostic| diagnostic.severity == Severity::Note);
+    let loaded = loaded.filter(|_| clean).map(|loaded| Loaded { notes: diagnostics.clone(), ..loaded });
+    Examined { loaded, diagnostics, files: work.files }
+}
+
+/// What a project or criteria file with mistakes does not declare may be one of its mistakes: no word on that then.
+fn consequences_removed(mut diagnostics: Vec<Diagnostic>, criteria_file: &str) -> Vec<Diagnostic> {
+    let broken = |file: &str| diagnostics.iter().any(|one| one.severity == Severity::Error && one.file == file);
+    let (project, criteria) = (broken(PROJECT_FILE), !criteria_file.is_empty() && broken(criteria_file));
+    diagnostics.retain(|one| match one.code {
+        "unknown-provider" | "wrong-dialect" | "unknown-knowledge" => !project,
+        "unknown-criterion" => !criteria,
+        _ => true,
+    });
+    diagnostics
+}
+
+struct Work<'a> {
+    root: &'a Path,
+    diagnostics: Vec<Diagnostic>,
+    files: usize,
+    criteria_file: String,
+}
+
+impl Work<'_> {
+    fn load(&mut self, paths: &[PathBuf], criteria: Option<&Path>) -> Option<Loaded> {
+        let (project, project_file, project_text) = self.project();
+        let found = match files::discover(self.root, &project, paths) {
+            Ok(found) => found,
+            Err(mistakes) => {
+                self.diagnostics.extend(mistakes);
+                return None;
+            }
+        };
+        let named = self.criteria_path(&project, criteria);
+        let texts: Vec<(PathBuf, String, Result<String, Box<Diagnostic>>)> = found
+            .into_iter()
+            .filter(|path| named.as_ref() != Some(path))
+            .map(|path| {
+                let file = shown(self.root, &path);
+                let text = read(&path, &file);
+                (path, file, text)
+            })
+            .collect();
+        let (mut criteria, mut criteria_file, mut criteria_text) = (Criteria::default(), String::new(), String::new());
+        if let Some(path) = named {
+            criteria_file = shown(self.root, &path);
+            self.criteria_file.clone_from(&criteria_file);
+            (criteria, criteria_text) = self.criteria(&path, &criteria_file, &project);
+        }
+        let mut scenarios = Vec::new();
+        for (path, file, text) in texts {
+            match text {
+                Ok(text) if files::is_criteria(&text) => {
+                    self.criteria(&path, &file, &project);
+                }
+                Ok(text) => scenarios.push((path, file, text)),
+                Err(diagnostic) => self.diagnostics.push(*diagnostic),
+            }
+        }
+        self.files += scenarios.len();
+        let known: BTreeSet<String> = criteria.criteria.iter().map(|row| row.id.clone()).collect();
+        let mistakes = check_criteria::not_measured(&project, &may_measure_nothing(&known));
+        self.diagnostics.extend(diagnose(mistakes, PROJECT_FILE, &project_text));
+        let ids: BTreeSet<String> = known.iter().cloned().chain(success_criteria()).collect();
+        let root = self.root;
+        let results: Vec<(Option<LoadedScenario>, Vec<Diagnostic>)> = scenarios
+            .par_iter()
+            .map(|(path, file, text)| {
+                let around = check::Surroundings { root, path, project: &project, criteria: &ids };
+                one_scenario(text, file, around)
+            })
+            .collect();
+        let mut loaded = Vec::new();
+        for (scenario, diagnostics) in results {
+            loaded.extend(scenario);
+            self.diagnostics.extend(diagnostics);
+        }
+        if scenarios.is_empty() && self.diagnostics.is_empty() && !paths.iter().any(|path| self.is_criteria_only(path))
+        {
+            let diagnostic = Diagnostic::error("no-scenarios", "", "there are no scenarios here");
+            let place = project.scenarios.join(", ");
+            self.diagnostics.push(
+                diagnostic.with_help(format!(
+                    "the project looks for {place}; name a file, or set `scenarios` in ragcheck.yaml"
+                )),
+            );
+        }
+        self.same_names(&loaded);
+        self.many_excluded(&loaded, &criteria, &criteria_file, &criteria_text);
+        let ratings = self.ratings(&project, &project_text);
+        let root = self.root.to_path_buf();
+        Some(Loaded {
+            root,
+            project,
+            project_file,
+            scenarios: loaded,
+            criteria,
+            criteria_file,
+            ratings,
+            notes: Vec::new(),
+        })
+    }
+
+    fn is_criteria_only(&self, path: &Path) -> bool {
+        std::fs::read_to_string(self.root.join(path)).is_ok_and(|text| files::is_criteria(&text))
+    }
+
+    fn project(&mut self) -> (Project, Option<String>, String) {
+        let path = self.root.join(PROJECT_FILE);
+        if !path.is_file() {
+            return (Project::default(), None, String::new());
+        }
+        self.files += 1;
+        let text = match read(&path, PROJECT_FILE) {
+            Ok(text) => text,
+            Err(diagnostic) => {
+                self.diagnostics.push(*diagnostic);
+                return (Project::default(), None, String::new());
+            }
+        };
+        let parsed = if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+            None
+        } else {
+            parse::<Project>(&text, PROJECT_FILE, "", &[], &mut self.diagnostics)
+        };
+        let project = parsed.map_or_else(Project::default, |parsed| {
+            let mistakes = parsed.own(check_criteria::project(&parsed.value));
+            self.diagnostics.extend(diagnose(mistakes, PROJECT_FILE, &text));
+            parsed.value
+        });
+        (project, Some(PROJECT_FILE.to_owned()), text)
+    }
+
+    fn criteria_path(&self, project: &Project, given: Option<&Path>) -> Option<PathBuf> {
+        let usual = self.root.join("scenarios/success-criteria.yaml");
+        match (given, &project.criteria) {
+            (Some(path), _) => Some(self.root.join(path)),
+            (None, Some(path)) => Some(self.root.join(path)),
+            (None, None) => usual.is_file().then_some(usual),
+        }
+    }
+
+    fn criteria(&mut self, path: &Path, file: &str, project: &Project) -> (Criteria, String) {
+        self.files += 1;
+        let text = match read(path, file) {
+            Ok(text) => text,
+            Err(diagnostic) => {
+                self.diagnostics.push(
+                    (*diagnostic).with_help("criteria come from --criteria, or from `criteria` in ragcheck.yaml"),
+                );
+                return (Criteria::default(), String::new());
+            }
+        };
+        let Some(parsed) = parse::<Criteria>(&text, file, "criteria", &[], &mut self.diagnostics) else {
+            return (Criteria::default(), text);
+        };
+        let kept = parsed.kept(parsed.value.criteria.len());
+        let mistakes = parsed.own(check_criteria::criteria(&parsed.value, &kept));
+        self.diagnostics.extend(diagnose(mistakes, file, &text));
+        let mut criteria = parsed.value;
+        if let (Some(estimand), false) = (project.estimand, text.lines().any(|line| line.starts_with("estimand"))) {
+            criteria.estimand = estimand;
+        }
+        (criteria, text)
+    }
+
+    fn ratings(&mut self, project: &Project, project_text: &str) -> Option<BTreeMap<String, bool>> {
+        let file = project.ratings.as_ref()?;
+        self.files += 1;
+        match std::fs::read_to_string(self.root.join(file)) {
+            Ok(text) => ratings::parse(&text, file).map_err(|mistakes| self.diagnostics.extend(mistakes)).ok(),
+            Err(error) => {
+                let root = At::ROOT;
+                let mistake = Mistake::at(root.key("ratings"), "no-such-file", "the ratings cannot be read");
+                self.diagnostics.extend(diagnose(vec![mistake.label(error.to_string())], PROJECT_FILE, project_text));
+                None
+            }
+        }
+    }
+
+    /// Recordings stand below the scenario's name, so it must be unique.
+    fn same_names(&mut self, loaded: &[LoadedScenario]) {
+        let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
+        for scenario in loaded {
+            if let Some(other) = seen.insert(&scenario.scenario.scenario, &scenario.file) {
+                let message = format!("{other} has the same scenario name");
+                let diagnostic = Diagnostic::error("duplicate-scenario", &scenario.file, message);
+                self.diagnostics
+                    .push(diagnostic.with_help("their recordings would stand in one folder: rename one of the files"));
+            }
+        }
+    }
+
+    fn many_excluded(&mut self, loaded: &[LoadedScenario], criteria: &Criteria, file: &str, text: &str) {
+        let total: usize = loaded.iter().map(|scenario| scenario.scenario.cases.len()).sum();
+        let root = At::ROOT;
+        let rows = root.key("criteria");
+        let mut mistakes = Vec::new();
+        for (index, row) in criteria.criteria.iter().enumerate() {
+            let counts = loaded.iter().map(|loaded| {
+                let whole = loaded.scenario.excluded_from.contains_key(&row.id);
+                loaded.scenario.cases.iter().filter(|case| whole || case.excluded_from.contains_key(&row.id)).count()
+            });
+            let excluded: usize = counts.sum();
+            if excluded * 4 > total {
+                let message = format!("{excluded} of {total} cases do not count for {}: more than a quarter", row.id);
+                let at = rows.index(index);
+                let mistake = Mistake::at(at.key("id"), "many-excluded", message);
+                mistakes.push(
+                    mistake
+                        .as_note()
+                        .help("a figure that leaves so much out says little: see `excluded_from` in the scenarios"),
+                );
+            }
+        }
+        self.diagnostics.extend(diagnose(mistakes, file, text));
+    }
+}
+
+fn may_measure_nothing(known: &BTreeSet<String>) -> BTreeSet<String> {
+    known.iter().cloned().chain(success_criteria()).chain(["cases".to_owned()]).collect()
+}
+
+fn success_criteria() -> impl Iterator<Item = String> {
+    REQUIREMENTS.iter().map(|(id, _)| (*id).to_owned()).filter(|id| id.starts_with("SC-"))
+}
+
+fn read(path: &Path, file: &str) -> Result<String, Box<Diagnostic>> {
+    let bytes = std::fs::read(path).map_err(|error| {
+        let message = match error.kind() {
+            std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+            _ => format!("it cannot be read: {error}"),
+        };
+        Box::new(Diagnostic::error("no-such-file", file, message))
+    })?;
+    String::from_utf8(bytes).map_err(|error| {
+        let good = error.utf8_error().valid_up_to();
+        let line = error.as_bytes()[..good].split(|byte| *byte == b'\n').count();
+        let diagnostic = Diagnostic::error("not-utf8", file, format!("line {line} is not UTF-8 text"));
+        Box::new(diagnostic.with_help("save the file as UTF-8"))
+    })
+}
+
+fn one_scenario(text: &str, file: &str, around: check::Surroundings<'_>) -> (Option<LoadedScenario>, Vec<Diagnostic>) {
+    let mut diagnostics = Vec::new();
+    let stem = around.path.file_stem().unwrap_or_default().to_string_lossy();
+    let required = [
+        ("scenario", json!(stem)),
+        ("flow", json!("tool-rag")),
+        ("knowledge", json!("")),
+        ("model", json!({"provider": "", "name": ""})),
+        ("cases", json!([])),
+    ];
+    let Some(parsed) = parse::<Scenario>(text, file, "cases", &required, &mut diagnostics) else {
+        return (None, diagnostics);
+    };
+    let kept = parsed.kept(parsed.value.cases.len());
+    let (mistakes, prompts) = check::scenario(&parsed.value, &kept, around);
+    diagnostics.extend(diagnose(parsed.own(mistakes), file, text));
+    let case_lines = case_lines(text, &kept);
+    (Some(LoadedScenario { file: file.to_owned(), scenario: parsed.value, case_lines, prompts }), diagnostics)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOUND: &str = include_str!("../../tests/broken/project/scenarios/sound.yaml");
+
+    fn examined(text: &str) -> (bool, Vec<Diagnostic>) {
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/broken/project"));
+        let path = root.join("scenarios/sound.yaml");
+        let (project, criteria) = (Project { knowledge: "knowledge".into(), ..Project::default() }, BTreeSet::new());
+        let around = check::Surroundings { root, path: &path, project: &project, criteria: &criteria };
+        let (scenario, diagnostics) = one_scenario(text, "scenarios/sound.yaml", around);
+        (scenario.is_some(), diagnostics)
+    }
+
+    #[test]
+    fn one_mistake_in_one_case_hides_nothing_of_the_others() {
+        let text =
+            SOUND.replacen("expect:", "expct:", 1).replace("{kind: response_missing}", "{knd: response_missing}");
+        let codes: Vec<_> = examined(&text).1.iter().map(|diagnostic| diagnostic.code).collect();
+        assert_eq!(codes.iter().filter(|code| **code == "unknown-key").count(), 2, "{codes:?}");
+        assert!(codes.contains(&"unknown-provider"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn damaged_files_give_diagnostics_inside_the_file_and_no_panic(
+            from in 0..SOUND.len(), length in 0..40_usize, put in "[-a-z:{}\\[\\]&*!|>'\"# \n\t]{0,6}",
+        ) {
+            let (from, to) = (SOUND.floor_char_boundary(from), SOUND.floor_char_boundary((from + length).min(SOUND.len())));
+            let text = format!("{}{put}{}", &SOUND[..from], &SOUND[to..]);
+            let (read, diagnostics) = examined(&text);
+            proptest::prop_assert!(read || !diagnostics.is_empty());
+            for diagnostic in diagnostics {
+                let place = diagnostic.place.expect("a place");
+                proptest::prop_assert!(place.line >= 1 && place.column >= 1 && place.length >= 1);
+                proptest::prop_assert!(place.line as usize <= text.lines().count() + 1);
+            }
+        }
+    }
+}

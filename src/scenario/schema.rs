@@ -1,0 +1,69 @@
+//! JSON Schemas of what may be written, for editors and for our own check of shape.
+
+use super::vocabulary::{FLOWS, PROMPTS, TOOLS};
+use super::{Criteria, Project, Scenario, catalogue};
+use schemars::JsonSchema;
+use serde_json::{Value, json};
+
+/// The plain schema of a type.
+pub fn of<T: JsonSchema>() -> Value {
+    schemars::schema_for!(T).to_value()
+}
+
+/// The schema of scenario files; flows, prompts and tools are spelt out.
+pub fn scenario() -> Value {
+    let mut schema = of::<Scenario>();
+    put(&mut schema, "/properties/flow/enum", json!(FLOWS));
+    let names = json!({"enum": PROMPTS});
+    put(&mut schema, "/properties/prompts/propertyNames", names.clone());
+    put(&mut schema, "/$defs/Variant/properties/prompts/propertyNames", names);
+    let tools: Vec<&str> = TOOLS.iter().map(|(name, _)| *name).collect();
+    put(&mut schema, "/$defs/CallPattern/oneOf/0/enum", json!(tools));
+    put(&mut schema, "/$defs/Written/properties/tool/enum", json!(tools));
+    put(&mut schema, "/$defs/Criterion/properties/metric/examples", metrics());
+    schema
+}
+
+/// The schema of criteria files.
+pub fn criteria() -> Value {
+    let mut schema = of::<Criteria>();
+    put(&mut schema, "/$defs/Criterion/properties/metric/examples", metrics());
+    schema
+}
+
+/// The schema of the project file.
+pub fn project() -> Value {
+    of::<Project>()
+}
+
+fn metrics() -> Value {
+    catalogue::METRICS.iter().map(|entry| entry.name).collect()
+}
+
+/// Sets `value` at a pointer whose parent exists.
+fn put(schema: &mut Value, pointer: &str, value: Value) {
+    let Some((parent, key)) = pointer.rsplit_once('/') else { return };
+    if let Some(Value::Object(map)) = schema.pointer_mut(parent) {
+        map.insert(key.to_owned(), value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_words_are_spelt_out_in_the_schema() {
+        let schema = scenario();
+        for pointer in [
+            "/properties/flow/enum",
+            "/properties/prompts/propertyNames",
+            "/$defs/Variant/properties/prompts/propertyNames",
+            "/$defs/CallPattern/oneOf/0/enum",
+            "/$defs/Written/properties/tool/enum",
+            "/$defs/Criterion/properties/metric/examples",
+        ] {
+            assert!(schema.pointer(pointer).is_some(), "{pointer} is not in {schema:#}");
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! All mistakes of shape at once: a document's tree held against the JSON Schema of its type.
+//!
+//! The typed reader stops at its first mistake. When it has found one, this walk collects every unknown, repeated or
+//! missing key and every value of a wrong type, and turns the rest into a JSON value from which the sound parts can
+//! still be read and checked for their meaning.
+
+use super::diagnostic::{At, Mistake, did_you_mean};
+use super::node::{Kind, Node, entries};
+use serde_json::{Map, Number, Value};
+use std::collections::BTreeSet;
+
+/// Nodes that are looked at, aliases counted each time.
+const BUDGET: usize = 2_000_000;
+
+/// What a walk found.
+pub struct Walked {
+    /// The mistakes, in the order of the document.
+    pub mistakes: Vec<Mistake>,
+    /// The document as JSON; what has a mistake is null.
+    pub value: Value,
+}
+
+/// Walks a whole document.
+pub fn walk(root: &Node, schema: &Value) -> Walked {
+    let mut walker = Walker { schema, mistakes: Vec::new(), budget: BUDGET };
+    let value = walker.value(root, schema, At::ROOT);
+    Walked { mistakes: walker.mistakes, value }
+}
+
+struct Walker<'s> {
+    schema: &'s Value,
+    mistakes: Vec<Mistake>,
+    budget: usize,
+}
+
+impl<'s> Walker<'s> {
+    fn resolve(&self, schema: &'s Value) -> &'s Value {
+        let target = schema.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix('#'));
+        target.and_then(|pointer| self.schema.pointer(pointer)).unwrap_or(schema)
+    }
+
+    fn value(&mut self, node: &Node, schema: &'s Value, at: At<'_>) -> Value {
+        if self.budget == 0 {
+            return Value::Null;
+        }
+        self.budget -= 1;
+        let schema = self.resolve(schema);
+        let alternatives = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array);
+        if let Some(alternatives) = alternatives {
+            return self.one_of(node, alternatives, at);
+        }
+        let types = types(schema);
+        if types.is_empty() {
+            return self.anything(node, at);
+        }
+        match &node.kind {
+            Kind::Mapping(_) if types.contains(&"object") => self.object(node, schema, at),
+            Kind::Sequence(items) if types.contains(&"array") => {
+                let inner = schema.get("items").unwrap_or(&Value::Null);
+                Value::Array(
+                    items.iter().enumerate().map(|(index, item)| self.value(item, inner, at.index(index))).collect(),
+                )
+            }
+            Kind::Scalar { text, plain } => self.scalar(text, *plain, schema, &types, at),
+            _ => self.wrong_type(node, &types, at),
+        }
+    }
+
+    fn wrong_type(&mut self, node: &Node, types: &[&str], at: At<'_>) -> Value {
+        let wanted: Vec<&str> = types.iter().filter(|name| **name != "null").map(|name| in_words(name)).collect();
+        let message = format!("expected {}, found {}", wanted.join(" or "), describe(node));
+        self.mistakes.push(Mistake::at(at, "wrong-type", message));
+        Value::Null
+    }
+
+    fn scalar(&mut self, text: &str, plain: bool, schema: &'s Value, types: &[&str], at: At<'_>) -> Value {
+        let meaning = if plain { resolve_plain(text) } else { Value::String(text.to_owned()) };
+        if let Some(words) = schema.get("enum").and_then(Value::as_array) {
+            return self.word(text, words.iter().filter_map(Value::as_str).collect(), at);
+        }
+        if let Some(word) = schema.get("const").and_then(Value::as_str) {
+            return self.word(text, vec![word], at);
+        }
+        let fits = |name: &&str| match (*name, &meaning) {
+            ("null", Value::Null) | ("boolean", Value::Bool(_)) | ("number", Value::Number(_)) => true,
+            ("string", meaning) => !meaning.is_null(),
+            ("integer", Value::Number(number)) => {
+                let least = schema.get("minimum").and_then(Value::as_i64);
+                let in_range = |value: i64| least.is_none_or(|least| value >= least) && value <= i64::from(u32::MAX);
+                number.as_i64().is_some_and(in_range)
+            }
+            ("array" | "object", Value::Null) => schema.get("default").is_some(),
+            _ => false,
+        };
+        match types.iter().find(|name| fits(name)) {
+            Some(&"string") => Value::String(text.to_owned()),
+            Some(&"array") => Value::Array(Vec::new()),
+            Some(&"object") => Value::Object(Map::new()),
+            Some(_) => meaning,
+            None => {
+                let wanted: Vec<&str> =
+                    types.iter().filter(|name| **name != "null").map(|name| in_words(name)).collect();
+                let found = if meaning.is_null() { "nothing".into() } else { format!("`{text}`") };
+                let mistake = Mistake::at(at, "wrong-type", format!("expected {}, found {found}", wanted.join(" or ")));
+                self.mistakes.push(mistake);
+                Value::Null
+            }
+        }
+    }
+
+    fn word(&mut self, text: &str, known: Vec<&str>, at: At<'_>) -> Value {
+        if !known.contains(&text) {
+            let mistake = Mistake::at(at, "unknown-word", format!("unknown word `{text}`"));
+            self.mistakes.push(mistake.label(did_you_mean(text, known)));
+        }
+        Value::String(text.to_owned())
+    }
+
+    fn one_of(&mut self, node: &Node, alternatives: &'s [Value], at: At<'_>) -> Value {
+        let all: Vec<&'s Value> = alternatives.iter().map(|schema| self.resolve(schema)).collect();
+        let is_null = |schema: &&'s Value| types(schema) == ["null"];
+        if all.iter().any(is_null)
+            && matches!(&node.kind, Kind::Scalar { text, plain: true } if resolve_plain(text).is_null())
+        {
+            return Value::Null;
+        }
+        let real: Vec<&'s Value> = all.into_iter().filter(|schema| !is_null(schema)).collect();
+        if let [only] = real.as_slice() {
+            return self.value(node, only, at);
+        }
+        match &node.kind {
+            Kind::Scalar { text, .. } => {
+                let words: Vec<&str> = real.iter().flat_map(|schema| words(schema)).collect();
+                if !words.is_empty() {
+                    return self.word(text, words, at);
+                }
+                match real.iter().find(|schema| !types(schema).iter().any(|name| matches!(*name, "object" | "array"))) {
+                    Some(schema) => self.value(node, schema, at),
+                    None => self.tagged(node, &real, at),
+                }
+            }
+            Kind::Mapping(_) => {
+                let maps: Vec<&'s Value> =
+                    real.into_iter().filter(|schema| types(schema).contains(&"object")).collect();
+                match maps.as_slice() {
+                    [only] => self.value(node, only, at),
+                    _ => self.tagged(node, &maps, at),
+                }
+            }
+            Kind::Sequence(_) => match real.iter().find(|schema| types(schema).contains(&"array")) {
+                Some(schema) => self.value(node, schema, at),
+                None => self.tagged(node, &real, at),
+            },
+        }
+    }
+
+    /// A map with exactly one key, which says what it is.
+    fn tagged(&mut self, node: &Node, alternatives: &[&'s Value], at: At<'_>) -> Value {
+        let known: Vec<&'s str> = alternatives.iter().filter_map(|schema| tag(schema)).collect();
+        let pairs = entries(node);
+        let [(key, _)] = pairs.as_slice() else {
+            let message = match pairs.len() {
+                0 => format!("expected a map with one key, found {}", describe(node)),
+                several => format!("expected exactly one key here, found {several}"),
+            };
+            self.mistakes.push(Mistake::at(at, "wrong-type", message).label(format!("one of: {}", known.join(", "))));
+            return Value::Null;
+        };
+        let key = key.text().unwrap_or_default();
+        let Some(schema) = alternatives.iter().find(|schema| tag(schema) == Some(key)) else {
+            let mistake = Mistake::at(at.key(key), "unknown-key", format!("unknown key `{key}`")).on_key();
+            self.mistakes.push(mistake.label(did_you_mean(key, known)));
+            return Value::Null;
+        };
+        self.object(node, schema, at)
+    }
+
+    fn object(&mut self, node: &Node, schema: &'s Value, at: At<'_>) -> Value {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let others = schema.get("additionalProperties");
+        let mut map = Map::new();
+        for (key, value) in self.pairs(node, at) {
+            let property = properties.and_then(|properties| properties.get(key));
+            match (property, others) {
+                (Some(property), _) => {
+                    let value = self.value(value, property, at.key(key));
+                    map.insert(key.to_owned(), value);
+                }
+                (None, Some(Value::Bool(false))) => {
+                    let known = properties.into_iter().flat_map(Map::keys).map(String::as_str);
+                    let mistake = Mistake::at(at.key(key), "unknown-key", format!("unknown key `{key}`")).on_key();
+                    self.mistakes.push(mistake.label(did_you_mean(key, known)));
+                }
+                (None, others) => {
+                    let value = self.value(value, others.unwrap_or(&Value::Null), at.key(key));
+                    map.insert(key.to_owned(), value);
+                }
+            }
+        }
+        let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        for key in required.filter(|key| !map.contains_key(*key)) {
+            self.mistakes.push(Mistake::at(at, "missing-key", format!("the key `{key}` is missing")));
+        }
+        Value::Object(map)
+    }
+
+    fn anything(&mut self, node: &Node, at: At<'_>) -> Value {
+        match &node.kind {
+            Kind::Scalar { text, plain: true } => resolve_plain(text),
+            Kind::Scalar { text, plain: false } => Value::String(text.clone()),
+            Kind::Sequence(items) => {
+                let items = items.iter().enumerate();
+                Value::Array(items.map(|(index, item)| self.value(item, &Value::Null, at.index(index))).collect())
+            }
+            Kind::Mapping(_) => {
+                let pairs = self.pairs(node, at);
+                let pairs = pairs
+                    .into_iter()
+                    .map(|(key, value)| (key.to_owned(), self.value(value, &Value::Null, at.key(key))));
+                Value::Object(pairs.collect())
+            }
+        }
+    }
+
+    /// Pairs with text keys, repeated ones reported and left out; own pairs win over merged ones.
+    fn pairs<'n>(&mut self, node: &'n Node, at: At<'_>) -> Vec<(&'n str, &'n Node)> {
+        let Kind::Mapping(own) = &node.kind else { return Vec::new() };
+        let own: Vec<&str> = own.iter().filter_map(|(key, _)| key.text()).collect();
+        let mut seen = BTreeSet::new();
+        let mut pairs = Vec::new();
+        for (index, (key, value)) in entries(node).into_iter().enumerate() {
+            let Some(text) = key.text() else {
+                self.mistakes.push(Mistake::at(at, "wrong-type", "a key must be text"));
+                continue;
+            };
+            if seen.insert(text) {
+                pairs.push((text, value));
+            } else if index < own.len() {
+                let mut mistake =
+                    Mistake::at(at.key(text), "duplicate-key", format!("the key `{text}` is written twice"));
+                mistake.place = Some(key.place);
+                self.mistakes.push(mistake.label("remove one of the two"));
+            }
+        }
+        pairs
+    }
+}
+
+fn types(schema: &Value) -> Vec<&str> {
+    match schema.get("type") {
+        Some(Value::String(name)) => vec![name],
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn words(schema: &Value) -> Vec<&str> {
+    let one = schema.get("const").and_then(Value::as_str);
+    one.into_iter()
+        .chain(schema.get("enum").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str))
+        .collect()
+}
+
+fn tag(schema: &Value) -> Option<&str> {
+    schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .and_then(|properties| properties.keys().next())
+        .map(String::as_str)
+}
+
+fn in_words(name: &str) -> &str {
+    match name {
+        "string" => "text",
+        "integer" => "a whole number, 0 or more",
+        "number" => "a number",
+        "boolean" => "`true` or `false`",
+        "array" => "a list",
+        "object" => "a map",
+        other => other,
+    }
+}
+
+fn describe(node: &Node) -> String {
+    match &node.kind {
+        Kind::Scalar { text, plain: true } if resolve_plain(text).is_null() => "nothing".into(),
+        Kind::Scalar { text, .. } if text.chars().count() <= 40 => format!("`{text}`"),
+        Kind::Scalar { .. } => "text".into(),
+        Kind::Sequence(_) => "a list".into(),
+        Kind::Mapping(_) => "a map".into(),
+    }
+}
+
+/// What a scalar without quotes means.
+fn resolve_plain(text: &str) -> Value {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
+        "true" | "True" | "TRUE" => return Value::Bool(true),
+        "false" | "False" | "FALSE" => return Value::Bool(false),
+        _ => {}
+    }
+    let digits = text.trim_start_matches(['-', '+']);
+    let zero_led = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.");
+    if !digits.starts_with(|first: char| first.is_ascii_digit()) || zero_led {
+        return Value::String(text.to_owned());
+    }
+    let number = text.parse::<i64>().ok().map(Number::from).or_else(|| text.parse().ok().and_then(Number::from_f64));
+    number.map_or_else(|| Value::String(text.to_owned()), Value::Number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Scenario, node, schema};
+    use super::*;
+
+    fn codes(text: &str) -> Vec<(String, &'static str)> {
+        let root = node::parse(text).expect("YAML");
+        let walked = walk(&root, &schema::of::<Scenario>());
+        walked.mistakes.into_iter().map(|mistake| (mistake.message, mistake.code)).collect()
+    }
+
+    #[test]
+    fn all_mistakes_of_shape_are_found_at_once() {
+        let found = codes(
+            "scenario: a\nflow: tool-rag\nflow: x\nknowledge: k\nmodel: {provider: p, nme: n}\nrepeat: many\nenforcement: froced\n\
+             cases:\n  - case: a\n    expects: {}\n    ask: [1]\n  - turns: []\n    control: yes\n    expect: {calls: [{befor: [x]}, {never: {tool: x, out: y}}]}\n",
+        );
+        let codes: Vec<_> = found.iter().map(|(_, code)| *code).collect();
+        assert_eq!(
+            codes,
+            [
+                "duplicate-key",
+                "unknown-key",
+                "missing-key",
+                "wrong-type",
+                "unknown-word",
+                "unknown-key",
+                "wrong-type",
+                "wrong-type",
+                "unknown-key",
+                "unknown-key",
+                "missing-key"
+            ],
+            "{found:#?}"
+        );
+    }
+}

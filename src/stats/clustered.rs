@@ -1,0 +1,53 @@
+//! Units that come in clusters: what a rate says about clusters not seen yet.
+
+/// A rate over clusters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Clustered {
+    /// Clusters with at least one unit.
+    pub clusters: u64,
+    /// Cluster-robust standard error of the rate (CR1: CR0 of Miller 2024 with the factor G/(G-1)).
+    pub standard_error: f64,
+    /// Units that would carry as much information if each came from a cluster of its own.
+    pub effective_n: f64,
+}
+
+/// Clustered figures of `(successes, units)` for each cluster; `None` with fewer than two clusters that have units.
+pub fn clustered(counts: &[(u64, u64)]) -> Option<Clustered> {
+    let filled = || counts.iter().filter(|(_, n)| *n > 0);
+    let clusters = filled().count() as u64;
+    if clusters < 2 {
+        return None;
+    }
+    let n: f64 = filled().map(|(_, n)| *n as f64).sum();
+    let rate = filled().map(|(s, _)| *s as f64).sum::<f64>() / n;
+    let squares: f64 = filled().map(|(s, units)| (*s as f64 - rate * *units as f64).powi(2)).sum();
+    let groups = clusters as f64;
+    let standard_error = squares.sqrt() / n * (groups / (groups - 1.0)).sqrt();
+    let spread = rate * (1.0 - rate);
+    // All alike: the design effect is 0/0, and clusters are the only thing that was sampled. Between clusters that
+    // differ less than chance would make them, no more units are claimed than there are.
+    let effective_n = if spread <= 0.0 { groups } else { n / (standard_error.powi(2) * n / spread).max(1.0) };
+    Some(Clustered { clusters, standard_error, effective_n })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rate::wilson;
+    use super::*;
+
+    #[test]
+    fn six_clusters_of_four_agree_with_statsmodels() {
+        let found = clustered(&[(4, 4), (4, 4), (3, 4), (4, 4), (1, 4), (4, 4)]).expect("six clusters");
+        assert_eq!(found.clusters, 6);
+        assert!((found.standard_error - 0.123_603).abs() < 1e-6, "{found:?}");
+        assert!((found.effective_n - 9.0909).abs() < 1e-4, "{found:?}");
+        let (low, high) = wilson(found.effective_n * 20.0 / 24.0, found.effective_n);
+        assert!((low - 0.5084).abs() < 1e-4 && (high - 0.9603).abs() < 1e-4, "{low} {high}");
+    }
+
+    #[test]
+    fn perfect_clusters_count_once_each_and_one_cluster_says_nothing() {
+        assert!((clustered(&[(5, 5), (7, 7), (0, 0)]).expect("two").effective_n - 2.0).abs() < 1e-12);
+        assert_eq!(clustered(&[(3, 9)]), None);
+    }
+}

@@ -1,0 +1,87 @@
+//! Quantiles without interpolation: nearest rank for display, order statistics for bounds.
+
+use super::ALPHA;
+use super::rate::binomial_cdf;
+
+/// The nearest-rank quantile of `sorted` (ascending), `x_(ceil(q n))`; `None` of nothing.
+pub fn nearest_rank(sorted: &[u64], q: f64) -> Option<u64> {
+    rank(sorted.len() as u64, q).map(|rank| sorted[rank as usize - 1])
+}
+
+/// The rank `ceil(q n)`, counted from 1; `None` for `n` of 0.
+pub fn rank(n: u64, q: f64) -> Option<u64> {
+    // 0.95 * 100 is 95.00000000000001 or 94.99999999999999 depending on the factors: forgive that much.
+    let exact = (q * n as f64 - 1e-9).ceil().max(1.0) as u64;
+    (n > 0).then_some(exact.min(n))
+}
+
+/// Ranks, from 1, of the order statistics that bound the `q`-quantile of `n` values from below and from above, each
+/// one-sided with 95 %; `None` where `n` is too small for a bound on that side.
+pub fn bound_ranks(n: u64, q: f64) -> (Option<u64>, Option<u64>) {
+    // Upper: the least r with P(Bin(n, q) <= r - 1) >= 0.95. Lower: the largest r with P(Bin(n, q) <= r - 1) <= 0.05.
+    let below = |r: u64| binomial_cdf(r - 1, n, q);
+    let upper = first(n, |r| below(r) >= 1.0 - ALPHA).filter(|r| *r <= n);
+    let lower = first(n, |r| below(r) > ALPHA).map(|r| r - 1).filter(|r| *r >= 1);
+    (lower, upper)
+}
+
+/// The first of `1..=n` for which `holds`, which holds for all after it; `n` 0 or none: `None`.
+fn first(n: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
+    let (mut low, mut high) = (0, n);
+    if n == 0 || !holds(n) {
+        return None;
+    }
+    while high - low > 1 {
+        let middle = u64::midpoint(low, high);
+        if holds(middle) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    Some(high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn nearest_rank_of_the_reference_sample() {
+        let sample: Vec<u64> =
+            [3.1, 3.4, 3.8, 4.0, 4.1, 4.4, 4.6, 4.9, 5.0, 5.2, 5.5, 5.7, 6.0, 6.3, 6.8, 7.1, 7.7, 8.2, 9.1, 11.5]
+                .iter()
+                .map(|seconds: &f64| (seconds * 1e6).round() as u64)
+                .collect();
+        assert_eq!(nearest_rank(&sample, 0.95), Some(9_100_000));
+        assert_eq!(nearest_rank(&[], 0.95), None);
+        assert_eq!(nearest_rank(&[7], 0.5), Some(7));
+    }
+
+    #[test]
+    fn ranks_that_bound_a_p95() {
+        let rows = [
+            (20, Some(17), None),
+            (40, Some(36), None),
+            (59, Some(53), Some(59)),
+            (93, Some(85), Some(92)),
+            (100, Some(91), Some(99)),
+            (200, Some(185), Some(196)),
+        ];
+        for (n, lower, upper) in rows {
+            assert_eq!(bound_ranks(n, 0.95), (lower, upper), "n = {n}");
+        }
+        assert_eq!(bound_ranks(0, 0.95), (None, None));
+    }
+
+    proptest! {
+        #[test]
+        fn scaling_all_values_scales_the_quantile(mut values in proptest::collection::vec(0_u64..1_000_000, 1..60)) {
+            values.sort_unstable();
+            let scaled: Vec<u64> = values.iter().map(|value| value * 7).collect();
+            let once = nearest_rank(&values, 0.95).map(|value| value * 7);
+            prop_assert_eq!(nearest_rank(&scaled, 0.95), once);
+        }
+    }
+}

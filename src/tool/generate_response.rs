@@ -1,0 +1,218 @@
+//! `generate_response {answer, sources, confidence_score?, used_internal_kb, used_external_kb}`: the only way to answer.
+//!
+//! Flags and sources must agree with what was called: nothing may be cited that was not shown.
+
+use super::{Refusal, sanitise};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+const MAX_ANSWER: usize = 20_000;
+const MAX_SOURCES: usize = 40;
+
+/// Where a source comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SourceKind {
+    /// The knowledge base, learned entries included.
+    Internal,
+    /// The external service.
+    External,
+}
+
+impl SourceKind {
+    /// The word used in calls and traces.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Internal => "internal",
+            Self::External => "external",
+        }
+    }
+}
+
+/// One source that an answer names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// Where it comes from.
+    pub kind: SourceKind,
+    /// Chunk id, learned entry id, or URL.
+    pub id: String,
+    /// Title, empty when none is given.
+    pub title: String,
+}
+
+/// The parameters.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GenerateResponse {
+    /// The answer.
+    pub answer: String,
+    /// The sources, in order, without repeats.
+    pub sources: Vec<Source>,
+    /// Confidence, 0 to 1.
+    pub confidence: Option<f64>,
+    /// Whether the knowledge base was used.
+    pub used_internal_kb: bool,
+    /// Whether the external service was used.
+    pub used_external_kb: bool,
+}
+
+/// What may be cited.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Citable {
+    /// Whether the knowledge base gave a result in this conversation.
+    pub searched: bool,
+    /// Whether the external service gave an answer in this conversation, directly or through a learned entry.
+    pub asked: bool,
+    /// Ids of all hits that this conversation was shown.
+    pub internal: BTreeSet<String>,
+    /// URLs of all citations that this conversation received.
+    pub external: BTreeSet<String>,
+}
+
+/// JSON Schema of the arguments.
+pub fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "answer": {"type": "string", "minLength": 1, "maxLength": MAX_ANSWER,
+                       "description": "The complete answer for the user, in the user's language."},
+            "sources": {
+                "type": "array", "maxItems": MAX_SOURCES,
+                "description": "Every source that the answer rests on; empty only when nothing was found.",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "kind": {"type": "string", "enum": ["internal", "external"],
+                                 "description": "internal for a chunk of the knowledge base, external for a web page."},
+                        "id": {"type": "string", "minLength": 1, "maxLength": 2_000,
+                               "description": "The chunk's id, or the page's URL, exactly as shown."},
+                        "title": {"type": "string", "maxLength": 500}
+                    },
+                    "required": ["kind", "id"],
+                    "additionalProperties": false
+                }
+            },
+            "confidence_score": {"type": "number", "minimum": 0, "maximum": 1,
+                                 "description": "How sure the answer is, 0 to 1."},
+            "used_internal_kb": {"type": "boolean", "description": "Whether the answer uses the knowledge base."},
+            "used_external_kb": {"type": "boolean", "description": "Whether the answer uses an external answer."}
+        },
+        "required": ["answer", "sources", "used_internal_kb", "used_external_kb"],
+        "additionalProperties": false
+    })
+}
+
+impl GenerateResponse {
+    pub(super) fn from_arguments(object: &Map<String, Value>) -> Result<Self, Refusal> {
+        // An answer may speak of anything, so the guard does not look at it; what shows it escapes it.
+        let answer = sanitise::text(object.get("answer").and_then(Value::as_str).unwrap_or_default());
+        sanitise::length("answer", &answer, 1, MAX_ANSWER)?;
+        let mut sources: Vec<Source> = Vec::new();
+        for item in object.get("sources").and_then(Value::as_array).into_iter().flatten() {
+            let field = |name: &str| sanitise::line(item.get(name).and_then(Value::as_str).unwrap_or_default());
+            let kind = if field("kind") == "external" { SourceKind::External } else { SourceKind::Internal };
+            let source = Source { kind, id: field("id"), title: field("title") };
+            if !sources.iter().any(|known| known.kind == source.kind && known.id == source.id) {
+                sources.push(source);
+            }
+        }
+        let flag = |name: &str| object.get(name).and_then(Value::as_bool).unwrap_or_default();
+        Ok(Self {
+            answer,
+            sources,
+            confidence: object.get("confidence_score").and_then(Value::as_f64),
+            used_internal_kb: flag("used_internal_kb"),
+            used_external_kb: flag("used_external_kb"),
+        })
+    }
+}
+
+/// Refuses an answer whose flags or sources do not agree with what was shown.
+///
+/// # Errors
+/// The first disagreement.
+pub fn agrees(call: &GenerateResponse, citable: &Citable) -> Result<(), Refusal> {
+    for source in &call.sources {
+        let (known, guidance) = match source.kind {
+            SourceKind::Internal => {
+                (citable.internal.contains(&source.id), "Cite only chunk ids that a search showed.")
+            }
+            SourceKind::External => {
+                (citable.external.contains(&source.id), "Cite only URLs that the external answer listed.")
+            }
+        };
+        if !known {
+            let shown: String = source.id.chars().take(120).collect();
+            let reason = format!("the {} source \"{shown}\" was not shown in this conversation", source.kind.as_str());
+            return Err(Refusal::new("unknown_source", reason, guidance));
+        }
+    }
+    let flags = [
+        ("used_internal_kb", call.used_internal_kb, citable.searched, SourceKind::Internal),
+        ("used_external_kb", call.used_external_kb, citable.asked, SourceKind::External),
+    ];
+    for (flag, said, was_called, kind) in flags {
+        if said && !was_called {
+            let reason = format!("`{flag}` is true, but that source gave no result in this conversation");
+            return Err(Refusal::new("flags", reason, format!("Set `{flag}` to false.")));
+        }
+        if !said && call.sources.iter().any(|source| source.kind == kind) {
+            let reason = format!("`{flag}` is false, but {} sources are cited", kind.as_str());
+            return Err(Refusal::new("flags", reason, format!("Set `{flag}` to true, or leave those sources out.")));
+        }
+    }
+    let rests_on_something = (call.used_internal_kb && !citable.internal.is_empty())
+        || (call.used_external_kb && !citable.external.is_empty());
+    if call.sources.is_empty() && rests_on_something {
+        let guidance = "List the chunk ids and URLs that the answer rests on in `sources`.";
+        return Err(Refusal::new("sources", "the answer says that it uses results, but cites none", guidance));
+    }
+    Ok(())
+}
+
+/// The tool message of an accepted answer.
+pub fn for_model() -> String {
+    json!({"accepted": true}).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn response(sources: &[(SourceKind, &str)], internal: bool, external: bool) -> GenerateResponse {
+        let source = |(kind, id): &(SourceKind, &str)| Source { kind: *kind, id: (*id).into(), title: String::new() };
+        GenerateResponse {
+            answer: "Yes.".into(),
+            sources: sources.iter().map(source).collect(),
+            confidence: None,
+            used_internal_kb: internal,
+            used_external_kb: external,
+        }
+    }
+
+    fn citable() -> Citable {
+        Citable { searched: true, asked: false, internal: ["doc#1".into()].into(), external: BTreeSet::new() }
+    }
+
+    fn cause(response: &GenerateResponse, citable: &Citable) -> &'static str {
+        agrees(response, citable).expect_err("is refused").cause
+    }
+
+    #[test]
+    fn an_answer_that_agrees_with_what_was_called_passes() {
+        let internal = (SourceKind::Internal, "doc#1");
+        assert!(agrees(&response(&[internal], true, false), &citable()).is_ok());
+        let nothing = Citable { searched: true, ..Citable::default() };
+        assert!(agrees(&response(&[], false, false), &nothing).is_ok());
+        assert!(agrees(&response(&[], true, false), &nothing).is_ok());
+    }
+
+    #[test]
+    fn invented_sources_wrong_flags_and_missing_sources_are_refused() {
+        let internal = (SourceKind::Internal, "doc#1");
+        assert_eq!(cause(&response(&[(SourceKind::Internal, "doc#9")], true, false), &citable()), "unknown_source");
+        let page = (SourceKind::External, "https://example.org/made-up");
+        assert_eq!(cause(&response(&[internal, page], true, true), &citable()), "unknown_source");
+        assert_eq!(cause(&response(&[internal], true, true), &citable()), "flags");
+        assert_eq!(cause(&response(&[internal], false, false), &citable()), "flags");
+        assert_eq!(cause(&response(&[], true, false), &citable()), "sources");
+    }
+}

@@ -1,0 +1,196 @@
+//! Requests over the wire, by reqwest on rustls.
+
+use super::{HttpRequest, HttpResponse, Service, Transport, TransportError, links};
+use crate::cassette::Redactor;
+use crate::clock::{BoxFuture, Clock, timeout};
+use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Longest body that is read, in bytes: an endless answer must not fill the memory.
+const LONGEST_BODY: usize = 64 << 20;
+
+/// Where a service is, and how to talk to it.
+#[derive(Clone)]
+pub struct Target {
+    /// Base URL, with or without a trailing slash; a request's path is appended to it.
+    pub base_url: String,
+    /// The key, sent as a bearer token.
+    pub key: Option<String>,
+    /// Time for one request, from sending to the end of the body.
+    pub timeout: Duration,
+}
+
+impl std::fmt::Debug for Target {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let key = self.key.as_ref().map(|_| "(hidden)");
+        formatter
+            .debug_struct("Target")
+            .field("base_url", &self.base_url)
+            .field("key", &key)
+            .field("timeout", &self.timeout)
+            .finish()
+    }
+}
+
+/// Why a live transport cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// A base URL is none.
+    #[error("the base URL of the {service} service is not a URL: {url}: {reason}")]
+    BaseUrl {
+        /// Which service.
+        service: &'static str,
+        /// What was given, redacted.
+        url: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A key holds characters that no header can carry.
+    #[error("the key of the {service} service holds characters that cannot be sent in a header")]
+    Key {
+        /// Which service.
+        service: &'static str,
+    },
+    /// The HTTP client cannot be set up.
+    #[error("the HTTP client cannot be set up: {0}")]
+    Client(String),
+}
+
+/// Sends requests to the services themselves. Clones share one connection pool.
+#[derive(Clone)]
+pub struct LiveTransport {
+    client: reqwest::Client,
+    targets: Arc<BTreeMap<Service, Target>>,
+    clock: Arc<dyn Clock>,
+    redactor: Arc<Redactor>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl LiveTransport {
+    /// A transport to these services; the keys are redacted from whatever errors say.
+    ///
+    /// # Errors
+    /// [`LiveError`] when a base URL or key is unusable.
+    pub fn new(targets: BTreeMap<Service, Target>, clock: Arc<dyn Clock>) -> Result<Self, LiveError> {
+        // Another part of the process may have installed the provider already, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder().build().map_err(|error| LiveError::Client(chain(&error)))?;
+        let secrets = targets
+            .iter()
+            .filter_map(|(service, target)| Some((format!("{} key", service.as_str()), target.key.clone()?)));
+        let redactor = Arc::new(Redactor::new(secrets));
+        for (service, target) in &targets {
+            let service = service.as_str();
+            reqwest::Url::parse(&target.base_url).map_err(|error| LiveError::BaseUrl {
+                service,
+                url: redactor.redact(&target.base_url).into_owned(),
+                reason: error.to_string(),
+            })?;
+            if target.key.as_ref().is_some_and(|key| HeaderValue::from_str(&format!("Bearer {key}")).is_err()) {
+                return Err(LiveError::Key { service });
+            }
+        }
+        Ok(Self { client, targets: Arc::new(targets), clock, redactor, headers: Vec::new() })
+    }
+
+    /// The same transport with the trial's name in the header `x-ragcheck-trial`, by which a simulator seeds itself.
+    #[must_use]
+    pub fn with_trial(&self, trial: &str) -> Self {
+        let name: String = trial.chars().filter(|char| char.is_ascii_graphic()).collect();
+        match HeaderValue::from_str(&name) {
+            Ok(value) => self.with_header(HeaderName::from_static("x-ragcheck-trial"), value),
+            Err(_) => self.clone(),
+        }
+    }
+
+    fn with_header(&self, name: HeaderName, value: HeaderValue) -> Self {
+        let mut transport = self.clone();
+        transport.headers.retain(|(present, _)| *present != name);
+        transport.headers.push((name, value));
+        transport
+    }
+
+    /// The same transport on another clock: that of the trial.
+    #[must_use]
+    pub fn with_clock(&self, clock: Arc<dyn Clock>) -> Self {
+        Self { clock, ..self.clone() }
+    }
+
+    async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
+        if let Some(message) = links::broken(&request.body) {
+            return Err(TransportError::Invalid { message });
+        }
+        let Some(target) = self.targets.get(&request.service) else {
+            let message = format!("no address is configured for the {} service", request.service.as_str());
+            return Err(TransportError::Invalid { message });
+        };
+        let start = self.clock.now();
+        let url = format!("{}{}", target.base_url.trim_end_matches('/'), request.path);
+        let method = reqwest::Method::from_bytes(request.method.as_bytes()).unwrap_or(reqwest::Method::POST);
+        let mut call = self
+            .client
+            .request(method, url)
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT_ENCODING, "identity")
+            .body(request.body.to_string());
+        if let Some(key) = &target.key {
+            call = call.header(AUTHORIZATION, format!("Bearer {key}"));
+        }
+        for (name, value) in &self.headers {
+            call = call.header(name, value);
+        }
+        match timeout(self.clock.as_ref(), target.timeout, read(call)).await {
+            Err(_) => Err(TransportError::Timeout { after: target.timeout }),
+            Ok(Err(message)) => Err(TransportError::Connection {
+                message: self.redactor.redact(&message).into_owned(),
+                took: self.clock.now().saturating_sub(start),
+            }),
+            Ok(Ok((status, headers, body))) => {
+                Ok(HttpResponse { status, headers, body, took: self.clock.now().saturating_sub(start) })
+            }
+        }
+    }
+}
+
+type Read = (u16, Vec<(String, String)>, bytes::Bytes);
+
+async fn read(call: reqwest::RequestBuilder) -> Result<Read, String> {
+    let mut response = call.send().await.map_err(|error| chain(&error.without_url()))?;
+    let status = response.status().as_u16();
+    let headers = response
+        .headers()
+        .iter()
+        .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+        .collect();
+    let mut body = bytes::BytesMut::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| chain(&error.without_url()))? {
+        body.extend_from_slice(&chunk);
+        if body.len() > LONGEST_BODY {
+            return Err(format!("the response is longer than {LONGEST_BODY} bytes"));
+        }
+    }
+    Ok((status, headers, body.freeze()))
+}
+
+/// An error with its causes on one line: reqwest alone says little more than that sending failed.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let words = cause.to_string();
+        if !text.contains(&words) {
+            text.push_str(": ");
+            text.push_str(&words);
+        }
+        source = cause.source();
+    }
+    text
+}
+
+impl Transport for LiveTransport {
+    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        Box::pin(self.exchange(request))
+    }
+}

@@ -1,0 +1,20 @@
+//! The matching profiles of the dialects, as data for `cassette`.
+
+use crate::cassette::Profile;
+
+/// Members that vary from call to call and say nothing about what is asked.
+const DROP: &[&str] =
+    &["/user", "/metadata", "/safety_identifier", "/prompt_cache_key", "/stream_options/include_obfuscation"];
+
+const PROFILES: [Profile; 2] = [
+    Profile { name: "openai-chat", version: 1, drop: DROP },
+    Profile { name: "perplexity-agent", version: 1, drop: DROP },
+];
+
+/// For requests whose profile has no entry: everything counts.
+const EXACT: Profile = Profile { name: "exact", version: 1, drop: &[] };
+
+/// The profile of that name; one in which everything counts when there is none.
+pub fn profile(name: &str) -> &'static Profile {
+    PROFILES.iter().find(|profile| profile.name == name).unwrap_or(&EXACT)
+}

@@ -1,0 +1,164 @@
+//! Passes requests on and keeps what came of them, redacted, for a cassette.
+
+use super::{HttpRequest, HttpResponse, Transport, TransportError, links, profile};
+use crate::cassette::{self, Exchange, Outcome, Redactor, Request, StoredRequest};
+use crate::clock::{BoxFuture, Clock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A simulator's responses carry this header: what it says is no evidence about a provider.
+pub const SIMULATOR_HEADER: &str = "x-ragcheck-simulator";
+
+/// Records one lane. Exchanges are numbered when they are sent, so concurrency does not reorder the file.
+pub struct RecordTransport {
+    inner: Arc<dyn Transport>,
+    clock: Arc<dyn Clock>,
+    redactor: Arc<Redactor>,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    sent: u32,
+    exchanges: Vec<Exchange>,
+    simulated: BTreeMap<String, bool>,
+}
+
+impl RecordTransport {
+    /// Records what goes through `inner`; `redactor` should know every key that is in use.
+    pub fn new(inner: Arc<dyn Transport>, clock: Arc<dyn Clock>, redactor: Arc<Redactor>) -> Self {
+        Self { inner, clock, redactor, kept: Mutex::default() }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was recorded so far, in the order of sending.
+    pub fn finish(&self) -> Vec<Exchange> {
+        let mut exchanges = self.kept().exchanges.clone();
+        exchanges.sort_by_key(|exchange| exchange.ordinal);
+        exchanges
+    }
+
+    /// Who answered, by service: `simulator`, or the name of `providers` and the model that was asked for.
+    pub fn recorded_from(&self, providers: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        let kept = self.kept();
+        let mut names = BTreeMap::new();
+        for exchange in &kept.exchanges {
+            let name = if kept.simulated.get(&exchange.service).copied().unwrap_or(false) {
+                "simulator".to_owned()
+            } else {
+                let provider = providers.get(&exchange.service).map_or(exchange.service.as_str(), String::as_str);
+                format!("{provider} {}", exchange.drift.model).trim_end().to_owned()
+            };
+            names.entry(exchange.service.clone()).or_insert(name);
+        }
+        names
+    }
+
+    /// Versions of the matching profiles that were used.
+    pub fn profiles(&self) -> BTreeMap<String, u32> {
+        self.kept().exchanges.iter().map(|e| (e.profile.clone(), profile(&e.profile).version)).collect()
+    }
+
+    async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
+        if let Some(message) = links::broken(&request.body) {
+            return Err(TransportError::Invalid { message });
+        }
+        let matching = profile(request.profile);
+        let canonical = Request { profile: matching, method: request.method, path: &request.path, body: &request.body };
+        let body = cassette::stored_body(matching, &request.body, &self.redactor);
+        let ordinal = {
+            let mut kept = self.kept();
+            kept.sent += 1;
+            kept.sent - 1
+        };
+        let exchange = Exchange {
+            ordinal,
+            service: request.service.as_str().to_owned(),
+            profile: matching.name.to_owned(),
+            key: cassette::key(canonical, &self.redactor),
+            drift: cassette::drift(&body),
+            request: Some(StoredRequest {
+                method: request.method.to_owned(),
+                path: self.redactor.redact(&request.path).into_owned(),
+                body,
+                problem: None,
+            }),
+            outcome: Outcome::Abandoned { after: Duration::ZERO },
+        };
+        let mut pending = Pending { recorder: self, exchange: Some(exchange), start: self.clock.now() };
+        let result = self.inner.send(request).await;
+        let outcome = match &result {
+            Ok(response) => {
+                if response.header(SIMULATOR_HEADER).is_some() {
+                    pending.simulated();
+                }
+                Some(self.response(response))
+            }
+            Err(TransportError::Connection { message, took }) => {
+                Some(Outcome::ConnectionError { message: self.redactor.redact(message).into_owned(), took: *took })
+            }
+            Err(TransportError::Timeout { after }) => Some(Outcome::Timeout { after: *after }),
+            // Nothing was sent, so there is nothing to record.
+            Err(TransportError::Miss(_) | TransportError::Invalid { .. }) => None,
+        };
+        pending.settle(outcome);
+        result
+    }
+
+    fn response(&self, response: &HttpResponse) -> Outcome {
+        let redacted = match std::str::from_utf8(&response.body) {
+            Ok(text) => match self.redactor.redact(text) {
+                std::borrow::Cow::Borrowed(_) => None,
+                std::borrow::Cow::Owned(text) => Some(text),
+            },
+            Err(_) => None,
+        };
+        Outcome::Response {
+            status: response.status,
+            headers: self.redactor.headers(&response.headers),
+            rewritten: redacted.is_some(),
+            body: redacted.map_or_else(|| response.body.clone(), Into::into),
+            took: response.took,
+        }
+    }
+}
+
+/// An exchange on its way: dropped before it settled, it is recorded as abandoned, so that replay waits as long.
+struct Pending<'r> {
+    recorder: &'r RecordTransport,
+    exchange: Option<Exchange>,
+    start: Duration,
+}
+
+impl Pending<'_> {
+    fn simulated(&self) {
+        if let Some(exchange) = &self.exchange {
+            self.recorder.kept().simulated.insert(exchange.service.clone(), true);
+        }
+    }
+
+    fn settle(&mut self, outcome: Option<Outcome>) {
+        if let (Some(exchange), Some(outcome)) = (self.exchange.take(), outcome) {
+            self.recorder.kept().exchanges.push(Exchange { outcome, ..exchange });
+        }
+    }
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        if self.exchange.is_some() {
+            let after = self.recorder.clock.now().saturating_sub(self.start);
+            self.settle(Some(Outcome::Abandoned { after }));
+        }
+    }
+}
+
+impl Transport for RecordTransport {
+    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        Box::pin(self.exchange(request))
+    }
+}

@@ -1,0 +1,102 @@
+//! Answers from a cassette: the recorded bytes after the recorded time, or an explained miss. No socket is opened.
+
+use super::{HttpRequest, HttpResponse, Miss, Transport, TransportError, links, profile};
+use crate::cassette::{self, Cassette, Outcome, Pool, Redactor, Request, Taken};
+use crate::clock::{BoxFuture, Clock};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What an abandoned exchange takes beyond the time its caller had waited: longer than any time limit.
+const BEYOND: Duration = Duration::from_secs(24 * 3600);
+
+/// Replays one lane, once.
+pub struct ReplayTransport {
+    cassette: Cassette,
+    pool: Pool,
+    clock: Arc<dyn Clock>,
+    redactor: Redactor,
+    rerecord: String,
+}
+
+impl ReplayTransport {
+    /// Replays `cassette` on `clock`; `rerecord` is the command that records the lane again, for messages.
+    pub fn new(cassette: Cassette, clock: Arc<dyn Clock>, rerecord: String) -> Self {
+        let pool = Pool::new(&cassette);
+        Self { cassette, pool, clock, redactor: Redactor::default(), rerecord }
+    }
+
+    /// With the secrets that were known while recording, where requests hold any.
+    #[must_use]
+    pub fn with_redactor(mut self, redactor: Redactor) -> Self {
+        self.redactor = redactor;
+        self
+    }
+
+    /// The recorded exchanges that nobody asked for, a line each.
+    pub fn unused(&self) -> Vec<String> {
+        let place = self.cassette.place();
+        let left = self.pool.unused();
+        let exchanges = left.iter().filter_map(|index| self.cassette.exchanges.get(*index));
+        exchanges
+            .map(|exchange| {
+                format!("{place}: exchange {} ({}) was recorded and not asked for", exchange.ordinal, exchange.service)
+            })
+            .collect()
+    }
+
+    async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
+        if let Some(message) = links::broken(&request.body) {
+            return Err(TransportError::Invalid { message });
+        }
+        let canonical = Request {
+            profile: profile(request.profile),
+            method: request.method,
+            path: &request.path,
+            body: &request.body,
+        };
+        let key = cassette::key(canonical, &self.redactor);
+        let taken = self.pool.take(&key);
+        let found = match taken {
+            Taken::Exchange(index) => self.cassette.exchanges.get(index),
+            Taken::UsedUp | Taken::Unknown => None,
+        };
+        let Some(exchange) = found else {
+            let explained = cassette::explain(
+                &self.cassette,
+                request.service.as_str(),
+                canonical,
+                &key,
+                (taken, &self.pool.unused()),
+                &self.redactor,
+                &self.rerecord,
+            );
+            let cassette::Explanation { message, cause, detail } = explained;
+            return Err(TransportError::Miss(Box::new(Miss { message, cause, detail })));
+        };
+        match &exchange.outcome {
+            Outcome::Response { status, headers, body, took, .. } => {
+                self.clock.sleep(*took).await;
+                Ok(HttpResponse { status: *status, headers: headers.clone(), body: body.clone(), took: *took })
+            }
+            Outcome::ConnectionError { message, took } => {
+                self.clock.sleep(*took).await;
+                Err(TransportError::Connection { message: message.clone(), took: *took })
+            }
+            Outcome::Timeout { after } => {
+                self.clock.sleep(*after).await;
+                Err(TransportError::Timeout { after: *after })
+            }
+            Outcome::Abandoned { after } => {
+                let after = after.saturating_add(BEYOND);
+                self.clock.sleep(after).await;
+                Err(TransportError::Timeout { after })
+            }
+        }
+    }
+}
+
+impl Transport for ReplayTransport {
+    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        Box::pin(self.exchange(request))
+    }
+}

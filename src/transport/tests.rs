@@ -1,0 +1,167 @@
+//! Recording over a real socket, replaying without one: the same bytes, times and failures.
+
+use super::*;
+use crate::cassette::{self, Cassette, Header, Redactor};
+use crate::clock::{Clock, RealClock, VirtualClock, block_on, timeout};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use wiremock::matchers::{header, method, path};
+use wiremock::{Mock, MockServer, ResponseTemplate};
+
+const KEY: &str = "not-a-real-key-0123456789";
+
+fn request(words: &str) -> HttpRequest {
+    HttpRequest {
+        service: Service::Model,
+        profile: "openai-chat",
+        method: "POST",
+        path: "/chat/completions".to_owned(),
+        body: json!({"model": "m", "messages": [{"role": "user", "content": words}]}),
+    }
+}
+
+fn live(url: String, limit: Duration) -> LiveTransport {
+    let target = Target { base_url: url, key: Some(KEY.to_owned()), timeout: limit };
+    LiveTransport::new(BTreeMap::from([(Service::Model, target)]), Arc::new(RealClock::start())).expect("a transport")
+}
+
+fn recorder(inner: LiveTransport) -> RecordTransport {
+    let redactor = Redactor::new([("MODEL_KEY".to_owned(), KEY.to_owned())]);
+    RecordTransport::new(Arc::new(inner), Arc::new(RealClock::start()), Arc::new(redactor))
+}
+
+/// Through the file and back, as a world does it.
+fn replay(recorder: &RecordTransport) -> (ReplayTransport, VirtualClock, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let header = Header {
+        scenario: "s".to_owned(),
+        case: "c".to_owned(),
+        lane: "f.base.1".to_owned(),
+        recorded_at: jiff::Timestamp::UNIX_EPOCH,
+        recorded_from: recorder.recorded_from(&BTreeMap::from([("model".to_owned(), "openai".to_owned())])),
+        recorder: "test".to_owned(),
+        knowledge: String::new(),
+        seed: 1,
+        take: 1,
+        profiles: recorder.profiles(),
+    };
+    let (file, blobs) = (cassette::path(folder.path(), "s", "c", &"f.base.1"), cassette::blobs_dir(folder.path(), "s"));
+    let redactor = Redactor::new([("MODEL_KEY".to_owned(), KEY.to_owned())]);
+    Cassette::new(header, recorder.finish(), BTreeMap::new()).save(&file, &blobs, &redactor).expect("saved");
+    let text = std::fs::read_to_string(&file).expect("written");
+    let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
+    let cassette = Cassette::load(&file, &blobs).expect("loads");
+    (ReplayTransport::new(cassette, Arc::new(clock.clone()), "ragcheck run".to_owned()), clock, text)
+}
+
+#[tokio::test]
+async fn what_was_recorded_over_a_socket_is_replayed_byte_for_byte() {
+    let server = MockServer::start().await;
+    let bodies: [&[u8]; 4] =
+        [b"{\"choices\":[],\"n\":1.0}", b"{\n  \"a\": [\n    1\n  ]\n}", b"plain\r\ntext \n", b"\xff\x00binary"];
+    for (place, body) in bodies.iter().enumerate() {
+        let template = ResponseTemplate::new(if place == 2 { 429 } else { 200 })
+            .set_body_raw(body.to_vec(), "application/json")
+            .insert_header("retry-after", "2")
+            .insert_header("set-cookie", "session=1");
+        Mock::given(method("POST"))
+            .and(path("/v1/chat/completions"))
+            .and(header("authorization", format!("Bearer {KEY}").as_str()))
+            .and(header("x-ragcheck-trial", "s/c/f.base.1"))
+            .respond_with(template)
+            .up_to_n_times(1)
+            .mount(&server)
+            .await;
+    }
+    let recorder = recorder(live(format!("{}/v1/", server.uri()), Duration::from_secs(5)).with_trial("s/c/f.base.1"));
+    let mut sent = Vec::new();
+    for word in ["same", "same", "other", "last"] {
+        sent.push(recorder.send(request(word)).await.expect("a response"));
+    }
+    let (replay, clock, text) = replay(&recorder);
+    assert!(!text.contains(KEY) && !text.contains("set-cookie"), "{text}");
+    assert!(text.contains("model: \"openai m\""), "{text}");
+    let mut total = Duration::ZERO;
+    // Across keys, the order is free.
+    for place in [3, 0, 2, 1] {
+        let word = ["same", "same", "other", "last"][place];
+        let replayed = block_on(&clock, replay.send(request(word))).expect("no deadlock").expect("a hit");
+        assert_eq!(replayed.body, sent[place].body);
+        assert_eq!(replayed.status, sent[place].status);
+        assert_eq!(replayed.header("retry-after"), Some("2"));
+        let micros = u64::try_from(sent[place].took.as_micros()).expect("short");
+        assert_eq!(replayed.took, Duration::from_micros(micros));
+        total += replayed.took;
+        assert_eq!(clock.now(), total);
+    }
+    assert_eq!(replay.unused(), Vec::<String>::new());
+    let miss = block_on(&clock, replay.send(request("same"))).expect("no deadlock");
+    assert!(matches!(miss, Err(TransportError::Miss(miss)) if miss.cause.starts_with("exhausted")));
+}
+
+#[tokio::test]
+async fn failures_are_recorded_and_fail_again_in_replay() {
+    let slow = MockServer::start().await;
+    Mock::given(method("POST"))
+        .respond_with(ResponseTemplate::new(200).set_delay(Duration::from_secs(30)))
+        .mount(&slow)
+        .await;
+    let timing_out = recorder(live(slow.uri(), Duration::from_millis(50)));
+    assert!(matches!(timing_out.send(request("x")).await, Err(TransportError::Timeout { .. })));
+    let waiting = recorder(live(slow.uri(), Duration::from_secs(20)));
+    let clock = RealClock::start();
+    assert!(timeout(&clock, Duration::from_millis(50), waiting.send(request("x"))).await.is_err());
+    let unreachable = recorder(live("http://127.0.0.1:1".to_owned(), Duration::from_secs(5)));
+    assert!(matches!(unreachable.send(request("x")).await, Err(TransportError::Connection { .. })));
+
+    let (replayed, clock, _) = replay(&timing_out);
+    let result = block_on(&clock, replayed.send(request("x"))).expect("no deadlock");
+    assert!(matches!(result, Err(TransportError::Timeout { after }) if after == Duration::from_millis(50)));
+    let (replayed, clock, _) = replay(&waiting);
+    let cut = timeout(&clock, Duration::from_secs(3600), replayed.send(request("x")));
+    assert!(block_on(&clock, cut).expect("no deadlock").is_err(), "the caller's own limit cuts it off again");
+    let (replayed, clock, _) = replay(&unreachable);
+    let result = block_on(&clock, replayed.send(request("x"))).expect("no deadlock");
+    assert!(matches!(result, Err(TransportError::Connection { message, .. }) if !message.is_empty()));
+}
+
+#[tokio::test]
+async fn secrets_in_answers_are_redacted_and_simulators_are_named() {
+    let server = MockServer::start().await;
+    let answer = json!({"error": {"message": format!("Incorrect API key provided: {KEY}")}});
+    let template = ResponseTemplate::new(401).set_body_json(answer).insert_header(SIMULATOR_HEADER, "1");
+    Mock::given(method("POST")).respond_with(template).mount(&server).await;
+    let recorder = recorder(live(server.uri(), Duration::from_secs(5)));
+    recorder.send(request(&format!("my key is {KEY}"))).await.expect("a response");
+    let (_, _, text) = replay(&recorder);
+    assert!(!text.contains(KEY), "{text}");
+    assert!(text.contains("Incorrect API key provided: [redacted:MODEL_KEY]"), "{text}");
+    assert!(text.contains("rewritten: true") && text.contains("model: \"simulator\""), "{text}");
+}
+
+#[test]
+fn a_request_that_answers_no_call_is_refused_before_it_is_matched() {
+    let cassette = Cassette::new(
+        Header {
+            scenario: String::new(),
+            case: String::new(),
+            lane: String::new(),
+            recorded_at: jiff::Timestamp::UNIX_EPOCH,
+            recorded_from: BTreeMap::new(),
+            recorder: String::new(),
+            knowledge: String::new(),
+            seed: 0,
+            take: 1,
+            profiles: BTreeMap::new(),
+        },
+        Vec::new(),
+        BTreeMap::new(),
+    );
+    let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
+    let replay = ReplayTransport::new(cassette, Arc::new(clock.clone()), String::new());
+    let mut bad = request("x");
+    bad.body["messages"] = json!([{"role": "tool", "tool_call_id": "a", "content": ""}]);
+    let result = block_on(&clock, replay.send(bad)).expect("no deadlock");
+    assert!(matches!(result, Err(TransportError::Invalid { message }) if message.contains("\"a\"")));
+}

@@ -1,0 +1,137 @@
+//! The walls of ARCHITECTURE.md hold: no room imports a room that its row does not name.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The table of ARCHITECTURE.md: room to what it may import; `everything` stands as itself.
+fn table() -> BTreeMap<String, BTreeSet<String>> {
+    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let rows = text.split("| room | question | may import |").nth(1).expect("the table of rooms");
+    rows.lines()
+        .skip(2)
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| {
+            let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+            let allowed = cells[2].split(',').map(str::trim).filter(|name| !name.is_empty()).map(String::from);
+            (cells[0].to_owned(), allowed.collect())
+        })
+        .collect()
+}
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("src") {
+        let path = entry.expect("entry").path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// The module path of a file: `src/flow/tool_rag/mod.rs` is `[flow, tool_rag]`.
+fn module(path: &Path) -> Vec<String> {
+    let relative = path.strip_prefix(root().join("src")).expect("below src").with_extension("");
+    let mut parts: Vec<String> = relative.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+    if parts.last().is_some_and(|last| last == "mod") {
+        parts.pop();
+    }
+    parts
+}
+
+/// The rooms that `text`, a file of module `here`, names.
+fn rooms_named(text: &str, here: &[String]) -> BTreeSet<String> {
+    let code: String = text
+        .split("#[cfg(test)]")
+        .next()
+        .unwrap_or_default()
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let path = regex::Regex::new(r"\b(crate|super)((?:::super)*)::(\{[^;]*\}|[a-z_]+)").expect("a pattern");
+    let name = regex::Regex::new(r"^[a-z_]+").expect("a pattern");
+    let mut named = BTreeSet::new();
+    for found in path.captures_iter(&code) {
+        let supers = if &found[1] == "super" { 1 + found[2].matches("super").count() } else { here.len() };
+        if here.len() > supers {
+            continue;
+        }
+        let heads = found[3].trim_matches(|letter| letter == '{' || letter == '}');
+        let mut depth = 0_i32;
+        let mut piece = String::new();
+        for letter in heads.chars().chain([',']) {
+            match letter {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                ',' if depth == 0 => {
+                    if let Some(head) = name.find(piece.trim()) {
+                        named.insert(head.as_str().to_owned());
+                    }
+                    piece.clear();
+                    continue;
+                }
+                _ => {}
+            }
+            piece.push(letter);
+        }
+    }
+    named
+}
+
+#[test]
+fn no_room_imports_what_the_table_does_not_allow() {
+    let table = table();
+    assert!(table.len() > 15, "the table of rooms was not found whole");
+    let mut files = Vec::new();
+    sources(&root().join("src"), &mut files);
+    let mut trespasses = Vec::new();
+    for file in files {
+        let here = module(&file);
+        let room = here.first().cloned().unwrap_or_default();
+        if room == "lib" || room == "main" {
+            continue;
+        }
+        let Some(allowed) = table.get(&room) else {
+            trespasses.push(format!("{}: the room `{room}` is not in the table", file.display()));
+            continue;
+        };
+        let text = std::fs::read_to_string(&file).expect("a source file");
+        for named in rooms_named(&text, &here) {
+            if table.contains_key(&named)
+                && named != room
+                && !allowed.contains(&named)
+                && !allowed.contains("everything")
+            {
+                trespasses.push(format!("{}: `{room}` may not import `{named}`", file.display()));
+            }
+        }
+    }
+    assert!(trespasses.is_empty(), "{}", trespasses.join("\n"));
+}
+
+#[test]
+fn a_trespass_would_be_seen_in_every_spelling() {
+    let here = ["metric".to_owned(), "latency".to_owned()];
+    for text in ["use crate::flow::Flow;", "let x = super::super::flow::by_name();", "use crate::{clock::Clock, flow};"]
+    {
+        assert!(rooms_named(text, &here).contains("flow"), "{text}");
+    }
+    assert!(rooms_named("use super::Metric;\n// use crate::flow;", &here).iter().all(|room| room != "flow"));
+}
+
+#[test]
+fn no_room_is_a_drawer_for_everything() {
+    let mut files = Vec::new();
+    sources(&root().join("src"), &mut files);
+    let drawers = ["util", "utils", "common", "core", "types", "helpers", "misc"];
+    for file in files {
+        for part in module(&file) {
+            assert!(!drawers.contains(&part.as_str()), "{}", file.display());
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! One test binary: a file a behaviour.
+
+mod broken;
+mod imports;
+mod inputs;
+mod schemas;

@@ -1,0 +1,34 @@
+//! The committed JSON Schemas are those of the types, and what is sound is valid against them. `UPDATE=1` renews.
+
+use ragcheck::cli::schema;
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn the_committed_schemas_are_those_of_the_types() {
+    for document in schema::DOCUMENTS {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("schema/{document}.json"));
+        let now = schema::text(document).expect("a schema");
+        if std::env::var_os("UPDATE").is_some() {
+            fs::write(&path, &now).expect("the schema");
+        }
+        let committed = fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(committed, now, "schema/{document}.json is out of date: run the tests once with UPDATE=1");
+    }
+}
+
+#[test]
+fn a_scenario_that_loads_is_valid_against_its_schema_and_a_misspelt_flow_is_not() {
+    let text = schema::text("scenario").expect("a schema");
+    let validator = jsonschema::validator_for(&serde_json::from_str(&text).expect("JSON")).expect("a schema");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/broken/project");
+    let loaded = ragcheck::scenario::load(&root, &[], None).expect("a sound project");
+    let mut scenario = serde_json::to_value(&loaded.scenarios[0].scenario).expect("JSON");
+    assert!(
+        validator.is_valid(&scenario),
+        "{:?}",
+        validator.iter_errors(&scenario).map(|error| error.to_string()).collect::<Vec<_>>()
+    );
+    scenario["flow"] = "tool-rga".into();
+    assert!(!validator.is_valid(&scenario));
+}
