@@ -41,7 +41,8 @@ pub(super) fn conclude<'a>(
         let trials = count(planned, "trial", "trials");
         let mut text = format!("incomplete: {in_error} of {trials} in ERROR");
         if !broken.is_empty() {
-            text += &format!("; cannot be judged: {}", listed(&broken));
+            text.push_str("; cannot be judged: ");
+            text.push_str(&listed(&broken));
         }
         parts.insert(0, text);
         return (3, parts.join("; "));
@@ -62,11 +63,8 @@ pub(super) fn conclude<'a>(
 }
 
 fn listed(names: &[String]) -> String {
-    let mut text = names.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
-    if names.len() > 8 {
-        text += &format!(" and {} more", names.len() - 8);
-    }
-    text
+    let shown = names.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > 8 { format!("{shown} and {} more", names.len() - 8) } else { shown }
 }
 
 /// Trials in ERROR by cause, most frequent first, then in plan order; `None` is a trial that has no trace.

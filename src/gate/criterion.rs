@@ -1,11 +1,11 @@
 //! One criterion from its sums to its result and its sentence.
 
-use super::rule::{Asked, Evidence, Ruling, rule};
+use super::rule::{Asked, Evidence, Ruling, Sample, rule};
 use super::tally::Tally;
 use super::target::Target;
 use super::wording::{bound, count, share, time};
 use super::{CriterionResult, Verdict};
-use crate::metric::{Measure, Metric, quote};
+use crate::metric::{Metric, quote};
 use crate::plan::Plan;
 use crate::scenario::criteria::Estimand;
 use crate::scenario::{Criterion, GateKind};
@@ -69,7 +69,7 @@ impl Item<'_> {
             result.with_excluded = share(tally.successes + left_out.0, tally.n + left_out.1);
         }
         if tally.n == 0 {
-            self.nothing(&mut result);
+            nothing(&mut result);
             return result;
         }
         let ruling = self.rule(plan, metric);
@@ -79,43 +79,29 @@ impl Item<'_> {
         self.overrule(&mut result);
         if left_out.1 > 0 {
             let cases = count(result.excluded.len() as u64, "case", "cases");
-            result.sentence += &format!("; {cases} left out ({} with them)", result.with_excluded);
+            result.sentence = format!("{}; {cases} left out ({} with them)", result.sentence, result.with_excluded);
         }
         result
     }
 
     fn rule(&self, plan: &Plan, metric: &dyn Metric) -> Ruling {
-        let population = (plan.criteria.estimand == Estimand::Population).then(|| {
-            let target = self.target;
-            let good = |(successes, n): &(u64, u64)| match target {
-                Target::AtMost(_) => (n - successes, *n),
-                _ => (*successes, *n),
-            };
-            clustered(&self.tally.by_case.values().map(good).collect::<Vec<_>>())
-        });
+        let target = self.target;
+        let good = |(successes, n): &(u64, u64)| match target {
+            Target::AtMost(_) => (n - successes, *n),
+            _ => (*successes, *n),
+        };
+        let sample = match plan.criteria.estimand {
+            Estimand::FixedSuite => Sample::Fixed,
+            Estimand::Population => clustered(&self.tally.by_case.values().map(good).collect::<Vec<_>>())
+                .map_or(Sample::OneCluster, Sample::Clusters),
+        };
         let asked = Asked {
             kind: self.written.kind,
             target: self.target.good_share(metric.quantile()),
             floor: self.floor,
             min_n: u64::from(self.written.min_n.unwrap_or(0)),
         };
-        rule(asked, Evidence { good: self.tally.good(self.target), n: self.tally.n, population })
-    }
-
-    /// What stands when there is no unit at all.
-    fn nothing(&self, result: &mut CriterionResult) {
-        result.observed_text = "nothing measured".into();
-        result.sentence = if result.errors > 0 {
-            result.verdict = Verdict::Error;
-            format!("nothing measured: {} that would have counted", errors(result.errors))
-        } else if result.excluded.iter().any(|one| one.n > 0) {
-            format!("nothing measured: all {} were left out ({})", result.units, result.with_excluded)
-        } else {
-            format!("nothing measured: no trial has any {}", result.units)
-        };
-        if result.not_measured_ok && result.verdict == Verdict::NotMeasured {
-            result.sentence += "; declared as allowed";
-        }
+        rule(asked, Evidence { good: self.tally.good(self.target), n: self.tally.n, sample })
     }
 
     fn figures(&self, result: &mut CriterionResult, metric: &dyn Metric, ruling: Ruling) {
@@ -125,21 +111,18 @@ impl Item<'_> {
         (result.lower, result.upper) = (Some(lower), Some(upper));
         result.interval = Some(wilson(tally.successes as f64, tally.n as f64));
         let rate = share(tally.successes, tally.n);
-        match (metric.measure(), self.target) {
-            (Measure::Time, Target::Below(limit)) => {
-                // Units that never ended are longer than all that did: they stand at the end of the ranks.
-                let mut all = tally.times.clone();
-                all.resize(tally.n as usize, u64::MAX);
-                let name = format!("p{:.0}", metric.quantile() * 100.0);
-                let quantile = nearest_rank(&all, metric.quantile()).filter(|value| *value != u64::MAX);
-                result.observed = quantile.map(|value| value as f64 / 1e6);
-                let quantile = quantile.map_or_else(|| "never reached".into(), time);
-                result.observed_text = format!("{name} {quantile}, {rate} below {}", time(limit));
-            }
-            _ => {
-                result.observed = Some(tally.successes as f64 / tally.n as f64);
-                result.observed_text = rate;
-            }
+        if let Target::Below(limit) = self.target {
+            // Units that never ended are longer than all that did: they stand at the end of the ranks.
+            let mut all = tally.times.clone();
+            all.resize(tally.n as usize, u64::MAX);
+            let name = format!("p{:.0}", metric.quantile() * 100.0);
+            let quantile = nearest_rank(&all, metric.quantile()).filter(|value| *value != u64::MAX);
+            result.observed = quantile.map(|value| value as f64 / 1e6);
+            let quantile = quantile.map_or_else(|| "never reached".into(), time);
+            result.observed_text = format!("{name} {quantile}, {rate} below {}", time(limit));
+        } else {
+            result.observed = Some(tally.successes as f64 / tally.n as f64);
+            result.observed_text = rate;
         }
         // The bound that the verdict turns on: against the target when it fails, for it otherwise.
         let fails = ruling.verdict == Verdict::Fail && self.written.kind == GateKind::Confidence;
@@ -182,7 +165,7 @@ impl Item<'_> {
             if ruling.verdict == Verdict::Inconclusive {
                 text = format!("{seen}; undecided: for cases not seen yet, more cases are needed than these {cases}");
             } else {
-                text += &format!("; for cases not seen yet, from {cases}");
+                text = format!("{text}; for cases not seen yet, from {cases}");
             }
         }
         if ruling.verdict == Verdict::Fail {
@@ -228,6 +211,22 @@ impl Item<'_> {
             }
         }
         rows
+    }
+}
+
+/// What stands when there is no unit at all.
+fn nothing(result: &mut CriterionResult) {
+    result.observed_text = "nothing measured".into();
+    result.sentence = if result.errors > 0 {
+        result.verdict = Verdict::Error;
+        format!("nothing measured: {} that would have counted", errors(result.errors))
+    } else if result.excluded.iter().any(|one| one.n > 0) {
+        format!("nothing measured: all {} were left out ({})", result.units, result.with_excluded)
+    } else {
+        format!("nothing measured: no trial has any {}", result.units)
+    };
+    if result.not_measured_ok && result.verdict == Verdict::NotMeasured {
+        result.sentence += "; declared as allowed";
     }
 }
 

@@ -62,16 +62,14 @@ impl<'p> Judge<'p> {
         let gates = plan.scenarios.iter().enumerate();
         let gates = gates.flat_map(|(index, scenario)| scenario.gates.iter().map(move |gate| (Some(index), gate)));
         for (scenario, written) in whole.chain(gates) {
-            let metric = match names.iter().position(|name| *name == written.metric) {
-                Some(known) => known,
-                None => {
-                    metrics.push(catalogue::resolve(&written.metric).map_err(|e| mistake(plan, scenario, written, e))?);
-                    names.push(&written.metric);
-                    metrics.len() - 1
-                }
-            };
-            let item = item(scenario, written, metric, metrics[metric].as_ref());
-            items.push(item.map_err(|problem| mistake(plan, scenario, written, problem))?);
+            let refuse = |problem| mistake(plan, scenario, written, problem);
+            let known = names.iter().position(|name| *name == written.metric);
+            let metric = known.unwrap_or(metrics.len());
+            if known.is_none() {
+                metrics.push(catalogue::resolve(&written.metric).map_err(refuse)?);
+                names.push(&written.metric);
+            }
+            items.push(item(scenario, written, metric, metrics[metric].as_ref()).map_err(refuse)?);
         }
         let relevant = (0..plan.scenarios.len()).map(|scenario| {
             let counts = |metric: &usize| {

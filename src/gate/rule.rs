@@ -21,8 +21,19 @@ pub(super) struct Evidence {
     pub good: u64,
     /// Units, at least 1.
     pub n: u64,
-    /// For a statement about cases not seen yet: the clustered figures, `Some(None)` when there are too few clusters.
-    pub population: Option<Option<Clustered>>,
+    /// What the units are a sample of.
+    pub sample: Sample,
+}
+
+/// What the units are a sample of.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Sample {
+    /// These cases, run again.
+    Fixed,
+    /// Cases not seen yet, clustered by case.
+    Clusters(Clustered),
+    /// Cases not seen yet, of which there is one: it says nothing about others.
+    OneCluster,
 }
 
 /// What a criterion asks.
@@ -53,13 +64,12 @@ pub(super) struct Ruling {
 
 /// Decides.
 pub(super) fn rule(asked: Asked, evidence: Evidence) -> Ruling {
-    let Evidence { good, n, population } = evidence;
+    let Evidence { good, n, sample } = evidence;
     let rate = good as f64 / n as f64;
-    let (lower, upper) = match population {
-        None => bounds(good as f64, n as f64),
-        Some(Some(clustered)) => bounds(rate * clustered.effective_n, clustered.effective_n),
-        // One cluster says nothing about others.
-        Some(None) => (0.0, 1.0),
+    let (lower, upper) = match sample {
+        Sample::Fixed => bounds(good as f64, n as f64),
+        Sample::Clusters(clustered) => bounds(rate * clustered.effective_n, clustered.effective_n),
+        Sample::OneCluster => (0.0, 1.0),
     };
     let enough = n >= asked.min_n;
     let verdict = match asked.kind {
@@ -78,7 +88,7 @@ pub(super) fn rule(asked: Asked, evidence: Evidence) -> Ruling {
         GateKind::Confidence => asked.target,
         GateKind::Point => 0.0,
     };
-    let more = (verdict == Verdict::Inconclusive && population.is_none())
+    let more = (verdict == Verdict::Inconclusive && matches!(sample, Sample::Fixed))
         .then(|| units_to_pass(good, n, wanted, asked.min_n))
         .flatten()
         .filter(|more| *more > 0);
@@ -99,7 +109,7 @@ mod tests {
     }
 
     fn of(good: u64, n: u64) -> Evidence {
-        Evidence { good, n, population: None }
+        Evidence { good, n, sample: Sample::Fixed }
     }
 
     #[test]
@@ -134,12 +144,13 @@ mod tests {
 
     #[test]
     fn a_population_counts_clusters() {
-        let clustered = crate::stats::clustered(&[(4, 4), (4, 4), (3, 4), (4, 4), (1, 4), (4, 4)]);
-        let evidence = Evidence { good: 20, n: 24, population: Some(clustered) };
+        let clustered =
+            crate::stats::clustered(&[(4, 4), (4, 4), (3, 4), (4, 4), (1, 4), (4, 4)]).expect("six clusters");
+        let evidence = Evidence { good: 20, n: 24, sample: Sample::Clusters(clustered) };
         let alone = rule(asked(GateKind::Confidence, 0.6, None, 0), of(20, 24));
         let ruling = rule(asked(GateKind::Confidence, 0.6, None, 0), evidence);
         assert_eq!((alone.verdict, ruling.verdict), (Verdict::Pass, Verdict::Inconclusive));
-        let one = rule(asked(GateKind::Confidence, 0.6, None, 0), Evidence { population: Some(None), ..evidence });
+        let one = rule(asked(GateKind::Confidence, 0.6, None, 0), Evidence { sample: Sample::OneCluster, ..evidence });
         assert_eq!(one.verdict, Verdict::Inconclusive);
     }
 

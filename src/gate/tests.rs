@@ -4,7 +4,8 @@ use super::{Judge, Judgement, Verdict, judge};
 use crate::metric::sample::{good, plan, story};
 use crate::plan::Plan;
 use crate::scenario::criteria::{Estimand, Undecided};
-use crate::trace::Trace;
+use crate::state_machine::Machine;
+use crate::trace::{Moved, Trace, What};
 use proptest::prelude::*;
 
 const CASES: &str = "[{case: a, ask: q, expect: {calls: [{never: perplexity_search}]}}]";
@@ -296,7 +297,7 @@ proptest! {
         let plan = plan(CASES, criteria, 12);
         let trace = |place: usize| match kinds[place] {
             0 => bad(&plan, place),
-            1 => story(&plan, place).error(if place % 2 == 0 { "x" } else { "y" }),
+            1 => story(&plan, place).error(if place.is_multiple_of(2) { "x" } else { "y" }),
             2 => story(&plan, place).turn("q").search(&["d#1"]).deliver("a", &[], 1_000 * place as u64).done(),
             _ => good(&plan, place),
         };
@@ -308,7 +309,7 @@ proptest! {
         let criteria = format!("[{}, {}", &confidence()[1..confidence().len() - 1], &invariant()[1..]);
         let plan = plan(CASES, &criteria, 62);
         // Mostly good, so that the verdicts in between are reached.
-        let fails = |place: usize| failing[place] && place % 16 == 0;
+        let fails = |place: usize| failing[place] && place.is_multiple_of(16);
         let trace = |place| if fails(place) { bad(&plan, place) } else { good(&plan, place) };
         let before = run(&plan, (0..62).map(trace));
         let after = run(&plan, (0..62).map(|place| if place == better { good(&plan, place) } else { trace(place) }));
@@ -316,4 +317,76 @@ proptest! {
             prop_assert!(worth(after.verdict) >= worth(before.verdict));
         }
     }
+}
+
+#[test]
+fn the_shipped_criteria_can_be_judged() {
+    let mut plan = plan(CASES, "[]", 1);
+    plan.criteria = serde_saphyr::from_str(include_str!("../../scenarios/success-criteria.yaml")).expect("criteria");
+    let judgement = run(&plan, all_good(&plan));
+    let ids: Vec<_> = judgement.criteria.iter().map(|result| result.id.as_str()).collect();
+    assert_eq!(ids, ["SC-001", "SC-002", "SC-003", "SC-004", "SC-005", "SC-006", "SC-007", "SC-008"]);
+    assert_eq!(judgement.exit_code, 1, "one trial leaves most of them unmeasured: {}", judgement.conclusion);
+}
+
+#[test]
+fn transitions_are_counted_in_the_order_of_the_machine_those_never_taken_too() {
+    let mut plan = plan(CASES, &confidence(), 2);
+    let machine =
+        Machine::of("asking", &["asking", "done"], &[("asking", "give_up", "done"), ("asking", "answer", "done")]);
+    plan.machines.insert("tool-rag".into(), serde_json::to_value(machine).expect("plain data"));
+    let moved = || What::Moved(Moved { from: "asking".into(), on: "answer".into(), to: "done".into() });
+    let tell = |place| story(&plan, place).turn("q").push(moved()).answer("so", &[]).done();
+    let judgement = run(&plan, [tell(0), tell(1)]);
+    let times: Vec<_> = judgement.transitions[0].taken.iter().map(|row| (row.1.as_str(), row.3)).collect();
+    assert_eq!(times, [("give_up", 0), ("answer", 2)]);
+    assert_eq!(judgement.turn_times_us, [2_000_000, 2_000_000]);
+    let lost = What::Moved(Moved { from: "asking".into(), on: "x".into(), to: "lost".into() });
+    let judgement = run(&plan, [story(&plan, 0).turn("q").push(lost).answer("so", &[]).done(), tell(1)]);
+    assert_eq!(judgement.trials[0].departures.len(), 2, "an undeclared move, and an end in no terminal state");
+    assert_eq!(judgement.trials[0].verdict, Verdict::Fail);
+}
+
+#[test]
+fn variants_are_shown_side_by_side_in_declared_order() {
+    let mut plan = plan(CASES, &confidence(), 4);
+    plan.scenarios[0].variants = vec![("terse".into(), String::new()), ("base".into(), String::new())];
+    for trial in &mut plan.trials[2..] {
+        trial.lane.variant = "terse".into();
+    }
+    let traces = [good(&plan, 0), bad(&plan, 1), good(&plan, 2), good(&plan, 3)];
+    let rows = run(&plan, traces).criteria.remove(0).by_variant;
+    assert_eq!(rows, [("terse".into(), 2, 2), ("base".into(), 1, 2)]);
+}
+
+#[test]
+fn a_gate_of_a_scenario_counts_its_own_trials() {
+    let mut plan = plan(CASES, &confidence(), 60);
+    let gate = "{id: cases, metric: case_pass_rate, target: '>= 100%', kind: invariant}";
+    plan.scenarios[0].gates.push(serde_saphyr::from_str(gate).expect("gate"));
+    let mut other = plan.scenarios[0].clone();
+    other.name = "empty".into();
+    plan.scenarios.push(other);
+    let judgement = run(&plan, all_good(&plan));
+    let rows: Vec<_> = judgement.gates.iter().map(|gate| (gate.scenario.as_deref(), gate.verdict, gate.n)).collect();
+    assert_eq!(rows, [(Some("s"), Verdict::Pass, 60), (Some("empty"), Verdict::NotMeasured, 0)]);
+    assert_eq!(judgement.conclusion, "measured nothing: empty/cases");
+}
+
+#[test]
+fn trials_can_be_examined_side_by_side() {
+    fn shared<T: Send + Sync>(_: &T) {}
+    let plan = plan(CASES, &confidence(), 8);
+    let mut judge = Judge::new(&plan).expect("readable");
+    let examiner = judge.examiner();
+    shared(&examiner);
+    let traces = all_good(&plan);
+    let examined: Vec<_> = std::thread::scope(|scope| {
+        let tasks: Vec<_> = traces.iter().map(|trace| scope.spawn(|| examiner.examine(trace))).collect();
+        tasks.into_iter().map(|task| task.join().expect("no panic").expect("planned")).collect()
+    });
+    for one in examined.into_iter().rev() {
+        judge.add(one).expect("once");
+    }
+    assert_eq!(judge.finish(), run(&plan, traces));
 }

@@ -65,7 +65,7 @@ fn check_indexed(wanted: bool, turns: &[&TurnView<'_>], stored: &str) -> Result<
 
 fn check_found(later: &str, turns: &[&TurnView<'_>], all: &[TurnView<'_>]) -> Result<(), String> {
     let origins: BTreeSet<u32> = turns.iter().filter(|turn| turn.name != later).map(|turn| turn.conversation).collect();
-    let mut searches = all.iter().filter(|turn| turn.name == later).flat_map(|turn| turn.searches()).peekable();
+    let mut searches = all.iter().filter(|turn| turn.name == later).flat_map(TurnView::searches).peekable();
     if searches.peek().is_none() {
         return Err(format!("conversation {later} searched nothing"));
     }

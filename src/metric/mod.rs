@@ -15,6 +15,11 @@ mod quote;
 pub(crate) mod sample;
 pub mod turns;
 
+#[cfg(test)]
+mod expectation_tests;
+#[cfg(test)]
+mod tests;
+
 mod case_pass_rate;
 mod citation_validity;
 mod context_preservation;

@@ -1,0 +1,200 @@
+//! Each metric on traces told for it: what is a unit, what is a success, what is neither.
+
+use super::sample::{Story, plan, story};
+use super::{Metric, Outcome, TrialView, catalogue, turns::turns};
+use crate::plan::Plan;
+use crate::trace::{Account, Trace};
+
+const ONE: &str = "[{case: a, ask: 'How do I bleed it?', expect: {within: 60s}}]";
+
+/// Units of the trial of `trace`: success, failure with its note, or time.
+fn observe(metric: &str, plan: &Plan, trace: &Trace) -> Vec<String> {
+    let metric: Box<dyn Metric> = catalogue::resolve(metric).expect("metric");
+    let trial = plan.trials.iter().find(|trial| trial.id == trace.trial).expect("planned");
+    let scenario = &plan.scenarios[trial.scenario];
+    let case = &scenario.cases[trial.case];
+    let turns = turns(&case.case, trace);
+    let view = TrialView { plan, trial, scenario, case, trace, turns: &turns, checks: &[], departures: None };
+    let units = metric.observe(&view).into_iter();
+    let words = units.map(|unit| match unit.outcome {
+        Outcome::Success if unit.note.is_empty() => "yes".to_owned(),
+        Outcome::Success => format!("yes: {}", unit.note),
+        Outcome::Failure if unit.note.is_empty() => "no".to_owned(),
+        Outcome::Failure => format!("no: {}", unit.note),
+        Outcome::Took(time) => format!("{time}"),
+        Outcome::Never => format!("never: {}", unit.note),
+    });
+    words.collect()
+}
+
+fn one(metric: &str, tell: impl Fn(Story) -> Story) -> Vec<String> {
+    let plan = plan(ONE, "[]", 1);
+    observe(metric, &plan, &tell(story(&plan, 0).turn("How do I bleed it?")).done())
+}
+
+#[test]
+fn a_mandatory_call_must_run_before_the_answer() {
+    let rate = "mandatory_call_rate(knowledge_base_search)";
+    let first = "mandatory_call_rate(knowledge_base_search, at=first)";
+    let fed_back = |s: Story| s.feedback("knowledge_base_search").search(&["d#1"]).answer("x", &[]);
+    assert_eq!(one(rate, |s| s.search(&["d#1"]).answer("x", &[])), ["yes"]);
+    assert_eq!(one(rate, fed_back), ["yes"]);
+    assert_eq!(one(first, fed_back), ["no: knowledge_base_search was called only after feedback"]);
+    assert_eq!(one(rate, |s| s.failed_call("knowledge_base_search").answer("x", &[])), ["yes"], "it ran");
+    assert_eq!(one(rate, |s| s.answer("x", &[]).search(&["d#1"])), ["no: answered without knowledge_base_search"]);
+    let never = "no: knowledge_base_search was never executed: ended with the error e";
+    assert_eq!(one(rate, |s| s.rejected("knowledge_base_search").fail("e")), [never]);
+    assert_eq!(one(rate, |s| s.out_of_order("knowledge_base_search").fail("e")), [never]);
+}
+
+#[test]
+fn a_turn_that_never_began_is_still_a_query() {
+    let cases = "[{case: a, turns: [{ask: x, expect: {within: 9s}}, {ask: y}]}]";
+    let plan = plan(cases, "[]", 1);
+    let trace = story(&plan, 0).turn("x").fail("timeout").done();
+    assert_eq!(observe("latency_p95", &plan, &trace), ["never: ended with the error timeout", "never: never began"]);
+    assert_eq!(observe("turn_success_rate", &plan, &trace), ["no: ended with the error timeout", "no: never began"]);
+    assert_eq!(one("latency_p95", |s| s.answer("x", &[])), ["2000000"]);
+}
+
+#[test]
+fn the_first_attempt_is_used_up_by_free_text_and_by_invalid_arguments() {
+    let rate = "first_attempt_rate(generate_response)";
+    assert_eq!(one(rate, |s| s.search(&["d#1"]).answer("x", &[])), ["yes"]);
+    assert_eq!(one(rate, |s| s.feedback("knowledge_base_search").search(&["d#1"]).answer("x", &[])), ["yes"]);
+    assert_eq!(one(rate, |s| s.out_of_order("generate_response").search(&["d#1"]).answer("x", &[])), ["yes"]);
+    let fed_back = ["no: generate_response needed feedback: missing_call"];
+    assert_eq!(one(rate, |s| s.search(&["d#1"]).feedback("generate_response").answer("x", &[])), fed_back);
+    let rejected = ["no: first call rejected: too short"];
+    assert_eq!(one(rate, |s| s.search(&["d#1"]).rejected("generate_response").answer("x", &[])), rejected);
+    let never = ["no: generate_response was never accepted: ended with the error model_unavailable"];
+    assert_eq!(one("first_attempt_rate", |s| s.fail("model_unavailable")), never);
+}
+
+#[test]
+fn keywords_count_only_when_every_one_is_found_again_for_that_result() {
+    let rate = |tell: fn(Story) -> Story| one("keyword_coverage", tell);
+    assert!(rate(|s| s.search(&["d#1"]).answer("x", &[])).is_empty(), "no external result, no unit");
+    assert_eq!(rate(|s| s.external("r1").index("r1", &["a", "b"], 2)), ["yes"]);
+    assert_eq!(rate(|s| s.external("r1").index("r1", &["a", "b"], 1)), ["no: r1: not every keyword was found again"]);
+    assert_eq!(rate(|s| s.external("r1").index("r1", &[], 0)), ["no: r1: it was indexed without any keyword"]);
+    assert_eq!(rate(|s| s.external("r1").index("r9", &["a"], 1)), ["no: r1: no keywords were indexed for it"]);
+    let second = ["no: r2: no keywords were indexed for it"];
+    assert_eq!(rate(|s| s.external("r1").index("r1", &["a"], 1).external("r2")), second);
+}
+
+#[test]
+fn retries_are_counted_by_attempt_or_by_episode_on_the_accounts_named() {
+    // Ten episodes, 14 retries, 8 recoveries: 57 % or 80 %.
+    let tell = |mut s: Story| {
+        for episode in 0..10 {
+            let last = if episode < 4 { 2 } else { 1 };
+            for attempt in 1..=last {
+                s = s.retried(Account::Model, episode, attempt, attempt == last && episode < 8);
+            }
+        }
+        s.retried(Account::Transport, 0, 1, false)
+    };
+    let count = |metric: &str| {
+        let units = one(metric, tell);
+        (units.iter().filter(|unit| *unit == "yes").count(), units.len())
+    };
+    assert_eq!(count("retry_recovery"), (8, 14));
+    assert_eq!(count("retry_recovery(by=episode)"), (8, 10));
+    assert_eq!(count("retry_recovery(accounts=transport)"), (0, 1));
+}
+
+const SEQUENCE: &str = "
+- case: a
+  expect: {within: 60s}
+  sequence:
+    - conversation: {name: first, turns: [{ask: x}]}
+    - conversation: {name: later, turns: [{ask: y}], related: {to: first, kind: paraphrase, relevant: [guide]}}
+    - conversation: {name: apart, turns: [{ask: z}], related: {to: first, kind: unrelated}}";
+
+fn sequence(metric: &str, later: fn(Story) -> Story, apart: fn(Story) -> Story) -> Vec<String> {
+    let plan = plan(SEQUENCE, "[]", 1);
+    let start = story(&plan, 0).conversation(0, "first").turn("x").search(&[]).answer("x", &[]);
+    let then = later(start.conversation(1, "later").turn("y")).answer("y", &[]);
+    observe(metric, &plan, &apart(then.conversation(2, "apart").turn("z")).answer("z", &[]).done())
+}
+
+#[test]
+fn a_rescue_needs_something_learned_and_nothing_relevant_without_it() {
+    let rate = |later| sequence("learned_retrieval", later, |s| s.search(&[]));
+    assert_eq!(rate(|s| s.search_with(&["other#1"], Some(0), &["other#1"])), ["yes"]);
+    assert_eq!(rate(|s| s.search_with(&[], Some(0), &["guide#3"])), ["no: found without anything learned too"]);
+    assert_eq!(rate(|s| s.search_with(&["other#1"], Some(7), &[])), ["no: nothing learned from first was found"]);
+    assert_eq!(rate(|s| s), ["no: no search ran"]);
+}
+
+#[test]
+fn harm_is_a_relevant_passage_lost_or_an_unrelated_entry_shown() {
+    let harm = |later, apart| sequence("learned_harm", later, apart);
+    assert_eq!(harm(|s| s.search(&["guide#1"]), |s| s.search(&["other#1"])), ["no", "no"]);
+    let lost = "yes: a relevant passage was lost to learned entries";
+    assert_eq!(harm(|s| s.search_with(&["other#1"], None, &["guide#1"]), |s| s), [lost]);
+    let unasked = "yes: an entry learned from first came up unasked";
+    assert_eq!(harm(|s| s, |s| s.search_with(&[], Some(0), &[])), [unasked]);
+}
+
+#[test]
+fn context_is_the_history_shown_and_the_probes_held() {
+    let cases = "[{case: a, turns: [{ask: I live in Turku}, {ask: heating grants?, expect: {context: {probes: \
+                 [{any_of: [Turku, Åbo], in_arguments_of: knowledge_base_search}]}}}]}]";
+    let plan = plan(cases, "[]", 1);
+    let tell = |shown: &[&str], query: &str| {
+        let first = story(&plan, 0).turn("I live in Turku").answer("noted", &[]);
+        let shown = shown.iter().map(ToString::to_string).collect();
+        let searched = serde_json::json!({"query": query});
+        let second = first.turn_shown("heating grants?", shown);
+        let outcome = crate::trace::ToolOutcome::Ok(crate::trace::ToolResult::Responded);
+        observe(
+            "context_preservation",
+            &plan,
+            &second.call("knowledge_base_search", searched, outcome).answer("x", &[]).done(),
+        )
+    };
+    let all = ["user:I live in Turku", "assistant:noted"];
+    assert_eq!(tell(&all, "grants in åbo"), ["yes"]);
+    assert_eq!(tell(&all[..1], "grants in Turku"), ["no: turn 2 was not shown the history before it"]);
+    assert_eq!(tell(&[all[1], all[0]], "grants in Turku"), ["no: turn 2 was not shown the history before it"]);
+    assert!(tell(&all, "grants")[0].contains("its arguments were: grants"));
+    let alone = story(&plan, 0).turn("I live in Turku").fail("timeout").done();
+    assert_eq!(observe("context_preservation", &plan, &alone), ["no: turn 2 never asked the model"]);
+    assert!(one("context_preservation", |s| s.answer("x", &[])).is_empty(), "one turn has nothing to keep");
+}
+
+#[test]
+fn citations_must_have_been_given_in_the_conversation() {
+    let rate = |tell: fn(Story) -> Story| one("citation_validity", tell);
+    assert_eq!(rate(|s| s.search(&["d#1"]).answer("x", &[("internal", "d#1")])), ["yes"]);
+    assert_eq!(rate(|s| s.external("r1").answer("x", &[("external", "https://example.org/a")])), ["yes"]);
+    let invented = ["no: cites d#2, which it never got"];
+    assert_eq!(rate(|s| s.search(&["d#1"]).answer("x", &[("internal", "d#1"), ("internal", "d#2")])), invented);
+    assert!(rate(|s| s.search(&["d#1"]).answer("x", &[])).is_empty());
+}
+
+#[test]
+fn a_query_is_tailored_unless_it_repeats_the_user() {
+    let rate = |query: &'static str| {
+        let search = move |s: Story| {
+            let outcome = crate::trace::ToolOutcome::Failed { message: String::new(), retryable: false };
+            s.call("knowledge_base_search", serde_json::json!({"query": query}), outcome)
+        };
+        one("verbatim_query_rate(knowledge_base_search)", search)
+    };
+    assert_eq!(rate("  how do I  BLEED it"), ["yes: the user's own words"]);
+    assert_eq!(rate("bleeding a radiator"), ["no"]);
+    assert!(one("verbatim_query_rate(perplexity_search)", |s| s.search(&[])).is_empty());
+}
+
+#[test]
+fn a_proxy_for_satisfaction_looks_at_what_an_answer_cites() {
+    let both = |s: Story| s.search(&["d#1"]).external("r1");
+    let (internal, external) = (("internal", "d#1"), ("external", "https://example.org/a"));
+    assert_eq!(one("satisfaction", |s| both(s).answer("x", &[internal, external])), ["yes"]);
+    assert_eq!(one("satisfaction", |s| both(s).answer("x", &[external])), ["no: cites no internal source"]);
+    assert!(one("satisfaction", |s| s.search(&[]).external("r1").answer("x", &[external])).is_empty());
+    assert!(one("satisfaction", |s| both(s).fail("timeout")).is_empty());
+}
