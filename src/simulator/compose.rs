@@ -8,6 +8,9 @@ use std::collections::BTreeSet;
 /// Share of the asked words that a chunk must have to be cited.
 const WORTH_CITING: f64 = 0.3;
 
+/// Words of a query at most.
+const LONGEST_SUBJECT: usize = 14;
+
 /// An answer with its sources.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Composed {
@@ -121,7 +124,13 @@ fn best_sentences(text: &str, asked: &[String], count: usize) -> String {
 }
 
 /// The words of the question's subject; a question that points back takes along the words it points at.
+/// Of a long question only the last sentence counts.
 pub fn subject(question: &str, earlier: &[&str]) -> Vec<String> {
+    let question = if content_words(question).len() > LONGEST_SUBJECT {
+        sentences(question).last().copied().unwrap_or(question)
+    } else {
+        question
+    };
     let mut chain = vec![question];
     let mut back = earlier.iter().rev();
     while super::words::points_back(chain[chain.len() - 1]) {
@@ -130,7 +139,7 @@ pub fn subject(question: &str, earlier: &[&str]) -> Vec<String> {
     }
     let all = chain.into_iter().rev().collect::<Vec<_>>().join(" ");
     let mut found = content_words(&all);
-    let surplus = found.len().saturating_sub(14);
+    let surplus = found.len().saturating_sub(LONGEST_SUBJECT);
     found.drain(..surplus);
     found
 }

@@ -142,7 +142,7 @@ async fn agent(State(server): State<Arc<Server>>, headers: HeaderMap, body: Byte
         Err(reason) => return server.refuse(&reason).await,
     };
     let trial = trial_of(&headers);
-    let found = search::ask(&server.behaviour.search, server.behaviour.seed, &trial, &request.question);
+    let found = search::ask(&server.behaviour.search, server.behaviour.seed, &trial, request.asked());
     if let Some((at, status, times)) = found.failure
         && server.fails(format!("search/{at}/{trial}"), times)
     {

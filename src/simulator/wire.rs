@@ -140,6 +140,13 @@ pub struct AgentBody {
     pub question: String,
 }
 
+impl AgentBody {
+    /// The question proper: what stands before the first empty line; context may follow it.
+    pub fn asked(&self) -> &str {
+        self.question.split("\n\n").next().unwrap_or_default()
+    }
+}
+
 /// Reads an Agent API request.
 ///
 /// # Errors
@@ -244,6 +251,8 @@ mod tests {
             assert!(error.contains(part), "{error}");
         }
         assert!(read_agent(&json!({"input": "x"})).expect_err("no model").contains("model"));
+        let read = read_agent(&json!({"model": "m", "input": "frost?\n\nKnown already:\nsun"})).expect("valid");
+        assert_eq!(read.asked(), "frost?");
     }
 
     #[test]

@@ -5,17 +5,18 @@ use std::collections::BTreeSet;
 
 /// Words that say nothing about a subject.
 const STOP: &[&str] = &[
-    "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "before", "being",
-    "but", "by", "can", "could", "did", "do", "does", "for", "from", "get", "give", "had", "has", "have", "here",
-    "how", "i", "if", "in", "into", "is", "it", "its", "just", "know", "let", "many", "may", "me", "mean", "might",
-    "more", "much", "must", "my", "need", "no", "not", "now", "of", "on", "one", "only", "or", "our", "out", "please",
-    "said", "same", "say", "shall", "she", "should", "so", "some", "tell", "than", "that", "the", "their", "them",
-    "then", "there", "these", "they", "this", "those", "to", "too", "up", "us", "use", "want", "was", "we", "were",
-    "what", "when", "where", "which", "who", "why", "will", "with", "would", "you", "your", "again", "exactly", "work",
+    "a", "about", "after", "against", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been",
+    "before", "being", "but", "by", "can", "could", "did", "do", "does", "during", "for", "from", "get", "give", "had",
+    "has", "have", "here", "how", "i", "if", "in", "into", "is", "it", "its", "just", "know", "let", "many", "may",
+    "me", "mean", "might", "more", "much", "must", "my", "need", "no", "not", "now", "of", "on", "one", "only", "or",
+    "our", "out", "please", "said", "same", "say", "shall", "she", "should", "so", "some", "tell", "than", "that",
+    "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "too", "up", "us", "use", "want",
+    "was", "we", "were", "what", "when", "where", "which", "who", "why", "will", "with", "would", "you", "your",
+    "again", "exactly", "work",
 ];
 
 /// Words that point back to something said before.
-const POINTERS: &[&str] = &["it", "its", "that", "this", "those", "these", "they", "them", "there", "same", "one"];
+const POINTERS: &[&str] = &["it", "its", "that", "this", "those", "these", "they", "them", "same"];
 
 /// Openings of a question that goes on from the one before.
 const OPENINGS: &[&str] = &["and ", "what about", "how about", "also ", "then ", "und ", "et ", "ok, ", "okay, "];

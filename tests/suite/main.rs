@@ -4,3 +4,4 @@ mod broken;
 mod imports;
 mod inputs;
 mod schemas;
+mod shipped;

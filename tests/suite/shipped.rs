@@ -1,0 +1,50 @@
+//! What the project ships is sound: scenarios, criteria, behaviours, and their size.
+
+use ragcheck::cli::check;
+use ragcheck::plan::{self, Selection};
+use ragcheck::{scenario, simulator};
+use std::path::{Path, PathBuf};
+
+const LOCAL: &str = "scenarios/local-model";
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn sound(paths: &[PathBuf], criteria: &str) -> scenario::Loaded {
+    let criteria = Path::new(criteria);
+    let checked = check::check(&root(), paths, Some(criteria), None);
+    assert_eq!(checked.exit_code(), 0, "{}", checked.text(false));
+    scenario::load(&root(), paths, Some(criteria)).expect("no mistakes")
+}
+
+#[test]
+fn the_shipped_suite_is_sound_and_large_enough() {
+    let loaded = sound(&[], "scenarios/success-criteria.yaml");
+    let cases: usize = loaded.scenarios.iter().map(|loaded| loaded.scenario.cases.len()).sum();
+    let plan = plan::build(&loaded, &Selection::default(), 1).expect("a plan");
+    assert!(cases >= 40, "{cases} cases");
+    assert!((220..=320).contains(&plan.trials.len()), "{} trials", plan.trials.len());
+}
+
+#[test]
+fn the_suite_for_a_local_model_is_sound() {
+    let loaded = sound(&[format!("{LOCAL}/local-model.yaml").into()], &format!("{LOCAL}/criteria.yaml"));
+    assert_eq!(loaded.scenarios.len(), 1);
+    assert!(loaded.scenarios[0].scenario.variants.contains_key("forced"));
+}
+
+#[test]
+fn the_shipped_behaviours_load_and_know_their_mistakes_by_trial() {
+    for name in ["fernlight", "try"] {
+        simulator::load(&root().join(format!("fixtures/simulator/{name}.yaml"))).expect(name);
+    }
+    let text = std::fs::read_to_string(root().join("fixtures/simulator/fernlight.yaml")).expect("the behaviour");
+    let loaded = scenario::load(&root(), &[], Some(Path::new("scenarios/success-criteria.yaml"))).expect("no mistakes");
+    let plan = plan::build(&loaded, &Selection::default(), 1).expect("a plan");
+    let trial = regex::Regex::new("trial: '([^']+)'").expect("a pattern");
+    for found in trial.captures_iter(&text) {
+        let rule = regex::Regex::new(&found[1]).expect("a pattern of the behaviour");
+        assert!(plan.trials.iter().any(|trial| rule.is_match(&trial.id)), "no trial is meant by {}", &found[1]);
+    }
+}
