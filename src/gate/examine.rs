@@ -34,6 +34,13 @@ pub struct Examined {
     pub(super) turn_times: Vec<u64>,
 }
 
+impl Examined {
+    /// The trial, judged.
+    pub fn result(&self) -> &TrialResult {
+        &self.result
+    }
+}
+
 impl<'p> Examiner<'p> {
     pub(super) fn new(
         plan: &'p Plan,

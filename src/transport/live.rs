@@ -20,6 +20,8 @@ pub struct Target {
     pub key: Option<String>,
     /// Time for one request, from sending to the end of the body.
     pub timeout: Duration,
+    /// Whether it is told the trial's name, see [`LiveTransport::with_trial`]: for simulators only.
+    pub trial_header: bool,
 }
 
 impl std::fmt::Debug for Target {
@@ -142,7 +144,7 @@ impl LiveTransport {
         if let Some(key) = &target.key {
             call = call.header(AUTHORIZATION, format!("Bearer {key}"));
         }
-        for (name, value) in &self.headers {
+        for (name, value) in self.headers.iter().filter(|_| target.trial_header) {
             call = call.header(name, value);
         }
         match timeout(self.clock.as_ref(), target.timeout, read(call)).await {

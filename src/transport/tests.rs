@@ -22,7 +22,7 @@ fn request(words: &str) -> HttpRequest {
 }
 
 fn live(url: String, limit: Duration) -> LiveTransport {
-    let target = Target { base_url: url, key: Some(KEY.to_owned()), timeout: limit };
+    let target = Target { base_url: url, key: Some(KEY.to_owned()), timeout: limit, trial_header: true };
     LiveTransport::new(BTreeMap::from([(Service::Model, target)]), Arc::new(RealClock::start())).expect("a transport")
 }
 

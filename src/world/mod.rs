@@ -1,1 +1,187 @@
-//! (room under construction)
+//! The one factory that builds what a trial needs, and the driver that runs a case in it.
+//!
+//! Replay, live and record differ in clock, transport and where local times come from; flow, environment, tools and
+//! knowledge are the same. Nothing here decides which trials run, or judges them.
+
+mod drive;
+mod live;
+mod replay;
+mod settings;
+mod stages;
+
+use crate::flow::{self, Flow, Settings};
+use crate::knowledge::{Corpus, Embedded, KnowledgeBase};
+use crate::plan::{Plan, PlannedTrial};
+use crate::scenario::{Case, Loaded, LoadedScenario};
+use crate::trace::{Evidence, Mode, TRACE_VERSION, Trace, TrialEnd};
+use crate::transport::LiveTransport;
+use settings::Ways;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// Why no trial can be built.
+#[derive(Debug, thiserror::Error)]
+pub enum WorldError {
+    /// The knowledge folder cannot be read.
+    #[error("{file}: knowledge `{folder}`: {reason}")]
+    Knowledge {
+        /// The scenario's file.
+        file: String,
+        /// The folder as written.
+        folder: String,
+        /// Why.
+        reason: String,
+    },
+    /// A provider cannot be used.
+    #[error("provider `{provider}`: {reason}")]
+    Provider {
+        /// Its name in the project file.
+        provider: String,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// No such flow.
+    #[error("{file}: no flow is called `{flow}`")]
+    Flow {
+        /// The scenario's file.
+        file: String,
+        /// The flow as written.
+        flow: String,
+    },
+    /// A setting that does not fit.
+    #[error("{file}: {reason}")]
+    Settings {
+        /// The scenario's file.
+        file: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What one trial came to.
+#[derive(Debug)]
+pub struct Finished {
+    /// What it did.
+    pub trace: Trace,
+    /// Recordings of its lane that nothing asked for, in words.
+    pub unused: Vec<String>,
+}
+
+/// What is shared by the trials of one scenario and variant.
+pub(crate) struct Ground {
+    flow: &'static dyn Flow,
+    knowledge: Arc<dyn KnowledgeBase>,
+    settings: Settings,
+    ways: Ways,
+    live: OnceLock<Result<LiveTransport, String>>,
+}
+
+/// Builds and runs trials.
+pub struct Factory {
+    loaded: Arc<Loaded>,
+    cassettes: PathBuf,
+    grounds: BTreeMap<(String, String), Ground>,
+}
+
+impl Factory {
+    /// Opens the knowledge and resolves the settings of every scenario of `loaded`.
+    ///
+    /// # Errors
+    /// [`WorldError`] for the first thing that cannot be opened or resolved.
+    pub fn new(loaded: Arc<Loaded>) -> Result<Self, WorldError> {
+        let mut bases: BTreeMap<String, Arc<dyn KnowledgeBase>> = BTreeMap::new();
+        let mut grounds = BTreeMap::new();
+        let cache = loaded.root.join(".ragcheck");
+        for written in &loaded.scenarios {
+            let scenario = &written.scenario;
+            let knowledge = if let Some(base) = bases.get(&scenario.knowledge) {
+                Arc::clone(base)
+            } else {
+                let folder = loaded.root.join(&loaded.project.knowledge).join(&scenario.knowledge);
+                let opened = Corpus::load(&folder).and_then(|corpus| Embedded::open(corpus, Some(&cache)));
+                let base = opened.map_err(|error| WorldError::Knowledge {
+                    file: written.file.clone(),
+                    folder: scenario.knowledge.clone(),
+                    reason: error.to_string(),
+                })?;
+                let base: Arc<dyn KnowledgeBase> = Arc::new(base);
+                bases.insert(scenario.knowledge.clone(), Arc::clone(&base));
+                base
+            };
+            let flow = flow::by_name(&scenario.flow)
+                .ok_or_else(|| WorldError::Flow { file: written.file.clone(), flow: scenario.flow.clone() })?;
+            for variant in written.prompts.keys().cloned() {
+                let (settings, ways) = settings::resolve(written, &variant)?;
+                let ground = Ground { flow, knowledge: Arc::clone(&knowledge), settings, ways, live: OnceLock::new() };
+                grounds.insert((scenario.scenario.clone(), variant), ground);
+            }
+        }
+        let cassettes = loaded.root.join(&loaded.project.cassettes);
+        Ok(Self { loaded, cassettes, grounds })
+    }
+
+    /// The state machines of every flow that `plan` uses, as `plan.json` carries them.
+    pub fn machines(&self) -> BTreeMap<String, serde_json::Value> {
+        self.grounds
+            .values()
+            .map(|ground| {
+                let machine = serde_json::to_value(ground.flow.machine()).unwrap_or_default();
+                (ground.flow.name().to_owned(), machine)
+            })
+            .collect()
+    }
+
+    fn ground(&self, trial: &PlannedTrial, written: &LoadedScenario) -> Option<&Ground> {
+        self.grounds.get(&(written.scenario.scenario.clone(), trial.lane.variant.clone()))
+    }
+
+    fn written<'a>(&'a self, plan: &Plan, trial: &PlannedTrial) -> Option<&'a LoadedScenario> {
+        let name = &plan.scenarios.get(trial.scenario)?.name;
+        self.loaded.scenarios.iter().find(|written| written.scenario.scenario == *name)
+    }
+
+    /// Where cassettes are.
+    pub fn cassettes(&self) -> &Path {
+        &self.cassettes
+    }
+}
+
+/// A trace around what a trial left: shared by all ways to run one.
+fn trace_of(plan: &Plan, trial: &PlannedTrial, evidence: Evidence, end: TrialEnd) -> Trace {
+    let (scenario, case) = names(plan, trial);
+    Trace {
+        version: TRACE_VERSION,
+        trial: trial.id.clone(),
+        scenario,
+        case,
+        lane: trial.lane.clone(),
+        seed: trial.seed,
+        evidence,
+        end,
+        took_us: 0,
+        events: Vec::new(),
+    }
+}
+
+fn names(plan: &Plan, trial: &PlannedTrial) -> (String, String) {
+    plan.scenarios.get(trial.scenario).map_or_else(Default::default, |scenario| {
+        let case = scenario.cases.get(trial.case).map(|planned| planned.case.case.clone());
+        (scenario.name.clone(), case.unwrap_or_default())
+    })
+}
+
+fn case_of<'a>(plan: &'a Plan, trial: &PlannedTrial) -> Option<&'a Case> {
+    plan.scenarios.get(trial.scenario)?.cases.get(trial.case).map(|planned| &planned.case)
+}
+
+/// Evidence of a trial that never ran.
+fn no_evidence(mode: Mode, model: &str) -> Evidence {
+    Evidence {
+        mode,
+        recorded_from: "nothing".into(),
+        recorded_at: None,
+        model: model.to_owned(),
+        knowledge: String::new(),
+    }
+}

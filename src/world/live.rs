@@ -1,0 +1,277 @@
+//! One trial against its providers, and the recording of it.
+//!
+//! A recording is written only when the trial ran to its end and every service was reached; it is then loaded again
+//! and replayed, and the replay is what the run reports. A replay that differs from the live trial in anything but
+//! time is an error.
+
+use super::replay::{aborted, error, failed, rerecord};
+use super::settings::environment;
+use super::stages::RecordedStages;
+use super::{Factory, Finished, Ground, case_of, no_evidence, trace_of};
+use crate::cassette::{self, Cassette, Header, LocalTimes, Redactor};
+use crate::clock::{Clock, RealClock};
+use crate::plan::{Plan, PlannedTrial};
+use crate::scenario::LoadedScenario;
+use crate::trace::{Attempt, Event, Evidence, Mode, Reply, Trace, TrialEnd, TrialErrorKind, What};
+use crate::transport::{LiveTransport, RecordTransport, Service, Target, Transport};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A live trial with what its environment noted.
+struct Ran {
+    trace: Trace,
+    stages: BTreeMap<String, Vec<Duration>>,
+}
+
+impl Factory {
+    /// Runs one trial against its providers and records nothing.
+    pub async fn live(&self, plan: &Plan, trial: &PlannedTrial) -> Finished {
+        match self.prepare(plan, trial) {
+            Err(finished) => *finished,
+            Ok((_, ground, clock, transport)) => {
+                let ran = self.run(plan, trial, ground, clock, transport).await;
+                Finished { trace: ran.trace, unused: Vec::new() }
+            }
+        }
+    }
+
+    /// Runs one trial against its providers, writes its cassette, and gives the trace of replaying that.
+    pub async fn record(&self, plan: &Plan, trial: &PlannedTrial) -> Finished {
+        let (written, ground, clock, transport) = match self.prepare(plan, trial) {
+            Ok(prepared) => prepared,
+            Err(finished) => return *finished,
+        };
+        let redactor = Arc::new(self.redactor());
+        let recorder = Arc::new(RecordTransport::new(transport, Arc::clone(&clock), Arc::clone(&redactor)));
+        let started = clock.wall();
+        let ran = self.run(plan, trial, ground, clock, Arc::clone(&recorder) as Arc<dyn Transport>).await;
+        let live = ran.trace;
+        if live.end != TrialEnd::Completed {
+            return Finished { trace: live, unused: Vec::new() };
+        }
+        if let Some(reason) = unreached(&live) {
+            let detail = vec!["nothing was written; an earlier recording is as it was".to_owned()];
+            return failed(plan, trial, TrialErrorKind::Provider, &reason, detail);
+        }
+        let exchanges = recorder.finish();
+        let scenario = &written.scenario.scenario;
+        let path = cassette::path(self.cassettes(), scenario, &live.case, &trial.lane);
+        let blobs = cassette::blobs_dir(self.cassettes(), scenario);
+        let take = Cassette::load(&path, &blobs).map_or(1, |earlier| earlier.header.take + 1);
+        let header = Header {
+            scenario: scenario.clone(),
+            case: live.case.clone(),
+            lane: trial.lane.to_string(),
+            recorded_at: started.round(jiff::Unit::Second).unwrap_or(started),
+            recorded_from: recorder.recorded_from(&providers(ground)),
+            recorder: format!("ragcheck {}", env!("CARGO_PKG_VERSION")),
+            knowledge: ground.knowledge.hash().to_owned(),
+            seed: trial.seed,
+            take,
+            profiles: recorder.profiles(),
+        };
+        let cassette = Cassette::new(header, exchanges, ran.stages);
+        let saved = cassette.save(&path, &blobs, &redactor).and_then(|()| Cassette::load(&path, &blobs));
+        match saved {
+            Err(problem) => failed(plan, trial, TrialErrorKind::CassetteBroken, &problem.to_string(), Vec::new()),
+            Ok(cassette) => {
+                let record = rerecord(written, &live.case, trial);
+                let mut finished = self.replay_from(plan, trial, ground, cassette, &record);
+                if let Some(difference) = difference(&live, &finished.trace) {
+                    let message = "the replay of what was just recorded differs from the live trial";
+                    finished.trace.end =
+                        TrialEnd::Error(error(TrialErrorKind::CassetteBroken, message, vec![difference]));
+                }
+                finished
+            }
+        }
+    }
+
+    /// A live trial whose task failed: a bug, told as one.
+    pub fn crashed(&self, plan: &Plan, trial: &PlannedTrial, reason: &str) -> Finished {
+        let message = format!("this is a bug of ragcheck: {reason}");
+        failed(plan, trial, TrialErrorKind::Panic, &message, Vec::new())
+    }
+
+    #[expect(clippy::type_complexity, reason = "what a live trial needs, named where it is taken apart")]
+    fn prepare<'a>(
+        &'a self,
+        plan: &Plan,
+        trial: &PlannedTrial,
+    ) -> Result<(&'a LoadedScenario, &'a Ground, Arc<dyn Clock>, Arc<dyn Transport>), Box<Finished>> {
+        let written = self.written(plan, trial);
+        let ground = written.and_then(|written| self.ground(trial, written));
+        let Some((written, ground)) = written.zip(ground) else {
+            let message = "the plan names a scenario that is not loaded";
+            return Err(Box::new(failed(plan, trial, TrialErrorKind::Panic, message, Vec::new())));
+        };
+        let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
+        let shared = ground.live.get_or_init(|| {
+            let targets = self.targets(ground)?;
+            LiveTransport::new(targets, Arc::clone(&clock)).map_err(|problem| problem.to_string())
+        });
+        match shared {
+            Ok(shared) => {
+                let own = shared.with_clock(Arc::clone(&clock)).with_trial(&trial.id);
+                Ok((written, ground, clock, Arc::new(own)))
+            }
+            Err(reason) => Err(Box::new(failed(plan, trial, TrialErrorKind::Provider, reason, Vec::new()))),
+        }
+    }
+
+    /// Where the services of a scenario are, with their keys from the environment.
+    fn targets(&self, ground: &Ground) -> Result<BTreeMap<Service, Target>, String> {
+        let model = (Service::Model, &ground.ways.model);
+        let search = ground.ways.search.as_ref().map(|search| (Service::Search, search));
+        [Some(model), search]
+            .into_iter()
+            .flatten()
+            .map(|(service, name)| {
+                let provider = self
+                    .loaded
+                    .project
+                    .providers
+                    .get(name)
+                    .ok_or_else(|| format!("provider `{name}` is not in the project file"))?;
+                let key = match &provider.key {
+                    None => None,
+                    Some(variable) => Some(std::env::var(variable).map_err(|_| {
+                        format!("provider `{name}` needs its key in the environment variable {variable}")
+                    })?),
+                };
+                let target = Target {
+                    base_url: provider.base_url.clone(),
+                    key,
+                    timeout: ground.ways.request,
+                    trial_header: provider.quirks.trial_header,
+                };
+                Ok((service, target))
+            })
+            .collect()
+    }
+
+    /// Knows every key that the project file names and the environment holds.
+    fn redactor(&self) -> Redactor {
+        Redactor::new(self.loaded.project.providers.iter().filter_map(|(name, provider)| {
+            let variable = provider.key.as_ref()?;
+            Some((name.clone(), std::env::var(variable).ok()?))
+        }))
+    }
+
+    async fn run(
+        &self,
+        plan: &Plan,
+        trial: &PlannedTrial,
+        ground: &Ground,
+        clock: Arc<dyn Clock>,
+        transport: Arc<dyn Transport>,
+    ) -> Ran {
+        let times = Arc::new(LocalTimes::recording());
+        let stages = Arc::new(RecordedStages::noting(Arc::clone(&times), Arc::clone(&clock)));
+        let model = &ground.settings.model;
+        let evidence = Evidence {
+            mode: Mode::Live,
+            recorded_from: format!("{} {}", ground.ways.model, model.name),
+            recorded_at: None,
+            model: model.name.clone(),
+            knowledge: ground.knowledge.hash().to_owned(),
+        };
+        let built = environment(&self.loaded.project, trial, ground, &transport, &clock, stages, trial.seed);
+        let (environment, case) = match (built, case_of(plan, trial)) {
+            (Ok(environment), Some(case)) => (environment, case),
+            (built, _) => {
+                let reason = built.err().map_or_else(|| "the plan names an unknown case".into(), |why| why.to_string());
+                let end = TrialEnd::Error(error(TrialErrorKind::Provider, &reason, Vec::new()));
+                let trace = trace_of(plan, trial, no_evidence(Mode::Live, &model.name), end);
+                return Ran { trace, stages: BTreeMap::new() };
+            }
+        };
+        let end = match super::drive::drive(ground.flow, &environment, case).await {
+            Ok(()) => TrialEnd::Completed,
+            Err(abort) => TrialEnd::Error(aborted(&abort)),
+        };
+        let mut trace = trace_of(plan, trial, evidence, end);
+        trace.took_us = u64::try_from(clock.now().as_micros()).unwrap_or(u64::MAX);
+        trace.events = environment.take_events();
+        Ran { trace, stages: times.stages() }
+    }
+}
+
+/// The providers' names, by service.
+fn providers(ground: &Ground) -> BTreeMap<String, String> {
+    let model = (Service::Model.as_str().to_owned(), ground.ways.model.clone());
+    let search = ground.ways.search.clone();
+    let search = search.map(|search| (Service::Search.as_str().to_owned(), search));
+    [Some(model), search].into_iter().flatten().collect()
+}
+
+/// Why a recording would be evidence of a broken set-up and not of an agent: a service that was never reached, or
+/// that refused the key.
+fn unreached(trace: &Trace) -> Option<String> {
+    let hopeless = |attempts: &[Attempt]| {
+        attempts
+            .last()
+            .and_then(|last| last.cause.clone())
+            .filter(|cause| matches!(cause.as_str(), "connection" | "auth" | "quota"))
+    };
+    trace.events.iter().find_map(|event| match &event.what {
+        What::ModelCalled(called) => match &called.reply {
+            Reply::Failure { message, .. } => {
+                hopeless(&called.attempts).map(|cause| format!("the model was not reached ({cause}): {message}"))
+            }
+            Reply::Completion(_) => None,
+        },
+        What::ToolCalled(called) => {
+            hopeless(&called.attempts).map(|cause| format!("`{}` did not reach its service ({cause})", called.tool))
+        }
+        _ => None,
+    })
+}
+
+/// The first thing, times aside, in which two traces of one trial differ. Conversations that run side by side are
+/// compared one by one.
+fn difference(live: &Trace, replayed: &Trace) -> Option<String> {
+    if let TrialEnd::Error(problem) = &replayed.end {
+        let detail = problem.detail.join("\n");
+        return Some(format!("{}: {}\n{detail}", problem.kind.label(), problem.message));
+    }
+    let (ours, theirs) = (by_conversation(live), by_conversation(replayed));
+    for (conversation, events) in &ours {
+        let others = theirs.get(conversation).map_or(&[][..], Vec::as_slice);
+        for (index, event) in events.iter().enumerate() {
+            if others.get(index) != Some(event) {
+                let other = others.get(index).cloned().unwrap_or_default();
+                return Some(format!("conversation {conversation}, event {index}: live {event}, replayed {other}"));
+            }
+        }
+        if others.len() > events.len() {
+            return Some(format!("conversation {conversation}: the replay has more events"));
+        }
+    }
+    None
+}
+
+fn by_conversation(trace: &Trace) -> BTreeMap<u32, Vec<serde_json::Value>> {
+    let mut events: BTreeMap<u32, Vec<serde_json::Value>> = BTreeMap::new();
+    for event in &trace.events {
+        events.entry(event.conversation).or_default().push(timeless(event));
+    }
+    events
+}
+
+fn timeless(event: &Event) -> serde_json::Value {
+    fn strip(value: &mut serde_json::Value) {
+        match value {
+            serde_json::Value::Object(map) => {
+                map.retain(|key, _| !key.ends_with("_us"));
+                map.values_mut().for_each(strip);
+            }
+            serde_json::Value::Array(items) => items.iter_mut().for_each(strip),
+            _ => {}
+        }
+    }
+    let mut value = serde_json::to_value(event).unwrap_or_default();
+    strip(&mut value);
+    value
+}

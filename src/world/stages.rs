@@ -1,0 +1,37 @@
+//! How long local work took: noted when it is recorded, slept on the virtual clock when it is replayed.
+
+use crate::cassette::LocalTimes;
+use crate::clock::{BoxFuture, Clock};
+use crate::flow::Stages;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Local stages of one trial.
+pub struct RecordedStages {
+    times: Arc<LocalTimes>,
+    clock: Arc<dyn Clock>,
+    replaying: bool,
+}
+
+impl RecordedStages {
+    /// Notes every duration in `times`.
+    pub fn noting(times: Arc<LocalTimes>, clock: Arc<dyn Clock>) -> Self {
+        Self { times, clock, replaying: false }
+    }
+
+    /// Sleeps the durations of `times` instead of the real ones.
+    pub fn replaying(times: Arc<LocalTimes>, clock: Arc<dyn Clock>) -> Self {
+        Self { times, clock, replaying: true }
+    }
+}
+
+impl Stages for RecordedStages {
+    fn spent<'a>(&'a self, stage: &'static str, real: Duration) -> BoxFuture<'a, ()> {
+        if self.replaying {
+            self.clock.sleep(self.times.take(stage).unwrap_or(Duration::ZERO))
+        } else {
+            self.times.note(stage, real);
+            Box::pin(std::future::ready(()))
+        }
+    }
+}
