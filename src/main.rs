@@ -1,3 +1,5 @@
-//! The binary: see `ragcheck::cli`.
+//! The binary: everything is in the library's `cli`.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    ragcheck::cli::main()
+}

@@ -1,8 +1,11 @@
 //! `ragcheck check`: every mistake at once, and what has no recording yet.
 
+use super::arguments::{Check, Printed};
 use super::diagnostic;
+use super::exit::Exit;
+use super::output::{self, Problem};
 use crate::plan::{self, Selection};
-use crate::scenario::{Diagnostic, Loaded, Severity, examine};
+use crate::scenario::{Diagnostic, Loaded, Severity, examine, find_root};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -65,4 +68,18 @@ fn unrecorded(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnostic> {
             Diagnostic::note("no-recording", &scenario.file, message).with_help(format!("record them: {command}"))
         })
         .collect()
+}
+
+/// Does what `ragcheck check` was asked to.
+///
+/// # Errors
+/// When the current folder cannot be read.
+pub(super) fn run(given: &Check) -> Result<Exit, Problem> {
+    let here = std::env::current_dir().map_err(|why| format!("the current folder cannot be read: {why}"))?;
+    let checked = check(&find_root(&here), &given.paths, given.criteria.as_deref(), None);
+    match given.format {
+        Printed::Human => output::result(&checked.text(output::coloured())),
+        Printed::Json => output::result(&format!("{}\n", diagnostic::json(&checked.diagnostics))),
+    }
+    Ok(if checked.exit_code() == 0 { Exit::Passed } else { Exit::Usage })
 }

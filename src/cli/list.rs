@@ -1,7 +1,11 @@
 //! `ragcheck list`: the trials that would run.
 
+use super::arguments::{List, Printed};
 use super::check::cassette;
 use super::diagnostic::plural;
+use super::exit::Exit;
+use super::output::{self, Problem};
+use super::run::select;
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::{Loaded, SequenceStep};
 use serde::Serialize;
@@ -76,4 +80,18 @@ pub fn text(rows: &[Row]) -> String {
 /// The rows as a JSON list.
 pub fn json(rows: &[Row]) -> String {
     serde_json::to_string_pretty(rows).unwrap_or_default()
+}
+
+/// Does what `ragcheck list` was asked to.
+///
+/// # Errors
+/// Every mistake in the files, or that nothing is selected.
+pub(super) fn run(given: &List) -> Result<Exit, Problem> {
+    let (loaded, plan) = select(&given.select, None)?;
+    let rows = rows(&loaded, &plan, None);
+    match given.format {
+        Printed::Human => output::result(&text(&rows)),
+        Printed::Json => output::result(&format!("{}\n", json(&rows))),
+    }
+    Ok(Exit::Passed)
 }

@@ -1,5 +1,8 @@
 //! `ragcheck schema`: the JSON Schemas of what people write.
 
+use super::arguments::{Schema, Schemas};
+use super::exit::Exit;
+use super::output::{self, Problem};
 use crate::scenario::schema;
 
 /// The documents that have a schema, as file stems below `schema/`.
@@ -14,4 +17,19 @@ pub fn text(document: &str) -> Option<String> {
         _ => return None,
     };
     serde_json::to_string_pretty(&schema).ok().map(|text| text + "\n")
+}
+
+/// Does what `ragcheck schema` was asked to.
+///
+/// # Errors
+/// Never: every document that can be named has a schema.
+pub(super) fn run(given: &Schema) -> Result<Exit, Problem> {
+    let document = match given.of {
+        Schemas::Scenario => "scenario",
+        Schemas::Criteria => "criteria",
+        Schemas::Project => "project",
+    };
+    let text = text(document).ok_or_else(|| format!("no schema is called `{document}`"))?;
+    output::result(&text);
+    Ok(Exit::Passed)
 }

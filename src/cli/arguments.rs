@@ -1,0 +1,234 @@
+//! What may be typed.
+
+use super::exit;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Runs the agent flows of a retrieval-augmented assistant against recordings or live models, judges the traces
+/// against success criteria, and reports.
+#[derive(Debug, Parser)]
+#[command(name = "ragcheck", version, after_help = exit::TABLE, propagate_version = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run scenarios, judge them and report.
+    Run(Run),
+    /// Print every mistake in scenarios, criteria and the project file, and what has no recording yet.
+    Check(Check),
+    /// Print the trials that would run.
+    List(List),
+    /// Make verdicts and reports again from a run folder.
+    Score(Score),
+    /// Print one report of a run in some format.
+    Report(Report),
+    /// Print one trial's conversation.
+    Show(Show),
+    /// Say what a criterion or metric measures, and how it is judged.
+    Explain(Explain),
+    /// Serve a model and a search service with declared behaviour, on loopback.
+    Simulate(Simulate),
+    /// Look into a knowledge base.
+    Knowledge(Knowledge),
+    /// Print a JSON Schema for editors.
+    Schema(Schema),
+}
+
+/// Which trials.
+#[derive(Debug, Clone, Args)]
+pub struct Select {
+    /// Scenario files or folders; by default the project's.
+    pub paths: Vec<PathBuf>,
+    /// Only cases or trials that match this glob: `refund-*`, `refunds/*`, `*/tool-rag.base.1`; may be repeated.
+    #[arg(long, value_name = "GLOB")]
+    pub only: Vec<String>,
+    /// Only this flow.
+    #[arg(long)]
+    pub flow: Option<String>,
+    /// Only this variant.
+    #[arg(long)]
+    pub variant: Option<String>,
+    /// Run each case so often, whatever the scenario says.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: Option<u32>,
+    /// Criteria file; by default the project's.
+    #[arg(long, value_name = "FILE")]
+    pub criteria: Option<PathBuf>,
+    /// Seed of the run.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+}
+
+/// Where answers come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// From cassettes; opens no socket.
+    Replay,
+    /// From the providers; cassettes are written and then replayed.
+    Record,
+    /// From the providers; nothing is recorded.
+    Live,
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Printed {
+    /// For people.
+    Human,
+    /// For programs.
+    Json,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Run {
+    #[command(flatten)]
+    pub select: Select,
+    /// Where answers come from.
+    #[arg(long, value_enum, default_value_t = Mode::Replay)]
+    pub mode: Mode,
+    /// Only the trials that did not pass in the newest run.
+    #[arg(long)]
+    pub failed: bool,
+    /// Threads in replay (by default one a core), trials at the same time otherwise (by default 4).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Where run folders go; by default the project's.
+    #[arg(long, value_name = "DIR")]
+    pub report_dir: Option<PathBuf>,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t = Printed::Human)]
+    pub format: Printed,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Check {
+    /// Scenario files or folders; by default the project's.
+    pub paths: Vec<PathBuf>,
+    /// Criteria file; by default the project's.
+    #[arg(long, value_name = "FILE")]
+    pub criteria: Option<PathBuf>,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t = Printed::Human)]
+    pub format: Printed,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct List {
+    #[command(flatten)]
+    pub select: Select,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t = Printed::Human)]
+    pub format: Printed,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Score {
+    /// The run folder.
+    #[arg(default_value = "reports/latest")]
+    pub run: PathBuf,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t = Printed::Human)]
+    pub format: Printed,
+}
+
+/// Formats of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum To {
+    /// One self-contained page.
+    Html,
+    /// One row a criterion; with `--rows trials`, one row a trial.
+    Csv,
+    /// For build servers.
+    Junit,
+    /// For comments.
+    Markdown,
+    /// Everything.
+    Json,
+}
+
+/// What a row of CSV is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Rows {
+    /// A criterion.
+    Criteria,
+    /// A trial.
+    Trials,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Report {
+    /// The run folder.
+    #[arg(default_value = "reports/latest")]
+    pub run: PathBuf,
+    /// The format.
+    #[arg(long, value_enum)]
+    pub to: To,
+    /// What a row of CSV is.
+    #[arg(long, value_enum, default_value_t = Rows::Criteria)]
+    pub rows: Rows,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Show {
+    /// A run folder and a trial behind it, or a trial of the newest run: `scenario/case/flow.variant.n`.
+    pub trial: String,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Explain {
+    /// A criterion (`SC-002`) or a metric (`first_attempt_rate`); without one, all of them.
+    pub name: Option<String>,
+    /// Criteria file; by default the project's.
+    #[arg(long, value_name = "FILE")]
+    pub criteria: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Simulate {
+    /// The behaviour file.
+    pub behaviour: PathBuf,
+    /// Port on loopback; 0 takes a free one.
+    #[arg(long, default_value_t = 8091)]
+    pub port: u16,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Knowledge {
+    #[command(subcommand)]
+    pub command: KnowledgeCommand,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub enum KnowledgeCommand {
+    /// Print what a query finds.
+    Search {
+        /// The knowledge base: a folder below the project's knowledge folder.
+        base: String,
+        /// The query.
+        query: String,
+        /// Passages at most.
+        #[arg(long, default_value_t = 5)]
+        top_k: usize,
+    },
+}
+
+/// Files that have a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Schemas {
+    /// Scenario files.
+    Scenario,
+    /// Criteria files.
+    Criteria,
+    /// `ragcheck.yaml`.
+    Project,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Schema {
+    /// Which file's.
+    #[arg(value_enum, default_value_t = Schemas::Scenario)]
+    pub of: Schemas,
+}

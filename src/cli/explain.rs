@@ -1,0 +1,66 @@
+//! `ragcheck explain`: what a criterion or a metric measures, and how it is judged.
+
+use super::arguments::Explain;
+use super::exit::Exit;
+use super::output::{self, Problem};
+use crate::metric::catalogue::{ENTRIES, Entry};
+use crate::scenario::{self, Criterion, GateKind};
+use std::fmt::Write;
+
+/// Does what `ragcheck explain` was asked to.
+///
+/// # Errors
+/// When nothing has that name, or the criteria have mistakes.
+pub fn run(given: &Explain) -> Result<Exit, Problem> {
+    let here = std::env::current_dir().map_err(|why| format!("the current folder cannot be read: {why}"))?;
+    let named = given.name.as_deref();
+    let metrics: Vec<&Entry> = ENTRIES.iter().filter(|entry| named.is_none_or(|name| name == entry.name)).collect();
+    let criteria = match scenario::load(&scenario::find_root(&here), &[], given.criteria.as_deref()) {
+        Ok(loaded) => loaded.criteria.criteria,
+        Err(_) if !metrics.is_empty() && named.is_some() => Vec::new(),
+        Err(mistakes) => return Err(mistakes.into()),
+    };
+    let criteria: Vec<&Criterion> =
+        criteria.iter().filter(|criterion| named.is_none_or(|name| name.eq_ignore_ascii_case(&criterion.id))).collect();
+    if metrics.is_empty() && criteria.is_empty() {
+        let known: Vec<&str> = ENTRIES.iter().map(|entry| entry.name).collect();
+        return Err(Problem::Words(format!(
+            "no criterion or metric is called `{}`; metrics: {}",
+            named.unwrap_or_default(),
+            known.join(", ")
+        )));
+    }
+    let mut out = String::new();
+    for criterion in criteria {
+        out.push_str(&of_criterion(criterion));
+    }
+    for metric in metrics {
+        let _ = writeln!(out, "{}\n  {}\n", metric.signature, metric.about);
+    }
+    output::result(&out);
+    Ok(Exit::Passed)
+}
+
+fn of_criterion(criterion: &Criterion) -> String {
+    let mut out = format!("{}  {}\n", criterion.id, criterion.about);
+    let _ = writeln!(out, "  metric   {}", criterion.metric);
+    let _ = writeln!(out, "  target   {}", criterion.target);
+    let how = match criterion.kind {
+        GateKind::Invariant => "invariant: one violation fails it",
+        GateKind::Confidence => {
+            "confidence: passes when the exact one-sided 95 % bound (Clopper-Pearson) reaches the target, fails when the \
+             opposite bound misses it, and is undecided between"
+        }
+        GateKind::Point => "point: the observed figure decides; advisory, since luck decides with it",
+    };
+    let _ = writeln!(out, "  kind     {how}");
+    if let Some(floor) = &criterion.floor {
+        let _ = writeln!(out, "  floor    the lower bound must reach {floor} as well");
+    }
+    if let Some(least) = criterion.min_n {
+        let _ = writeln!(out, "  min_n    fewer than {least} units are undecided");
+    }
+    let required = if criterion.required { "yes" } else { "no: shown, and never fails the run" };
+    let _ = writeln!(out, "  required {required}\n");
+    out
+}

@@ -1,0 +1,107 @@
+//! From traces to a judged, written run folder: the one way that `run` and `score` share.
+
+use crate::gate::{Examined, Examiner, Judge, JudgeError, Judgement};
+use crate::plan::Plan;
+use crate::report::{self, TimelineBuilder, Timelines, View};
+use crate::trace::{self, Trace};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a worker makes of one trace.
+pub struct Made {
+    examined: Result<Examined, JudgeError>,
+    /// The trace as a line of `traces.jsonl`, with its newline.
+    pub line: Vec<u8>,
+}
+
+/// Makes [`Made`]s on any thread.
+#[derive(Clone)]
+pub struct Maker<'p> {
+    examiner: Arc<Examiner<'p>>,
+}
+
+impl Maker<'_> {
+    /// Examines a trace and spells its line.
+    pub fn make(&self, trace: &Trace) -> Made {
+        let mut line = Vec::with_capacity(8 * 1024);
+        // Writing into memory cannot fail, and a trace has string keys only.
+        let _ = trace::write_trace(&mut line, trace);
+        self.make_of_line(trace, line)
+    }
+
+    /// Examines a trace whose line is known.
+    pub fn make_of_line(&self, trace: &Trace, line: Vec<u8>) -> Made {
+        Made { examined: self.examiner.examine(trace), line }
+    }
+}
+
+/// Adds up examined traces in plan order.
+pub struct Judging<'p> {
+    plan: &'p Plan,
+    judge: Judge<'p>,
+    timelines: TimelineBuilder,
+}
+
+impl<'p> Judging<'p> {
+    /// Begins to judge a run of `plan`.
+    ///
+    /// # Errors
+    /// When a criterion or expectation of the plan cannot be understood.
+    pub fn begin(plan: &'p Plan) -> Result<Self, JudgeError> {
+        Ok(Self { plan, judge: Judge::new(plan)?, timelines: TimelineBuilder::default() })
+    }
+
+    /// What workers need.
+    pub fn maker(&self) -> Maker<'p> {
+        Maker { examiner: self.judge.examiner() }
+    }
+
+    /// Adds one trial; call it in plan order.
+    ///
+    /// # Errors
+    /// When the trial is not in the plan, or was added before.
+    pub fn add(&mut self, trace: &Trace, made: Made) -> Result<(), JudgeError> {
+        let examined = made.examined?;
+        self.timelines.add(trace, examined.result());
+        self.judge.add(examined)
+    }
+
+    /// The verdicts.
+    pub fn finish(self) -> Judged<'p> {
+        Judged { plan: self.plan, judgement: self.judge.finish(), timelines: self.timelines.finish() }
+    }
+}
+
+/// A judged run.
+pub struct Judged<'p> {
+    plan: &'p Plan,
+    /// The verdicts.
+    pub judgement: Judgement,
+    timelines: Timelines,
+}
+
+impl Judged<'_> {
+    /// What reports are made from.
+    pub fn view(&self) -> View<'_> {
+        View { plan: self.plan, judgement: &self.judgement, timelines: &self.timelines }
+    }
+
+    /// Writes every file that a run folder keeps of its traces, each beside and renamed.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn write(&self, folder: &Path) -> io::Result<()> {
+        let view = self.view();
+        let kept = [trace::RUN, trace::TRIALS_CSV, trace::CRITERIA_CSV, trace::INDEX_HTML];
+        for format in report::FORMATS.into_iter().filter(|format| kept.contains(&format.file())) {
+            let beside = folder.join(format!(".{}", format.file()));
+            let mut out = BufWriter::new(File::create(&beside)?);
+            format.write(&view, &mut out)?;
+            out.flush()?;
+            fs::rename(&beside, folder.join(format.file()))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,35 @@
+//! `ragcheck report`: one report of a run in some format, on stdout.
+
+use super::arguments::{Report, Rows, To};
+use super::exit::Exit;
+use super::output::{self, Problem};
+use super::score::{judge, read_plan};
+use crate::{report, trace};
+
+/// Does what `ragcheck report` was asked to.
+///
+/// # Errors
+/// When the folder does not hold a readable run.
+pub fn run(given: &Report) -> Result<Exit, Problem> {
+    let name = match given.to {
+        To::Html => "html",
+        To::Csv => "csv",
+        To::Junit => "junit",
+        To::Markdown => "markdown",
+        To::Json => "json",
+    };
+    let plan = read_plan(&given.run)?;
+    let judged = judge(&given.run, &plan)?;
+    let file = match (given.to, given.rows) {
+        (To::Csv, Rows::Criteria) => Some(trace::CRITERIA_CSV),
+        (To::Csv, Rows::Trials) => Some(trace::TRIALS_CSV),
+        _ => None,
+    };
+    let format = report::named(name)
+        .find(|format| file.is_none_or(|file| format.file() == file))
+        .ok_or_else(|| format!("no report format is called `{name}`"))?;
+    let mut out = Vec::new();
+    format.write(&judged.view(), &mut out).map_err(|why| format!("the report cannot be made: {why}"))?;
+    output::bytes(&out);
+    Ok(Exit::Passed)
+}

@@ -1,0 +1,154 @@
+//! `ragcheck run`: plan, run, judge, report.
+
+use super::arguments::{Mode, Run, Select};
+use super::exit::Exit;
+use super::judging::{Judged, Judging, Made, Maker};
+use super::output::{self, Problem};
+use super::score::print;
+use crate::gate::{Judgement, Verdict};
+use crate::plan::{self, Plan, Selection};
+use crate::run::{self, Inspected, LiveOptions, folder::Writing};
+use crate::scenario::{self, Loaded};
+use crate::trace::{self, Trace};
+use crate::world::Factory;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Loads what is selected: the scenarios and the plan, machines not yet filled in.
+///
+/// # Errors
+/// Every mistake in the files, or that nothing is selected.
+pub fn select(given: &Select, trials: Option<BTreeSet<String>>) -> Result<(Loaded, Plan), Problem> {
+    let here = std::env::current_dir().map_err(|why| format!("the current folder cannot be read: {why}"))?;
+    let loaded = scenario::load(&scenario::find_root(&here), &given.paths, given.criteria.as_deref())?;
+    let selection = Selection {
+        only: given.only.clone(),
+        flow: given.flow.clone(),
+        variant: given.variant.clone(),
+        repeat: given.repeat,
+        trials,
+    };
+    let plan = plan::build(&loaded, &selection, given.seed)?;
+    if plan.trials.is_empty() {
+        return Err(Problem::Words(
+            "no trial is selected: `ragcheck list` shows what there is to select from with --only, --flow and --variant"
+                .into(),
+        ));
+    }
+    Ok((loaded, plan))
+}
+
+/// Does what `ragcheck run` was asked to.
+///
+/// # Errors
+/// When nothing could be run at all.
+pub fn run(given: &Run) -> Result<Exit, Problem> {
+    let trials = if given.failed { Some(failed_before(given)?) } else { None };
+    let (loaded, mut plan) = select(&given.select, trials)?;
+    let reports = given.report_dir.clone().unwrap_or_else(|| loaded.root.join(&loaded.project.reports));
+    let root = loaded.root.clone();
+    let factory = Arc::new(Factory::new(Arc::new(loaded)).map_err(|why| why.to_string())?);
+    plan.machines = factory.machines();
+    let plan = Arc::new(plan);
+    let mut judging = Judging::begin(&plan).map_err(|why| why.to_string())?;
+    let maker = judging.maker();
+    let text = serde_json::to_vec_pretty(&*plan).map_err(|why| why.to_string())?;
+    let cannot_write = |why: io::Error| format!("the run cannot be written below {}: {why}", reports.display());
+    let mut writing = Writing::begin(&reports, &text).map_err(cannot_write)?;
+    let progress = progress(plan.trials.len(), given.mode);
+    let mut unused = Vec::new();
+    let mut commit = |done: Inspected<Made>| {
+        writing.trace(&done.made.line)?;
+        unused.extend(done.finished.unused);
+        judging.add(&done.finished.trace, done.made).map_err(io::Error::other)?;
+        progress.inc(1);
+        Ok(())
+    };
+    carry_out(given, &factory, &plan, &maker, &mut commit).map_err(|why| format!("the run stopped: {why}"))?;
+    progress.finish_and_clear();
+    let judged = judging.finish();
+    judged.write(writing.path()).map_err(cannot_write)?;
+    write_environment(writing.path(), given, &root).map_err(cannot_write)?;
+    let folder = writing.finish().map_err(cannot_write)?;
+    report(&judged, given, &folder, &unused);
+    Ok(Exit::of_code(judged.judgement.exit_code))
+}
+
+fn carry_out(
+    given: &Run,
+    factory: &Arc<Factory>,
+    plan: &Arc<Plan>,
+    maker: &Maker<'_>,
+    commit: &mut dyn FnMut(Inspected<Made>) -> io::Result<()>,
+) -> io::Result<()> {
+    let make = |trace: &Trace| maker.make(trace);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    match given.mode {
+        Mode::Replay => run::replay(factory, plan, given.jobs.map_or(cores, usize::from), &make, commit),
+        Mode::Record | Mode::Live => {
+            let options = LiveOptions { jobs: given.jobs.map_or(4, usize::from), record: given.mode == Mode::Record };
+            run::live(factory, plan, options, &make, commit)
+        }
+    }
+}
+
+fn report(judged: &Judged<'_>, given: &Run, folder: &Path, unused: &[String]) {
+    print(judged, given.format, folder);
+    if !unused.is_empty() {
+        let mut lines = vec![format!("note: {} recorded exchanges were not asked for:", unused.len())];
+        lines.extend(unused.iter().take(5).map(|what| format!("  {what}")));
+        if unused.len() > 5 {
+            lines.push(format!("  and {} more", unused.len() - 5));
+        }
+        output::remark(&lines.join("\n"));
+    }
+}
+
+/// The trials of the newest run that did not pass.
+fn failed_before(given: &Run) -> Result<BTreeSet<String>, Problem> {
+    let here = std::env::current_dir().map_err(|why| why.to_string())?;
+    let reports = given.report_dir.clone().unwrap_or_else(|| scenario::find_root(&here).join("reports"));
+    let file = reports.join("latest").join(trace::RUN);
+    let text = std::fs::read_to_string(&file)
+        .map_err(|why| format!("--failed needs an earlier run, and {} cannot be read: {why}", file.display()))?;
+    let judgement: Judgement = serde_json::from_str(&text).map_err(|why| format!("{}: {why}", file.display()))?;
+    let failed: BTreeSet<String> =
+        judgement.trials.iter().filter(|trial| trial.verdict != Verdict::Pass).map(|trial| trial.id.clone()).collect();
+    if failed.is_empty() {
+        return Err(Problem::Words(format!("--failed: every trial of {} passed", file.display())));
+    }
+    Ok(failed)
+}
+
+fn progress(trials: usize, mode: Mode) -> ProgressBar {
+    let target = if mode == Mode::Replay { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} trials, {elapsed} gone, about {eta} to go");
+    let bar = ProgressBar::with_draw_target(Some(trials as u64), target);
+    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+/// What differs between machines and runs, and therefore is nowhere else.
+#[expect(clippy::disallowed_methods, reason = "environment.json is where the wall clock may show")]
+fn write_environment(folder: &Path, given: &Run, root: &Path) -> io::Result<()> {
+    let environment = json!({
+        "ragcheck": env!("CARGO_PKG_VERSION"),
+        "written_at": jiff::Timestamp::now().to_string(),
+        "mode": format!("{:?}", given.mode).to_lowercase(),
+        "jobs": given.jobs,
+        "project": root.display().to_string(),
+        "arguments": std::env::args().skip(1).collect::<Vec<_>>(),
+        "system": std::env::consts::OS,
+        "processor": std::env::consts::ARCH,
+    });
+    std::fs::write(folder.join(trace::ENVIRONMENT), serde_json::to_vec_pretty(&environment)?)
+}
+
+/// The folder that holds runs, as given or as the project says.
+pub fn reports_folder() -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    scenario::find_root(&here).join("reports")
+}

@@ -1,0 +1,138 @@
+//! `ragcheck show`: one trial's conversation as numbered lines.
+
+use super::arguments::Show;
+use super::exit::Exit;
+use super::output::{self, Problem};
+use super::run::reports_folder;
+use crate::trace::{self, Answer, Event, Reply, ToolOutcome, ToolResult, Trace, TrialEnd, TurnOutcome, What};
+use std::fmt::Write;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+
+/// Does what `ragcheck show` was asked to.
+///
+/// # Errors
+/// When there is no such run, or no such trial in it.
+pub fn run(given: &Show) -> Result<Exit, Problem> {
+    let (folder, name) = place(&given.trial);
+    let file = folder.join(trace::TRACES);
+    let input = File::open(&file).map_err(|why| format!("{}: {why}", file.display()))?;
+    let mut nearest: Option<(f64, String)> = None;
+    for found in trace::read_traces(BufReader::new(input)) {
+        let found = found.map_err(|why| format!("{}: {why}", file.display()))?;
+        if found.trial == name {
+            output::result(&conversation(&found));
+            return Ok(Exit::Passed);
+        }
+        let likeness = strsim::jaro_winkler(&found.trial, &name);
+        if nearest.as_ref().is_none_or(|(best, _)| likeness > *best) {
+            nearest = Some((likeness, found.trial));
+        }
+    }
+    let hint = nearest.map_or_else(String::new, |(_, trial)| format!("; did you mean `{trial}`?"));
+    Err(Problem::Words(format!("no trial of {} is called `{name}`{hint}", folder.display())))
+}
+
+/// The run folder and the trial that `given` names: the last three parts are the trial.
+fn place(given: &str) -> (PathBuf, String) {
+    let parts: Vec<&str> = given.split('/').collect();
+    let cut = parts.len().saturating_sub(3);
+    let folder = parts[..cut].join("/");
+    let folder = if cut == 0 { reports_folder().join("latest") } else { PathBuf::from(folder) };
+    (folder, parts[cut..].join("/"))
+}
+
+/// A trial as people read it: one line an event, times in milliseconds.
+fn conversation(trace: &Trace) -> String {
+    let mut out = String::new();
+    let evidence = &trace.evidence;
+    let when = evidence.recorded_at.as_deref().unwrap_or("now");
+    let _ = writeln!(out, "{}\n{}: recorded from {}, {when}\n", trace.trial, evidence.mode, evidence.recorded_from);
+    for (number, event) in (1..).zip(&trace.events) {
+        let _ = writeln!(out, "{number:>3}  {:>8.1} ms  {}", millis(event.at_us), line(event));
+    }
+    match &trace.end {
+        TrialEnd::Completed => {
+            let _ = writeln!(out, "\ncompleted after {:.1} ms", millis(trace.took_us));
+        }
+        TrialEnd::Error(problem) => {
+            let _ = writeln!(out, "\nERROR, {}: {}", problem.kind.label(), problem.message);
+            for detail in &problem.detail {
+                let _ = writeln!(out, "  {detail}");
+            }
+        }
+    }
+    out
+}
+
+fn millis(micros: u64) -> f64 {
+    micros as f64 / 1000.0
+}
+
+fn line(event: &Event) -> String {
+    match &event.what {
+        What::ConversationStarted { name, session } => format!("conversation `{name}` ({session})"),
+        What::TurnStarted { query } => format!("user: {}", flat(query)),
+        What::Moved(moved) => format!("  [{}] -{}-> [{}]", moved.from, moved.on, moved.to),
+        What::ModelCalled(called) => {
+            let took = millis(called.took_us);
+            let again = called.attempts.len().saturating_sub(1);
+            let again = if again == 0 { String::new() } else { format!(", {again} HTTP retries") };
+            match &called.reply {
+                Reply::Completion(done) if done.calls.is_empty() => {
+                    format!("model ({took:.1} ms{again}): {}", flat(&done.text))
+                }
+                Reply::Completion(done) => format!("model ({took:.1} ms{again}) calls {}", done.calls.join(", ")),
+                Reply::Failure { kind, message } => {
+                    format!("model ({took:.1} ms{again}) FAILED, {kind}: {}", flat(message))
+                }
+            }
+        }
+        What::ToolCalled(called) => {
+            let outcome = match &called.outcome {
+                ToolOutcome::Ok(given) => result(given),
+                ToolOutcome::Rejected(why) => format!("REJECTED ({}): {}", why.cause, flat(&why.reason)),
+                ToolOutcome::OutOfOrder(why) => format!("OUT OF ORDER: {}", flat(&why.reason)),
+                ToolOutcome::Failed { message, .. } => format!("FAILED: {}", flat(message)),
+            };
+            format!("  {} {} -> {outcome}", called.tool, flat(&called.arguments.to_string()))
+        }
+        What::FedBack(told) => format!("  told the model ({}, {}): {}", told.step, told.cause, flat(&told.message)),
+        What::Retried(retry) => {
+            let ended = if retry.recovered { "recovered" } else { "did not recover" };
+            format!("  retry {} of {} ({}): {ended}", retry.attempt, retry.target, retry.account.as_str())
+        }
+        What::Degraded { without, reason } => format!("  goes on without {without}: {}", flat(reason)),
+        What::TurnEnded(ended) => match &ended.outcome {
+            TurnOutcome::Answered(Answer { text, sources, .. }) => {
+                let ids: Vec<&str> = sources.iter().map(|source| source.id.as_str()).collect();
+                format!("answer: {} [{}]", flat(text), ids.join(", "))
+            }
+            TurnOutcome::Failed { kind, message } => format!("error ({kind}): {}", flat(message)),
+        },
+    }
+}
+
+fn result(given: &ToolResult) -> String {
+    match given {
+        ToolResult::Search(search) => {
+            let ids: Vec<&str> = search.hits.iter().map(|hit| hit.id.as_str()).collect();
+            if ids.is_empty() { "no hits".into() } else { ids.join(", ") }
+        }
+        ToolResult::External(external) => format!("{}: {}", external.result, flat(&external.answer)),
+        ToolResult::Indexed(index) => format!("indexed {}", index.keywords.join(", ")),
+        ToolResult::Responded => "accepted".into(),
+        ToolResult::Other(value) => flat(&value.to_string()),
+    }
+}
+
+/// Text from models and documents on one line: control characters become spaces, long text is cut.
+fn flat(text: &str) -> String {
+    const LONGEST: usize = 240;
+    let clean: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    if clean.chars().count() <= LONGEST {
+        return clean;
+    }
+    clean.chars().take(LONGEST).chain(['…']).collect()
+}
