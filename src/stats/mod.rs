@@ -1,8 +1,9 @@
 //! Exact statistics for small samples: bounds on rates, quantiles, paired and repeated trials.
 //!
 //! Gates use Clopper-Pearson bounds ([`rate`]); Wilson intervals are for display only. Times are judged as the
-//! Bernoulli claim "below the limit", never as an interpolated quantile ([`quantile`]). Numbers in, numbers out:
-//! nothing here knows traces, metrics or verdicts.
+//! Bernoulli claim "below the limit", never as an interpolated quantile ([`quantile`]). Runs that stop when they
+//! know enough are judged by [`sequential`] and [`stopping`], never by a bound for a fixed number. Numbers in,
+//! numbers out: nothing here knows traces, metrics or verdicts.
 
 mod beta;
 mod clustered;
@@ -10,6 +11,9 @@ mod paired;
 pub mod quantile;
 pub mod rate;
 mod repeats;
+pub mod sequential;
+pub mod stopping;
+mod student;
 
 pub use clustered::{Clustered, clustered};
 pub use paired::{holm, mcnemar_exact};
