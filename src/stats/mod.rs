@@ -6,17 +6,23 @@
 //! numbers out: nothing here knows traces, metrics or verdicts.
 
 mod beta;
+pub mod bootstrap;
 mod clustered;
+pub mod effect;
 mod paired;
+pub mod permutation;
+pub mod power;
 pub mod quantile;
+pub mod rank_sum;
 pub mod rate;
 mod repeats;
 pub mod sequential;
+pub mod signed_rank;
 pub mod stopping;
 mod student;
 
 pub use clustered::{Clustered, clustered};
-pub use paired::{holm, mcnemar_exact};
+pub use paired::{benjamini_hochberg, holm, mcnemar_exact};
 pub use rate::{lower_bound, upper_bound};
 pub use repeats::{pass_all_of, pass_any_of};
 
