@@ -70,20 +70,20 @@ pub(super) fn inverse(a: f64, b: f64, probability: f64) -> f64 {
 fn fraction(a: f64, b: f64, x: f64) -> f64 {
     let tiny = f64::MIN_POSITIVE / f64::EPSILON;
     let away = |value: f64| if value.abs() < tiny { tiny } else { value };
-    let mut c = 1.0;
-    let mut d = 1.0 / away(1.0 - (a + b) * x / (a + 1.0));
-    let mut result = d;
+    let mut above = 1.0;
+    let mut below = 1.0 / away(1.0 - (a + b) * x / (a + 1.0));
+    let mut result = below;
     for term in 1..=TERMS {
         let m = f64::from(term);
         let even = m * (b - m) * x / ((a - 1.0 + 2.0 * m) * (a + 2.0 * m));
-        d = 1.0 / away(1.0 + even * d);
-        c = away(1.0 + even / c);
-        result *= d * c;
+        below = 1.0 / away(1.0 + even * below);
+        above = away(1.0 + even / above);
+        result *= below * above;
         let odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 1.0 + 2.0 * m));
-        d = 1.0 / away(1.0 + odd * d);
-        c = away(1.0 + odd / c);
-        result *= d * c;
-        if (d * c - 1.0).abs() <= 4.0 * f64::EPSILON {
+        below = 1.0 / away(1.0 + odd * below);
+        above = away(1.0 + odd / above);
+        result *= below * above;
+        if (below * above - 1.0).abs() <= 4.0 * f64::EPSILON {
             break;
         }
     }

@@ -5,13 +5,21 @@
 //! know enough are judged by [`sequential`] and [`stopping`], never by a bound for a fixed number. Numbers in,
 //! numbers out: nothing here knows traces, metrics or verdicts.
 
+pub mod agreement;
 mod beta;
 pub mod bootstrap;
+pub mod change_points;
+pub mod citations;
 mod clustered;
+#[cfg(test)]
+mod coverage;
+pub mod critical_path;
 pub mod effect;
+pub mod nuggets;
 mod paired;
 pub mod permutation;
 pub mod power;
+pub mod prediction_powered;
 pub mod quantile;
 pub mod rank_sum;
 pub mod rate;

@@ -35,20 +35,19 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<RankSum> {
     let rank_sum: usize = ranks[a.len()..].iter().sum();
     let (m, n) = (a.len(), b.len());
     // U = R - n(n+1)/2, everything doubled.
-    let doubled = rank_sum - n * (n + 1);
+    let larger = (rank_sum - n * (n + 1)) as f64 / 2.0;
     let exact = m + n <= EXACT_UP_TO;
     let (at_least, at_most) = if exact {
         let null = sums_of(&ranks, n);
         (null[rank_sum..].iter().sum(), null[..=rank_sum].iter().sum())
     } else {
-        approximate(&ranks, m, n, doubled as f64 / 2.0)
+        approximate(&ranks, m, n, larger)
     };
-    let u = doubled as f64 / 2.0;
     Some(RankSum {
-        u,
+        u: larger,
         p_larger: f64::min(at_least, 1.0),
         p: (2.0 * f64::min(at_least, at_most)).min(1.0),
-        delta: 2.0 * u / (m * n) as f64 - 1.0,
+        delta: 2.0 * larger / (m * n) as f64 - 1.0,
         shift: shift(a, b)?,
         exact,
     })
@@ -58,7 +57,7 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<RankSum> {
 fn approximate(ranks: &[usize], m: usize, n: usize, u: f64) -> (f64, f64) {
     let all = (m + n) as f64;
     let pairs = (m * n) as f64;
-    let middle = (all + 1.0) / 2.0;
+    let middle = f64::midpoint(all, 1.0);
     let spread: f64 = ranks.iter().map(|rank| (*rank as f64 / 2.0 - middle).powi(2)).sum();
     let deviation = (pairs * spread / (all * (all - 1.0))).sqrt();
     if deviation <= 0.0 {

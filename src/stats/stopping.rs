@@ -42,10 +42,9 @@ impl Rule {
         match self {
             Self::Mixture(mixture) if mixture.passes(s, f) => Decision::Pass,
             Self::Mixture(mixture) | Self::Curtailed { evidence: mixture, .. } if mixture.fails(s, f) => Decision::Fail,
-            Self::Mixture(_) => Decision::Undecided,
             Self::Curtailed { failures, .. } if f > *failures => Decision::CannotPass,
             Self::Curtailed { units, .. } if s + f >= *units => Decision::Pass,
-            Self::Curtailed { .. } => Decision::Undecided,
+            Self::Mixture(_) | Self::Curtailed { .. } => Decision::Undecided,
         }
     }
 
