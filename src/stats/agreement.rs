@@ -108,9 +108,8 @@ impl Confusion {
         self.agreement().map(|agreement| (agreement - chance) / (1.0 - chance))
     }
 
-    /// The rate behind `good` of `judged` verdicts of the judge (Rogan and Gladen 1978), with the delta-method
-    /// interval of Lang and Reiczigel's setting; `None` when the judge is no better than chance or was calibrated
-    /// on one kind of answers only.
+    /// The rate behind `good` of `judged` verdicts of the judge (Rogan and Gladen 1978), with a delta-method interval;
+    /// `None` when the judge is no better than chance or was calibrated on one kind of answers only.
     pub fn rogan_gladen(&self, good: u64, judged: u64) -> Option<Corrected> {
         let (sensitivity, specificity) = (self.sensitivity()?, self.specificity()?);
         let rate = share(good, judged)?;
@@ -188,7 +187,8 @@ mod tests {
             let (here, there) = (table(both, one, two, no), table(both, two, one, no));
             if let (Some(left), Some(right)) = (here.kappa(), there.kappa()) {
                 prop_assert!((left.value - right.value).abs() < 1e-9);
-                prop_assert!((left.standard_error - right.standard_error).abs() < 1e-9);
+                // A variance of 0 is off by a rounding error, and the root makes more of that.
+                prop_assert!((left.standard_error - right.standard_error).abs() < 1e-6);
                 prop_assert!(left.low <= left.value && left.value <= left.high);
             }
             prop_assert_eq!(here.ac1(), there.ac1());

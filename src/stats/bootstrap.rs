@@ -22,6 +22,10 @@ pub struct Resampled {
 /// The mean of all values and its percentile interval (Efron 1979) from resampling whole clusters, the same for the
 /// same seed; `None` with fewer than two clusters that hold values, or with a value that is not finite.
 pub fn cluster_bootstrap(clusters: &[Vec<f64>], seed: u64) -> Option<Resampled> {
+    resample(clusters, seed, RESAMPLES)
+}
+
+fn resample(clusters: &[Vec<f64>], seed: u64, resamples: usize) -> Option<Resampled> {
     if clusters.iter().flatten().any(|value| !value.is_finite()) {
         return None;
     }
@@ -39,10 +43,10 @@ pub fn cluster_bootstrap(clusters: &[Vec<f64>], seed: u64) -> Option<Resampled> 
     };
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut means: Vec<f64> =
-        (0..RESAMPLES).map(|_| mean(&mut (0..sums.len()).map(|_| sums[rng.random_range(0..sums.len())]))).collect();
+        (0..resamples).map(|_| mean(&mut (0..sums.len()).map(|_| sums[rng.random_range(0..sums.len())]))).collect();
     means.sort_by(f64::total_cmp);
-    let skipped = RESAMPLES / 40;
-    Some(Resampled { mean: mean(&mut sums.iter().copied()), low: means[skipped - 1], high: means[RESAMPLES - skipped] })
+    let skipped = resamples / 40;
+    Some(Resampled { mean: mean(&mut sums.iter().copied()), low: means[skipped - 1], high: means[resamples - skipped] })
 }
 
 #[cfg(test)]
@@ -80,14 +84,15 @@ mod tests {
     #[test]
     fn the_interval_of_one_variant_against_itself_holds_zero_as_often_as_a_bootstrap_does() {
         let mut rng = ChaCha8Rng::seed_from_u64(3);
-        let missed = (0..60).filter(|run| {
+        let missed = (0..200).filter(|run| {
             let clusters: Vec<Vec<f64>> =
                 (0..30).map(|_| (0..3).map(|_| rng.random::<f64>() - rng.random::<f64>()).collect()).collect();
-            let found = cluster_bootstrap(&clusters, *run).expect("clusters");
+            let found = resample(&clusters, *run, 400).expect("clusters");
             found.low > 0.0 || found.high < 0.0
         });
+        // A little more than 5 % of 200: the percentile interval is known to be narrow in small samples.
         let missed = missed.count();
-        assert!(missed <= 9, "{missed} of 60");
+        assert!((3..=24).contains(&missed), "{missed} of 200");
     }
 
     proptest! {
@@ -96,8 +101,8 @@ mod tests {
         fn the_seed_alone_decides_and_the_interval_holds_the_mean(
             clusters in proptest::collection::vec(proptest::collection::vec(0.0..1.0_f64, 1..4), 5..12), seed: u64,
         ) {
-            let found = cluster_bootstrap(&clusters, seed).expect("clusters");
-            prop_assert_eq!(cluster_bootstrap(&clusters, seed), Some(found));
+            let found = resample(&clusters, seed, 400).expect("clusters");
+            prop_assert_eq!(resample(&clusters, seed, 400), Some(found));
             prop_assert!(found.low <= found.mean + 1e-9 && found.mean <= found.high + 1e-9);
         }
     }

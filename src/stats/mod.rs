@@ -16,6 +16,7 @@ mod coverage;
 pub mod critical_path;
 pub mod effect;
 pub mod nuggets;
+pub mod operating;
 mod paired;
 pub mod permutation;
 pub mod power;

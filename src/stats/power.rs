@@ -196,6 +196,23 @@ mod tests {
     }
 
     #[test]
+    fn a_point_gate_passes_and_refuses_by_luck() {
+        // Observed rate of 0.95 or more: at most 1 failure of 20, 2 of 40.
+        let passes = |failures, n, rate: f64| binomial_cdf(failures, n, 1.0 - rate);
+        assert!((passes(1, 20, 0.90) - 0.39).abs() < 0.005 && (passes(2, 40, 0.90) - 0.22).abs() < 0.005);
+        assert!((1.0 - passes(2, 40, 0.95) - 0.32).abs() < 0.005);
+    }
+
+    #[test]
+    fn how_often_an_invariant_gate_catches_a_defect_and_blocks_a_good_agent() {
+        let blocks = |n, rate: f64| 1.0 - binomial_cdf(0, n, 1.0 - rate);
+        for (n, rate, expected) in [(20, 0.9, 0.88), (40, 0.9, 0.985), (20, 0.95, 0.64), (40, 0.95, 0.87)] {
+            assert!((blocks(n, rate) - expected).abs() < 0.005, "{n} {rate}");
+        }
+        assert!((blocks(60, 0.999) - 0.058).abs() < 0.0005);
+    }
+
+    #[test]
     fn power_at_the_null_is_at_most_the_level() {
         for pairs in [5, 20, 60, 150] {
             assert!(mcnemar_power(pairs, 0.1, 0.1) <= 0.05, "{pairs}");

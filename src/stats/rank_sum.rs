@@ -1,7 +1,7 @@
 //! Two samples that are not paired: the Mann-Whitney test, exact also with ties, the shift between them, and Cliff's
 //! delta.
 
-use super::signed_rank::{Location, doubled_ranks, least_rank, location};
+use super::signed_rank::{Location, doubled_ranks, least_rank, location, thin};
 use super::student::{normal_quantile, normal_tail};
 
 /// The most values in both samples together whose null distribution is enumerated.
@@ -18,8 +18,9 @@ pub struct RankSum {
     pub p: f64,
     /// Cliff's delta: the share of pairs in which B is larger, minus the share in which it is smaller (1993).
     pub delta: f64,
-    /// The shift from A to B: the median of all differences (Hodges and Lehmann 1963).
-    pub shift: Location,
+    /// The shift from A to B: the median of all differences of finite values (Hodges and Lehmann 1963); `None` when a
+    /// sample holds none.
+    pub shift: Option<Location>,
     /// Whether the null distribution was enumerated.
     pub exact: bool,
 }
@@ -48,7 +49,7 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<RankSum> {
         p_larger: f64::min(at_least, 1.0),
         p: (2.0 * f64::min(at_least, at_most)).min(1.0),
         delta: 2.0 * larger / (m * n) as f64 - 1.0,
-        shift: shift(a, b)?,
+        shift: shift(a, b),
         exact,
     })
 }
@@ -70,9 +71,8 @@ fn approximate(ranks: &[usize], m: usize, n: usize, u: f64) -> (f64, f64) {
 fn shift(a: &[f64], b: &[f64]) -> Option<Location> {
     let finite = |values: &[f64]| values.iter().copied().filter(|value| value.is_finite()).collect::<Vec<_>>();
     let (a, b) = (finite(a), finite(b));
-    let mut gaps: Vec<f64> = b.iter().flat_map(|later| a.iter().map(move |earlier| later - earlier)).collect();
     let (m, n) = (a.len(), b.len());
-    if gaps.is_empty() {
+    if m == 0 || n == 0 {
         return None;
     }
     let skipped = if m + n <= EXACT_UP_TO {
@@ -83,7 +83,9 @@ fn shift(a: &[f64], b: &[f64]) -> Option<Location> {
         let half = normal_quantile(0.975) * ((m * n * (m + n + 1)) as f64 / 12.0).sqrt();
         Some(((m * n) as f64 / 2.0 - half - 0.5).floor().max(0.0) as usize)
     };
-    Some(location(&mut gaps, skipped))
+    let (a, b) = (thin(&a), thin(&b));
+    let mut gaps: Vec<f64> = b.iter().flat_map(|later| a.iter().map(move |earlier| later - earlier)).collect();
+    Some(location(&mut gaps, skipped, (m * n) as f64))
 }
 
 /// The probability of each sum of `n` of the `parts`, all choices being equally likely.
@@ -116,15 +118,20 @@ mod tests {
     fn two_samples_of_eight_agree_with_scipy() {
         let found = mann_whitney(&BEFORE, &AFTER).expect("samples");
         assert!((found.u - 57.0).abs() < 1e-12 && (found.p_larger - 0.003_496_50).abs() < 5e-9, "{found:?}");
-        assert!((found.shift.value - 1.35).abs() < 1e-9 && (found.delta - 0.781_25).abs() < 1e-12, "{found:?}");
-        let (low, high) = found.shift.interval.expect("enough values");
+        assert!(
+            (found.shift.expect("finite").value - 1.35).abs() < 1e-9 && (found.delta - 0.781_25).abs() < 1e-12,
+            "{found:?}"
+        );
+        let (low, high) = found.shift.and_then(|shift| shift.interval).expect("enough values");
         assert!(found.exact && low > 0.0 && high > 1.35 && (found.p - 0.006_993).abs() < 1e-6);
     }
 
     #[test]
     fn ties_are_enumerated_and_equal_samples_differ_in_nothing() {
         let same = mann_whitney(&[2.0; 5], &[2.0; 4]).expect("samples");
-        assert!((same.p - 1.0).abs() < 1e-12 && same.delta.abs() < 1e-12 && same.shift.value.abs() < 1e-12);
+        assert!(
+            (same.p - 1.0).abs() < 1e-12 && same.delta.abs() < 1e-12 && same.shift.expect("finite").value.abs() < 1e-12
+        );
         // {1, 1} below {1, 2}: of the 6 choices of two of (1, 1, 1, 2), the 3 with the 2 reach that sum.
         let tied = mann_whitney(&[1.0, 1.0], &[1.0, 2.0]).expect("samples");
         assert!((tied.p_larger - 0.5).abs() < 1e-12, "{tied:?}");
@@ -136,6 +143,8 @@ mod tests {
     fn a_timeout_is_the_largest_value_and_not_a_missing_one() {
         let late = mann_whitney(&[1.0, 2.0, 3.0], &[4.0, f64::INFINITY, f64::INFINITY]).expect("samples");
         assert!((late.delta - 1.0).abs() < 1e-12 && (late.p_larger - 0.05).abs() < 1e-12, "{late:?}");
+        let lost = mann_whitney(&[1.0, 2.0, 3.0], &[f64::INFINITY; 3]).expect("samples");
+        assert!(lost.shift.is_none() && (lost.p_larger - 0.05).abs() < 1e-12, "{lost:?}");
     }
 
     #[test]
@@ -154,7 +163,7 @@ mod tests {
             let [a, b]: [Vec<f64>; 2] = [a, b].map(|values| values.iter().map(|value| f64::from(*value)).collect());
             let (one, other) = (mann_whitney(&a, &b).expect("some"), mann_whitney(&b, &a).expect("some"));
             prop_assert!((one.p - other.p).abs() < 1e-9 && (one.delta + other.delta).abs() < 1e-12);
-            prop_assert!((one.shift.value + other.shift.value).abs() < 1e-12);
+            prop_assert!((one.shift.expect("finite").value + other.shift.expect("finite").value).abs() < 1e-12);
             prop_assert!((one.u + other.u - (a.len() * b.len()) as f64).abs() < 1e-9);
         }
     }

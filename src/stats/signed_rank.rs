@@ -7,6 +7,10 @@ use super::student::{normal_quantile, normal_tail};
 /// The most differences whose null distribution is enumerated; beyond, the normal approximation is used.
 const EXACT_UP_TO: usize = 150;
 
+/// The most values whose pairs are listed; beyond, evenly spaced order statistics stand for all, so that memory stays
+/// bounded.
+const PAIRED_UP_TO: usize = 1_000;
+
 /// The result of a signed-rank test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SignedRank {
@@ -62,7 +66,6 @@ pub fn hodges_lehmann(values: &[f64]) -> Option<Location> {
         return None;
     }
     let n = values.len();
-    let mut walsh: Vec<f64> = (0..n).flat_map(|i| (i..n).map(move |j| f64::midpoint(values[i], values[j]))).collect();
     let skipped = if n <= EXACT_UP_TO {
         let ranks: Vec<usize> = (1..=n).collect();
         least_rank(&subset_sums(&ranks))
@@ -71,7 +74,13 @@ pub fn hodges_lehmann(values: &[f64]) -> Option<Location> {
         let half = normal_quantile(0.975) * (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt();
         Some((n * (n + 1.0) / 4.0 - half - 0.5).floor().max(0.0) as usize)
     };
-    Some(location(&mut walsh, skipped))
+    let kept = thin(values);
+    let mut walsh: Vec<f64> = (0..kept.len())
+        .flat_map(|i| kept[i..].iter().map(move |other| (i, other)))
+        .map(|(i, other)| f64::midpoint(kept[i], *other))
+        .collect();
+    let all = n as f64 * (n as f64 + 1.0) / 2.0;
+    Some(location(&mut walsh, skipped, all))
 }
 
 /// How many values each end of an ordered list loses for a 95 % interval, given the null distribution of the
@@ -85,12 +94,28 @@ pub(super) fn least_rank(null: &[f64]) -> Option<usize> {
     outside.count().checked_sub(1)
 }
 
-/// The median of `values`, which get sorted, and the interval that leaves `skipped` of them out at each end.
-pub(super) fn location(values: &mut [f64], skipped: Option<usize>) -> Location {
+/// The median of `values`, which get sorted, and the interval that leaves out `skipped` of `all` at each end, `values`
+/// standing for all.
+pub(super) fn location(values: &mut [f64], skipped: Option<usize>, all: f64) -> Location {
     values.sort_by(f64::total_cmp);
     let n = values.len();
     let value = f64::midpoint(values[(n - 1) / 2], values[n / 2]);
-    Location { value, interval: skipped.map(|skipped| (values[skipped], values[n - 1 - skipped])) }
+    let share = n as f64 / all;
+    let interval = skipped.map(|skipped| {
+        let skipped = ((skipped as f64 * share).round() as usize).min((n - 1) / 2);
+        (values[skipped], values[n - 1 - skipped])
+    });
+    Location { value, interval }
+}
+
+/// The values in order, or as many evenly spaced ones of them as may be paired.
+pub(super) fn thin(values: &[f64]) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    if sorted.len() <= PAIRED_UP_TO {
+        return sorted;
+    }
+    (0..PAIRED_UP_TO).map(|i| sorted[(2 * i + 1) * sorted.len() / (2 * PAIRED_UP_TO)]).collect()
 }
 
 /// Twice the rank of each value, ties sharing their mean rank: whole numbers.
@@ -164,6 +189,16 @@ mod tests {
         assert!(exact.exact && !near.exact && (exact.p - near.p).abs() < 0.02, "{exact:?} {near:?}");
         let wide = |n| hodges_lehmann(&values(n)).and_then(|found| found.interval).expect("many");
         assert!((wide(150).0 - wide(151).0).abs() < 1.0 && (wide(150).1 - wide(151).1).abs() < 1.0);
+    }
+
+    #[test]
+    fn a_hundred_thousand_values_are_located_without_listing_all_pairs() {
+        let values: Vec<f64> = (0..100_000_u32).map(|i| f64::from((i * 7919) % 100_003)).collect();
+        let found = hodges_lehmann(&values).expect("values");
+        let (low, high) = found.interval.expect("many");
+        // Uniform on 0 to 100,003: the centre is half, its standard error about 91.
+        assert!((found.value - 50_001.0).abs() < 110.0, "{found:?}");
+        assert!((f64::midpoint(low, high) - found.value).abs() < 110.0 && high - low > 200.0 && high - low < 600.0);
     }
 
     proptest! {
