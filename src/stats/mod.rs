@@ -31,7 +31,7 @@ pub mod stopping;
 mod student;
 
 pub use clustered::{Clustered, clustered};
-pub use paired::{benjamini_hochberg, holm, mcnemar_exact};
+pub use paired::{benjamini_hochberg, holm, mcnemar_exact, mcnemar_mid_p};
 pub use rate::{lower_bound, upper_bound};
 pub use repeats::{pass_all_of, pass_any_of};
 
