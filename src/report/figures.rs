@@ -59,7 +59,9 @@ pub enum Target {
 /// Reads `>= 95%`, `<= 2 %` or `<= 10s`; `None` for what no chart can show.
 pub fn target(written: &str) -> Option<Target> {
     let written = written.trim();
-    let at_least = written.starts_with(['>', '≥']);
+    // `= 100%` asks for all of them, `= 0%` for none: the bound that matters is the one on the near side.
+    let none = written.starts_with('=') && written.trim_start_matches(['=', ' ']).trim_end_matches(['%', ' ']) == "0";
+    let at_least = !none && written.starts_with(['>', '≥', '=']);
     let value = written.trim_start_matches(['<', '>', '=', '≤', '≥', ' ']);
     let unit_at = value.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(value.len());
     let (number, unit) = value.split_at(unit_at);
@@ -140,6 +142,8 @@ mod tests {
     fn targets_are_read_as_they_are_written() {
         assert_eq!(target(">= 95%"), Some(Target::AtLeast(0.95)));
         assert_eq!(target("<= 2 %"), Some(Target::AtMost(0.02)));
+        assert_eq!(target("= 100%"), Some(Target::AtLeast(1.0)));
+        assert_eq!(target("= 0%"), Some(Target::AtMost(0.0)));
         assert_eq!(target("<= 10s"), Some(Target::Within(10.0)));
         assert_eq!(target("<= 800 ms"), Some(Target::Within(0.8)));
         assert_eq!(target("soon"), None);
