@@ -3,9 +3,9 @@
 //! Verdicts are always words; colour only underlines them. Every text is made harmless first: a document cannot send
 //! escape sequences to the reader's terminal.
 
-use super::text::{clip, line};
 use super::{View, figures};
 use crate::gate::{CriterionResult, ErrorGroup, Verdict};
+use crate::trace::text::{clip, line};
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
 use std::fmt::Write as _;
 
@@ -134,7 +134,7 @@ fn error(out: &mut String, group: &ErrorGroup, width: usize, paint: &Paint) {
     let _ = writeln!(out, "\n{} {} ({number})", paint.verdict(Verdict::Error), line(&group.kind));
     wrap(out, &group.message, width, "  ");
     for detail in &group.detail {
-        let detail = super::text::block(detail);
+        let detail = crate::trace::text::block(detail);
         for detail in detail.lines() {
             // Not wrapped: it may be a command to copy.
             let _ = writeln!(out, "  {detail}");
