@@ -3,6 +3,8 @@
 //! A dialect translates between `chat` and a wire format and maps error bodies to [`ErrorKind`]; it never retries,
 //! waits or records. [`Attempt`]s are data: every one is reported to the caller.
 
+pub mod wire;
+
 use crate::chat::{ChatRequest, ChatResponse, Usage};
 use crate::clock::BoxFuture;
 use crate::transport::Miss;

@@ -2,6 +2,8 @@
 //!
 //! Retries, dialects and meaning live in `provider`; nothing here knows what a model is.
 
+pub mod sse;
+
 use crate::clock::BoxFuture;
 use bytes::Bytes;
 use serde_json::Value;
