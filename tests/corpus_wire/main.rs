@@ -16,15 +16,23 @@ use std::path::{Path, PathBuf};
 
 /// One recorded exchange.
 pub struct Exchange {
+    /// The corpus's id of the row.
     pub id: String,
+    /// Whose server it was.
     pub provider: String,
     /// `None` where no chat is held: embeddings and lists of models.
     pub dialect: Option<Dialect>,
+    /// The corpus's word for the wire format.
     pub api: String,
+    /// The URL without its query.
     pub path: String,
+    /// HTTP status.
     pub status: u16,
+    /// Whether the response is a stream of events.
     pub streamed: bool,
+    /// The request's body, where it is JSON.
     pub request: Option<Value>,
+    /// The response's body as it came.
     pub response: String,
 }
 

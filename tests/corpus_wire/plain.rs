@@ -185,7 +185,7 @@ fn choice(dialect: Dialect, body: &Value) -> String {
 pub fn response(dialect: Dialect, body: &Value) -> Response {
     let number = |pointer: &str| body.pointer(pointer).and_then(Value::as_u64);
     let mut plain = Response::default();
-    let mut finish = String::new();
+    let finish;
     match dialect {
         Dialect::OpenAiChat | Dialect::PerplexitySonar => {
             let message = &body["choices"][0]["message"];
@@ -248,6 +248,6 @@ pub fn response(dialect: Dialect, body: &Value) -> Response {
                 number("/usageMetadata/totalTokenCount").zip(plain.input).map(|(total, input)| total - input);
         }
     }
-    finish.clone_into(&mut plain.finish);
+    plain.finish = finish;
     plain
 }

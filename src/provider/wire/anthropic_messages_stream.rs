@@ -31,7 +31,11 @@ impl Assembler {
                     && self.message.get("id").is_none_or(|id| *id != data["message"]["id"])
                 {
                     self.message.clone_from(message);
-                    self.blocks.clear();
+                    // Replies to the server's own code come whole, without events for their blocks.
+                    let whole = data["message"]["content"].as_array().into_iter().flatten().enumerate();
+                    let whole = whole
+                        .map(|(index, value)| (index as u64, Block { value: value.clone(), input: String::new() }));
+                    self.blocks = whole.collect();
                 }
             }
             "content_block_start" => {

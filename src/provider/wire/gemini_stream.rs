@@ -37,7 +37,8 @@ impl Assembler {
                         self.candidates.entry(index).or_default().push(candidate);
                     }
                 }
-                ("usageMetadata", Value::Object(more)) => {
+                // Only a chunk without a total adds to the figures before it.
+                ("usageMetadata", Value::Object(more)) if !more.contains_key("totalTokenCount") => {
                     if let Value::Object(usage) = self.fields.entry(key.clone()).or_insert_with(|| json!({})) {
                         usage.extend(more.iter().map(|(key, value)| (key.clone(), value.clone())));
                     }
