@@ -66,7 +66,7 @@ pub fn encode_request(request: &ChatRequest) -> Value {
     let mut body = kept.map(|kept| kept.fields.clone()).unwrap_or_default();
     body.insert("model".to_owned(), Value::from(request.model.as_str()));
     let limit = request.max_tokens.or(kept.is_none().then_some(MAX_TOKENS));
-    put(&mut body, "max_tokens", &limit, small, |number| json!(number));
+    put(&mut body, "max_tokens", limit.as_ref(), small, |number| json!(number));
     let (system, messages) = split_system(&request.messages);
     match write_system(system) {
         Some(system) => _ = body.insert("system".to_owned(), system),
@@ -90,7 +90,7 @@ pub fn encode_request(request: &ChatRequest) -> Value {
             choice => _ = body.insert("tool_choice".to_owned(), choice),
         }
     }
-    put(&mut body, "temperature", &request.temperature, Value::as_f64, |number| json!(number));
+    put(&mut body, "temperature", request.temperature.as_ref(), Value::as_f64, |number| json!(number));
     Value::Object(body)
 }
 

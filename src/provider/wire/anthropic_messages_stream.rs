@@ -95,7 +95,9 @@ impl Block {
                     if citations.is_null() {
                         *citations = json!([]);
                     }
-                    citations.as_array_mut().map(|citations| citations.push(delta["citation"].clone()));
+                    if let Some(citations) = citations.as_array_mut() {
+                        citations.push(delta["citation"].clone());
+                    }
                 }
             }
             _ => {}
@@ -124,7 +126,9 @@ mod tests {
 
     fn sum(events: &[Value]) -> Assembler {
         let mut assembler = Assembler::default();
-        events.iter().for_each(|event| assembler.push(event));
+        for event in events {
+            assembler.push(event);
+        }
         assembler
     }
 

@@ -98,11 +98,11 @@ pub(super) fn plus(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 pub(super) fn put<T: PartialEq>(
     map: &mut Map<String, Value>,
     key: &str,
-    neutral: &Option<T>,
+    neutral: Option<&T>,
     read: impl Fn(&Value) -> Option<T>,
     write: impl Fn(&T) -> Value,
 ) {
-    if map.get(key).map_or(None, &read) == *neutral && (neutral.is_some() || map.contains_key(key)) {
+    if map.get(key).and_then(&read).as_ref() == neutral && (neutral.is_some() || map.contains_key(key)) {
         return;
     }
     match neutral {
@@ -171,18 +171,18 @@ mod tests {
     #[test]
     fn a_value_that_reads_the_same_is_left_as_it_was_written() {
         let mut map = json!({"temperature": 0}).as_object().expect("object").clone();
-        put(&mut map, "temperature", &Some(0.0), Value::as_f64, |number| json!(number));
+        put(&mut map, "temperature", Some(&0.0), Value::as_f64, |number| json!(number));
         assert_eq!(map["temperature"], json!(0));
-        put(&mut map, "temperature", &Some(0.5), Value::as_f64, |number| json!(number));
+        put(&mut map, "temperature", Some(&0.5), Value::as_f64, |number| json!(number));
         assert_eq!(map["temperature"], json!(0.5));
-        put(&mut map, "temperature", &None, Value::as_f64, |number| json!(number));
+        put(&mut map, "temperature", None, Value::as_f64, |number| json!(number));
         assert!(map.is_empty());
     }
 
     #[test]
     fn an_unknown_value_stays_where_there_is_no_neutral_word_for_it() {
         let mut map = json!({"seed": null}).as_object().expect("object").clone();
-        put(&mut map, "seed", &None, small, |number| json!(number));
+        put(&mut map, "seed", None, small, |number| json!(number));
         assert_eq!(Value::from(map), json!({"seed": null}));
     }
 

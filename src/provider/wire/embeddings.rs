@@ -77,7 +77,7 @@ pub fn encode_request(request: &EmbeddingRequest) -> Value {
         texts => json!(texts),
     };
     body.insert("input".to_owned(), input);
-    put(&mut body, "dimensions", &request.dimensions, small, |number| json!(number));
+    put(&mut body, "dimensions", request.dimensions.as_ref(), small, |number| json!(number));
     Value::Object(body)
 }
 

@@ -108,9 +108,9 @@ pub fn encode_request(request: &ChatRequest) -> Value {
     let key = key_of(&body, &GENERATION).unwrap_or(GENERATION[0]);
     let had = body.contains_key(key);
     if let Value::Object(generation) = body.entry(key).or_insert_with(|| json!({})) {
-        put(generation, "temperature", &request.temperature, Value::as_f64, |number| json!(number));
-        put(generation, "maxOutputTokens", &request.max_tokens, small, |number| json!(number));
-        put(generation, "seed", &request.seed, small, |number| json!(number));
+        put(generation, "temperature", request.temperature.as_ref(), Value::as_f64, |number| json!(number));
+        put(generation, "maxOutputTokens", request.max_tokens.as_ref(), small, |number| json!(number));
+        put(generation, "seed", request.seed.as_ref(), small, |number| json!(number));
         if generation.is_empty() && !had {
             body.shift_remove(key);
         }
@@ -196,7 +196,7 @@ fn read_choice(calling: &Value) -> Option<ToolChoice> {
 fn write_config(body: &mut Map<String, Value>, request: &ChatRequest, ours: bool) {
     let key = key_of(body, &CONFIG).unwrap_or(CONFIG[0]);
     let read = body.get(key).and_then(calling).and_then(read_choice).unwrap_or(ToolChoice::Auto);
-    if read == request.tool_choice && !(ours && !request.tools.is_empty()) {
+    if read == request.tool_choice && (!ours || request.tools.is_empty()) {
         return;
     }
     let calling = match &request.tool_choice {

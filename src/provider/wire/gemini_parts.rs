@@ -117,13 +117,21 @@ fn read_response(part: &Value, mut fields: Map<String, Value>, minted: &mut Mint
             template[key]["id"] = json!("*");
         }
         if let Some(said) = response.get("response") {
-            let only = said.as_object().filter(|said| said.len() == 1).and_then(|said| said.get("result")?.as_str());
-            content = only.map_or_else(|| said.to_string(), str::to_owned);
-            template[key]["response"] = if only.is_some() { json!({"result": ""}) } else { json!({}) };
+            content = read_said(said);
+            template[key]["response"] = if only_result(said).is_some() { json!({"result": ""}) } else { json!({}) };
         }
     }
     fields.insert("part".to_owned(), template);
     Message { kept: kept::keep(NAME, fields, Vec::new()), ..Message::tool_result(answers, content) }
+}
+
+/// The text of a response that is nothing but a text.
+fn only_result(said: &Value) -> Option<&str> {
+    said.as_object().filter(|said| said.len() == 1).and_then(|said| said.get("result")?.as_str())
+}
+
+fn read_said(said: &Value) -> String {
+    only_result(said).map_or_else(|| said.to_string(), str::to_owned)
 }
 
 /// The system instruction, of all leading system messages.
@@ -202,8 +210,9 @@ fn write_parts(message: &Message) -> Vec<Value> {
 
 fn write_response(message: &Message, before: &[Message]) -> Value {
     let answers = message.answers.as_deref().unwrap_or_default();
+    // Only what is read again as the same text is an object: spaces and the order of fields are the tool's words too.
     let object = || match serde_json::from_str(&message.content) {
-        Ok(Value::Object(object)) => Value::Object(object),
+        Ok(said @ Value::Object(_)) if read_said(&said) == message.content => said,
         _ => json!({"result": message.content}),
     };
     let template =
@@ -216,7 +225,7 @@ fn write_response(message: &Message, before: &[Message]) -> Value {
         }
         match part[key].get("response") {
             Some(response) if response.get("result").is_some() => {
-                part[key]["response"] = json!({"result": message.content})
+                part[key]["response"] = json!({"result": message.content});
             }
             None if message.content.is_empty() => {}
             _ => part[key]["response"] = object(),

@@ -195,15 +195,13 @@ fn steps(path: &str) -> Option<Vec<Step>> {
             rest = &after[end..];
         } else {
             let after = rest.strip_prefix('[')?;
-            let (inside, behind) = match after.chars().next()? {
-                quote @ ('\'' | '"') => {
-                    let (key, behind) = after[1..].split_once(&format!("{quote}]"))?;
-                    (Step::Key(key.to_owned()), behind)
-                }
-                _ => {
-                    let (index, behind) = after.split_once(']')?;
-                    (Step::Index(index.parse().ok().filter(|index| *index < LONGEST)?), behind)
-                }
+            let quote = after.chars().next().filter(|letter| ['\'', '"'].contains(letter));
+            let (inside, behind) = if let Some(quote) = quote {
+                let (key, behind) = after[1..].split_once(&format!("{quote}]"))?;
+                (Step::Key(key.to_owned()), behind)
+            } else {
+                let (index, behind) = after.split_once(']')?;
+                (Step::Index(index.parse().ok().filter(|index| *index < LONGEST)?), behind)
             };
             steps.push(inside);
             rest = behind;

@@ -11,6 +11,8 @@
 mod document;
 mod error;
 mod kept;
+#[cfg(test)]
+mod laws;
 
 pub mod anthropic_messages;
 mod anthropic_messages_stream;
@@ -80,12 +82,11 @@ impl Dialect {
     /// The path below the base URL that the provider's own client libraries use.
     pub fn path(self, model: &str, stream: bool) -> String {
         match self {
-            Self::OpenAiChat => "/chat/completions".to_owned(),
+            Self::OpenAiChat | Self::PerplexitySonar => "/chat/completions".to_owned(),
             Self::OpenAiResponses => "/responses".to_owned(),
             Self::AnthropicMessages => "/v1/messages".to_owned(),
             Self::Gemini => gemini::path(model, stream),
             Self::PerplexityAgent => "/v1/agent".to_owned(),
-            Self::PerplexitySonar => "/chat/completions".to_owned(),
         }
     }
 

@@ -82,11 +82,11 @@ pub(super) fn encode(dialect: &'static str, request: &ChatRequest) -> Value {
     if ours || body.get("tool_choice").and_then(read_choice).unwrap_or(ToolChoice::Auto) != request.tool_choice {
         body.insert("tool_choice".to_owned(), write_choice(&request.tool_choice));
     }
-    put(&mut body, "parallel_tool_calls", &request.parallel_calls, Value::as_bool, |flag| json!(flag));
-    put(&mut body, "temperature", &request.temperature, Value::as_f64, |number| json!(number));
+    put(&mut body, "parallel_tool_calls", request.parallel_calls.as_ref(), Value::as_bool, |flag| json!(flag));
+    put(&mut body, "temperature", request.temperature.as_ref(), Value::as_f64, |number| json!(number));
     let limit = if body.contains_key("max_completion_tokens") { "max_completion_tokens" } else { "max_tokens" };
-    put(&mut body, limit, &request.max_tokens, small, |number| json!(number));
-    put(&mut body, "seed", &request.seed, small, |number| json!(number));
+    put(&mut body, limit, request.max_tokens.as_ref(), small, |number| json!(number));
+    put(&mut body, "seed", request.seed.as_ref(), small, |number| json!(number));
     Value::Object(body)
 }
 
@@ -319,7 +319,9 @@ fn sent_back(dialect: &str, message: &Map<String, Value>, pieces: Vec<Piece>) ->
     };
     fields.insert("content".to_owned(), content);
     for key in SENT_BACK {
-        if let Some(value) = message.get(key).filter(|value| !value.is_null()) {
+        // DeepSeek wants its reasoning back between a call and its result, and refuses it in a finished turn.
+        let wanted = key != "reasoning_content" || pieces.iter().any(|piece| matches!(piece, Piece::Call { .. }));
+        if let Some(value) = message.get(key).filter(|value| wanted && !value.is_null()) {
             fields.insert(key.to_owned(), value.clone());
         }
     }

@@ -140,7 +140,7 @@ fn add_calls(sum: &mut Value, more: &Value) {
         // Some servers number every call 0: a new id with a name begins a new call.
         let place = place.filter(|place| {
             let known = calls[*place].get("id").and_then(Value::as_str).unwrap_or_default();
-            !(named && !id.is_empty() && !known.is_empty() && known != id)
+            !named || id.is_empty() || known.is_empty() || known == id
         });
         match place {
             Some(place) => {

@@ -117,9 +117,9 @@ pub(super) fn encode(dialect: &'static str, request: &ChatRequest) -> Value {
         };
         body.insert("tool_choice".to_owned(), choice);
     }
-    put(&mut body, "parallel_tool_calls", &request.parallel_calls, Value::as_bool, |flag| json!(flag));
-    put(&mut body, "temperature", &request.temperature, Value::as_f64, |number| json!(number));
-    put(&mut body, "max_output_tokens", &request.max_tokens, small, |number| json!(number));
+    put(&mut body, "parallel_tool_calls", request.parallel_calls.as_ref(), Value::as_bool, |flag| json!(flag));
+    put(&mut body, "temperature", request.temperature.as_ref(), Value::as_f64, |number| json!(number));
+    put(&mut body, "max_output_tokens", request.max_tokens.as_ref(), small, |number| json!(number));
     Value::Object(body)
 }
 

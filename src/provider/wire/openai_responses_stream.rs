@@ -28,7 +28,7 @@ impl Assembler {
                 *self.place(index, "content", data["content_index"].as_u64()) = data["part"].clone();
             }
             "response.output_text.delta" | "response.reasoning_text.delta" => {
-                self.append(index, data, "content", "text")
+                self.append(index, data, "content", "text");
             }
             "response.refusal.delta" => self.append(index, data, "content", "refusal"),
             "response.reasoning_summary_part.added" | "response.reasoning_summary_part.done" => {
@@ -120,7 +120,9 @@ mod tests {
     #[test]
     fn deltas_build_the_items_that_an_empty_last_event_lacks() {
         let mut assembler = Assembler::default();
-        events().iter().for_each(|event| assembler.push(event));
+        for event in &events() {
+            assembler.push(event);
+        }
         assert!(!assembler.complete());
         assembler
             .push(&json!({"type": "response.completed", "response": {"id": "r", "status": "completed", "output": []}}));
@@ -136,7 +138,9 @@ mod tests {
     #[test]
     fn the_last_event_is_not_counted_twice() {
         let mut assembler = Assembler::default();
-        events().iter().for_each(|event| assembler.push(event));
+        for event in &events() {
+            assembler.push(event);
+        }
         let whole = json!([{"type": "message", "content": [{"type": "output_text", "text": "hello"}]}]);
         assembler.push(&json!({"type": "response.completed", "response": {"output": whole}}));
         assert_eq!(assembler.document()["output"], whole);
