@@ -82,7 +82,9 @@ pub(super) fn encode(dialect: &'static str, request: &ChatRequest) -> Value {
     if ours || body.get("tool_choice").and_then(read_choice).unwrap_or(ToolChoice::Auto) != request.tool_choice {
         body.insert("tool_choice".to_owned(), write_choice(&request.tool_choice));
     }
-    put(&mut body, "parallel_tool_calls", request.parallel_calls.as_ref(), Value::as_bool, |flag| json!(flag));
+    // Servers refuse the flag in a request without tools.
+    let parallel = request.parallel_calls.filter(|_| kept.is_some() || !request.tools.is_empty());
+    put(&mut body, "parallel_tool_calls", parallel.as_ref(), Value::as_bool, |flag| json!(flag));
     put(&mut body, "temperature", request.temperature.as_ref(), Value::as_f64, |number| json!(number));
     let limit = if body.contains_key("max_completion_tokens") { "max_completion_tokens" } else { "max_tokens" };
     put(&mut body, limit, request.max_tokens.as_ref(), small, |number| json!(number));
