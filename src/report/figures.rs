@@ -59,11 +59,14 @@ pub enum Target {
 /// Reads `>= 95%`, `<= 2 %` or `<= 10s`; `None` for what no chart can show.
 pub fn target(written: &str) -> Option<Target> {
     let written = written.trim();
-    let at_least = written.starts_with(['>', '≥']);
+    let exact = written.starts_with('=');
     let value = written.trim_start_matches(['<', '>', '=', '≤', '≥', ' ']);
     let unit_at = value.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(value.len());
     let (number, unit) = value.split_at(unit_at);
     let number: f64 = number.parse().ok().filter(|number: &f64| number.is_finite())?;
+    // `= 100%` can only be missed from below, `= 0%` only from above: gates read them so.
+    let all = if unit.trim() == "%" { 100.0 } else { 1.0 };
+    let at_least = written.starts_with(['>', '≥']) || (exact && number >= all);
     match (unit.trim(), at_least) {
         ("%", true) => Some(Target::AtLeast(number / 100.0)),
         ("%", false) => Some(Target::AtMost(number / 100.0)),
@@ -84,6 +87,16 @@ pub fn bound(row: &CriterionResult) -> String {
         (Some(Target::Within(_)), Some(lower), _) => format!("≥ {} in time", percent(lower)),
         _ if row.bound_text.is_empty() => "–".into(),
         _ => row.bound_text.clone(),
+    }
+}
+
+/// What a figure rests on, in as few words as say it: `REPLAYED simulator 2026-11-21`.
+pub fn rests_on(row: &CriterionResult) -> String {
+    let brief = row.evidence.replace(", recorded from ", " ").replace(", from ", " ");
+    match brief.rsplit_once(" on ") {
+        _ if brief.is_empty() => "–".into(),
+        Some((who, when)) => format!("{who} {when}"),
+        None => brief,
     }
 }
 
@@ -142,6 +155,8 @@ mod tests {
         assert_eq!(target("<= 2 %"), Some(Target::AtMost(0.02)));
         assert_eq!(target("<= 10s"), Some(Target::Within(10.0)));
         assert_eq!(target("<= 800 ms"), Some(Target::Within(0.8)));
+        assert_eq!(target("= 100%"), Some(Target::AtLeast(1.0)));
+        assert_eq!(target("= 0%"), Some(Target::AtMost(0.0)));
         assert_eq!(target("soon"), None);
     }
 
