@@ -241,6 +241,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_scenarios_may_name_is_what_is_measured() {
+        let sorted = |mut names: Vec<&'static str>| {
+            names.sort_unstable();
+            names
+        };
+        let written = crate::scenario::catalogue::METRICS.iter().map(|entry| entry.name).collect();
+        assert_eq!(sorted(written), sorted(ENTRIES.iter().map(|entry| entry.name).collect()));
+    }
+
+    #[test]
     fn every_entry_can_be_resolved_and_no_name_stands_twice() {
         for entry in ENTRIES {
             let written =

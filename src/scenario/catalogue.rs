@@ -67,12 +67,13 @@ const fn time(name: &'static str, about: &'static str) -> MetricEntry {
 }
 
 /// All metrics.
-pub const METRICS: [MetricEntry; 17] = [
+pub const METRICS: [MetricEntry; 19] = [
     rate("mandatory_call_rate", "queries in which the tool was called", &[TOOL, AT]),
     rate("first_attempt_rate", "queries in which the tool was called validly at the first attempt", &[RESPONSE_TOOL]),
     rate("keyword_coverage", "external results whose keywords were indexed and read back", &[]),
     rate("satisfaction", "answers with combined sources that satisfied: ratings, or a proxy", &[]),
     time("latency_p50", "time of a query, median"),
+    time("latency_p90", "time of a query, 90 of 100"),
     time("latency_p95", "time of a query, 95 of 100"),
     time("latency_p99", "time of a query, 99 of 100"),
     rate("learned_retrieval", "related later queries that found something through learned keywords", &[]),
@@ -85,6 +86,7 @@ pub const METRICS: [MetricEntry; 17] = [
     rate("citation_validity", "cited sources that were really retrieved", &[]),
     rate("order_violation_rate", "calls that came out of order", &[]),
     rate("state_machine_conformance", "trials that kept to the flow's state machine", &[]),
+    rate("control_validity", "negative controls that failed, as they must", &[]),
 ];
 
 /// A metric of the catalogue with every parameter filled in.

@@ -72,7 +72,8 @@ impl Factory {
             profiles: recorder.profiles(),
         };
         let cassette = Cassette::new(header, exchanges, ran.stages);
-        let saved = cassette.save(&path, &blobs, &redactor).and_then(|()| Cassette::load(&path, &blobs));
+        let saved =
+            cassette.save(&path, &blobs, &redactor).and_then(|()| Cassette::load_as(&path, self.shown(&path), &blobs));
         match saved {
             Err(problem) => failed(plan, trial, TrialErrorKind::CassetteBroken, &problem.to_string(), Vec::new()),
             Ok(cassette) => {

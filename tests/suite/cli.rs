@@ -74,10 +74,8 @@ fn each_format_of_a_report_comes_out_whole() {
     assert_eq!(report(&["json"]), project.read("reports/latest/run.json"));
     let junit = report(&["junit"]);
     assert!(junit.starts_with("<?xml") && junit.trim_end().ends_with("</testsuites>"), "{junit}");
-    assert_eq!(
-        junit.matches("<testcase").count(),
-        junit.matches("</testcase>").count() + junit.matches("/>").count() - junit.matches("<skipped").count()
-    );
+    assert!(junit.matches("<testcase").count() >= 283 + 8, "{} test cases", junit.matches("<testcase").count());
+    assert!(!junit.contains("<failure"), "{junit}");
     let markdown = report(&["markdown"]);
     assert!((1..=8).all(|number| markdown.contains(&format!("| SC-{number:03}"))), "{markdown}");
 }
@@ -109,8 +107,7 @@ fn check_finds_the_shipped_project_sound() {
     let (project, _) = whole();
     let outcome = project.run(&["check"]);
     outcome.expect_code(0);
-    assert!(!outcome.stdout.contains("error"), "{}", outcome.stdout);
-    assert!(!outcome.stdout.contains("have no recording"), "{}", outcome.stdout);
+    assert!(outcome.stdout.starts_with("0 errors, 0 notes"), "{}", outcome.stdout);
 }
 
 #[test]

@@ -90,15 +90,40 @@ fn a_changed_passage_is_a_miss_that_names_the_passage_and_shows_the_change() {
 }
 
 #[test]
-fn a_new_passage_that_no_query_finds_disturbs_nothing() {
+fn a_new_passage_that_no_query_finds_disturbs_no_recording_but_near_ties() {
     let project = Project::shipped();
     project.write(
         "fixtures/knowledge/fernlight/zymurgy.md",
         "# Zymurgy\n\n## Wort\n\nMashing barley yields fermentable wort; hopped brews mature inside oaken casks.\n",
     );
     let outcome = project.run(&["run"]);
-    outcome.expect_code(0);
-    assert!(outcome.stdout.contains("283 trials: 283 PASS"), "{}", outcome.stdout);
+    // BM25 weighs by the whole collection, so a near tie may turn over; such a miss is classed as what it is.
+    let run = project.latest("run.json");
+    let errors = run["errors"].as_array().expect("errors");
+    let disturbed: usize = errors.iter().map(|group| group["trials"].as_array().map_or(0, Vec::len)).sum();
+    assert!(disturbed * 20 < 283, "{disturbed} trials are disturbed: {}", outcome.stdout);
+    for group in errors {
+        let message = group["message"].as_str().expect("a message");
+        assert!(message.ends_with("knowledge changed: the search finds other passages"), "{message}");
+    }
+    project.run(&["run", SCENARIO]);
+    assert_eq!(project.latest("run.json")["errors"], serde_json::json!([]), "{}", outcome.stdout);
+}
+
+#[test]
+fn what_is_written_about_a_miss_does_not_depend_on_where_the_project_is() {
+    let project = Project::shipped();
+    project.edit("fixtures/knowledge/fernlight/error-codes.md", "38 to 46 ohms", "38 to 48 ohms");
+    let broken = "fixtures/cassettes/knowledge/firewall/tool-rag.base.1.yaml";
+    project.edit(broken, "    service: \"model\"\n", "    service: \"model\n");
+    let outcome = project.run(&["run", SCENARIO]);
+    outcome.expect_code(3);
+    let here = project.path("").display().to_string();
+    for (name, bytes) in project.report("reports/latest") {
+        assert!(!String::from_utf8_lossy(&bytes).contains(&here), "{name} holds a path of this machine");
+    }
+    assert!(outcome.stdout.contains(&format!("{broken}:")), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains(&format!("nearest: {LANE} exchange 1")), "{}", outcome.stdout);
 }
 
 #[test]

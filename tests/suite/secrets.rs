@@ -69,7 +69,8 @@ impl Respond for Echo {
             2 => ResponseTemplate::new(200).set_body_json(call("no_such_tool", &json!({"why": told}))),
             _ => ResponseTemplate::new(200).set_body_json(call(
                 "generate_response",
-                &json!({"answer": format!("It lasts 24 months; {told}."), "sources": [], "used_internal_kb": true, "used_external_kb": false}),
+                &json!({"answer": format!("It lasts 24 months; {told}."), "used_internal_kb": true, "used_external_kb": false,
+                    "sources": [{"id": "warranty#1", "kind": "internal"}]}),
             )),
         })
     }
