@@ -1,5 +1,6 @@
 //! One test binary: a file a behaviour.
 
+mod agreement;
 mod broken;
 mod cli;
 mod determinism;
