@@ -6,7 +6,8 @@
 use flate2::read::GzDecoder;
 use ragcheck::cassette::{Cassette, Drift, Exchange, Header, Outcome, Redactor};
 use ragcheck::chat::Finish;
-use ragcheck::provider::{Failure, openai_chat, perplexity_agent};
+use ragcheck::provider::wire::Dialect;
+use ragcheck::provider::{Failure, chat_client, perplexity_agent};
 use ragcheck::transport::HttpResponse;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -35,6 +36,7 @@ fn response(row: &Value) -> HttpResponse {
         headers: headers.map(|(k, v)| (k.to_lowercase(), v.as_str().unwrap_or_default().to_owned())).collect(),
         body: row["response_body"].as_str().expect("a body").to_owned().into(),
         took: Duration::ZERO,
+        chunks: Vec::new(),
     }
 }
 
@@ -48,8 +50,8 @@ fn every_openai_chat_response_decodes_to_what_a_plain_reading_gives() {
     let mut read = 0;
     for row in rows.iter().filter(|row| is_plain(row)) {
         let id = &row["id"];
-        let reply =
-            openai_chat::decode(&response(row), &Redactor::default()).unwrap_or_else(|error| panic!("{id}: {error:?}"));
+        let reply = chat_client::decode(Dialect::OpenAiChat, &response(row), &Redactor::default())
+            .unwrap_or_else(|error| panic!("{id}: {error:?}"));
         let plain: Value = serde_json::from_str(row["response_body"].as_str().expect("text")).expect("JSON");
         let choice = &plain["choices"][0];
         let message = &choice["message"];
@@ -91,7 +93,8 @@ fn every_openai_chat_error_maps_to_a_kind_with_its_words() {
     let Some(rows) = rows("wire/openai-chat.jsonl.gz") else { return };
     let mut read = 0;
     for row in rows.iter().filter(|row| row["status"] != 200) {
-        let error = openai_chat::decode(&response(row), &Redactor::default()).expect_err("an error");
+        let error =
+            chat_client::decode(Dialect::OpenAiChat, &response(row), &Redactor::default()).expect_err("an error");
         let plain: Value = serde_json::from_str(row["response_body"].as_str().expect("text")).expect("JSON");
         let expected = if row["status"] == 429 { "rate_limit" } else { "bad_request" };
         assert_eq!(error.kind.as_str(), expected, "{}", row["id"]);
@@ -136,7 +139,7 @@ fn no_body_of_any_provider_makes_a_dialect_panic() {
             let mut response = response(row);
             for status in [200, 400] {
                 response.status = status;
-                let _ = openai_chat::decode(&response, &Redactor::default());
+                let _ = chat_client::decode(Dialect::OpenAiChat, &response, &Redactor::default());
                 let _ = perplexity_agent::decode(&response, &Redactor::default());
             }
         }
@@ -149,7 +152,7 @@ fn every_body_comes_back_from_a_cassette_byte_for_byte() {
     for file in ["openai-chat", "openai-responses", "anthropic-messages", "gemini", "perplexity-sonar"] {
         let Some(rows) = rows(&format!("wire/{file}.jsonl.gz")) else { return };
         for row in rows {
-            let HttpResponse { status, headers, body, took } = response(&row);
+            let HttpResponse { status, headers, body, took, chunks } = response(&row);
             exchanges.push(Exchange {
                 ordinal: u32::try_from(exchanges.len()).expect("few"),
                 service: "model".to_owned(),
@@ -157,7 +160,7 @@ fn every_body_comes_back_from_a_cassette_byte_for_byte() {
                 key: format!("{file} {}", exchanges.len()),
                 drift: Drift::default(),
                 request: None,
-                outcome: Outcome::Response { status, headers, body, took, rewritten: false },
+                outcome: Outcome::Response { status, headers, body, took, rewritten: false, chunks },
             });
         }
     }

@@ -4,7 +4,7 @@
 //! same text four times; stored as `after: <ordinal>, keep: <messages>` plus what is new, a reviewer sees just that.
 
 use super::canonical;
-use super::drift;
+use super::drift::{self, CONVERSATIONS};
 use super::exchange::{Exchange, StoredRequest};
 use super::yaml::Node;
 use serde_json::{Map, Value, json};
@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 
 /// Prompts and tool lists below this many bytes stay where they are.
 const BLOB_FROM: usize = 400;
+/// Members that hold a system prompt as text.
+const PROMPTS: [&str; 2] = ["instructions", "system"];
 /// The member that stands for a blob.
 const BLOB: &str = "$blob";
 
@@ -24,6 +26,8 @@ struct Split {
     ordinal: u32,
     service: String,
     parameters: Value,
+    /// The member that holds the messages, where there is a list of them.
+    conversation: Option<&'static str>,
     messages: Vec<Value>,
 }
 
@@ -55,7 +59,10 @@ pub(super) fn encode(exchanges: &[Exchange]) -> (Vec<Value>, Blobs) {
         if base.is_none_or(|(_, base)| base.parameters != split.parameters) {
             entry.insert("parameters".to_owned(), split.parameters.clone());
         }
-        if request.body.get("messages").is_some_and(Value::is_array) {
+        if let Some(name) = split.conversation {
+            if name != CONVERSATIONS[0] {
+                entry.insert("conversation".to_owned(), json!(name));
+            }
             entry.insert("messages".to_owned(), Value::Array(split.messages[keep..].to_vec()));
         }
         requests.push(Value::Object(entry));
@@ -70,11 +77,13 @@ fn shared(a: &[Value], b: &[Value]) -> usize {
 
 fn split(exchange: &Exchange, body: &Value, blobs: &mut Blobs) -> Split {
     let mut parameters = body.clone();
+    let conversation = CONVERSATIONS.into_iter().find(|name| body.get(*name).is_some_and(Value::is_array));
     let mut messages = Vec::new();
     if let Value::Object(entries) = &mut parameters {
-        if let Some(Value::Array(list)) = entries.get_mut("messages") {
-            messages = std::mem::take(list);
-            entries.shift_remove("messages");
+        if let Some(name) = conversation
+            && let Some(Value::Array(list)) = entries.shift_remove(name)
+        {
+            messages = list;
         }
         if let Some(tools) = entries.get_mut("tools")
             && let Ok(text) = serde_json::to_string_pretty(tools)
@@ -82,8 +91,8 @@ fn split(exchange: &Exchange, body: &Value, blobs: &mut Blobs) -> Split {
         {
             *tools = blob(text, "json", blobs);
         }
-        if let Some(instructions) = entries.get_mut("instructions") {
-            outsource(instructions, blobs);
+        for name in PROMPTS {
+            entries.get_mut(name).into_iter().for_each(|prompt| outsource(prompt, blobs));
         }
     }
     for message in &mut messages {
@@ -93,7 +102,7 @@ fn split(exchange: &Exchange, body: &Value, blobs: &mut Blobs) -> Split {
             outsource(content, blobs);
         }
     }
-    Split { ordinal: exchange.ordinal, service: exchange.service.clone(), parameters, messages }
+    Split { ordinal: exchange.ordinal, service: exchange.service.clone(), parameters, conversation, messages }
 }
 
 fn outsource(prompt: &mut Value, blobs: &mut Blobs) {
@@ -134,7 +143,9 @@ pub(super) fn decode(
         if problem.is_none() {
             problem = base.and_then(|base| base.problem.clone());
         }
-        let base_messages = base.and_then(|base| base.body.get("messages")?.as_array());
+        let named = node.and_then(|node| node.get("conversation")?.text().map(str::to_owned));
+        let conversation = named.unwrap_or_else(|| CONVERSATIONS[0].to_owned());
+        let base_messages = base.and_then(|base| base.body.get(&conversation)?.as_array());
         let mut messages: Vec<Value> = base_messages
             .map(|all| all[..all.len().min(number("keep").unwrap_or(0) as usize)].to_vec())
             .unwrap_or_default();
@@ -166,7 +177,7 @@ pub(super) fn decode(
             }));
         }
         if let Value::Object(entries) = &mut body {
-            for name in ["tools", "instructions"] {
+            for name in PROMPTS.into_iter().chain(["tools"]) {
                 if let Some(value) = entries.get_mut(name) {
                     restore(value);
                 }
@@ -175,7 +186,7 @@ pub(super) fn decode(
                 || !messages.is_empty()
                 || node.is_some_and(|node| node.get("messages").is_some())
             {
-                entries.insert("messages".to_owned(), Value::Array(messages));
+                entries.insert(conversation, Value::Array(messages));
             }
         }
         if node.is_none() {

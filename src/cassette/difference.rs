@@ -1,6 +1,6 @@
 //! How one request differs from another, told in the words of people who write prompts.
 
-use super::drift::{is_system, system_prompts};
+use super::drift::{APART, CONVERSATIONS, is_system, system_prompts};
 use super::words::{changed_words, printable};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -64,7 +64,7 @@ fn messages(body: &Value) -> Vec<Value> {
         });
         *id = Value::String(format!("call#{place}"));
     };
-    let all = body.get("messages").or_else(|| body.get("input"));
+    let all = CONVERSATIONS.iter().find_map(|name| body.get(*name));
     let list = match all {
         Some(Value::Array(list)) => list.iter().filter(|message| !is_system(message)).cloned().collect(),
         Some(other) => vec![other.clone()],
@@ -133,7 +133,7 @@ fn parameters(recorded: &Value, now: &Value) -> Option<Difference> {
     let others = |body: &Value| -> Map<String, Value> {
         let entries = body.as_object().into_iter().flatten();
         entries
-            .filter(|(name, _)| !["model", "messages", "input", "instructions", "tools"].contains(&name.as_str()))
+            .filter(|(name, _)| !APART.contains(&name.as_str()))
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect()
     };

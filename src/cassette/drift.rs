@@ -17,6 +17,12 @@ pub struct Drift {
     pub parameters: String,
 }
 
+/// Members that hold the conversation, one a dialect.
+pub(super) const CONVERSATIONS: [&str; 3] = ["messages", "input", "contents"];
+/// Members that are no parameters: model, conversation, system prompt and tools, by the names of all dialects.
+pub(super) const APART: [&str; 8] =
+    ["model", "messages", "input", "contents", "instructions", "system", "systemInstruction", "tools"];
+
 /// The drift hashes of a stored body.
 pub fn drift(body: &Value) -> Drift {
     let short = |form: Vec<u8>| hex(&Sha256::digest(form), 16);
@@ -25,7 +31,7 @@ pub fn drift(body: &Value) -> Drift {
         .as_object()
         .into_iter()
         .flatten()
-        .filter(|(name, _)| !["model", "messages", "input", "instructions", "tools"].contains(&name.as_str()))
+        .filter(|(name, _)| !APART.contains(&name.as_str()))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     Drift {
@@ -40,7 +46,13 @@ pub fn drift(body: &Value) -> Drift {
 pub(super) fn system_prompts(body: &Value) -> Vec<&str> {
     let messages = body.get("messages").and_then(Value::as_array).into_iter().flatten();
     let prompts = messages.filter(|message| is_system(message)).filter_map(|message| message.get("content")?.as_str());
-    prompts.chain(body.get("instructions").and_then(Value::as_str)).collect()
+    let mut prompts: Vec<&str> = prompts.collect();
+    for name in ["instructions", "system"] {
+        prompts.extend(body.get(name).and_then(Value::as_str));
+    }
+    let blocks = [body.get("system"), body.pointer("/systemInstruction/parts")].into_iter().flatten();
+    prompts.extend(blocks.filter_map(Value::as_array).flatten().filter_map(|block| block.get("text")?.as_str()));
+    prompts
 }
 
 pub(super) fn is_system(message: &Value) -> bool {

@@ -63,6 +63,15 @@ pub struct StoredRequest {
     pub problem: Option<String>,
 }
 
+/// Bytes of a stream that arrived together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chunk {
+    /// When, counted from sending the request.
+    pub at: Duration,
+    /// Where in the body they end.
+    pub end: usize,
+}
+
 /// What came of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
@@ -78,6 +87,8 @@ pub enum Outcome {
         took: Duration,
         /// Whether redaction changed the body.
         rewritten: bool,
+        /// How a stream's bytes arrived, in order; empty for an answer that came at once.
+        chunks: Vec<Chunk>,
     },
     /// No connection, or it broke.
     ConnectionError {

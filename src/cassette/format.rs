@@ -1,12 +1,13 @@
 //! Between a [`Cassette`] and the document in its file.
 //!
 //! Version 1. A reader refuses a newer version, ignores members that it does not know, and says line and column of
-//! whatever is missing or of the wrong type.
+//! whatever is missing or of the wrong type. A stream's `chunks` are pairs of arrival and end; a reader that does not
+//! know them replays the same bytes at once.
 
 use super::body;
 use super::delta::{self, Blobs};
 use super::drift::Drift;
-use super::exchange::{Cassette, Exchange, Header, Outcome};
+use super::exchange::{Cassette, Chunk, Exchange, Header, Outcome};
 use super::yaml::{Kind, Node};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -170,7 +171,23 @@ fn outcome(node: &Node<'_>) -> Parsed<Outcome> {
         Err((message, place)) => return wrong(place, message),
     };
     let rewritten = matches!(node.get("rewritten"), Some(Node { kind: Kind::Bool(true), .. }));
-    Ok(Outcome::Response { status: small(node, "status")?, headers, body, took, rewritten })
+    let chunks = match node.get("chunks") {
+        None => Vec::new(),
+        Some(chunks) => list(chunks, "chunks")?.iter().map(chunk).collect::<Parsed<Vec<_>>>()?,
+    };
+    let ends = chunks.iter().map(|chunk| chunk.end).chain([body.len()]);
+    if !chunks.is_empty() && !ends.is_sorted() {
+        return wrong(node.get("chunks").unwrap_or(node), "the `chunks` end after the body, or out of order");
+    }
+    Ok(Outcome::Response { status: small(node, "status")?, headers, body, took, rewritten, chunks })
+}
+
+fn chunk(node: &Node<'_>) -> Parsed<Chunk> {
+    let [at, end] = list(node, "chunks")? else {
+        return wrong(node, "a chunk is `[microseconds from sending, bytes of the body so far]`");
+    };
+    let end = usize::try_from(whole(end, "chunks")?).unwrap_or(usize::MAX);
+    Ok(Chunk { at: Duration::from_micros(whole(at, "chunks")?), end })
 }
 
 /// The document of a cassette, and the blobs beside it.
@@ -239,13 +256,17 @@ fn outcome_document(outcome: &Outcome) -> Value {
         Outcome::ConnectionError { message, took } => json!({"connection_error": message, "took_us": micros(*took)}),
         Outcome::Timeout { after } => json!({"timeout": true, "took_us": micros(*after)}),
         Outcome::Abandoned { after } => json!({"abandoned": true, "took_us": micros(*after)}),
-        Outcome::Response { status, headers, body, took, rewritten } => {
+        Outcome::Response { status, headers, body, took, rewritten, chunks } => {
             let headers: Map<String, Value> =
                 headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
             let mut document = json!({"status": status, "took_us": micros(*took), "headers": headers});
             if let Value::Object(entries) = &mut document {
                 if *rewritten {
                     entries.insert("rewritten".to_owned(), json!(true));
+                }
+                if !chunks.is_empty() {
+                    let pairs = chunks.iter().map(|chunk| json!([micros(chunk.at), chunk.end]));
+                    entries.insert("chunks".to_owned(), pairs.collect());
                 }
                 let (form, value) = body::encode(body);
                 entries.insert(form.to_owned(), value);

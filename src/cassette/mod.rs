@@ -30,7 +30,7 @@ mod yaml;
 
 pub use canonical::{Profile, Request, key, stored_body};
 pub use drift::{Drift, drift};
-pub use exchange::{Cassette, Exchange, Header, Outcome, StoredRequest};
+pub use exchange::{Cassette, Chunk, Exchange, Header, Outcome, StoredRequest};
 pub use local_times::LocalTimes;
 pub use miss::{Explanation, explain};
 pub use pool::{Pool, Taken};

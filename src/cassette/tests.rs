@@ -46,6 +46,7 @@ pub(super) fn exchange(ordinal: u32, body: &Value, answer: &str) -> Exchange {
             body: Bytes::from(answer.to_owned()),
             took: Duration::from_micros(812_345),
             rewritten: false,
+            chunks: Vec::new(),
         },
     }
 }
@@ -136,6 +137,53 @@ fn every_outcome_comes_back() {
     let loaded = saved(&cassette, folder.path());
     let outcomes = |cassette: &Cassette| cassette.exchanges.iter().map(|e| e.outcome.clone()).collect::<Vec<_>>();
     assert_eq!(outcomes(&loaded), outcomes(&cassette));
+}
+
+#[test]
+fn the_arrival_of_a_streams_pieces_comes_back_and_must_fit_the_body() {
+    let mut cassette = lane();
+    let body = Bytes::from_static(b"data: {\"a\":1}\n\ndata: [DONE]\n\n");
+    let chunks = vec![
+        Chunk { at: Duration::from_micros(812), end: 9 },
+        Chunk { at: Duration::from_micros(1990), end: body.len() },
+    ];
+    let headers = vec![("content-type".to_owned(), "text/event-stream".to_owned())];
+    let took = Duration::from_micros(2001);
+    cassette.exchanges[0].outcome = Outcome::Response { status: 200, headers, body, took, rewritten: false, chunks };
+    let folder = tempfile::tempdir().expect("a folder");
+    let loaded = saved(&cassette, folder.path());
+    assert_eq!(loaded.exchanges[0].outcome, cassette.exchanges[0].outcome);
+    let (text, _) = cassette.to_text();
+    for (from, to, said) in [("[812, 9]", "[812, 900]", "out of order"), ("[812, 9]", "[812]", "a chunk is")] {
+        assert!(text.contains(from), "{text}");
+        let error = parse(&text.replace(from, to)).expect_err("refused");
+        assert!(error.to_string().contains(said), "{error}");
+    }
+}
+
+#[test]
+fn conversations_of_every_dialect_are_kept_once_and_their_prompts_beside() {
+    let prompt = prompt();
+    let said = |count: usize| -> Vec<Value> {
+        (0..count).map(|place| json!({"role": "user", "content": format!("turn {place}")})).collect()
+    };
+    let bodies = |count: usize| {
+        [
+            json!({"model": "m", "system": prompt, "messages": said(count)}),
+            json!({"model": "m", "instructions": prompt, "input": said(count)}),
+            json!({"systemInstruction": {"parts": [{"text": prompt}]}, "contents": said(count)}),
+        ]
+    };
+    for (one, two) in bodies(1).into_iter().zip(bodies(3)) {
+        assert_eq!(super::drift::system_prompts(&one), [prompt.as_str()]);
+        let cassette = Cassette::new(header(), vec![exchange(0, &one, "{}"), exchange(1, &two, "{}")], BTreeMap::new());
+        let folder = tempfile::tempdir().expect("a folder");
+        let requests: Vec<_> = cassette.exchanges.iter().filter_map(|exchange| exchange.request.clone()).collect();
+        assert_eq!(saved(&cassette, folder.path()).requests(), requests);
+        let (text, _) = cassette.to_text();
+        assert_eq!((text.matches("turn 0").count(), text.matches("turn 2").count()), (1, 1), "{text}");
+        assert!(text.matches("Always search").count() <= 1, "{text}");
+    }
 }
 
 fn parse(text: &str) -> Result<Cassette, CassetteError> {

@@ -3,6 +3,7 @@
 use super::exit;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Runs the agent flows of a retrieval-augmented assistant against recordings or live models, judges the traces
 /// against success criteria, and reports.
@@ -91,12 +92,21 @@ pub struct Run {
     /// Where answers come from.
     #[arg(long, value_enum, default_value_t = Mode::Replay)]
     pub mode: Mode,
+    /// A file of `KEY=VALUE` lines with the providers' keys; it wins over the environment. No file is read unasked.
+    #[arg(long, value_name = "FILE")]
+    pub env_file: Option<PathBuf>,
     /// Only the trials that did not pass in the newest run.
     #[arg(long)]
     pub failed: bool,
     /// Threads in replay (by default one a core), trials at the same time otherwise (by default 4).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
+    /// Requests that a live or recording run may send; the trials that it does not suffice for end as stopped.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_calls: Option<u64>,
+    /// Time for a live or recording run, `10m` for example; the trials that it does not suffice for end as stopped.
+    #[arg(long, value_name = "D", value_parser = crate::scenario::parse_duration)]
+    pub timeout: Option<Duration>,
     /// Where run folders go; by default the project's.
     #[arg(long, value_name = "DIR")]
     pub report_dir: Option<PathBuf>,

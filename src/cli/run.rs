@@ -9,8 +9,9 @@ use crate::gate::{Judgement, Verdict};
 use crate::plan::{self, Plan, Selection};
 use crate::run::{self, Inspected, LiveOptions, folder::Writing};
 use crate::scenario::{self, Loaded};
-use crate::trace::{self, Trace};
-use crate::world::Factory;
+use crate::trace::{self, Trace, TrialEnd, TrialErrorKind};
+use crate::transport::Budget;
+use crate::world::{self, Factory, Variables};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -47,11 +48,18 @@ pub fn select(given: &Select, trials: Option<BTreeSet<String>>) -> Result<(Loade
 /// # Errors
 /// When nothing could be run at all.
 pub fn run(given: &Run) -> Result<Exit, Problem> {
+    if given.mode == Mode::Replay && (given.max_calls.is_some() || given.timeout.is_some()) {
+        return Err(Problem::Words(
+            "--max-calls and --timeout bound live and recording runs; a replay sends nothing and waits for nothing: leave them out, or add --mode live".into(),
+        ));
+    }
     let trials = if given.failed { Some(failed_before(given)?) } else { None };
     let (loaded, mut plan) = select(&given.select, trials)?;
     let reports = given.report_dir.clone().unwrap_or_else(|| loaded.root.join(&loaded.project.reports));
     let root = loaded.root.clone();
-    let factory = Arc::new(Factory::new(Arc::new(loaded)).map_err(|why| why.to_string())?);
+    let factory = Factory::new(Arc::new(loaded)).map_err(|why| why.to_string())?;
+    let factory = factory.with_variables(variables(given.env_file.as_deref())?);
+    let factory = Arc::new(factory.with_budget(Budget::new(given.max_calls)));
     plan.machines = factory.machines();
     let plan = Arc::new(plan);
     let mut judging = Judging::begin(&plan).map_err(|why| why.to_string())?;
@@ -60,9 +68,12 @@ pub fn run(given: &Run) -> Result<Exit, Problem> {
     let cannot_write = |why: io::Error| format!("the run cannot be written below {}: {why}", reports.display());
     let mut writing = Writing::begin(&reports, &text).map_err(cannot_write)?;
     let progress = progress(plan.trials.len(), given.mode);
-    let mut unused = Vec::new();
+    let (mut unused, mut missed) = (Vec::new(), Vec::new());
     let mut commit = |done: Inspected<Made>| {
         writing.trace(&done.made.line)?;
+        if matches!(&done.finished.trace.end, TrialEnd::Error(why) if why.kind == TrialErrorKind::Stopped) {
+            missed.push(done.finished.trace.trial.clone());
+        }
         unused.extend(done.finished.unused);
         judging.add(&done.finished.trace, done.made).map_err(io::Error::other)?;
         progress.inc(1);
@@ -75,7 +86,31 @@ pub fn run(given: &Run) -> Result<Exit, Problem> {
     write_environment(writing.path(), given, &root).map_err(cannot_write)?;
     let folder = writing.finish().map_err(cannot_write)?;
     report(&judged, given, &folder, &unused);
+    if let Some(reason) = factory.budget().reason() {
+        output::remark(&missing(&missed, plan.trials.len(), reason));
+    }
     Ok(Exit::of_code(judged.judgement.exit_code))
+}
+
+/// What a run that was ended early lacks, and how to get it.
+fn missing(trials: &[String], planned: usize, reason: &str) -> String {
+    const SHOWN: usize = 5;
+    let mut lines = vec![format!("stopped: {reason}; {} of {planned} trials are missing:", trials.len())];
+    lines.extend(trials.iter().take(SHOWN).map(|trial| format!("  {trial}")));
+    if trials.len() > SHOWN {
+        lines.push(format!("  and {} more", trials.len() - SHOWN));
+    }
+    lines.push("finished trials are kept; add --failed to the same command to run the others".to_owned());
+    lines.join("\n")
+}
+
+/// The variables of the environment file, where one is given.
+fn variables(file: Option<&Path>) -> Result<Variables, Problem> {
+    let Some(file) = file else { return Ok(Variables::new()) };
+    let shown = file.display();
+    let text = std::fs::read_to_string(file).map_err(|why| format!("--env-file: {shown} cannot be read: {why}"))?;
+    let read = world::read_variables(&text);
+    read.map_err(|line| Problem::Words(format!("--env-file: {shown}, line {line}: expected `KEY=VALUE` or a comment")))
 }
 
 fn carry_out(
@@ -90,7 +125,11 @@ fn carry_out(
     match given.mode {
         Mode::Replay => run::replay(factory, plan, given.jobs.map_or(cores, usize::from), &make, commit),
         Mode::Record | Mode::Live => {
-            let options = LiveOptions { jobs: given.jobs.map_or(4, usize::from), record: given.mode == Mode::Record };
+            let options = LiveOptions {
+                jobs: given.jobs.map_or(4, usize::from),
+                record: given.mode == Mode::Record,
+                limit: given.timeout,
+            };
             run::live(factory, plan, options, &make, commit)
         }
     }

@@ -123,6 +123,7 @@ impl Story {
             call: 0,
             state: "asking".into(),
             took_us: 1,
+            first_token_us: None,
             shown: history,
             tool_choice: "auto".into(),
             attempts: Vec::new(),

@@ -1,18 +1,23 @@
-//! Services behind HTTP: one file a dialect, one retry loop for all.
+//! Services behind HTTP: one client for chat models, one for search, one retry loop for all.
 //!
-//! A dialect translates between `chat` and a wire format and maps error bodies to [`ErrorKind`]; it never retries,
-//! waits or records. [`Attempt`]s are data: every one is reported to the caller.
+//! `wire` translates between `chat` and each wire format and maps error bodies to [`ErrorKind`]; it never retries,
+//! waits or records. What single servers do differently is declared ([`Quirks`]). [`Attempt`]s are data: every one is reported to the caller.
 
+pub mod chat_client;
 mod failure;
-pub mod openai_chat;
+#[cfg(test)]
+mod fault_tests;
 pub mod perplexity_agent;
+mod quirks;
 mod retry;
+mod stream;
 #[cfg(test)]
 mod tests;
 pub mod wire;
 
-pub use openai_chat::{OpenAiChat, Quirks};
+pub use chat_client::ChatClient;
 pub use perplexity_agent::PerplexityAgent;
+pub use quirks::Quirks;
 pub use retry::{Failure, RetryPolicy};
 
 use crate::chat::{ChatRequest, ChatResponse, Usage};
@@ -95,6 +100,8 @@ pub struct Attempt {
     pub took: Duration,
     /// How long was waited before the next; `None` when there was none.
     pub wait: Option<Duration>,
+    /// When its first token had arrived, counted from sending; `None` when nothing was streamed.
+    pub first_token: Option<Duration>,
 }
 
 /// A result together with all attempts that led to it.
@@ -104,6 +111,15 @@ pub struct Attempted<T> {
     pub result: Result<T, ProviderError>,
     /// All attempts in order, at least one.
     pub attempts: Vec<Attempt>,
+}
+
+impl<T> Attempted<T> {
+    /// When the first token of a streamed result had arrived, counted from the first attempt, waits included.
+    pub fn first_token(&self) -> Option<Duration> {
+        let (last, before) = self.attempts.split_last()?;
+        let spent: Duration = before.iter().map(|attempt| attempt.took + attempt.wait.unwrap_or_default()).sum();
+        last.first_token.map(|first| spent + first)
+    }
 }
 
 /// A chat model behind some dialect.

@@ -1,14 +1,13 @@
 //! Perplexity's Agent API; the shape of the retired Sonar API is still read, for old cassettes and gateways.
 
-use super::failure::{failure, from_error, malformed};
+use super::failure::{failure, malformed, unreadable};
 use super::retry::{Failure, RetryPolicy, attempt};
-use super::{Attempted, Citation, SearchAnswer, SearchQuestion, SearchService};
+use super::wire::perplexity;
+use super::{Attempted, SearchAnswer, SearchQuestion, SearchService};
 use crate::cassette::Redactor;
-use crate::chat::Usage;
 use crate::clock::{BoxFuture, Clock};
 use crate::transport::{HttpRequest, HttpResponse, Service, Transport};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -49,12 +48,14 @@ impl SearchService for PerplexityAgent {
             call,
             || HttpRequest {
                 service: Service::Search,
-                profile: "perplexity-agent",
+                profile: perplexity::AGENT,
                 method: "POST",
                 path: "/v1/agent".to_owned(),
                 body: encode(question),
+                stream: None,
             },
             |response| decode(response, &self.redactor),
+            |_| None,
         ))
     }
 }
@@ -83,121 +84,29 @@ pub fn decode(response: &HttpResponse, redactor: &Redactor) -> Result<SearchAnsw
     }
     let body: Value = serde_json::from_slice(&response.body)
         .map_err(|error| malformed(response, &format!("the answer cannot be read: {error}"), redactor))?;
-    if body.get("choices").is_some_and(Value::is_array) {
-        return sonar(response, &body, redactor);
-    }
-    if let Some(error) = body.get("error").filter(|error| !error.is_null()) {
-        return Err(from_error(error, None, &response.body, redactor));
-    }
-    let Some(items) = body.get("output").and_then(Value::as_array) else {
-        return Err(malformed(response, "the answer has neither `output` nor `choices`", redactor));
-    };
+    let answer = perplexity::decode_answer(&body).map_err(|error| unreadable(response, &error, redactor))?;
     if let Some(status) = body.get("status").and_then(Value::as_str).filter(|status| *status != "completed") {
         return Err(malformed(response, &format!("the answer is not complete: its status is {status}"), redactor));
     }
-    let mut text = String::new();
-    let mut cited = Sources::default();
-    let mut found: Vec<(Option<u64>, Citation)> = Vec::new();
-    // Items of unknown types are left alone: the API adds some from time to time.
-    for item in items {
-        match item.get("type").and_then(Value::as_str) {
-            Some("search_results") => found.extend(
-                list(item, "results")
-                    .filter_map(|result| Some((result.get("id").and_then(Value::as_u64), citation(result)?))),
-            ),
-            Some("message") => {
-                let parts =
-                    list(item, "content").filter(|part| part.get("type").is_some_and(|kind| kind == "output_text"));
-                for part in parts {
-                    text.push_str(part.get("text").and_then(Value::as_str).unwrap_or_default());
-                    list(part, "annotations").filter_map(citation).for_each(|source| cited.add(source));
-                }
-            }
-            _ => {}
-        }
-    }
-    if text.trim().is_empty() {
+    if answer.text.trim().is_empty() {
         return Err(malformed(response, "the answer holds no text", redactor));
     }
-    // `[n]` means the result with id n: results come in the order of their ids, and what only annotations name behind.
-    found.sort_by_key(|(id, _)| id.unwrap_or(u64::MAX));
-    let mut citations = Sources::default();
-    for source in found.into_iter().map(|(_, source)| source).chain(cited.list) {
-        citations.add(source);
-    }
-    let tokens = |name: &str| body.pointer("/usage")?.get(name)?.as_u64();
-    Ok(SearchAnswer {
-        text,
-        citations: citations.list,
-        model: body.get("model").and_then(Value::as_str).unwrap_or_default().to_owned(),
-        usage: Usage {
-            input: tokens("input_tokens"),
-            cached: body.pointer("/usage/input_tokens_details/cached_tokens").and_then(Value::as_u64),
-            output: tokens("output_tokens"),
-        },
-    })
-}
-
-/// Citations without repeats of an address, in order of appearance; a later title or snippet fills an empty one.
-#[derive(Default)]
-struct Sources {
-    list: Vec<Citation>,
-    places: BTreeMap<String, usize>,
-}
-
-impl Sources {
-    fn add(&mut self, source: Citation) {
-        if let Some(known) = self.places.get(&source.url).and_then(|place| self.list.get_mut(*place)) {
-            for (kept, new) in [(&mut known.title, source.title), (&mut known.snippet, source.snippet)] {
-                if kept.is_empty() {
-                    *kept = new;
-                }
-            }
-            return;
-        }
-        self.places.insert(source.url.clone(), self.list.len());
-        self.list.push(source);
-    }
-}
-
-fn list<'v>(value: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
-    value.get(name).and_then(Value::as_array).into_iter().flatten()
-}
-
-fn citation(value: &Value) -> Option<Citation> {
-    let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let url = text("url");
-    (!url.is_empty()).then(|| Citation { title: text("title"), url, snippet: text("snippet") })
-}
-
-/// The retired chat shape: `[n]` counts `citations` from 1; `search_results` adds titles and snippets.
-fn sonar(response: &HttpResponse, body: &Value, redactor: &Redactor) -> Result<SearchAnswer, Failure> {
-    let Some(text) = body.pointer("/choices/0/message/content").and_then(Value::as_str) else {
-        return Err(malformed(response, "the answer holds no text", redactor));
-    };
-    let mut citations = Sources::default();
-    for url in list(body, "citations").filter_map(Value::as_str) {
-        citations.add(Citation { title: String::new(), url: url.to_owned(), snippet: String::new() });
-    }
-    list(body, "search_results").filter_map(citation).for_each(|source| citations.add(source));
-    let tokens = |name: &str| body.get("usage")?.get(name)?.as_u64();
-    Ok(SearchAnswer {
-        text: text.to_owned(),
-        citations: citations.list,
-        model: body.get("model").and_then(Value::as_str).unwrap_or_default().to_owned(),
-        usage: Usage { input: tokens("prompt_tokens"), cached: None, output: tokens("completion_tokens") },
-    })
+    Ok(answer)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::ErrorKind;
     use super::*;
+    use crate::chat::Usage;
     use std::time::Duration;
 
     fn decode_body(body: &Value) -> Result<SearchAnswer, Failure> {
         let body = bytes::Bytes::from(body.to_string());
-        decode(&HttpResponse { status: 200, headers: Vec::new(), body, took: Duration::ZERO }, &Redactor::default())
+        decode(
+            &HttpResponse { status: 200, headers: Vec::new(), body, took: Duration::ZERO, chunks: Vec::new() },
+            &Redactor::default(),
+        )
     }
 
     fn urls(answer: &SearchAnswer) -> Vec<&str> {

@@ -59,6 +59,7 @@ pub(super) async fn attempt<T>(
     call: u64,
     request: impl Fn() -> HttpRequest + Send,
     decode: impl Fn(&HttpResponse) -> Result<T, Failure> + Send,
+    first_token: impl Fn(&HttpResponse) -> Option<Duration> + Send,
 ) -> Attempted<T> {
     let mut attempts = Vec::new();
     let mut dice: Option<ChaCha8Rng> = None;
@@ -67,7 +68,13 @@ pub(super) async fn attempt<T>(
         let service = request.service.as_str();
         let (failure, took, asked) = match transport.send(request).await {
             Err(TransportError::Miss(miss)) => {
-                attempts.push(Attempt { status: None, cause: None, took: Duration::ZERO, wait: None });
+                attempts.push(Attempt {
+                    status: None,
+                    cause: None,
+                    took: Duration::ZERO,
+                    wait: None,
+                    first_token: None,
+                });
                 return Attempted { result: Err(ProviderError::Miss(miss)), attempts };
             }
             Err(TransportError::Invalid { message }) => {
@@ -83,7 +90,8 @@ pub(super) async fn attempt<T>(
             Ok(response) => match decode(&response) {
                 Ok(value) => {
                     let (status, took) = (Some(response.status), response.took);
-                    attempts.push(Attempt { status, cause: None, took, wait: None });
+                    let first_token = first_token(&response);
+                    attempts.push(Attempt { status, cause: None, took, wait: None, first_token });
                     return Attempted { result: Ok(value), attempts };
                 }
                 Err(failure) => (failure, response.took, asked(&response, clock)),
@@ -100,7 +108,7 @@ pub(super) async fn attempt<T>(
             let bound = u64::try_from(doubled.as_micros()).unwrap_or(u64::MAX);
             Some(Duration::from_micros(dice.random_range(0..=bound)))
         };
-        attempts.push(Attempt { status: failure.status, cause: Some(failure.kind), took, wait });
+        attempts.push(Attempt { status: failure.status, cause: Some(failure.kind), took, wait, first_token: None });
         let Some(wait) = wait else {
             let Failure { kind, status, message } = failure;
             return Attempted { result: Err(ProviderError::Failed { kind, status, message }), attempts };
@@ -167,7 +175,13 @@ mod tests {
 
     fn response(status: u16, headers: &[(&str, &str)]) -> Result<HttpResponse, TransportError> {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        Ok(HttpResponse { status, headers, body: bytes::Bytes::new(), took: Duration::from_millis(10) })
+        Ok(HttpResponse {
+            status,
+            headers,
+            body: bytes::Bytes::new(),
+            took: Duration::from_millis(10),
+            chunks: Vec::new(),
+        })
     }
 
     fn run(script: Vec<Result<HttpResponse, TransportError>>, seed: u64) -> (Attempted<u16>, Duration) {
@@ -180,6 +194,7 @@ mod tests {
             method: "POST",
             path: "/".to_owned(),
             body: Value::Null,
+            stream: None,
         };
         let decode = |response: &HttpResponse| match response.status {
             200 => Ok(200),
@@ -193,7 +208,7 @@ mod tests {
                 message: String::new(),
             }),
         };
-        let work = attempt(&transport, &clock, &policy, 0, request, decode);
+        let work = attempt(&transport, &clock, &policy, 0, request, decode, |_| None);
         let attempted = block_on(&clock, work).expect("no deadlock");
         (attempted, clock.now())
     }

@@ -4,7 +4,7 @@ use super::*;
 use crate::cassette::{Cassette, Header, Redactor};
 use crate::chat::{Message, Role, ToolChoice};
 use crate::clock::{Clock, RealClock, VirtualClock, block_on};
-use crate::transport::{LiveTransport, RecordTransport, ReplayTransport, Service, Target, Transport};
+use crate::transport::{Auth, LiveTransport, RecordTransport, ReplayTransport, Service, Target, Transport};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,9 +29,9 @@ fn question() -> SearchQuestion {
     SearchQuestion { query: "news".to_owned(), context: None, model: "perplexity/sonar".to_owned() }
 }
 
-fn model(transport: Arc<dyn Transport>, clock: Arc<dyn Clock>) -> OpenAiChat {
+fn model(transport: Arc<dyn Transport>, clock: Arc<dyn Clock>) -> ChatClient {
     let policy = RetryPolicy { base: Duration::from_millis(20), seed: 11, ..RetryPolicy::default() };
-    OpenAiChat::new(transport, clock, policy, Quirks::default())
+    ChatClient::new(wire::Dialect::OpenAiChat, transport, clock, policy)
 }
 
 async fn mount(server: &MockServer, at: &str, template: ResponseTemplate) {
@@ -53,6 +53,7 @@ async fn retries_answers_and_waits_of_a_recording_come_again_in_replay() {
     let target = |base: &str| Target {
         base_url: format!("{}{base}", server.uri()),
         key: None,
+        auth: Auth::BEARER,
         timeout: Duration::from_secs(10),
         trial_header: true,
     };

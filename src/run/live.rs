@@ -1,12 +1,17 @@
 //! Live and recording runs: `jobs` trials at the same time on tokio, committed in plan order.
+//!
+//! A run that is to end (Ctrl-C, its time, its calls) drops the trials under way and begins no other; what had
+//! finished is kept, and every other planned trial ends as stopped.
 
 use super::Inspected;
+use crate::clock::{Clock, RealClock};
 use crate::plan::{Plan, PlannedTrial};
 use crate::trace::Trace;
 use crate::world::{Factory, Finished};
 use futures_util::StreamExt;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How a live run is carried out.
 #[derive(Debug, Clone, Copy)]
@@ -15,9 +20,11 @@ pub struct LiveOptions {
     pub jobs: usize,
     /// Whether each lane is recorded, and the trial then replayed from what was written.
     pub record: bool,
+    /// Time for the whole run.
+    pub limit: Option<Duration>,
 }
 
-/// Runs every trial of `plan` against its providers.
+/// Runs every trial of `plan` against its providers, until the factory's budget says that the run is to end.
 ///
 /// # Errors
 /// When the runtime cannot be started, or when `commit` fails: the run ends there.
@@ -30,30 +37,68 @@ pub fn live<T>(
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let trials = futures_util::stream::iter(plan.trials.clone());
-        let mut finished = trials
-            .map(|trial| start(Arc::clone(factory), Arc::clone(plan), trial, options.record))
-            .buffered(options.jobs.max(1));
-        while let Some(finished) = finished.next().await {
-            let made = inspect(&finished.trace);
-            commit(Inspected { finished, made })?;
+        let all = async {
+            let trials = futures_util::stream::iter(plan.trials.clone());
+            let mut finished = trials
+                .map(|trial| start(Arc::clone(factory), Arc::clone(plan), trial, options.record))
+                .buffered(options.jobs.max(1));
+            while let Some(finished) = finished.next().await {
+                let made = inspect(&finished.trace);
+                commit(Inspected { finished, made })?;
+            }
+            Ok(())
+        };
+        tokio::select! {
+            biased;
+            done = all => done,
+            () = watch(factory, options.limit) => Ok(()),
         }
-        Ok(())
     })
+}
+
+/// Ends the run when it is interrupted or its time is over; never resolves itself.
+async fn watch(factory: &Factory, limit: Option<Duration>) {
+    let budget = factory.budget();
+    let time = async {
+        match limit {
+            Some(limit) => RealClock::start().sleep(limit).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        pressed = tokio::signal::ctrl_c() => {
+            // Without a handler the signal ends the process by itself.
+            if pressed.is_ok() {
+                budget.end("the run was interrupted");
+            }
+        }
+        () = time => budget.end(&format!("the run's time (--timeout {:?}) is over", limit.unwrap_or_default())),
+    }
+    std::future::pending().await
 }
 
 #[expect(clippy::disallowed_methods, reason = "live trials are tasks of their own, and only run owns tasks")]
 async fn start(factory: Arc<Factory>, plan: Arc<Plan>, trial: PlannedTrial, record: bool) -> Finished {
+    if let Some(reason) = factory.budget().reason() {
+        return factory.stopped(&plan, &trial, reason);
+    }
     let (tasks_factory, tasks_plan, tasks_trial) = (Arc::clone(&factory), Arc::clone(&plan), trial.clone());
-    let task = tokio::spawn(async move {
+    let mut task = tokio::spawn(async move {
         if record {
             tasks_factory.record(&tasks_plan, &tasks_trial).await
         } else {
             tasks_factory.live(&tasks_plan, &tasks_trial).await
         }
     });
-    match task.await {
-        Ok(finished) => finished,
-        Err(failure) => factory.crashed(&plan, &trial, &failure.to_string()),
+    tokio::select! {
+        biased;
+        done = &mut task => match done {
+            Ok(finished) => finished,
+            Err(failure) => factory.crashed(&plan, &trial, &failure.to_string()),
+        },
+        reason = factory.budget().ended() => {
+            task.abort();
+            factory.stopped(&plan, &trial, reason)
+        }
     }
 }

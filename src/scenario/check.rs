@@ -78,7 +78,7 @@ impl Checker<'_> {
         self.model(&scenario.model, root.key("model"));
         if let Some(SearchSettings { provider, .. }) = &scenario.search {
             let search = root.key("search");
-            self.provider(provider, Dialect::PerplexityAgent, search.key("provider"));
+            self.provider(provider, ("search service", Dialect::searches), search.key("provider"));
         }
         self.limits(root.key("limits"));
         if scenario.repeat == 0 {
@@ -113,7 +113,7 @@ impl Checker<'_> {
     }
 
     fn model(&mut self, model: &ModelSettings, at: At<'_>) {
-        self.provider(&model.provider, Dialect::OpenaiChat, at.key("provider"));
+        self.provider(&model.provider, ("chat model", |_| true), at.key("provider"));
         self.temperature(model.temperature, at.key("temperature"));
         if model.name.trim().is_empty() {
             self.say(Mistake::at(at.key("name"), "empty-text", "the model has no name"));
@@ -129,18 +129,17 @@ impl Checker<'_> {
         }
     }
 
-    fn provider(&mut self, name: &str, dialect: Dialect, at: At<'_>) {
+    fn provider(&mut self, name: &str, wanted: (&str, fn(Dialect) -> bool), at: At<'_>) {
+        let (wanted, fits) = wanted;
         let providers = &self.around.project.providers;
-        let fitting =
-            || providers.iter().filter(|(_, provider)| provider.dialect == dialect).map(|(name, _)| name.as_str());
+        let fitting = || providers.iter().filter(|(_, provider)| fits(provider.dialect)).map(|(name, _)| name.as_str());
         match providers.get(name) {
             None => {
                 let mistake =
                     Mistake::at(at, "unknown-provider", "unknown provider").label(did_you_mean(name, fitting()));
                 self.say(mistake.help("providers are declared in ragcheck.yaml, under `providers`"));
             }
-            Some(provider) if provider.dialect != dialect => {
-                let wanted = if dialect == Dialect::OpenaiChat { "chat model" } else { "search service" };
+            Some(provider) if !fits(provider.dialect) => {
                 let mistake = Mistake::at(at, "wrong-dialect", format!("this provider is no {wanted}"));
                 self.say(mistake.label(format!("known: {}", fitting().collect::<Vec<_>>().join(", "))));
             }

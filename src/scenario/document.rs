@@ -76,6 +76,9 @@ pub struct ModelSettings {
     /// Whether each trial sends a sampling seed made from the trial's name (not from the run's seed).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub seeded: bool,
+    /// Whether answers come in pieces, so that the time to the first token is known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stream: bool,
 }
 
 /// The external search service.

@@ -56,6 +56,9 @@ pub struct Provider {
     /// The environment variable that holds its key; without one no key is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// The header that carries the key; by default the dialect's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth: Option<Auth>,
     /// Where it departs from its dialect.
     #[serde(default)]
     pub quirks: Quirks,
@@ -68,18 +71,73 @@ pub struct Provider {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dialect {
-    /// OpenAI Chat Completions.
+    /// OpenAI Chat Completions, and the many servers that speak it; the base URL ends in `/v1`.
     OpenaiChat,
-    /// Perplexity's Agent API.
+    /// OpenAI Responses; the base URL ends in `/v1`.
+    OpenaiResponses,
+    /// Anthropic Messages; the base URL is `https://api.anthropic.com`.
+    AnthropicMessages,
+    /// Google's generateContent; the base URL ends in `/v1beta`.
+    Gemini,
+    /// Perplexity's Agent API: a search service, or a chat model; the base URL is `https://api.perplexity.ai`.
     PerplexityAgent,
+}
+
+impl Dialect {
+    /// Whether it can be a scenario's search service.
+    pub fn searches(self) -> bool {
+        self == Self::PerplexityAgent
+    }
+
+    /// As the project file writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OpenaiChat => "openai-chat",
+            Self::OpenaiResponses => "openai-responses",
+            Self::AnthropicMessages => "anthropic-messages",
+            Self::Gemini => "gemini",
+            Self::PerplexityAgent => "perplexity-agent",
+        }
+    }
+}
+
+/// The header that carries the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Auth {
+    /// `authorization: Bearer …`.
+    Bearer,
+    /// `x-api-key`: Anthropic.
+    XApiKey,
+    /// `x-goog-api-key`: Google.
+    XGoogApiKey,
+    /// `api-key`: Azure.
+    ApiKey,
 }
 
 /// Declared departures from a dialect.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Quirks {
-    /// Sends `max_completion_tokens` instead of `max_tokens`.
+    /// Sends `max_completion_tokens` instead of `max_tokens`: OpenAI's reasoning models want it.
     pub max_completion_tokens: bool,
+    /// Sends no `tool_choice`, for servers that refuse it: nothing can be forced then.
+    pub no_tool_choice: bool,
+    /// Sends no `parallel_tool_calls`, for servers that refuse it.
+    pub no_parallel_flag: bool,
+    /// Says `any` where a call is required: Mistral.
+    pub any_for_required: bool,
+    /// Sends ids of calls as nine letters and digits: Mistral.
+    pub nine_character_ids: bool,
+    /// Sends the sampling seed as `random_seed`: Mistral.
+    pub random_seed: bool,
+    /// Sends no temperature: reasoning models refuse one.
+    pub no_temperature: bool,
+    /// Sends no `stream_options`, for servers that refuse it: a stream may then carry no usage.
+    pub no_stream_options: bool,
+    /// Sends this `api-version` with every address: Azure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_version: Option<String>,
     /// Sends the trial's name in the header `x-ragcheck-trial`: for the simulator, which seeds itself with it.
     pub trial_header: bool,
 }

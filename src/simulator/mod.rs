@@ -13,6 +13,7 @@ mod model;
 mod search;
 mod server;
 mod situation;
+mod stream;
 mod wire;
 mod words;
 

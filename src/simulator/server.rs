@@ -8,13 +8,15 @@ use super::behaviour::{Behaviour, FailTimes, Pace};
 use super::dice::Dice;
 use super::{model, search, wire};
 use crate::clock::Clock;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -64,9 +66,31 @@ impl Server {
         if self.behaviour.pace == Pace::Real {
             self.clock.sleep(latency).await;
         }
-        let mut response = (status, body.to_string()).into_response();
+        let response = (status, body.to_string()).into_response();
+        self.headed(response, "application/json", latency)
+    }
+
+    /// The pieces of an answer, the first one after two fifths of `latency` and the others evenly behind it.
+    fn respond_in_pieces(&self, latency: Duration, pieces: Vec<String>) -> Response {
+        let first = latency * 2 / 5;
+        let between = (latency - first) / u32::try_from(pieces.len().max(1)).unwrap_or(u32::MAX);
+        let clock = (self.behaviour.pace == Pace::Real).then(|| Arc::clone(&self.clock));
+        let pieces = stream::iter(pieces.into_iter().enumerate()).then(move |(place, piece)| {
+            let wait = clock.as_ref().map(|clock| clock.sleep(if place == 0 { first } else { between }));
+            async move {
+                if let Some(wait) = wait {
+                    wait.await;
+                }
+                Ok::<_, Infallible>(Bytes::from(piece))
+            }
+        });
+        self.headed(Body::from_stream(pieces).into_response(), "text/event-stream", latency)
+    }
+
+    fn headed(&self, mut response: Response, content: &'static str, latency: Duration) -> Response {
+        let status = response.status();
         let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content));
         headers.insert(LATENCY_HEADER, HeaderValue::from(latency.as_micros() as u64));
         if let Ok(name) = HeaderValue::from_str(&self.behaviour.name) {
             headers.insert(NAME_HEADER, name);
@@ -133,7 +157,11 @@ async fn chat(State(server): State<Arc<Server>>, headers: HeaderMap, body: Bytes
     }
     let talk = String::from_utf8_lossy(&body);
     let id = Dice::new(seed, &["completion", &trial, &talk]).id("id");
-    server.respond(StatusCode::OK, outcome.latency, &wire::write_chat(&request, &outcome.completion, &id)).await
+    let completion = wire::write_chat(&request, &outcome.completion, &id);
+    if request.stream {
+        return server.respond_in_pieces(outcome.latency, super::stream::pieces(&completion, request.stream_usage));
+    }
+    server.respond(StatusCode::OK, outcome.latency, &completion).await
 }
 
 async fn agent(State(server): State<Arc<Server>>, headers: HeaderMap, body: Bytes) -> Response {

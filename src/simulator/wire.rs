@@ -19,6 +19,10 @@ pub struct ChatBody {
     pub tools: Vec<ToolDefinition>,
     /// What may or must be called.
     pub choice: ToolChoice,
+    /// Whether the answer is wanted in pieces.
+    pub stream: bool,
+    /// Whether the tokens are wanted behind the pieces.
+    pub stream_usage: bool,
 }
 
 fn text_of(value: &Value, key: &str) -> String {
@@ -39,9 +43,6 @@ fn flat(content: Option<&Value>) -> String {
 /// # Errors
 /// What is wrong with it, in words.
 pub fn read_chat(body: &Value) -> Result<ChatBody, String> {
-    if body.get("stream").and_then(Value::as_bool) == Some(true) {
-        return Err("this simulator does not stream; send `stream: false`".into());
-    }
     let list = |key: &str| body.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let messages: Vec<Message> = list("messages").iter().map(read_message).collect::<Result<_, _>>()?;
     if messages.is_empty() {
@@ -70,7 +71,9 @@ pub fn read_chat(body: &Value) -> Result<ChatBody, String> {
     {
         return Err(format!("`tool_choice` names `{name}`, which is not among the tools"));
     }
-    Ok(ChatBody { model: text_of(body, "model"), messages, tools, choice })
+    let flag = |pointer: &str| body.pointer(pointer).and_then(Value::as_bool) == Some(true);
+    let (stream, stream_usage) = (flag("/stream"), flag("/stream_options/include_usage"));
+    Ok(ChatBody { model: text_of(body, "model"), messages, tools, choice, stream, stream_usage })
 }
 
 fn read_message(message: &Value) -> Result<Message, String> {
@@ -153,7 +156,7 @@ impl AgentBody {
 /// What is wrong with it, in words.
 pub fn read_agent(body: &Value) -> Result<AgentBody, String> {
     if body.get("stream").and_then(Value::as_bool) == Some(true) {
-        return Err("this simulator does not stream; send `stream: false`".into());
+        return Err("this simulator streams completions only, not searches; send `stream: false`".into());
     }
     let question = match body.get("input") {
         Some(Value::String(text)) => text.clone(),
@@ -240,7 +243,6 @@ mod tests {
         for (body, part) in [
             (json!({}), "messages"),
             (json!({"messages": [{"role": "wizard", "content": "x"}]}), "wizard"),
-            (json!({"messages": [{"role": "user", "content": "x"}], "stream": true}), "stream"),
             (
                 json!({"messages": [{"role": "user", "content": "x"}],
                        "tool_choice": {"type": "function", "function": {"name": "gone"}}}),

@@ -73,6 +73,9 @@ pub struct ModelCalled {
     pub state: String,
     /// From the first attempt to the last answer, waits included, in microseconds.
     pub took_us: u64,
+    /// From the first attempt to the first word or call of the answer, in microseconds; only known of streams.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_token_us: Option<u64>,
     /// Every message that the model was shown, in order: `role:digest`, digest = first 12 hex digits of SHA-256 over
     /// the content.
     pub shown: Vec<String>,

@@ -1,18 +1,30 @@
-//! The invariant of every conversation that is sent: a tool message answers a call that was made before.
+//! The invariant of every conversation that is sent: a result answers a call that was made before.
+//!
+//! Chat Completions and Anthropic's Messages hold calls and results in `messages`, Responses and Perplexity's Agent API
+//! as items of `input`. Gemini's results name functions, which may be called again and again: nothing is held there.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// What breaks the invariant, in words; `None` when nothing does or the body holds no messages.
+/// What breaks the invariant, in words; `None` when nothing does or the body holds no conversation.
 pub(super) fn broken(body: &Value) -> Option<String> {
-    let messages = body.get("messages")?.as_array()?;
+    let list = |key: &str| body.get(key).and_then(Value::as_array);
     let mut calls = BTreeSet::new();
-    for (place, message) in messages.iter().enumerate() {
+    for (place, message) in list("messages").or_else(|| list("input"))?.iter().enumerate() {
+        let blocks = || message.get("content").and_then(Value::as_array).into_iter().flatten();
         for call in message.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
-            calls.extend(call.get("id").and_then(Value::as_str));
+            calls.extend(text(call, "id"));
         }
-        if message.get("role").and_then(Value::as_str) == Some("tool") {
-            let id = message.get("tool_call_id").and_then(Value::as_str).unwrap_or_default();
+        calls.extend(blocks().filter(|block| is(block, "tool_use")).filter_map(|block| text(block, "id")));
+        if is(message, "function_call") {
+            calls.extend(text(message, "call_id"));
+        }
+        let tool = text(message, "role") == Some("tool");
+        let results = blocks().filter(|block| is(block, "tool_result")).map(|block| text(block, "tool_use_id"));
+        let results = results
+            .chain(tool.then(|| text(message, "tool_call_id")))
+            .chain(is(message, "function_call_output").then(|| text(message, "call_id")));
+        for id in results.map(Option::unwrap_or_default) {
             if !calls.contains(id) {
                 return Some(format!("message {place} answers the call {id:?}, which no message before it makes"));
             }
@@ -21,17 +33,41 @@ pub(super) fn broken(body: &Value) -> Option<String> {
     None
 }
 
+fn text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
+    value.get(key).and_then(Value::as_str)
+}
+
+fn is(value: &Value, kind: &str) -> bool {
+    text(value, "type") == Some(kind)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
 
     #[test]
-    fn a_tool_message_without_a_call_before_it_is_found() {
-        let call = json!({"role": "assistant", "tool_calls": [{"id": "a"}]});
-        let answer = json!({"role": "tool", "tool_call_id": "a", "content": ""});
-        assert_eq!(broken(&json!({"messages": [call, answer]})), None);
-        assert!(broken(&json!({"messages": [answer, call]})).is_some_and(|words| words.starts_with("message 0")));
+    fn a_result_without_a_call_before_it_is_found_in_every_dialect() {
+        let chat = (
+            "messages",
+            json!({"role": "assistant", "tool_calls": [{"id": "a"}]}),
+            json!({"role": "tool", "tool_call_id": "a", "content": ""}),
+        );
+        let blocks = (
+            "messages",
+            json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]}),
+            json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "x"}]}),
+        );
+        let items = (
+            "input",
+            json!({"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"}),
+            json!({"type": "function_call_output", "call_id": "a", "output": "x"}),
+        );
+        for (key, call, answer) in [chat, blocks, items] {
+            assert_eq!(broken(&json!({ key: [call, answer] })), None);
+            let words = broken(&json!({ key: [answer, call] })).expect("broken");
+            assert!(words.starts_with("message 0 answers the call \"a\""), "{words}");
+        }
         assert_eq!(broken(&json!({"input": "no messages"})), None);
     }
 }

@@ -1,9 +1,9 @@
 //! Requests over the wire, by reqwest on rustls.
 
-use super::{HttpRequest, HttpResponse, Service, Transport, TransportError, links};
-use crate::cassette::Redactor;
+use super::{HttpRequest, HttpResponse, Service, StreamEnd, Transport, TransportError, links, sse};
+use crate::cassette::{Chunk, Redactor};
 use crate::clock::{BoxFuture, Clock, timeout};
-use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
+use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,13 +11,36 @@ use std::time::Duration;
 /// Longest body that is read, in bytes: an endless answer must not fill the memory.
 const LONGEST_BODY: usize = 64 << 20;
 
+/// How a service is told who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Auth {
+    /// The header that carries the key, in lower case.
+    pub header: &'static str,
+    /// What stands before the key in it.
+    pub prefix: &'static str,
+    /// Headers that go with every request, with or without a key.
+    pub beside: &'static [(&'static str, &'static str)],
+}
+
+impl Auth {
+    /// The key as a bearer token (RFC 6750).
+    pub const BEARER: Self = Self { header: "authorization", prefix: "Bearer ", beside: &[] };
+
+    /// The key alone in a header of the service's own.
+    pub const fn header(header: &'static str) -> Self {
+        Self { header, prefix: "", beside: &[] }
+    }
+}
+
 /// Where a service is, and how to talk to it.
 #[derive(Clone)]
 pub struct Target {
     /// Base URL, with or without a trailing slash; a request's path is appended to it.
     pub base_url: String,
-    /// The key, sent as a bearer token.
+    /// The key, sent as `auth` says.
     pub key: Option<String>,
+    /// How the key is sent, and what goes with every request.
+    pub auth: Auth,
     /// Time for one request, from sending to the end of the body.
     pub timeout: Duration,
     /// Whether it is told the trial's name, see [`LiveTransport::with_trial`]: for simulators only.
@@ -95,7 +118,7 @@ impl LiveTransport {
                 url: redactor.redact(&target.base_url).into_owned(),
                 reason: error.to_string(),
             })?;
-            if target.key.as_ref().is_some_and(|key| HeaderValue::from_str(&format!("Bearer {key}")).is_err()) {
+            if target.key.as_ref().is_some_and(|key| HeaderValue::from_str(key).is_err()) {
                 return Err(LiveError::Key { service });
             }
         }
@@ -143,27 +166,47 @@ impl LiveTransport {
             .header(ACCEPT_ENCODING, "identity")
             .body(request.body.to_string());
         if let Some(key) = &target.key {
-            call = call.header(AUTHORIZATION, format!("Bearer {key}"));
+            let secret = HeaderValue::from_str(&format!("{}{key}", target.auth.prefix));
+            let Ok(mut secret) = secret else {
+                let message = "the key holds characters that no header can carry".to_owned();
+                return Err(TransportError::Invalid { message });
+            };
+            secret.set_sensitive(true);
+            call = call.header(target.auth.header, secret);
+        }
+        for (name, value) in target.auth.beside {
+            call = call.header(*name, *value);
         }
         for (name, value) in self.headers.iter().filter(|_| target.trial_header) {
             call = call.header(name, value);
         }
-        match timeout(self.clock.as_ref(), target.timeout, read(call)).await {
+        let arrivals = request.stream.map(|_| (self.clock.as_ref(), start));
+        match timeout(self.clock.as_ref(), target.timeout, read(call, arrivals)).await {
             Err(_) => Err(TransportError::Timeout { after: target.timeout }),
             Ok(Err(message)) => Err(TransportError::Connection {
                 message: self.redactor.redact(&message).into_owned(),
                 took: self.clock.now().saturating_sub(start),
             }),
-            Ok(Ok((status, headers, body))) => {
-                Ok(HttpResponse { status, headers, body, took: self.clock.now().saturating_sub(start) })
+            Ok(Ok(response)) => {
+                let took = self.clock.now().saturating_sub(start);
+                if request.stream.is_some_and(|ended| is_cut(&response, ended)) {
+                    let message = "the stream ended before its last event".to_owned();
+                    return Err(TransportError::Connection { message, took });
+                }
+                Ok(HttpResponse { took, ..response })
             }
         }
     }
 }
 
-type Read = (u16, Vec<(String, String)>, bytes::Bytes);
+/// Whether a response is a stream that lacks its end: it must be neither believed nor recorded.
+fn is_cut(response: &HttpResponse, ended: StreamEnd) -> bool {
+    let stream = response.header("content-type").is_some_and(sse::is_content_type);
+    (200..300).contains(&response.status) && stream && !ended(&response.body)
+}
 
-async fn read(call: reqwest::RequestBuilder) -> Result<Read, String> {
+/// Sends and reads to the end; `arrivals` says by which clock, and since when, the arrival of pieces is noted.
+async fn read(call: reqwest::RequestBuilder, arrivals: Option<(&dyn Clock, Duration)>) -> Result<HttpResponse, String> {
     let mut response = call.send().await.map_err(|error| chain(&error.without_url()))?;
     let status = response.status().as_u16();
     let headers = response
@@ -172,13 +215,17 @@ async fn read(call: reqwest::RequestBuilder) -> Result<Read, String> {
         .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
         .collect();
     let mut body = bytes::BytesMut::new();
+    let mut chunks = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| chain(&error.without_url()))? {
         body.extend_from_slice(&chunk);
         if body.len() > LONGEST_BODY {
             return Err(format!("the response is longer than {LONGEST_BODY} bytes"));
         }
+        if let Some((clock, start)) = arrivals {
+            chunks.push(Chunk { at: clock.now().saturating_sub(start), end: body.len() });
+        }
     }
-    Ok((status, headers, body.freeze()))
+    Ok(HttpResponse { status, headers, body: body.freeze(), took: Duration::ZERO, chunks })
 }
 
 /// An error with its causes on one line: reqwest alone says little more than that sending failed.

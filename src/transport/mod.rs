@@ -2,6 +2,7 @@
 //!
 //! Retries, dialects and meaning live in `provider`; nothing here knows what a model is.
 
+mod budget;
 mod links;
 mod live;
 mod profile;
@@ -11,11 +12,13 @@ pub mod sse;
 #[cfg(test)]
 mod tests;
 
-pub use live::{LiveError, LiveTransport, Target};
+pub use budget::{Budget, LimitTransport};
+pub use live::{Auth, LiveError, LiveTransport, Target};
 pub use profile::profile;
 pub use record::{RecordTransport, SIMULATOR_HEADER};
 pub use replay::ReplayTransport;
 
+use crate::cassette::Chunk;
 use crate::clock::BoxFuture;
 use bytes::Bytes;
 use serde_json::Value;
@@ -41,6 +44,9 @@ impl Service {
     }
 }
 
+/// Whether a stream that holds these bytes has ended, as its dialect says.
+pub type StreamEnd = fn(&[u8]) -> bool;
+
 /// One request, before it touches any wire.
 #[derive(Debug, Clone)]
 pub struct HttpRequest {
@@ -54,6 +60,8 @@ pub struct HttpRequest {
     pub path: String,
     /// The JSON body.
     pub body: Value,
+    /// Set when the answer is asked for in pieces: whether a stream of these bytes is whole.
+    pub stream: Option<StreamEnd>,
 }
 
 /// One response, exactly as it came.
@@ -67,6 +75,8 @@ pub struct HttpResponse {
     pub body: Bytes,
     /// From sending the request to the end of the body.
     pub took: Duration,
+    /// How the bytes of a stream arrived, in order; empty when no stream was asked for.
+    pub chunks: Vec<Chunk>,
 }
 
 impl HttpResponse {

@@ -6,9 +6,14 @@ use crate::cassette::Profile;
 const DROP: &[&str] =
     &["/user", "/metadata", "/safety_identifier", "/prompt_cache_key", "/stream_options/include_obfuscation"];
 
-const PROFILES: [Profile; 2] = [
+const PROFILES: [Profile; 6] = [
     Profile { name: "openai-chat", version: 1, drop: DROP },
+    Profile { name: "openai-responses", version: 1, drop: DROP },
+    Profile { name: "anthropic-messages", version: 1, drop: &["/metadata"] },
+    // The model stands in the path, which counts as a whole.
+    Profile { name: "gemini", version: 1, drop: &["/labels"] },
     Profile { name: "perplexity-agent", version: 1, drop: DROP },
+    Profile { name: "perplexity-sonar", version: 1, drop: DROP },
 ];
 
 /// For requests whose profile has no entry: everything counts.

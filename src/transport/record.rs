@@ -1,7 +1,7 @@
 //! Passes requests on and keeps what came of them, redacted, for a cassette.
 
-use super::{HttpRequest, HttpResponse, Transport, TransportError, links, profile};
-use crate::cassette::{self, Exchange, Outcome, Redactor, Request, StoredRequest};
+use super::{HttpRequest, HttpResponse, Transport, TransportError, links, profile, sse};
+use crate::cassette::{self, Chunk, Exchange, Outcome, Redactor, Request, StoredRequest};
 use crate::clock::{BoxFuture, Clock};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -111,12 +111,12 @@ impl RecordTransport {
         };
         // What is recorded is what the flow goes on with: whatever it makes of an echoed key would differ in replay.
         let kept = match &outcome {
-            Some(Outcome::Response { body, rewritten: true, .. }) => Some(body.clone()),
+            Some(Outcome::Response { body, rewritten: true, chunks, .. }) => Some((body.clone(), chunks.clone())),
             _ => None,
         };
         pending.settle(outcome);
         match (result, kept) {
-            (Ok(response), Some(body)) => Ok(HttpResponse { body, ..response }),
+            (Ok(response), Some((body, chunks))) => Ok(HttpResponse { body, chunks, ..response }),
             (result, _) => result,
         }
     }
@@ -127,10 +127,29 @@ impl RecordTransport {
             status: response.status,
             headers: self.redactor.headers(&response.headers),
             rewritten: redacted.is_some(),
+            chunks: match &redacted {
+                Some(body) => realigned(&response.chunks, &response.body, body),
+                None => response.chunks.clone(),
+            },
             body: redacted.map_or_else(|| response.body.clone(), Into::into),
             took: response.took,
         }
     }
+}
+
+/// The chunks of a body that redaction changed: each ends with the last event that it completed before.
+fn realigned(chunks: &[Chunk], before: &[u8], after: &[u8]) -> Vec<Chunk> {
+    let ends = |body: &[u8]| -> Vec<usize> {
+        sse::read_all(body).unwrap_or_default().iter().map(|event| event.bytes.end.min(body.len())).collect()
+    };
+    let (old, new) = (ends(before), ends(after));
+    let last = chunks.len().saturating_sub(1);
+    let moved = chunks.iter().enumerate().map(|(place, chunk)| {
+        let whole = old.partition_point(|end| *end <= chunk.end).min(new.len());
+        let end = if place == last { after.len() } else { whole.checked_sub(1).map_or(0, |event| new[event]) };
+        Chunk { at: chunk.at, end }
+    });
+    moved.collect()
 }
 
 /// An exchange on its way: dropped before it settled, it is recorded as abandoned, so that replay waits as long.

@@ -74,9 +74,10 @@ impl ReplayTransport {
             return Err(TransportError::Miss(Box::new(Miss { message, cause, detail })));
         };
         match &exchange.outcome {
-            Outcome::Response { status, headers, body, took, .. } => {
+            Outcome::Response { status, headers, body, took, chunks, .. } => {
                 self.clock.sleep(*took).await;
-                Ok(HttpResponse { status: *status, headers: headers.clone(), body: body.clone(), took: *took })
+                let (headers, body, chunks) = (headers.clone(), body.clone(), chunks.clone());
+                Ok(HttpResponse { status: *status, headers, body, took: *took, chunks })
             }
             Outcome::ConnectionError { message, took } => {
                 self.clock.sleep(*took).await;

@@ -9,6 +9,11 @@ use std::ops::Range;
 /// Bytes of one event that are read before the stream is refused.
 pub const LIMIT: usize = 64 * 1024 * 1024;
 
+/// Whether a content type is that of a stream.
+pub fn is_content_type(value: &str) -> bool {
+    value.trim_start().to_ascii_lowercase().starts_with("text/event-stream")
+}
+
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {

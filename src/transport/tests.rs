@@ -18,11 +18,13 @@ fn request(words: &str) -> HttpRequest {
         method: "POST",
         path: "/chat/completions".to_owned(),
         body: json!({"model": "m", "messages": [{"role": "user", "content": words}]}),
+        stream: None,
     }
 }
 
 fn live(url: String, limit: Duration) -> LiveTransport {
-    let target = Target { base_url: url, key: Some(KEY.to_owned()), timeout: limit, trial_header: true };
+    let target =
+        Target { base_url: url, key: Some(KEY.to_owned()), auth: Auth::BEARER, timeout: limit, trial_header: true };
     LiveTransport::new(BTreeMap::from([(Service::Model, target)]), Arc::new(RealClock::start())).expect("a transport")
 }
 

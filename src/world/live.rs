@@ -13,7 +13,7 @@ use crate::clock::{Clock, RealClock};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::LoadedScenario;
 use crate::trace::{Attempt, Event, Evidence, Mode, Reply, Trace, TrialEnd, TrialErrorKind, What};
-use crate::transport::{LiveTransport, RecordTransport, Service, Target, Transport};
+use crate::transport::{LimitTransport, LiveTransport, RecordTransport, Service, Transport};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,6 +89,13 @@ impl Factory {
         }
     }
 
+    /// A trial that the end of the run cut off, or kept from beginning.
+    pub fn stopped(&self, plan: &Plan, trial: &PlannedTrial, reason: &str) -> Finished {
+        let detail = vec!["finished trials are kept; the same command with --failed runs the others".to_owned()];
+        let end = TrialEnd::Error(error(TrialErrorKind::Stopped, reason, detail));
+        Finished { trace: trace_of(plan, trial, no_evidence(Mode::Live, ""), end), unused: Vec::new() }
+    }
+
     /// A live trial whose task failed: a bug, told as one.
     pub fn crashed(&self, plan: &Plan, trial: &PlannedTrial, reason: &str) -> Finished {
         let message = format!("this is a bug of ragcheck: {reason}");
@@ -115,49 +122,11 @@ impl Factory {
         match shared {
             Ok(shared) => {
                 let own = shared.with_clock(Arc::clone(&clock)).with_trial(&trial.id);
-                Ok((written, ground, clock, Arc::new(own)))
+                let (gates, budget) = (self.gates(ground), Arc::clone(&self.budget));
+                Ok((written, ground, clock, Arc::new(LimitTransport::new(Arc::new(own), gates, budget))))
             }
             Err(reason) => Err(Box::new(failed(plan, trial, TrialErrorKind::Provider, reason, Vec::new()))),
         }
-    }
-
-    /// Where the services of a scenario are, with their keys from the environment.
-    fn targets(&self, ground: &Ground) -> Result<BTreeMap<Service, Target>, String> {
-        let model = (Service::Model, &ground.ways.model);
-        let search = ground.ways.search.as_ref().map(|search| (Service::Search, search));
-        [Some(model), search]
-            .into_iter()
-            .flatten()
-            .map(|(service, name)| {
-                let provider = self
-                    .loaded
-                    .project
-                    .providers
-                    .get(name)
-                    .ok_or_else(|| format!("provider `{name}` is not in the project file"))?;
-                let key = match &provider.key {
-                    None => None,
-                    Some(variable) => Some(std::env::var(variable).map_err(|_| {
-                        format!("provider `{name}` needs its key in the environment variable {variable}")
-                    })?),
-                };
-                let target = Target {
-                    base_url: provider.base_url.clone(),
-                    key,
-                    timeout: ground.ways.request,
-                    trial_header: provider.quirks.trial_header,
-                };
-                Ok((service, target))
-            })
-            .collect()
-    }
-
-    /// Knows every key that the project file names and the environment holds.
-    fn redactor(&self) -> Redactor {
-        Redactor::new(self.loaded.project.providers.iter().filter_map(|(name, provider)| {
-            let variable = provider.key.as_ref()?;
-            Some((name.clone(), std::env::var(variable).ok()?))
-        }))
     }
 
     async fn run(

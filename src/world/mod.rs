@@ -6,19 +6,23 @@
 mod drive;
 mod live;
 mod replay;
+mod services;
 mod settings;
 mod stages;
+
+pub use services::{Variables, read_variables};
 
 use crate::flow::{self, Flow, Settings};
 use crate::knowledge::{Corpus, Embedded, KnowledgeBase};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::{Case, Loaded, LoadedScenario};
 use crate::trace::{Evidence, Mode, TRACE_VERSION, Trace, TrialEnd};
-use crate::transport::LiveTransport;
+use crate::transport::{Budget, LiveTransport};
 use settings::Ways;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use tokio::sync::Semaphore;
 
 /// Why no trial can be built.
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +85,9 @@ pub(crate) struct Ground {
 pub struct Factory {
     loaded: Arc<Loaded>,
     cassettes: PathBuf,
+    variables: Variables,
+    budget: Arc<Budget>,
+    gates: BTreeMap<String, Arc<Semaphore>>,
     grounds: BTreeMap<(String, String), Ground>,
 }
 
@@ -118,7 +125,27 @@ impl Factory {
             }
         }
         let cassettes = loaded.root.join(&loaded.project.cassettes);
-        Ok(Self { loaded, cassettes, grounds })
+        let gates = services::gates(&loaded.project);
+        Ok(Self { loaded, cassettes, variables: Variables::new(), budget: Arc::default(), gates, grounds })
+    }
+
+    /// With a bound on what all its live trials may spend together.
+    #[must_use]
+    pub fn with_budget(mut self, budget: Budget) -> Self {
+        self.budget = Arc::new(budget);
+        self
+    }
+
+    /// What all live trials share: how much was spent, and whether the run is to end.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// With variables that win over those of the process: keys are looked up among them.
+    #[must_use]
+    pub fn with_variables(mut self, variables: Variables) -> Self {
+        self.variables = variables;
+        self
     }
 
     /// The state machines of every flow that `plan` uses, as `plan.json` carries them.

@@ -1,13 +1,12 @@
 //! From what a scenario and its variant say to the settings of a flow and the ways to its services.
 
-use super::{Ground, WorldError};
+use super::{Ground, WorldError, services};
 use crate::clock::Clock;
 use crate::flow::{self, Environment, Prompts, Settings, Stages};
 use crate::knowledge::KeywordIndex;
 use crate::plan::PlannedTrial;
-use crate::provider::{OpenAiChat, PerplexityAgent, Quirks, RetryPolicy, SearchService};
+use crate::provider::{ChatClient, PerplexityAgent, RetryPolicy, SearchService};
 use crate::scenario::document::Enforcement;
-use crate::scenario::project::Dialect;
 use crate::scenario::{LoadedScenario, Project, parse_duration};
 use crate::trace::Arm;
 use crate::transport::Transport;
@@ -28,6 +27,8 @@ pub struct Ways {
     pub attempts: u32,
     /// Whether each trial sends a sampling seed of its own.
     pub seeded: bool,
+    /// Whether answers of the model come in pieces.
+    pub stream: bool,
 }
 
 /// The settings of `variant` of a scenario; the trial's own (sampling seed, history) are filled in later.
@@ -72,6 +73,7 @@ pub fn resolve(written: &LoadedScenario, variant: &str) -> Result<(Settings, Way
         request: parse_duration(&limits.request).map_err(|why| wrong(format!("limits.request: {why}")))?,
         attempts: limits.transport_retries + 1,
         seeded: model.seeded,
+        stream: model.stream,
     };
     Ok((settings, ways))
 }
@@ -90,21 +92,22 @@ pub fn environment(
     seed: u64,
 ) -> Result<Environment, WorldError> {
     let policy = RetryPolicy { attempts: ground.ways.attempts, seed, ..RetryPolicy::default() };
-    let provider = |name: &str, dialect: Dialect| {
-        let wrong = |reason: String| WorldError::Provider { provider: name.to_owned(), reason };
-        let provider = project.providers.get(name).ok_or_else(|| wrong("it is not in the project file".into()))?;
-        if provider.dialect == dialect {
-            return Ok(provider);
-        }
-        Err(wrong(format!("its dialect is {:?}, and this service needs {dialect:?}", provider.dialect)))
+    let provider = |name: &str| {
+        let reason = "it is not in the project file".to_owned();
+        project.providers.get(name).ok_or_else(|| WorldError::Provider { provider: name.to_owned(), reason })
     };
-    let chat = provider(&ground.ways.model, Dialect::OpenaiChat)?;
-    let quirks = Quirks { max_completion_tokens: chat.quirks.max_completion_tokens };
-    let model = OpenAiChat::new(Arc::clone(transport), Arc::clone(clock), policy, quirks);
+    let chat = provider(&ground.ways.model)?;
+    let model = ChatClient::new(services::wire(chat.dialect), Arc::clone(transport), Arc::clone(clock), policy)
+        .with_quirks(services::quirks(&chat.quirks))
+        .streaming(ground.ways.stream);
     let search = match &ground.ways.search {
         None => None,
         Some(name) => {
-            provider(name, Dialect::PerplexityAgent)?;
+            let dialect = provider(name)?.dialect;
+            if !dialect.searches() {
+                let reason = format!("its dialect, {}, is not that of a search service", dialect.name());
+                return Err(WorldError::Provider { provider: name.clone(), reason });
+            }
             let agent = PerplexityAgent::new(Arc::clone(transport), Arc::clone(clock), policy);
             Some(Arc::new(agent) as Arc<dyn SearchService>)
         }

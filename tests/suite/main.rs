@@ -7,6 +7,7 @@ mod determinism;
 mod gates;
 mod imports;
 mod inputs;
+mod live;
 mod live_equals_replay;
 mod main_job;
 mod misses;

@@ -9,13 +9,13 @@ const RECORD: [&str; 7] =
     ["run", "scenarios/external.yaml", "--mode", "record", "--only", "feed-in-tariff", "--repeat=1"];
 
 /// A simulator that is stopped with the test.
-struct Simulator {
+pub struct Simulator {
     child: Child,
-    address: String,
+    pub address: String,
 }
 
 impl Simulator {
-    fn start(project: &Project, behaviour: &str) -> Self {
+    pub fn start(project: &Project, behaviour: &str) -> Self {
         let mut command = project.command(&["simulate", behaviour, "--port", "0"]);
         let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("the simulator");
         let mut line = String::new();
@@ -34,7 +34,7 @@ impl Drop for Simulator {
 }
 
 /// The shipped project, its simulator's address changed, and the simulator without its pauses.
-fn recording() -> (Project, Simulator) {
+pub fn recording() -> (Project, Simulator) {
     let project = Project::shipped();
     project.edit("fixtures/simulator/fernlight.yaml", "pace: real", "pace: declared");
     let simulator = Simulator::start(&project, "fixtures/simulator/fernlight.yaml");

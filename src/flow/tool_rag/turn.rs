@@ -123,6 +123,7 @@ impl<'a> Turn<'a> {
             call: ordinal,
             state: self.progress.state().to_owned(),
             took_us: 0,
+            first_token_us: None,
             shown: self.shown.clone(),
             tool_choice: request.tool_choice.to_string(),
             attempts: Vec::new(),
@@ -136,6 +137,7 @@ impl<'a> Turn<'a> {
         };
         called.took_us = micros(self.env.clock.now().saturating_sub(at));
         called.attempts = attempts_of(&attempted.attempts);
+        called.first_token_us = attempted.first_token().map(micros);
         let reply = match attempted.result {
             Err(ProviderError::Miss(miss)) => return Err(Abort::Miss(miss)),
             Err(ProviderError::Failed { kind, status, message }) => {

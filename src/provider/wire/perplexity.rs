@@ -9,7 +9,7 @@ use super::{openai_chat, openai_responses};
 use crate::chat::{ChatRequest, ChatResponse};
 use crate::provider::{Citation, SearchAnswer};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 pub use super::openai_responses_stream::Assembler;
 
@@ -48,24 +48,51 @@ pub fn decode_sonar_response(body: &Value) -> Result<ChatResponse, WireError> {
     openai_chat::reply(SONAR, body)
 }
 
-/// Reads either shape as a search service's answer, with what it cites in the order of the results, without repeats.
+/// Reads either shape as a search service's answer, with what it cites, without repeats.
+///
+/// `[n]` in the text means the result with id n of the Agent API, so results come in the order of their ids, and what
+/// only annotations name behind them; in the chat shape it counts `citations`, to which `search_results` adds words.
 pub fn decode_answer(body: &Value) -> Result<SearchAnswer, WireError> {
     let sonar = body.get("choices").is_some();
     let response = if sonar { decode_sonar_response(body)? } else { decode_response(body)? };
-    let mut citations = Vec::new();
+    let mut sources = Sources::default();
     if sonar {
-        citations.extend(body["search_results"].as_array().into_iter().flatten().filter_map(citation));
-        citations.extend(body["citations"].as_array().into_iter().flatten().filter_map(Value::as_str).map(bare));
+        sources.extend(body["citations"].as_array().into_iter().flatten().filter_map(Value::as_str).map(bare));
+        sources.extend(body["search_results"].as_array().into_iter().flatten().filter_map(citation));
     } else {
         let items = Reader(AGENT).list(Reader(AGENT).object("", body)?, "output")?;
         let lists = |key: &'static str| items.iter().filter_map(move |item| item.get(key)?.as_array()).flatten();
-        citations.extend(lists("results").filter_map(citation));
+        let mut results: Vec<&Value> = lists("results").collect();
+        results.sort_by_key(|result| result.get("id").and_then(Value::as_u64).unwrap_or(u64::MAX));
+        sources.extend(results.into_iter().filter_map(citation));
         let parts = lists("content").filter_map(|part| part.get("annotations")?.as_array()).flatten();
-        citations.extend(parts.filter_map(citation));
+        sources.extend(parts.filter_map(citation));
     }
-    let mut seen = BTreeSet::new();
-    citations.retain(|citation| seen.insert(citation.url.clone()));
-    Ok(SearchAnswer { text: response.content, citations, model: response.model, usage: response.usage })
+    Ok(SearchAnswer { text: response.content, citations: sources.list, model: response.model, usage: response.usage })
+}
+
+/// Citations without repeats of an address, in order of appearance; a later title or snippet fills an empty one.
+#[derive(Default)]
+struct Sources {
+    list: Vec<Citation>,
+    places: BTreeMap<String, usize>,
+}
+
+impl Sources {
+    fn extend(&mut self, found: impl Iterator<Item = Citation>) {
+        for source in found {
+            if let Some(known) = self.places.get(&source.url).and_then(|place| self.list.get_mut(*place)) {
+                for (kept, new) in [(&mut known.title, source.title), (&mut known.snippet, source.snippet)] {
+                    if kept.is_empty() {
+                        *kept = new;
+                    }
+                }
+                continue;
+            }
+            self.places.insert(source.url.clone(), self.list.len());
+            self.list.push(source);
+        }
+    }
 }
 
 fn citation(result: &Value) -> Option<Citation> {

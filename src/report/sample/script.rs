@@ -69,7 +69,16 @@ impl Script {
         let tool_choice = "auto".into();
         self.push(
             took_us,
-            What::ModelCalled(ModelCalled { call, state, took_us, shown, tool_choice, attempts: all, reply }),
+            What::ModelCalled(ModelCalled {
+                call,
+                state,
+                took_us,
+                first_token_us: None,
+                shown,
+                tool_choice,
+                attempts: all,
+                reply,
+            }),
         );
         self.call += 1;
     }

@@ -90,7 +90,13 @@ struct Scripted<T> {
 
 fn attempt(cause: Option<ErrorKind>) -> Attempt {
     let status = if cause.is_some() { Some(503) } else { Some(200) };
-    Attempt { status, cause, took: Duration::from_millis(100), wait: cause.map(|_| Duration::from_millis(50)) }
+    Attempt {
+        status,
+        cause,
+        took: Duration::from_millis(100),
+        wait: cause.map(|_| Duration::from_millis(50)),
+        first_token: None,
+    }
 }
 
 impl ChatModel for Scripted<Says> {

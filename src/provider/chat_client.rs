@@ -1,0 +1,220 @@
+//! A chat model behind HTTP, whatever its dialect: encode, send with retries, decode. `wire` does the translation.
+
+use super::failure::{failure, malformed, unreadable};
+use super::quirks::Quirks;
+use super::retry::{Failure, RetryPolicy, attempt};
+use super::stream;
+use super::wire::Dialect;
+use super::{Attempted, ChatModel};
+use crate::cassette::Redactor;
+use crate::chat::{ChatRequest, ChatResponse};
+use crate::clock::{BoxFuture, Clock};
+use crate::transport::{HttpRequest, HttpResponse, Service, Transport};
+use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A chat model that speaks some dialect.
+pub struct ChatClient {
+    dialect: Dialect,
+    quirks: Quirks,
+    streaming: bool,
+    transport: Arc<dyn Transport>,
+    clock: Arc<dyn Clock>,
+    policy: RetryPolicy,
+    redactor: Redactor,
+    calls: AtomicU64,
+}
+
+impl ChatClient {
+    /// A model reached through `transport`; one for each trial, as the waits between retries count its calls.
+    pub fn new(dialect: Dialect, transport: Arc<dyn Transport>, clock: Arc<dyn Clock>, policy: RetryPolicy) -> Self {
+        let (quirks, redactor) = (Quirks::default(), Redactor::default());
+        Self { dialect, quirks, streaming: false, transport, clock, policy, redactor, calls: AtomicU64::new(0) }
+    }
+
+    /// With the server's departures from its dialect.
+    #[must_use]
+    pub fn with_quirks(mut self, quirks: Quirks) -> Self {
+        self.quirks = quirks;
+        self
+    }
+
+    /// With answers that come in pieces, so that the time to the first one is known.
+    #[must_use]
+    pub fn streaming(mut self, streaming: bool) -> Self {
+        self.streaming = streaming;
+        self
+    }
+
+    /// With known secrets, for the service's error messages.
+    #[must_use]
+    pub fn with_redactor(mut self, redactor: Redactor) -> Self {
+        self.redactor = redactor;
+        self
+    }
+
+    fn request(&self, request: &ChatRequest) -> HttpRequest {
+        HttpRequest {
+            service: Service::Model,
+            profile: self.dialect.name(),
+            method: "POST",
+            path: self.quirks.path(self.dialect.path(&request.model, self.streaming)),
+            body: encode(self.dialect, &self.quirks, self.streaming, request),
+            stream: self.streaming.then(|| stream::ended_by(self.dialect)),
+        }
+    }
+}
+
+impl ChatModel for ChatClient {
+    fn complete<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Attempted<ChatResponse>> {
+        let call = self.calls.fetch_add(1, Ordering::SeqCst);
+        Box::pin(attempt(
+            self.transport.as_ref(),
+            self.clock.as_ref(),
+            &self.policy,
+            call,
+            || self.request(request),
+            |response| decode(self.dialect, response, &self.redactor),
+            |response| stream::first_token(self.dialect, response),
+        ))
+    }
+}
+
+/// The body of a request, as the dialect says and the server takes it.
+pub fn encode(dialect: Dialect, quirks: &Quirks, streaming: bool, request: &ChatRequest) -> Value {
+    let mut body = dialect.encode_request(request);
+    if streaming {
+        stream::ask(dialect, &mut body);
+    }
+    quirks.apply(dialect, &mut body);
+    body
+}
+
+/// Reads a response, success or not, whole or in pieces.
+///
+/// # Errors
+/// [`Failure`] with the kind of error that the response reports, or `Malformed` when it cannot be read.
+pub fn decode(dialect: Dialect, response: &HttpResponse, redactor: &Redactor) -> Result<ChatResponse, Failure> {
+    if !(200..300).contains(&response.status) {
+        return Err(failure(response, redactor));
+    }
+    if stream::is_stream(response) {
+        return stream::decode(dialect, response, redactor);
+    }
+    let body: Value = serde_json::from_slice(&response.body)
+        .map_err(|error| malformed(response, &format!("the completion cannot be read: {error}"), redactor))?;
+    dialect.decode_response(&body).map_err(|error| unreadable(response, &error, redactor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ErrorKind;
+    use super::*;
+    use crate::chat::{Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition, Usage};
+    use serde_json::json;
+    use std::time::Duration;
+
+    fn request() -> ChatRequest {
+        let call = ToolCall { id: "c1".to_owned(), name: "find".to_owned(), arguments: "{\"q\":1}".to_owned() };
+        ChatRequest {
+            model: "m".to_owned(),
+            messages: vec![
+                Message::text(Role::System, "Be brief."),
+                Message::text(Role::User, "Hello"),
+                Message { role: Role::Assistant, content: String::new(), calls: vec![call], answers: None, kept: None },
+                Message::tool_result("c1", "found"),
+            ],
+            tools: Arc::from([ToolDefinition {
+                name: "find".to_owned(),
+                description: "Finds.".to_owned(),
+                parameters: json!({"type": "object"}),
+            }]),
+            tool_choice: ToolChoice::Named("find".to_owned()),
+            temperature: Some(0.5),
+            max_tokens: Some(100),
+            seed: Some(7),
+            parallel_calls: Some(false),
+            kept: None,
+        }
+    }
+
+    fn decode_body(status: u16, body: &Value) -> Result<ChatResponse, Failure> {
+        let body = bytes::Bytes::from(body.to_string());
+        let response = HttpResponse { status, headers: Vec::new(), body, took: Duration::ZERO, chunks: Vec::new() };
+        decode(Dialect::OpenAiChat, &response, &Redactor::default())
+    }
+
+    #[test]
+    fn a_chat_request_has_exactly_the_members_that_recordings_pin() {
+        let encode = |request: &ChatRequest| encode(Dialect::OpenAiChat, &Quirks::default(), false, request);
+        assert_eq!(
+            encode(&request()),
+            json!({
+                "model": "m",
+                "messages": [
+                    {"role": "system", "content": "Be brief."},
+                    {"role": "user", "content": "Hello"},
+                    {"role": "assistant", "content": null, "tool_calls": [
+                        {"id": "c1", "type": "function", "function": {"name": "find", "arguments": "{\"q\":1}"}}]},
+                    {"role": "tool", "tool_call_id": "c1", "content": "found"},
+                ],
+                "tools": [{"type": "function", "function": {
+                    "name": "find", "description": "Finds.", "parameters": {"type": "object"}}}],
+                "tool_choice": {"type": "function", "function": {"name": "find"}},
+                "parallel_tool_calls": false,
+                "temperature": 0.5,
+                "max_tokens": 100,
+                "seed": 7,
+            })
+        );
+        for (choice, word) in
+            [(ToolChoice::Auto, "auto"), (ToolChoice::Required, "required"), (ToolChoice::None, "none")]
+        {
+            assert_eq!(encode(&ChatRequest { tool_choice: choice, ..request() })["tool_choice"], json!(word));
+        }
+        let bare = ChatRequest { tools: Arc::from([]), tool_choice: ToolChoice::Auto, ..request() };
+        assert_eq!(encode(&bare).get("tool_choice"), None);
+    }
+
+    #[test]
+    fn what_a_reply_wants_back_goes_back_with_the_next_request() {
+        let reply = decode_body(200, &json!({"choices": [{"finish_reason": "tool_calls", "message": {
+            "role": "assistant", "content": null, "tool_calls": [{"id": "a", "type": "function",
+                "function": {"name": "find", "arguments": "{}"}, "extra_content": {"google": {"thought_signature": "s"}}}]}}]}))
+        .expect("decodes");
+        let messages = vec![Message::text(Role::User, "Hello"), reply.to_message(), Message::tool_result("a", "x")];
+        let body = encode(Dialect::OpenAiChat, &Quirks::default(), false, &ChatRequest { messages, ..request() });
+        assert_eq!(body["messages"][1]["tool_calls"][0]["extra_content"]["google"]["thought_signature"], json!("s"));
+    }
+
+    #[test]
+    fn calls_null_content_cached_tokens_and_finish_are_read() {
+        let reply = decode_body(200, &json!({
+            "model": "m-1", "choices": [{"finish_reason": "tool_calls", "message": {"role": "assistant", "content": null,
+                "tool_calls": [
+                    {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{\"x\": 1"}},
+                    {"id": "b", "type": "function", "function": {"name": "g", "arguments": {"y": 2}}}]}}],
+            "usage": {"prompt_tokens": 10, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 4}}}))
+        .expect("decodes");
+        assert_eq!(reply.content, "");
+        assert_eq!(reply.finish, Finish::ToolCalls);
+        let arguments: Vec<&str> = reply.calls.iter().map(|call| call.arguments.as_str()).collect();
+        assert_eq!(arguments, ["{\"x\": 1", "{\"y\":2}"]);
+        assert_eq!(reply.usage, Usage { input: Some(10), cached: Some(4), output: Some(3) });
+    }
+
+    #[test]
+    fn what_is_no_completion_is_an_error_of_its_kind() {
+        for (status, body, kind) in [
+            (200, json!({"choices": []}), ErrorKind::Malformed),
+            (200, json!({"choices": null}), ErrorKind::Malformed),
+            (200, json!("words"), ErrorKind::Malformed),
+            (200, json!({"error": {"code": 429, "message": "upstream is busy"}}), ErrorKind::RateLimit),
+            (429, json!({"error": {"type": "insufficient_quota", "message": "pay"}}), ErrorKind::Quota),
+            (500, json!(null), ErrorKind::Server),
+        ] {
+            assert_eq!(decode_body(status, &body).expect_err("an error").kind, kind, "{body}");
+        }
+    }
+}

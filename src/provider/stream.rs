@@ -1,0 +1,165 @@
+//! Answers that come in pieces: asked for, put together, and timed.
+//!
+//! A stream is believed only when it says that it ended; what breaks off is a broken connection. The time to the first
+//! token is the arrival of the bytes after which the answer holds a word, a refusal or a call.
+
+use super::ErrorKind;
+use super::failure::{malformed, unreadable};
+use super::retry::Failure;
+use super::wire::Dialect;
+use crate::cassette::Redactor;
+use crate::chat::ChatResponse;
+use crate::transport::sse::{self, Event};
+use crate::transport::{HttpResponse, StreamEnd};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Asks for a stream, where the body says so: Gemini's path does.
+pub(super) fn ask(dialect: Dialect, body: &mut Value) {
+    let Value::Object(fields) = body else { return };
+    if dialect == Dialect::Gemini {
+        return;
+    }
+    fields.insert("stream".to_owned(), json!(true));
+    if dialect == Dialect::OpenAiChat {
+        fields.insert("stream_options".to_owned(), json!({"include_usage": true}));
+    }
+}
+
+/// Whether a response is a stream: a server may also answer at once to whoever asked for one.
+pub(super) fn is_stream(response: &HttpResponse) -> bool {
+    response.header("content-type").is_some_and(sse::is_content_type)
+}
+
+/// The test by which the transport knows that nothing is missing from a stream.
+pub(super) fn ended_by(dialect: Dialect) -> StreamEnd {
+    match dialect {
+        Dialect::OpenAiChat => |body| ended(Dialect::OpenAiChat, body),
+        Dialect::OpenAiResponses => |body| ended(Dialect::OpenAiResponses, body),
+        Dialect::AnthropicMessages => |body| ended(Dialect::AnthropicMessages, body),
+        Dialect::Gemini => |body| ended(Dialect::Gemini, body),
+        Dialect::PerplexityAgent => |body| ended(Dialect::PerplexityAgent, body),
+        Dialect::PerplexitySonar => |body| ended(Dialect::PerplexitySonar, body),
+    }
+}
+
+/// Whether nothing is missing: the last event is there, or one that says why there is none.
+fn ended(dialect: Dialect, body: &[u8]) -> bool {
+    let Ok(events) = sse::read_all(body) else { return true };
+    let mut assembler = dialect.assembler();
+    events.iter().any(|event| assembler.push(event).is_err()) || assembler.complete()
+}
+
+/// Puts a whole stream together and reads it.
+pub(super) fn decode(dialect: Dialect, response: &HttpResponse, redactor: &Redactor) -> Result<ChatResponse, Failure> {
+    let events = sse::read_all(&response.body).map_err(|long| malformed(response, &long.to_string(), redactor))?;
+    let mut assembler = dialect.assembler();
+    for event in &events {
+        assembler.push(event).map_err(|error| unreadable(response, &error, redactor))?;
+    }
+    if !assembler.complete() {
+        let message = "the stream ended before its last event".to_owned();
+        return Err(Failure { kind: ErrorKind::Connection, status: Some(response.status), message });
+    }
+    dialect.decode_response(&assembler.document()).map_err(|error| unreadable(response, &error, redactor))
+}
+
+/// When the first word, refusal or call had arrived, counted from sending; `None` when there is none, or no stream.
+pub(super) fn first_token(dialect: Dialect, response: &HttpResponse) -> Option<Duration> {
+    if response.chunks.is_empty() || !is_stream(response) {
+        return None;
+    }
+    let events = sse::read_all(&response.body).ok()?;
+    // What an answer holds only grows, so the first event after which it holds something can be searched for.
+    let counts: Vec<usize> = (1..=events.len()).collect();
+    let silent = counts.partition_point(|count| !says_something(dialect, &events[..*count]));
+    let end = events.get(silent)?.bytes.end.min(response.body.len());
+    response.chunks.iter().find(|chunk| chunk.end >= end).map(|chunk| chunk.at)
+}
+
+fn says_something(dialect: Dialect, events: &[Event]) -> bool {
+    let mut assembler = dialect.assembler();
+    if events.iter().any(|event| assembler.push(event).is_err()) {
+        return false;
+    }
+    dialect
+        .decode_response(&assembler.document())
+        .is_ok_and(|reply| !reply.content.is_empty() || !reply.calls.is_empty() || reply.refusal.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cassette::Chunk;
+
+    const CHAT: [&str; 5] = [
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n",
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hel\"}}]}\n\n",
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"lo\"},\"finish_reason\":\"stop\"}]}\n\n",
+        "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":2}}\n\n",
+        "data: [DONE]\n\n",
+    ];
+    const MESSAGES: [&str; 6] = [
+        "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"role\":\"assistant\",\"content\":[],\"usage\":{\"input_tokens\":1}}}\n\n",
+        "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"find\",\"input\":{}}}\n\n",
+        "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"{}\"}}\n\n",
+        "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n",
+        "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"tool_use\"},\"usage\":{\"output_tokens\":2}}\n\n",
+        "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+    ];
+
+    fn response(events: &[&str]) -> HttpResponse {
+        let mut body = String::new();
+        let chunks = events.iter().zip(1..).map(|(event, at)| {
+            body.push_str(event);
+            Chunk { at: Duration::from_millis(at * 10), end: body.len() }
+        });
+        let chunks = chunks.collect();
+        let headers = vec![("content-type".to_owned(), "text/event-stream; charset=utf-8".to_owned())];
+        HttpResponse { status: 200, headers, body: body.into(), took: Duration::from_millis(99), chunks }
+    }
+
+    #[test]
+    fn the_first_token_is_the_first_word_or_call_and_not_the_first_byte() {
+        assert_eq!(first_token(Dialect::OpenAiChat, &response(&CHAT)), Some(Duration::from_millis(20)));
+        assert_eq!(first_token(Dialect::AnthropicMessages, &response(&MESSAGES)), Some(Duration::from_millis(20)));
+        assert_eq!(first_token(Dialect::OpenAiChat, &response(&CHAT[..1])), None);
+        let whole = HttpResponse { headers: Vec::new(), ..response(&CHAT) };
+        assert_eq!(first_token(Dialect::OpenAiChat, &whole), None);
+    }
+
+    #[test]
+    fn a_stream_is_read_when_it_ended_and_is_a_broken_connection_when_not() {
+        let read = |dialect, events: &[&str]| decode(dialect, &response(events), &Redactor::default());
+        let reply = read(Dialect::OpenAiChat, &CHAT).expect("whole");
+        assert_eq!((reply.content.as_str(), reply.usage.output), ("Hello", Some(2)));
+        assert_eq!(read(Dialect::AnthropicMessages, &MESSAGES).expect("whole").calls[0].name, "find");
+        for (dialect, events) in [(Dialect::OpenAiChat, &CHAT[..2]), (Dialect::AnthropicMessages, &MESSAGES[..4])] {
+            assert_eq!(read(dialect, events).expect_err("cut").kind, ErrorKind::Connection);
+            assert!(!ended_by(dialect)(events.concat().as_bytes()));
+        }
+        assert!(ended_by(Dialect::OpenAiChat)(CHAT.concat().as_bytes()));
+    }
+
+    #[test]
+    fn an_error_within_a_stream_ends_it_and_is_told() {
+        let failed = [
+            "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"busy\"}}\n\n",
+        ];
+        assert!(ended_by(Dialect::AnthropicMessages)(failed[0].as_bytes()));
+        let failure = decode(Dialect::AnthropicMessages, &response(&failed), &Redactor::default()).expect_err("failed");
+        assert_eq!((failure.kind, failure.message.as_str()), (ErrorKind::Overloaded, "busy"));
+    }
+
+    #[test]
+    fn each_dialect_is_asked_in_its_own_way() {
+        let asked = |dialect| {
+            let mut body = json!({});
+            ask(dialect, &mut body);
+            body
+        };
+        assert_eq!(asked(Dialect::OpenAiChat), json!({"stream": true, "stream_options": {"include_usage": true}}));
+        assert_eq!(asked(Dialect::AnthropicMessages), json!({"stream": true}));
+        assert_eq!(asked(Dialect::Gemini), json!({}));
+    }
+}

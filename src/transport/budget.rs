@@ -1,0 +1,170 @@
+//! What a live run may spend, and the wish that it end: shared by all of its trials.
+//!
+//! [`LimitTransport`] stands before the wire. It lets only so many requests of a provider through at the same time, and
+//! once the budget is used up it lets none through any more: whoever asks waits until the run, told by
+//! [`Budget::ended`], drops the trial. So a trial is either whole or did not happen.
+
+use super::{HttpRequest, HttpResponse, Service, Transport, TransportError};
+use crate::clock::BoxFuture;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use tokio::sync::{Notify, Semaphore};
+
+/// The budget of one run.
+#[derive(Debug, Default)]
+pub struct Budget {
+    most_calls: Option<u64>,
+    calls: AtomicU64,
+    reason: OnceLock<String>,
+    told: Notify,
+}
+
+impl Budget {
+    /// At most so many requests; `None` for as many as it takes.
+    pub fn new(most_calls: Option<u64>) -> Self {
+        Self { most_calls, ..Self::default() }
+    }
+
+    /// Ends the run; the first reason given stands.
+    pub fn end(&self, reason: &str) {
+        let _ = self.reason.set(reason.to_owned());
+        self.told.notify_waiters();
+    }
+
+    /// Why the run is to end; `None` while it is not.
+    pub fn reason(&self) -> Option<&str> {
+        self.reason.get().map(String::as_str)
+    }
+
+    /// Resolves when the run is to end, with the reason.
+    pub async fn ended(&self) -> &str {
+        loop {
+            let told = self.told.notified();
+            tokio::pin!(told);
+            // Registered before the look, so that nothing is missed between the two.
+            told.as_mut().enable();
+            if let Some(reason) = self.reason() {
+                return reason;
+            }
+            told.await;
+        }
+    }
+
+    /// Requests sent so far.
+    pub fn calls(&self) -> u64 {
+        self.calls.load(Ordering::SeqCst)
+    }
+
+    /// Whether one more request may be sent; the first that may not ends the run.
+    fn spend(&self) -> bool {
+        if self.reason().is_some() {
+            return false;
+        }
+        let most = self.most_calls.unwrap_or(u64::MAX);
+        let next = |calls: u64| (calls < most).then_some(calls + 1);
+        if self.calls.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next).is_ok() {
+            return true;
+        }
+        self.end(&format!("--max-calls {most} is used up"));
+        false
+    }
+}
+
+/// Holds requests back as the providers' limits and the run's budget say.
+pub struct LimitTransport {
+    inner: Arc<dyn Transport>,
+    gates: BTreeMap<Service, Arc<Semaphore>>,
+    budget: Arc<Budget>,
+}
+
+impl LimitTransport {
+    /// Before `inner`; a service without a gate has no limit of its own.
+    pub fn new(inner: Arc<dyn Transport>, gates: BTreeMap<Service, Arc<Semaphore>>, budget: Arc<Budget>) -> Self {
+        Self { inner, gates, budget }
+    }
+
+    async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
+        let _permit = match self.gates.get(&request.service) {
+            Some(gate) => gate.acquire().await.ok(),
+            None => None,
+        };
+        if !self.budget.spend() {
+            std::future::pending::<()>().await;
+        }
+        self.inner.send(request).await
+    }
+}
+
+impl Transport for LimitTransport {
+    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        Box::pin(self.exchange(request))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{Clock, VirtualClock, block_on};
+    use futures_util::future::join_all;
+    use serde_json::Value;
+    use std::time::Duration;
+
+    /// Takes a second for each request, and knows how many were there at the same time.
+    struct Slow {
+        clock: VirtualClock,
+        inside: AtomicU64,
+        most: AtomicU64,
+    }
+
+    impl Transport for Slow {
+        fn send(&self, _request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+            Box::pin(async {
+                let inside = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
+                self.most.fetch_max(inside, Ordering::SeqCst);
+                self.clock.sleep(Duration::from_secs(1)).await;
+                self.inside.fetch_sub(1, Ordering::SeqCst);
+                Err(TransportError::Timeout { after: Duration::from_secs(1) })
+            })
+        }
+    }
+
+    fn request(service: Service) -> HttpRequest {
+        HttpRequest { service, profile: "exact", method: "POST", path: String::new(), body: Value::Null, stream: None }
+    }
+
+    fn slow(clock: &VirtualClock) -> Arc<Slow> {
+        Arc::new(Slow { clock: clock.clone(), inside: AtomicU64::new(0), most: AtomicU64::new(0) })
+    }
+
+    #[test]
+    fn no_more_requests_than_the_provider_allows_are_under_way_at_once() {
+        let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
+        let inner = slow(&clock);
+        let gates = BTreeMap::from([(Service::Model, Arc::new(Semaphore::new(2)))]);
+        let limited = LimitTransport::new(Arc::clone(&inner) as _, gates, Arc::default());
+        let all = join_all((0..6).map(|_| limited.send(request(Service::Model))));
+        block_on(&clock, all).expect("no deadlock");
+        assert_eq!((inner.most.load(Ordering::SeqCst), clock.now()), (2, Duration::from_secs(3)));
+        let free = join_all((0..6).map(|_| limited.send(request(Service::Search))));
+        block_on(&clock, free).expect("no deadlock");
+        assert_eq!(inner.most.load(Ordering::SeqCst), 6);
+    }
+
+    #[test]
+    fn the_call_beyond_the_budget_is_never_sent_and_ends_the_run() {
+        let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
+        let budget = Arc::new(Budget::new(Some(2)));
+        let limited = LimitTransport::new(slow(&clock), BTreeMap::new(), Arc::clone(&budget));
+        for _ in 0..2 {
+            assert!(block_on(&clock, limited.send(request(Service::Model))).expect("no deadlock").is_err());
+        }
+        assert_eq!((budget.calls(), budget.reason()), (2, None));
+        let waits = block_on(&clock, limited.send(request(Service::Model)));
+        assert!(waits.is_err(), "it waits for somebody to drop it");
+        assert_eq!((budget.calls(), budget.reason()), (2, Some("--max-calls 2 is used up")));
+        budget.end("another reason");
+        let told = block_on(&clock, budget.ended()).expect("it has ended");
+        assert_eq!(told, "--max-calls 2 is used up");
+    }
+}

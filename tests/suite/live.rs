@@ -1,0 +1,152 @@
+//! Live and recording runs against a simulator: streams, budgets, interruption, keys.
+
+use super::project::{Outcome, Project};
+use super::simulator::{Simulator, recording};
+use serde_json::Value;
+use std::process::{Command, Stdio};
+
+const LIVE: [&str; 7] = ["run", "scenarios/external.yaml", "--mode", "live", "--repeat=1", "--jobs", "1"];
+const MINE: &str = "scenario: mine
+flow: tool-rag
+knowledge: fernlight
+model: {provider: simulator, name: any, stream: true}
+cases:
+  - case: one
+    ask: How long does the warranty of the Canopy last?
+    expect: {answer: {matches: [warranty]}}
+";
+
+/// The shipped project with the address of a simulator in it.
+fn served(simulator: &str, change: impl Fn(&Project)) -> (Project, Simulator) {
+    let project = Project::shipped();
+    change(&project);
+    let simulator = Simulator::start(&project, simulator);
+    project.write("ragcheck.yaml", &project.read("ragcheck.yaml").replace("127.0.0.1:8091", &simulator.address));
+    (project, simulator)
+}
+
+/// Every object below `value` that has this member.
+fn having<'v>(value: &'v Value, member: &str, found: &mut Vec<&'v Value>) {
+    match value {
+        Value::Object(entries) => {
+            if entries.contains_key(member) {
+                found.push(value);
+            }
+            entries.values().for_each(|value| having(value, member, found));
+        }
+        Value::Array(items) => items.iter().for_each(|value| having(value, member, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn streams_are_recorded_with_the_arrival_of_their_pieces_and_replayed_with_the_same_times() {
+    let (project, simulator) = served("fixtures/simulator/try.yaml", |project| {
+        project.edit("fixtures/simulator/try.yaml", "median: 400ms", "median: 80ms");
+        project.write("mine.yaml", MINE);
+    });
+    let recorded = project.run(&["run", "mine.yaml", "--mode", "record"]);
+    assert!(recorded.stdout.contains("1 trial"), "{}{}", recorded.stdout, recorded.stderr);
+    let traces = project.traces();
+    assert_eq!(traces[0]["evidence"]["mode"], "replay", "{}", recorded.stdout);
+    let (mut streamed, mut called) = (Vec::new(), Vec::new());
+    having(&traces[0], "first_token_us", &mut streamed);
+    having(&traces[0], "tool_choice", &mut called);
+    assert!(!streamed.is_empty() && streamed.len() == called.len(), "{}", traces[0]);
+    for call in streamed {
+        let (first, took) = (call["first_token_us"].as_u64().expect("µs"), call["took_us"].as_u64().expect("µs"));
+        assert!(first > 0 && first < took, "the first token after {first} µs of {took}");
+    }
+    let cassette = project.read("fixtures/cassettes/mine/one/tool-rag.base.1.yaml");
+    for part in ["stream: true", "chunks:", "[DONE]", "include_usage: true"] {
+        assert!(cassette.contains(part), "{part} is missing in\n{cassette}");
+    }
+    drop(simulator);
+    let replayed = project.run(&["run", "mine.yaml"]);
+    assert_eq!(replayed.code, recorded.code, "{}", replayed.stdout);
+    assert_eq!(project.traces(), traces, "times included");
+}
+
+#[test]
+fn a_run_that_may_not_call_any_more_keeps_what_is_finished_and_says_what_is_missing() {
+    let (project, _simulator) = recording();
+    let arguments: Vec<&str> = LIVE.into_iter().chain(["--max-calls", "5"]).collect();
+    let outcome = project.run(&arguments);
+    outcome.expect_code(3);
+    assert!(outcome.stderr.contains("stopped: --max-calls 5 is used up"), "{}", outcome.stderr);
+    let traces = project.traces();
+    let stopped = |trace: &&Value| trace["end"].to_string().contains("stopped");
+    let missing = traces.iter().filter(stopped).count();
+    assert!(traces.len() > 2 && missing == traces.len() - 1, "{missing} of {} are missing", traces.len());
+    assert_eq!(traces[0]["end"], "completed");
+    assert!(
+        outcome.stderr.contains(&format!("{missing} of {} trials are missing", traces.len())),
+        "{}",
+        outcome.stderr
+    );
+
+    let again: Vec<&str> = LIVE.into_iter().chain(["--failed"]).collect();
+    project.run(&again);
+    let traces = project.traces();
+    assert!(traces.len() == missing && traces.iter().all(|trace| trace["end"] == "completed"), "{missing}");
+}
+
+#[test]
+fn a_replay_has_no_budget() {
+    let outcome = Project::shipped().run(&["run", "--max-calls", "5"]);
+    outcome.expect_code(2);
+    assert!(outcome.stderr.contains("--mode live"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_run_whose_time_is_over_ends_and_leaves_recordings_whole() {
+    let (project, _simulator) = served("fixtures/simulator/fernlight.yaml", |_| {});
+    let lane = "fixtures/cassettes/external/feed-in-tariff/tool-rag.base.1.yaml";
+    let before = project.read(lane);
+    let limited = ["run", "scenarios/external.yaml", "--mode", "record", "--repeat=1", "--timeout", "300ms"];
+    let outcome = project.run(&limited);
+    outcome.expect_code(3);
+    assert!(outcome.stderr.contains("--timeout 300ms"), "{}", outcome.stderr);
+    assert_eq!(project.read(lane), before);
+}
+
+#[cfg(unix)]
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the run is another process, and is to be met in the middle")]
+fn an_interrupted_run_still_writes_its_report() {
+    let (project, _simulator) = served("fixtures/simulator/fernlight.yaml", |_| {});
+    let mut command = project.command(&LIVE);
+    let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    Outcome::of(Command::new("kill").args(["-INT", &run.id().to_string()])).expect_code(0);
+    let output = run.wait_with_output().expect("it ends");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    assert!(told.contains("stopped: the run was interrupted"), "{told}");
+    assert!(project.traces().iter().any(|trace| trace["end"].to_string().contains("stopped")));
+}
+
+#[test]
+fn a_missing_key_names_its_variable_and_an_environment_file_gives_it() {
+    let (project, _simulator) = recording();
+    project.edit(
+        "ragcheck.yaml",
+        "    dialect: openai-chat\n",
+        "    dialect: openai-chat\n    key: SIMULATED_MODEL_KEY\n",
+    );
+    let one: Vec<&str> = LIVE.into_iter().chain(["--only", "feed-in-tariff"]).collect();
+    let outcome = project.run(&one);
+    outcome.expect_code(3);
+    assert!(outcome.stdout.contains("SIMULATED_MODEL_KEY"), "{}", outcome.stdout);
+
+    project.write("keys.env", "# for this test\nexport SIMULATED_MODEL_KEY='not-a-real-key-77'\n");
+    let given: Vec<&str> = one.iter().copied().chain(["--env-file", "keys.env"]).collect();
+    let outcome = project.run(&given);
+    assert!(outcome.stdout.contains("1 trial: 1 PASS"), "{}{}", outcome.stdout, outcome.stderr);
+
+    project.write("keys.env", "A=1\nnot-a-real-key-77\n");
+    let outcome = project.run(&given);
+    outcome.expect_code(2);
+    assert!(outcome.stderr.contains("keys.env, line 2"), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("real-key"), "{}", outcome.stderr);
+}
