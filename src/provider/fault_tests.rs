@@ -144,6 +144,7 @@ async fn ask(faults: Vec<Fault>, streaming: bool) -> Attempted<ChatResponse> {
     let base_url = format!("http://{}", listener.local_addr().expect("bound"));
     let target = Target { base_url, key: None, auth: Auth::BEARER, timeout: LIMIT, trial_header: false };
     let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
+    let recorded_at = clock.wall();
     let live = LiveTransport::new(BTreeMap::from([(Service::Model, target)]), Arc::clone(&clock)).expect("a transport");
     let recorder = Arc::new(RecordTransport::new(Arc::new(live), Arc::clone(&clock), Arc::new(Redactor::default())));
     let request = request();
@@ -157,7 +158,7 @@ async fn ask(faults: Vec<Fault>, streaming: bool) -> Attempted<ChatResponse> {
         scenario: "s".to_owned(),
         case: "c".to_owned(),
         lane: "f.base.1".to_owned(),
-        recorded_at: jiff::Timestamp::UNIX_EPOCH,
+        recorded_at,
         recorded_from: BTreeMap::new(),
         recorder: "test".to_owned(),
         knowledge: String::new(),
@@ -165,7 +166,7 @@ async fn ask(faults: Vec<Fault>, streaming: bool) -> Attempted<ChatResponse> {
         take: 1,
         profiles: recorder.profiles(),
     };
-    let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
+    let clock = VirtualClock::at(recorded_at);
     let cassette = Cassette::new(header, recorder.finish(), BTreeMap::new());
     let replay = Arc::new(ReplayTransport::new(cassette, Arc::new(clock.clone()), String::new()));
     let again = block_on(&clock, client(replay.clone(), Arc::new(clock.clone()), streaming).complete(&request));
@@ -236,7 +237,7 @@ async fn what_cannot_get_better_is_asked_once() {
 
 #[tokio::test]
 async fn a_stream_that_breaks_off_is_neither_believed_nor_recorded() {
-    let cut = || Stream(words()[..2].to_vec());
+    let cut = || Stream(words()[..1].to_vec());
     let attempted = ask(vec![cut(), StalledStream, Stream(words())], true).await;
     assert_eq!(told(&attempted), "- connection, - timeout, 200 ok = Hello");
     let last = attempted.attempts.last().expect("an attempt");
