@@ -5,11 +5,12 @@
 //! the profile's drop-list do not count. System prompts and tool lists enter by their own hash, which is remembered:
 //! they are long and the same in request after request. Nothing is ever matched by likeness.
 
+use super::drift::is_system;
 use super::redact::Redactor;
+use super::remembered::remembered;
 use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
 use std::io::Write;
-use std::sync::{PoisonError, RwLock};
 
 /// How requests of one dialect are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,19 +34,6 @@ pub struct Request<'a> {
     pub path: &'a str,
     /// The JSON body.
     pub body: &'a Value,
-}
-
-/// Hashes of the parts that people change, to tell at a glance what went stale.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Drift {
-    /// The model, by name.
-    pub model: String,
-    /// Hash of the system prompt; empty when there is none.
-    pub system: String,
-    /// Hash of the tool list; empty when there is none.
-    pub tools: String,
-    /// Hash of all other members but the conversation.
-    pub parameters: String,
 }
 
 /// The key of a request: the first 32 hex digits of SHA-256 over its canonical form.
@@ -77,36 +65,6 @@ pub fn stored_body(profile: &Profile, body: &Value, redactor: &Redactor) -> Valu
         }
     }
     body
-}
-
-/// The drift hashes of a stored body.
-pub fn drift(body: &Value) -> Drift {
-    let short = |form: Vec<u8>| hex(&Sha256::digest(form), 16);
-    let system = system_prompts(body);
-    let parameters: Map<String, Value> = body
-        .as_object()
-        .into_iter()
-        .flatten()
-        .filter(|(name, _)| !["model", "messages", "input", "instructions", "tools"].contains(&name.as_str()))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
-    Drift {
-        model: body.get("model").and_then(Value::as_str).unwrap_or_default().to_owned(),
-        system: if system.is_empty() { String::new() } else { short(system.concat().into_bytes()) },
-        tools: body.get("tools").map(|tools| short(canonical(tools))).unwrap_or_default(),
-        parameters: short(canonical(&Value::Object(parameters))),
-    }
-}
-
-/// The system prompts of a body, in order, whatever the dialect calls them.
-pub(super) fn system_prompts(body: &Value) -> Vec<&str> {
-    let messages = body.get("messages").and_then(Value::as_array).into_iter().flatten();
-    let prompts = messages.filter(|message| is_system(message)).filter_map(|message| message.get("content")?.as_str());
-    prompts.chain(body.get("instructions").and_then(Value::as_str)).collect()
-}
-
-pub(super) fn is_system(message: &Value) -> bool {
-    matches!(message.get("role").and_then(Value::as_str), Some("system" | "developer"))
 }
 
 /// The canonical form of a JSON document by itself.
@@ -275,45 +233,9 @@ fn below<'p>(drop: &[&'p str], name: &str) -> Vec<&'p str> {
     rest.filter(|rest| rest.is_empty() || rest.starts_with('/')).collect()
 }
 
-/// Hashes of long values that come again and again, compared as values, the newest last.
-static REMEMBERED: RwLock<Vec<(Value, String)>> = RwLock::new(Vec::new());
-/// More distinct prompts and tool lists than this are hashed anew each time.
-const REMEMBERED_AT_MOST: usize = 64;
-
-fn remembered(value: &Value, redactor: &Redactor) -> String {
-    {
-        let known = REMEMBERED.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, hash)) = known.iter().find(|(candidate, _)| same(candidate, value)) {
-            return hash.clone();
-        }
-    }
-    let plain = canonical(value);
-    let clean = std::str::from_utf8(&plain).is_ok_and(|text| redactor.is_surely_clean(text));
-    if !clean {
-        return hex(&Sha256::digest(canonical(&redactor.redact_value(value))), 64);
-    }
-    let hash = hex(&Sha256::digest(&plain), 64);
-    let mut known = REMEMBERED.write().unwrap_or_else(PoisonError::into_inner);
-    if known.len() < REMEMBERED_AT_MOST && !known.iter().any(|(candidate, _)| same(candidate, value)) {
-        known.push((value.clone(), hash.clone()));
-    }
-    hash
-}
-
-/// Equality that is quick where members stand in the same order, as they do when one program made both.
-fn same(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
-        (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|((a, x), (b, y))| a == b && same(x, y))
-        }
-        (Value::Array(_) | Value::Object(_), _) => false,
-        _ => a == b,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::drift::drift;
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;

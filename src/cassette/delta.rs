@@ -4,6 +4,7 @@
 //! same text four times; stored as `after: <ordinal>, keep: <messages>` plus what is new, a reviewer sees just that.
 
 use super::canonical;
+use super::drift;
 use super::exchange::{Exchange, StoredRequest};
 use super::yaml::Node;
 use serde_json::{Map, Value, json};
@@ -86,7 +87,7 @@ fn split(exchange: &Exchange, body: &Value, blobs: &mut Blobs) -> Split {
         }
     }
     for message in &mut messages {
-        if canonical::is_system(message)
+        if drift::is_system(message)
             && let Some(content) = message.get_mut("content")
         {
             outsource(content, blobs);

@@ -1,6 +1,6 @@
 //! How one request differs from another, told in the words of people who write prompts.
 
-use super::canonical::{is_system, system_prompts};
+use super::drift::{is_system, system_prompts};
 use super::words::{changed_words, printable};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -176,10 +176,12 @@ fn conversation(recorded: &[Value], now: &[Value]) -> Option<Difference> {
     if let Some(knowledge) = knowledge(before, after) {
         return Some(knowledge);
     }
-    let role = after.get("role").and_then(Value::as_str).unwrap_or("input");
-    let what = format!("message {} ({})", place + 1, printable(role, 20));
+    let what = match after.get("role").and_then(Value::as_str) {
+        Some(role) => format!("message {} ({})", place + 1, printable(role, 20)),
+        None => "the input".to_owned(),
+    };
     let lines = match first_difference(before, after) {
-        Some((path, old, new)) if path == "content" => pair(old, new),
+        Some((path, old, new)) if path.is_empty() || path == "content" => pair(old, new),
         Some((path, old, new)) => [vec![format!("  {path}:")], pair(old, new)].concat(),
         None => Vec::new(),
     };

@@ -1,6 +1,6 @@
 //! What a cassette holds, as plain data.
 
-use super::canonical::Drift;
+use super::drift::Drift;
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -4,8 +4,8 @@
 //! whatever is missing or of the wrong type.
 
 use super::body;
-use super::canonical::Drift;
 use super::delta::{self, Blobs};
+use super::drift::Drift;
 use super::exchange::{Cassette, Exchange, Header, Outcome};
 use super::yaml::{Kind, Node};
 use serde_json::{Map, Value, json};

@@ -14,19 +14,22 @@ mod body;
 mod canonical;
 mod delta;
 mod difference;
+mod drift;
 mod exchange;
 mod format;
 mod local_times;
 mod miss;
 mod pool;
 mod redact;
+mod remembered;
 mod store;
 #[cfg(test)]
 mod tests;
 mod words;
 mod yaml;
 
-pub use canonical::{Drift, Profile, Request, drift, key, stored_body};
+pub use canonical::{Profile, Request, key, stored_body};
+pub use drift::{Drift, drift};
 pub use exchange::{Cassette, Exchange, Header, Outcome, StoredRequest};
 pub use local_times::LocalTimes;
 pub use miss::{Explanation, explain};

@@ -135,7 +135,7 @@ fn fill(connection: &mut Connection, passages: &[Passage]) -> rusqlite::Result<(
     {
         let mut insert = transaction.prepare("INSERT INTO passages (rowid, title, text) VALUES (?1, ?2, ?3)")?;
         for (row, passage) in (1_i64..).zip(passages) {
-            insert.execute(params![row, passage.title, passage.text])?;
+            insert.execute(params![row, words::apart(&passage.title), words::apart(&passage.text)])?;
         }
     }
     transaction.commit()
@@ -182,6 +182,12 @@ mod tests {
         let base = base(&["Batteries are charged overnight.", "The café sells inverters."]);
         assert_eq!(ids(&base, "charging a battery", 5), ["doc#1"]);
         assert_eq!(ids(&base, "cafe inverter", 5), ["doc#2"]);
+    }
+
+    #[test]
+    fn a_question_in_japanese_finds_a_passage_in_japanese() {
+        let base = base(&["バッテリーの保証は二年です。", "充電は四時間です。"]);
+        assert_eq!(ids(&base, "保証期間", 5)[0], "doc#1");
     }
 
     #[test]

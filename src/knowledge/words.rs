@@ -2,6 +2,7 @@
 //!
 //! Used on both sides of every comparison (queries and keywords), so that they agree on what a word is.
 
+use std::borrow::Cow;
 use unicode_normalization::UnicodeNormalization;
 
 /// Words that say nothing about a subject, sorted.
@@ -23,10 +24,34 @@ pub fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.binary_search(&word).is_ok()
 }
 
+/// Text with its words apart, for scripts that write none: Han characters stand alone, hiragana (mostly grammar)
+/// becomes a space. Searching and indexing both use it; other text comes back as it is.
+pub fn apart(text: &str) -> Cow<'_, str> {
+    let is_han =
+        |letter: char| matches!(letter, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}');
+    let is_hiragana = |letter: char| matches!(letter, '\u{3040}'..='\u{309f}');
+    if !text.chars().any(|letter| is_han(letter) || is_hiragana(letter)) {
+        return Cow::Borrowed(text);
+    }
+    let mut apart = String::with_capacity(text.len() * 2);
+    for letter in text.chars() {
+        if is_han(letter) {
+            apart.extend([' ', letter, ' ']);
+        } else {
+            apart.push(if is_hiragana(letter) { ' ' } else { letter });
+        }
+    }
+    Cow::Owned(apart)
+}
+
 /// All words of `text` in order: NFKC, lower case, letters and digits only.
 pub fn words(text: &str) -> Vec<String> {
     let plain: String = text.nfkc().flat_map(char::to_lowercase).collect();
-    plain.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    apart(&plain)
+        .split(|letter: char| !letter.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The words to search for: without repeats and stop words, unless nothing else is there; at most 64.
@@ -91,6 +116,12 @@ mod tests {
         assert_eq!(terms("What is the return window for a battery?"), ["return", "window", "battery"]);
         assert_eq!(terms("who is it"), ["who", "is", "it"]);
         assert!(terms("?! -- \u{0}").is_empty());
+    }
+
+    #[test]
+    fn text_without_spaces_falls_into_words_too() {
+        assert_eq!(words("バッテリーの保証は？"), ["バッテリー", "保", "証"]);
+        assert_eq!(terms("保修期"), ["保", "修", "期"]);
     }
 
     #[test]

@@ -7,6 +7,8 @@ mod failure;
 pub mod openai_chat;
 pub mod perplexity_agent;
 mod retry;
+#[cfg(test)]
+mod tests;
 
 pub use openai_chat::{OpenAiChat, Quirks};
 pub use perplexity_agent::PerplexityAgent;

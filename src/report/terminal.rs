@@ -115,12 +115,14 @@ fn unmet_row(out: &mut String, row: &CriterionResult, width: usize, paint: &Pain
     let name = row.scenario.as_ref().map_or_else(|| row.id.clone(), |scenario| format!("{scenario}: {}", row.id));
     let _ = writeln!(out, "\n{} {}", paint.verdict(row.verdict), line(&name));
     wrap(out, &row.sentence, width, "  ");
-    for violation in row.violations.iter().take(LISTED) {
+    // A proxy's misses say nothing about the criterion: the HTML report lists them.
+    let listed = if row.proxy { &[][..] } else { &row.violations[..] };
+    for violation in listed.iter().take(LISTED) {
         let note = if violation.note.is_empty() { String::new() } else { format!(": {}", violation.note) };
         wrap(out, &format!("- {}, {}{note}", violation.trial, violation.unit), width, "  ");
     }
-    if row.violations.len() > LISTED {
-        let _ = writeln!(out, "  and {} more", figures::count((row.violations.len() - LISTED) as u64));
+    if listed.len() > LISTED {
+        let _ = writeln!(out, "  and {} more", figures::count((listed.len() - LISTED) as u64));
     }
     if row.errors > 0 {
         let _ = writeln!(out, "  {} in ERROR would have counted", figures::counted(row.errors, "trial"));

@@ -1,0 +1,48 @@
+//! Hashes of the parts of a request that people change, kept beside each exchange.
+
+use super::canonical::{canonical, hex};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+/// Hashes of the parts that people change, to tell at a glance what went stale.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Drift {
+    /// The model, by name.
+    pub model: String,
+    /// Hash of the system prompt; empty when there is none.
+    pub system: String,
+    /// Hash of the tool list; empty when there is none.
+    pub tools: String,
+    /// Hash of all other members but the conversation.
+    pub parameters: String,
+}
+
+/// The drift hashes of a stored body.
+pub fn drift(body: &Value) -> Drift {
+    let short = |form: Vec<u8>| hex(&Sha256::digest(form), 16);
+    let system = system_prompts(body);
+    let parameters: Map<String, Value> = body
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| !["model", "messages", "input", "instructions", "tools"].contains(&name.as_str()))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    Drift {
+        model: body.get("model").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        system: if system.is_empty() { String::new() } else { short(system.concat().into_bytes()) },
+        tools: body.get("tools").map(|tools| short(canonical(tools))).unwrap_or_default(),
+        parameters: short(canonical(&Value::Object(parameters))),
+    }
+}
+
+/// The system prompts of a body, in order, whatever the dialect calls them.
+pub(super) fn system_prompts(body: &Value) -> Vec<&str> {
+    let messages = body.get("messages").and_then(Value::as_array).into_iter().flatten();
+    let prompts = messages.filter(|message| is_system(message)).filter_map(|message| message.get("content")?.as_str());
+    prompts.chain(body.get("instructions").and_then(Value::as_str)).collect()
+}
+
+pub(super) fn is_system(message: &Value) -> bool {
+    matches!(message.get("role").and_then(Value::as_str), Some("system" | "developer"))
+}
