@@ -235,7 +235,8 @@ pub fn load(path: &Path) -> Result<Behaviour, String> {
         let words = error.to_string();
         // The library repeats the place in front of its words.
         let words = words.split_once(": ").filter(|(head, _)| head.contains("line ")).map_or(&*words, |(_, rest)| rest);
-        format!("{}{place}: {words}", path.display())
+        let words = words.split(" at line ").next().unwrap_or(words);
+        format!("{}{place}: the behaviour file is not valid: {words}", path.display())
     })?;
     check(&behaviour).map_err(|problem| format!("the behaviour file {} is not valid: {problem}", path.display()))?;
     Ok(behaviour)

@@ -45,18 +45,12 @@ impl Respond for &'static Recordings {
         let mut left = self.left.lock().expect("no panic");
         let pool = left.get_mut(trial).map(|cassette| &mut cassette.exchanges);
         let found = pool.and_then(|pool| Some(pool.remove(pool.iter().position(|exchange| exchange.key == key)?)));
-        match found.map(|exchange| exchange.outcome) {
-            Some(Outcome::Response { status, headers, body, .. }) => {
-                let template = ResponseTemplate::new(status).set_body_bytes(body.to_vec());
-                headers
-                    .iter()
-                    .fold(template, |answer, (name, value)| answer.insert_header(name.as_str(), value.as_str()))
-            }
-            _ => {
-                self.strangers.lock().expect("no panic").push(format!("{trial} {path} {body}"));
-                ResponseTemplate::new(404)
-            }
-        }
+        let Some(Outcome::Response { status, headers, body, .. }) = found.map(|exchange| exchange.outcome) else {
+            self.strangers.lock().expect("no panic").push(format!("{trial} {path} {body}"));
+            return ResponseTemplate::new(404);
+        };
+        let template = ResponseTemplate::new(status).set_body_bytes(body.to_vec());
+        headers.iter().fold(template, |answer, (name, value)| answer.insert_header(name.as_str(), value.as_str()))
     }
 }
 

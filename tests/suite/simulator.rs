@@ -82,6 +82,7 @@ fn a_recording_without_its_service_fails_and_leaves_the_old_one_whole() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the recorder is another process, and is to be met in the middle")]
 fn a_recording_that_is_interrupted_leaves_the_old_one_whole() {
     let project = Project::shipped();
     // At its real pace a trial takes seconds.
