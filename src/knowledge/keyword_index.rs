@@ -234,6 +234,15 @@ impl KeywordIndex {
     }
 }
 
+impl Drop for KeywordIndex {
+    fn drop(&mut self) {
+        let connection = self.connection.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(connection) = connection.filter(|_| self.file.is_none()) {
+            store::give_back(connection);
+        }
+    }
+}
+
 /// The id under which a search shows a learned answer. A digest, because a session's name may be a secret.
 fn learned_id(record: &ExternalRecord) -> String {
     let digest = Sha256::digest(record.session.as_bytes());
@@ -314,6 +323,18 @@ mod tests {
         let left = index.list().expect("lists");
         assert_eq!(left.len(), 1);
         assert_eq!((left[0].keyword.as_str(), left[0].uses, left[0].last_active), ("new thing", 1, at(900)));
+    }
+
+    #[test]
+    fn an_index_in_memory_begins_empty_whatever_was_learned_before_it() {
+        for round in 0..3 {
+            let index = KeywordIndex::in_memory();
+            let done =
+                index.index(&record(0, "result-1"), &strings(&["grid tariff"]), "q", at(round)).expect("indexes");
+            assert!(done.merged.is_empty());
+            let entries = index.list().expect("lists");
+            assert_eq!((entries.len(), entries[0].provenance.len(), entries[0].uses), (1, 1, 0));
+        }
     }
 
     #[test]
