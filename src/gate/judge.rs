@@ -174,7 +174,7 @@ impl<'p> Judge<'p> {
             evidence: self.sources.entries(),
             criteria: results,
             gates,
-            errors: group(errors),
+            errors: group(errors, plan),
             turn_times_us: self.turn_times.into_values().flatten().collect(),
             transitions: coverage::transitions(&self.examiner.machines, &self.taken),
             requirements: coverage::requirements(plan, &trials),

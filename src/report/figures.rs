@@ -61,6 +61,16 @@ pub fn bound(row: &CriterionResult) -> String {
     }
 }
 
+/// What a figure rests on, in as few words as say it: `REPLAYED simulator 2026-11-21`.
+pub fn rests_on(row: &CriterionResult) -> String {
+    let brief = row.evidence.replace(", recorded from ", " ").replace(", from ", " ");
+    match brief.rsplit_once(" on ") {
+        _ if brief.is_empty() => "–".into(),
+        Some((who, when)) => format!("{who} {when}"),
+        None => brief,
+    }
+}
+
 /// The figure observed, or a dash.
 pub fn observed(row: &CriterionResult) -> String {
     if row.observed_text.is_empty() { "–".into() } else { row.observed_text.clone() }
