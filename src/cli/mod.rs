@@ -8,6 +8,7 @@ pub mod check;
 pub mod diagnostic;
 mod exit;
 mod explain;
+mod import;
 mod judging;
 mod keywords;
 mod knowledge;
