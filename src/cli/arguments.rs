@@ -33,6 +33,8 @@ pub enum Command {
     Simulate(Simulate),
     /// Look into a knowledge base.
     Knowledge(Knowledge),
+    /// Look into a keyword index, or prune it.
+    Keywords(Keywords),
     /// Print a JSON Schema for editors.
     Schema(Schema),
 }
@@ -212,6 +214,37 @@ pub enum KnowledgeCommand {
         /// Passages at most.
         #[arg(long, default_value_t = 5)]
         top_k: usize,
+    },
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Keywords {
+    #[command(subcommand)]
+    pub command: KeywordsCommand,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub enum KeywordsCommand {
+    /// Print every keyword, how often it was used, and where it came from.
+    List {
+        /// The index's file.
+        index: PathBuf,
+    },
+    /// Print everything as JSON.
+    Export {
+        /// The index's file.
+        index: PathBuf,
+    },
+    /// Remove keywords that meet every condition given.
+    Prune {
+        /// The index's file.
+        index: PathBuf,
+        /// Neither indexed nor used for so long: `720h`.
+        #[arg(long, value_name = "TIME")]
+        idle: Option<String>,
+        /// Used fewer times than this.
+        #[arg(long, value_name = "N")]
+        fewer_uses_than: Option<u64>,
     },
 }
 

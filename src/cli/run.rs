@@ -99,10 +99,12 @@ fn carry_out(
 fn report(judged: &Judged<'_>, given: &Run, folder: &Path, unused: &[String]) {
     print(judged, given.format, folder);
     if !unused.is_empty() {
-        let mut lines = vec![format!("note: {} recorded exchanges were not asked for:", unused.len())];
+        let number = unused.len();
+        let what = if number == 1 { "exchange was" } else { "exchanges were" };
+        let mut lines = vec![format!("note: {number} recorded {what} not asked for:")];
         lines.extend(unused.iter().take(5).map(|what| format!("  {what}")));
-        if unused.len() > 5 {
-            lines.push(format!("  and {} more", unused.len() - 5));
+        if number > 5 {
+            lines.push(format!("  and {} more", number - 5));
         }
         output::remark(&lines.join("\n"));
     }
@@ -110,8 +112,7 @@ fn report(judged: &Judged<'_>, given: &Run, folder: &Path, unused: &[String]) {
 
 /// The trials of the newest run that did not pass.
 fn failed_before(given: &Run) -> Result<BTreeSet<String>, Problem> {
-    let here = std::env::current_dir().map_err(|why| why.to_string())?;
-    let reports = given.report_dir.clone().unwrap_or_else(|| scenario::find_root(&here).join("reports"));
+    let reports = given.report_dir.clone().unwrap_or_else(reports_folder);
     let file = reports.join("latest").join(trace::RUN);
     let text = std::fs::read_to_string(&file)
         .map_err(|why| format!("--failed needs an earlier run, and {} cannot be read: {why}", file.display()))?;
@@ -147,8 +148,9 @@ fn write_environment(folder: &Path, given: &Run, root: &Path) -> io::Result<()> 
     std::fs::write(folder.join(trace::ENVIRONMENT), serde_json::to_vec_pretty(&environment)?)
 }
 
-/// The folder that holds runs, as given or as the project says.
+/// The folder that holds runs, as the project says; the usual one where the project has mistakes.
 pub fn reports_folder() -> PathBuf {
-    let here = std::env::current_dir().unwrap_or_default();
-    scenario::find_root(&here).join("reports")
+    let root = scenario::find_root(&std::env::current_dir().unwrap_or_default());
+    let reports = scenario::load(&root, &[], None).map_or_else(|_| "reports".into(), |loaded| loaded.project.reports);
+    root.join(reports)
 }

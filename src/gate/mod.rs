@@ -12,7 +12,6 @@ mod judge;
 mod rule;
 mod sources;
 mod tally;
-mod target;
 mod wording;
 
 #[cfg(test)]

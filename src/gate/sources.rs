@@ -50,14 +50,14 @@ impl Sources {
     pub(super) fn entries(&self) -> Vec<String> {
         let entry = |((live, from, model), dates): (&(bool, String, String), &BTreeSet<String>)| {
             let said = say(*live, from, &dates.iter().map(String::as_str).collect());
-            format!("{said} (model {})", crate::metric::quote(model, 80))
+            format!("{said} (model {})", crate::trace::text::quote(model, 80))
         };
         self.found.iter().map(entry).collect()
     }
 }
 
 fn say(live: bool, from: &str, dates: &BTreeSet<&str>) -> String {
-    let from = crate::metric::quote(from, 80);
+    let from = crate::trace::text::quote(from, 80);
     if live {
         return format!("{}, from {from}", Mode::Live);
     }

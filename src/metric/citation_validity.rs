@@ -4,7 +4,7 @@
 //! An answer without sources cites nothing wrong and nothing right: no unit. Given means: a hit's id, an external
 //! result's id, or the URL of one of its citations, in this turn or an earlier one of the conversation.
 
-use super::{Measure, Metric, Observation, TrialView, quote};
+use super::{Metric, Observation, TrialView, quote};
 use std::collections::BTreeSet;
 
 /// See the module.
@@ -12,10 +12,6 @@ use std::collections::BTreeSet;
 pub(super) struct CitationValidity;
 
 impl Metric for CitationValidity {
-    fn measure(&self) -> Measure {
-        Measure::Rate
-    }
-
     fn units(&self) -> &'static str {
         "answers with sources"
     }

@@ -6,7 +6,7 @@
 
 use super::expectation::probe_failure;
 use super::turns::planned;
-use super::{Measure, Metric, Observation, TrialView, TurnView};
+use super::{Metric, Observation, TrialView, TurnView};
 use crate::scenario::Case;
 
 /// See the module.
@@ -30,10 +30,6 @@ fn history_failure(before: &TurnView<'_>, later: &TurnView<'_>) -> Option<String
 }
 
 impl Metric for ContextPreservation {
-    fn measure(&self) -> Measure {
-        Measure::Rate
-    }
-
     fn units(&self) -> &'static str {
         "conversations"
     }

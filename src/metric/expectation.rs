@@ -7,11 +7,12 @@
 
 use super::calls::{self, Patterns};
 use super::turns::{names, planned};
-use super::{Check, TrialView, TurnView, keywords, parse_duration, quote};
+use super::{Check, TrialView, TurnView, keywords, quote};
 use crate::plan::PlannedCase;
 use crate::scenario::expect::{
     AnswerExpectation, ErrorExpectation, Expectation, Probe, RetryExpectation, SourcesExpectation,
 };
+use crate::scenario::parse_duration;
 use crate::trace::{Answer, Arm, TurnOutcome};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -225,9 +226,9 @@ fn retries(expected: &RetryExpectation, turns: &[&TurnView<'_>]) -> Vec<Checked>
 }
 
 fn within(limit: &str, turn: &TurnView<'_>) -> Result<(), String> {
-    let limit = parse_duration(limit)?;
+    let limit = parse_duration(limit)?.as_micros();
     match turn.ended() {
-        Some(end) if end.took_us < limit => Ok(()),
+        Some(end) if u128::from(end.took_us) < limit => Ok(()),
         Some(end) => Err(format!("it took {:.2} s", end.took_us as f64 / 1e6)),
         None => Err(format!("it {}", turn.ending())),
     }

@@ -7,7 +7,7 @@
 //! or, for a control, an unrelated learned entry among the hits.
 
 use super::turns::{names, planned};
-use super::{Measure, Metric, Observation, TrialView, TurnView, quote};
+use super::{Metric, Observation, TrialView, TurnView, quote};
 use crate::scenario::Case;
 use crate::scenario::document::{Related, RelatedKind};
 
@@ -58,10 +58,6 @@ fn labelled<'a>(view: &TrialView<'a>) -> Vec<(&'a TurnView<'a>, &'a Related, Fou
 }
 
 impl Metric for LearnedRetrieval {
-    fn measure(&self) -> Measure {
-        Measure::Rate
-    }
-
     fn units(&self) -> &'static str {
         "related queries"
     }
@@ -87,10 +83,6 @@ impl Metric for LearnedRetrieval {
 }
 
 impl Metric for LearnedHarm {
-    fn measure(&self) -> Measure {
-        Measure::Rate
-    }
-
     fn units(&self) -> &'static str {
         "labelled queries"
     }

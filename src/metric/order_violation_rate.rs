@@ -1,6 +1,6 @@
 //! `order_violation_rate`: queries with a tool call out of order / queries. Lower is better.
 
-use super::{Measure, Metric, Observation, TrialView, quote};
+use super::{Metric, Observation, TrialView, quote};
 use crate::trace::ToolOutcome;
 
 /// See the module.
@@ -8,10 +8,6 @@ use crate::trace::ToolOutcome;
 pub(super) struct OrderViolationRate;
 
 impl Metric for OrderViolationRate {
-    fn measure(&self) -> Measure {
-        Measure::Rate
-    }
-
     fn units(&self) -> &'static str {
         "queries"
     }

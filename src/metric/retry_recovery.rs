@@ -4,7 +4,7 @@
 //! one of them recovered; the two can differ so much that a verdict turns, so criteria name theirs. Accounts are
 //! never mixed silently: those that count are listed.
 
-use super::{Measure, Metric, Observation, TrialView, quote};
+use super::{Metric, Observation, TrialView, quote};
 use crate::trace::Account;
 use std::collections::BTreeMap;
 
@@ -27,10 +27,6 @@ pub(super) struct RetryRecovery {
 }
 
 impl Metric for RetryRecovery {
-    fn measure(&self) -> Measure {
-        Measure::Rate
-    }
-
     fn units(&self) -> &'static str {
         match self.by {
             By::Attempt => "retries",

@@ -4,7 +4,7 @@
 //! Without a ratings file it is a proxy: of the answers for which both sources gave something, those that cite both.
 //! That says what an answer is made of and nothing about anyone's satisfaction, so it never passes.
 
-use super::{Measure, Metric, Observation, TrialView, TurnView};
+use super::{Metric, Observation, TrialView, TurnView};
 use crate::plan::Plan;
 
 /// See the module.
@@ -17,10 +17,6 @@ fn mixed(turn: &TurnView<'_>) -> bool {
 }
 
 impl Metric for Satisfaction {
-    fn measure(&self) -> Measure {
-        Measure::Rate
-    }
-
     fn units(&self) -> &'static str {
         "answers from both sources"
     }

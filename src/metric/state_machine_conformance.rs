@@ -1,16 +1,12 @@
 //! `state_machine_conformance`: trials that keep to their flow's state machine / trials of flows that declare one.
 
-use super::{Measure, Metric, Observation, TrialView};
+use super::{Metric, Observation, TrialView};
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct StateMachineConformance;
 
 impl Metric for StateMachineConformance {
-    fn measure(&self) -> Measure {
-        Measure::Rate
-    }
-
     fn units(&self) -> &'static str {
         "trials"
     }

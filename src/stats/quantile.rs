@@ -1,7 +1,7 @@
 //! Quantiles without interpolation: nearest rank for display, order statistics for bounds.
 
-use super::ALPHA;
 use super::rate::binomial_cdf;
+use super::{ALPHA, bisect};
 
 /// The nearest-rank quantile of `sorted` (ascending), `x_(ceil(q n))`; `None` of nothing.
 pub fn nearest_rank(sorted: &[u64], q: f64) -> Option<u64> {
@@ -58,19 +58,7 @@ pub fn bounded(sorted: &[u64]) -> Vec<Bounded> {
 
 /// The first of `1..=n` for which `holds`, which holds for all after it; `n` 0 or none: `None`.
 fn first(n: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
-    let (mut low, mut high) = (0, n);
-    if n == 0 || !holds(n) {
-        return None;
-    }
-    while high - low > 1 {
-        let middle = u64::midpoint(low, high);
-        if holds(middle) {
-            high = middle;
-        } else {
-            low = middle;
-        }
-    }
-    Some(high)
+    (n > 0 && holds(n)).then(|| bisect(0, n, holds))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 
 mod event;
 mod folder;
+pub mod text;
 
 pub use event::*;
 pub use folder::*;

@@ -115,6 +115,7 @@ impl<'a> Turn<'a> {
             max_tokens: settings.model.max_tokens,
             seed: settings.seed,
             parallel_calls: settings.model.parallel_calls,
+            kept: None,
         };
         let ordinal = self.env.next_model_call();
         let at = self.env.clock.now();
@@ -157,7 +158,8 @@ impl<'a> Turn<'a> {
     /// Puts the model's message among the messages and gives back its calls.
     fn hear(&mut self, response: ChatResponse) -> Vec<ToolCall> {
         let content = response.refusal.filter(|_| response.content.is_empty()).unwrap_or(response.content);
-        let message = Message { role: Role::Assistant, content, calls: response.calls.clone(), answers: None };
+        let calls = response.calls.clone();
+        let message = Message { role: Role::Assistant, content, calls, answers: None, kept: response.kept };
         // A message with neither text nor calls is one that some providers refuse to read back.
         if !message.content.is_empty() || !message.calls.is_empty() {
             self.say(message);

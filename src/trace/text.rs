@@ -1,11 +1,12 @@
-//! What becomes of text that a model, a document or a service wrote, outside HTML (which has its own escaping).
+//! Text that a model, a document or a service wrote, made fit for people; HTML has its own escaping.
 //!
 //! Terminals obey escape sequences, bidirectional overrides turn lines around, and spreadsheets run formulas. Nothing
 //! of that survives here: control and direction characters are shown as U+FFFD, so that one sees that they were there.
 
 use std::borrow::Cow;
 
-fn is_treacherous(character: char) -> bool {
+/// Whether a character commands a terminal or turns the direction of reading, rather than showing anything.
+pub fn is_treacherous(character: char) -> bool {
     (character.is_control() && character != '\n')
         || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
         || matches!(character, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}')
@@ -32,20 +33,9 @@ pub fn clip(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", &text[..end]))
 }
 
-/// `text` for the value of a URL's fragment: everything but unreserved characters and `/` percent-encoded.
-pub fn percent_encoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            const HEX: &[u8; 16] = b"0123456789ABCDEF";
-            out.push('%');
-            out.push(char::from(HEX[usize::from(byte >> 4)]));
-            out.push(char::from(HEX[usize::from(byte & 15)]));
-        }
-    }
-    out
+/// `text` on one line of at most `most` characters: [`line`], clipped.
+pub fn quote(text: &str, most: usize) -> String {
+    clip(&line(text), most).into_owned()
 }
 
 #[cfg(test)]
@@ -67,8 +57,10 @@ mod tests {
     }
 
     #[test]
-    fn fragments_hold_only_unreserved_characters() {
-        assert_eq!(percent_encoded("a/b c.ü<"), "a/b%20c.%C3%BC%3C");
+    fn a_quotation_is_one_bounded_line() {
+        assert_eq!(quote(" a\nb\u{1b}[31m\u{202e}c ", 40), "a b\u{fffd}[31m\u{fffd}c");
+        assert_eq!(quote("ääääää", 3), "ää…");
+        assert_eq!(quote("äää", 3), "äää");
     }
 
     proptest! {
