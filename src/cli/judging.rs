@@ -76,12 +76,12 @@ impl<'p> Judging<'p> {
         let examined = made.examined?;
         self.timelines.add(trace, examined.result());
         if let Some(collector) = self.collector.as_mut().filter(|_| examined.result().verdict != Verdict::Error) {
-            let result = examined.result();
+            let (result, examiner) = (examined.result(), self.judge.examiner());
             let missed = result.checks.iter().find(|check| !check.passed);
             let seen = Seen {
                 passed: result.verdict == Verdict::Pass,
                 why: missed.map(|check| format!("{}: {}", check.what, check.seen)).unwrap_or_default(),
-                units: self.judge.examiner().units(&examined).collect(),
+                units: examiner.units(&examined).collect(),
             };
             collector.add(trace, &seen);
         }

@@ -88,7 +88,7 @@ pub fn run(given: &Run) -> Result<Exit, Problem> {
     let exit = Exit::of_code(judged.judgement.exit_code);
     let Some(baseline) = baseline else { return Ok(exit) };
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    let summary = judged.summary(&name).ok_or("the run kept no figures to compare")?;
+    let summary = judged.summary(&name).ok_or_else(|| "the run kept no figures to compare".to_owned())?;
     let this = Side::of_run(summary, &folder);
     Ok(exit.worse(compare::conclude(&baseline, &this, &given.comparing, given.format, false)?))
 }

@@ -8,7 +8,7 @@ criteria:
   - id: FIRST
     about: Enough answers come at the first attempt.
     metric: first_attempt_rate(generate_response)
-    target: \">= 80%\"
+    target: \">= 60%\"
     kind: confidence
 ";
 const RUN: [&str; 4] = ["run", "scenarios/knowledge.yaml", "--criteria", "one.yaml"];
