@@ -66,7 +66,7 @@ pub(super) fn html(shown: &Shown<'_>) -> io::Result<Vec<u8>> {
         templates.add_template("page.html", PAGE)?;
         templates.get_template("page.html")?.render(minijinja::context! {
             page => minijinja::Value::from(minijinja::value::Serde(page(shown))),
-            style => style,
+            style => &style,
             style_hash => format!("sha256-{}", base64(&Sha256::digest(style.as_bytes()))),
         })
     };
