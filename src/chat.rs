@@ -3,7 +3,7 @@
 //! Dialects in `provider` translate these to and from the wire; nothing here knows any wire format.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// Who speaks in a conversation.
@@ -43,6 +43,43 @@ pub struct ToolCall {
     pub arguments: String,
 }
 
+/// What a dialect wrote beyond the neutral words: signatures, item ids, images, fields that nobody here knows.
+///
+/// It goes back in its place to the dialect that wrote it; every other dialect ignores it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// The name of the dialect that understands it.
+    pub dialect: String,
+    /// The document around the neutral words, which are left out of it.
+    pub fields: Map<String, Value>,
+    /// What the content consists of, in order; empty where it is plain text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pieces: Vec<Piece>,
+}
+
+/// One piece of a message's content on the wire, without the neutral words that belong into it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Piece {
+    /// The next `bytes` bytes of the message's text.
+    Text {
+        /// UTF-8 bytes of the text.
+        bytes: usize,
+        /// What surrounds it.
+        wire: Value,
+    },
+    /// The next of the message's calls.
+    Call {
+        /// What surrounds it.
+        wire: Value,
+    },
+    /// Neither text nor call: verbatim.
+    Other {
+        /// The whole piece.
+        wire: Value,
+    },
+}
+
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
@@ -56,17 +93,20 @@ pub struct Message {
     /// The call that a tool message answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<String>,
+    /// What a dialect wants back beside it; `None` in messages of our own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Arc<Kept>>,
 }
 
 impl Message {
     /// A message that is only text.
     pub fn text(role: Role, content: impl Into<String>) -> Self {
-        Self { role, content: content.into(), calls: Vec::new(), answers: None }
+        Self { role, content: content.into(), calls: Vec::new(), answers: None, kept: None }
     }
 
     /// The result of the call `id`.
     pub fn tool_result(id: impl Into<String>, content: impl Into<String>) -> Self {
-        Self { role: Role::Tool, content: content.into(), calls: Vec::new(), answers: Some(id.into()) }
+        Self { role: Role::Tool, content: content.into(), calls: Vec::new(), answers: Some(id.into()), kept: None }
     }
 }
 
@@ -125,6 +165,8 @@ pub struct ChatRequest {
     pub seed: Option<u32>,
     /// Whether several calls in one message are allowed; `None` leaves it to the provider.
     pub parallel_calls: Option<bool>,
+    /// The rest of a document that was read from the wire; `None` in requests of our own.
+    pub kept: Option<Arc<Kept>>,
 }
 
 /// Why a model stopped.
@@ -172,4 +214,19 @@ pub struct ChatResponse {
     pub finish: Finish,
     /// Tokens used.
     pub usage: Usage,
+    /// What the dialect wants back when this reply becomes a message of the conversation.
+    pub kept: Option<Arc<Kept>>,
+}
+
+impl ChatResponse {
+    /// This reply as the conversation's next message, with all that its dialect wants back.
+    pub fn to_message(&self) -> Message {
+        Message {
+            role: Role::Assistant,
+            content: self.content.clone(),
+            calls: self.calls.clone(),
+            answers: None,
+            kept: self.kept.clone(),
+        }
+    }
 }

@@ -11,6 +11,7 @@ pub mod cli;
 pub mod clock;
 pub mod flow;
 pub mod gate;
+pub mod import;
 pub mod knowledge;
 pub mod metric;
 pub mod plan;

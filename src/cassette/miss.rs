@@ -79,6 +79,9 @@ pub fn explain(
     let relation = match found.as_slice() {
         [] => "same content, but another profile, method or path".to_owned(),
         [one] if one.only_length => one.what.clone(),
+        [one] if one.what.starts_with("knowledge: ") => {
+            one.what.replacen("knowledge:", "only the knowledge differs:", 1)
+        }
         _ => format!("{only}{listed} {differ}"),
     };
     detail.push(format!("nearest: {file} exchange {ordinal}: {relation}"));

@@ -89,11 +89,19 @@ impl Cassette {
     /// # Errors
     /// [`CassetteError`] with file, line and column.
     pub fn load(path: &Path, blobs: &Path) -> Result<Self, CassetteError> {
+        Self::load_as(path, path, blobs)
+    }
+
+    /// [`Cassette::load`] with messages that call the file `shown`: what a run writes must not depend on where it is.
+    ///
+    /// # Errors
+    /// [`CassetteError`] with file, line and column.
+    pub fn load_as(path: &Path, shown: &Path, blobs: &Path) -> Result<Self, CassetteError> {
         let text = fs::read_to_string(path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => CassetteError::Missing { path: path.to_owned() },
-            _ => CassetteError::Read { path: path.to_owned(), error },
+            io::ErrorKind::NotFound => CassetteError::Missing { path: shown.to_owned() },
+            _ => CassetteError::Read { path: shown.to_owned(), error },
         })?;
-        Self::parse(text.into(), path, blobs)
+        Self::parse(text.into(), shown, blobs)
     }
 
     /// Reads a lane's text, as [`Cassette::load`] does; `path` is for messages.

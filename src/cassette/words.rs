@@ -1,5 +1,6 @@
 //! The words that differ between two texts, each with a little of its line around it.
 
+use crate::trace::text::is_treacherous;
 use similar::{DiffTag, TextDiff};
 use std::fmt::Write;
 
@@ -85,10 +86,7 @@ pub(super) fn printable(text: &str, limit: usize) -> String {
         match char {
             '\n' => out.push('⏎'),
             '\t' => out.push(' '),
-            other
-                if other.is_control()
-                    || matches!(other, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}') =>
-            {
+            other if is_treacherous(other) || matches!(other, '\u{200b}'..='\u{200d}') => {
                 let _ = write!(out, "\\u{{{:x}}}", u32::from(other));
             }
             other => out.push(other),

@@ -33,6 +33,8 @@ pub enum Command {
     Simulate(Simulate),
     /// Look into a knowledge base.
     Knowledge(Knowledge),
+    /// Look into a keyword index, or prune it.
+    Keywords(Keywords),
     /// Print a JSON Schema for editors.
     Schema(Schema),
 }
@@ -127,8 +129,18 @@ pub struct List {
 #[derive(Debug, Clone, Args)]
 pub struct Score {
     /// The run folder.
-    #[arg(default_value = "reports/latest")]
+    #[arg(default_value = "reports/latest", conflicts_with = "import")]
     pub run: PathBuf,
+    /// Make a new run of another agent's conversations: `--import messages FILE`, a JSON or JSON lines file of OpenAI
+    /// chat messages (it may be compressed with gzip).
+    #[arg(long, num_args = 2, value_names = ["FORMAT", "FILE"])]
+    pub import: Option<Vec<PathBuf>>,
+    /// Criteria file for imported conversations; by default that every query gets an answer and every task passes.
+    #[arg(long, value_name = "FILE", requires = "import")]
+    pub criteria: Option<PathBuf>,
+    /// Where the run folder of imported conversations goes; by default the project's.
+    #[arg(long, value_name = "DIR", requires = "import")]
+    pub report_dir: Option<PathBuf>,
     /// How the result is printed.
     #[arg(long, value_enum, default_value_t = Printed::Human)]
     pub format: Printed,
@@ -212,6 +224,37 @@ pub enum KnowledgeCommand {
         /// Passages at most.
         #[arg(long, default_value_t = 5)]
         top_k: usize,
+    },
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Keywords {
+    #[command(subcommand)]
+    pub command: KeywordsCommand,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub enum KeywordsCommand {
+    /// Print every keyword, how often it was used, and where it came from.
+    List {
+        /// The index's file.
+        index: PathBuf,
+    },
+    /// Print everything as JSON.
+    Export {
+        /// The index's file.
+        index: PathBuf,
+    },
+    /// Remove keywords that meet every condition given.
+    Prune {
+        /// The index's file.
+        index: PathBuf,
+        /// Neither indexed nor used for so long: `720h`.
+        #[arg(long, value_name = "TIME")]
+        idle: Option<String>,
+        /// Used fewer times than this.
+        #[arg(long, value_name = "N")]
+        fewer_uses_than: Option<u64>,
     },
 }
 

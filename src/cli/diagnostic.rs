@@ -9,6 +9,7 @@
 //! What is quoted comes from files and may be hostile: control characters never reach the terminal.
 
 use crate::scenario::{Diagnostic, Severity};
+use crate::trace::text::is_treacherous;
 use anstyle::{AnsiColor, Style};
 use std::fmt::Write as _;
 
@@ -89,8 +90,8 @@ fn clean(text: &str) -> String {
 fn safe(letter: char) -> char {
     match letter {
         '\t' => ' ',
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => '\u{fffd}',
-        letter if letter.is_control() => '\u{fffd}',
+        '\n' => '\u{fffd}',
+        letter if is_treacherous(letter) => '\u{fffd}',
         letter => letter,
     }
 }

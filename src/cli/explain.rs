@@ -3,7 +3,7 @@
 use super::arguments::Explain;
 use super::exit::Exit;
 use super::output::{self, Problem};
-use crate::metric::catalogue::{ENTRIES, Entry};
+use crate::scenario::catalogue::{METRICS, MetricEntry};
 use crate::scenario::{self, Criterion, GateKind};
 use std::fmt::Write;
 
@@ -14,7 +14,8 @@ use std::fmt::Write;
 pub fn run(given: &Explain) -> Result<Exit, Problem> {
     let here = std::env::current_dir().map_err(|why| format!("the current folder cannot be read: {why}"))?;
     let named = given.name.as_deref();
-    let metrics: Vec<&Entry> = ENTRIES.iter().filter(|entry| named.is_none_or(|name| name == entry.name)).collect();
+    let metrics: Vec<&MetricEntry> =
+        METRICS.iter().filter(|entry| named.is_none_or(|name| name == entry.name)).collect();
     let criteria = match scenario::load(&scenario::find_root(&here), &[], given.criteria.as_deref()) {
         Ok(loaded) => loaded.criteria.criteria,
         Err(_) if !metrics.is_empty() && named.is_some() => Vec::new(),
@@ -23,7 +24,7 @@ pub fn run(given: &Explain) -> Result<Exit, Problem> {
     let criteria: Vec<&Criterion> =
         criteria.iter().filter(|criterion| named.is_none_or(|name| name.eq_ignore_ascii_case(&criterion.id))).collect();
     if metrics.is_empty() && criteria.is_empty() {
-        let known: Vec<&str> = ENTRIES.iter().map(|entry| entry.name).collect();
+        let known: Vec<&str> = METRICS.iter().map(|entry| entry.name).collect();
         return Err(Problem::Words(format!(
             "no criterion or metric is called `{}`; metrics: {}",
             named.unwrap_or_default(),
@@ -35,7 +36,7 @@ pub fn run(given: &Explain) -> Result<Exit, Problem> {
         out.push_str(&of_criterion(criterion));
     }
     for metric in metrics {
-        let _ = writeln!(out, "{}\n  {}\n", metric.signature, metric.about);
+        let _ = writeln!(out, "{}\n  {}\n", metric.signature(), metric.about);
     }
     output::result(&out);
     Ok(Exit::Passed)

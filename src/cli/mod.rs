@@ -8,7 +8,9 @@ pub mod check;
 pub mod diagnostic;
 mod exit;
 mod explain;
+mod import;
 mod judging;
+mod keywords;
 mod knowledge;
 pub mod list;
 mod output;
@@ -38,6 +40,7 @@ pub fn main() -> ExitCode {
         Command::Explain(given) => explain::run(&given),
         Command::Simulate(given) => simulate::run(&given),
         Command::Knowledge(given) => knowledge::run(&given),
+        Command::Keywords(given) => keywords::run(&given),
         Command::Schema(given) => schema::run(&given),
     };
     exit.unwrap_or_else(|problem| {

@@ -72,7 +72,8 @@ pub fn run(given: &Run) -> Result<Exit, Problem> {
     progress.finish_and_clear();
     let judged = judging.finish();
     judged.write(writing.path()).map_err(cannot_write)?;
-    write_environment(writing.path(), given, &root).map_err(cannot_write)?;
+    write_environment(writing.path(), &format!("{:?}", given.mode).to_lowercase(), given.jobs, &root)
+        .map_err(cannot_write)?;
     let folder = writing.finish().map_err(cannot_write)?;
     report(&judged, given, &folder, &unused);
     Ok(Exit::of_code(judged.judgement.exit_code))
@@ -99,10 +100,12 @@ fn carry_out(
 fn report(judged: &Judged<'_>, given: &Run, folder: &Path, unused: &[String]) {
     print(judged, given.format, folder);
     if !unused.is_empty() {
-        let mut lines = vec![format!("note: {} recorded exchanges were not asked for:", unused.len())];
+        let number = unused.len();
+        let what = if number == 1 { "exchange was" } else { "exchanges were" };
+        let mut lines = vec![format!("note: {number} recorded {what} not asked for:")];
         lines.extend(unused.iter().take(5).map(|what| format!("  {what}")));
-        if unused.len() > 5 {
-            lines.push(format!("  and {} more", unused.len() - 5));
+        if number > 5 {
+            lines.push(format!("  and {} more", number - 5));
         }
         output::remark(&lines.join("\n"));
     }
@@ -110,8 +113,7 @@ fn report(judged: &Judged<'_>, given: &Run, folder: &Path, unused: &[String]) {
 
 /// The trials of the newest run that did not pass.
 fn failed_before(given: &Run) -> Result<BTreeSet<String>, Problem> {
-    let here = std::env::current_dir().map_err(|why| why.to_string())?;
-    let reports = given.report_dir.clone().unwrap_or_else(|| scenario::find_root(&here).join("reports"));
+    let reports = given.report_dir.clone().unwrap_or_else(reports_folder);
     let file = reports.join("latest").join(trace::RUN);
     let text = std::fs::read_to_string(&file)
         .map_err(|why| format!("--failed needs an earlier run, and {} cannot be read: {why}", file.display()))?;
@@ -133,12 +135,12 @@ fn progress(trials: usize, mode: Mode) -> ProgressBar {
 
 /// What differs between machines and runs, and therefore is nowhere else.
 #[expect(clippy::disallowed_methods, reason = "environment.json is where the wall clock may show")]
-fn write_environment(folder: &Path, given: &Run, root: &Path) -> io::Result<()> {
+pub fn write_environment(folder: &Path, mode: &str, jobs: Option<u16>, root: &Path) -> io::Result<()> {
     let environment = json!({
         "ragcheck": env!("CARGO_PKG_VERSION"),
         "written_at": jiff::Timestamp::now().to_string(),
-        "mode": format!("{:?}", given.mode).to_lowercase(),
-        "jobs": given.jobs,
+        "mode": mode,
+        "jobs": jobs,
         "project": root.display().to_string(),
         "arguments": std::env::args().skip(1).collect::<Vec<_>>(),
         "system": std::env::consts::OS,
@@ -147,8 +149,9 @@ fn write_environment(folder: &Path, given: &Run, root: &Path) -> io::Result<()> 
     std::fs::write(folder.join(trace::ENVIRONMENT), serde_json::to_vec_pretty(&environment)?)
 }
 
-/// The folder that holds runs, as given or as the project says.
+/// The folder that holds runs, as the project says; the usual one where the project has mistakes.
 pub fn reports_folder() -> PathBuf {
-    let here = std::env::current_dir().unwrap_or_default();
-    scenario::find_root(&here).join("reports")
+    let root = scenario::find_root(&std::env::current_dir().unwrap_or_default());
+    let reports = scenario::load(&root, &[], None).map_or_else(|_| "reports".into(), |loaded| loaded.project.reports);
+    root.join(reports)
 }

@@ -4,6 +4,7 @@ use super::arguments::Show;
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::run::reports_folder;
+use crate::trace::text::quote;
 use crate::trace::{self, Answer, Event, Reply, ToolOutcome, ToolResult, Trace, TrialEnd, TurnOutcome, What};
 use std::fmt::Write;
 use std::fs::File;
@@ -127,12 +128,6 @@ fn result(given: &ToolResult) -> String {
     }
 }
 
-/// Text from models and documents on one line: control characters become spaces, long text is cut.
 fn flat(text: &str) -> String {
-    const LONGEST: usize = 240;
-    let clean: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
-    if clean.chars().count() <= LONGEST {
-        return clean;
-    }
-    clean.chars().take(LONGEST).chain(['…']).collect()
+    quote(text, 240)
 }

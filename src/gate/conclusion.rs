@@ -2,8 +2,10 @@
 
 use super::wording::count;
 use super::{CriterionResult, ErrorGroup, Verdict};
+use crate::plan::Plan;
 use crate::scenario::criteria::Undecided;
 use crate::trace::TrialError;
+use std::collections::BTreeSet;
 
 /// The exit code that the verdicts call for, and why, in a sentence. `in_error` of `planned` trials are in ERROR.
 ///
@@ -68,7 +70,9 @@ fn listed(names: &[String]) -> String {
 }
 
 /// Trials in ERROR by cause, most frequent first, then in plan order; `None` is a trial that has no trace.
-pub(super) fn group(errors: Vec<(String, Option<TrialError>)>) -> Vec<ErrorGroup> {
+///
+/// Where one cause hits several cases, the command that records the first one again becomes one for all of them.
+pub(super) fn group(errors: Vec<(String, Option<TrialError>)>, plan: &Plan) -> Vec<ErrorGroup> {
     let mut groups: Vec<(Option<String>, ErrorGroup)> = Vec::new();
     let mut known = std::collections::HashMap::new();
     for (trial, error) in errors {
@@ -95,7 +99,27 @@ pub(super) fn group(errors: Vec<(String, Option<TrialError>)>) -> Vec<ErrorGroup
     }
     let mut groups: Vec<_> = groups.into_iter().map(|(_, group)| group).collect();
     groups.sort_by_key(|group| std::cmp::Reverse(group.trials.len()));
+    for group in &mut groups {
+        record_all(group, plan);
+    }
     groups
+}
+
+fn record_all(group: &mut ErrorGroup, plan: &Plan) {
+    let Some(line) = group.detail.iter().position(|line| line.contains("ragcheck run ") && line.contains("record"))
+    else {
+        return;
+    };
+    let hit: BTreeSet<&str> = group.trials.iter().map(String::as_str).collect();
+    let hit = || plan.trials.iter().filter(|trial| hit.contains(trial.id.as_str()));
+    let recordings: BTreeSet<_> =
+        hit().map(|trial| (trial.scenario, trial.case, trial.lane.variant.as_str())).collect();
+    if recordings.len() > 1 {
+        let files: BTreeSet<&str> = hit().map(|trial| plan.scenarios[trial.scenario].file.as_str()).collect();
+        let files = files.into_iter().collect::<Vec<_>>().join(" ");
+        let trials = group.trials.len();
+        group.detail[line] = format!("record all {trials}: ragcheck run {files} --mode record --failed");
+    }
 }
 
 /// What stands for a planned trial without a trace.

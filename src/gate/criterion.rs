@@ -2,15 +2,15 @@
 
 use super::rule::{Asked, Evidence, Ruling, Sample, rule};
 use super::tally::Tally;
-use super::target::Target;
 use super::wording::{bound, count, share, time};
 use super::{CriterionResult, Verdict};
-use crate::metric::{Metric, quote};
+use crate::metric::Metric;
 use crate::plan::Plan;
 use crate::scenario::criteria::Estimand;
-use crate::scenario::{Criterion, GateKind};
+use crate::scenario::{Criterion, GateKind, Target};
 use crate::stats::quantile::nearest_rank;
 use crate::stats::{clustered, rate::wilson};
+use crate::trace::text::quote;
 
 /// A criterion, read, with its sums.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl Item<'_> {
             result.with_excluded = share(tally.successes + left_out.0, tally.n + left_out.1);
         }
         if tally.n == 0 {
-            nothing(&mut result);
+            nothing(&mut result, tally.hidden);
             return result;
         }
         let ruling = self.rule(plan, metric);
@@ -86,10 +86,7 @@ impl Item<'_> {
 
     fn rule(&self, plan: &Plan, metric: &dyn Metric) -> Ruling {
         let target = self.target;
-        let good = |(successes, n): &(u64, u64)| match target {
-            Target::AtMost(_) => (n - successes, *n),
-            _ => (*successes, *n),
-        };
+        let good = |(successes, n): &(u64, u64)| (if target.is_ceiling() { n - successes } else { *successes }, *n);
         let sample = match plan.criteria.estimand {
             Estimand::FixedSuite => Sample::Fixed,
             Estimand::Population => clustered(&self.tally.by_case.values().map(good).collect::<Vec<_>>())
@@ -106,12 +103,12 @@ impl Item<'_> {
 
     fn figures(&self, result: &mut CriterionResult, metric: &dyn Metric, ruling: Ruling) {
         let tally = &self.tally;
-        let few = matches!(self.target, Target::AtMost(_));
+        let few = self.target.is_ceiling();
         let (lower, upper) = if few { (1.0 - ruling.upper, 1.0 - ruling.lower) } else { (ruling.lower, ruling.upper) };
         (result.lower, result.upper) = (Some(lower), Some(upper));
         result.interval = Some(wilson(tally.successes as f64, tally.n as f64));
         let rate = share(tally.successes, tally.n);
-        if let Target::Below(limit) = self.target {
+        if let Target::AtMostTime(limit) = self.target {
             // Units that never ended are longer than all that did: they stand at the end of the ranks.
             let mut all = tally.times.clone();
             all.resize(tally.n as usize, u64::MAX);
@@ -119,7 +116,7 @@ impl Item<'_> {
             let quantile = nearest_rank(&all, metric.quantile()).filter(|value| *value != u64::MAX);
             result.observed = quantile.map(|value| value as f64 / 1e6);
             let quantile = quantile.map_or_else(|| "never reached".into(), time);
-            result.observed_text = format!("{name} {quantile}, {rate} below {}", time(limit));
+            result.observed_text = format!("{name} {quantile}, {rate} below {}", time(limit.as_micros() as u64));
         } else {
             result.observed = Some(tally.successes as f64 / tally.n as f64);
             result.observed_text = rate;
@@ -140,7 +137,7 @@ impl Item<'_> {
             GateKind::Invariant => self.floor.unwrap_or(0.0),
             _ => self.target.good_share(metric.quantile()),
         };
-        if matches!(self.target, Target::AtMost(_)) { 1.0 - good } else { good }
+        if self.target.is_ceiling() { 1.0 - good } else { good }
     }
 
     fn sentence(&self, result: &CriterionResult, ruling: Ruling, plan: &Plan) -> String {
@@ -215,13 +212,15 @@ impl Item<'_> {
 }
 
 /// What stands when there is no unit at all.
-fn nothing(result: &mut CriterionResult) {
+fn nothing(result: &mut CriterionResult, hidden: Option<&str>) {
     result.observed_text = "nothing measured".into();
     result.sentence = if result.errors > 0 {
         result.verdict = Verdict::Error;
         format!("nothing measured: {} that would have counted", errors(result.errors))
     } else if result.excluded.iter().any(|one| one.n > 0) {
         format!("nothing measured: all {} were left out ({})", result.units, result.with_excluded)
+    } else if let Some(reason) = hidden {
+        format!("nothing measured: {reason}")
     } else {
         format!("nothing measured: no trial has any {}", result.units)
     };

@@ -3,12 +3,13 @@
 use super::conclusion::{NOT_RUN, conclude, group};
 use super::criterion::Item;
 use super::examine::{Examined, Examiner, blank};
+use super::repeats::repeats;
 use super::sources::Sources;
 use super::tally::Tally;
-use super::{Judgement, RUN_VERSION, TrialResult, Verdict, coverage, target};
+use super::{Judgement, RUN_VERSION, TrialResult, Verdict, coverage};
 use crate::metric::{Metric, catalogue};
 use crate::plan::Plan;
-use crate::scenario::{Criterion, GateKind};
+use crate::scenario::{Criterion, ReadCriterion};
 use crate::trace::{Trace, TraceError, TrialError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -63,13 +64,14 @@ impl<'p> Judge<'p> {
         let gates = gates.flat_map(|(index, scenario)| scenario.gates.iter().map(move |gate| (Some(index), gate)));
         for (scenario, written) in whole.chain(gates) {
             let refuse = |problem| mistake(plan, scenario, written, problem);
+            let ReadCriterion { metric, target, floor } = written.read().map_err(refuse)?;
             let known = names.iter().position(|name| *name == written.metric);
-            let metric = known.unwrap_or(metrics.len());
+            let index = known.unwrap_or(metrics.len());
             if known.is_none() {
-                metrics.push(catalogue::resolve(&written.metric).map_err(refuse)?);
+                metrics.push(catalogue::resolve(&metric).map_err(refuse)?);
                 names.push(&written.metric);
             }
-            items.push(item(scenario, written, metric, metrics[metric].as_ref()).map_err(refuse)?);
+            items.push(Item { written, scenario, metric: index, target, floor, tally: Tally::default() });
         }
         let relevant = (0..plan.scenarios.len()).map(|scenario| {
             let counts = |metric: &usize| {
@@ -125,6 +127,7 @@ impl<'p> Judge<'p> {
         self.count_moves(&trial.lane.flow, &taken);
         let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
         for item in self.items.iter_mut().filter(|item| item.scenario.is_none_or(|of| of == trial.scenario)) {
+            item.tally.hidden = item.tally.hidden.or(self.examiner.metrics[item.metric].hidden_in(evidence.mode));
             if let Some((_, seen)) = units.iter().find(|(metric, _)| *metric == item.metric) {
                 let excluded = case.excluded_from.contains_key(&item.written.id);
                 item.tally.add(place, trial, seen, item.target, excluded, &evidence);
@@ -171,10 +174,11 @@ impl<'p> Judge<'p> {
             evidence: self.sources.entries(),
             criteria: results,
             gates,
-            errors: group(errors),
+            errors: group(errors, plan),
             turn_times_us: self.turn_times.into_values().flatten().collect(),
             transitions: coverage::transitions(&self.examiner.machines, &self.taken),
             requirements: coverage::requirements(plan, &trials),
+            repeats: repeats(&trials),
             trials,
         }
     }
@@ -192,28 +196,6 @@ impl<'p> Judge<'p> {
             }
         }
     }
-}
-
-fn item<'p>(
-    scenario: Option<usize>,
-    written: &'p Criterion,
-    index: usize,
-    metric: &dyn Metric,
-) -> Result<Item<'p>, String> {
-    let target = target::parse(&written.target, metric.measure())?;
-    let floor = written.floor.as_deref().map(|text| target::parse_floor(text, target)).transpose()?;
-    let whole = matches!(target, target::Target::Below(_)) || target.good_share(1.0) >= 1.0;
-    if written.kind == GateKind::Invariant && !whole {
-        return Err(format!(
-            "an invariant allows no violation: its target is `= 100%` (or `<= 0%`), not `{}`; write `kind: confidence` \
-             for a rate below",
-            written.target
-        ));
-    }
-    if floor.is_some() && written.kind != GateKind::Invariant {
-        return Err("only an invariant has a floor: the target itself is the bound of the other kinds".into());
-    }
-    Ok(Item { written, scenario, metric: index, target, floor, tally: Tally::default() })
 }
 
 fn mistake(plan: &Plan, scenario: Option<usize>, written: &Criterion, problem: String) -> JudgeError {

@@ -1,10 +1,10 @@
 //! The running sums of one criterion. The order in which trials are added changes nothing.
 
 use super::sources::Sources;
-use super::target::Target;
 use super::{Excluded, Violation};
 use crate::metric::{Observation, Outcome};
 use crate::plan::{Plan, PlannedTrial};
+use crate::scenario::Target;
 use crate::trace::Evidence;
 use std::collections::BTreeMap;
 
@@ -24,6 +24,8 @@ pub(super) struct Tally {
     pub never: u64,
     /// Trials in ERROR that would have counted.
     pub errors: u64,
+    /// Why some traces cannot show what is asked.
+    pub hidden: Option<&'static str>,
     /// Where the units come from.
     pub sources: Sources,
     /// Successes and units by variant.
@@ -47,7 +49,7 @@ impl Tally {
     ) {
         let succeeded = |unit: &Observation| match (unit.outcome, target) {
             (Outcome::Success, _) => true,
-            (Outcome::Took(time), Target::Below(limit)) => time < limit,
+            (Outcome::Took(time), Target::AtMostTime(limit)) => u128::from(time) < limit.as_micros(),
             _ => false,
         };
         let case = (trial.scenario, trial.case);
@@ -71,7 +73,7 @@ impl Tally {
                 Outcome::Success | Outcome::Failure => {}
             }
             // Where fewer is better, what the metric calls a success is the violation.
-            if success == matches!(target, Target::AtMost(_)) {
+            if success == target.is_ceiling() {
                 self.violate((place, ordinal), trial, unit);
             }
         }
@@ -121,6 +123,6 @@ impl Tally {
 
     /// Good units: successes, or what is not one where fewer is better.
     pub(super) fn good(&self, target: Target) -> u64 {
-        if matches!(target, Target::AtMost(_)) { self.n - self.successes } else { self.successes }
+        if target.is_ceiling() { self.n - self.successes } else { self.successes }
     }
 }

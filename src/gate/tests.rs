@@ -250,7 +250,7 @@ fn requirements_show_their_cases_and_those_without_any() {
 fn what_cannot_be_judged_is_refused_with_a_reason() {
     for (criterion, part) in [
         ("{id: A, metric: latncy_p95, target: '<= 1s', kind: point}", "did you mean `latency_p95`"),
-        ("{id: A, metric: latency_p95, target: '>= 95%', kind: point}", "write `<= 10s`"),
+        ("{id: A, metric: latency_p95, target: '>= 95%', kind: point}", "a time, `<= 10s`"),
         ("{id: A, metric: case_pass_rate, target: '>= 95%', kind: invariant}", "kind: confidence"),
         ("{id: A, metric: case_pass_rate, target: '>= 95%', kind: point, floor: '90%'}", "only an invariant"),
     ] {

@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// An external answer, and where it was received.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,6 +92,15 @@ pub struct PruneRule {
     pub fewer_uses_than: Option<u64>,
 }
 
+/// Pruning that an index does by itself, at every indexing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Upkeep {
+    /// Keywords idle for longer than this go …
+    pub idle: Duration,
+    /// … when they were used fewer times than this.
+    pub fewer_uses_than: u64,
+}
+
 /// What pruning removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pruned {
@@ -100,22 +110,37 @@ pub struct Pruned {
     pub results: usize,
 }
 
+impl Upkeep {
+    fn at(self, now: Timestamp) -> Option<PruneRule> {
+        let idle_since = now.checked_sub(self.idle).ok()?;
+        Some(PruneRule { idle_since: Some(idle_since), fewer_uses_than: Some(self.fewer_uses_than) })
+    }
+}
+
 /// The index.
 #[derive(Debug)]
 pub struct KeywordIndex {
     file: Option<PathBuf>,
+    upkeep: Option<Upkeep>,
     connection: Mutex<Option<Connection>>,
 }
 
 impl KeywordIndex {
     /// An index of one trial; nothing is opened before the first keyword is indexed.
     pub fn in_memory() -> Self {
-        Self { file: None, connection: Mutex::default() }
+        Self { file: None, upkeep: None, connection: Mutex::default() }
     }
 
     /// An index in a file, created at first use.
     pub fn in_file(path: &Path) -> Self {
-        Self { file: Some(path.to_owned()), connection: Mutex::default() }
+        Self { file: Some(path.to_owned()), upkeep: None, connection: Mutex::default() }
+    }
+
+    /// The same index, pruned by itself at every indexing.
+    #[must_use]
+    pub fn with_upkeep(mut self, upkeep: Upkeep) -> Self {
+        self.upkeep = Some(upkeep);
+        self
     }
 
     /// Stores `record` under `keywords`, which came from `query`.
@@ -137,6 +162,9 @@ impl KeywordIndex {
         }
         self.opened(|connection| {
             let merged = store::insert(connection, record, &distinct, query, at)?;
+            if let Some(rule) = self.upkeep.and_then(|upkeep| upkeep.at(at)) {
+                store::prune(connection, rule)?;
+            }
             let mut read_back = Vec::new();
             for keyword in &distinct {
                 if store::leads_to(connection, keyword, record)? {
@@ -323,6 +351,22 @@ mod tests {
         let left = index.list().expect("lists");
         assert_eq!(left.len(), 1);
         assert_eq!((left[0].keyword.as_str(), left[0].uses, left[0].last_active), ("new thing", 1, at(900)));
+    }
+
+    #[test]
+    fn an_index_with_upkeep_forgets_what_is_old_and_unused_when_it_learns() {
+        let upkeep = Upkeep { idle: Duration::from_secs(100), fewer_uses_than: 1 };
+        let index = KeywordIndex::in_memory().with_upkeep(upkeep);
+        let learn = |n: u32, keyword: &str, second: i64| {
+            index.index(&record(n, "result-1"), &strings(&[keyword]), "q", at(second)).expect("indexes")
+        };
+        learn(1, "old unused", 0);
+        learn(2, "old used", 1);
+        index.note_use([&"old used".to_owned()], at(2)).expect("notes");
+        let last = learn(3, "new thing", 500);
+        assert_eq!(last.read_back, ["new thing"], "what was just learned stays");
+        let left: Vec<_> = index.list().expect("lists").into_iter().map(|entry| entry.keyword).collect();
+        assert_eq!(left, ["new thing", "old used"]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub mod words;
 pub use documents::{Corpus, Passage};
 pub use embedded::Embedded;
 pub use keyword_index::{
-    ExternalRecord, Indexed, KeywordEntry, KeywordIndex, LearnedHit, Provenance, PruneRule, Pruned,
+    ExternalRecord, Indexed, KeywordEntry, KeywordIndex, LearnedHit, Provenance, PruneRule, Pruned, Upkeep,
 };
 
 use crate::clock::BoxFuture;

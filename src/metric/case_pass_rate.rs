@@ -2,17 +2,13 @@
 //!
 //! A trial without any check cannot pass: a case that expects nothing proves nothing.
 
-use super::{Measure, Metric, Observation, TrialView};
+use super::{Metric, Observation, TrialView};
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct CasePassRate;
 
 impl Metric for CasePassRate {
-    fn measure(&self) -> Measure {
-        Measure::Rate
-    }
-
     fn units(&self) -> &'static str {
         "trials"
     }

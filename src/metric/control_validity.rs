@@ -3,7 +3,7 @@
 //! The only metric that looks at the control arm. A control whose probes hold shows that the case can be answered
 //! without remembering anything.
 
-use super::{Measure, Metric, Observation, TrialView};
+use super::{Metric, Observation, TrialView};
 use crate::scenario::Case;
 use crate::trace::Arm;
 
@@ -12,10 +12,6 @@ use crate::trace::Arm;
 pub(super) struct ControlValidity;
 
 impl Metric for ControlValidity {
-    fn measure(&self) -> Measure {
-        Measure::Rate
-    }
-
     fn units(&self) -> &'static str {
         "control trials"
     }

@@ -7,11 +7,12 @@
 
 use super::calls::{self, Patterns};
 use super::turns::{names, planned};
-use super::{Check, TrialView, TurnView, keywords, parse_duration, quote};
+use super::{Check, TrialView, TurnView, keywords, quote};
 use crate::plan::PlannedCase;
 use crate::scenario::expect::{
     AnswerExpectation, ErrorExpectation, Expectation, Probe, RetryExpectation, SourcesExpectation,
 };
+use crate::scenario::parse_duration;
 use crate::trace::{Answer, Arm, TurnOutcome};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -22,6 +23,9 @@ type Checked = (String, Result<(), String>);
 pub fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
     if view.trial.lane.arm == Arm::Control {
         return vec![control(view)];
+    }
+    if let Some(reward) = view.plan.rewards.get(&view.trial.id) {
+        return vec![rewarded(*reward)];
     }
     let mut checks = Vec::new();
     let mut add = |label: &str, (what, result): Checked| {
@@ -53,6 +57,14 @@ pub fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
         add("", ("moves that the state machine declares".into(), seen.map_or(Ok(()), Err)));
     }
     checks
+}
+
+/// Whoever graded the conversation saw its outcome, which messages do not show: their word alone decides.
+fn rewarded(reward: f64) -> Check {
+    // Rewards are sums of parts: 1 as floats add up to it.
+    let passed = reward >= 1.0 - 1e-6;
+    let seen = if passed { String::new() } else { format!("a reward of {reward}") };
+    Check { what: "the full reward, as graded with the conversation".into(), passed, seen }
 }
 
 fn is_last(view: &TrialView<'_>, turn: &TurnView<'_>) -> bool {
@@ -225,9 +237,9 @@ fn retries(expected: &RetryExpectation, turns: &[&TurnView<'_>]) -> Vec<Checked>
 }
 
 fn within(limit: &str, turn: &TurnView<'_>) -> Result<(), String> {
-    let limit = parse_duration(limit)?;
+    let limit = parse_duration(limit)?.as_micros();
     match turn.ended() {
-        Some(end) if end.took_us < limit => Ok(()),
+        Some(end) if u128::from(end.took_us) < limit => Ok(()),
         Some(end) => Err(format!("it took {:.2} s", end.took_us as f64 / 1e6)),
         None => Err(format!("it {}", turn.ending())),
     }

@@ -6,7 +6,7 @@
 //! and uses nothing up unless the controller booked it on this tool. HTTP retries use nothing up. A query that never
 //! got so far has no valid first attempt: a failure.
 
-use super::{Measure, Metric, Observation, TrialView, TurnView, quote};
+use super::{Metric, Mode, Observation, TrialView, TurnView, quote};
 use crate::trace::{ToolOutcome, What};
 
 /// See the module.
@@ -41,19 +41,15 @@ impl FirstAttemptRate {
 }
 
 impl Metric for FirstAttemptRate {
-    fn measure(&self) -> Measure {
-        Measure::Rate
-    }
-
     fn units(&self) -> &'static str {
         "queries"
     }
 
+    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
+        (mode == Mode::Imported).then_some("messages do not tell an agent's own feedback from the user's words")
+    }
+
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let unit = |turn: &TurnView<'_>| match self.judge(turn) {
-            Ok(()) => Observation::success(turn.label()),
-            Err(note) => Observation::failure(turn.label(), note),
-        };
-        view.turns.iter().map(unit).collect()
+        view.by_turn(|turn| self.judge(turn))
     }
 }

@@ -4,7 +4,7 @@
 //! Found again means: each keyword, looked up by itself, gave the entry back with this result as its source. An
 //! acknowledgement alone is no success.
 
-use super::{Measure, Metric, Observation, TrialView, TurnView};
+use super::{Metric, Mode, Observation, TrialView, TurnView};
 
 /// See the module.
 #[derive(Debug)]
@@ -30,12 +30,12 @@ pub(super) fn indexed(turn: &TurnView<'_>) -> Result<(), String> {
 }
 
 impl Metric for KeywordCoverage {
-    fn measure(&self) -> Measure {
-        Measure::Rate
-    }
-
     fn units(&self) -> &'static str {
         "queries with an external result"
+    }
+
+    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
+        (mode == Mode::Imported).then_some("messages do not say which results were indexed")
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

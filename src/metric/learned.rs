@@ -7,7 +7,7 @@
 //! or, for a control, an unrelated learned entry among the hits.
 
 use super::turns::{names, planned};
-use super::{Measure, Metric, Observation, TrialView, TurnView, quote};
+use super::{Metric, Mode, Observation, TrialView, TurnView, quote};
 use crate::scenario::Case;
 use crate::scenario::document::{Related, RelatedKind};
 
@@ -58,10 +58,6 @@ fn labelled<'a>(view: &TrialView<'a>) -> Vec<(&'a TurnView<'a>, &'a Related, Fou
 }
 
 impl Metric for LearnedRetrieval {
-    fn measure(&self) -> Measure {
-        Measure::Rate
-    }
-
     fn units(&self) -> &'static str {
         "related queries"
     }
@@ -69,6 +65,10 @@ impl Metric for LearnedRetrieval {
     fn applies(&self, case: &Case) -> bool {
         let counts = |related: &Related| related.kind != RelatedKind::Unrelated;
         planned(case).iter().any(|one| one.related.is_some_and(counts))
+    }
+
+    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
+        (mode == Mode::Imported).then_some("messages do not say what a search found")
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
@@ -87,16 +87,16 @@ impl Metric for LearnedRetrieval {
 }
 
 impl Metric for LearnedHarm {
-    fn measure(&self) -> Measure {
-        Measure::Rate
-    }
-
     fn units(&self) -> &'static str {
         "labelled queries"
     }
 
     fn applies(&self, case: &Case) -> bool {
         planned(case).iter().any(|one| one.related.is_some())
+    }
+
+    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
+        (mode == Mode::Imported).then_some("messages do not say what a search found")
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

@@ -5,7 +5,7 @@
 //! `at=first`, the controller must not have had to ask for it.
 
 use super::turns::executed;
-use super::{Measure, Metric, Observation, TrialView, TurnView};
+use super::{Metric, Mode, Observation, TrialView, TurnView};
 use crate::trace::{ToolOutcome, ToolResult, What};
 
 /// Which attempts count.
@@ -50,19 +50,16 @@ impl MandatoryCallRate {
 }
 
 impl Metric for MandatoryCallRate {
-    fn measure(&self) -> Measure {
-        Measure::Rate
-    }
-
     fn units(&self) -> &'static str {
         "queries"
     }
 
+    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
+        let hidden = mode == Mode::Imported && self.at == At::First;
+        hidden.then_some("messages do not tell an agent's own feedback from the user's words")
+    }
+
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let unit = |turn: &TurnView<'_>| match self.judge(turn) {
-            Ok(()) => Observation::success(turn.label()),
-            Err(note) => Observation::failure(turn.label(), note),
-        };
-        view.turns.iter().map(unit).collect()
+        view.by_turn(|turn| self.judge(turn))
     }
 }

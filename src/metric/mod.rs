@@ -6,11 +6,9 @@
 mod assignment;
 mod calls;
 pub mod catalogue;
-mod duration;
 pub mod expectation;
-mod generic;
+pub mod generic;
 mod keywords;
-mod quote;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod turns;
@@ -37,14 +35,13 @@ mod turn_success_rate;
 mod verbatim_query_rate;
 
 pub use calls::Patterns;
-pub use duration::parse_duration;
-pub use quote::quote;
 pub use turns::TurnView;
 
 use crate::plan::{Plan, PlannedCase, PlannedScenario, PlannedTrial};
 use crate::scenario::Case;
 use crate::state_machine::Departure;
-use crate::trace::{Arm, Trace};
+use crate::trace::text::quote;
+use crate::trace::{Arm, Mode, Trace};
 use serde::{Deserialize, Serialize};
 
 /// One trial with all that is known about it.
@@ -66,6 +63,17 @@ pub struct TrialView<'a> {
     pub checks: &'a [Check],
     /// Where it left its flow's state machine; `None` when the plan has no machine for the flow.
     pub departures: Option<&'a [Departure]>,
+}
+
+impl TrialView<'_> {
+    /// One unit a turn: a success, or a failure with its note.
+    fn by_turn(&self, judge: impl Fn(&TurnView<'_>) -> Result<(), String>) -> Vec<Observation> {
+        let unit = |turn: &TurnView<'_>| match judge(turn) {
+            Ok(()) => Observation::success(turn.label()),
+            Err(note) => Observation::failure(turn.label(), note),
+        };
+        self.turns.iter().map(unit).collect()
+    }
 }
 
 /// One measured unit.
@@ -124,7 +132,9 @@ impl Observation {
 /// One metric with its parameters filled in.
 pub trait Metric: Send + Sync {
     /// Rate or time.
-    fn measure(&self) -> Measure;
+    fn measure(&self) -> Measure {
+        Measure::Rate
+    }
     /// For [`Measure::Time`], the share that must stay below the target: 0.95 for a p95.
     fn quantile(&self) -> f64 {
         0.95
@@ -138,6 +148,10 @@ pub trait Metric: Send + Sync {
     /// The arm that it looks at: a trial of the other arm is never shown to it.
     fn arm(&self) -> Arm {
         Arm::Main
+    }
+    /// Why traces of that mode cannot show it; it then measures nothing, and says so.
+    fn hidden_in(&self, _mode: Mode) -> Option<&'static str> {
+        None
     }
     /// Whether a trial of this case can have units at all: if not, its ERROR does not touch the metric.
     fn applies(&self, _case: &Case) -> bool {

@@ -1,16 +1,12 @@
 //! `turn_success_rate`: queries that got an answer / queries. An expected error is no answer.
 
-use super::{Measure, Metric, Observation, TrialView};
+use super::{Metric, Observation, TrialView};
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct TurnSuccessRate;
 
 impl Metric for TurnSuccessRate {
-    fn measure(&self) -> Measure {
-        Measure::Rate
-    }
-
     fn units(&self) -> &'static str {
         "queries"
     }

@@ -4,7 +4,7 @@
 //! Letter case, white space and punctuation at the ends do not make a query tailored. Calls that were not executed
 //! count too: the model wrote them.
 
-use super::{Measure, Metric, Observation, TrialView};
+use super::{Metric, Observation, TrialView};
 
 /// See the module.
 #[derive(Debug)]
@@ -19,10 +19,6 @@ fn plain(text: &str) -> String {
 }
 
 impl Metric for VerbatimQueryRate {
-    fn measure(&self) -> Measure {
-        Measure::Rate
-    }
-
     fn units(&self) -> &'static str {
         "calls"
     }

@@ -9,6 +9,7 @@ pub mod perplexity_agent;
 mod retry;
 #[cfg(test)]
 mod tests;
+pub mod wire;
 
 pub use openai_chat::{OpenAiChat, Quirks};
 pub use perplexity_agent::PerplexityAgent;

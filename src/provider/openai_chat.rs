@@ -233,6 +233,7 @@ pub fn decode(response: &HttpResponse, redactor: &Redactor) -> Result<ChatRespon
         finish: finish(choice.finish_reason.as_deref(), !calls.is_empty()),
         calls,
         usage: completion.usage.map(usage).unwrap_or_default(),
+        kept: None,
     })
 }
 
@@ -290,7 +291,7 @@ mod tests {
             messages: vec![
                 Message::text(Role::System, "Be brief."),
                 Message::text(Role::User, "Hello"),
-                Message { role: Role::Assistant, content: String::new(), calls: vec![call], answers: None },
+                Message { role: Role::Assistant, content: String::new(), calls: vec![call], answers: None, kept: None },
                 Message::tool_result("c1", "found"),
             ],
             tools: Arc::from([ToolDefinition {
@@ -303,6 +304,7 @@ mod tests {
             max_tokens: Some(100),
             seed: Some(7),
             parallel_calls: Some(false),
+            kept: None,
         }
     }
 

@@ -21,6 +21,7 @@ fn request() -> ChatRequest {
         max_tokens: None,
         seed: None,
         parallel_calls: None,
+        kept: None,
     }
 }
 
@@ -53,6 +54,7 @@ async fn retries_answers_and_waits_of_a_recording_come_again_in_replay() {
         base_url: format!("{}{base}", server.uri()),
         key: None,
         timeout: Duration::from_secs(10),
+        trial_header: true,
     };
     let targets = BTreeMap::from([(Service::Model, target("/v1")), (Service::Search, target(""))]);
     let inner = LiveTransport::new(targets, Arc::clone(&live)).expect("a transport");

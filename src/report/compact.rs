@@ -6,8 +6,8 @@
 //! [`Encoder::event`] writes and `html/events.js` reads: the two change together. No text is longer than [`TEXT`]
 //! characters, no trial has more than [`EVENTS`] events.
 
-use super::text::clip;
 use crate::gate::TrialResult;
+use crate::trace::text::clip;
 use crate::trace::{
     Attempt, Completion, Event, ModelCalled, Rejection, Reply, ToolCalled, ToolOutcome, ToolResult, Trace, TrialEnd,
     TurnEnded, TurnOutcome, What,

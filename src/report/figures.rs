@@ -1,10 +1,10 @@
 //! Figures as people read them, with units and a fixed number of decimals, and targets as numbers for charts.
 //!
-//! Quantiles here are observed ones by nearest rank: the smallest value that at least the share `q` of all values does
-//! not exceed. They are for display; verdicts rest on the bounds in `gate`.
+//! They are for display; verdicts rest on the bounds in `gate`.
 
 use crate::gate::Verdict;
-use crate::gate::{CriterionResult, Judgement};
+use crate::gate::{CriterionResult, Judgement, Repeats};
+use crate::scenario::{Target, parse_target, resolve_metric};
 
 /// A duration in microseconds as `0.12 ms`, `3.2 ms`, `812 ms`, `8.41 s` or `2 min 05 s`.
 pub fn duration(us: u64) -> String {
@@ -45,45 +45,29 @@ pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// What a target compares with.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Target {
-    /// A share of 0 to 1 that must at least be reached.
-    AtLeast(f64),
-    /// A share of 0 to 1 that must not be exceeded.
-    AtMost(f64),
-    /// A time in seconds that must not be exceeded.
-    Within(f64),
-}
-
-/// Reads `>= 95%`, `<= 2 %` or `<= 10s`; `None` for what no chart can show.
-pub fn target(written: &str) -> Option<Target> {
-    let written = written.trim();
-    let at_least = written.starts_with(['>', '≥']);
-    let value = written.trim_start_matches(['<', '>', '=', '≤', '≥', ' ']);
-    let unit_at = value.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(value.len());
-    let (number, unit) = value.split_at(unit_at);
-    let number: f64 = number.parse().ok().filter(|number: &f64| number.is_finite())?;
-    match (unit.trim(), at_least) {
-        ("%", true) => Some(Target::AtLeast(number / 100.0)),
-        ("%", false) => Some(Target::AtMost(number / 100.0)),
-        ("", true) => Some(Target::AtLeast(number)),
-        ("", false) => Some(Target::AtMost(number)),
-        ("ms", false) => Some(Target::Within(number / 1e3)),
-        ("s", false) => Some(Target::Within(number)),
-        ("m" | "min", false) => Some(Target::Within(number * 60.0)),
-        _ => None,
-    }
+/// The target of a result; `None` for what no chart can show.
+pub fn target(row: &CriterionResult) -> Option<Target> {
+    parse_target(&row.target).ok()
 }
 
 /// The bound that decides, in few characters: `≥ 92.8 %`, and in words where there is no number.
 pub fn bound(row: &CriterionResult) -> String {
-    match (target(&row.target), row.lower, row.upper) {
-        (Some(Target::AtMost(_)), _, Some(upper)) => format!("≤ {}", percent(upper)),
-        (Some(Target::AtLeast(_)), Some(lower), _) => format!("≥ {}", percent(lower)),
-        (Some(Target::Within(_)), Some(lower), _) => format!("≥ {} in time", percent(lower)),
+    match (target(row), row.lower, row.upper) {
+        (Some(Target::AtMostRate(_)), _, Some(upper)) => format!("≤ {}", percent(upper)),
+        (Some(Target::AtLeastRate(_)), Some(lower), _) => format!("≥ {}", percent(lower)),
+        (Some(Target::AtMostTime(_)), Some(lower), _) => format!("≥ {} in time", percent(lower)),
         _ if row.bound_text.is_empty() => "–".into(),
         _ => row.bound_text.clone(),
+    }
+}
+
+/// What a figure rests on, in as few words as say it: `REPLAYED simulator 2026-11-21`.
+pub fn rests_on(row: &CriterionResult) -> String {
+    let brief = row.evidence.replace(", recorded from ", " ").replace(", from ", " ");
+    match brief.rsplit_once(" on ") {
+        _ if brief.is_empty() => "–".into(),
+        Some((who, when)) => format!("{who} {when}"),
+        None => brief,
     }
 }
 
@@ -92,17 +76,9 @@ pub fn observed(row: &CriterionResult) -> String {
     if row.observed_text.is_empty() { "–".into() } else { row.observed_text.clone() }
 }
 
-/// The share that a time metric claims: 0.95 for `latency_p95`; `None` where the name holds no `_pNN`.
+/// The share that a time metric claims: 0.95 for `latency_p95`; `None` for what is no time.
 pub fn claimed_share(metric: &str) -> Option<f64> {
-    let name = metric.split('(').next().unwrap_or(metric);
-    let percentile: f64 = name.rsplit_once("_p")?.1.parse().ok()?;
-    (percentile > 0.0 && percentile < 100.0).then_some(percentile / 100.0)
-}
-
-/// The nearest-rank quantile of `sorted` (ascending); `None` of nothing.
-pub fn quantile(sorted: &[u64], share: f64) -> Option<u64> {
-    let rank = (share * sorted.len() as f64).ceil() as usize;
-    sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied()
+    resolve_metric(metric).ok()?.entry.figure.quantile()
 }
 
 /// Trials by verdict, in the order PASS, FAIL, INCONCLUSIVE, NOT_MEASURED, ERROR; verdicts without trials left out.
@@ -110,6 +86,35 @@ pub fn tally(judgement: &Judgement) -> Vec<(Verdict, u64)> {
     let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Inconclusive, Verdict::NotMeasured, Verdict::Error];
     let number = |verdict| judgement.trials.iter().filter(|trial| trial.verdict == verdict).count() as u64;
     verdicts.map(|verdict| (verdict, number(verdict))).into_iter().filter(|(_, number)| *number > 0).collect()
+}
+
+/// Shares of 0 to 1 as `42.0 %, 27.3 %`.
+pub fn percents(shares: &[f64]) -> String {
+    shares.iter().map(|share| percent(*share)).collect::<Vec<_>>().join(", ")
+}
+
+/// Repeated trials in a sentence: `all of 1 to 4 trials pass: 42.0 %, 27.3 %, …`, or why nothing was measured.
+pub fn repeats(row: &Repeats) -> String {
+    let place = format!("{}, {}.{}", row.scenario, row.flow, row.variant);
+    if !row.not_measured.is_empty() {
+        return format!("{place}: pass^k and pass@k NOT_MEASURED, {}", row.not_measured);
+    }
+    let error = match (row.standard_error, row.naive_error) {
+        (Some(clustered), Some(naive)) => format!(
+            "; standard error of the rate {} by case ({} if trials were independent)",
+            percent(clustered),
+            percent(naive)
+        ),
+        _ => String::new(),
+    };
+    format!(
+        "{place}, {} of {} each: all of 1 to {} pass (pass^k) {}; any passes (pass@k) {}{error}",
+        counted(row.cases, "case"),
+        counted(row.repetitions, "trial"),
+        row.all.len(),
+        percents(&row.all),
+        percents(&row.any),
+    )
 }
 
 /// `5 PASS, 1 FAIL` over any judged rows; empty for none.
@@ -123,7 +128,6 @@ pub fn verdict_counts<'a>(rows: impl Iterator<Item = &'a CriterionResult> + Clon
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     #[test]
     fn durations_carry_a_unit_that_fits() {
@@ -137,36 +141,9 @@ mod tests {
     }
 
     #[test]
-    fn targets_are_read_as_they_are_written() {
-        assert_eq!(target(">= 95%"), Some(Target::AtLeast(0.95)));
-        assert_eq!(target("<= 2 %"), Some(Target::AtMost(0.02)));
-        assert_eq!(target("<= 10s"), Some(Target::Within(10.0)));
-        assert_eq!(target("<= 800 ms"), Some(Target::Within(0.8)));
-        assert_eq!(target("soon"), None);
-    }
-
-    #[test]
     fn the_claimed_share_is_read_from_the_name_of_the_metric() {
         assert_eq!(claimed_share("latency_p95"), Some(0.95));
-        assert_eq!(claimed_share("latency_p99(tool)"), Some(0.99));
+        assert_eq!(claimed_share("latency_p99"), Some(0.99));
         assert_eq!(claimed_share("first_attempt_rate(generate_response)"), None);
-    }
-
-    #[test]
-    fn quantiles_are_by_nearest_rank() {
-        let values: Vec<u64> = (1..=20).collect();
-        assert_eq!(quantile(&values, 0.5), Some(10));
-        assert_eq!(quantile(&values, 0.95), Some(19));
-        assert_eq!(quantile(&[], 0.5), None);
-    }
-
-    proptest! {
-        #[test]
-        fn a_quantile_is_one_of_the_values_and_grows_with_the_share(mut values in proptest::collection::vec(0u64..99, 1..50)) {
-            values.sort_unstable();
-            let low = quantile(&values, 0.5).expect("not empty");
-            let high = quantile(&values, 0.95).expect("not empty");
-            prop_assert!(values.contains(&low) && values.contains(&high) && low <= high);
-        }
     }
 }

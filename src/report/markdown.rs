@@ -3,8 +3,9 @@
 //! The verdict, the criteria, the gates that do not pass, causes of ERROR and the first trials that failed. Text is
 //! escaped for GitHub: no markup, no mention, no issue link and no automatic link survives.
 
-use super::{Format, View, figures, text};
+use super::{Format, View, figures};
 use crate::gate::{CriterionResult, Verdict};
+use crate::trace::text;
 use std::io::{self, Write};
 
 /// Writes `report.md`.
@@ -29,6 +30,9 @@ impl Format for Markdown {
         writeln!(out, "{}\n", escaped(&judgement.conclusion))?;
         for evidence in &judgement.evidence {
             writeln!(out, "- {}", escaped(evidence))?;
+        }
+        for row in judgement.repeats.iter().filter(|row| row.not_measured.is_empty()) {
+            writeln!(out, "- {}", escaped(&figures::repeats(row)))?;
         }
         table(out, "Criteria", judgement.criteria.iter())?;
         let passed = judgement.gates.iter().filter(|gate| gate.verdict == Verdict::Pass).count();

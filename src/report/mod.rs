@@ -3,7 +3,7 @@
 //! Everything here reads a [`View`] and gives bytes; where they go is the caller's business. Each file format is a
 //! sibling behind [`Format`]; the terminal has a function of its own, [`terminal`](terminal::terminal). Conversations
 //! reach the HTML report through [`Timelines`], built while traces stream by, so that a run is never held in memory.
-//! Text from models and documents is hostile: [`text`] says what becomes of it. Nothing here asks the time, and no
+//! Text from models and documents is hostile: [`crate::trace::text`] says what becomes of it. Nothing here asks the time, and no
 //! unordered map reaches the output: the same run gives the same bytes.
 
 mod compact;
@@ -16,7 +16,6 @@ mod markdown;
 #[cfg(test)]
 mod sample;
 mod terminal;
-mod text;
 mod timelines;
 
 pub use self::csv::{CriteriaCsv, TrialsCsv};

@@ -3,9 +3,9 @@
 //! Verdicts are always words; colour only underlines them. Every text is made harmless first: a document cannot send
 //! escape sequences to the reader's terminal.
 
-use super::text::{clip, line};
 use super::{View, figures};
 use crate::gate::{CriterionResult, ErrorGroup, Verdict};
+use crate::trace::text::{clip, line};
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
 use std::fmt::Write as _;
 
@@ -46,6 +46,18 @@ pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
     for evidence in &judgement.evidence {
         wrap(&mut out, evidence, width, "  ");
     }
+    let (measured, other): (Vec<_>, Vec<_>) = judgement.repeats.iter().partition(|row| row.not_measured.is_empty());
+    for row in measured {
+        wrap(&mut out, &figures::repeats(row), width, "  ");
+    }
+    match other.as_slice() {
+        [] => {}
+        [one] => wrap(&mut out, &figures::repeats(one), width, "  "),
+        [one, rest @ ..] => {
+            let more = format!("{}; likewise {} more", figures::repeats(one), rest.len());
+            wrap(&mut out, &more, width, "  ");
+        }
+    }
     let verdict = match judgement.exit_code {
         0 => Verdict::Pass,
         1 => Verdict::Fail,
@@ -66,7 +78,7 @@ fn table(rows: Vec<&CriterionResult>, width: usize, paint: &Paint) -> String {
     let mut table = Table::new();
     table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(u16::try_from(width).unwrap_or(160));
-    table.set_header(["id", "what", "n", "observed", "95 % bound", "target", "verdict"]);
+    table.set_header(["id", "what", "n", "observed", "95 % bound", "target", "rests on", "verdict"]);
     for row in &rows {
         let name = match &row.scenario {
             Some(scenario) => format!("{scenario}: {}", row.id),
@@ -81,17 +93,21 @@ fn table(rows: Vec<&CriterionResult>, width: usize, paint: &Paint) -> String {
             line(&figures::observed(row)),
             line(&figures::bound(row)),
             line(&row.target),
+            clip(&line(&figures::rests_on(row)), 80).into_owned(),
             verdict,
         ]);
     }
     for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, if index == 6 { 0 } else { 2 }));
+        column.set_padding((0, if index == 7 { 0 } else { 2 }));
         match index {
             1 => {}
             0 => {
                 column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(24)));
             }
-            2 | 5 | 6 => {
+            6 => {
+                column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(14)));
+            }
+            2 | 5 | 7 => {
                 column.set_constraint(ColumnConstraint::ContentWidth);
             }
             _ => {
@@ -115,14 +131,16 @@ fn unmet_row(out: &mut String, row: &CriterionResult, width: usize, paint: &Pain
     let name = row.scenario.as_ref().map_or_else(|| row.id.clone(), |scenario| format!("{scenario}: {}", row.id));
     let _ = writeln!(out, "\n{} {}", paint.verdict(row.verdict), line(&name));
     wrap(out, &row.sentence, width, "  ");
-    for violation in row.violations.iter().take(LISTED) {
+    // A proxy's misses say nothing about the criterion: the HTML report lists them.
+    let listed = if row.proxy { &[][..] } else { &row.violations[..] };
+    for violation in listed.iter().take(LISTED) {
         let note = if violation.note.is_empty() { String::new() } else { format!(": {}", violation.note) };
         wrap(out, &format!("- {}, {}{note}", violation.trial, violation.unit), width, "  ");
     }
-    if row.violations.len() > LISTED {
-        let _ = writeln!(out, "  and {} more", figures::count((row.violations.len() - LISTED) as u64));
+    if listed.len() > LISTED {
+        let _ = writeln!(out, "  and {} more", figures::count((listed.len() - LISTED) as u64));
     }
-    if row.errors > 0 {
+    if row.errors > 0 && !row.sentence.contains(" in ERROR ") {
         let _ = writeln!(out, "  {} in ERROR would have counted", figures::counted(row.errors, "trial"));
     }
 }
@@ -132,7 +150,7 @@ fn error(out: &mut String, group: &ErrorGroup, width: usize, paint: &Paint) {
     let _ = writeln!(out, "\n{} {} ({number})", paint.verdict(Verdict::Error), line(&group.kind));
     wrap(out, &group.message, width, "  ");
     for detail in &group.detail {
-        let detail = super::text::block(detail);
+        let detail = crate::trace::text::block(detail);
         for detail in detail.lines() {
             // Not wrapped: it may be a command to copy.
             let _ = writeln!(out, "  {detail}");

@@ -56,7 +56,8 @@ impl Writing {
         self.traces.flush()?;
         self.traces.get_ref().sync_all()?;
         let digest = self.digest.finalize();
-        let name: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        let first = digest.iter().take(6).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+        let name = format!("{first:012x}");
         let place = self.reports.join(&name);
         let written = self.folder.keep();
         if place.exists() {

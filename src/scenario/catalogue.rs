@@ -1,4 +1,6 @@
-//! The metrics that criteria may name, with their parameters, as data.
+//! The one table of the metrics that criteria may name, with their parameters, as data.
+//!
+//! What a metric computes is `metric`'s; a test there holds every row against its computation.
 
 use super::diagnostic::did_you_mean;
 use super::grammar::{GrammarError, MetricCall, parse_metric};
@@ -10,8 +12,18 @@ use std::collections::BTreeMap;
 pub enum Figure {
     /// A rate: `>= 95%`.
     Rate,
-    /// A time: `<= 10s`.
-    Time,
+    /// A time: `<= 10s`. Of a hundred units, so many must stay below it.
+    Time(u8),
+}
+
+impl Figure {
+    /// The share of units that must stay below a time, 0 to 1; `None` for a rate.
+    pub fn quantile(self) -> Option<f64> {
+        match self {
+            Self::Rate => None,
+            Self::Time(percent) => Some(f64::from(percent) / 100.0),
+        }
+    }
 }
 
 /// One metric of the catalogue.
@@ -19,7 +31,7 @@ pub enum Figure {
 pub struct MetricEntry {
     /// Its name.
     pub name: &'static str,
-    /// What it measures, in a few words.
+    /// What it measures, in a sentence.
     pub about: &'static str,
     /// Rate or time.
     pub figure: Figure,
@@ -62,30 +74,76 @@ const fn rate(name: &'static str, about: &'static str, parameters: &'static [Par
     MetricEntry { name, about, figure: Figure::Rate, parameters }
 }
 
-const fn time(name: &'static str, about: &'static str) -> MetricEntry {
-    MetricEntry { name, about, figure: Figure::Time, parameters: &[] }
+const fn time(name: &'static str, about: &'static str, percent: u8) -> MetricEntry {
+    MetricEntry { name, about, figure: Figure::Time(percent), parameters: &[] }
 }
 
-/// All metrics.
-pub const METRICS: [MetricEntry; 17] = [
-    rate("mandatory_call_rate", "queries in which the tool was called", &[TOOL, AT]),
-    rate("first_attempt_rate", "queries in which the tool was called validly at the first attempt", &[RESPONSE_TOOL]),
-    rate("keyword_coverage", "external results whose keywords were indexed and read back", &[]),
-    rate("satisfaction", "answers with combined sources that satisfied: ratings, or a proxy", &[]),
-    time("latency_p50", "time of a query, median"),
-    time("latency_p95", "time of a query, 95 of 100"),
-    time("latency_p99", "time of a query, 99 of 100"),
-    rate("learned_retrieval", "related later queries that found something through learned keywords", &[]),
-    rate("learned_harm", "later queries whose results got worse through learned keywords", &[]),
-    rate("retry_recovery", "retries that recovered", &[BY, RETRY_ACCOUNTS]),
-    rate("context_preservation", "conversations that kept their context", &[]),
-    rate("case_pass_rate", "trials that met every expectation", &[]),
-    rate("turn_success_rate", "turns that ended with an answer", &[]),
-    rate("verbatim_query_rate", "tool queries that copy the user's words", &[TOOL]),
-    rate("citation_validity", "cited sources that were really retrieved", &[]),
-    rate("order_violation_rate", "calls that came out of order", &[]),
-    rate("state_machine_conformance", "trials that kept to the flow's state machine", &[]),
+/// All metrics, in the order of the documentation.
+pub const METRICS: &[MetricEntry] = &[
+    rate(
+        "mandatory_call_rate",
+        "Queries in which the tool was executed before the answer; with at=first only those that needed no feedback.",
+        &[TOOL, AT],
+    ),
+    rate(
+        "first_attempt_rate",
+        "Queries whose first attempt at the final step is a valid call of the tool.",
+        &[RESPONSE_TOOL],
+    ),
+    rate(
+        "keyword_coverage",
+        "Of the queries with an external result, those whose results were all indexed by keywords and read back.",
+        &[],
+    ),
+    rate(
+        "satisfaction",
+        "Rated answers from both sources whose rater was satisfied; without ratings a proxy that never passes.",
+        &[],
+    ),
+    time("latency_p50", "Time from the user's words to the answer: half of all queries stay below.", 50),
+    time("latency_p90", "Time from the user's words to the answer: 90 % of queries stay below.", 90),
+    time("latency_p95", "Time from the user's words to the answer: 95 % of queries stay below.", 95),
+    time("latency_p99", "Time from the user's words to the answer: 99 % of queries stay below.", 99),
+    rate(
+        "learned_retrieval",
+        "Later related queries that find something only because of keywords indexed earlier.",
+        &[],
+    ),
+    rate(
+        "learned_harm",
+        "Labelled queries that lose a relevant passage to learned entries, or get an unrelated one; lower is better.",
+        &[],
+    ),
+    rate(
+        "retry_recovery",
+        "Retries that gave a valid result, by attempt or by episode, on the accounts named.",
+        &[BY, RETRY_ACCOUNTS],
+    ),
+    rate(
+        "context_preservation",
+        "Conversations of several turns that were shown their whole history and whose context probes all hold.",
+        &[],
+    ),
+    rate("case_pass_rate", "Trials that met everything their case expects.", &[]),
+    rate("turn_success_rate", "Queries that got an answer and not an error.", &[]),
+    rate("verbatim_query_rate", "Calls of the tool whose query repeats the user's words; lower is better.", &[TOOL]),
+    rate(
+        "citation_validity",
+        "Of the answers with sources, those that name only what the conversation retrieved.",
+        &[],
+    ),
+    rate("order_violation_rate", "Queries with a tool call out of order; lower is better.", &[]),
+    rate("state_machine_conformance", "Trials that make only the moves that their flow's state machine declares.", &[]),
+    rate("control_validity", "Control trials, run without history, in which a context probe fails as it must.", &[]),
 ];
+
+impl MetricEntry {
+    /// How it is written, with all parameters and their defaults: `mandatory_call_rate(TOOL, at=after_retry|first)`.
+    pub fn signature(&self) -> String {
+        let parameters: Vec<String> = self.parameters.iter().map(Parameter::signature).collect();
+        if parameters.is_empty() { self.name.to_owned() } else { format!("{}({})", self.name, parameters.join(", ")) }
+    }
+}
 
 /// A metric of the catalogue with every parameter filled in.
 #[derive(Debug, Clone)]
@@ -96,7 +154,17 @@ pub struct ResolvedMetric {
     pub parameters: BTreeMap<&'static str, String>,
 }
 
+impl ResolvedMetric {
+    /// The value of a parameter; empty for a name that the metric does not have.
+    pub fn parameter(&self, name: &str) -> &str {
+        self.parameters.get(name).map_or("", String::as_str)
+    }
+}
+
 /// Parses a metric as written and fills in what is not given.
+///
+/// # Errors
+/// An unknown name with the nearest known one, or what is wrong with a parameter, each with its place.
 pub fn resolve_metric(text: &str) -> Result<ResolvedMetric, GrammarError> {
     let call = parse_metric(text)?;
     let Some(entry) = METRICS.iter().find(|entry| entry.name == call.name) else {
@@ -173,6 +241,18 @@ impl Parameter {
         }
     }
 
+    fn signature(&self) -> String {
+        match (self.values, self.default) {
+            (Values::Tool, None) => "TOOL".to_owned(),
+            (Values::OneOf(words), Some(default)) => {
+                let others = words.iter().filter(|word| **word != default).map(|word| format!("|{word}"));
+                format!("{}={default}{}", self.name, others.collect::<String>())
+            }
+            (_, Some(default)) => format!("{}={default}", self.name),
+            (_, None) => format!("{}={}", self.name, self.example()),
+        }
+    }
+
     fn example(&self) -> &'static str {
         match self.values {
             Values::Tool => "knowledge_base_search",
@@ -209,6 +289,21 @@ mod tests {
         assert_eq!(place("retry_recovery(accounts=model+user)"), (24, 10));
         assert_eq!(place("keyword_coverage(x)"), (17, 1));
         assert_eq!(place("retry_recovery(attempt, by=attempt)"), (24, 2));
+    }
+
+    #[test]
+    fn every_metric_stands_once_and_its_signature_shows_how_to_write_it() {
+        let names: std::collections::BTreeSet<_> = METRICS.iter().map(|entry| entry.name).collect();
+        assert_eq!(names.len(), METRICS.len());
+        let shown = |name| METRICS.iter().find(|entry| entry.name == name).map(MetricEntry::signature);
+        assert_eq!(shown("latency_p90").as_deref(), Some("latency_p90"));
+        for written in [
+            "mandatory_call_rate(TOOL, at=after_retry|first)",
+            "first_attempt_rate(tool=generate_response)",
+            "retry_recovery(by=attempt|episode, accounts=model+tool)",
+        ] {
+            assert_eq!(shown(written.split('(').next().unwrap_or_default()).as_deref(), Some(written));
+        }
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Criteria, gates and the project file, checked.
 
-use super::catalogue::{Figure, resolve_metric};
+use super::catalogue::{Figure, ResolvedMetric, resolve_metric};
 use super::diagnostic::{At, Mistake, did_you_mean};
-use super::grammar::{GrammarError, Target, parse_target};
+use super::grammar::{GrammarError, Target, parse_floor, parse_target};
 use super::{Criteria, Criterion, GateKind, Project};
 use std::collections::BTreeSet;
 
@@ -45,31 +45,56 @@ pub fn rows(judged: Judged<'_>, at: At<'_>, mistakes: &mut Vec<Mistake>) {
     }
 }
 
-fn one(row: &Criterion, at: At<'_>, mistakes: &mut Vec<Mistake>) {
-    let figure = match resolve_metric(&row.metric) {
-        Ok(metric) => Some(metric.entry.figure),
-        Err(error) => {
-            mistakes.push(written(error, at.key("metric"), "bad-metric"));
-            None
+/// A criterion, understood.
+#[derive(Debug, Clone)]
+pub struct ReadCriterion {
+    /// Its metric, parameters filled in.
+    pub metric: ResolvedMetric,
+    /// What it asks.
+    pub target: Target,
+    /// For an invariant: the share of good units that the bound must reach.
+    pub floor: Option<f64>,
+}
+
+impl Criterion {
+    /// Reads metric, target and floor by the rules that `check` applies.
+    ///
+    /// # Errors
+    /// The first mistake, in words: what is wrong and what to write.
+    pub fn read(&self) -> Result<ReadCriterion, String> {
+        let mut mistakes = Vec::new();
+        let read = one(self, At::ROOT, &mut mistakes);
+        match (read, mistakes.into_iter().next()) {
+            (Some(read), None) => Ok(read),
+            (_, Some(mistake)) => Err(mistake.sentence()),
+            (None, None) => Err("the criterion cannot be read".to_owned()),
         }
-    };
-    let target = match parse_target(&row.target) {
-        Ok(target) => Some(target),
-        Err(error) => {
-            mistakes.push(written(error, at.key("target"), "bad-target"));
-            None
-        }
-    };
-    if let (Some(figure), Some(target)) = (figure, target)
-        && target.is_time() != (figure == Figure::Time)
+    }
+}
+
+fn one(row: &Criterion, at: At<'_>, mistakes: &mut Vec<Mistake>) -> Option<ReadCriterion> {
+    let metric = resolve_metric(&row.metric);
+    let metric = metric.map_err(|error| mistakes.push(written(error, at.key("metric"), "bad-metric"))).ok();
+    let target = parse_target(&row.target);
+    let target = target.map_err(|error| mistakes.push(written(error, at.key("target"), "bad-target"))).ok();
+    if let (Some(metric), Some(target)) = (&metric, target)
+        && target.is_time() == (metric.entry.figure == Figure::Rate)
     {
-        let wanted =
-            if figure == Figure::Time { "a time, `<= 10s` for example" } else { "a rate, `>= 95%` for example" };
+        let wanted = if target.is_time() { "a rate, `>= 95%` for example" } else { "a time, `<= 10s` for example" };
         mistakes.push(Mistake::at(at.key("target"), "bad-target", format!("this metric's target is {wanted}")));
     }
-    if row.kind == GateKind::Confidence && matches!(target, Some(Target::AtLeastRate(rate)) if rate >= 1.0) {
+    // Every unit good: for a time that is what the target says already.
+    let whole = target.is_some_and(|target| target.good_share(1.0) >= 1.0);
+    let timed = target.is_some_and(Target::is_time);
+    if row.kind == GateKind::Confidence && whole && !timed {
         let mistake = Mistake::at(at.key("target"), "unreachable-target", "no number of trials bounds a rate at 100 %");
-        mistakes.push(mistake.help("use `kind: invariant`, with `floor: \">= 95%\"` for the bound"));
+        let floor = if target.is_some_and(Target::is_ceiling) { "<= 5%" } else { ">= 95%" };
+        mistakes.push(mistake.help(format!("use `kind: invariant`, with `floor: \"{floor}\"` for the bound")));
+    }
+    if row.kind == GateKind::Invariant && target.is_some() && !whole {
+        let message = "an invariant allows no violation: its target is `= 100%`, or `= 0%` where fewer is better";
+        let mistake = Mistake::at(at.key("target"), "bad-target", message);
+        mistakes.push(mistake.help("use `kind: confidence` for a rate below"));
     }
     if row.min_n == Some(0) {
         mistakes.push(Mistake::at(
@@ -78,21 +103,21 @@ fn one(row: &Criterion, at: At<'_>, mistakes: &mut Vec<Mistake>) {
             "`min_n` is 1 or more: nothing measured is never a success",
         ));
     }
-    if let Some(floor) = &row.floor {
-        if row.kind != GateKind::Invariant {
-            let mistake = Mistake::at(at.key("floor"), "bad-value", "only an invariant has a floor").on_key();
-            mistakes.push(mistake.help("the target of the other kinds is the bound already"));
-        }
-        match parse_target(floor) {
-            Err(error) => mistakes.push(written(error, at.key("floor"), "bad-target")),
-            Ok(Target::AtLeastRate(rate)) if rate < 1.0 => {}
-            Ok(_) => mistakes.push(Mistake::at(
-                at.key("floor"),
-                "bad-target",
-                "a floor is a rate below 100 %: `>= 95%` for example",
-            )),
-        }
+    if row.floor.is_some() && row.kind != GateKind::Invariant {
+        let mistake = Mistake::at(at.key("floor"), "bad-value", "only an invariant has a floor").on_key();
+        mistakes.push(mistake.help("the target of the other kinds is the bound already"));
     }
+    let floor = match (&row.floor, target) {
+        (Some(floor), Some(target)) => match parse_floor(floor, target) {
+            Ok(floor) => Some(floor),
+            Err(error) => {
+                mistakes.push(written(error, at.key("floor"), "bad-target"));
+                None
+            }
+        },
+        _ => None,
+    };
+    Some(ReadCriterion { metric: metric?, target: target?, floor })
 }
 
 fn written(error: GrammarError, at: At<'_>, code: &'static str) -> Mistake {

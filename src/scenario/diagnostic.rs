@@ -198,6 +198,12 @@ impl Mistake {
         self
     }
 
+    /// Message, label and help as one line, for where there is no file to point into.
+    pub fn sentence(&self) -> String {
+        let parts = [Some(&self.message), self.label.as_ref()].into_iter().flatten().chain(&self.help);
+        parts.map(String::as_str).collect::<Vec<_>>().join("; ")
+    }
+
     /// The same with words at the place.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {

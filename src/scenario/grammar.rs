@@ -125,6 +125,20 @@ impl Target {
     pub fn is_time(self) -> bool {
         matches!(self, Self::AtMostTime(_))
     }
+
+    /// Whether fewer is better: what the metric counts as a success is the bad news.
+    pub fn is_ceiling(self) -> bool {
+        matches!(self, Self::AtMostRate(_))
+    }
+
+    /// The share of good units that it asks for, where a time metric's own share is `quantile`.
+    pub fn good_share(self, quantile: f64) -> f64 {
+        match self {
+            Self::AtLeastRate(rate) => rate,
+            Self::AtMostRate(rate) => 1.0 - rate,
+            Self::AtMostTime(_) => quantile,
+        }
+    }
 }
 
 impl fmt::Display for Target {
@@ -179,6 +193,24 @@ pub fn parse_target(text: &str) -> Result<Target, GrammarError> {
         (Ok(limit), Some(false)) => Ok(Target::AtMostTime(limit)),
         (Ok(_), _) => Err(GrammarError::new("a time has an upper limit", 0, whole).label("write `<=`")),
         (Err(_), _) => Err(wrong("expected a rate (`95%`) or a time (`10s`, `1500ms`, `2m`)")),
+    }
+}
+
+/// Parses the floor of an invariant, which looks the way of its target (`>= 95%`, or `<= 5%` where fewer is better),
+/// as the share of good units that it asks for.
+pub fn parse_floor(text: &str, target: Target) -> Result<f64, GrammarError> {
+    let floor = parse_target(text)?;
+    match floor {
+        Target::AtLeastRate(rate) if !target.is_ceiling() && rate < 1.0 => Ok(rate),
+        Target::AtMostRate(rate) if target.is_ceiling() && rate > 0.0 => Ok(1.0 - rate),
+        _ => {
+            let message = if target.is_ceiling() {
+                "this floor is a rate above 0 %: `<= 5%` for example"
+            } else {
+                "a floor is a rate below 100 %: `>= 95%` for example"
+            };
+            Err(GrammarError::new(message, 0, text.chars().count()))
+        }
     }
 }
 
@@ -251,6 +283,17 @@ mod tests {
         for bad in ["95%", ">= 195%", "= 50%", ">= 10s", "<= soon", "", "> 5%", ">= NaN", ">= 1e3"] {
             assert!(parse_target(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_floor_looks_the_way_of_its_target() {
+        let seconds = Target::AtMostTime(Duration::from_secs(1));
+        assert_eq!(parse_floor(">= 95%", Target::AtLeastRate(1.0)), Ok(0.95));
+        assert_eq!(parse_floor(">= 95%", seconds), Ok(0.95));
+        assert!(parse_floor("<= 5%", Target::AtMostRate(0.0)).is_ok_and(|floor| (floor - 0.95).abs() < 1e-12));
+        assert!(parse_floor("<= 5%", Target::AtLeastRate(1.0)).is_err());
+        assert!(parse_floor(">= 95%", Target::AtMostRate(0.0)).is_err());
+        assert!(parse_floor("<= 1s", seconds).is_err() && parse_floor("= 100%", seconds).is_err());
     }
 
     #[test]

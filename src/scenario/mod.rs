@@ -32,9 +32,10 @@ pub mod vocabulary;
 mod yaml;
 
 pub use catalogue::{ResolvedMetric, resolve_metric};
+pub use check_criteria::ReadCriterion;
 pub use diagnostic::{Diagnostic, Place, Severity};
 pub use files::find_root;
-pub use grammar::{MetricCall, Target, parse_duration, parse_metric, parse_target};
+pub use grammar::{MetricCall, Target, parse_duration, parse_floor, parse_metric, parse_target};
 pub use load::{Examined, Loaded, LoadedScenario, examine, load};
 
 pub use criteria::{Criteria, Criterion, GateKind};

@@ -229,8 +229,15 @@ impl<'de> Deserialize<'de> for FailTimes {
 pub fn load(path: &Path) -> Result<Behaviour, String> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| format!("the behaviour file {} cannot be read: {error}", path.display()))?;
-    let behaviour: Behaviour = serde_saphyr::from_str(&text)
-        .map_err(|error| format!("the behaviour file {} is not valid: {error}", path.display()))?;
+    let behaviour: Behaviour = serde_saphyr::from_str(&text).map_err(|error| {
+        let error = error.without_snippet();
+        let place = error.location().map_or_else(String::new, |at| format!(":{}:{}", at.line(), at.column()));
+        let words = error.to_string();
+        // The library repeats the place in front of its words.
+        let words = words.split_once(": ").filter(|(head, _)| head.contains("line ")).map_or(&*words, |(_, rest)| rest);
+        let words = words.split(" at line ").next().unwrap_or(words);
+        format!("{}{place}: the behaviour file is not valid: {words}", path.display())
+    })?;
     check(&behaviour).map_err(|problem| format!("the behaviour file {} is not valid: {problem}", path.display()))?;
     Ok(behaviour)
 }

@@ -229,7 +229,7 @@ mod tests {
 
     fn call(id: &str, name: &str) -> Message {
         let calls = vec![ToolCall { id: id.into(), name: name.into(), arguments: r#"{"query":"q"}"#.into() }];
-        Message { role: Role::Assistant, content: String::new(), calls, answers: None }
+        Message { role: Role::Assistant, content: String::new(), calls, answers: None, kept: None }
     }
 
     fn next(messages: &[Message]) -> (Step, u32) {

@@ -84,8 +84,13 @@ impl<'a> Talk<'a> {
         let mut searched = false;
         for _ in 0..10 {
             let said = self.next();
-            let message =
-                Message { role: Role::Assistant, content: said.text, calls: said.calls.clone(), answers: None };
+            let message = Message {
+                role: Role::Assistant,
+                content: said.text,
+                calls: said.calls.clone(),
+                answers: None,
+                kept: None,
+            };
             self.messages.push(message);
             if said.calls.is_empty() {
                 self.log.push("text".into());

@@ -1,14 +1,30 @@
 //! Units that come in clusters: what a rate says about clusters not seen yet.
 
+use super::student::critical;
+
 /// A rate over clusters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Clustered {
     /// Clusters with at least one unit.
     pub clusters: u64,
+    /// Successes per unit, over all clusters.
+    pub rate: f64,
+    /// Cluster-robust standard error without the correction for few clusters (CR0, Miller 2024).
+    pub plain_error: f64,
     /// Cluster-robust standard error of the rate (CR1: CR0 of Miller 2024 with the factor G/(G-1)).
     pub standard_error: f64,
     /// Units that would carry as much information if each came from a cluster of its own.
     pub effective_n: f64,
+}
+
+impl Clustered {
+    /// Two-sided 95 % interval of the rate over clusters not seen yet, by Student's t with one degree of freedom less
+    /// than clusters; of no width when all clusters are alike, where the bounds of [`super::rate`] with
+    /// `effective_n` are the ones to show.
+    pub fn interval(&self) -> (f64, f64) {
+        let half = critical(self.clusters as f64 - 1.0, 0.05) * self.standard_error;
+        ((self.rate - half).max(0.0), (self.rate + half).min(1.0))
+    }
 }
 
 /// Clustered figures of `(successes, units)` for each cluster; `None` with fewer than two clusters that have units.
@@ -22,24 +38,30 @@ pub fn clustered(counts: &[(u64, u64)]) -> Option<Clustered> {
     let rate = filled().map(|(s, _)| *s as f64).sum::<f64>() / n;
     let squares: f64 = filled().map(|(s, units)| (*s as f64 - rate * *units as f64).powi(2)).sum();
     let groups = clusters as f64;
-    let standard_error = squares.sqrt() / n * (groups / (groups - 1.0)).sqrt();
+    let plain_error = squares.sqrt() / n;
+    let standard_error = plain_error * (groups / (groups - 1.0)).sqrt();
     let spread = rate * (1.0 - rate);
     // All alike: the design effect is 0/0, and clusters are the only thing that was sampled. Between clusters that
     // differ less than chance would make them, no more units are claimed than there are.
     let effective_n = if spread <= 0.0 { groups } else { n / (standard_error.powi(2) * n / spread).max(1.0) };
-    Some(Clustered { clusters, standard_error, effective_n })
+    Some(Clustered { clusters, rate, plain_error, standard_error, effective_n })
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::rate::wilson;
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn six_clusters_of_four_agree_with_statsmodels() {
         let found = clustered(&[(4, 4), (4, 4), (3, 4), (4, 4), (1, 4), (4, 4)]).expect("six clusters");
         assert_eq!(found.clusters, 6);
         assert!((found.standard_error - 0.123_603).abs() < 1e-6, "{found:?}");
+        assert!((found.plain_error - 0.112_834).abs() < 1e-6 && (found.rate - 0.8333).abs() < 5e-5, "{found:?}");
+        // t with 5 degrees of freedom: 2.570582 standard errors each way, cut at 1.
+        let (low, high) = found.interval();
+        assert!((low - (20.0 / 24.0 - 2.570_582 * 0.123_603)).abs() < 1e-5 && high >= 1.0, "{low} {high}");
         assert!((found.effective_n - 9.0909).abs() < 1e-4, "{found:?}");
         let (low, high) = wilson(found.effective_n * 20.0 / 24.0, found.effective_n);
         assert!((low - 0.5084).abs() < 1e-4 && (high - 0.9603).abs() < 1e-4, "{low} {high}");
@@ -49,5 +71,30 @@ mod tests {
     fn perfect_clusters_count_once_each_and_one_cluster_says_nothing() {
         assert!((clustered(&[(5, 5), (7, 7), (0, 0)]).expect("two").effective_n - 2.0).abs() < 1e-12);
         assert_eq!(clustered(&[(3, 9)]), None);
+    }
+
+    #[test]
+    fn the_published_airline_runs_are_half_as_sure_again_as_they_seem() {
+        // Tasks with 0 to 4 successes of 4.
+        let tasks = [14, 12, 10, 4, 10];
+        let counts: Vec<(u64, u64)> = (0_u64..).zip(tasks).flat_map(|(c, n)| vec![(c, 4); n]).collect();
+        let found = clustered(&counts).expect("fifty tasks");
+        let naive = (0.42_f64 * 0.58 / 200.0).sqrt();
+        assert!((found.rate - 0.42).abs() < 1e-12 && (naive - 0.0349).abs() < 5e-5);
+        assert!((found.standard_error - 0.0522).abs() < 5e-5, "{found:?}");
+        assert!((found.standard_error / naive - 1.50).abs() < 0.005);
+    }
+
+    proptest! {
+        #[test]
+        fn repeating_every_unit_within_its_cluster_changes_no_plain_error(
+            counts in proptest::collection::vec((0_u64..6, 0_u64..6), 2..12),
+        ) {
+            let counts: Vec<(u64, u64)> = counts.iter().map(|(s, f)| (*s, s + f + 1)).collect();
+            let doubled: Vec<(u64, u64)> = counts.iter().map(|(s, n)| (2 * s, 2 * n)).collect();
+            let (one, two) = (clustered(&counts).expect("some"), clustered(&doubled).expect("some"));
+            prop_assert!((one.plain_error - two.plain_error).abs() < 1e-12);
+            prop_assert!(one.plain_error <= one.standard_error);
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Quantiles without interpolation: nearest rank for display, order statistics for bounds.
 
-use super::ALPHA;
 use super::rate::binomial_cdf;
+use super::{ALPHA, bisect};
 
 /// The nearest-rank quantile of `sorted` (ascending), `x_(ceil(q n))`; `None` of nothing.
 pub fn nearest_rank(sorted: &[u64], q: f64) -> Option<u64> {
@@ -20,26 +20,45 @@ pub fn rank(n: u64, q: f64) -> Option<u64> {
 pub fn bound_ranks(n: u64, q: f64) -> (Option<u64>, Option<u64>) {
     // Upper: the least r with P(Bin(n, q) <= r - 1) >= 0.95. Lower: the largest r with P(Bin(n, q) <= r - 1) <= 0.05.
     let below = |r: u64| binomial_cdf(r - 1, n, q);
-    let upper = first(n, |r| below(r) >= 1.0 - ALPHA).filter(|r| *r <= n);
-    let lower = first(n, |r| below(r) > ALPHA).map(|r| r - 1).filter(|r| *r >= 1);
-    (lower, upper)
+    // 1 - 0.95 is a little more than 0.05: forgive that much.
+    let upper = first(n, |r| below(r) >= 1.0 - ALPHA - 1e-12).filter(|r| *r <= n);
+    let lower = first(n, |r| below(r) > ALPHA + 1e-12).map_or(n, |r| r - 1);
+    (Some(lower).filter(|r| *r >= 1), upper)
+}
+
+/// The quantiles that latency is shown at.
+pub const SHOWN: [f64; 4] = [0.5, 0.9, 0.95, 0.99];
+
+/// A quantile of a sample with its bounds, in the unit of the values.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bounded {
+    /// The quantile, between 0 and 1.
+    pub q: f64,
+    /// The nearest-rank value, for display.
+    pub value: u64,
+    /// One-sided 95 % lower bound; `None` is unbounded: there are too few values.
+    pub lower: Option<u64>,
+    /// One-sided 95 % upper bound; `None` is unbounded: there are too few values.
+    pub upper: Option<u64>,
+}
+
+/// The quantiles [`SHOWN`] of `sorted` (ascending, timeouts as `u64::MAX` and not left out) with their bounds; empty
+/// without values.
+pub fn bounded(sorted: &[u64]) -> Vec<Bounded> {
+    let at = |rank: u64| sorted[rank as usize - 1];
+    let n = sorted.len() as u64;
+    SHOWN
+        .into_iter()
+        .filter_map(|q| {
+            let (lower, upper) = bound_ranks(n, q);
+            Some(Bounded { q, value: nearest_rank(sorted, q)?, lower: lower.map(at), upper: upper.map(at) })
+        })
+        .collect()
 }
 
 /// The first of `1..=n` for which `holds`, which holds for all after it; `n` 0 or none: `None`.
 fn first(n: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
-    let (mut low, mut high) = (0, n);
-    if n == 0 || !holds(n) {
-        return None;
-    }
-    while high - low > 1 {
-        let middle = u64::midpoint(low, high);
-        if holds(middle) {
-            high = middle;
-        } else {
-            low = middle;
-        }
-    }
-    Some(high)
+    (n > 0 && holds(n)).then(|| bisect(0, n, holds))
 }
 
 #[cfg(test)]
@@ -73,6 +92,26 @@ mod tests {
             assert_eq!(bound_ranks(n, 0.95), (lower, upper), "n = {n}");
         }
         assert_eq!(bound_ranks(0, 0.95), (None, None));
+    }
+
+    #[test]
+    fn each_quantile_is_bounded_as_soon_as_the_sample_allows() {
+        // The fewest values with an upper bound: q^n <= 0.05; with a lower bound: (1 - q)^n <= 0.05.
+        for (q, upper_from, lower_from) in [(0.5, 5, 5), (0.9, 29, 2), (0.95, 59, 1), (0.99, 299, 1)] {
+            assert_eq!((1..400).find(|n| bound_ranks(*n, q).1.is_some()), Some(upper_from), "upper {q}");
+            assert_eq!((1..400).find(|n| bound_ranks(*n, q).0.is_some()), Some(lower_from), "lower {q}");
+        }
+        assert_eq!(bound_ranks(5, 0.99), (Some(5), None), "all five are below p99 with 95.1 %");
+    }
+
+    #[test]
+    fn twenty_times_bound_the_median_and_no_high_quantile_from_above() {
+        let sample: Vec<u64> = (1..=19).chain([u64::MAX]).collect();
+        let found = bounded(&sample);
+        assert_eq!((found[0].value, found[0].lower, found[0].upper), (10, Some(6), Some(15)));
+        assert_eq!((found[2].value, found[2].lower, found[2].upper), (19, Some(17), None));
+        assert_eq!((found[3].value, found[3].upper), (u64::MAX, None), "a timeout is the largest value");
+        assert!(bounded(&[]).is_empty());
     }
 
     proptest! {

@@ -2,8 +2,8 @@
 //!
 //! All take successes `s` of `n` units as `f64`, so that an effective sample size (a fraction of units) works too.
 
-use super::ALPHA;
 use super::beta::{inverse, regularised};
+use super::{ALPHA, bisect};
 
 /// How many further units [`units_to_pass`] looks ahead before it gives up.
 const FURTHEST: u64 = 100_000_000;
@@ -69,16 +69,7 @@ fn fewest(holds: impl Fn(u64) -> bool) -> Option<u64> {
     while !holds(high) {
         high = high.checked_mul(2).filter(|next| *next <= FURTHEST)?;
     }
-    let mut low = high / 2;
-    while high - low > 1 {
-        let middle = u64::midpoint(low, high);
-        if holds(middle) {
-            high = middle;
-        } else {
-            low = middle;
-        }
-    }
-    Some(high)
+    Some(bisect(high / 2, high, holds))
 }
 
 #[cfg(test)]

@@ -53,9 +53,7 @@ fn known(name: &str) -> Result<(), Refusal> {
     if NAMES.contains(&name) {
         return Ok(());
     }
-    let shown: String = name.chars().filter(|letter| !letter.is_control()).take(60).collect();
-    let guidance = format!("Use one of the tools on offer: {}.", NAMES.join(", "));
-    Err(Refusal::new("unknown_tool", format!("there is no tool `{shown}`"), guidance))
+    Err(Refusal::unknown_tool(name, &NAMES))
 }
 
 fn parse(raw: &str) -> (Value, Result<Map<String, Value>, Refusal>) {

@@ -52,6 +52,13 @@ impl Refusal {
         Self { cause, reason: reason.into(), guidance: guidance.into() }
     }
 
+    /// The refusal of a tool that is not among those on offer.
+    pub fn unknown_tool(name: &str, offered: &[&str]) -> Self {
+        let shown: String = name.chars().filter(|letter| !letter.is_control()).take(60).collect();
+        let guidance = format!("Use one of the tools on offer: {}.", offered.join(", "));
+        Self::new("unknown_tool", format!("there is no tool `{shown}`"), guidance)
+    }
+
     /// The tool message that tells it.
     pub fn for_model(&self) -> String {
         error_for_model(self.cause, &self.reason, &self.guidance, true)

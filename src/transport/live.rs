@@ -32,6 +32,7 @@ impl std::fmt::Debug for Target {
             .field("base_url", &self.base_url)
             .field("key", &key)
             .field("timeout", &self.timeout)
+            .field("trial_header", &self.trial_header)
             .finish()
     }
 }

@@ -7,6 +7,7 @@ mod live;
 mod profile;
 mod record;
 mod replay;
+pub mod sse;
 #[cfg(test)]
 mod tests;
 

@@ -109,8 +109,16 @@ impl RecordTransport {
             // Nothing was sent, so there is nothing to record.
             Err(TransportError::Miss(_) | TransportError::Invalid { .. }) => None,
         };
+        // What is recorded is what the flow goes on with: whatever it makes of an echoed key would differ in replay.
+        let kept = match &outcome {
+            Some(Outcome::Response { body, rewritten: true, .. }) => Some(body.clone()),
+            _ => None,
+        };
         pending.settle(outcome);
-        result
+        match (result, kept) {
+            (Ok(response), Some(body)) => Ok(HttpResponse { body, ..response }),
+            (result, _) => result,
+        }
     }
 
     fn response(&self, response: &HttpResponse) -> Outcome {

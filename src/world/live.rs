@@ -31,7 +31,7 @@ impl Factory {
             Err(finished) => *finished,
             Ok((_, ground, clock, transport)) => {
                 let ran = self.run(plan, trial, ground, clock, transport).await;
-                Finished { trace: ran.trace, unused: Vec::new() }
+                Finished { trace: redacted(ran.trace, &self.redactor()), unused: Vec::new() }
             }
         }
     }
@@ -60,7 +60,7 @@ impl Factory {
         let recorder = Arc::new(RecordTransport::new(transport, Arc::clone(&clock), Arc::clone(&redactor)));
         let started = clock.wall();
         let ran = self.run(plan, trial, ground, clock, Arc::clone(&recorder) as Arc<dyn Transport>).await;
-        let live = ran.trace;
+        let live = redacted(ran.trace, &redactor);
         if live.end != TrialEnd::Completed {
             return Finished { trace: live, unused: Vec::new() };
         }
@@ -86,7 +86,8 @@ impl Factory {
             profiles: recorder.profiles(),
         };
         let cassette = Cassette::new(header, exchanges, ran.stages);
-        let saved = cassette.save(&path, &blobs, &redactor).and_then(|()| Cassette::load(&path, &blobs));
+        let saved =
+            cassette.save(&path, &blobs, &redactor).and_then(|()| Cassette::load_as(&path, self.shown(&path), &blobs));
         match saved {
             Err(problem) => failed(plan, trial, TrialErrorKind::CassetteBroken, &problem.to_string(), Vec::new()),
             Ok(cassette) => {
@@ -215,6 +216,16 @@ impl Factory {
         trace.events = environment.take_events();
         Ran { trace, stages: times.stages() }
     }
+}
+
+/// The trace without the keys that a service may have echoed: what was never recorded is still written down.
+fn redacted(trace: Trace, redactor: &Redactor) -> Trace {
+    let Ok(value) = serde_json::to_value(&trace) else { return Trace { events: Vec::new(), ..trace } };
+    let clean = redactor.redact_value(&value);
+    if clean == value {
+        return trace;
+    }
+    serde_json::from_value(clean).unwrap_or(Trace { events: Vec::new(), ..trace })
 }
 
 /// The providers' names, by service.

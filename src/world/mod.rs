@@ -141,6 +141,11 @@ impl Factory {
         self.loaded.scenarios.iter().find(|written| written.scenario.scenario == *name)
     }
 
+    /// A path as messages write it: below the project.
+    fn shown<'p>(&self, path: &'p Path) -> &'p Path {
+        path.strip_prefix(&self.loaded.root).unwrap_or(path)
+    }
+
     /// Where cassettes are.
     pub fn cassettes(&self) -> &Path {
         &self.cassettes

@@ -41,7 +41,8 @@ impl Factory {
             let detail = vec![format!("record it: {record}")];
             return failed(plan, trial, TrialErrorKind::LaneMissing, "this lane has no recording", detail);
         }
-        let cassette = match Cassette::load(&path, &cassette::blobs_dir(self.cassettes(), &written.scenario.scenario)) {
+        let blobs = cassette::blobs_dir(self.cassettes(), &written.scenario.scenario);
+        let cassette = match Cassette::load_as(&path, self.shown(&path), &blobs) {
             Ok(cassette) => cassette,
             Err(error) => {
                 let detail = vec![format!("mend it, or record it again: {record}")];

@@ -1,7 +1,21 @@
 //! One test binary: a file a behaviour.
 
+mod agreement;
 mod broken;
+mod cli;
+mod determinism;
+mod gates;
 mod imports;
 mod inputs;
+mod live_equals_replay;
+mod main_job;
+mod misses;
+mod mistakes;
+mod no_network;
+mod not_measured;
+mod project;
+mod sample;
 mod schemas;
+mod secrets;
 mod shipped;
+mod simulator;

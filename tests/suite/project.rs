@@ -3,12 +3,41 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 /// What one run of the binary gave.
 pub struct Outcome {
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
+}
+
+impl Outcome {
+    /// Runs a command to its end.
+    pub fn of(command: &mut Command) -> Self {
+        let output = command.output().expect("it runs");
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Fails the test with everything that was printed, unless the exit code is this one.
+    pub fn expect_code(&self, code: i32) -> &Self {
+        assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        self
+    }
+}
+
+/// The shipped suite, run once for all tests that only look at it.
+pub fn whole() -> &'static (Project, Outcome) {
+    static WHOLE: OnceLock<(Project, Outcome)> = OnceLock::new();
+    WHOLE.get_or_init(|| {
+        let project = Project::shipped();
+        let outcome = project.run(&["run"]);
+        (project, outcome)
+    })
 }
 
 /// A project in a temporary folder.
@@ -32,20 +61,39 @@ impl Project {
         self.folder.path().join(relative)
     }
 
+    /// The binary, to be run in the project.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+        command.args(arguments).current_dir(self.folder.path()).env("NO_COLOR", "1").env_remove("COLUMNS");
+        command
+    }
+
     /// Runs the binary in the project.
     pub fn run(&self, arguments: &[&str]) -> Outcome {
-        let output = Command::new(env!("CARGO_BIN_EXE_ragcheck"))
-            .args(arguments)
-            .current_dir(self.folder.path())
-            .env("NO_COLOR", "1")
-            .env_remove("COLUMNS")
-            .output()
-            .expect("the binary runs");
-        Outcome {
-            code: output.status.code().unwrap_or(-1),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+        Outcome::of(&mut self.command(arguments))
+    }
+
+    /// The text of a file.
+    pub fn read(&self, relative: &str) -> String {
+        fs::read_to_string(self.path(relative)).unwrap_or_else(|why| panic!("{relative}: {why}"))
+    }
+
+    /// Writes a file, and the folders above it.
+    pub fn write(&self, relative: &str, text: &str) {
+        let path = self.path(relative);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, text).expect(relative);
+    }
+
+    /// A JSON file of the newest run.
+    pub fn latest(&self, file: &str) -> serde_json::Value {
+        serde_json::from_str(&self.read(&format!("reports/latest/{file}"))).expect(file)
+    }
+
+    /// The traces of the newest run.
+    pub fn traces(&self) -> Vec<serde_json::Value> {
+        let text = self.read("reports/latest/traces.jsonl");
+        text.lines().map(|line| serde_json::from_str(line).expect("a trace")).collect()
     }
 
     /// Replaces the first `from` of a file, which must be there.

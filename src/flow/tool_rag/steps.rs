@@ -129,9 +129,7 @@ fn book(turn: &mut Turn<'_>, tool: &str, cause: Option<&str>) {
 
 fn unknown(turn: &Turn<'_>, tool: &str) -> Refusal {
     let names: Vec<&str> = turn.env.settings.prompts.tools().iter().map(|tool| tool.name.as_str()).collect();
-    let shown: String = tool.chars().filter(|letter| !letter.is_control()).take(60).collect();
-    let guidance = format!("Use one of the tools on offer: {}.", names.join(", "));
-    Refusal::new("unknown_tool", format!("there is no tool `{shown}`"), guidance)
+    Refusal::unknown_tool(tool, &names)
 }
 
 fn rejected(turn: &Turn<'_>, tool: &str, refusal: Refusal) -> Done {

@@ -110,11 +110,12 @@ impl<'a> Turn<'a> {
             model: settings.model.name.clone(),
             messages: std::mem::take(&mut self.messages),
             tools: std::sync::Arc::clone(settings.prompts.tools()),
-            tool_choice: self.progress.tool_choice(settings.enforcement),
+            tool_choice: self.progress.tool_choice(settings.enforcement, self.model_calls >= settings.limits.model_calls),
             temperature: settings.model.temperature,
             max_tokens: settings.model.max_tokens,
             seed: settings.seed,
             parallel_calls: settings.model.parallel_calls,
+            kept: None,
         };
         let ordinal = self.env.next_model_call();
         let at = self.env.clock.now();
@@ -157,7 +158,8 @@ impl<'a> Turn<'a> {
     /// Puts the model's message among the messages and gives back its calls.
     fn hear(&mut self, response: ChatResponse) -> Vec<ToolCall> {
         let content = response.refusal.filter(|_| response.content.is_empty()).unwrap_or(response.content);
-        let message = Message { role: Role::Assistant, content, calls: response.calls.clone(), answers: None };
+        let calls = response.calls.clone();
+        let message = Message { role: Role::Assistant, content, calls, answers: None, kept: response.kept };
         // A message with neither text nor calls is one that some providers refuse to read back.
         if !message.content.is_empty() || !message.calls.is_empty() {
             self.say(message);

@@ -4,7 +4,9 @@
 //! `style.css`; each chart has a `<title>` that says in words what it shows.
 
 use crate::gate::CriterionResult;
-use crate::report::figures::{Target, claimed_share, duration, percent, quantile, target};
+use crate::report::figures::{claimed_share, duration, percent, target};
+use crate::scenario::Target;
+use crate::stats::quantile::nearest_rank;
 use std::fmt::Write as _;
 
 const INTERVAL_WIDTH: f64 = 220.0;
@@ -16,13 +18,13 @@ pub fn interval(row: &CriterionResult) -> Option<String> {
         return None;
     }
     let observed = row.successes as f64 / row.n as f64;
-    let aim = match target(&row.target) {
-        Some(Target::AtLeast(share) | Target::AtMost(share)) => Some(share),
-        Some(Target::Within(_)) => claimed_share(&row.metric),
+    let aim = match target(row) {
+        Some(Target::AtLeastRate(share) | Target::AtMostRate(share)) => Some(share),
+        Some(Target::AtMostTime(_)) => claimed_share(&row.metric),
         None => None,
     };
-    let bound = match target(&row.target) {
-        Some(Target::AtMost(_)) => row.upper,
+    let bound = match target(row) {
+        Some(Target::AtMostRate(_)) => row.upper,
         _ => row.lower,
     };
     let shown = [Some(low), Some(high), Some(observed), aim, bound];
@@ -89,7 +91,7 @@ pub fn histogram(sorted: &[u64], marks: &[Mark]) -> Option<String> {
     const BASE: f64 = 206.0;
     let longest = *sorted.last()?;
     let limit = marks.iter().filter(|mark| mark.limit).map(|mark| mark.at_us).max().unwrap_or(0);
-    let reach = quantile(sorted, 0.995).unwrap_or(longest).max(limit).max(1);
+    let reach = nearest_rank(sorted, 0.995).unwrap_or(longest).max(limit).max(1);
     let step = round_step(reach as f64 * 1.08 / BARS as f64);
     let mut bars = [0u64; BARS];
     for &us in sorted {

@@ -11,8 +11,9 @@ mod model;
 mod rows;
 
 use super::timelines::base64;
-use super::{Format, View, text};
+use super::{Format, View};
 use crate::trace::INDEX_HTML;
+use crate::trace::text;
 use sha2::{Digest as _, Sha256};
 use std::io::{self, Write};
 

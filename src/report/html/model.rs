@@ -1,10 +1,12 @@
 //! What the template fills in: figures already worded, links already encoded, charts already drawn.
 
 use super::chart::{self, Mark};
-use crate::gate::{CriterionResult, Judgement, Verdict, Violation};
+use crate::gate::{CriterionResult, Judgement, Repeats, Verdict, Violation};
 use crate::report::View;
-use crate::report::figures::{self, Target, count, counted, duration, quantile, target};
-use crate::report::text::{clip, percent_encoded};
+use crate::report::figures::{self, count, counted, duration, target};
+use crate::scenario::Target;
+use crate::stats::quantile::nearest_rank;
+use crate::trace::text::clip;
 use serde::Serialize;
 
 /// Trials that an ERROR group or a requirement lists by name.
@@ -25,6 +27,7 @@ pub struct Page {
     gates: Vec<Row>,
     gates_counts: String,
     errors: Vec<ErrorRow>,
+    repeats: Vec<Repeated>,
     latency: Option<Latency>,
     transitions: Vec<Flow>,
     requirements: Vec<Requirement>,
@@ -82,6 +85,16 @@ struct ErrorRow {
     number: String,
     trials: Vec<Link>,
     more: usize,
+}
+
+#[derive(Serialize)]
+struct Repeated {
+    name: String,
+    cases: String,
+    all: String,
+    any: String,
+    error: String,
+    not_measured: String,
 }
 
 #[derive(Serialize)]
@@ -143,6 +156,7 @@ pub fn page(view: &View<'_>) -> Page {
         gates: rows(&judgement.gates, "gate"),
         gates_counts: figures::verdict_counts(judgement.gates.iter()),
         errors: errors(judgement),
+        repeats: judgement.repeats.iter().map(repeated).collect(),
         latency: latency(judgement),
         transitions: transitions(judgement),
         uncovered: requirements.iter().filter(|row| row.cases.is_empty()).count(),
@@ -176,6 +190,18 @@ fn facts(view: &View<'_>) -> Vec<(String, String)> {
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into()
+}
+
+fn repeated(row: &Repeats) -> Repeated {
+    let error = |share: Option<f64>| share.map_or_else(|| "–".to_owned(), figures::percent);
+    Repeated {
+        name: format!("{}, {}.{}", row.scenario, row.flow, row.variant),
+        cases: format!("{}, {} each", count(row.cases), counted(row.repetitions, "trial")),
+        all: figures::percents(&row.all),
+        any: figures::percents(&row.any),
+        error: format!("{} ({} if trials were independent)", error(row.standard_error), error(row.naive_error)),
+        not_measured: row.not_measured.clone(),
+    }
 }
 
 fn badge(verdict: Verdict) -> Badge {
@@ -252,15 +278,15 @@ fn latency(judgement: &Judgement) -> Option<Latency> {
     sorted.sort_unstable();
     let mut marks = Vec::new();
     for row in &judgement.criteria {
-        if let Some(Target::Within(seconds)) = target(&row.target) {
-            let at_us = (seconds * 1e6) as u64;
+        if let Some(Target::AtMostTime(limit)) = target(row) {
+            let at_us = limit.as_micros() as u64;
             if !marks.iter().any(|mark: &Mark| mark.at_us == at_us) {
                 marks.push(Mark { label: format!("limit {}", duration(at_us)), at_us, limit: true });
             }
         }
     }
     for (label, share) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
-        if let Some(at_us) = quantile(&sorted, share) {
+        if let Some(at_us) = nearest_rank(&sorted, share) {
             marks.push(Mark { label: label.into(), at_us, limit: false });
         }
     }
@@ -297,5 +323,31 @@ fn requirement(coverage: &crate::gate::RequirementCoverage) -> Requirement {
         more: coverage.cases.len().saturating_sub(LISTED),
         passed: coverage.cases.iter().map(|(_, passed, _)| u64::from(*passed)).sum(),
         run: coverage.cases.iter().map(|(.., run)| u64::from(*run)).sum(),
+    }
+}
+
+/// `text` for the value of a URL's fragment: everything but unreserved characters and `/` percent-encoded.
+fn percent_encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            const HEX: &[u8; 16] = b"0123456789ABCDEF";
+            out.push('%');
+            out.push(char::from(HEX[usize::from(byte >> 4)]));
+            out.push(char::from(HEX[usize::from(byte & 15)]));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::percent_encoded;
+
+    #[test]
+    fn fragments_hold_only_unreserved_characters() {
+        assert_eq!(percent_encoded("a/b c.ü<"), "a/b%20c.%C3%BC%3C");
     }
 }

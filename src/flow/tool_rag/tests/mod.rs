@@ -133,7 +133,8 @@ impl ChatModel for Scripted<Says> {
             };
             let calls = made.into_iter().enumerate().map(one).collect();
             let usage = Usage::default();
-            let response = ChatResponse { model: "scripted".into(), content, refusal, calls, finish, usage };
+            let response =
+                ChatResponse { model: "scripted".into(), content, refusal, calls, finish, usage, kept: None };
             Attempted { result: Ok(response), attempts }
         })
     }

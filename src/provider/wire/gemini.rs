@@ -1,0 +1,274 @@
+//! Google's generateContent.
+//!
+//! The model stands in the path, not in the body. Ids of calls are optional: a call without one gets an id from its
+//! name and its place, which is not sent. A result names its function, so writing one looks the name up among the calls
+//! before it. `STOP` together with a call means that the model waits for results. Thought signatures stay with their
+//! parts. Field names may be in either spelling (`functionCall`, `function_call`); each is written back as it was.
+
+use super::document::{Reader, WireError, plus, put, small, tokens};
+use super::gemini_parts::{self, Minted, key_of};
+use super::kept;
+use crate::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolChoice, ToolDefinition, Usage};
+use serde_json::{Map, Value, json};
+
+pub use super::gemini_stream::Assembler;
+
+/// The dialect's name.
+pub const NAME: &str = "gemini";
+
+pub(super) const READER: Reader = Reader(NAME);
+const TOOL: super::document::ToolShape =
+    super::document::ToolShape { parameters: &["parametersJsonSchema", "parameters", "parameters_json_schema"] };
+const DECLARATIONS: [&str; 2] = ["functionDeclarations", "function_declarations"];
+const SYSTEM: [&str; 2] = ["systemInstruction", "system_instruction"];
+const CONFIG: [&str; 2] = ["toolConfig", "tool_config"];
+const CALLING: [&str; 2] = ["functionCallingConfig", "function_calling_config"];
+const GENERATION: [&str; 2] = ["generationConfig", "generation_config"];
+
+/// The path of a model, below the version.
+pub fn path(model: &str, stream: bool) -> String {
+    let model = model.strip_prefix("models/").unwrap_or(model);
+    let method = if stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
+    format!("/models/{model}:{method}")
+}
+
+/// The model that a path names.
+pub fn model_of(path: &str) -> Option<&str> {
+    Some(path.rsplit_once("/models/")?.1.split_once(':')?.0)
+}
+
+/// Reads a request's body; the model stays empty.
+pub fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
+    let mut fields = READER.object("", body)?.clone();
+    let mut messages = Vec::new();
+    let mut minted = Minted::default();
+    if let Some(key) = key_of(&fields, &SYSTEM) {
+        let system = &mut fields[key];
+        let wire = match &*system {
+            // The libraries accept a bare string.
+            Value::String(text) => json!({"parts": [{"text": text}]}),
+            other => other.clone(),
+        };
+        let whole = READER.object("/systemInstruction", &wire)?;
+        messages.extend(gemini_parts::read_content(whole, Role::System, &mut minted));
+        *system = Value::Null;
+    }
+    match fields.get("contents") {
+        Some(Value::Array(contents)) => {
+            for (index, content) in contents.iter().enumerate() {
+                let at = format!("/contents/{index}");
+                let content = READER.object(&at, content)?;
+                let role = match content.get("role").and_then(Value::as_str) {
+                    Some("model") => Role::Assistant,
+                    None | Some("user" | "function") => Role::User,
+                    Some(_) => return Err(READER.wrong(&format!("{at}/role"), "user or model", content.get("role"))),
+                };
+                messages.extend(gemini_parts::read_content(content, role, &mut minted));
+            }
+        }
+        other => return Err(READER.wrong("/contents", "a list", other)),
+    }
+    let config = key_of(&fields, &CONFIG).and_then(|key| calling(&fields[key]));
+    let generation = key_of(&fields, &GENERATION).map(|key| &fields[key]);
+    let number = |key: &str| generation.and_then(|generation| generation.get(key));
+    let request = ChatRequest {
+        model: String::new(),
+        messages,
+        tools: read_tools(fields.get("tools")).into(),
+        tool_choice: config.and_then(read_choice).unwrap_or(ToolChoice::Auto),
+        temperature: number("temperature").and_then(Value::as_f64),
+        max_tokens: number("maxOutputTokens").and_then(small),
+        seed: number("seed").and_then(small),
+        parallel_calls: None,
+        kept: None,
+    };
+    fields.insert("contents".to_owned(), json!([]));
+    for declarations in all_declarations(fields.get_mut("tools")) {
+        for function in declarations {
+            *function = function.as_object().map_or(Value::Null, |function| Value::Object(TOOL.template(function)));
+        }
+    }
+    Ok(ChatRequest { kept: kept::keep(NAME, fields, Vec::new()), ..request })
+}
+
+/// Writes a request's body; the model goes into the path.
+pub fn encode_request(request: &ChatRequest) -> Value {
+    let kept = kept::of(NAME, request.kept.as_ref());
+    let mut body = kept.map(|kept| kept.fields.clone()).unwrap_or_default();
+    let leading = request.messages.iter().take_while(|message| message.role == Role::System).count();
+    let (system, messages) = request.messages.split_at(leading);
+    let key = key_of(&body, &SYSTEM).unwrap_or(SYSTEM[0]);
+    match gemini_parts::write_system(system) {
+        Some(system) => _ = body.insert(key.to_owned(), system),
+        None => _ = body.shift_remove(key),
+    }
+    body.insert("contents".to_owned(), gemini_parts::write_contents(messages));
+    write_tools(&mut body, &request.tools);
+    write_config(&mut body, request, kept.is_none());
+    let key = key_of(&body, &GENERATION).unwrap_or(GENERATION[0]);
+    let had = body.contains_key(key);
+    if let Value::Object(generation) = body.entry(key).or_insert_with(|| json!({})) {
+        put(generation, "temperature", request.temperature.as_ref(), Value::as_f64, |number| json!(number));
+        put(generation, "maxOutputTokens", request.max_tokens.as_ref(), small, |number| json!(number));
+        put(generation, "seed", request.seed.as_ref(), small, |number| json!(number));
+        if generation.is_empty() && !had {
+            body.shift_remove(key);
+        }
+    }
+    Value::Object(body)
+}
+
+/// Reads a whole response.
+pub fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
+    if let Some(reported) = super::error::reported(body) {
+        return Err(reported);
+    }
+    let document = READER.object("", body)?;
+    let model = document.get("modelVersion").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let candidate = document.get("candidates").and_then(|candidates| candidates.get(0));
+    let Some(candidate) = candidate else {
+        let Some(reason) = body.pointer("/promptFeedback/blockReason").and_then(Value::as_str) else {
+            return Err(READER.wrong("/candidates/0", "a candidate", None));
+        };
+        let refusal = Some(format!("the prompt was blocked: {reason}"));
+        let (finish, usage) = (Finish::ContentFilter, usage(body));
+        return Ok(ChatResponse {
+            model,
+            content: String::new(),
+            refusal,
+            calls: Vec::new(),
+            finish,
+            usage,
+            kept: None,
+        });
+    };
+    let empty = Map::new();
+    let content = candidate.get("content").and_then(Value::as_object).unwrap_or(&empty);
+    let message = gemini_parts::read_content(content, Role::Assistant, &mut Minted::default()).into_iter().next();
+    let message = message.unwrap_or_else(|| Message::text(Role::Assistant, ""));
+    let reason = candidate.get("finishReason").and_then(Value::as_str).unwrap_or_default();
+    let blocked = ["SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "IMAGE_SAFETY"];
+    Ok(ChatResponse {
+        model,
+        finish: match reason {
+            "STOP" if !message.calls.is_empty() => Finish::ToolCalls,
+            "STOP" => Finish::Stop,
+            "MAX_TOKENS" => Finish::Length,
+            reason if blocked.contains(&reason) => Finish::ContentFilter,
+            other => Finish::Other(other.to_owned()),
+        },
+        kept: message.kept,
+        content: message.content,
+        refusal: None,
+        calls: message.calls,
+        usage: usage(body),
+    })
+}
+
+fn usage(body: &Value) -> Usage {
+    let Some(usage) = body.get("usageMetadata") else { return Usage::default() };
+    Usage {
+        // Results of Google's own tools are read besides the prompt.
+        input: plus(tokens(usage, "/promptTokenCount"), tokens(usage, "/toolUsePromptTokenCount")),
+        cached: tokens(usage, "/cachedContentTokenCount"),
+        output: plus(tokens(usage, "/candidatesTokenCount"), tokens(usage, "/thoughtsTokenCount")),
+    }
+}
+
+fn calling(config: &Value) -> Option<&Value> {
+    CALLING.iter().find_map(|key| config.get(*key))
+}
+
+fn read_choice(calling: &Value) -> Option<ToolChoice> {
+    let allowed = calling.get("allowedFunctionNames").or_else(|| calling.get("allowed_function_names"));
+    match calling.get("mode")?.as_str()? {
+        // VALIDATED is AUTO with checked arguments.
+        "AUTO" | "VALIDATED" => Some(ToolChoice::Auto),
+        "ANY" => Some(match allowed.and_then(Value::as_array).map(Vec::as_slice) {
+            Some([Value::String(only)]) => ToolChoice::Named(only.clone()),
+            _ => ToolChoice::Required,
+        }),
+        "NONE" => Some(ToolChoice::None),
+        _ => None,
+    }
+}
+
+fn write_config(body: &mut Map<String, Value>, request: &ChatRequest, ours: bool) {
+    let key = key_of(body, &CONFIG).unwrap_or(CONFIG[0]);
+    let read = body.get(key).and_then(calling).and_then(read_choice).unwrap_or(ToolChoice::Auto);
+    if read == request.tool_choice && (!ours || request.tools.is_empty()) {
+        return;
+    }
+    let calling = match &request.tool_choice {
+        ToolChoice::Auto => json!({"mode": "AUTO"}),
+        ToolChoice::Required => json!({"mode": "ANY"}),
+        ToolChoice::None => json!({"mode": "NONE"}),
+        ToolChoice::Named(name) => json!({"mode": "ANY", "allowedFunctionNames": [name]}),
+    };
+    if let Value::Object(config) = body.entry(key).or_insert_with(|| json!({})) {
+        let key = key_of(config, &CALLING).unwrap_or(CALLING[0]);
+        config.insert(key.to_owned(), calling);
+    }
+}
+
+/// The tools as a list: one object alone is accepted too.
+fn tool_list(tools: Option<&Value>) -> Vec<&Value> {
+    match tools {
+        Some(Value::Array(tools)) => tools.iter().collect(),
+        Some(tool @ Value::Object(_)) => vec![tool],
+        _ => Vec::new(),
+    }
+}
+
+fn read_tools(tools: Option<&Value>) -> Vec<ToolDefinition> {
+    let lists = tool_list(tools).into_iter().filter_map(|tool| DECLARATIONS.iter().find_map(|key| tool.get(*key)));
+    lists.filter_map(Value::as_array).flatten().filter_map(|function| Some(TOOL.read(function.as_object()?))).collect()
+}
+
+fn all_declarations(tools: Option<&mut Value>) -> Vec<&mut Vec<Value>> {
+    let tools: Vec<&mut Value> = match tools {
+        Some(Value::Array(tools)) => tools.iter_mut().collect(),
+        Some(tool) => vec![tool],
+        None => Vec::new(),
+    };
+    let objects = tools.into_iter().filter_map(Value::as_object_mut);
+    objects
+        .filter_map(|tool| {
+            let key = key_of(tool, &DECLARATIONS)?;
+            tool.get_mut(key)?.as_array_mut()
+        })
+        .collect()
+}
+
+fn write_tools(body: &mut Map<String, Value>, tools: &[ToolDefinition]) {
+    let name = |template: &Value| template.get("name")?.as_str().map(str::to_owned);
+    let mut left: Vec<ToolDefinition> = tools.to_vec();
+    for declarations in all_declarations(body.get_mut("tools")) {
+        let names: Vec<String> = declarations.iter().filter_map(name).collect();
+        let mut here = Vec::new();
+        for wanted in names {
+            if let Some(place) = left.iter().position(|tool| tool.name == wanted) {
+                here.push(left.remove(place));
+            }
+        }
+        *declarations = kept::place_tools(std::mem::take(declarations), &here, name, write_tool);
+    }
+    if left.is_empty() {
+        return;
+    }
+    let rest: Vec<Value> = left.iter().map(|tool| write_tool(None, tool)).collect();
+    if let Some(declarations) = all_declarations(body.get_mut("tools")).pop() {
+        declarations.extend(rest);
+        return;
+    }
+    let added = json!({ DECLARATIONS[0]: rest });
+    match body.get_mut("tools") {
+        Some(Value::Array(tools)) => tools.push(added),
+        _ => _ = body.insert("tools".to_owned(), json!([added])),
+    }
+}
+
+fn write_tool(template: Option<Value>, tool: &ToolDefinition) -> Value {
+    let template = template.and_then(|template| template.as_object().cloned()).unwrap_or_default();
+    Value::Object(TOOL.fill(tool, template))
+}

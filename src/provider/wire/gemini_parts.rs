@@ -1,0 +1,247 @@
+//! Gemini's contents and their parts.
+//!
+//! A model's parts are one neutral message; a user's are one for each function response and one for the parts between,
+//! all but the first joined to the first's envelope.
+
+use super::gemini::NAME;
+use super::kept::{self, Filled};
+use crate::chat::{Message, Piece, Role, ToolCall};
+use serde_json::{Map, Value, json};
+
+const CALL: [&str; 2] = ["functionCall", "function_call"];
+const RESPONSE: [&str; 2] = ["functionResponse", "function_response"];
+
+/// Ids for calls that have none: the name and a number that counts such calls of the conversation.
+#[derive(Debug, Default)]
+pub(super) struct Minted {
+    count: usize,
+    open: Vec<(String, String)>,
+}
+
+impl Minted {
+    fn mint(&mut self, name: &str) -> String {
+        let id = format!("{name}#{}", self.count);
+        self.count += 1;
+        self.open.push((name.to_owned(), id.clone()));
+        id
+    }
+
+    /// The oldest call of that name without a result.
+    fn answer(&mut self, name: &str) -> String {
+        match self.open.iter().position(|(open, _)| open == name) {
+            Some(place) => self.open.remove(place).1,
+            None => name.to_owned(),
+        }
+    }
+}
+
+/// Whichever of two spellings an object uses.
+pub(super) fn key_of(map: &Map<String, Value>, spellings: &[&'static str; 2]) -> Option<&'static str> {
+    spellings.iter().find(|key| map.contains_key(**key)).copied()
+}
+
+fn key_in(part: &Value, spellings: &[&'static str; 2]) -> Option<&'static str> {
+    part.as_object().and_then(|part| key_of(part, spellings)).filter(|key| part[*key].is_object())
+}
+
+/// Reads one content as one or more messages.
+pub(super) fn read_content(wire: &Map<String, Value>, role: Role, minted: &mut Minted) -> Vec<Message> {
+    let mut envelope = wire.clone();
+    if let Some(Value::Array(parts)) = envelope.get_mut("parts") {
+        parts.clear();
+    }
+    let mut envelope = Some(envelope);
+    let mut around = move || {
+        let envelope = envelope.take().map(|envelope| ("envelope".to_owned(), Value::Object(envelope)));
+        Map::from_iter(envelope)
+    };
+    let parts = wire.get("parts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let is_response = |part: &Value| role == Role::User && key_in(part, &RESPONSE).is_some();
+    let mut messages: Vec<Message> = parts
+        .chunk_by(|one, other| !is_response(one) && !is_response(other))
+        .map(|group| match group {
+            [part] if is_response(part) => read_response(part, around(), minted),
+            _ => read_parts(group, role, around(), minted),
+        })
+        .collect();
+    if messages.is_empty() {
+        messages.push(Message { kept: kept::keep(NAME, around(), Vec::new()), ..Message::text(role, "") });
+    }
+    messages
+}
+
+fn read_parts(parts: &[Value], role: Role, fields: Map<String, Value>, minted: &mut Minted) -> Message {
+    let mut message = Message::text(role, "");
+    let mut pieces = Vec::with_capacity(parts.len());
+    for part in parts {
+        let thought = part["thought"] == true;
+        let text = part.get("text").and_then(Value::as_str).filter(|_| !thought);
+        if let Some(text) = text {
+            message.content.push_str(text);
+            let mut wire = part.clone();
+            wire["text"] = Value::from("");
+            pieces.push(Piece::Text { bytes: text.len(), wire });
+        } else if let Some(key) = key_in(part, &CALL).filter(|_| role == Role::Assistant) {
+            let call = &part[key];
+            let name = call["name"].as_str().unwrap_or_default().to_owned();
+            let id = call.get("id").and_then(Value::as_str).filter(|id| !id.is_empty());
+            let id = id.map_or_else(|| minted.mint(&name), str::to_owned);
+            let arguments =
+                call.get("args").filter(|args| args.is_object()).map_or_else(|| "{}".to_owned(), Value::to_string);
+            message.calls.push(ToolCall { id, name, arguments });
+            let mut wire = part.clone();
+            for (word, hole) in [("id", json!("")), ("name", json!("")), ("args", json!({}))] {
+                if let Some(place) = wire[key].get_mut(word).filter(|place| !place.is_null() && **place != "") {
+                    // An id that is told stays marked, one that is minted is not written.
+                    *place = if word == "id" { json!("*") } else { hole };
+                }
+            }
+            pieces.push(Piece::Call { wire });
+        } else {
+            pieces.push(Piece::Other { wire: part.clone() });
+        }
+    }
+    Message { kept: kept::keep(NAME, fields, pieces), ..message }
+}
+
+fn read_response(part: &Value, mut fields: Map<String, Value>, minted: &mut Minted) -> Message {
+    let mut template = part.clone();
+    let mut answers = String::new();
+    let mut content = String::new();
+    if let Some(key) = key_in(part, &RESPONSE) {
+        let response = &part[key];
+        let name = response["name"].as_str().unwrap_or_default();
+        let told = response.get("id").and_then(Value::as_str).filter(|id| !id.is_empty());
+        answers = told.map_or_else(|| minted.answer(name), str::to_owned);
+        if told.is_some() {
+            template[key]["id"] = json!("*");
+        }
+        if let Some(said) = response.get("response") {
+            content = read_said(said);
+            template[key]["response"] = if only_result(said).is_some() { json!({"result": ""}) } else { json!({}) };
+        }
+    }
+    fields.insert("part".to_owned(), template);
+    Message { kept: kept::keep(NAME, fields, Vec::new()), ..Message::tool_result(answers, content) }
+}
+
+/// The text of a response that is nothing but a text.
+fn only_result(said: &Value) -> Option<&str> {
+    said.as_object().filter(|said| said.len() == 1).and_then(|said| said.get("result")?.as_str())
+}
+
+fn read_said(said: &Value) -> String {
+    only_result(said).map_or_else(|| said.to_string(), str::to_owned)
+}
+
+/// The system instruction, of all leading system messages.
+pub(super) fn write_system(messages: &[Message]) -> Option<Value> {
+    let first = messages.first()?;
+    let envelope =
+        kept::of(NAME, first.kept.as_ref()).and_then(|kept| kept.fields.get("envelope")).and_then(kept::object);
+    let mut system = envelope.cloned().unwrap_or_else(|| json!({"parts": []}));
+    let parts: Vec<Value> = messages.iter().flat_map(write_parts).collect();
+    if !parts.is_empty() || system.get("parts").is_some() {
+        system["parts"] = Value::Array(parts);
+    }
+    Some(system)
+}
+
+/// The conversation.
+pub(super) fn write_contents(messages: &[Message]) -> Value {
+    let mut written: Vec<Value> = Vec::new();
+    for (index, message) in messages.iter().enumerate() {
+        let kept = kept::of(NAME, message.kept.as_ref());
+        let envelope = kept.and_then(|kept| kept.fields.get("envelope")).and_then(kept::object);
+        let role = if message.role == Role::Assistant { "model" } else { "user" };
+        let after_result = index.checked_sub(1).is_some_and(|before| messages[before].role == Role::Tool);
+        // The results of one turn belong into one content.
+        let joins = match kept {
+            Some(_) => {
+                envelope.is_none() && written.last().is_some_and(|last| last["role"] != "model" || role == "model")
+            }
+            None => message.role == Role::Tool && after_result,
+        };
+        if !joins {
+            written.push(envelope.cloned().unwrap_or_else(|| json!({"role": role, "parts": []})));
+        }
+        let parts = match message.role {
+            Role::Tool => vec![write_response(message, &messages[..index])],
+            _ => write_parts(message),
+        };
+        if let Some(content) = written.last_mut().filter(|_| !parts.is_empty()) {
+            match content.get_mut("parts") {
+                Some(Value::Array(all)) => all.extend(parts),
+                _ => content["parts"] = Value::Array(parts),
+            }
+        }
+    }
+    Value::Array(written)
+}
+
+fn write_parts(message: &Message) -> Vec<Value> {
+    let kept = kept::of(NAME, message.kept.as_ref());
+    let parts = kept::fill(message, kept).into_iter().map(|piece| match piece {
+        Filled::Text(text, template) => {
+            let mut part = template.cloned().unwrap_or_else(|| json!({}));
+            part["text"] = Value::from(text);
+            part
+        }
+        Filled::Call(call, None) => {
+            json!({CALL[0]: {"id": call.id, "name": call.name, "args": kept::arguments_object(&call.arguments)}})
+        }
+        Filled::Call(call, Some(template)) => {
+            let mut part = template.clone();
+            let key = key_in(&part, &CALL).unwrap_or(CALL[0]);
+            if part[key]["id"] == "*" {
+                part[key]["id"] = Value::from(call.id.as_str());
+            }
+            part[key]["name"] = Value::from(call.name.as_str());
+            let args = kept::arguments_object(&call.arguments);
+            if part[key].get("args").is_some() || args != json!({}) {
+                part[key]["args"] = args;
+            }
+            part
+        }
+        Filled::Other(part) => part.clone(),
+    });
+    parts.collect()
+}
+
+fn write_response(message: &Message, before: &[Message]) -> Value {
+    let answers = message.answers.as_deref().unwrap_or_default();
+    // Only what is read again as the same text is an object: spaces and the order of fields are the tool's words too.
+    let object = || match serde_json::from_str(&message.content) {
+        Ok(said @ Value::Object(_)) if read_said(&said) == message.content => said,
+        _ => json!({"result": message.content}),
+    };
+    let template =
+        kept::of(NAME, message.kept.as_ref()).and_then(|kept| kept.fields.get("part")).and_then(kept::object);
+    if let Some(template) = template {
+        let mut part = template.clone();
+        let key = key_in(&part, &RESPONSE).unwrap_or(RESPONSE[0]);
+        if part[key]["id"] == "*" {
+            part[key]["id"] = Value::from(answers);
+        }
+        match part[key].get("response") {
+            Some(response) if response.get("result").is_some() => {
+                part[key]["response"] = json!({"result": message.content});
+            }
+            None if message.content.is_empty() => {}
+            _ => part[key]["response"] = object(),
+        }
+        return part;
+    }
+    let mut calls = before.iter().rev().flat_map(|message| message.calls.iter().map(move |call| (message, call)));
+    let called = calls.find(|(_, call)| call.id == answers);
+    let name = called.map_or(answers, |(_, call)| call.name.as_str());
+    let mut response = json!({"name": name, "response": object()});
+    // An id that was minted here is not Google's to know.
+    let minted = called.is_some_and(|(said, call)| {
+        said.kept.is_some() && call.id.strip_prefix(call.name.as_str()).is_some_and(|rest| rest.starts_with('#'))
+    });
+    if !minted {
+        response["id"] = Value::from(answers);
+    }
+    json!({RESPONSE[0]: response})
+}

@@ -1,0 +1,369 @@
+//! What holds for every dialect: what was written is read, what was read is written, and unknown fields survive.
+
+use super::{Assembler, Dialect, WireError};
+use crate::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition};
+use crate::provider::ErrorKind;
+use crate::transport::sse;
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+/// A request as each dialect's users send it, with what only that dialect has.
+fn sample(dialect: Dialect) -> Value {
+    let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
+    match dialect {
+        Dialect::OpenAiChat | Dialect::PerplexitySonar => json!({
+            "model": "m", "temperature": 0, "max_completion_tokens": 9, "stream": true, "n": 1,
+            "messages": [
+                {"role": "developer", "content": "Be brief."},
+                {"role": "user", "content": [{"type": "text", "text": "Look "}, {"type": "image_url", "image_url": {"url": "u"}}, {"type": "text", "text": "here"}]},
+                {"role": "assistant", "content": null, "reasoning_details": [{"type": "reasoning.encrypted", "data": "s"}],
+                 "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{\"q\": 1}"}, "extra_content": {"google": {"thought_signature": "s"}}}]},
+                {"role": "tool", "tool_call_id": "c1", "content": "found"}],
+            "tools": [{"type": "function", "function": {"name": "f", "description": "d", "parameters": schema, "strict": true}}, {"type": "web"}],
+            "tool_choice": {"type": "function", "function": {"name": "f"}}}),
+        Dialect::OpenAiResponses | Dialect::PerplexityAgent => json!({
+            "model": "m", "instructions": "Be brief.", "max_output_tokens": 9, "store": false, "include": ["reasoning.encrypted_content"],
+            "input": [
+                {"role": "developer", "content": "And kind."},
+                {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Look "}, {"type": "input_image", "file_id": "x"}, {"type": "input_text", "text": "here"}]},
+                {"type": "reasoning", "id": "rs", "encrypted_content": "s", "summary": []},
+                {"type": "function_call", "id": "fc", "call_id": "c1", "name": "f", "arguments": "{\"q\": 1}", "status": "completed"},
+                {"type": "function_call", "call_id": "c2", "name": "f", "arguments": "{}"},
+                {"type": "function_call_output", "call_id": "c1", "output": "found"},
+                {"type": "function_call_output", "call_id": "c2", "output": [{"type": "input_text", "text": "also"}]}],
+            "tools": [{"type": "function", "name": "f", "description": null, "parameters": schema, "strict": true}, {"type": "web_search"}],
+            "tool_choice": {"type": "function", "name": "f"}, "parallel_tool_calls": false}),
+        Dialect::AnthropicMessages => json!({
+            "model": "m", "max_tokens": 9, "temperature": 1.0,
+            "system": [{"type": "text", "text": "Be "}, {"type": "text", "text": "brief.", "cache_control": {"type": "ephemeral"}}],
+            "messages": [
+                {"role": "user", "content": "Look"},
+                {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "So"},
+                    {"type": "tool_use", "id": "c1", "name": "f", "input": {"q": 1}}, {"type": "tool_use", "id": "c2", "name": "f", "input": {}}]},
+                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "found"}], "is_error": false},
+                    {"type": "tool_result", "tool_use_id": "c2", "content": "also"}, {"type": "text", "text": "Go on", "cache_control": null}]}],
+            "tools": [{"name": "f", "description": "", "input_schema": schema}, {"type": "web_search_20250305", "name": "web_search"}],
+            "tool_choice": {"type": "tool", "name": "f", "disable_parallel_tool_use": true}}),
+        Dialect::Gemini => json!({
+            "system_instruction": {"parts": [{"text": "Be brief."}]},
+            "contents": [
+                {"role": "user", "parts": [{"text": "Look"}, {"inlineData": {"mimeType": "image/png", "data": ""}}]},
+                {"role": "model", "parts": [{"text": "hm", "thought": true}, {"functionCall": {"name": "f", "args": {"q": 1}}, "thoughtSignature": "s"},
+                    {"functionCall": {"name": "f", "id": "c2"}}]},
+                {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"result": "found"}}},
+                    {"functionResponse": {"name": "f", "id": "c2", "response": {"a": 1}}}, {"text": "Go on"}]}],
+            "tools": [{"function_declarations": [{"name": "f", "description": "d", "parameters": schema}]}, {"googleSearch": {}}],
+            "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}},
+            "generationConfig": {"temperature": 0, "maxOutputTokens": 9, "topK": 3}}),
+    }
+}
+
+#[test]
+fn each_dialect_reads_the_words_of_its_sample() {
+    for dialect in Dialect::ALL {
+        let request = dialect.decode_request("/v1beta/models/m:generateContent", &sample(dialect)).expect("decodes");
+        let name = dialect.name();
+        assert_eq!(request.model, "m", "{name}");
+        assert_eq!(request.messages[0].role, Role::System, "{name}");
+        assert_eq!(request.messages[0].content, "Be brief.", "{name}");
+        assert_eq!(request.max_tokens, Some(9), "{name}");
+        assert_eq!(request.tool_choice, ToolChoice::Named("f".into()), "{name}");
+        assert_eq!(request.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["f"], "{name}");
+        assert!(request.tools[0].parameters["properties"]["q"].is_object(), "{name}");
+        let calls: Vec<_> = request.messages.iter().flat_map(|message| &message.calls).collect();
+        assert_eq!(serde_json::from_str::<Value>(&calls[0].arguments).expect("JSON"), json!({"q": 1}), "{name}");
+        let answered: Vec<_> = request.messages.iter().filter_map(|message| message.answers.as_deref()).collect();
+        assert_eq!(answered, calls.iter().map(|call| call.id.as_str()).collect::<Vec<_>>(), "{name}");
+        assert!(
+            request.messages.iter().any(|message| message.role == Role::Tool && message.content == "found"),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_dropped_tool_and_a_new_choice_leave_no_trace_of_the_old_ones() {
+    for dialect in Dialect::ALL {
+        let request = dialect.decode_request("", &sample(dialect)).expect("decodes");
+        let other = ToolDefinition { name: "g".into(), description: "e".into(), parameters: json!({"type": "object"}) };
+        let changed = ChatRequest { tools: [other.clone()].into(), tool_choice: ToolChoice::Required, ..request };
+        let written = dialect.encode_request(&changed);
+        let again = dialect.decode_request("", &written).expect("decodes");
+        assert_eq!((&again.tools[..], &again.tool_choice), (&[other][..], &ToolChoice::Required), "{written:#}");
+        let builtin = written["tools"].to_string();
+        assert!(["web", "googleSearch"].iter().any(|word| builtin.contains(word)), "{builtin}");
+    }
+}
+
+#[test]
+fn what_is_no_document_of_the_dialect_is_refused_with_its_name_and_place() {
+    for dialect in Dialect::ALL {
+        for body in [json!(null), json!([]), json!("x"), json!({}), json!({"model": "m"})] {
+            let error = dialect.decode_request("", &body).expect_err("refused").to_string();
+            assert!(error.starts_with(dialect.name()), "{error}");
+        }
+        assert!(dialect.decode_response(&json!({"id": 1})).is_err(), "{}", dialect.name());
+        assert!(Dialect::by_name(dialect.name()) == Some(dialect));
+    }
+}
+
+#[test]
+fn an_answer_that_reports_an_error_is_that_error() {
+    for dialect in Dialect::ALL {
+        let body = json!({"error": {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}});
+        let error = dialect.decode_response(&body).expect_err("an error");
+        assert_eq!(error, WireError::Reported { kind: ErrorKind::RateLimit, message: "slow down".into() });
+        let mut assembler = dialect.assembler();
+        let stream = format!("data: {body}\n\n");
+        let event = &sse::read_all(stream.as_bytes()).expect("short")[0];
+        assert_eq!(assembler.push(event), Err(error));
+        assert!(!assembler.complete());
+    }
+}
+
+#[test]
+fn refusals_and_limits_have_their_finish() {
+    let chat = json!({"choices": [{"finish_reason": "length", "message": {"content": null, "refusal": "No."}}]});
+    let responses = json!({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"},
+        "output": [{"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}]});
+    for (dialect, body) in [(Dialect::OpenAiChat, chat), (Dialect::OpenAiResponses, responses)] {
+        let reply = dialect.decode_response(&body).expect("decodes");
+        assert_eq!((reply.refusal.as_deref(), reply.finish), (Some("No."), Finish::Length));
+    }
+    let anthropic = json!({"content": [], "stop_reason": "refusal", "stop_details": {"explanation": "No."}});
+    let gemini = json!({"promptFeedback": {"blockReason": "SAFETY"}});
+    for (dialect, body) in [(Dialect::AnthropicMessages, anthropic), (Dialect::Gemini, gemini)] {
+        let reply = dialect.decode_response(&body).expect("decodes");
+        assert!(reply.refusal.is_some() && reply.finish == Finish::ContentFilter);
+    }
+}
+
+#[test]
+fn the_results_of_one_turn_go_into_one_message_where_the_dialect_wants_it() {
+    let mut asked = Message::text(Role::Assistant, "");
+    asked.calls = ["a", "b"].map(|id| ToolCall { id: id.into(), name: "f".into(), arguments: "{}".into() }).into();
+    let messages =
+        vec![Message::text(Role::User, "q"), asked, Message::tool_result("a", "1"), Message::tool_result("b", "2")];
+    let request = plain(messages);
+    assert_eq!(Dialect::AnthropicMessages.encode_request(&request)["messages"].as_array().map(Vec::len), Some(3));
+    let gemini = Dialect::Gemini.encode_request(&request);
+    assert_eq!(
+        gemini["contents"][2]["parts"][1]["functionResponse"],
+        json!({"name": "f", "id": "b", "response": {"result": "2"}})
+    );
+    assert_eq!(Dialect::OpenAiChat.encode_request(&request)["messages"].as_array().map(Vec::len), Some(4));
+}
+
+#[test]
+fn a_reply_goes_back_with_its_signature_and_only_to_its_own_dialect() {
+    let body = json!({"candidates": [{"content": {"role": "model", "parts": [
+        {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "secret-of-google"}]}, "finishReason": "STOP"}]});
+    let reply = Dialect::Gemini.decode_response(&body).expect("decodes");
+    assert_eq!(reply.finish, Finish::ToolCalls);
+    let request = plain(vec![reply.to_message(), Message::tool_result(reply.calls[0].id.clone(), "done")]);
+    let written = Dialect::Gemini.encode_request(&request)["contents"].take();
+    assert_eq!(written[0], body["candidates"][0]["content"]);
+    // The id was minted here: Google, which gave none, is sent none.
+    assert_eq!(written[1]["parts"][0], json!({"functionResponse": {"name": "f", "response": {"result": "done"}}}));
+    for other in Dialect::ALL.into_iter().filter(|dialect| *dialect != Dialect::Gemini) {
+        assert!(!other.encode_request(&request).to_string().contains("secret-of-google"));
+    }
+}
+
+/// A completion with this message.
+fn answer(message: Value, usage: Value) -> ChatResponse {
+    let body = json!({"model": "m", "choices": [{"finish_reason": "stop", "message": message}], "usage": usage});
+    Dialect::OpenAiChat.decode_response(&body).expect("decodes")
+}
+
+#[test]
+fn reasoning_that_a_total_shows_to_be_apart_is_counted() {
+    let details = json!({"reasoning_tokens": 5});
+    let apart =
+        json!({"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 10, "completion_tokens_details": details});
+    let within =
+        json!({"prompt_tokens": 3, "completion_tokens": 7, "total_tokens": 10, "completion_tokens_details": details});
+    assert_eq!(answer(json!({"content": "x"}), apart).usage.output, Some(7));
+    assert_eq!(answer(json!({"content": "x"}), within).usage.output, Some(7));
+}
+
+#[test]
+fn arguments_as_an_object_are_read_and_an_ordinary_reply_keeps_nothing() {
+    let call = json!({"id": "a", "function": {"name": "f", "arguments": {"q": [1, 2]}}});
+    let reply = answer(json!({"content": null, "tool_calls": [call]}), Value::Null);
+    assert_eq!(reply.calls[0].arguments, "{\"q\":[1,2]}");
+    assert_eq!(answer(json!({"role": "assistant", "content": "x", "refusal": null}), Value::Null).kept, None);
+}
+
+#[test]
+fn reasoning_goes_back_with_calls_only() {
+    let call = json!({"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    let with = answer(json!({"content": "", "reasoning_content": "hm", "tool_calls": [call]}), Value::Null);
+    assert_eq!(with.kept.expect("kept").fields["reasoning_content"], "hm");
+    assert_eq!(answer(json!({"content": "x", "reasoning_content": "hm"}), Value::Null).kept, None);
+}
+
+fn plain(messages: Vec<Message>) -> ChatRequest {
+    ChatRequest {
+        model: "m".into(),
+        messages,
+        tools: Vec::new().into(),
+        tool_choice: ToolChoice::Auto,
+        temperature: None,
+        max_tokens: None,
+        seed: None,
+        parallel_calls: None,
+        kept: None,
+    }
+}
+
+/// Conversations as flows make them: turns of a user, calls with results, an answer.
+fn conversation() -> impl Strategy<Value = Vec<Message>> {
+    let text = "[a-zäß🦀\"\\\\ {}\n]{1,12}";
+    let turn = (text, proptest::collection::vec((text, text), 0..3), "[a-z ]{0,6}", text);
+    (proptest::option::of(text), proptest::collection::vec(turn, 1..4)).prop_map(|(system, turns)| {
+        let mut messages: Vec<Message> = system.into_iter().map(|text| Message::text(Role::System, text)).collect();
+        for (turn, (question, calls, aside, answer)) in turns.into_iter().enumerate() {
+            messages.push(Message::text(Role::User, question));
+            if !calls.is_empty() {
+                let mut asked = Message::text(Role::Assistant, aside);
+                let mut results = Vec::new();
+                for (number, (argument, result)) in calls.into_iter().enumerate() {
+                    let id = format!("call_{turn}_{number}");
+                    let arguments = json!({ "q": argument }).to_string();
+                    asked.calls.push(ToolCall { id: id.clone(), name: "f".into(), arguments });
+                    results.push(Message::tool_result(id, result));
+                }
+                messages.push(asked);
+                messages.extend(results);
+            }
+            messages.push(Message::text(Role::Assistant, answer));
+        }
+        messages
+    })
+}
+
+fn words(request: &ChatRequest) -> Vec<Message> {
+    request.messages.iter().map(|message| Message { kept: None, ..message.clone() }).collect()
+}
+
+/// Puts `extra` under a name of its own into the `place`-th object of `value`; schemas and arguments are not ours.
+fn inject(value: &mut Value, place: &mut usize, extra: &Value) -> bool {
+    match value {
+        Value::Object(map) => {
+            if *place == 0 {
+                map.insert("field_of_the_future".to_owned(), extra.clone());
+                return true;
+            }
+            *place -= 1;
+            map.iter_mut().any(|(_, value)| inject(value, place, extra))
+        }
+        Value::Array(list) => list.iter_mut().any(|value| inject(value, place, extra)),
+        _ => false,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_each_dialect_writes_it_reads_and_writes_again(messages in conversation()) {
+        for dialect in Dialect::ALL {
+            let request = plain(messages.clone());
+            let written = dialect.encode_request(&request);
+            let read = dialect.decode_request("", &written).expect("decodes");
+            prop_assert_eq!(words(&read), words(&request), "{}", dialect.name());
+            prop_assert_eq!(dialect.encode_request(&read), written, "{}", dialect.name());
+        }
+    }
+
+    #[test]
+    fn unknown_fields_survive_wherever_they_stand(place in 0_usize..60, extra in "[a-z]{0,3}") {
+        for dialect in Dialect::ALL {
+            for extra in [json!(extra), json!(null), json!({"deep": [extra]})] {
+                let mut body = sample(dialect);
+                inject(&mut body, &mut place.clone(), &extra);
+                let read = dialect.decode_request("", &body).expect("decodes");
+                prop_assert_eq!(&dialect.encode_request(&read), &body, "{}", dialect.name());
+            }
+        }
+    }
+
+    #[test]
+    fn streams_of_any_json_never_panic(chunks in proptest::collection::vec(rubbish(), 0..8)) {
+        for dialect in Dialect::ALL {
+            let mut assembler: Assembler = dialect.assembler();
+            for chunk in &chunks {
+                let event = sse::Event { name: None, data: chunk.to_string(), id: None, bytes: 0..1 };
+                _ = assembler.push(&event);
+            }
+            _ = dialect.decode_response(&assembler.document());
+        }
+    }
+}
+
+/// JSON made of the words that dialects look for, in any order.
+fn rubbish() -> impl Strategy<Value = Value> {
+    let keys = [
+        "choices",
+        "delta",
+        "index",
+        "tool_calls",
+        "function",
+        "arguments",
+        "content",
+        "type",
+        "text",
+        "message",
+        "usage",
+        "candidates",
+        "parts",
+        "functionCall",
+        "partialArgs",
+        "jsonPath",
+        "stringValue",
+        "output_index",
+        "item",
+        "response",
+        "output",
+        "content_block",
+        "reasoning_details",
+        "thinking",
+        "name",
+        "id",
+        "part",
+        "args",
+    ];
+    let words = [
+        "content_block_start",
+        "content_block_delta",
+        "message_start",
+        "message_delta",
+        "input_json_delta",
+        "citations_delta",
+        "response.output_item.added",
+        "response.output_text.delta",
+        "response.function_call_arguments.delta",
+        "response.completed",
+        "response.content_part.added",
+        "$.a[2].b",
+        "$",
+        "text",
+        "thinking",
+        "",
+    ];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        (0_u64..4).prop_map(Value::from),
+        Just(json!(u64::MAX)),
+        proptest::sample::select(words.to_vec()).prop_map(Value::from),
+    ];
+    leaf.prop_recursive(5, 48, 6, move |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::Array),
+            proptest::collection::vec((proptest::sample::select(keys.to_vec()), inner), 0..6).prop_map(|pairs| {
+                Value::Object(pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<Map<_, _>>())
+            }),
+        ]
+    })
+}

@@ -1,0 +1,183 @@
+//! OpenAI's Responses, and what is compatible with it.
+//!
+//! The conversation is a flat list of items. Items of the model in a row (messages, calls, reasoning, its own searches)
+//! are one neutral message; calls and their results are linked by `call_id`. Items that nobody here knows stay where
+//! they were. There is no sampling seed here.
+
+use super::document::{Reader, ToolShape, WireError, put, small, text, tokens};
+use super::kept;
+use super::openai_responses_items as items;
+use crate::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolChoice, Usage};
+use serde_json::{Map, Value, json};
+
+pub use super::openai_responses_stream::Assembler;
+
+/// The dialect's name.
+pub const NAME: &str = "openai-responses";
+
+const TOOL: ToolShape = ToolShape { parameters: &["parameters"] };
+
+/// Reads a request's body.
+pub fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
+    decode(NAME, body)
+}
+
+/// Writes a request's body.
+pub fn encode_request(request: &ChatRequest) -> Value {
+    encode(NAME, request)
+}
+
+/// Reads a whole response.
+pub fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
+    reply(NAME, body)
+}
+
+pub(super) fn decode(dialect: &'static str, body: &Value) -> Result<ChatRequest, WireError> {
+    let reader = Reader(dialect);
+    let mut fields = reader.object("", body)?.clone();
+    let mut messages = Vec::new();
+    if let Some(Value::String(instructions)) = fields.get_mut("instructions") {
+        messages.push(Message::text(Role::System, std::mem::take(instructions)));
+    }
+    match fields.get("input") {
+        Some(Value::String(said)) => messages.push(Message::text(Role::User, said.clone())),
+        Some(Value::Array(listed)) => messages.extend(items::read(reader, listed)?),
+        // A prompt template or a stored conversation may stand for the input.
+        None if fields.contains_key("prompt") || fields.contains_key("conversation") => {}
+        other => return Err(reader.wrong("/input", "a string or a list", other)),
+    }
+    let tools = fields.get("tools").and_then(Value::as_array).into_iter().flatten();
+    let tools: Vec<_> =
+        tools.filter(|tool| is_function(tool)).filter_map(|tool| Some(TOOL.read(tool.as_object()?))).collect();
+    let request = ChatRequest {
+        model: text(&fields, "model").to_owned(),
+        messages,
+        tools: tools.into(),
+        tool_choice: fields.get("tool_choice").and_then(read_choice).unwrap_or(ToolChoice::Auto),
+        temperature: fields.get("temperature").and_then(Value::as_f64),
+        max_tokens: fields.get("max_output_tokens").and_then(small),
+        seed: None,
+        parallel_calls: fields.get("parallel_tool_calls").and_then(Value::as_bool),
+        kept: None,
+    };
+    for (key, hole) in [("model", json!("")), ("input", json!([]))] {
+        if let Some(place) = fields.get_mut(key) {
+            *place = if place.is_string() { json!("") } else { hole };
+        }
+    }
+    if let Some(Value::Array(tools)) = fields.get_mut("tools") {
+        for tool in tools.iter_mut().filter(|tool| is_function(tool)) {
+            *tool = tool.as_object().map_or(Value::Null, |tool| Value::Object(TOOL.template(tool)));
+        }
+    }
+    Ok(ChatRequest { kept: kept::keep(dialect, fields, Vec::new()), ..request })
+}
+
+pub(super) fn encode(dialect: &'static str, request: &ChatRequest) -> Value {
+    let kept = kept::of(dialect, request.kept.as_ref());
+    let mut body = kept.map(|kept| kept.fields.clone()).unwrap_or_default();
+    if !request.model.is_empty() || body.contains_key("model") {
+        body.insert("model".to_owned(), Value::from(request.model.as_str()));
+    }
+    // A leading system message is the instructions, unless it was read as an item.
+    let mut messages = &request.messages[..];
+    let instructions =
+        messages.first().filter(|first| first.role == Role::System && kept::of(dialect, first.kept.as_ref()).is_none());
+    if let Some(first) = instructions {
+        body.insert("instructions".to_owned(), Value::from(first.content.as_str()));
+        messages = &messages[1..];
+    } else if body.get("instructions").is_some_and(Value::is_string) {
+        body.shift_remove("instructions");
+    }
+    match (body.get("input"), messages) {
+        (Some(Value::String(_)), [only]) if only.role == Role::User && only.kept.is_none() => {
+            body.insert("input".to_owned(), Value::from(only.content.as_str()));
+        }
+        (None, []) => {}
+        _ => _ = body.insert("input".to_owned(), items::write(dialect, messages)),
+    }
+    let templates = body.get_mut("tools").and_then(Value::as_array_mut).map(std::mem::take);
+    if templates.is_some() || !request.tools.is_empty() {
+        let name = |tool: &Value| is_function(tool).then(|| tool.get("name")?.as_str().map(str::to_owned)).flatten();
+        let written = kept::place_tools(templates.unwrap_or_default(), &request.tools, name, |template, tool| {
+            let ours =
+                || Map::from_iter([("type".to_owned(), Value::from("function")), ("strict".to_owned(), json!(false))]);
+            let template = template.and_then(|template| template.as_object().cloned()).unwrap_or_else(ours);
+            Value::Object(TOOL.fill(tool, template))
+        });
+        body.insert("tools".to_owned(), Value::Array(written));
+    }
+    let ours = kept.is_none() && !request.tools.is_empty();
+    if ours || body.get("tool_choice").and_then(read_choice).unwrap_or(ToolChoice::Auto) != request.tool_choice {
+        let choice = match &request.tool_choice {
+            ToolChoice::Auto => json!("auto"),
+            ToolChoice::Required => json!("required"),
+            ToolChoice::None => json!("none"),
+            ToolChoice::Named(name) => json!({"type": "function", "name": name}),
+        };
+        body.insert("tool_choice".to_owned(), choice);
+    }
+    put(&mut body, "parallel_tool_calls", request.parallel_calls.as_ref(), Value::as_bool, |flag| json!(flag));
+    put(&mut body, "temperature", request.temperature.as_ref(), Value::as_f64, |number| json!(number));
+    put(&mut body, "max_output_tokens", request.max_tokens.as_ref(), small, |number| json!(number));
+    Value::Object(body)
+}
+
+fn is_function(tool: &Value) -> bool {
+    tool.get("type").is_some_and(|kind| kind == "function")
+}
+
+fn read_choice(value: &Value) -> Option<ToolChoice> {
+    match value.as_str() {
+        Some("auto") => Some(ToolChoice::Auto),
+        Some("required") => Some(ToolChoice::Required),
+        Some("none") => Some(ToolChoice::None),
+        Some(_) => None,
+        None if value.get("type")? == "function" => Some(ToolChoice::Named(value.get("name")?.as_str()?.to_owned())),
+        // A list of those allowed has a mode of its own; a tool of the server has no neutral word.
+        None => read_choice(value.get("mode")?),
+    }
+}
+
+pub(super) fn reply(dialect: &'static str, body: &Value) -> Result<ChatResponse, WireError> {
+    if let Some(reported) = super::error::reported(body) {
+        return Err(reported);
+    }
+    let reader = Reader(dialect);
+    let document = reader.object("", body)?;
+    let output = reader.list(document, "output")?;
+    let message = items::read_turn(dialect, output);
+    let status = text(document, "status");
+    let reason = body.pointer("/incomplete_details/reason").and_then(Value::as_str);
+    Ok(ChatResponse {
+        model: text(document, "model").to_owned(),
+        refusal: refusal(output),
+        finish: match (status, reason) {
+            ("completed" | "", _) if !message.calls.is_empty() => Finish::ToolCalls,
+            ("completed" | "", _) => Finish::Stop,
+            ("incomplete", Some("max_output_tokens")) => Finish::Length,
+            ("incomplete", Some("content_filter")) => Finish::ContentFilter,
+            ("incomplete", Some(reason)) => Finish::Other(reason.to_owned()),
+            (status, _) => Finish::Other(status.to_owned()),
+        },
+        kept: message.kept,
+        content: message.content,
+        calls: message.calls,
+        usage: usage(body),
+    })
+}
+
+fn refusal(output: &[Value]) -> Option<String> {
+    let parts = output.iter().filter_map(|item| item.get("content")?.as_array()).flatten();
+    let words: Vec<&str> = parts.filter_map(|part| part.get("refusal")?.as_str()).collect();
+    (!words.is_empty()).then(|| words.concat())
+}
+
+fn usage(body: &Value) -> Usage {
+    let Some(usage) = body.get("usage") else { return Usage::default() };
+    Usage {
+        input: tokens(usage, "/input_tokens"),
+        cached: tokens(usage, "/input_tokens_details/cached_tokens"),
+        output: tokens(usage, "/output_tokens"),
+    }
+}

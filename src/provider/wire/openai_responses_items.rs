@@ -1,0 +1,202 @@
+//! The items of Responses: their grouping into messages and back.
+//!
+//! An item with text is kept with the length of each text in the text's place, for a message may have several parts.
+
+use super::document::{Reader, WireError};
+use super::kept::{self, Filled};
+use crate::chat::{Message, Piece, Role, ToolCall};
+use serde_json::{Map, Value, json};
+
+/// Reads a request's items.
+pub(super) fn read(reader: Reader, items: &[Value]) -> Result<Vec<Message>, WireError> {
+    let mut messages: Vec<Turn> = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let at = format!("/input/{index}");
+        reader.object(&at, item)?;
+        match kind(item) {
+            "message" => {
+                let role = match item.get("role").and_then(Value::as_str) {
+                    Some("user") => Role::User,
+                    Some("system" | "developer") => Role::System,
+                    Some("assistant") => Role::Assistant,
+                    _ => return Err(reader.wrong(&format!("{at}/role"), "a role", item.get("role"))),
+                };
+                turn(&mut messages, role).add(item);
+            }
+            "function_call_output" => {
+                let id = item["call_id"].as_str().unwrap_or_default();
+                let mut result = Turn::new(Role::Tool);
+                result.message.answers = Some(id.to_owned());
+                result.add(item);
+                messages.push(result);
+            }
+            _ => turn(&mut messages, Role::Assistant).add(item),
+        }
+    }
+    Ok(messages.into_iter().map(|turn| turn.close(reader.0)).collect())
+}
+
+/// Reads a response's items as one message of the model.
+pub(super) fn read_turn(dialect: &str, items: &[Value]) -> Message {
+    let mut turn = Turn::new(Role::Assistant);
+    items.iter().filter(|item| item.is_object()).for_each(|item| turn.add(item));
+    turn.close(dialect)
+}
+
+/// Writes messages as items.
+pub(super) fn write(dialect: &str, messages: &[Message]) -> Value {
+    messages.iter().flat_map(|message| write_message(dialect, message)).collect()
+}
+
+fn kind(item: &Value) -> &str {
+    match item.get("type").and_then(Value::as_str) {
+        Some(kind) => kind,
+        None if item.get("role").is_some() => "message",
+        None => "",
+    }
+}
+
+/// The message that an item belongs to: the model's items in a row are one message.
+fn turn(messages: &mut Vec<Turn>, role: Role) -> &mut Turn {
+    let joins = role == Role::Assistant && messages.last().is_some_and(|last| last.message.role == Role::Assistant);
+    if !joins {
+        messages.push(Turn::new(role));
+    }
+    let last = messages.len() - 1;
+    &mut messages[last]
+}
+
+struct Turn {
+    message: Message,
+    pieces: Vec<Piece>,
+}
+
+impl Turn {
+    fn new(role: Role) -> Self {
+        Self { message: Message::text(role, ""), pieces: Vec::new() }
+    }
+
+    fn add(&mut self, item: &Value) {
+        let mut wire = item.clone();
+        let piece = match kind(item) {
+            "message" => {
+                let said = take_texts(wire.get_mut("content"));
+                self.message.content.push_str(&said);
+                Piece::Text { bytes: said.len(), wire }
+            }
+            "function_call_output" => {
+                let said = match wire.get_mut("output") {
+                    output @ Some(Value::Array(_) | Value::String(_)) => take_texts(output),
+                    _ => String::new(),
+                };
+                wire["call_id"] = Value::from("");
+                self.message.content.push_str(&said);
+                Piece::Text { bytes: said.len(), wire }
+            }
+            "function_call" => {
+                let string = |key: &str| item[key].as_str().unwrap_or_default().to_owned();
+                let call = ToolCall { id: string("call_id"), name: string("name"), arguments: string("arguments") };
+                self.message.calls.push(call);
+                for key in ["call_id", "name", "arguments"] {
+                    wire[key] = Value::from("");
+                }
+                Piece::Call { wire }
+            }
+            _ => Piece::Other { wire },
+        };
+        self.pieces.push(piece);
+    }
+
+    fn close(self, dialect: &str) -> Message {
+        Message { kept: kept::keep(dialect, Map::new(), self.pieces), ..self.message }
+    }
+}
+
+/// Takes the texts out of a content and leaves their lengths.
+fn take_texts(content: Option<&mut Value>) -> String {
+    match content {
+        Some(Value::Array(parts)) => {
+            let mut said = String::new();
+            for part in parts {
+                if let Some(place) = part.get_mut("text").filter(|text| text.is_string()) {
+                    let text = place.as_str().unwrap_or_default();
+                    said.push_str(text);
+                    *place = Value::from(text.len());
+                }
+            }
+            said
+        }
+        Some(place @ Value::String(_)) => {
+            let said = place.as_str().unwrap_or_default().to_owned();
+            *place = Value::from(said.len());
+            said
+        }
+        _ => String::new(),
+    }
+}
+
+/// Puts a text back into a content that [`take_texts`] left; one of another length goes into the first place.
+fn put_texts(content: &mut Value, said: &str) {
+    if content.is_u64() {
+        *content = Value::from(said);
+        return;
+    }
+    let Some(parts) = content.as_array_mut() else {
+        if !said.is_empty() {
+            *content = Value::from(said);
+        }
+        return;
+    };
+    let mut places: Vec<&mut Value> =
+        parts.iter_mut().filter_map(|part| part.get_mut("text")).filter(|text| text.is_u64()).collect();
+    let lengths: Vec<usize> = places.iter().filter_map(|place| place.as_u64()).map(|bytes| bytes as usize).collect();
+    let texts = kept::split(said, &lengths).unwrap_or_else(|| vec![said]);
+    let mut texts = texts.into_iter();
+    for place in &mut places {
+        **place = Value::from(texts.next().unwrap_or_default());
+    }
+    if let Some(left) = texts.next().filter(|left| !left.is_empty()) {
+        parts.push(json!({"type": "input_text", "text": left}));
+    }
+}
+
+fn write_message(dialect: &str, message: &Message) -> Vec<Value> {
+    let kept = kept::of(dialect, message.kept.as_ref());
+    let mut items = Vec::new();
+    for piece in kept::fill(message, kept) {
+        items.push(match piece {
+            Filled::Text(said, Some(template)) => {
+                let mut item = template.clone();
+                if message.role == Role::Tool {
+                    item["call_id"] = Value::from(message.answers.as_deref().unwrap_or_default());
+                    if let Some(output) = item.get_mut("output").filter(|output| output.is_u64() || output.is_array()) {
+                        put_texts(output, said);
+                    }
+                } else if let Some(content) = item.get_mut("content") {
+                    put_texts(content, said);
+                }
+                item
+            }
+            Filled::Text(said, None) if message.role != Role::Tool => {
+                json!({"role": message.role.as_str(), "content": said})
+            }
+            Filled::Text(..) => continue,
+            Filled::Call(call, template) => {
+                let mut item = template.cloned().unwrap_or_else(|| json!({"type": "function_call"}));
+                for (key, word) in [("call_id", &call.id), ("name", &call.name), ("arguments", &call.arguments)] {
+                    item[key] = Value::from(word.as_str());
+                }
+                item
+            }
+            Filled::Other(item) => item.clone(),
+        });
+    }
+    if message.role == Role::Tool && items.is_empty() {
+        let answers = message.answers.as_deref().unwrap_or_default();
+        items.push(json!({"type": "function_call_output", "call_id": answers, "output": message.content}));
+    }
+    if items.is_empty() {
+        items.push(json!({"role": message.role.as_str(), "content": message.content}));
+    }
+    items
+}

@@ -1,0 +1,128 @@
+//! Perplexity: the Agent API, and the retired Sonar chat API for old recordings and compatible gateways.
+//!
+//! The Agent API has the items of Responses, a model or a chain of models or a preset, and items of its own that are
+//! kept and not read: the answer is the text of its messages. Sonar has the shape of Chat Completions with `citations`
+//! and `search_results` beside the choices; its streams repeat the whole message in each chunk.
+
+use super::document::{Reader, WireError};
+use super::{openai_chat, openai_responses};
+use crate::chat::{ChatRequest, ChatResponse};
+use crate::provider::{Citation, SearchAnswer};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+pub use super::openai_responses_stream::Assembler;
+
+/// The Agent API's name.
+pub const AGENT: &str = "perplexity-agent";
+/// The retired chat API's name.
+pub const SONAR: &str = "perplexity-sonar";
+
+/// Reads a request of the Agent API.
+pub fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
+    openai_responses::decode(AGENT, body)
+}
+
+/// Writes a request of the Agent API.
+pub fn encode_request(request: &ChatRequest) -> Value {
+    openai_responses::encode(AGENT, request)
+}
+
+/// Reads a whole response of the Agent API.
+pub fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
+    openai_responses::reply(AGENT, body)
+}
+
+/// Reads a request of the retired chat API.
+pub fn decode_sonar_request(body: &Value) -> Result<ChatRequest, WireError> {
+    openai_chat::decode(SONAR, body)
+}
+
+/// Writes a request of the retired chat API.
+pub fn encode_sonar_request(request: &ChatRequest) -> Value {
+    openai_chat::encode(SONAR, request)
+}
+
+/// Reads a whole response of the retired chat API.
+pub fn decode_sonar_response(body: &Value) -> Result<ChatResponse, WireError> {
+    openai_chat::reply(SONAR, body)
+}
+
+/// Reads either shape as a search service's answer, with what it cites in the order of the results, without repeats.
+pub fn decode_answer(body: &Value) -> Result<SearchAnswer, WireError> {
+    let sonar = body.get("choices").is_some();
+    let response = if sonar { decode_sonar_response(body)? } else { decode_response(body)? };
+    let mut citations = Vec::new();
+    if sonar {
+        citations.extend(body["search_results"].as_array().into_iter().flatten().filter_map(citation));
+        citations.extend(body["citations"].as_array().into_iter().flatten().filter_map(Value::as_str).map(bare));
+    } else {
+        let items = Reader(AGENT).list(Reader(AGENT).object("", body)?, "output")?;
+        let lists = |key: &'static str| items.iter().filter_map(move |item| item.get(key)?.as_array()).flatten();
+        citations.extend(lists("results").filter_map(citation));
+        let parts = lists("content").filter_map(|part| part.get("annotations")?.as_array()).flatten();
+        citations.extend(parts.filter_map(citation));
+    }
+    let mut seen = BTreeSet::new();
+    citations.retain(|citation| seen.insert(citation.url.clone()));
+    Ok(SearchAnswer { text: response.content, citations, model: response.model, usage: response.usage })
+}
+
+fn citation(result: &Value) -> Option<Citation> {
+    let string = |key: &str| result.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let url = string("url");
+    (!url.is_empty()).then(|| Citation { title: string("title"), url, snippet: string("snippet") })
+}
+
+fn bare(url: &str) -> Citation {
+    Citation { title: String::new(), url: url.to_owned(), snippet: String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn result(url: &str) -> Value {
+        json!({"id": 1, "title": "T", "url": url, "snippet": "S"})
+    }
+
+    #[test]
+    fn both_shapes_give_the_answer_and_each_source_once() {
+        let agent = json!({"model": "perplexity/sonar", "status": "completed", "output": [
+            {"type": "search_results", "queries": ["q"], "results": [result("https://a"), result("https://b")]},
+            {"type": "of_the_future", "anything": 1},
+            {"type": "message", "role": "assistant", "content": [
+                {"type": "output_text", "text": "Yes [1].", "annotations": [{"type": "citation", "url": "https://a"}]}]}],
+            "usage": {"input_tokens": 4, "output_tokens": 2}});
+        let sonar = json!({"model": "perplexity/sonar", "choices": [{"message": {"role": "assistant", "content": "Yes [1]."},
+            "finish_reason": "stop"}], "citations": ["https://a", "https://b"],
+            "search_results": [result("https://a"), result("https://b")], "usage": {"prompt_tokens": 4, "completion_tokens": 2}});
+        let answer = decode_answer(&agent).expect("agent");
+        assert_eq!(answer, decode_answer(&sonar).expect("sonar"));
+        assert_eq!(
+            answer.citations.iter().map(|citation| citation.url.as_str()).collect::<Vec<_>>(),
+            ["https://a", "https://b"]
+        );
+        assert_eq!(answer.usage.input, Some(4));
+    }
+
+    #[test]
+    fn a_failed_answer_is_the_error_that_it_reports() {
+        let failed =
+            json!({"status": "failed", "output": [], "error": {"code": "rate_limit_exceeded", "message": "slow"}});
+        assert!(matches!(
+            decode_answer(&failed),
+            Err(WireError::Reported { kind: crate::provider::ErrorKind::RateLimit, .. })
+        ));
+    }
+
+    #[test]
+    fn a_preset_stands_for_the_model_and_survives() {
+        let body =
+            json!({"preset": "low", "input": "why?", "tools": [{"type": "web_search"}], "language_preference": "de"});
+        let request = decode_request(&body).expect("decodes");
+        assert_eq!(request.messages[0].content, "why?");
+        assert_eq!(encode_request(&request), body);
+    }
+}

@@ -1,0 +1,226 @@
+//! Wilcoxon's signed-rank test of paired differences, exact also with ties, and the Hodges-Lehmann estimate.
+//!
+//! For times, the differences are log ratios of scenario medians, so that the estimate is a factor after `exp`.
+
+use super::student::{normal_quantile, normal_tail};
+
+/// The most differences whose null distribution is enumerated; beyond, the normal approximation is used.
+const EXACT_UP_TO: usize = 150;
+
+/// The most values whose pairs are listed; beyond, evenly spaced order statistics stand for all, so that memory stays
+/// bounded.
+const PAIRED_UP_TO: usize = 1_000;
+
+/// The result of a signed-rank test.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SignedRank {
+    /// The smaller of the sums of positive and of negative ranks.
+    pub w: f64,
+    /// Two-sided p-value.
+    pub p: f64,
+    /// Differences that count: those that are not 0.
+    pub n: usize,
+    /// Whether the null distribution was enumerated.
+    pub exact: bool,
+}
+
+/// A location with its interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Location {
+    /// The estimate.
+    pub value: f64,
+    /// The two-sided 95 % interval, or wider; `None` when there are too few values for one.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// Wilcoxon's two-sided signed-rank test (1945; oracle `scipy.stats.wilcoxon`): zeros are left out, ties get their
+/// mean rank and are enumerated as such; `None` when no difference is left, or one is not finite.
+pub fn wilcoxon(differences: &[f64]) -> Option<SignedRank> {
+    if differences.iter().any(|value| !value.is_finite()) {
+        return None;
+    }
+    let nonzero: Vec<f64> = differences.iter().copied().filter(|value| *value != 0.0).collect();
+    if nonzero.is_empty() {
+        return None;
+    }
+    let n = nonzero.len();
+    let ranks = doubled_ranks(&nonzero.iter().map(|value| value.abs()).collect::<Vec<_>>());
+    let total: usize = ranks.iter().sum();
+    let positive: usize = ranks.iter().zip(&nonzero).filter(|(_, value)| **value > 0.0).map(|(rank, _)| rank).sum();
+    let smaller = positive.min(total - positive);
+    let exact = n <= EXACT_UP_TO;
+    let tail = if exact {
+        subset_sums(&ranks)[..=smaller].iter().sum()
+    } else {
+        // Doubled ranks: a mean of total/2 and a variance of the squares' sum over 4; one rank is 2 of them.
+        let variance = ranks.iter().map(|rank| (rank * rank) as f64).sum::<f64>() / 4.0;
+        normal_tail(((total as f64 / 2.0 - smaller as f64 - 1.0) / variance.sqrt()).max(0.0))
+    };
+    Some(SignedRank { w: smaller as f64 / 2.0, p: (2.0 * tail).min(1.0), n, exact })
+}
+
+/// The Hodges-Lehmann estimate of the centre (1963): the median of all Walsh averages, with the interval that inverts
+/// the signed-rank test; `None` without values, or with one that is not finite.
+pub fn hodges_lehmann(values: &[f64]) -> Option<Location> {
+    if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
+        return None;
+    }
+    let n = values.len();
+    let skipped = if n <= EXACT_UP_TO {
+        let ranks: Vec<usize> = (1..=n).collect();
+        least_rank(&subset_sums(&ranks))
+    } else {
+        let n = n as f64;
+        let half = normal_quantile(0.975) * (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt();
+        Some((n * (n + 1.0) / 4.0 - half - 0.5).floor().max(0.0) as usize)
+    };
+    let kept = thin(values);
+    let mut walsh: Vec<f64> = (0..kept.len())
+        .flat_map(|i| kept[i..].iter().map(move |other| (i, other)))
+        .map(|(i, other)| f64::midpoint(kept[i], *other))
+        .collect();
+    let all = n as f64 * (n as f64 + 1.0) / 2.0;
+    Some(location(&mut walsh, skipped, all))
+}
+
+/// How many values each end of an ordered list loses for a 95 % interval, given the null distribution of the
+/// statistic that counts them; `None` when even the widest interval has less than 95 %.
+pub(super) fn least_rank(null: &[f64]) -> Option<usize> {
+    let mut cumulated = 0.0;
+    let outside = null.iter().take_while(|mass| {
+        cumulated += **mass;
+        cumulated <= 0.025 + 1e-12
+    });
+    outside.count().checked_sub(1)
+}
+
+/// The median of `values`, which get sorted, and the interval that leaves out `skipped` of `all` at each end, `values`
+/// standing for all.
+pub(super) fn location(values: &mut [f64], skipped: Option<usize>, all: f64) -> Location {
+    values.sort_by(f64::total_cmp);
+    let n = values.len();
+    let value = f64::midpoint(values[(n - 1) / 2], values[n / 2]);
+    let share = n as f64 / all;
+    let interval = skipped.map(|skipped| {
+        let skipped = ((skipped as f64 * share).round() as usize).min((n - 1) / 2);
+        (values[skipped], values[n - 1 - skipped])
+    });
+    Location { value, interval }
+}
+
+/// The values in order, or as many evenly spaced ones of them as may be paired.
+pub(super) fn thin(values: &[f64]) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    if sorted.len() <= PAIRED_UP_TO {
+        return sorted;
+    }
+    (0..PAIRED_UP_TO).map(|i| sorted[(2 * i + 1) * sorted.len() / (2 * PAIRED_UP_TO)]).collect()
+}
+
+/// Twice the rank of each value, ties sharing their mean rank: whole numbers.
+pub(super) fn doubled_ranks(values: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|left, right| values[*left].total_cmp(&values[*right]));
+    let mut ranks = vec![0; values.len()];
+    let mut start = 0;
+    for group in order.chunk_by(|left, right| values[*left].total_cmp(&values[*right]).is_eq()) {
+        for index in group {
+            // Mean of the ranks start+1 to start+len, doubled.
+            ranks[*index] = 2 * start + group.len() + 1;
+        }
+        start += group.len();
+    }
+    ranks
+}
+
+/// The probability of each sum of a random subset of `parts`, each part being in it with probability one half.
+fn subset_sums(parts: &[usize]) -> Vec<f64> {
+    let mut null = vec![1.0];
+    for part in parts {
+        let mut next = vec![0.0; null.len() + part];
+        for (sum, mass) in null.iter().enumerate() {
+            next[sum] += mass / 2.0;
+            next[sum + part] += mass / 2.0;
+        }
+        null = next;
+    }
+    null
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LOG_RATIOS: [f64; 10] = [0.5, 0.6, -0.15, 1.2, 0.7, -0.1, 1.5, 0.8, 0.45, 0.9];
+
+    #[test]
+    fn ten_log_ratios_agree_with_scipy() {
+        let found = wilcoxon(&LOG_RATIOS).expect("differences");
+        assert!((found.w - 3.0).abs() < 1e-12 && (found.p - 0.009_765_625).abs() < 1e-12, "{found:?}");
+        let centre = hodges_lehmann(&LOG_RATIOS).expect("values");
+        let (low, high) = centre.interval.expect("ten are enough");
+        assert!((centre.value - 0.65).abs() < 1e-9, "{centre:?}");
+        assert!((low - 0.25).abs() < 1e-9 && (high - 1.0).abs() < 1e-9, "{centre:?}");
+    }
+
+    #[test]
+    fn ties_are_enumerated_and_zeros_left_out() {
+        // |d| = 1, 1, 2, 2 has ranks 1.5, 1.5, 3.5, 3.5; only d = -1 is negative: 3 of 16 patterns reach W <= 1.5.
+        let found = wilcoxon(&[1.0, 0.0, -1.0, 2.0, 2.0]).expect("differences");
+        assert!((found.w - 1.5).abs() < 1e-12 && (found.p - 6.0 / 16.0).abs() < 1e-12, "{found:?}");
+        assert_eq!(found.n, 4);
+        assert_eq!(wilcoxon(&[0.0, 0.0]), None);
+        assert_eq!(wilcoxon(&[1.0, f64::INFINITY]), None, "a timeout has no log ratio");
+    }
+
+    #[test]
+    fn five_values_have_no_95_percent_interval_and_six_have_one() {
+        assert_eq!(hodges_lehmann(&[1.0, 2.0, 3.0, 4.0, 5.0]).expect("values").interval, None);
+        assert!(hodges_lehmann(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).expect("values").interval == Some((1.0, 6.0)));
+        assert_eq!(hodges_lehmann(&[]), None);
+    }
+
+    #[test]
+    fn the_approximation_for_many_joins_the_exact_test() {
+        let values = |n: u32| -> Vec<f64> { (0..n).map(|i| f64::from((i * 37) % 101) - 42.5).collect() };
+        let (exact, near) = (wilcoxon(&values(150)).expect("some"), wilcoxon(&values(151)).expect("some"));
+        assert!(exact.exact && !near.exact && (exact.p - near.p).abs() < 0.02, "{exact:?} {near:?}");
+        let wide = |n| hodges_lehmann(&values(n)).and_then(|found| found.interval).expect("many");
+        assert!((wide(150).0 - wide(151).0).abs() < 1.0 && (wide(150).1 - wide(151).1).abs() < 1.0);
+    }
+
+    #[test]
+    fn a_hundred_thousand_values_are_located_without_listing_all_pairs() {
+        let values: Vec<f64> = (0..100_000_u32).map(|i| f64::from((i * 7919) % 100_003)).collect();
+        let found = hodges_lehmann(&values).expect("values");
+        let (low, high) = found.interval.expect("many");
+        // Uniform on 0 to 100,003: the centre is half, its standard error about 91.
+        assert!((found.value - 50_001.0).abs() < 110.0, "{found:?}");
+        assert!((f64::midpoint(low, high) - found.value).abs() < 110.0 && high - low > 200.0 && high - low < 600.0);
+    }
+
+    proptest! {
+        #[test]
+        fn swapping_the_settings_keeps_p_and_mirrors_the_estimate(steps in proptest::collection::vec(-9_i32..=9, 1..25)) {
+            let forward: Vec<f64> = steps.iter().map(|step| f64::from(*step)).collect();
+            let back: Vec<f64> = forward.iter().map(|value| -value).collect();
+            prop_assert_eq!(wilcoxon(&forward), wilcoxon(&back));
+            let (one, other) = (hodges_lehmann(&forward).expect("some"), hodges_lehmann(&back).expect("some"));
+            prop_assert!((one.value + other.value).abs() < 1e-12);
+            prop_assert_eq!(one.interval.map(|(low, high)| (-high, -low)), other.interval);
+            if let Some(test) = wilcoxon(&forward) {
+                prop_assert!(test.p > 0.0 && test.p <= 1.0);
+            }
+        }
+
+        #[test]
+        fn shifting_all_values_shifts_the_estimate(steps in proptest::collection::vec(-9_i32..=9, 1..25)) {
+            let values: Vec<f64> = steps.iter().map(|step| f64::from(*step)).collect();
+            let moved: Vec<f64> = values.iter().map(|value| value + 3.0).collect();
+            let shift = hodges_lehmann(&moved).expect("some").value - hodges_lehmann(&values).expect("some").value;
+            prop_assert!((shift - 3.0).abs() < 1e-12);
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! When to stop: rules that decide at the ends of complete passes over a suite, and their exact error rates.
+//!
+//! A [`Monitor`] takes whole passes, so the order within one cannot matter, and keeps its first decision for good: a
+//! gate that has decided is not undone by passes that others still need. A stored run is judged by feeding its passes
+//! to the same rule again.
+
+use super::sequential::Mixture;
+
+/// What a rule says of the units so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// The rate is shown to be high enough.
+    Pass,
+    /// The rate is shown to be below the target.
+    Fail,
+    /// Neither, and more units cannot lead to a pass.
+    CannotPass,
+    /// Neither so far.
+    Undecided,
+}
+
+/// How a gate decides while units come in.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Rule {
+    /// The mixture e-process: may decide at the end of any pass.
+    Mixture(Mixture),
+    /// A fixed plan for strict targets, cut short when it is lost.
+    Curtailed {
+        /// Units that the plan needs.
+        units: u64,
+        /// Failures among them that it allows.
+        failures: u64,
+        /// The test whose `E-` tells a failed target from a plan that is merely lost.
+        evidence: Mixture,
+    },
+}
+
+impl Rule {
+    /// The decision after `s` successes and `f` failures, ignoring what was decided before.
+    pub fn decide(&self, s: u64, f: u64) -> Decision {
+        match self {
+            Self::Mixture(mixture) if mixture.passes(s, f) => Decision::Pass,
+            Self::Mixture(mixture) | Self::Curtailed { evidence: mixture, .. } if mixture.fails(s, f) => Decision::Fail,
+            Self::Curtailed { failures, .. } if f > *failures => Decision::CannotPass,
+            Self::Curtailed { units, .. } if s + f >= *units => Decision::Pass,
+            Self::Mixture(_) | Self::Curtailed { .. } => Decision::Undecided,
+        }
+    }
+
+    /// Whether `f` failures leave a way to pass within `max_units`: all other units being successes.
+    pub fn can_pass(&self, f: u64, max_units: u64) -> bool {
+        max_units.checked_sub(f).is_some_and(|s| self.decide(s, f) == Decision::Pass)
+    }
+}
+
+/// A rule at work over the passes of one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Monitor {
+    rule: Rule,
+    max_units: Option<u64>,
+    seen: Seen,
+    stopped: Option<(Decision, Seen)>,
+}
+
+/// What a monitor has seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Seen {
+    /// Complete passes.
+    pub passes: u64,
+    /// Units that succeeded.
+    pub successes: u64,
+    /// Units that failed.
+    pub failures: u64,
+}
+
+impl Monitor {
+    /// A monitor that has seen nothing; with `max_units` it also stops when a pass is out of reach.
+    pub fn new(rule: Rule, max_units: Option<u64>) -> Self {
+        Self { rule, max_units, seen: Seen::default(), stopped: None }
+    }
+
+    /// Takes one complete pass and decides; units that were not measured are in neither number.
+    pub fn end_of_pass(&mut self, successes: u64, failures: u64) -> Decision {
+        self.seen.passes += 1;
+        self.seen.successes += successes;
+        self.seen.failures += failures;
+        if self.stopped.is_none() {
+            let decided = match self.rule.decide(self.seen.successes, self.seen.failures) {
+                Decision::Undecided if self.is_lost() => Decision::CannotPass,
+                other => other,
+            };
+            self.stopped = (decided != Decision::Undecided).then_some((decided, self.seen));
+        }
+        self.decision()
+    }
+
+    fn is_lost(&self) -> bool {
+        self.max_units.is_some_and(|max| !self.rule.can_pass(self.seen.failures, max.max(self.seen.units())))
+    }
+
+    /// The decision that stands: the first one that was not `Undecided`.
+    pub fn decision(&self) -> Decision {
+        self.stopped.map_or(Decision::Undecided, |(decision, _)| decision)
+    }
+
+    /// What had been seen when the decision fell: figures and bounds of the gate belong to these units.
+    pub fn at_decision(&self) -> Option<Seen> {
+        self.stopped.map(|(_, seen)| seen)
+    }
+
+    /// All that was seen, also after the decision.
+    pub fn seen(&self) -> Seen {
+        self.seen
+    }
+}
+
+impl Seen {
+    /// Successes and failures together.
+    pub fn units(&self) -> u64 {
+        self.successes + self.failures
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn mixture(margin: f64, alpha_fail: f64) -> Rule {
+        Rule::Mixture(Mixture::new(0.95, margin, 0.05, alpha_fail).expect("a valid design"))
+    }
+
+    fn curtailed(units: u64, failures: u64) -> Rule {
+        let evidence = Mixture::new(0.95, 0.0, 0.05, 0.05).expect("a valid design");
+        Rule::Curtailed { units, failures, evidence }
+    }
+
+    #[test]
+    fn a_lost_plan_fails_only_on_evidence() {
+        assert_eq!(curtailed(59, 0).decide(40, 1), Decision::CannotPass);
+        assert_eq!(curtailed(59, 0).decide(0, 3), Decision::Fail);
+        assert_eq!(curtailed(59, 0).decide(60, 0), Decision::Pass, "a pass may overshoot the plan");
+        assert_eq!(curtailed(59, 0).decide(0, 0), Decision::Undecided, "nothing seen is nothing shown");
+    }
+
+    #[test]
+    fn a_decision_once_made_stands_and_keeps_its_figures() {
+        let mut monitor = Monitor::new(mixture(0.05, 0.05), Some(400));
+        assert_eq!(monitor.end_of_pass(20, 0), Decision::Undecided);
+        assert_eq!(monitor.end_of_pass(20, 0), Decision::Pass);
+        assert_eq!(monitor.end_of_pass(0, 20), Decision::Pass);
+        assert_eq!(monitor.at_decision(), Some(Seen { passes: 2, successes: 40, failures: 0 }));
+        assert_eq!(monitor.seen().units(), 60);
+    }
+
+    #[test]
+    fn passes_without_units_never_pass_and_a_lost_gate_stops() {
+        let mut nothing = Monitor::new(mixture(0.05, 0.05), Some(10_000));
+        for _ in 0..50 {
+            assert_eq!(nothing.end_of_pass(0, 0), Decision::Undecided);
+        }
+        let mut lost = Monitor::new(mixture(0.05, 0.05), Some(60));
+        assert_eq!(lost.end_of_pass(18, 2), Decision::CannotPass, "60 units cannot outweigh two failures");
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_within_a_pass_changes_nothing(outcomes in proptest::collection::vec(any::<bool>(), 1..60)) {
+            let count = |pass: &[bool]| pass.iter().filter(|ok| **ok).count() as u64;
+            let judge = |reverse: bool| {
+                let mut monitor = Monitor::new(mixture(0.05, 0.05), None);
+                for pass in outcomes.chunks(10) {
+                    let mut pass = pass.to_vec();
+                    if reverse {
+                        pass.reverse();
+                    }
+                    monitor.end_of_pass(count(&pass), pass.len() as u64 - count(&pass));
+                }
+                monitor
+            };
+            prop_assert_eq!(judge(false), judge(true));
+        }
+
+        #[test]
+        fn a_failure_turned_into_a_success_never_worsens_a_decision(s in 0_u64..150, f in 1_u64..20) {
+            let rank = |decision| match decision {
+                Decision::Fail => 0,
+                Decision::CannotPass => 1,
+                Decision::Undecided => 2,
+                Decision::Pass => 3,
+            };
+            for rule in [mixture(0.05, 0.05), mixture(0.0, 0.05), curtailed(93, 1)] {
+                prop_assert!(rank(rule.decide(s + 1, f - 1)) >= rank(rule.decide(s, f)));
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Text that a model, a document or a service wrote, made fit for people; HTML has its own escaping.
+//!
+//! Terminals obey escape sequences, bidirectional overrides turn lines around, and spreadsheets run formulas. Nothing
+//! of that survives here: control and direction characters are shown as U+FFFD, so that one sees that they were there.
+
+use std::borrow::Cow;
+
+/// Whether a character commands a terminal or turns the direction of reading, rather than showing anything.
+pub fn is_treacherous(character: char) -> bool {
+    (character.is_control() && character != '\n')
+        || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(character, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}')
+}
+
+/// `text` with line breaks kept and tabs as spaces, and every character that could command a terminal made visible.
+pub fn block(text: &str) -> String {
+    let text = text.replace("\r\n", "\n").replace('\t', " ");
+    text.chars().map(|character| if is_treacherous(character) { '\u{fffd}' } else { character }).collect()
+}
+
+/// `text` on one line, runs of white space as one space, as harmless as [`block`].
+pub fn line(text: &str) -> String {
+    let words = block(text);
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// At most `most` characters of `text`, an ellipsis among them when something was cut.
+pub fn clip(text: &str, most: usize) -> Cow<'_, str> {
+    if text.char_indices().nth(most).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let end = text.char_indices().nth(most.saturating_sub(1)).map_or(0, |(at, _)| at);
+    Cow::Owned(format!("{}…", &text[..end]))
+}
+
+/// `text` on one line of at most `most` characters: [`line`], clipped.
+pub fn quote(text: &str, most: usize) -> String {
+    clip(&line(text), most).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn escape_sequences_and_overrides_are_shown_instead_of_obeyed() {
+        assert_eq!(line("\u{1b}[31mred\u{202e}\nnext\tone"), "\u{fffd}[31mred\u{fffd} next one");
+        assert_eq!(block("one\r\ntwo\rthree"), "one\ntwo\u{fffd}three");
+    }
+
+    #[test]
+    fn clipping_counts_characters_and_says_that_it_cut() {
+        assert_eq!(clip("grün", 4), "grün");
+        assert_eq!(clip("grüner", 4), "grü…");
+        assert_eq!(clip("x", 0), "…");
+    }
+
+    #[test]
+    fn a_quotation_is_one_bounded_line() {
+        assert_eq!(quote(" a\nb\u{1b}[31m\u{202e}c ", 40), "a b\u{fffd}[31m\u{fffd}c");
+        assert_eq!(quote("ääääää", 3), "ää…");
+        assert_eq!(quote("äää", 3), "äää");
+    }
+
+    proptest! {
+        #[test]
+        fn a_line_never_holds_a_control_character(text in any::<String>()) {
+            prop_assert!(!line(&text).chars().any(char::is_control));
+        }
+
+        #[test]
+        fn clipped_text_is_never_longer_than_asked(text in any::<String>(), most in 1usize..40) {
+            prop_assert!(clip(&text, most).chars().count() <= most);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What the flows send validates against the providers' own schemas.
+
+use crate::{corpus, unzipped};
+use ragcheck::chat::{ChatRequest, Message, Role, ToolCall, ToolChoice, ToolDefinition};
+use ragcheck::provider::wire::Dialect;
+use serde_json::{Value, json};
+
+/// Requests as a flow makes them: each choice, with and without tools, in the first turn and after results.
+fn samples() -> Vec<ChatRequest> {
+    let tools: [ToolDefinition; 2] = ["search_docs", "final_answer"].map(|name| ToolDefinition {
+        name: name.to_owned(),
+        description: format!("Use {name} when it helps."),
+        parameters: json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}),
+    });
+    let call = |id: &str, name: &str, arguments: &str| ToolCall {
+        id: id.into(),
+        name: name.into(),
+        arguments: arguments.into(),
+    };
+    let mut asked = Message::text(Role::Assistant, "Let me look.");
+    asked.calls = vec![call("call_1", "search_docs", r#"{"query":"tea"}"#), call("call_2", "search_docs", "{broken")];
+    let mut silent = Message::text(Role::Assistant, "");
+    silent.calls = vec![call("call_3", "final_answer", r#"{"query":"tea"}"#)];
+    let first =
+        vec![Message::text(Role::System, "Search first."), Message::text(Role::User, "How long does tea keep?")];
+    let mut later = first.clone();
+    later.extend([
+        asked,
+        Message::tool_result("call_1", r#"{"hits":[]}"#),
+        Message::tool_result("call_2", "these arguments are no JSON"),
+        Message::text(Role::User, "You must search."),
+        silent,
+        Message::tool_result("call_3", "ok"),
+        Message::text(Role::Assistant, "A year."),
+        Message::text(Role::User, "And green tea?"),
+    ]);
+    let choices =
+        [ToolChoice::Auto, ToolChoice::Required, ToolChoice::None, ToolChoice::Named("search_docs".to_owned())];
+    let mut samples = Vec::new();
+    for messages in [first, later] {
+        for choice in &choices {
+            for parallel in [None, Some(true), Some(false)] {
+                samples.push(ChatRequest {
+                    model: "gpt-4o".to_owned(),
+                    messages: messages.clone(),
+                    tools: tools.to_vec().into(),
+                    tool_choice: choice.clone(),
+                    temperature: parallel.map(|_| 0.0),
+                    max_tokens: parallel.map(|_| 800),
+                    seed: parallel.map(|_| 7),
+                    parallel_calls: parallel,
+                    kept: None,
+                });
+            }
+        }
+        samples.push(ChatRequest {
+            model: "gpt-4o".to_owned(),
+            messages: messages
+                .into_iter()
+                .filter(|message| message.calls.is_empty() && message.answers.is_none())
+                .collect(),
+            tools: Vec::new().into(),
+            tool_choice: ToolChoice::Auto,
+            temperature: None,
+            max_tokens: None,
+            seed: None,
+            parallel_calls: None,
+            kept: None,
+        });
+    }
+    samples
+}
+
+fn validate(dialect: Dialect, schema: &Value) {
+    let validator = jsonschema::options()
+        .with_draft(jsonschema::Draft::Draft202012)
+        .build(schema)
+        .unwrap_or_else(|error| panic!("{}: {}: {error}", dialect.name(), error.instance_path()));
+    for sample in samples() {
+        let body = dialect.encode_request(&sample);
+        let errors: Vec<String> =
+            validator.iter_errors(&body).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        assert!(errors.is_empty(), "{}\n{body:#}\n{}", dialect.name(), errors.join("\n"));
+        // The schema is not one that lets everything pass.
+        let key = if dialect == Dialect::Gemini {
+            "contents"
+        } else if body.get("input").is_some() {
+            "input"
+        } else {
+            "messages"
+        };
+        let mut broken = body.clone();
+        broken[key] = json!(7);
+        assert!(!validator.is_valid(&broken), "{}: the schema lets anything pass", dialect.name());
+    }
+}
+
+fn openapi(corpus: &std::path::Path, file: &str, name: &str) -> Value {
+    let text = unzipped(&corpus.join("specs").join(file));
+    // Otherwise the name `y` of a coordinate is read as true.
+    let options = serde_saphyr::options! { strict_booleans: true };
+    let mut document: Value =
+        serde_saphyr::from_str_with_options(&text, options).unwrap_or_else(|error| panic!("{file}: {error}"));
+    modern(&mut document["components"]);
+    assert!(document["components"]["schemas"][name].is_object(), "{file} has no {name}");
+    json!({"$ref": format!("#/components/schemas/{name}"), "components": document["components"]})
+}
+
+/// Keywords of older drafts, which OpenAPI documents still hold, are no keywords of the draft they claim.
+fn modern(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.retain(|key, value| {
+                !(key == "$recursiveAnchor"
+                    || key == "$recursiveRef"
+                    || key.starts_with("exclusiveM") && value.is_boolean())
+            });
+            map.values_mut().for_each(modern);
+        }
+        Value::Array(list) => list.iter_mut().for_each(modern),
+        _ => {}
+    }
+}
+
+#[test]
+fn what_is_sent_to_openai_validates_against_its_document() {
+    let Some(corpus) = corpus() else { return };
+    let chat = openapi(&corpus, "openai-openapi.yaml.gz", "CreateChatCompletionRequest");
+    validate(Dialect::OpenAiChat, &chat);
+    let mut responses = chat;
+    responses["$ref"] = json!("#/components/schemas/CreateResponse");
+    validate(Dialect::OpenAiResponses, &responses);
+}
+
+#[test]
+fn what_is_sent_to_anthropic_validates_against_its_document() {
+    let Some(corpus) = corpus() else { return };
+    validate(Dialect::AnthropicMessages, &openapi(&corpus, "anthropic-openapi.yaml.gz", "CreateMessageParams"));
+}
+
+#[test]
+fn what_is_sent_to_gemini_validates_against_its_schemas() {
+    let Some(corpus) = corpus() else { return };
+    let text = unzipped(&corpus.join("specs/gemini-generatecontent-discovery-subset.json.gz"));
+    let mut document: Value = serde_json::from_str(&text).expect("JSON");
+    let name = "GoogleCloudAiplatformV1beta1GenerateContentRequest";
+    assert!(document["schemas"][name].is_object(), "no {name}");
+    strict(&mut document["schemas"]);
+    document["$ref"] = json!(format!("#/schemas/{name}"));
+    validate(Dialect::Gemini, &document);
+}
+
+/// Discovery documents name schemas by bare ids and have a type of their own for anything; unknown fields are errors.
+fn strict(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            if let Some(Value::String(name)) = map.get_mut("$ref") {
+                *name = format!("#/schemas/{name}");
+            }
+            if map.get("type").is_some_and(|kind| kind == "any") {
+                map.remove("type");
+            }
+            if map.get("type").is_some_and(|kind| kind == "object")
+                && map.get("properties").is_some_and(Value::is_object)
+            {
+                map.insert("additionalProperties".to_owned(), Value::from(false));
+            }
+            map.values_mut().for_each(strict);
+        }
+        Value::Array(list) => list.iter_mut().for_each(strict),
+        _ => {}
+    }
+}

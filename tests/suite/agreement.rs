@@ -1,0 +1,50 @@
+//! What one room may not read of another and both must know: the two agree.
+
+use proptest::prelude::*;
+use ragcheck::scenario::vocabulary;
+use ragcheck::{flow, knowledge, metric, tool};
+use std::collections::BTreeSet;
+
+#[test]
+fn the_tools_that_scenarios_may_name_are_those_that_exist_with_their_arguments() {
+    assert_eq!(vocabulary::tools().collect::<Vec<_>>(), tool::NAMES);
+    for (name, arguments) in vocabulary::TOOLS {
+        let schema = tool::schema(name).expect(name);
+        let properties = schema["properties"].as_object().expect(name);
+        let declared: BTreeSet<&str> = properties.keys().map(String::as_str).collect();
+        assert_eq!(arguments.iter().copied().collect::<BTreeSet<_>>(), declared, "{name}");
+    }
+}
+
+#[test]
+fn the_prompts_that_scenarios_may_replace_are_those_that_flows_use() {
+    assert_eq!(flow::prompts::names().collect::<Vec<_>>(), vocabulary::PROMPTS);
+}
+
+#[test]
+fn every_flow_that_scenarios_may_name_exists() {
+    for name in vocabulary::FLOWS {
+        assert!(flow::by_name(name).is_some(), "{name}");
+    }
+}
+
+#[test]
+fn a_keyword_that_the_judge_calls_generic_is_refused_by_the_tool() {
+    for word in metric::generic::GENERIC {
+        assert!(tool::index_keywords::is_generic(word), "{word}");
+    }
+    assert!(!tool::index_keywords::is_generic("heat pump") && !metric::generic::is_generic("heat pump"));
+}
+
+proptest! {
+    #[test]
+    fn the_judge_compares_keywords_in_the_form_in_which_they_are_stored(keyword in "\\PC{0,30}") {
+        let stored = knowledge::words::normalised_keyword(&keyword);
+        prop_assert_eq!(metric::generic::normalise(&keyword), stored);
+    }
+}
+
+#[test]
+fn a_sigma_at_the_end_of_a_keyword_is_stored_and_judged_alike() {
+    assert_eq!(metric::generic::normalise("\u{39f}\u{394}\u{39f}\u{3a3}"), "\u{3bf}\u{3b4}\u{3bf}\u{3c3}");
+}

@@ -1,0 +1,154 @@
+//! The other subcommands, as they are typed: what they print, and that a reader who goes away breaks nothing.
+
+use super::project::{Project, whole};
+use std::process::Stdio;
+
+const TRIAL: &str = "knowledge/valve-error/tool-rag.base.1";
+
+#[test]
+fn help_holds_the_table_of_exit_codes() {
+    let (project, _) = whole();
+    let outcome = project.run(&["--help"]);
+    outcome.expect_code(0);
+    for code in [
+        "0  every required gate passed",
+        "1  a required gate failed",
+        "2  usage",
+        "3  the run is incomplete",
+        "4  undecided",
+    ] {
+        assert!(outcome.stdout.contains(code), "{code}: {}", outcome.stdout);
+    }
+    assert!(project.run(&["--version"]).stdout.starts_with("ragcheck 0."));
+}
+
+#[test]
+fn explain_says_what_a_criterion_measures_and_how_it_is_judged() {
+    let (project, _) = whole();
+    let outcome = project.run(&["explain", "SC-002"]);
+    outcome.expect_code(0);
+    for words in ["first_attempt_rate(generate_response)", ">= 95%", "Clopper-Pearson", "124"] {
+        assert!(outcome.stdout.contains(words), "{words}: {}", outcome.stdout);
+    }
+    assert!(project.run(&["explain", "latency_p95"]).stdout.contains("latency"));
+    let all = project.run(&["explain"]).stdout;
+    assert!((1..=8).all(|number| all.contains(&format!("SC-{number:03}"))), "{all}");
+    let unknown = project.run(&["explain", "SC-099"]);
+    unknown.expect_code(2);
+    assert!(unknown.stderr.contains("SC-099"), "{}", unknown.stderr);
+}
+
+#[test]
+fn show_prints_a_conversation_from_the_newest_run_or_from_a_folder() {
+    let (project, _) = whole();
+    let outcome = project.run(&["show", TRIAL]);
+    outcome.expect_code(0);
+    for words in [
+        "REPLAYED",
+        "user: What does error E-17 mean",
+        "knowledge_base_search",
+        "error-codes#3",
+        "38 to 46 ohms",
+        "completed after",
+    ] {
+        assert!(outcome.stdout.contains(words), "{words}: {}", outcome.stdout);
+    }
+    assert_eq!(project.run(&["show", &format!("reports/latest/{TRIAL}")]).stdout, outcome.stdout);
+    let unknown = project.run(&["show", "knowledge/valve-eror/tool-rag.base.1"]);
+    unknown.expect_code(2);
+    assert!(unknown.stderr.contains(&format!("did you mean `{TRIAL}`?")), "{}", unknown.stderr);
+}
+
+#[test]
+fn each_format_of_a_report_comes_out_whole() {
+    let (project, _) = whole();
+    let report = |arguments: &[&str]| {
+        let outcome = project.run(&[&["report", "reports/latest", "--to"], arguments].concat());
+        outcome.expect_code(0);
+        assert_eq!(outcome.stderr, "");
+        outcome.stdout
+    };
+    assert_eq!(report(&["html"]), project.read("reports/latest/index.html"));
+    assert_eq!(report(&["csv"]), project.read("reports/latest/criteria.csv"));
+    assert_eq!(report(&["csv", "--rows", "trials"]), project.read("reports/latest/trials.csv"));
+    assert_eq!(report(&["json"]), project.read("reports/latest/run.json"));
+    let junit = report(&["junit"]);
+    assert!(junit.starts_with("<?xml") && junit.trim_end().ends_with("</testsuites>"), "{junit}");
+    assert!(junit.matches("<testcase").count() >= 283 + 8, "{} test cases", junit.matches("<testcase").count());
+    assert!(!junit.contains("<failure"), "{junit}");
+    let markdown = report(&["markdown"]);
+    assert!((1..=8).all(|number| markdown.contains(&format!("| SC-{number:03}"))), "{markdown}");
+}
+
+#[test]
+fn run_and_list_print_json_for_programs() {
+    let project = Project::shipped();
+    let outcome = project.run(&["run", "--only", "knowledge/*", "--format", "json"]);
+    let run: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON and nothing else");
+    assert_eq!(run["exit_code"], outcome.code);
+    assert_eq!(run["trials"].as_array().map(Vec::len), Some(24));
+    let outcome = project.run(&["list", "--format", "json"]);
+    let rows: Vec<serde_json::Value> = serde_json::from_str(&outcome.stdout).expect("a JSON list");
+    assert_eq!(rows.len(), 283);
+    assert!(rows.iter().all(|row| row["recorded"] == true), "a lane of the shipped suite has no recording");
+    assert!(rows.iter().any(|row| row["trial"] == TRIAL));
+}
+
+#[test]
+fn list_counts_what_would_run() {
+    let (project, _) = whole();
+    let outcome = project.run(&["list", "scenarios/knowledge.yaml", "--repeat", "2"]);
+    outcome.expect_code(0);
+    assert!(outcome.stdout.ends_with("16 trials of 8 cases, 16 turns, 16 recorded\n"), "{}", outcome.stdout);
+}
+
+#[test]
+fn check_finds_the_shipped_project_sound() {
+    let (project, _) = whole();
+    let outcome = project.run(&["check"]);
+    outcome.expect_code(0);
+    assert!(outcome.stdout.starts_with("0 errors, 0 notes"), "{}", outcome.stdout);
+}
+
+#[test]
+fn schemas_are_those_that_are_committed() {
+    let (project, _) = whole();
+    for document in ["scenario", "criteria", "project"] {
+        let committed = std::fs::read_to_string(format!("{}/schema/{document}.json", env!("CARGO_MANIFEST_DIR")));
+        assert_eq!(project.run(&["schema", document]).stdout, committed.expect("a schema"));
+    }
+}
+
+#[test]
+fn knowledge_search_shows_passages_with_their_ids() {
+    let (project, _) = whole();
+    let outcome = project.run(&["knowledge", "search", "fernlight", "ohms of the valve coil", "--top-k", "2"]);
+    outcome.expect_code(0);
+    assert!(outcome.stdout.starts_with("1. error-codes#3"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("\n2. ") && !outcome.stdout.contains("\n3. "), "{}", outcome.stdout);
+}
+
+#[test]
+fn a_reader_that_goes_away_makes_no_noise() {
+    let (project, outcome) = whole();
+    for (arguments, code) in
+        [(&["report", "--to", "html"][..], 0), (&["list"], 0), (&["score"], outcome.code), (&["--help"], 0)]
+    {
+        let mut child =
+            project.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().expect("it ends");
+        assert_eq!(String::from_utf8_lossy(&ended.stderr), "", "{arguments:?}");
+        assert_eq!(ended.status.code(), Some(code), "{arguments:?}");
+    }
+}
+
+#[test]
+fn commands_work_from_a_folder_inside_the_project() {
+    let project = Project::shipped();
+    let mut command = project.command(&["run", "--only", "knowledge/firewall"]);
+    command.current_dir(project.path("fixtures/knowledge"));
+    let outcome = super::project::Outcome::of(&mut command);
+    assert!(outcome.stdout.contains("3 trials: 3 PASS"), "{}{}", outcome.stdout, outcome.stderr);
+    assert!(project.path("reports/latest").exists());
+}

@@ -1,0 +1,102 @@
+//! The main job: `ragcheck run` on the shipped project, one command, no network.
+
+use super::project::whole;
+
+#[test]
+fn the_shipped_suite_passes_and_lists_eight_criteria_with_n_rate_bound_and_verdict() {
+    let (_, outcome) = whole();
+    outcome.expect_code(0);
+    for number in 1..=8 {
+        let id = format!("SC-{number:03}");
+        let line = outcome.stdout.lines().find(|line| line.starts_with(&id)).unwrap_or_else(|| panic!("{id}"));
+        let verdict = if number == 4 { "(NOT_MEASURED)" } else { "PASS" };
+        assert!(line.ends_with(verdict), "{line}");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert!(words.iter().any(|word| word.parse::<u32>().is_ok_and(|n| n >= 60)), "no number of units: {line}");
+        assert!(line.contains('/') || line.contains("p95"), "nothing observed: {line}");
+        assert!(line.contains("REPLAYED"), "it does not say that it is replayed: {line}");
+        if number != 4 {
+            assert!(line.contains('≥') && !line.contains('≤'), "the bound looks the wrong way: {line}");
+        }
+    }
+    assert!(outcome.stdout.contains("15 required gates passed (exit code 0)"), "{}", outcome.stdout);
+    assert_eq!(outcome.stderr, "");
+}
+
+#[test]
+fn every_verdict_rests_on_enough_units_and_says_from_what_and_when() {
+    let (project, _) = whole();
+    let run = project.latest("run.json");
+    let criteria = run["criteria"].as_array().expect("criteria");
+    assert_eq!(criteria.len(), 8);
+    for row in criteria {
+        let id = row["id"].as_str().expect("an id");
+        let least = if matches!(id, "SC-002" | "SC-005") { 124 } else { 60 };
+        assert!(row["n"].as_u64() >= Some(least), "{id}: {}", row["n"]);
+        let evidence = row["evidence"].as_str().expect("evidence");
+        assert!(evidence.starts_with("REPLAYED, recorded from simulator "), "{id}: {evidence}");
+        assert!(evidence.contains("20"), "{id} has no date: {evidence}");
+        let sentence = row["sentence"].as_str().expect("a sentence");
+        assert!(sentence.contains('/'), "{id}: {sentence}");
+        if id != "SC-004" {
+            assert!(sentence.contains("true rate at least"), "{id}: {sentence}");
+        }
+    }
+    let excluded =
+        |id: &str| criteria.iter().find(|row| row["id"] == id).expect(id)["excluded"].as_array().map(Vec::len);
+    assert_eq!(excluded("SC-001"), Some(1));
+    assert_eq!(excluded("SC-003"), Some(0));
+}
+
+#[test]
+fn the_passes_rest_on_bounds_and_not_on_perfection() {
+    let (project, _) = whole();
+    let run = project.latest("run.json");
+    for id in ["SC-002", "SC-005", "SC-006", "SC-007"] {
+        let row = run["criteria"].as_array().expect("criteria").iter().find(|row| row["id"] == id).expect(id);
+        assert!(row["successes"].as_u64() < row["n"].as_u64(), "{id} has no failure among its units");
+        assert_eq!(row["verdict"], "PASS", "{id}");
+    }
+}
+
+#[test]
+fn the_run_folder_holds_all_its_files_and_one_row_a_trial() {
+    let (project, _) = whole();
+    let expected =
+        ["criteria.csv", "environment.json", "index.html", "plan.json", "run.json", "traces.jsonl", "trials.csv"];
+    let mut found: Vec<String> = std::fs::read_dir(project.path("reports/latest"))
+        .expect("a run folder")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    found.sort();
+    assert_eq!(found, expected);
+    let planned = project.latest("plan.json")["trials"].as_array().expect("trials").len();
+    assert_eq!(project.traces().len(), planned);
+    let rows = |file: &str| {
+        let text = project.read(&format!("reports/latest/{file}"));
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        reader.records().map(|row| row.expect("a row of CSV")).collect::<Vec<_>>()
+    };
+    assert_eq!(rows("trials.csv").len(), planned);
+    assert!(rows("criteria.csv").iter().all(|row| row.iter().any(|field| field.starts_with("REPLAYED"))));
+    let page = project.read("reports/latest/index.html");
+    for outside in ["src=\"http", "href=\"http", "@import", "url(http"] {
+        assert!(!page.contains(outside), "the page is not self-contained: {outside}");
+    }
+}
+
+#[test]
+fn every_requirement_of_the_flow_is_exercised_and_every_trial_moves_as_its_machine_says() {
+    let (project, _) = whole();
+    let run = project.latest("run.json");
+    let requirements = run["requirements"].as_array().expect("requirements");
+    let covered = |id: &str| {
+        requirements.iter().any(|row| row["id"] == id && row["cases"].as_array().is_some_and(|cases| !cases.is_empty()))
+    };
+    for number in 1..=14 {
+        assert!(covered(&format!("FR-{number:03}")), "FR-{number:03} is not exercised");
+    }
+    for trial in run["trials"].as_array().expect("trials") {
+        assert_eq!(trial["departures"].as_array().map(Vec::len), Some(0), "{trial}");
+    }
+}

@@ -1,0 +1,195 @@
+//! What does not fit its recording is a miss: exit code 3, one message a cause, with what differs and what to do.
+
+use super::project::{Outcome, Project};
+use std::fs;
+
+const SCENARIO: &str = "scenarios/knowledge.yaml";
+const LANE: &str = "fixtures/cassettes/knowledge/valve-error/tool-rag.base.1.yaml";
+
+fn valve(project: &Project) -> Outcome {
+    project.run(&["run", SCENARIO, "--only", "valve-error"])
+}
+
+/// The messages on trials in ERROR.
+fn errors(outcome: &Outcome) -> Vec<&str> {
+    outcome
+        .stdout
+        .split("\nERROR ")
+        .skip(1)
+        .filter(|text| !text.starts_with("SC-") && !text.contains(": cases\n"))
+        .collect()
+}
+
+#[test]
+fn a_deleted_exchange_is_named() {
+    let project = Project::shipped();
+    let text = project.read(LANE);
+    let second = text.find("  - ordinal: 1\n").expect("a second exchange");
+    project.write(LANE, &text[..second]);
+    let outcome = valve(&project);
+    outcome.expect_code(3);
+    assert!(outcome.stdout.contains("cassette miss"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("knowledge/valve-error/tool-rag.base.1"), "{}", outcome.stdout);
+
+    let first = text.find("  - ordinal: 0\n").expect("a first exchange");
+    project.write(LANE, &format!("{}{}", &text[..first], &text[second..]));
+    let outcome = valve(&project);
+    outcome.expect_code(3);
+    assert!(outcome.stdout.contains("exchange 0 is missing from the cassette"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains(LANE), "the file is not named: {}", outcome.stdout);
+}
+
+#[test]
+fn one_changed_word_of_the_system_prompt_is_one_message_with_the_word_and_the_number_of_trials() {
+    let project = Project::shipped();
+    let prompt = include_str!("../../src/flow/prompts/system.md");
+    let word = "knowledge base";
+    assert!(prompt.contains(word));
+    project.write("scenarios/prompts/system.md", &prompt.replacen(word, "knowledge store", 1));
+    project.edit(
+        SCENARIO,
+        "repeat: 3\n",
+        "repeat: 3\nvariants:\n  base: {prompts: {system: {file: prompts/system.md}}}\n",
+    );
+    let outcome = project.run(&["run"]);
+    outcome.expect_code(3);
+    let messages = errors(&outcome);
+    assert_eq!(messages.len(), 1, "{}", outcome.stdout);
+    let message = messages[0];
+    assert!(message.starts_with("cassette miss (24 trials)\n"), "{message}");
+    assert!(message.contains("system prompt changed"), "{message}");
+    let (old, new) = (message.find("\n  - "), message.find("\n  + "));
+    assert!(old < new && old.is_some(), "{message}");
+    assert!(message.contains("knowledge store"), "{message}");
+    assert!(message.contains("ragcheck run scenarios/knowledge.yaml --mode record --failed"), "{message}");
+    assert!(outcome.stdout.contains("24 of 283 trials in ERROR"), "{}", outcome.stdout);
+}
+
+#[test]
+fn the_prompt_that_is_written_out_word_for_word_is_no_change() {
+    let project = Project::shipped();
+    project.write("scenarios/prompts/system.md", include_str!("../../src/flow/prompts/system.md"));
+    project.edit(
+        SCENARIO,
+        "repeat: 3\n",
+        "repeat: 3\nvariants:\n  base: {prompts: {system: {file: prompts/system.md}}}\n",
+    );
+    let outcome = valve(&project);
+    assert!(outcome.stdout.contains("3 trials: 3 PASS"), "{}", outcome.stdout);
+}
+
+#[test]
+fn a_changed_passage_is_a_miss_that_names_the_passage_and_shows_the_change() {
+    let project = Project::shipped();
+    project.edit("fixtures/knowledge/fernlight/error-codes.md", "38 to 46 ohms", "38 to 48 ohms");
+    let outcome = valve(&project);
+    outcome.expect_code(3);
+    assert_eq!(errors(&outcome).len(), 1, "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("knowledge changed: passage error-codes#3"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("48 ohms"), "{}", outcome.stdout);
+}
+
+#[test]
+fn a_new_passage_that_no_query_finds_disturbs_no_recording_but_near_ties() {
+    let project = Project::shipped();
+    project.write(
+        "fixtures/knowledge/fernlight/zymurgy.md",
+        "# Zymurgy\n\n## Wort\n\nMashing barley yields fermentable wort; hopped brews mature inside oaken casks.\n",
+    );
+    let outcome = project.run(&["run"]);
+    // BM25 weighs by the whole collection, so a near tie may turn over; such a miss is classed as what it is.
+    let run = project.latest("run.json");
+    let errors = run["errors"].as_array().expect("errors");
+    let disturbed: usize = errors.iter().map(|group| group["trials"].as_array().map_or(0, Vec::len)).sum();
+    assert!(disturbed * 20 < 283, "{disturbed} trials are disturbed: {}", outcome.stdout);
+    for group in errors {
+        let message = group["message"].as_str().expect("a message");
+        assert!(message.ends_with("knowledge changed: the search finds other passages"), "{message}");
+    }
+    project.run(&["run", SCENARIO]);
+    assert_eq!(project.latest("run.json")["errors"], serde_json::json!([]), "{}", outcome.stdout);
+}
+
+#[test]
+fn what_is_written_about_a_miss_does_not_depend_on_where_the_project_is() {
+    let project = Project::shipped();
+    project.edit("fixtures/knowledge/fernlight/error-codes.md", "38 to 46 ohms", "38 to 48 ohms");
+    let broken = "fixtures/cassettes/knowledge/firewall/tool-rag.base.1.yaml";
+    project.edit(broken, "    service: \"model\"\n", "    service: \"model\n");
+    let outcome = project.run(&["run", SCENARIO]);
+    outcome.expect_code(3);
+    let here = project.path("").display().to_string();
+    for (name, bytes) in project.report("reports/latest") {
+        assert!(!String::from_utf8_lossy(&bytes).contains(&here), "{name} holds a path of this machine");
+    }
+    assert!(outcome.stdout.contains(&format!("{broken}:")), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains(&format!("nearest: {LANE} exchange 1")), "{}", outcome.stdout);
+}
+
+#[test]
+fn a_missing_lane_names_the_command_that_records_it() {
+    let project = Project::shipped();
+    fs::remove_file(project.path(LANE)).expect("the lane");
+    let outcome = valve(&project);
+    outcome.expect_code(3);
+    assert!(outcome.stdout.contains("ERROR lane missing (1 trial)"), "{}", outcome.stdout);
+    assert!(
+        outcome.stdout.contains("ragcheck run scenarios/knowledge.yaml --mode record --only valve-error\n"),
+        "{}",
+        outcome.stdout
+    );
+}
+
+#[test]
+fn missing_lanes_of_several_cases_are_one_message_with_one_command_that_selects_exactly_them() {
+    let project = Project::shipped();
+    for case in ["valve-error", "firewall"] {
+        fs::remove_dir_all(project.path(&format!("fixtures/cassettes/knowledge/{case}"))).expect("the case");
+    }
+    let outcome = project.run(&["run", SCENARIO]);
+    outcome.expect_code(3);
+    let messages = errors(&outcome);
+    assert_eq!(messages.len(), 1, "{}", outcome.stdout);
+    assert!(messages[0].contains("record all 6: ragcheck run scenarios/knowledge.yaml --mode record --failed"));
+    // The same selection in replay: what was missing is what is run again.
+    let outcome = project.run(&["run", SCENARIO, "--failed"]);
+    assert!(outcome.stdout.contains("6 trials: 6 ERROR"), "{}", outcome.stdout);
+}
+
+#[test]
+fn a_hand_edited_answer_is_replayed_and_judged() {
+    let project = Project::shipped();
+    let text = project.read(LANE);
+    let answer = text.find("name: \"generate_response\"").expect("the answer");
+    let (before, after) = text.split_at(answer);
+    assert!(after.contains("38 to 46 ohms"));
+    project.write(LANE, &format!("{before}{}", after.replace("38 to 46 ohms", "no ohms at all")));
+    let outcome = valve(&project);
+    assert!(outcome.stdout.contains("2 PASS, 1 FAIL"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("knowledge/valve-error/tool-rag.base.1"), "{}", outcome.stdout);
+    assert!(outcome.code == 1, "{}", outcome.stdout);
+}
+
+#[test]
+fn a_broken_cassette_says_file_line_and_column() {
+    let project = Project::shipped();
+    project.edit(LANE, "    service: \"model\"\n", "    service: \"model\n");
+    let outcome = valve(&project);
+    outcome.expect_code(3);
+    let place = regex::Regex::new(r"valve-error/tool-rag\.base\.1\.yaml:\d+:\d+").expect("a pattern");
+    assert!(place.is_match(&outcome.stdout), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("cassette broken") || outcome.stdout.contains("broken"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("--mode record --only valve-error"), "{}", outcome.stdout);
+}
+
+#[test]
+fn a_recording_that_nobody_asked_for_is_noted() {
+    let project = Project::shipped();
+    let text = project.read(LANE);
+    let last = text.rfind("  - ordinal: ").expect("an exchange");
+    let extra = text[last..].replacen("  - ordinal: 1", "  - ordinal: 9", 1).replacen("key: \"", "key: \"f", 1);
+    project.write(LANE, &format!("{text}{extra}"));
+    let outcome = valve(&project);
+    assert!(outcome.stderr.contains("1 recorded exchange was not asked for"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains(LANE), "{}", outcome.stderr);
+}

@@ -1,0 +1,174 @@
+//! A key that a service echoes is in no file and in nothing printed, in no spelling: not recorded, not live, not in errors.
+
+use super::project::{Outcome, Project};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate, matchers};
+
+const SECRET: &str = "Kx7+qq/ZW9%vTr==plantedKey0451";
+const SCENARIO: &str = "scenario: echo
+flow: tool-rag
+knowledge: fernlight
+model: {provider: echoing, name: echo-1}
+limits: {transport_retries: 1}
+cases:
+  - case: warranty
+    ask: How many months does the warranty of the Sprig controller last?
+    expect:
+      answer: {contains: [months]}
+";
+
+fn spellings() -> Vec<String> {
+    let encode = |bytes: &[u8]| {
+        const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let bits: Vec<u8> = bytes.iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1)).collect();
+        let digit = |bits: &[u8]| bits.iter().fold(0_usize, |sum, bit| sum << 1 | usize::from(*bit));
+        bits.chunks_exact(6).map(|six| char::from(DIGITS[digit(six)])).collect::<String>()
+    };
+    let url: String = SECRET
+        .bytes()
+        .map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect();
+    let base64 = encode(SECRET.as_bytes());
+    vec![SECRET.to_owned(), url, base64.replace('+', "-").replace('/', "_"), base64]
+}
+
+/// A model that repeats the key it was given wherever it can: headers, bodies, error texts.
+struct Echo {
+    asked: AtomicUsize,
+    refuses: bool,
+}
+
+impl Respond for Echo {
+    fn respond(&self, request: &Request) -> ResponseTemplate {
+        let told = format!("you said {}", spellings().join(" and "));
+        let authorised = request
+            .headers
+            .get("authorization")
+            .is_some_and(|value| value.to_str().is_ok_and(|value| value == format!("Bearer {SECRET}")));
+        let header = |answer: ResponseTemplate| {
+            answer
+                .insert_header("x-echo", SECRET)
+                .insert_header("retry-after-ms", "1")
+                .insert_header("set-cookie", SECRET)
+        };
+        if self.refuses || !authorised {
+            return header(ResponseTemplate::new(401).set_body_json(json!({"error": {"message": told}})));
+        }
+        let call = |name: &str, arguments: &Value| {
+            json!({"id": "c-1", "model": "echo-1", "system_fingerprint": told, "choices": [{"index": 0, "finish_reason": "tool_calls",
+                "message": {"role": "assistant", "content": told, "tool_calls": [{"id": format!("call_{name}"), "type": "function",
+                    "function": {"name": name, "arguments": arguments.to_string()}}]}}]})
+        };
+        header(match self.asked.fetch_add(1, Ordering::SeqCst) {
+            0 => ResponseTemplate::new(500).set_body_string(format!("failed: {told}")),
+            1 => ResponseTemplate::new(200)
+                .set_body_json(call("knowledge_base_search", &json!({"query": "warranty of the Sprig in months"}))),
+            2 => ResponseTemplate::new(200).set_body_json(call("no_such_tool", &json!({"why": told}))),
+            _ => ResponseTemplate::new(200).set_body_json(call(
+                "generate_response",
+                &json!({"answer": format!("It lasts 24 months; {told}."), "used_internal_kb": true, "used_external_kb": false,
+                    "sources": [{"id": "warranty#1", "kind": "internal"}]}),
+            )),
+        })
+    }
+}
+
+async fn run(mode: &'static str, refuses: bool) -> (Project, Outcome) {
+    let server = MockServer::start().await;
+    let echo = Echo { asked: AtomicUsize::new(0), refuses };
+    Mock::given(matchers::any()).respond_with(echo).mount(&server).await;
+    let project = Project::shipped();
+    let provider = format!(
+        "providers:\n  echoing:\n    dialect: openai-chat\n    base_url: {}/v1\n    key: ECHO_KEY\n",
+        server.uri()
+    );
+    project.edit("ragcheck.yaml", "providers:\n", &provider);
+    project.write("echo.yaml", SCENARIO);
+    tokio::task::spawn_blocking(move || {
+        let mut command = project.command(&["run", "echo.yaml", "--mode", mode]);
+        let outcome = Outcome::of(command.env("ECHO_KEY", SECRET));
+        (project, outcome)
+    })
+    .await
+    .expect("the run")
+}
+
+fn assert_nowhere(project: &Project, outcome: &Outcome) {
+    let spellings = spellings();
+    let clean = |place: &str, text: &str| {
+        for spelling in &spellings {
+            if let Some(at) = text.find(spelling.as_str()) {
+                let before: String = text[..at].chars().rev().take(200).collect::<Vec<_>>().into_iter().rev().collect();
+                panic!("{place} holds the key, as {spelling}, behind: {before}");
+            }
+        }
+    };
+    clean("stdout", &outcome.stdout);
+    clean("stderr", &outcome.stderr);
+    let mut files = 0;
+    walk(&project.path(""), &mut |path| {
+        files += 1;
+        clean(&path.display().to_string(), &String::from_utf8_lossy(&fs::read(path).expect("a file")));
+    });
+    assert!(files > 300, "{files} files were looked at");
+}
+
+fn walk(folder: &Path, seen: &mut impl FnMut(&Path)) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_symlink() {
+            continue;
+        }
+        if path.is_dir() { walk(&path, seen) } else { seen(&path) }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recording_of_a_service_that_echoes_the_key_holds_no_key() {
+    let (project, outcome) = run("record", false).await;
+    let cassette = project.read("fixtures/cassettes/echo/warranty/tool-rag.base.1.yaml");
+    assert!(cassette.contains("[redacted:echoing]"), "{cassette}");
+    assert!(cassette.contains("status: 500"), "the failure is part of the recording: {cassette}");
+    assert_nowhere(&project, &outcome);
+    // It replays, without the key.
+    let again = project.run(&["run", "echo.yaml"]);
+    assert!(again.stdout.contains("1 trial: 1 PASS"), "{}\n{}", again.stdout, outcome.stdout);
+    assert_nowhere(&project, &again);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_live_run_writes_no_key_into_traces_and_reports() {
+    let (project, outcome) = run("live", false).await;
+    assert!(project.read("reports/latest/traces.jsonl").contains("[redacted:echoing]"), "{}", outcome.stdout);
+    assert_nowhere(&project, &outcome);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_key_is_an_error_that_does_not_show_it() {
+    for mode in ["record", "live"] {
+        let (project, outcome) = run(mode, true).await;
+        assert_nowhere(&project, &outcome);
+        assert!(!project.path("fixtures/cassettes/echo").exists(), "a refusal was recorded");
+        if mode == "record" {
+            outcome.expect_code(3);
+            assert!(outcome.stdout.contains("auth"), "{}", outcome.stdout);
+        }
+    }
+}
+
+#[test]
+fn a_key_that_is_not_set_is_asked_for_by_the_name_of_its_variable() {
+    let project = Project::shipped();
+    project.edit(
+        "ragcheck.yaml",
+        "    dialect: openai-chat\n",
+        "    dialect: openai-chat\n    key: A_KEY_THAT_NOBODY_SET\n",
+    );
+    let outcome = project.run(&["run", "scenarios/knowledge.yaml", "--mode", "live"]);
+    outcome.expect_code(3);
+    assert!(outcome.stdout.contains("A_KEY_THAT_NOBODY_SET"), "{}", outcome.stdout);
+    assert_eq!(outcome.stdout.matches("A_KEY_THAT_NOBODY_SET").count(), 1, "{}", outcome.stdout);
+}
