@@ -12,6 +12,7 @@
 use super::keyword_index::{ExternalRecord, KeywordEntry, Provenance, PruneRule, Pruned};
 use super::words;
 use jiff::Timestamp;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -47,6 +48,7 @@ fn open_in_memory() -> rusqlite::Result<Connection> {
     }
     let connection = Connection::open_in_memory()?;
     connection.execute_batch(TABLES)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
 }
 
