@@ -139,7 +139,7 @@ mod tests {
     use super::super::{pairing::pair, sample::summary};
     use super::*;
     use proptest::prelude::*;
-    use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng};
+    use rand::{SeedableRng as _, rngs::ChaCha8Rng};
 
     fn of(a: &[(&str, u64, u64)], b: &[(&str, u64, u64)]) -> Rates {
         let (a, b) = (summary("a", a), summary("b", b));
