@@ -178,8 +178,18 @@ pub struct List {
 #[derive(Debug, Clone, Args)]
 pub struct Score {
     /// The run folder.
-    #[arg(default_value = "reports/latest")]
+    #[arg(default_value = "reports/latest", conflicts_with = "import")]
     pub run: PathBuf,
+    /// Make a new run of another agent's conversations: `--import messages FILE`, a JSON or JSON lines file of OpenAI
+    /// chat messages (it may be compressed with gzip).
+    #[arg(long, num_args = 2, value_names = ["FORMAT", "FILE"])]
+    pub import: Option<Vec<PathBuf>>,
+    /// Criteria file for imported conversations; by default that every query gets an answer and every task passes.
+    #[arg(long, value_name = "FILE", requires = "import")]
+    pub criteria: Option<PathBuf>,
+    /// Where the run folder of imported conversations goes; by default the project's.
+    #[arg(long, value_name = "DIR", requires = "import")]
+    pub report_dir: Option<PathBuf>,
     /// How the result is printed.
     #[arg(long, value_enum, default_value_t = Printed::Human)]
     pub format: Printed,

@@ -9,6 +9,7 @@ mod compare;
 pub mod diagnostic;
 mod exit;
 mod explain;
+mod import;
 mod judging;
 mod keywords;
 mod knowledge;

@@ -82,7 +82,8 @@ pub fn run(given: &Run) -> Result<Exit, Problem> {
     progress.finish_and_clear();
     let mut judged = judging.finish();
     judged.write(writing.path()).map_err(cannot_write)?;
-    write_environment(writing.path(), given, &root).map_err(cannot_write)?;
+    write_environment(writing.path(), &format!("{:?}", given.mode).to_lowercase(), given.jobs, &root)
+        .map_err(cannot_write)?;
     let folder = writing.finish().map_err(cannot_write)?;
     report(&judged, given, &folder, &unused);
     let exit = Exit::of_code(judged.judgement.exit_code);
@@ -149,12 +150,12 @@ fn progress(trials: usize, mode: Mode) -> ProgressBar {
 
 /// What differs between machines and runs, and therefore is nowhere else.
 #[expect(clippy::disallowed_methods, reason = "environment.json is where the wall clock may show")]
-fn write_environment(folder: &Path, given: &Run, root: &Path) -> io::Result<()> {
+pub fn write_environment(folder: &Path, mode: &str, jobs: Option<u16>, root: &Path) -> io::Result<()> {
     let environment = json!({
         "ragcheck": env!("CARGO_PKG_VERSION"),
         "written_at": jiff::Timestamp::now().to_string(),
-        "mode": format!("{:?}", given.mode).to_lowercase(),
-        "jobs": given.jobs,
+        "mode": mode,
+        "jobs": jobs,
         "project": root.display().to_string(),
         "arguments": std::env::args().skip(1).collect::<Vec<_>>(),
         "system": std::env::consts::OS,

@@ -2,6 +2,7 @@
 
 use super::arguments::{Printed, Score};
 use super::exit::Exit;
+use super::import;
 use super::judging::{Judged, Judging};
 use super::output::{self, Problem};
 use crate::plan::{PLAN_VERSION, Plan};
@@ -20,6 +21,9 @@ const WINDOW: usize = 256;
 /// # Errors
 /// When the folder does not hold a readable run.
 pub fn run(given: &Score) -> Result<Exit, Problem> {
+    if let Some(named) = &given.import {
+        return import::run(named, given);
+    }
     let plan = read_plan(&given.run)?;
     let judged = judge(&given.run, &plan)?;
     judged.write(&given.run).map_err(|why| format!("{} cannot be written: {why}", given.run.display()))?;

@@ -243,14 +243,11 @@ mod tests {
         assert_eq!(summary.settings[0].recorded_from.iter().next().map(String::as_str), Some("simulator"));
     }
 
-    fn sample_metric() -> Box<dyn Metric> {
-        catalogue::resolve(&crate::scenario::resolve_metric("satisfaction").expect("known")).expect("known")
-    }
-
     #[test]
     fn the_last_row_is_on_all_cases_and_a_proxy_is_marked() {
         let plan = plan("[{case: one, ask: q}]", "[{id: S, metric: satisfaction, target: '>= 90%', kind: point}]", 1);
-        let metric = sample_metric();
+        let metric =
+            catalogue::resolve(&crate::scenario::resolve_metric("satisfaction").expect("known")).expect("known");
         let summary = Collector::new(&plan, |_| Some(metric.as_ref())).finish("run");
         assert!(summary.criteria[0].proxy && !summary.criteria[1].proxy);
         assert_eq!(summary.criteria[1].key, CASES);

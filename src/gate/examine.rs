@@ -7,7 +7,7 @@ use crate::metric::turns::turns;
 use crate::metric::{Metric, Observation, Patterns, TrialView, expectation};
 use crate::plan::{Plan, PlannedTrial};
 use crate::state_machine::Machine;
-use crate::trace::{Account, Arm, Evidence, Reply, Trace, TrialEnd, TrialError, What};
+use crate::trace::{Account, Arm, Evidence, Mode, Reply, Trace, TrialEnd, TrialError, What};
 use std::collections::{BTreeMap, HashMap};
 
 /// What judging needs to know of the plan, compiled once and shared by all trials.
@@ -123,10 +123,14 @@ impl<'p> Examiner<'p> {
         let checks = expectation::checks(&view, &self.patterns[trial.scenario][trial.case]);
         view.checks = &checks;
         let metrics = self.relevant[trial.scenario].iter();
-        let matching = metrics.filter(|metric| self.metrics[**metric].arm() == trial.lane.arm);
+        let mode = trace.evidence.mode;
+        let matching = metrics.filter(|metric| {
+            let metric = &self.metrics[**metric];
+            metric.arm() == trial.lane.arm && metric.hidden_in(mode).is_none()
+        });
         examined.units = matching.map(|metric| (*metric, self.metrics[*metric].observe(&view))).collect();
         examined.taken = machine.map(|machine| taken(machine, trace)).unwrap_or_default();
-        if trial.lane.arm == Arm::Main {
+        if trial.lane.arm == Arm::Main && mode != Mode::Imported {
             examined.turn_times = turns.iter().filter_map(|turn| turn.ended().map(|end| end.took_us)).collect();
         }
         // A trial of which nothing is expected shows nothing.

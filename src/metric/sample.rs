@@ -48,6 +48,7 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
         not_measured_ok: Vec::new(),
         machines: BTreeMap::new(),
         ratings: None,
+        rewards: BTreeMap::new(),
         requirements: BTreeMap::new(),
     }
 }

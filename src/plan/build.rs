@@ -73,6 +73,7 @@ pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, 
         not_measured_ok: loaded.project.not_measured_ok.clone(),
         machines: BTreeMap::new(),
         ratings: loaded.ratings.clone(),
+        rewards: BTreeMap::new(),
         requirements: REQUIREMENTS.iter().map(|(id, about)| ((*id).to_owned(), (*about).to_owned())).collect(),
     })
 }

@@ -32,6 +32,9 @@ pub struct Plan {
     pub machines: BTreeMap<String, serde_json::Value>,
     /// Human ratings: trial to satisfied. `None` when there is no ratings file.
     pub ratings: Option<BTreeMap<String, bool>>,
+    /// Rewards that came with imported conversations, 0 to 1: trial to reward. A trial that has one is judged by it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rewards: BTreeMap<String, f64>,
     /// All requirements that the project knows, with a few words each, for the coverage table.
     pub requirements: BTreeMap<String, String>,
 }

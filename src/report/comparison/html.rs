@@ -74,8 +74,8 @@ pub(super) fn html(shown: &Shown<'_>) -> io::Result<Vec<u8>> {
         templates.add_template("page.html", PAGE)?;
         templates.get_template("page.html")?.render(minijinja::context! {
             page => minijinja::Value::from(minijinja::value::Serde(page(shown))),
+            style => &style,
             style_hash => format!("sha256-{}", base64(&Sha256::digest(style.as_bytes()))),
-            style => style.as_str(),
         })
     };
     let page = render().map_err(|error| io::Error::other(format!("comparison.html: {error:#}")))?;
