@@ -169,7 +169,7 @@ pub(super) fn conclusion(rows: &[Row], flips: &[Flip], cases: u64) -> String {
     // Where nothing is shown, what could have been shown belongs beside it.
     let open = worse.is_empty() && better.is_empty();
     let reach = rows.iter().find(|row| row.key == CASES && open).map(|row| format!("; {}", seen(row)));
-    format!("{verdict}, {over}: {cases}{}", reach.unwrap_or_default())
+    format!("{verdict} ({over}): {cases}{}", reach.unwrap_or_default())
 }
 
 #[cfg(test)]
