@@ -5,9 +5,11 @@
 
 mod arguments;
 pub mod check;
+mod compare;
 pub mod diagnostic;
 mod exit;
 mod explain;
+mod import;
 mod judging;
 mod keywords;
 mod knowledge;
@@ -34,6 +36,7 @@ pub fn main() -> ExitCode {
         Command::Check(given) => check::run(&given),
         Command::List(given) => list::run(&given),
         Command::Score(given) => score::run(&given),
+        Command::Compare(given) => compare::run(&given),
         Command::Report(given) => report::run(&given),
         Command::Show(given) => show::run(&given),
         Command::Explain(given) => explain::run(&given),

@@ -69,7 +69,7 @@ impl Item<'_> {
             result.with_excluded = share(tally.successes + left_out.0, tally.n + left_out.1);
         }
         if tally.n == 0 {
-            nothing(&mut result);
+            nothing(&mut result, tally.hidden);
             return result;
         }
         let ruling = self.rule(plan, metric);
@@ -212,13 +212,15 @@ impl Item<'_> {
 }
 
 /// What stands when there is no unit at all.
-fn nothing(result: &mut CriterionResult) {
+fn nothing(result: &mut CriterionResult, hidden: Option<&str>) {
     result.observed_text = "nothing measured".into();
     result.sentence = if result.errors > 0 {
         result.verdict = Verdict::Error;
         format!("nothing measured: {} that would have counted", errors(result.errors))
     } else if result.excluded.iter().any(|one| one.n > 0) {
         format!("nothing measured: all {} were left out ({})", result.units, result.with_excluded)
+    } else if let Some(reason) = hidden {
+        format!("nothing measured: {reason}")
     } else {
         format!("nothing measured: no trial has any {}", result.units)
     };

@@ -7,7 +7,7 @@ use crate::metric::turns::turns;
 use crate::metric::{Metric, Observation, Patterns, TrialView, expectation};
 use crate::plan::{Plan, PlannedTrial};
 use crate::state_machine::Machine;
-use crate::trace::{Account, Arm, Evidence, Reply, Trace, TrialEnd, TrialError, What};
+use crate::trace::{Account, Arm, Evidence, Mode, Reply, Trace, TrialEnd, TrialError, What};
 use std::collections::{BTreeMap, HashMap};
 
 /// What judging needs to know of the plan, compiled once and shared by all trials.
@@ -15,6 +15,8 @@ pub struct Examiner<'p> {
     pub(super) plan: &'p Plan,
     pub(super) machines: BTreeMap<String, Machine>,
     pub(super) metrics: Vec<Box<dyn Metric>>,
+    /// The metrics as written.
+    names: Vec<&'p str>,
     /// For each scenario, the metrics that its trials count for.
     pub(super) relevant: Vec<Vec<usize>>,
     places: HashMap<&'p str, usize>,
@@ -45,6 +47,7 @@ impl<'p> Examiner<'p> {
     pub(super) fn new(
         plan: &'p Plan,
         metrics: Vec<Box<dyn Metric>>,
+        names: Vec<&'p str>,
         relevant: Vec<Vec<usize>>,
     ) -> Result<Self, JudgeError> {
         let mut machines = BTreeMap::new();
@@ -65,7 +68,18 @@ impl<'p> Examiner<'p> {
             .iter()
             .map(|scenario| scenario.cases.iter().map(|case| Patterns::of(&case.case)).collect())
             .collect();
-        Ok(Self { plan, machines, metrics, relevant, places, patterns })
+        Ok(Self { plan, machines, metrics, names, relevant, places, patterns })
+    }
+
+    /// The metric that a criterion of the plan names, as written there.
+    pub fn metric(&self, written: &str) -> Option<&dyn Metric> {
+        let place = self.names.iter().position(|name| *name == written)?;
+        self.metrics.get(place).map(AsRef::as_ref)
+    }
+
+    /// The units of an examined trial, by metric as written.
+    pub fn units<'e>(&'e self, examined: &'e Examined) -> impl Iterator<Item = (&'e str, &'e [Observation])> {
+        examined.units.iter().map(|(metric, units)| (self.names[*metric], units.as_slice()))
     }
 
     /// Examines one trial.
@@ -109,10 +123,14 @@ impl<'p> Examiner<'p> {
         let checks = expectation::checks(&view, &self.patterns[trial.scenario][trial.case]);
         view.checks = &checks;
         let metrics = self.relevant[trial.scenario].iter();
-        let matching = metrics.filter(|metric| self.metrics[**metric].arm() == trial.lane.arm);
+        let mode = trace.evidence.mode;
+        let matching = metrics.filter(|metric| {
+            let metric = &self.metrics[**metric];
+            metric.arm() == trial.lane.arm && metric.hidden_in(mode).is_none()
+        });
         examined.units = matching.map(|metric| (*metric, self.metrics[*metric].observe(&view))).collect();
         examined.taken = machine.map(|machine| taken(machine, trace)).unwrap_or_default();
-        if trial.lane.arm == Arm::Main {
+        if trial.lane.arm == Arm::Main && mode != Mode::Imported {
             examined.turn_times = turns.iter().filter_map(|turn| turn.ended().map(|end| end.took_us)).collect();
         }
         // A trial of which nothing is expected shows nothing.

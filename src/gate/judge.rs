@@ -3,6 +3,7 @@
 use super::conclusion::{NOT_RUN, conclude, group};
 use super::criterion::Item;
 use super::examine::{Examined, Examiner, blank};
+use super::repeats::repeats;
 use super::sources::Sources;
 use super::tally::Tally;
 use super::{Judgement, RUN_VERSION, TrialResult, Verdict, coverage};
@@ -80,7 +81,7 @@ impl<'p> Judge<'p> {
         });
         let relevant = relevant.collect();
         Ok(Self {
-            examiner: Arc::new(Examiner::new(plan, metrics, relevant)?),
+            examiner: Arc::new(Examiner::new(plan, metrics, names, relevant)?),
             items,
             trials: vec![None; plan.trials.len()],
             errors: BTreeMap::new(),
@@ -126,6 +127,7 @@ impl<'p> Judge<'p> {
         self.count_moves(&trial.lane.flow, &taken);
         let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
         for item in self.items.iter_mut().filter(|item| item.scenario.is_none_or(|of| of == trial.scenario)) {
+            item.tally.hidden = item.tally.hidden.or(self.examiner.metrics[item.metric].hidden_in(evidence.mode));
             if let Some((_, seen)) = units.iter().find(|(metric, _)| *metric == item.metric) {
                 let excluded = case.excluded_from.contains_key(&item.written.id);
                 item.tally.add(place, trial, seen, item.target, excluded, &evidence);
@@ -176,6 +178,7 @@ impl<'p> Judge<'p> {
             turn_times_us: self.turn_times.into_values().flatten().collect(),
             transitions: coverage::transitions(&self.examiner.machines, &self.taken),
             requirements: coverage::requirements(plan, &trials),
+            repeats: repeats(&trials),
             trials,
         }
     }

@@ -9,6 +9,7 @@ mod coverage;
 mod criterion;
 mod examine;
 mod judge;
+mod repeats;
 mod rule;
 mod sources;
 mod tally;
@@ -197,8 +198,36 @@ pub struct Judgement {
     pub transitions: Vec<TransitionCoverage>,
     /// Requirement coverage.
     pub requirements: Vec<RequirementCoverage>,
+    /// Any of k and all of k, by scenario and variant, where cases were repeated.
+    #[serde(default)]
+    pub repeats: Vec<Repeats>,
     /// Every trial.
     pub trials: Vec<TrialResult>,
+}
+
+/// How often any of k, and all of k, trials of one case pass: means over the cases of one scenario in one variant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Repeats {
+    /// The scenario.
+    pub scenario: String,
+    /// The agent's flow.
+    pub flow: String,
+    /// The variant.
+    pub variant: String,
+    /// Its cases.
+    pub cases: u64,
+    /// Trials of each case; the most where they differ.
+    pub repetitions: u64,
+    /// pass^k for k = 1, 2, …: all of k pass, 0 to 1; at most 10 of them.
+    pub all: Vec<f64>,
+    /// pass@k for k = 1, 2, …: any of k passes, 0 to 1.
+    pub any: Vec<f64>,
+    /// Standard error of pass^1, trials clustered by case (CR1); `None` for a single case.
+    pub standard_error: Option<f64>,
+    /// The same as if trials of one case were independent, which they are not: for comparison only.
+    pub naive_error: Option<f64>,
+    /// Why nothing was measured; empty when something was.
+    pub not_measured: String,
 }
 
 /// Trials that could not be run for one and the same cause.

@@ -1,4 +1,4 @@
-//! What a figure rests on: replayed or live, from whom, and when.
+//! What a figure rests on: replayed, live or imported, from whom, and when.
 
 use crate::trace::{Evidence, Mode};
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,18 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The sources of some trials.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Sources {
-    // (live, recorded from, model) to dates.
-    found: BTreeMap<(bool, String, String), BTreeSet<String>>,
+    // (mode, recorded from, model) to dates.
+    found: BTreeMap<(Mode, String, String), BTreeSet<String>>,
 }
 
 impl Sources {
     /// Adds one trial's.
     pub(super) fn add(&mut self, evidence: &Evidence) {
-        let live = evidence.mode == Mode::Live;
         // The date alone: RFC 3339 begins with it. Whatever else stands there is not a date.
         let date = evidence.recorded_at.as_deref().and_then(|at| at.get(..10)).unwrap_or_default();
         let known = self.found.iter_mut().find(|((mode, from, model), _)| {
-            *mode == live && *from == evidence.recorded_from && *model == evidence.model
+            *mode == evidence.mode && *from == evidence.recorded_from && *model == evidence.model
         });
         match known {
             Some((_, dates)) if dates.contains(date) => {}
@@ -25,41 +24,41 @@ impl Sources {
                 dates.insert(date.to_owned());
             }
             None => {
-                let key = (live, evidence.recorded_from.clone(), evidence.model.clone());
+                let key = (evidence.mode, evidence.recorded_from.clone(), evidence.model.clone());
                 self.found.insert(key, BTreeSet::from([date.to_owned()]));
             }
         }
     }
 
-    /// Whether live and replayed stand side by side: such figures are never averaged.
+    /// Whether live and replayed, say, stand side by side: such figures are never averaged.
     pub(super) fn mixed(&self) -> bool {
-        self.found.keys().any(|key| key.0) && self.found.keys().any(|key| !key.0)
+        self.found.keys().any(|key| self.found.keys().next().is_some_and(|first| first.0 != key.0))
     }
 
     /// One line: `REPLAYED, recorded from simulator on 2026-11-21`.
     pub(super) fn line(&self) -> String {
-        let mut by_source: BTreeMap<(bool, &str), BTreeSet<&str>> = BTreeMap::new();
-        for ((live, from, _), dates) in &self.found {
-            by_source.entry((*live, from)).or_default().extend(dates.iter().map(String::as_str));
+        let mut by_source: BTreeMap<(Mode, &str), BTreeSet<&str>> = BTreeMap::new();
+        for ((mode, from, _), dates) in &self.found {
+            by_source.entry((*mode, from)).or_default().extend(dates.iter().map(String::as_str));
         }
-        let lines: Vec<_> = by_source.iter().map(|((live, from), dates)| say(*live, from, dates)).collect();
+        let lines: Vec<_> = by_source.iter().map(|((mode, from), dates)| say(*mode, from, dates)).collect();
         lines.join("; ")
     }
 
     /// One entry a source, with its model.
     pub(super) fn entries(&self) -> Vec<String> {
-        let entry = |((live, from, model), dates): (&(bool, String, String), &BTreeSet<String>)| {
-            let said = say(*live, from, &dates.iter().map(String::as_str).collect());
+        let entry = |((mode, from, model), dates): (&(Mode, String, String), &BTreeSet<String>)| {
+            let said = say(*mode, from, &dates.iter().map(String::as_str).collect());
             format!("{said} (model {})", crate::trace::text::quote(model, 80))
         };
         self.found.iter().map(entry).collect()
     }
 }
 
-fn say(live: bool, from: &str, dates: &BTreeSet<&str>) -> String {
+fn say(mode: Mode, from: &str, dates: &BTreeSet<&str>) -> String {
     let from = crate::trace::text::quote(from, 80);
-    if live {
-        return format!("{}, from {from}", Mode::Live);
+    if mode != Mode::Replay {
+        return format!("{mode}, from {from}");
     }
     let dated: Vec<_> = dates.iter().filter(|date| !date.is_empty()).collect();
     let when = match (dated.first(), dated.last()) {
@@ -67,7 +66,7 @@ fn say(live: bool, from: &str, dates: &BTreeSet<&str>) -> String {
         (Some(day), _) => format!("on {day}"),
         _ => "on an unknown date".to_owned(),
     };
-    format!("{}, recorded from {from} {when}", Mode::Replay)
+    format!("{mode}, recorded from {from} {when}")
 }
 
 #[cfg(test)]

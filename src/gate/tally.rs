@@ -24,6 +24,8 @@ pub(super) struct Tally {
     pub never: u64,
     /// Trials in ERROR that would have counted.
     pub errors: u64,
+    /// Why some traces cannot show what is asked.
+    pub hidden: Option<&'static str>,
     /// Where the units come from.
     pub sources: Sources,
     /// Successes and units by variant.

@@ -4,7 +4,7 @@
 //! An answer without sources cites nothing wrong and nothing right: no unit. Given means: a hit's id, an external
 //! result's id, or the URL of one of its citations, in this turn or an earlier one of the conversation.
 
-use super::{Metric, Observation, TrialView, quote};
+use super::{Metric, Mode, Observation, TrialView, quote};
 use std::collections::BTreeSet;
 
 /// See the module.
@@ -14,6 +14,10 @@ pub(super) struct CitationValidity;
 impl Metric for CitationValidity {
     fn units(&self) -> &'static str {
         "answers with sources"
+    }
+
+    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
+        (mode == Mode::Imported).then_some("messages do not say what was retrieved or cited")
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

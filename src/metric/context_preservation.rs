@@ -6,7 +6,7 @@
 
 use super::expectation::probe_failure;
 use super::turns::planned;
-use super::{Metric, Observation, TrialView, TurnView};
+use super::{Metric, Mode, Observation, TrialView, TurnView};
 use crate::scenario::Case;
 
 /// See the module.
@@ -36,6 +36,10 @@ impl Metric for ContextPreservation {
 
     fn applies(&self, case: &Case) -> bool {
         planned(case).iter().any(|one| one.turns.len() >= 2)
+    }
+
+    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
+        (mode == Mode::Imported).then_some("messages do not say what the model was shown")
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

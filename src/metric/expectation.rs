@@ -24,6 +24,9 @@ pub fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
     if view.trial.lane.arm == Arm::Control {
         return vec![control(view)];
     }
+    if let Some(reward) = view.plan.rewards.get(&view.trial.id) {
+        return vec![rewarded(*reward)];
+    }
     let mut checks = Vec::new();
     let mut add = |label: &str, (what, result): Checked| {
         let passed = result.is_ok();
@@ -54,6 +57,14 @@ pub fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
         add("", ("moves that the state machine declares".into(), seen.map_or(Ok(()), Err)));
     }
     checks
+}
+
+/// Whoever graded the conversation saw its outcome, which messages do not show: their word alone decides.
+fn rewarded(reward: f64) -> Check {
+    // Rewards are sums of parts: 1 as floats add up to it.
+    let passed = reward >= 1.0 - 1e-6;
+    let seen = if passed { String::new() } else { format!("a reward of {reward}") };
+    Check { what: "the full reward, as graded with the conversation".into(), passed, seen }
 }
 
 fn is_last(view: &TrialView<'_>, turn: &TurnView<'_>) -> bool {

@@ -6,7 +6,7 @@
 //! and uses nothing up unless the controller booked it on this tool. HTTP retries use nothing up. A query that never
 //! got so far has no valid first attempt: a failure.
 
-use super::{Metric, Observation, TrialView, TurnView, quote};
+use super::{Metric, Mode, Observation, TrialView, TurnView, quote};
 use crate::trace::{ToolOutcome, What};
 
 /// See the module.
@@ -43,6 +43,10 @@ impl FirstAttemptRate {
 impl Metric for FirstAttemptRate {
     fn units(&self) -> &'static str {
         "queries"
+    }
+
+    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
+        (mode == Mode::Imported).then_some("messages do not tell an agent's own feedback from the user's words")
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

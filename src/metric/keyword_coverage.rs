@@ -4,7 +4,7 @@
 //! Found again means: each keyword, looked up by itself, gave the entry back with this result as its source. An
 //! acknowledgement alone is no success.
 
-use super::{Metric, Observation, TrialView, TurnView};
+use super::{Metric, Mode, Observation, TrialView, TurnView};
 
 /// See the module.
 #[derive(Debug)]
@@ -32,6 +32,10 @@ pub(super) fn indexed(turn: &TurnView<'_>) -> Result<(), String> {
 impl Metric for KeywordCoverage {
     fn units(&self) -> &'static str {
         "queries with an external result"
+    }
+
+    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
+        (mode == Mode::Imported).then_some("messages do not say which results were indexed")
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

@@ -3,7 +3,7 @@
 //! A target is the claim P(T < limit) >= q. A turn that ended in an error or not at all is longer than any limit: it
 //! is never left out, or failing fast would look quick.
 
-use super::{Measure, Metric, Observation, Outcome, TrialView};
+use super::{Measure, Metric, Mode, Observation, Outcome, TrialView};
 use crate::trace::TurnOutcome;
 
 /// See the module.
@@ -24,6 +24,10 @@ impl Metric for Latency {
 
     fn units(&self) -> &'static str {
         "queries"
+    }
+
+    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
+        (mode == Mode::Imported).then_some("messages carry no times")
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

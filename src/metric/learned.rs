@@ -7,7 +7,7 @@
 //! or, for a control, an unrelated learned entry among the hits.
 
 use super::turns::{names, planned};
-use super::{Metric, Observation, TrialView, TurnView, quote};
+use super::{Metric, Mode, Observation, TrialView, TurnView, quote};
 use crate::scenario::Case;
 use crate::scenario::document::{Related, RelatedKind};
 
@@ -67,6 +67,10 @@ impl Metric for LearnedRetrieval {
         planned(case).iter().any(|one| one.related.is_some_and(counts))
     }
 
+    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
+        (mode == Mode::Imported).then_some("messages do not say what a search found")
+    }
+
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
         let unit = |(turn, related, found): (&TurnView<'_>, &Related, Found)| {
             let note = match found {
@@ -89,6 +93,10 @@ impl Metric for LearnedHarm {
 
     fn applies(&self, case: &Case) -> bool {
         planned(case).iter().any(|one| one.related.is_some())
+    }
+
+    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
+        (mode == Mode::Imported).then_some("messages do not say what a search found")
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

@@ -5,7 +5,7 @@
 //! `at=first`, the controller must not have had to ask for it.
 
 use super::turns::executed;
-use super::{Metric, Observation, TrialView, TurnView};
+use super::{Metric, Mode, Observation, TrialView, TurnView};
 use crate::trace::{ToolOutcome, ToolResult, What};
 
 /// Which attempts count.
@@ -52,6 +52,11 @@ impl MandatoryCallRate {
 impl Metric for MandatoryCallRate {
     fn units(&self) -> &'static str {
         "queries"
+    }
+
+    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
+        let hidden = mode == Mode::Imported && self.at == At::First;
+        hidden.then_some("messages do not tell an agent's own feedback from the user's words")
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

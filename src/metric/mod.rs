@@ -41,7 +41,7 @@ use crate::plan::{Plan, PlannedCase, PlannedScenario, PlannedTrial};
 use crate::scenario::Case;
 use crate::state_machine::Departure;
 use crate::trace::text::quote;
-use crate::trace::{Arm, Trace};
+use crate::trace::{Arm, Mode, Trace};
 use serde::{Deserialize, Serialize};
 
 /// One trial with all that is known about it.
@@ -148,6 +148,10 @@ pub trait Metric: Send + Sync {
     /// The arm that it looks at: a trial of the other arm is never shown to it.
     fn arm(&self) -> Arm {
         Arm::Main
+    }
+    /// Why traces of that mode cannot show it; it then measures nothing, and says so.
+    fn hidden_in(&self, _mode: Mode) -> Option<&'static str> {
+        None
     }
     /// Whether a trial of this case can have units at all: if not, its ERROR does not touch the metric.
     fn applies(&self, _case: &Case) -> bool {

@@ -1,6 +1,6 @@
 //! `order_violation_rate`: queries with a tool call out of order / queries. Lower is better.
 
-use super::{Metric, Observation, TrialView, quote};
+use super::{Metric, Mode, Observation, TrialView, quote};
 use crate::trace::ToolOutcome;
 
 /// See the module.
@@ -10,6 +10,10 @@ pub(super) struct OrderViolationRate;
 impl Metric for OrderViolationRate {
     fn units(&self) -> &'static str {
         "queries"
+    }
+
+    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
+        (mode == Mode::Imported).then_some("messages do not say in which order the agent was to call")
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

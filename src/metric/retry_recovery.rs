@@ -4,7 +4,7 @@
 //! one of them recovered; the two can differ so much that a verdict turns, so criteria name theirs. Accounts are
 //! never mixed silently: those that count are listed.
 
-use super::{Metric, Observation, TrialView, quote};
+use super::{Metric, Mode, Observation, TrialView, quote};
 use crate::trace::Account;
 use std::collections::BTreeMap;
 
@@ -32,6 +32,10 @@ impl Metric for RetryRecovery {
             By::Attempt => "retries",
             By::Episode => "episodes of retries",
         }
+    }
+
+    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
+        (mode == Mode::Imported).then_some("messages do not say which calls were retries")
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

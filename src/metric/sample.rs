@@ -37,6 +37,7 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
         variants: vec![("base".into(), String::new())],
         cases: planned,
         gates: Vec::new(),
+        settings: Vec::new(),
     };
     Plan {
         version: PLAN_VERSION,
@@ -47,6 +48,7 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
         not_measured_ok: Vec::new(),
         machines: BTreeMap::new(),
         ratings: None,
+        rewards: BTreeMap::new(),
         requirements: BTreeMap::new(),
     }
 }

@@ -4,7 +4,7 @@
 //! Without a ratings file it is a proxy: of the answers for which both sources gave something, those that cite both.
 //! That says what an answer is made of and nothing about anyone's satisfaction, so it never passes.
 
-use super::{Metric, Observation, TrialView, TurnView};
+use super::{Metric, Mode, Observation, TrialView, TurnView};
 use crate::plan::Plan;
 
 /// See the module.
@@ -23,6 +23,10 @@ impl Metric for Satisfaction {
 
     fn is_proxy(&self, plan: &Plan) -> bool {
         plan.ratings.is_none()
+    }
+
+    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
+        (mode == Mode::Imported).then_some("messages do not say what an answer is made of")
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

@@ -1,6 +1,6 @@
 //! `state_machine_conformance`: trials that keep to their flow's state machine / trials of flows that declare one.
 
-use super::{Metric, Observation, TrialView};
+use super::{Metric, Mode, Observation, TrialView};
 
 /// See the module.
 #[derive(Debug)]
@@ -9,6 +9,10 @@ pub(super) struct StateMachineConformance;
 impl Metric for StateMachineConformance {
     fn units(&self) -> &'static str {
         "trials"
+    }
+
+    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
+        (mode == Mode::Imported).then_some("messages do not say which states the agent went through")
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

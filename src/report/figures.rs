@@ -3,7 +3,7 @@
 //! They are for display; verdicts rest on the bounds in `gate`.
 
 use crate::gate::Verdict;
-use crate::gate::{CriterionResult, Judgement};
+use crate::gate::{CriterionResult, Judgement, Repeats};
 use crate::scenario::{Target, parse_target, resolve_metric};
 
 /// A duration in microseconds as `0.12 ms`, `3.2 ms`, `812 ms`, `8.41 s` or `2 min 05 s`.
@@ -86,6 +86,35 @@ pub fn tally(judgement: &Judgement) -> Vec<(Verdict, u64)> {
     let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Inconclusive, Verdict::NotMeasured, Verdict::Error];
     let number = |verdict| judgement.trials.iter().filter(|trial| trial.verdict == verdict).count() as u64;
     verdicts.map(|verdict| (verdict, number(verdict))).into_iter().filter(|(_, number)| *number > 0).collect()
+}
+
+/// Shares of 0 to 1 as `42.0 %, 27.3 %`.
+pub fn percents(shares: &[f64]) -> String {
+    shares.iter().map(|share| percent(*share)).collect::<Vec<_>>().join(", ")
+}
+
+/// Repeated trials in a sentence: `all of 1 to 4 trials pass: 42.0 %, 27.3 %, …`, or why nothing was measured.
+pub fn repeats(row: &Repeats) -> String {
+    let place = format!("{}, {}.{}", row.scenario, row.flow, row.variant);
+    if !row.not_measured.is_empty() {
+        return format!("{place}: pass^k and pass@k NOT_MEASURED, {}", row.not_measured);
+    }
+    let error = match (row.standard_error, row.naive_error) {
+        (Some(clustered), Some(naive)) => format!(
+            "; standard error of the rate {} by case ({} if trials were independent)",
+            percent(clustered),
+            percent(naive)
+        ),
+        _ => String::new(),
+    };
+    format!(
+        "{place}, {} of {} each: all of 1 to {} pass (pass^k) {}; any passes (pass@k) {}{error}",
+        counted(row.cases, "case"),
+        counted(row.repetitions, "trial"),
+        row.all.len(),
+        percents(&row.all),
+        percents(&row.any),
+    )
 }
 
 /// `5 PASS, 1 FAIL` over any judged rows; empty for none.

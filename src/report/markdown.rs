@@ -31,6 +31,9 @@ impl Format for Markdown {
         for evidence in &judgement.evidence {
             writeln!(out, "- {}", escaped(evidence))?;
         }
+        for row in judgement.repeats.iter().filter(|row| row.not_measured.is_empty()) {
+            writeln!(out, "- {}", escaped(&figures::repeats(row)))?;
+        }
         table(out, "Criteria", judgement.criteria.iter())?;
         let passed = judgement.gates.iter().filter(|gate| gate.verdict == Verdict::Pass).count();
         if !judgement.gates.is_empty() {

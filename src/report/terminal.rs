@@ -46,6 +46,18 @@ pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
     for evidence in &judgement.evidence {
         wrap(&mut out, evidence, width, "  ");
     }
+    let (measured, other): (Vec<_>, Vec<_>) = judgement.repeats.iter().partition(|row| row.not_measured.is_empty());
+    for row in measured {
+        wrap(&mut out, &figures::repeats(row), width, "  ");
+    }
+    match other.as_slice() {
+        [] => {}
+        [one] => wrap(&mut out, &figures::repeats(one), width, "  "),
+        [one, rest @ ..] => {
+            let more = format!("{}; likewise {} more", figures::repeats(one), rest.len());
+            wrap(&mut out, &more, width, "  ");
+        }
+    }
     let verdict = match judgement.exit_code {
         0 => Verdict::Pass,
         1 => Verdict::Fail,
@@ -159,7 +171,7 @@ fn excluded(row: &CriterionResult) -> String {
 }
 
 /// Writes `words` on lines of at most `width` characters, each behind `indent`.
-fn wrap(out: &mut String, words: &str, width: usize, indent: &str) {
+pub(super) fn wrap(out: &mut String, words: &str, width: usize, indent: &str) {
     let words = line(words);
     let room = width.saturating_sub(indent.chars().count()).max(20);
     let mut row = String::new();

@@ -50,13 +50,15 @@ impl std::fmt::Display for Lane {
 }
 
 /// Where a trace's traffic came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// From a cassette, on a virtual clock.
     Replay,
     /// From a provider, now.
     Live,
+    /// From messages that another program kept: they show what was said and called, and no times.
+    Imported,
 }
 
 impl std::fmt::Display for Mode {
@@ -64,6 +66,7 @@ impl std::fmt::Display for Mode {
         formatter.write_str(match self {
             Self::Replay => "REPLAYED",
             Self::Live => "LIVE",
+            Self::Imported => "IMPORTED",
         })
     }
 }
@@ -71,9 +74,10 @@ impl std::fmt::Display for Mode {
 /// What a trace is evidence of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Replayed or live.
+    /// Replayed, live or imported.
     pub mode: Mode,
     /// Who answered when it was recorded: `simulator`, or the provider's name and model. In a live run, who answers.
+    /// Of imported messages, the file.
     pub recorded_from: String,
     /// When it was recorded (RFC 3339, UTC); `None` in a live run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -151,6 +155,8 @@ pub enum TrialErrorKind {
     Deadlock,
     /// The program failed: a bug.
     Panic,
+    /// A conversation to import that contradicts itself.
+    ConversationBroken,
 }
 
 impl TrialErrorKind {
@@ -164,6 +170,7 @@ impl TrialErrorKind {
             Self::Stopped => "stopped",
             Self::Deadlock => "deadlock",
             Self::Panic => "panic",
+            Self::ConversationBroken => "conversation broken",
         }
     }
 }

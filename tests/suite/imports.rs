@@ -45,8 +45,10 @@ fn module(path: &Path) -> Vec<String> {
 
 /// The rooms that `text`, a file of module `here`, names.
 fn rooms_named(text: &str, here: &[String]) -> BTreeSet<String> {
-    let code: String = text
-        .split("#[cfg(test)]")
+    // A test module written out ends the code; one in a file of its own, declared at the top, does not.
+    let tests = regex::Regex::new(r"#\[cfg\(test\)\]\s*mod \w+ \{").expect("a pattern");
+    let code: String = tests
+        .split(text)
         .next()
         .unwrap_or_default()
         .lines()
@@ -121,6 +123,10 @@ fn a_trespass_would_be_seen_in_every_spelling() {
     {
         assert!(rooms_named(text, &here).contains("flow"), "{text}");
     }
+    let below_a_test_file = "#[cfg(test)]\nmod tests;\nuse crate::flow::Flow;";
+    assert!(rooms_named(below_a_test_file, &here).contains("flow"));
+    let within_tests = "fn x() {}\n#[cfg(test)]\nmod tests {\n    use crate::flow::Flow;\n}";
+    assert!(rooms_named(within_tests, &here).is_empty());
     assert!(rooms_named("use super::Metric;\n// use crate::flow;", &here).iter().all(|room| room != "flow"));
 }
 

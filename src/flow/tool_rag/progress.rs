@@ -97,10 +97,12 @@ impl Progress {
         self.keywords_given_up = true;
     }
 
-    /// What the next request says about tools.
-    pub(super) fn tool_choice(&self, enforcement: Enforcement) -> ToolChoice {
+    /// What the next request says about tools; `last` when the turn's bound allows no further one, so that a model
+    /// which would search for ever is made to answer.
+    pub(super) fn tool_choice(&self, enforcement: Enforcement, last: bool) -> ToolChoice {
         let step = self.next_step();
-        let named = enforcement == Enforcement::Forced && (step != Step::Response || self.response_reminded);
+        let due = step != Step::Response || self.response_reminded || last;
+        let named = enforcement == Enforcement::Forced && due;
         if named { ToolChoice::Named(step.tool().to_owned()) } else { ToolChoice::Auto }
     }
 }
@@ -228,12 +230,14 @@ mod tests {
 
     #[test]
     fn forcing_names_the_mandatory_step_and_leaves_judging_to_the_model() {
-        let forced = |progress: &Progress| progress.tool_choice(Enforcement::Forced).to_string();
+        let forced = |progress: &Progress| progress.tool_choice(Enforcement::Forced, false).to_string();
         let mut progress = Progress::default();
-        assert_eq!(progress.tool_choice(Enforcement::Feedback), ToolChoice::Auto);
+        assert_eq!(progress.tool_choice(Enforcement::Feedback, true), ToolChoice::Auto);
         assert_eq!(forced(&progress), "named knowledge_base_search");
         progress.searched = true;
         assert_eq!(forced(&progress), "auto");
+        let last = progress.tool_choice(Enforcement::Forced, true);
+        assert_eq!(last.to_string(), "named generate_response", "the bound ends in an answer");
         progress.external_arrived("result-1");
         assert_eq!(forced(&progress), "named index_keywords");
         progress.give_up_keywords();

@@ -1,7 +1,7 @@
 //! What the template fills in: figures already worded, links already encoded, charts already drawn.
 
 use super::chart::{self, Mark};
-use crate::gate::{CriterionResult, Judgement, Verdict, Violation};
+use crate::gate::{CriterionResult, Judgement, Repeats, Verdict, Violation};
 use crate::report::View;
 use crate::report::figures::{self, count, counted, duration, target};
 use crate::scenario::Target;
@@ -27,6 +27,7 @@ pub struct Page {
     gates: Vec<Row>,
     gates_counts: String,
     errors: Vec<ErrorRow>,
+    repeats: Vec<Repeated>,
     latency: Option<Latency>,
     transitions: Vec<Flow>,
     requirements: Vec<Requirement>,
@@ -84,6 +85,16 @@ struct ErrorRow {
     number: String,
     trials: Vec<Link>,
     more: usize,
+}
+
+#[derive(Serialize)]
+struct Repeated {
+    name: String,
+    cases: String,
+    all: String,
+    any: String,
+    error: String,
+    not_measured: String,
 }
 
 #[derive(Serialize)]
@@ -145,6 +156,7 @@ pub fn page(view: &View<'_>) -> Page {
         gates: rows(&judgement.gates, "gate"),
         gates_counts: figures::verdict_counts(judgement.gates.iter()),
         errors: errors(judgement),
+        repeats: judgement.repeats.iter().map(repeated).collect(),
         latency: latency(judgement),
         transitions: transitions(judgement),
         uncovered: requirements.iter().filter(|row| row.cases.is_empty()).count(),
@@ -178,6 +190,18 @@ fn facts(view: &View<'_>) -> Vec<(String, String)> {
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into()
+}
+
+fn repeated(row: &Repeats) -> Repeated {
+    let error = |share: Option<f64>| share.map_or_else(|| "–".to_owned(), figures::percent);
+    Repeated {
+        name: format!("{}, {}.{}", row.scenario, row.flow, row.variant),
+        cases: format!("{}, {} each", count(row.cases), counted(row.repetitions, "trial")),
+        all: figures::percents(&row.all),
+        any: figures::percents(&row.any),
+        error: format!("{} ({} if trials were independent)", error(row.standard_error), error(row.naive_error)),
+        not_measured: row.not_measured.clone(),
+    }
 }
 
 fn badge(verdict: Verdict) -> Badge {

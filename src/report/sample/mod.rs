@@ -78,6 +78,7 @@ pub fn run(copies: usize) -> Run {
         not_measured_ok: Vec::new(),
         machines: BTreeMap::new(),
         ratings: None,
+        rewards: BTreeMap::new(),
         requirements: BTreeMap::new(),
     };
     Run { plan, judgement, timelines: builder.finish(), traces }
@@ -95,5 +96,6 @@ fn scenario(name: &str, cases: std::ops::Range<usize>) -> PlannedScenario {
         variants: vec![("base".into(), String::new()), ("forced".into(), "enforcement: forced".into())],
         cases: CASES[cases].iter().map(|row| PlannedCase { line: 9, case: case(row) }).collect(),
         gates: Vec::new(),
+        settings: Vec::new(),
     }
 }

@@ -222,6 +222,7 @@ pub fn judgement(trials: Vec<TrialResult>, traces: &[Trace]) -> Judgement {
             requirement("FR-003", "It is mandatory", &[("heat-pumps/skips-the-manual", 0, 4)]),
             requirement("FR-014", "Citations of both kept to the end", &[]),
         ],
+        repeats: Vec::new(),
         trials,
     }
 }

@@ -1,0 +1,58 @@
+//! Conversations of other agents, in the messages of the OpenAI chat format, as traces that can be judged.
+//!
+//! A file is JSON or JSON lines: a list of messages (one conversation), or a list of conversations, each a list of
+//! messages or an object with `messages` (`traj` is read too) and, where known, `task_id`, `trial`, `reward` (0 to
+//! 1), `model`, and `roles` (names used in place of OpenAI's, `{"human": "user"}`). A task becomes a case, its
+//! conversations the repetitions of that case. A conversation that contradicts itself becomes a trial in ERROR, so
+//! that none is dropped in silence. What messages do not show (times, hits, states) is made up nowhere: metrics that
+//! need it measure nothing and say so. Nothing here judges.
+
+mod conversation;
+mod planning;
+mod record;
+
+use crate::plan::Plan;
+use crate::scenario::Criteria;
+use crate::trace::Trace;
+
+/// A file of conversations, ready to be judged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Imported {
+    /// One scenario named after the file, a case a task, a trial a conversation.
+    pub plan: Plan,
+    /// A trace a trial, in the order of the plan.
+    pub traces: Vec<Trace>,
+}
+
+/// Why a file cannot be imported at all.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// It is not JSON, nor JSON lines.
+    #[error("not JSON and not JSON lines: {0}")]
+    Json(#[from] serde_json::Error),
+    /// There is no conversation in it.
+    #[error("there is no conversation in it: write a list of messages, or a list of objects with `messages`")]
+    Empty,
+    /// Two conversations claim to be the same trial.
+    #[error(
+        "conversation {ordinal}: the task {task} has another conversation of trial {trial}; each counts once: remove \
+         one of them, or `trial` from all"
+    )]
+    Twice {
+        /// Which conversation, from 1.
+        ordinal: usize,
+        /// Its task.
+        task: String,
+        /// Its trial, as written.
+        trial: u32,
+    },
+}
+
+/// Reads the conversations in `text`, the content of the file `name`; `criteria` replace the ones made for any
+/// conversation.
+///
+/// # Errors
+/// When the file as a whole cannot be used; see [`ImportError`].
+pub fn messages(name: &str, text: &[u8], criteria: Option<Criteria>) -> Result<Imported, ImportError> {
+    planning::imported(name, record::records(text)?, criteria)
+}

@@ -1,0 +1,237 @@
+//! From conversations to a plan and its traces: a case a task, a repetition a conversation of it.
+
+use super::conversation::events;
+use super::record::Record;
+use super::{ImportError, Imported};
+use crate::plan::{PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, trial_seed};
+use crate::scenario::{Case, Criteria, Criterion, GateKind};
+use crate::trace::{Arm, Evidence, Lane, Mode, TRACE_VERSION, Trace, TrialEnd, TrialError, TrialErrorKind};
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Plans the conversations of the file `name` and tells their traces.
+///
+/// # Errors
+/// When two conversations claim to be one trial.
+pub(super) fn imported(name: &str, records: Vec<Record>, criteria: Option<Criteria>) -> Result<Imported, ImportError> {
+    let scenario = scenario_name(name);
+    let placed = placed(&records)?;
+    let mut cases: Vec<String> = Vec::new();
+    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+    for (case, _) in &placed {
+        known.entry(case).or_insert_with(|| {
+            cases.push(case.clone());
+            cases.len() - 1
+        });
+    }
+    let mut order: Vec<(usize, u32, Record)> = placed
+        .iter()
+        .zip(records)
+        .map(|((case, repetition), record)| (known[case.as_str()], *repetition, record))
+        .collect();
+    order.sort_by_key(|(case, repetition, _)| (*case, *repetition));
+    let (mut trials, mut traces, mut rewards) = (Vec::new(), Vec::new(), BTreeMap::new());
+    for (case, repetition, record) in order {
+        let lane = Lane { flow: "imported".into(), variant: "base".into(), repetition, arm: Arm::Main };
+        let id = format!("{scenario}/{}/{lane}", cases[case]);
+        let seed = trial_seed(0, &id);
+        if let Some(reward) = record.reward {
+            rewards.insert(id.clone(), reward);
+        }
+        traces.push(trace(&id, &scenario, &cases[case], lane.clone(), seed, name, record));
+        trials.push(PlannedTrial { id, scenario: 0, case, lane, seed });
+    }
+    let planned = PlannedScenario {
+        name: scenario,
+        file: name.to_owned(),
+        about: format!("Conversations of another agent, imported from {name}."),
+        flow: "imported".into(),
+        variants: vec![("base".into(), "as imported".into())],
+        cases: cases.into_iter().map(|name| PlannedCase { line: 1, case: case(name) }).collect(),
+        gates: Vec::new(),
+        settings: Vec::new(),
+    };
+    let plan = Plan {
+        version: PLAN_VERSION,
+        seed: 0,
+        scenarios: vec![planned],
+        trials,
+        criteria: criteria.unwrap_or_else(usual),
+        not_measured_ok: Vec::new(),
+        machines: BTreeMap::new(),
+        ratings: None,
+        rewards,
+        requirements: BTreeMap::new(),
+    };
+    Ok(Imported { plan, traces })
+}
+
+/// Case and repetition of each conversation, in the order of the file.
+fn placed(records: &[Record]) -> Result<Vec<(String, u32)>, ImportError> {
+    // Some count trials from 0 and some from 1; repetitions count from 1.
+    let shift = u32::from(records.iter().any(|record| record.trial == Some(0)));
+    let mut taken: BTreeSet<(String, u32)> = BTreeSet::new();
+    let mut highest: BTreeMap<String, u32> = BTreeMap::new();
+    let mut placed = Vec::with_capacity(records.len());
+    for (ordinal, record) in (1..).zip(records) {
+        let case = record.task.as_deref().map_or_else(|| format!("conversation-{ordinal}"), plain);
+        let highest = highest.entry(case.clone()).or_default();
+        let repetition = record.trial.map_or(*highest + 1, |trial| trial + shift);
+        *highest = repetition.max(*highest);
+        if !taken.insert((case.clone(), repetition)) {
+            let trial = record.trial.unwrap_or(repetition);
+            return Err(ImportError::Twice { ordinal, task: case, trial });
+        }
+        placed.push((case, repetition));
+    }
+    Ok(placed)
+}
+
+fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str, record: Record) -> Trace {
+    let model = record.model.unwrap_or_else(|| "unknown".into());
+    let told = record.messages.and_then(|messages| events(&messages, &record.roles, &model, record.reward.is_some()));
+    let (events, end) = match told {
+        Ok(events) => (events, TrialEnd::Completed),
+        Err(mistake) => {
+            // Mistakes of one kind are one cause, wherever they stand.
+            let cause = mistake.split_once(": ").map_or(mistake.as_str(), |(_, what)| what).to_owned();
+            let message = format!("this conversation cannot be read: {mistake}");
+            let detail = vec![format!("correct it in {file} and import the file again")];
+            let kind = TrialErrorKind::ConversationBroken;
+            (Vec::new(), TrialEnd::Error(TrialError { kind, message, cause, detail }))
+        }
+    };
+    let evidence = Evidence {
+        mode: Mode::Imported,
+        recorded_from: file.to_owned(),
+        recorded_at: None,
+        model,
+        knowledge: String::new(),
+    };
+    Trace {
+        version: TRACE_VERSION,
+        trial: id.to_owned(),
+        scenario: scenario.to_owned(),
+        case: case.to_owned(),
+        lane,
+        seed,
+        evidence,
+        end,
+        took_us: 0,
+        events,
+    }
+}
+
+fn case(name: String) -> Case {
+    Case {
+        case: name,
+        about: String::new(),
+        covers: Vec::new(),
+        tags: Vec::new(),
+        ask: None,
+        // What users say differs between the conversations of a task: the traces hold it.
+        turns: Vec::new(),
+        sequence: Vec::new(),
+        expect: None,
+        control: false,
+        repeat: None,
+        excluded_from: BTreeMap::new(),
+    }
+}
+
+/// The file's name without what its endings say of its format.
+fn scenario_name(file: &str) -> String {
+    let mut stem = file;
+    for ending in [".gz", ".json", ".jsonl", ".ndjson"] {
+        stem = stem.strip_suffix(ending).unwrap_or(stem);
+    }
+    plain(stem)
+}
+
+/// A name of letters, digits, `-`, `_` and `.` that tells apart what `name` tells apart.
+fn plain(name: &str) -> String {
+    let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    let kept: String = name.chars().take(60).map(|letter| if fits(letter) { letter } else { '-' }).collect();
+    if kept == name && !kept.is_empty() {
+        return kept;
+    }
+    let digest = Sha256::digest(name.as_bytes());
+    format!("{kept}-{:02x}{:02x}{:02x}{:02x}", digest[0], digest[1], digest[2], digest[3])
+}
+
+/// What can be asked of any conversation.
+fn usual() -> Criteria {
+    let criterion = |id: &str, about: &str, metric: &str| Criterion {
+        id: id.into(),
+        about: about.into(),
+        metric: metric.into(),
+        target: ">= 95%".into(),
+        kind: GateKind::Confidence,
+        floor: None,
+        min_n: None,
+        required: true,
+    };
+    Criteria {
+        about: "What can be asked of any conversation; name others with --criteria.".into(),
+        criteria: vec![
+            criterion("answers", "Every query gets an answer", "turn_success_rate"),
+            criterion("tasks", "Conversations get the full reward, or answer throughout", "case_pass_rate"),
+        ],
+        ..Criteria::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::messages;
+    use serde_json::{Value, json};
+
+    fn import(value: &Value) -> Result<Imported, ImportError> {
+        messages("some logs.jsonl.gz", value.to_string().as_bytes(), None)
+    }
+
+    fn talk(task: &str, trial: Option<u32>) -> Value {
+        json!({"task_id": task, "trial": trial, "reward": 0.5, "model": "m-1",
+            "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]})
+    }
+
+    #[test]
+    fn a_task_is_a_case_and_its_conversations_are_repetitions() {
+        let read = import(&json!([talk("b", Some(1)), talk("a", Some(0)), talk("b", Some(0))])).expect("a file");
+        let ids: Vec<_> = read.plan.trials.iter().map(|trial| trial.id.as_str()).collect();
+        let scenario = &read.plan.scenarios[0].name;
+        assert!(scenario.starts_with("some-logs-"), "{scenario}");
+        let expected = ["b/imported.base.1", "b/imported.base.2", "a/imported.base.1"];
+        assert_eq!(ids, expected.map(|id| format!("{scenario}/{id}")));
+        let told: Vec<_> = read.traces.iter().map(|trace| trace.trial.as_str()).collect();
+        assert_eq!(told, ids);
+        assert_eq!(read.plan.rewards.len(), 3);
+        assert_eq!((read.traces[0].evidence.mode, read.traces[0].evidence.model.as_str()), (Mode::Imported, "m-1"));
+    }
+
+    #[test]
+    fn one_trial_cannot_be_two_conversations() {
+        let mistake = import(&json!([talk("a", Some(3)), talk("a", Some(3))])).expect_err("twice").to_string();
+        assert!(mistake.contains("conversation 2") && mistake.contains("trial 3"), "{mistake}");
+        let counted = import(&json!([talk("a", None), talk("a", None)])).expect("counted in order");
+        assert_eq!(counted.plan.trials[1].lane.repetition, 2);
+    }
+
+    #[test]
+    fn a_broken_conversation_keeps_its_trial_in_error() {
+        let read = import(&json!([talk("a", None), {"task_id": "a"}])).expect("a file");
+        let TrialEnd::Error(error) = &read.traces[1].end else { panic!("not an error") };
+        assert_eq!(error.kind, TrialErrorKind::ConversationBroken);
+        assert!(error.message.contains("no `messages`"), "{}", error.message);
+    }
+
+    #[test]
+    fn names_stay_apart_and_harmless() {
+        assert_eq!(plain("task-7"), "task-7");
+        assert_ne!(plain("a/b"), plain("a-b"));
+        assert_ne!(plain("a/b"), plain("a\u{1b}b"));
+        assert!(plain("../x").bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)));
+        assert_ne!(plain(""), "");
+    }
+}

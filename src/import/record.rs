@@ -1,0 +1,164 @@
+//! From a file's JSON to conversations, one by one; a conversation that is not one keeps its place and says why.
+
+use super::ImportError;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// One conversation of a file, with what stands beside it.
+#[derive(Debug)]
+pub(super) struct Record {
+    /// Its messages, or what is wrong with it.
+    pub messages: Result<Vec<Value>, String>,
+    /// Its task.
+    pub task: Option<String>,
+    /// Its trial, as written.
+    pub trial: Option<u32>,
+    /// Its reward, 0 to 1.
+    pub reward: Option<f64>,
+    /// The model that talked.
+    pub model: Option<String>,
+    /// Names used in place of OpenAI's roles.
+    pub roles: BTreeMap<String, String>,
+}
+
+/// The conversations of a file, in its order.
+///
+/// # Errors
+/// When the text is not JSON or JSON lines, or holds nothing.
+pub(super) fn records(text: &[u8]) -> Result<Vec<Record>, ImportError> {
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    let values = serde_json::Deserializer::from_slice(text).into_iter().collect::<Result<Vec<Value>, _>>()?;
+    // One list is the whole file; anything else is a line each.
+    let items = match <[Value; 1]>::try_from(values) {
+        Ok([Value::Array(items)]) => items,
+        Ok([one]) => vec![one],
+        Err(lines) => lines,
+    };
+    if items.is_empty() {
+        return Err(ImportError::Empty);
+    }
+    if items.iter().all(|item| item.get("role").is_some()) {
+        return Ok(vec![Record::of(Ok(items))]);
+    }
+    Ok(items.into_iter().map(record).collect())
+}
+
+impl Record {
+    fn of(messages: Result<Vec<Value>, String>) -> Self {
+        Self { messages, task: None, trial: None, reward: None, model: None, roles: BTreeMap::new() }
+    }
+}
+
+fn record(item: Value) -> Record {
+    match item {
+        Value::Array(messages) => Record::of(Ok(messages)),
+        Value::Object(mut object) => {
+            let mut record = Record::of(Err(String::new()));
+            let given = ["messages", "traj"].into_iter().find_map(|key| object.remove(key));
+            record.messages = match (beside(&object, &mut record), given) {
+                (Err(mistake), _) => Err(mistake),
+                (Ok(()), Some(Value::Array(messages))) => Ok(messages),
+                (Ok(()), Some(other)) => Err(format!("`messages` is {}, not a list", kind(&other))),
+                (Ok(()), None) => Err("it has no `messages`".into()),
+            };
+            record
+        }
+        other => {
+            Record::of(Err(format!("it is {}, not a list of messages or an object with `messages`", kind(&other))))
+        }
+    }
+}
+
+/// Reads what may stand beside the messages; `null` is as good as nothing.
+fn beside(object: &Map<String, Value>, record: &mut Record) -> Result<(), String> {
+    let given = |key: &str| object.get(key).filter(|value| !value.is_null());
+    record.task = match given("task_id") {
+        None => None,
+        Some(Value::String(task)) => Some(task.clone()),
+        Some(Value::Number(task)) => Some(format!("task-{task}")),
+        Some(other) => return Err(format!("`task_id` is {}, not text or a number", kind(other))),
+    };
+    if let Some(trial) = given("trial") {
+        let number = trial.as_u64().and_then(|trial| u32::try_from(trial).ok()).filter(|trial| *trial < u32::MAX);
+        record.trial = Some(number.ok_or_else(|| format!("`trial` is {}, not a small whole number", kind(trial)))?);
+    }
+    if let Some(reward) = given("reward") {
+        let number = match reward {
+            Value::Bool(full) => Some(f64::from(u8::from(*full))),
+            other => other.as_f64().filter(|reward| (-1e-6..=1.0 + 1e-6).contains(reward)),
+        };
+        record.reward = Some(number.ok_or_else(|| format!("`reward` is {}, not 0 to 1", kind(reward)))?);
+    }
+    record.model = given("model").and_then(Value::as_str).map(str::to_owned);
+    match given("roles") {
+        None => {}
+        Some(Value::Object(roles)) => {
+            for (name, role) in roles {
+                let role = role.as_str().ok_or_else(|| format!("`roles.{name}` is {}, not a role", kind(role)))?;
+                record.roles.insert(name.clone(), role.to_owned());
+            }
+        }
+        Some(other) => return Err(format!("`roles` is {}, not a map of names to roles", kind(other))),
+    }
+    Ok(())
+}
+
+/// A JSON value for a message about it.
+pub(super) fn kind(value: &Value) -> String {
+    match value {
+        Value::Null => "null".into(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(value) => value.to_string(),
+        Value::String(_) => "a text".into(),
+        Value::Array(_) => "a list".into(),
+        Value::Object(_) => "an object".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lengths(text: &str) -> Vec<Result<usize, String>> {
+        let records = records(text.as_bytes()).expect("a file");
+        records.into_iter().map(|record| record.messages.map(|messages| messages.len())).collect()
+    }
+
+    #[test]
+    fn lists_objects_and_lines_are_told_apart() {
+        let message = r#"{"role": "user", "content": "hello"}"#;
+        assert_eq!(lengths(&format!("[{message}, {message}]")), [Ok(2)]);
+        assert_eq!(lengths(&format!("{message}\n{message}\n")), [Ok(2)]);
+        assert_eq!(lengths(&format!("[[{message}], [{message}]]")), [Ok(1), Ok(1)]);
+        assert_eq!(lengths(&format!("[{message}]\n\n[{message}, {message}]\n")), [Ok(1), Ok(2)]);
+        assert_eq!(lengths(&format!(r#"{{"messages": [{message}]}}"#)), [Ok(1)]);
+        assert_eq!(lengths(&format!("{{\"messages\": [{message}]}}\n{{\"traj\": []}}")), [Ok(1), Ok(0)]);
+    }
+
+    #[test]
+    fn what_stands_beside_is_read_or_refused_with_the_reason() {
+        let text = r#"[{"messages": [], "task_id": 7, "trial": 0, "reward": true, "roles": {"human": "user"}},
+            {"messages": [], "reward": 5}, {"messages": [], "trial": -1}, {"messages": "x"}, {}, 3]"#;
+        let records = records(text.as_bytes()).expect("a file");
+        assert_eq!(
+            (records[0].task.as_deref(), records[0].trial, records[0].reward),
+            (Some("task-7"), Some(0), Some(1.0))
+        );
+        assert_eq!(records[0].roles["human"], "user");
+        let mistakes: Vec<_> =
+            records[1..].iter().map(|record| record.messages.clone().expect_err("a mistake")).collect();
+        for (mistake, part) in
+            mistakes.iter().zip(["`reward` is 5", "`trial` is -1", "a text", "no `messages`", "it is 3"])
+        {
+            assert!(mistake.contains(part), "{mistake}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_no_json_is_refused_with_the_place() {
+        let mistake = records(b"[1, 2]\n{\"messages\": oops}").expect_err("not JSON").to_string();
+        assert!(mistake.contains("line 2 column"), "{mistake}");
+        assert!(matches!(records(b"[]"), Err(ImportError::Empty)));
+        assert!(matches!(records(b" \n"), Err(ImportError::Empty)));
+    }
+}
