@@ -92,7 +92,7 @@ impl Factory {
 
 fn missing(provider: &str, variable: &str) -> String {
     format!(
-        "provider `{provider}` needs its key in the environment variable {variable}: set it, or give --env-file a file with a line {variable}=…"
+        "provider `{provider}` needs its key in the environment variable {variable}: set it, or name a file that does with --env-file"
     )
 }
 
