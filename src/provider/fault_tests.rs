@@ -68,7 +68,8 @@ async fn misbehave(listener: TcpListener, faults: Vec<Fault>) {
         read_request(&mut socket).await;
         let answer = match fault {
             Answer(status, headers, body) => {
-                let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+                let headers =
+                    headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect::<Vec<_>>().concat();
                 let length = body.len();
                 format!("HTTP/1.1 {status} X\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n{body}")
             }

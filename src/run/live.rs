@@ -74,7 +74,7 @@ async fn watch(factory: &Factory, limit: Option<Duration>) {
         }
         () = time => budget.end(&format!("the run's time (--timeout {:?}) is over", limit.unwrap_or_default())),
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 #[expect(clippy::disallowed_methods, reason = "live trials are tasks of their own, and only run owns tasks")]

@@ -73,7 +73,7 @@ impl Server {
     /// The pieces of an answer, the first one after two fifths of `latency` and the others evenly behind it.
     fn respond_in_pieces(&self, latency: Duration, pieces: Vec<String>) -> Response {
         let first = latency * 2 / 5;
-        let between = (latency - first) / u32::try_from(pieces.len().max(1)).unwrap_or(u32::MAX);
+        let between = latency.saturating_sub(first) / u32::try_from(pieces.len().max(1)).unwrap_or(u32::MAX);
         let clock = (self.behaviour.pace == Pace::Real).then(|| Arc::clone(&self.clock));
         let pieces = stream::iter(pieces.into_iter().enumerate()).then(move |(place, piece)| {
             let wait = clock.as_ref().map(|clock| clock.sleep(if place == 0 { first } else { between }));

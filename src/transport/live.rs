@@ -54,6 +54,7 @@ impl std::fmt::Debug for Target {
             .debug_struct("Target")
             .field("base_url", &self.base_url)
             .field("key", &key)
+            .field("auth", &self.auth)
             .field("timeout", &self.timeout)
             .field("trial_header", &self.trial_header)
             .finish()
