@@ -110,7 +110,9 @@ impl<'a> Turn<'a> {
             model: settings.model.name.clone(),
             messages: std::mem::take(&mut self.messages),
             tools: std::sync::Arc::clone(settings.prompts.tools()),
-            tool_choice: self.progress.tool_choice(settings.enforcement, self.model_calls >= settings.limits.model_calls),
+            tool_choice: self
+                .progress
+                .tool_choice(settings.enforcement, self.model_calls >= settings.limits.model_calls),
             temperature: settings.model.temperature,
             max_tokens: settings.model.max_tokens,
             seed: settings.seed,
