@@ -15,6 +15,15 @@ test:
 bench:
     cargo bench
 
+# a project of 10,000 recorded lanes, replayed, judged and reported; and 5,000 cases listed
+scale:
+    cargo build --release --bin ragcheck --example scale
+    rm -rf target/scale target/scale-list
+    ./target/release/examples/scale target/scale
+    ./target/release/examples/scale target/scale-list --cases 5000 --repeat 1 --no-recordings
+    cd target/scale && time ../release/ragcheck run
+    cd target/scale-list && time ../release/ragcheck list > ../scale-list.txt
+
 # record the shipped suites again, from the simulator (no key needed)
 record:
     cargo build --release

@@ -9,6 +9,7 @@ pub mod cassette;
 pub mod chat;
 pub mod cli;
 pub mod clock;
+pub mod compare;
 pub mod flow;
 pub mod gate;
 pub mod import;

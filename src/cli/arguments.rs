@@ -23,6 +23,8 @@ pub enum Command {
     List(List),
     /// Make verdicts and reports again from a run folder.
     Score(Score),
+    /// Compare two runs, two variants of one run, or a run with a saved baseline, case by case.
+    Compare(Compare),
     /// Print one report of a run in some format.
     Report(Report),
     /// Print one trial's conversation.
@@ -100,6 +102,53 @@ pub struct Run {
     /// Where run folders go; by default the project's.
     #[arg(long, value_name = "DIR")]
     pub report_dir: Option<PathBuf>,
+    /// Compare with this at the end: a run folder, `RUN@variant` or a saved baseline.
+    #[arg(long, value_name = "RUN|FILE")]
+    pub baseline: Option<String>,
+    #[command(flatten)]
+    pub comparing: Comparing,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t = Printed::Human)]
+    pub format: Printed,
+}
+
+/// What makes a comparison fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// A required criterion that is worse beyond the margin, corrected p below 0.05 (exit code 1).
+    Regression,
+}
+
+/// How a comparison is judged.
+#[derive(Debug, Clone, Args)]
+pub struct Comparing {
+    /// What ends in a failing exit code.
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub fail_on: Option<FailOn>,
+    /// A loss up to this much does not matter (turn times: never below 10%).
+    #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = share)]
+    pub margin: f64,
+}
+
+/// Reads `2%` or `0.02`.
+fn share(text: &str) -> Result<f64, String> {
+    let (number, scale) = text.trim().strip_suffix('%').map_or((text.trim(), 1.0), |number| (number.trim(), 100.0));
+    let value = number.parse::<f64>().ok().map(|value| value / scale);
+    value.filter(|value| (0.0..1.0).contains(value)).ok_or_else(|| "write a share from 0% up to 99%, `2%`".into())
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Compare {
+    /// The older side: a run folder, `RUN@variant`, or a baseline file.
+    pub a: String,
+    /// The newer side; without it, A is only saved.
+    #[arg(required_unless_present = "save")]
+    pub b: Option<String>,
+    /// Save the newer side's figures, case by case, as a baseline to commit.
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+    #[command(flatten)]
+    pub comparing: Comparing,
     /// How the result is printed.
     #[arg(long, value_enum, default_value_t = Printed::Human)]
     pub format: Printed,

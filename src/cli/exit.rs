@@ -27,6 +27,13 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// Of two, the one that the order of the table puts first.
+    #[must_use]
+    pub fn worse(self, other: Self) -> Self {
+        let order = [Self::Usage, Self::Incomplete, Self::Failed, Self::Undecided, Self::Passed];
+        order.into_iter().find(|exit| *exit == self || *exit == other).unwrap_or(self)
+    }
+
     /// The exit of that code, as a judgement carries it.
     pub fn of_code(code: u8) -> Self {
         match code {
@@ -54,6 +61,13 @@ impl From<Exit> for ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_several_exits_the_first_of_2_3_1_4_0_counts() {
+        assert_eq!(Exit::Undecided.worse(Exit::Failed), Exit::Failed);
+        assert_eq!(Exit::Failed.worse(Exit::Incomplete), Exit::Incomplete);
+        assert_eq!(Exit::Passed.worse(Exit::Passed), Exit::Passed);
+    }
 
     #[test]
     fn the_table_in_architecture_and_readme_has_the_same_five_codes() {

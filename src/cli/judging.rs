@@ -1,6 +1,7 @@
 //! From traces to a judged, written run folder: the one way that `run` and `score` share.
 
-use crate::gate::{Examined, Examiner, Judge, JudgeError, Judgement};
+use crate::compare::{Collector, Seen, Summary};
+use crate::gate::{Examined, Examiner, Judge, JudgeError, Judgement, Verdict};
 use crate::plan::Plan;
 use crate::report::{self, TimelineBuilder, Timelines, View};
 use crate::trace::{self, Trace};
@@ -42,6 +43,7 @@ pub struct Judging<'p> {
     plan: &'p Plan,
     judge: Judge<'p>,
     timelines: TimelineBuilder,
+    collector: Option<Collector<'p>>,
 }
 
 impl<'p> Judging<'p> {
@@ -50,7 +52,15 @@ impl<'p> Judging<'p> {
     /// # Errors
     /// When a criterion or expectation of the plan cannot be understood.
     pub fn begin(plan: &'p Plan) -> Result<Self, JudgeError> {
-        Ok(Self { plan, judge: Judge::new(plan)?, timelines: TimelineBuilder::default() })
+        Ok(Self { plan, judge: Judge::new(plan)?, timelines: TimelineBuilder::default(), collector: None })
+    }
+
+    /// Keeps the figures of every case too, for a comparison.
+    #[must_use]
+    pub fn collecting(mut self) -> Self {
+        let examiner = self.judge.examiner();
+        self.collector = Some(Collector::new(self.plan, |written| examiner.metric(written)));
+        self
     }
 
     /// What workers need.
@@ -65,12 +75,27 @@ impl<'p> Judging<'p> {
     pub fn add(&mut self, trace: &Trace, made: Made) -> Result<(), JudgeError> {
         let examined = made.examined?;
         self.timelines.add(trace, examined.result());
+        if let Some(collector) = self.collector.as_mut().filter(|_| examined.result().verdict != Verdict::Error) {
+            let (result, examiner) = (examined.result(), self.judge.examiner());
+            let missed = result.checks.iter().find(|check| !check.passed);
+            let seen = Seen {
+                passed: result.verdict == Verdict::Pass,
+                why: missed.map(|check| format!("{}: {}", check.what, check.seen)).unwrap_or_default(),
+                units: examiner.units(&examined).collect(),
+            };
+            collector.add(trace, &seen);
+        }
         self.judge.add(examined)
     }
 
     /// The verdicts.
     pub fn finish(self) -> Judged<'p> {
-        Judged { plan: self.plan, judgement: self.judge.finish(), timelines: self.timelines.finish() }
+        Judged {
+            plan: self.plan,
+            judgement: self.judge.finish(),
+            timelines: self.timelines.finish(),
+            collector: self.collector,
+        }
     }
 }
 
@@ -80,12 +105,18 @@ pub struct Judged<'p> {
     /// The verdicts.
     pub judgement: Judgement,
     timelines: Timelines,
+    collector: Option<Collector<'p>>,
 }
 
 impl Judged<'_> {
     /// What reports are made from.
     pub fn view(&self) -> View<'_> {
         View { plan: self.plan, judgement: &self.judgement, timelines: &self.timelines }
+    }
+
+    /// The figures of every case under the name `label`, once; `None` unless they were kept, and afterwards.
+    pub fn summary(&mut self, label: &str) -> Option<Summary> {
+        self.collector.take().map(|collector| collector.finish(label))
     }
 
     /// Writes every file that a run folder keeps of its traces, each beside and renamed.

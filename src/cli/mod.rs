@@ -5,6 +5,7 @@
 
 mod arguments;
 pub mod check;
+mod compare;
 pub mod diagnostic;
 mod exit;
 mod explain;
@@ -35,6 +36,7 @@ pub fn main() -> ExitCode {
         Command::Check(given) => check::run(&given),
         Command::List(given) => list::run(&given),
         Command::Score(given) => score::run(&given),
+        Command::Compare(given) => compare::run(&given),
         Command::Report(given) => report::run(&given),
         Command::Show(given) => show::run(&given),
         Command::Explain(given) => explain::run(&given),

@@ -1,6 +1,7 @@
 //! `ragcheck run`: plan, run, judge, report.
 
 use super::arguments::{Mode, Run, Select};
+use super::compare::{self, Side};
 use super::exit::Exit;
 use super::judging::{Judged, Judging, Made, Maker};
 use super::output::{self, Problem};
@@ -48,6 +49,12 @@ pub fn select(given: &Select, trials: Option<BTreeSet<String>>) -> Result<(Loade
 /// When nothing could be run at all.
 pub fn run(given: &Run) -> Result<Exit, Problem> {
     let trials = if given.failed { Some(failed_before(given)?) } else { None };
+    if given.comparing.fail_on.is_some() && given.baseline.is_none() {
+        return Err(Problem::Words(
+            "--fail-on needs --baseline RUN|FILE: a regression is one against something".into(),
+        ));
+    }
+    let baseline = given.baseline.as_deref().map(Side::read).transpose()?;
     let (loaded, mut plan) = select(&given.select, trials)?;
     let reports = given.report_dir.clone().unwrap_or_else(|| loaded.root.join(&loaded.project.reports));
     let root = loaded.root.clone();
@@ -55,6 +62,9 @@ pub fn run(given: &Run) -> Result<Exit, Problem> {
     plan.machines = factory.machines();
     let plan = Arc::new(plan);
     let mut judging = Judging::begin(&plan).map_err(|why| why.to_string())?;
+    if baseline.is_some() {
+        judging = judging.collecting();
+    }
     let maker = judging.maker();
     let text = serde_json::to_vec_pretty(&*plan).map_err(|why| why.to_string())?;
     let cannot_write = |why: io::Error| format!("the run cannot be written below {}: {why}", reports.display());
@@ -70,13 +80,18 @@ pub fn run(given: &Run) -> Result<Exit, Problem> {
     };
     carry_out(given, &factory, &plan, &maker, &mut commit).map_err(|why| format!("the run stopped: {why}"))?;
     progress.finish_and_clear();
-    let judged = judging.finish();
+    let mut judged = judging.finish();
     judged.write(writing.path()).map_err(cannot_write)?;
     write_environment(writing.path(), &format!("{:?}", given.mode).to_lowercase(), given.jobs, &root)
         .map_err(cannot_write)?;
     let folder = writing.finish().map_err(cannot_write)?;
     report(&judged, given, &folder, &unused);
-    Ok(Exit::of_code(judged.judgement.exit_code))
+    let exit = Exit::of_code(judged.judgement.exit_code);
+    let Some(baseline) = baseline else { return Ok(exit) };
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let summary = judged.summary(&name).ok_or_else(|| "the run kept no figures to compare".to_owned())?;
+    let this = Side::of_run(summary, &folder);
+    Ok(exit.worse(compare::conclude(&baseline, &this, &given.comparing, given.format, false)?))
 }
 
 fn carry_out(

@@ -55,9 +55,17 @@ pub fn read_plan(folder: &Path) -> Result<Plan, Problem> {
 /// # Errors
 /// When a line of `traces.jsonl` cannot be used, with its number.
 pub fn judge<'p>(folder: &Path, plan: &'p Plan) -> Result<Judged<'p>, Problem> {
+    let judging = Judging::begin(plan).map_err(|why| format!("{}: {why}", folder.join(trace::PLAN).display()))?;
+    judge_by(judging, folder)
+}
+
+/// Judges the traces of a run folder by `judging`, which knows its plan.
+///
+/// # Errors
+/// When a line of `traces.jsonl` cannot be used, with its number.
+pub fn judge_by<'p>(mut judging: Judging<'p>, folder: &Path) -> Result<Judged<'p>, Problem> {
     let file = folder.join(trace::TRACES);
     let unreadable = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
-    let mut judging = Judging::begin(plan).map_err(|why| unreadable(&why))?;
     let maker = judging.maker();
     let mut reader = BufReader::with_capacity(1 << 20, File::open(&file).map_err(|why| unreadable(&why))?);
     let mut lines = Vec::with_capacity(WINDOW);

@@ -45,7 +45,7 @@ fn place(given: &str) -> (PathBuf, String) {
 }
 
 /// A trial as people read it: one line an event, times in milliseconds.
-fn conversation(trace: &Trace) -> String {
+pub fn conversation(trace: &Trace) -> String {
     let mut out = String::new();
     let evidence = &trace.evidence;
     let when = evidence.recorded_at.as_deref().unwrap_or("now");

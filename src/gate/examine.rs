@@ -15,6 +15,8 @@ pub struct Examiner<'p> {
     pub(super) plan: &'p Plan,
     pub(super) machines: BTreeMap<String, Machine>,
     pub(super) metrics: Vec<Box<dyn Metric>>,
+    /// The metrics as written.
+    names: Vec<&'p str>,
     /// For each scenario, the metrics that its trials count for.
     pub(super) relevant: Vec<Vec<usize>>,
     places: HashMap<&'p str, usize>,
@@ -45,6 +47,7 @@ impl<'p> Examiner<'p> {
     pub(super) fn new(
         plan: &'p Plan,
         metrics: Vec<Box<dyn Metric>>,
+        names: Vec<&'p str>,
         relevant: Vec<Vec<usize>>,
     ) -> Result<Self, JudgeError> {
         let mut machines = BTreeMap::new();
@@ -65,7 +68,18 @@ impl<'p> Examiner<'p> {
             .iter()
             .map(|scenario| scenario.cases.iter().map(|case| Patterns::of(&case.case)).collect())
             .collect();
-        Ok(Self { plan, machines, metrics, relevant, places, patterns })
+        Ok(Self { plan, machines, metrics, names, relevant, places, patterns })
+    }
+
+    /// The metric that a criterion of the plan names, as written there.
+    pub fn metric(&self, written: &str) -> Option<&dyn Metric> {
+        let place = self.names.iter().position(|name| *name == written)?;
+        self.metrics.get(place).map(AsRef::as_ref)
+    }
+
+    /// The units of an examined trial, by metric as written.
+    pub fn units<'e>(&'e self, examined: &'e Examined) -> impl Iterator<Item = (&'e str, &'e [Observation])> {
+        examined.units.iter().map(|(metric, units)| (self.names[*metric], units.as_slice()))
     }
 
     /// Examines one trial.

@@ -81,7 +81,7 @@ impl<'p> Judge<'p> {
         });
         let relevant = relevant.collect();
         Ok(Self {
-            examiner: Arc::new(Examiner::new(plan, metrics, relevant)?),
+            examiner: Arc::new(Examiner::new(plan, metrics, names, relevant)?),
             items,
             trials: vec![None; plan.trials.len()],
             errors: BTreeMap::new(),

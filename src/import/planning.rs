@@ -49,6 +49,7 @@ pub(super) fn imported(name: &str, records: Vec<Record>, criteria: Option<Criter
         variants: vec![("base".into(), "as imported".into())],
         cases: cases.into_iter().map(|name| PlannedCase { line: 1, case: case(name) }).collect(),
         gates: Vec::new(),
+        settings: Vec::new(),
     };
     let plan = Plan {
         version: PLAN_VERSION,

@@ -8,6 +8,7 @@ use super::documents::{Corpus, Passage};
 use super::words;
 use super::{Found, KnowledgeBase, KnowledgeError};
 use crate::clock::BoxFuture;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, params};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -58,14 +59,17 @@ impl Embedded {
     }
 
     fn connect(&self) -> rusqlite::Result<Connection> {
-        if let Some(file) = &self.file {
-            return Connection::open_with_flags(
-                file,
-                OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-            );
+        let mut connection = match &self.file {
+            Some(file) => {
+                Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?
+            }
+            None => Connection::open_in_memory()?,
+        };
+        if self.file.is_none() {
+            fill(&mut connection, &self.corpus.passages)?;
         }
-        let mut connection = Connection::open_in_memory()?;
-        fill(&mut connection, &self.corpus.passages)?;
+        // Without it, every query is planned anew for its parameters, which for one table changes nothing.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         Ok(connection)
     }
 

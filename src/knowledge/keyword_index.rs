@@ -138,8 +138,9 @@ impl KeywordIndex {
 
     /// The same index, pruned by itself at every indexing.
     #[must_use]
-    pub fn with_upkeep(self, upkeep: Upkeep) -> Self {
-        Self { upkeep: Some(upkeep), ..self }
+    pub fn with_upkeep(mut self, upkeep: Upkeep) -> Self {
+        self.upkeep = Some(upkeep);
+        self
     }
 
     /// Stores `record` under `keywords`, which came from `query`.
@@ -261,6 +262,15 @@ impl KeywordIndex {
     }
 }
 
+impl Drop for KeywordIndex {
+    fn drop(&mut self) {
+        let connection = self.connection.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(connection) = connection.filter(|_| self.file.is_none()) {
+            store::give_back(connection);
+        }
+    }
+}
+
 /// The id under which a search shows a learned answer. A digest, because a session's name may be a secret.
 fn learned_id(record: &ExternalRecord) -> String {
     let digest = Sha256::digest(record.session.as_bytes());
@@ -357,6 +367,18 @@ mod tests {
         assert_eq!(last.read_back, ["new thing"], "what was just learned stays");
         let left: Vec<_> = index.list().expect("lists").into_iter().map(|entry| entry.keyword).collect();
         assert_eq!(left, ["new thing", "old used"]);
+    }
+
+    #[test]
+    fn an_index_in_memory_begins_empty_whatever_was_learned_before_it() {
+        for round in 0..3 {
+            let index = KeywordIndex::in_memory();
+            let done =
+                index.index(&record(0, "result-1"), &strings(&["grid tariff"]), "q", at(round)).expect("indexes");
+            assert!(done.merged.is_empty());
+            let entries = index.list().expect("lists");
+            assert_eq!((entries.len(), entries[0].provenance.len(), entries[0].uses), (1, 1, 0));
+        }
     }
 
     #[test]

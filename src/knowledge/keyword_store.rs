@@ -12,8 +12,10 @@
 use super::keyword_index::{ExternalRecord, KeywordEntry, Provenance, PruneRule, Pruned};
 use super::words;
 use jiff::Timestamp;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 const VERSION: i64 = 1;
@@ -32,13 +34,36 @@ CREATE TABLE stems (
     stem TEXT NOT NULL, keyword INTEGER NOT NULL REFERENCES keywords(id), PRIMARY KEY (stem, keyword)) WITHOUT ROWID;
 ";
 
+/// Emptied databases in memory that wait for the next index: opening one costs more than all else that a trial does
+/// with it, for its tables and its prepared statements.
+static IDLE: Mutex<Vec<Connection>> = Mutex::new(Vec::new());
+/// Idle databases at most.
+const MOST_IDLE: usize = 64;
+
+const EMPTY: &str = "DELETE FROM stems; DELETE FROM provenance; DELETE FROM keywords; DELETE FROM results;";
+
+fn open_in_memory() -> rusqlite::Result<Connection> {
+    if let Some(idle) = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop() {
+        return Ok(idle);
+    }
+    let connection = Connection::open_in_memory()?;
+    connection.execute_batch(TABLES)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    Ok(connection)
+}
+
+/// Empties a database in memory for the next index; one that cannot be emptied goes.
+pub(super) fn give_back(connection: Connection) {
+    let emptied = connection.is_autocommit() && connection.execute_batch(EMPTY).is_ok();
+    let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+    if emptied && idle.len() < MOST_IDLE {
+        idle.push(connection);
+    }
+}
+
 /// Opens the file, or memory, and makes the tables where there are none.
 pub(super) fn open(file: Option<&Path>) -> rusqlite::Result<Connection> {
-    let Some(file) = file else {
-        let connection = Connection::open_in_memory()?;
-        connection.execute_batch(TABLES)?;
-        return Ok(connection);
-    };
+    let Some(file) = file else { return open_in_memory() };
     let mut connection = Connection::open(file)?;
     // Before WAL: switching the journal needs a lock that another process may hold.
     connection.busy_timeout(Duration::from_secs(10))?;

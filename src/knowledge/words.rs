@@ -44,10 +44,14 @@ pub fn apart(text: &str) -> Cow<'_, str> {
     Cow::Owned(apart)
 }
 
+/// NFKC in lower case; of ASCII there is only one form.
+fn plain(text: &str) -> String {
+    if text.is_ascii() { text.to_ascii_lowercase() } else { text.nfkc().flat_map(char::to_lowercase).collect() }
+}
+
 /// All words of `text` in order: NFKC, lower case, letters and digits only.
 pub fn words(text: &str) -> Vec<String> {
-    let plain: String = text.nfkc().flat_map(char::to_lowercase).collect();
-    apart(&plain)
+    apart(&plain(text))
         .split(|letter: char| !letter.is_alphanumeric())
         .filter(|word| !word.is_empty())
         .map(str::to_owned)
@@ -72,8 +76,7 @@ pub fn terms(text: &str) -> Vec<String> {
 
 /// The form in which a keyword is stored and compared: NFKC, trimmed, lower case, single spaces.
 pub fn normalised_keyword(text: &str) -> String {
-    let plain: String = text.nfkc().flat_map(char::to_lowercase).collect();
-    plain.split_whitespace().collect::<Vec<_>>().join(" ")
+    plain(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Singular of an English plural, by the three rules of Harman's S-stemmer ("How effective is suffixing?", 1991).

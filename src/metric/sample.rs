@@ -37,6 +37,7 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
         variants: vec![("base".into(), String::new())],
         cases: planned,
         gates: Vec::new(),
+        settings: Vec::new(),
     };
     Plan {
         version: PLAN_VERSION,

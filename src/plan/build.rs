@@ -1,6 +1,6 @@
 //! The matrix: case x variant x repetition x arm, in an order and with seeds that no selection changes.
 
-use super::{PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial};
+use super::{PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, VariantSettings};
 use crate::scenario::document::{Turn, Variant};
 use crate::scenario::vocabulary::{FLOWS, REQUIREMENTS};
 use crate::scenario::{Case, Criterion, Diagnostic, GateKind, Loaded, LoadedScenario, Scenario, diagnostic};
@@ -193,9 +193,25 @@ fn planned(source: &LoadedScenario, cases: Vec<PlannedCase>, selection: &Selecti
         file: source.file.clone(),
         about: scenario.about.clone(),
         flow: scenario.flow.clone(),
-        variants,
         cases,
+        settings: variants.iter().map(|(name, _)| settings(source, name)).collect(),
+        variants,
         gates,
+    }
+}
+
+/// The scenario's settings with what the variant changes.
+fn settings(source: &LoadedScenario, variant: &str) -> VariantSettings {
+    let scenario = &source.scenario;
+    let changed = scenario.variants.get(variant);
+    let model = changed.and_then(|change| change.model.as_ref()).unwrap_or(&scenario.model);
+    VariantSettings {
+        variant: variant.to_owned(),
+        provider: model.provider.clone(),
+        model: model.name.clone(),
+        temperature: changed.and_then(|change| change.temperature).or(model.temperature),
+        enforcement: changed.and_then(|change| change.enforcement).unwrap_or(scenario.enforcement),
+        prompts: source.prompts.get(variant).cloned().unwrap_or_default(),
     }
 }
 

@@ -4,6 +4,7 @@ mod build;
 
 pub use build::{Selection, build, trial_seed};
 
+use crate::scenario::document::Enforcement;
 use crate::scenario::{Case, Criteria};
 use crate::trace::Lane;
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,26 @@ pub struct PlannedScenario {
     pub cases: Vec<PlannedCase>,
     /// Gates on this scenario alone. A `case_pass_rate` of 100 % stands here unless the scenario writes its own.
     pub gates: Vec<crate::scenario::criteria::Gate>,
+    /// What each variant comes to, in the order of `variants`; a plan of an older build has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<VariantSettings>,
+}
+
+/// What one variant of a scenario comes to, so that two runs can name what differs between them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VariantSettings {
+    /// Its name.
+    pub variant: String,
+    /// The chat model's provider.
+    pub provider: String,
+    /// The chat model.
+    pub model: String,
+    /// Sampling temperature; `None` leaves it to the provider.
+    pub temperature: Option<f64>,
+    /// How mandatory steps are enforced.
+    pub enforcement: Enforcement,
+    /// Replaced prompt texts, by name.
+    pub prompts: BTreeMap<String, String>,
 }
 
 /// One case of a plan.

@@ -70,8 +70,15 @@ pub fn encode(request: &ChatRequest, quirks: Quirks) -> Value {
     body.insert("messages".to_owned(), request.messages.iter().map(message).collect());
     if !request.tools.is_empty() {
         let tools = request.tools.iter().map(|tool| {
-            json!({"type": "function", "function": {
-                "name": tool.name, "description": tool.description, "parameters": tool.parameters}})
+            let mut function = Map::new();
+            function.insert("name".to_owned(), tool.name.as_str().into());
+            function.insert("description".to_owned(), tool.description.as_str().into());
+            // A clone: `json!` would serialise it, member by member.
+            function.insert("parameters".to_owned(), tool.parameters.clone());
+            Value::Object(Map::from_iter([
+                ("type".to_owned(), "function".into()),
+                ("function".to_owned(), Value::Object(function)),
+            ]))
         });
         body.insert("tools".to_owned(), tools.collect());
         let choice = match &request.tool_choice {
@@ -113,7 +120,11 @@ fn message(message: &Message) -> Value {
                         "function": {"name": call.name, "arguments": call.arguments}})
                 })
                 .collect();
-            json!({"role": "assistant", "content": content, "tool_calls": calls})
+            Value::Object(Map::from_iter([
+                ("role".to_owned(), "assistant".into()),
+                ("content".to_owned(), content),
+                ("tool_calls".to_owned(), Value::Array(calls)),
+            ]))
         }
         role => json!({"role": role.as_str(), "content": message.content}),
     }

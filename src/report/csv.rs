@@ -159,7 +159,7 @@ fn decimal(number: Option<f64>) -> String {
 }
 
 /// A text cell: led by an apostrophe when its first character other than a space would begin a formula.
-fn cell(text: &str) -> Cow<'_, str> {
+pub(super) fn cell(text: &str) -> Cow<'_, str> {
     let begins =
         text.trim_start_matches(' ').starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']);
     let is_number =

@@ -7,6 +7,7 @@
 //! unordered map reaches the output: the same run gives the same bytes.
 
 mod compact;
+pub mod comparison;
 mod csv;
 mod figures;
 mod html;

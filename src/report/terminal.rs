@@ -171,7 +171,7 @@ fn excluded(row: &CriterionResult) -> String {
 }
 
 /// Writes `words` on lines of at most `width` characters, each behind `indent`.
-fn wrap(out: &mut String, words: &str, width: usize, indent: &str) {
+pub(super) fn wrap(out: &mut String, words: &str, width: usize, indent: &str) {
     let words = line(words);
     let room = width.saturating_sub(indent.chars().count()).max(20);
     let mut row = String::new();

@@ -61,7 +61,11 @@ pub fn category(raw: &str) -> Option<&'static str> {
 fn plain(raw: &str) -> String {
     let look: String = raw.chars().take(MAX_LOOK).collect();
     let decoded = entities(&percent(&entities(&percent(&look))));
-    let mut text: String = decoded.nfkc().flat_map(char::to_lowercase).collect();
+    let mut text: String = if decoded.is_ascii() {
+        decoded.to_ascii_lowercase()
+    } else {
+        decoded.nfkc().flat_map(char::to_lowercase).collect()
+    };
     while let Some(start) = text.find("/*") {
         let end = text[start + 2..].find("*/").map_or(start + 2, |length| start + 2 + length + 2);
         text.replace_range(start..end, " ");

@@ -146,12 +146,16 @@ pub fn for_model(call: &KnowledgeBaseSearch, found: &SearchHits) -> String {
             Value::Object(chunk)
         })
         .collect();
-    let mut told =
-        json!({"chunks": chunks, "metadata": {"kb_id": call.kb_id, "query": call.query, "found": found.hits.len()}});
+    let mut told = Map::new();
+    // Moved in: `json!` copies what it is given.
+    told.insert("chunks".into(), Value::Array(chunks));
+    let metadata = json!({"kb_id": call.kb_id, "query": call.query, "found": found.hits.len()});
+    told.insert("metadata".into(), metadata);
     if found.hits.is_empty() {
-        told["note"] = "Nothing was found. Other words may help; otherwise the knowledge base has no answer.".into();
+        let note = "Nothing was found. Other words may help; otherwise the knowledge base has no answer.";
+        told.insert("note".into(), note.into());
     }
-    told.to_string()
+    Value::Object(told).to_string()
 }
 
 fn score_of_rank(rank: u32) -> f64 {

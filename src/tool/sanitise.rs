@@ -10,10 +10,10 @@ fn is_invisible(letter: char) -> bool {
 
 /// Normalised text; line breaks and tabs stay, other control characters go.
 pub(super) fn text(raw: &str) -> String {
-    let plain: String = raw
-        .nfkc()
-        .filter(|letter| !is_invisible(*letter) && (!letter.is_control() || matches!(letter, '\n' | '\t')))
-        .collect();
+    let stays = |letter: &char| !is_invisible(*letter) && (!letter.is_control() || matches!(letter, '\n' | '\t'));
+    // ASCII has one form only.
+    let plain: String =
+        if raw.is_ascii() { raw.chars().filter(stays).collect() } else { raw.nfkc().filter(stays).collect() };
     plain.trim().to_owned()
 }
 

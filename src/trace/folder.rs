@@ -7,6 +7,7 @@
 //! | `run.json` | verdicts and figures |
 //! | `environment.json` | what differs between machines: times, jobs, paths |
 //! | `trials.csv`, `criteria.csv`, `index.html` | the report |
+//! | `comparison.csv`, `comparison.html`, `comparison.json` | the last comparison in which it was the newer side |
 //!
 //! `score` reads `plan.json` and `traces.jsonl` and nothing else.
 
@@ -27,6 +28,12 @@ pub const TRIALS_CSV: &str = "trials.csv";
 pub const CRITERIA_CSV: &str = "criteria.csv";
 /// The report.
 pub const INDEX_HTML: &str = "index.html";
+/// One row a criterion compared.
+pub const COMPARISON_CSV: &str = "comparison.csv";
+/// The comparison as a page.
+pub const COMPARISON_HTML: &str = "comparison.html";
+/// The comparison as data.
+pub const COMPARISON_JSON: &str = "comparison.json";
 
 /// A line of `traces.jsonl` that cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -38,8 +38,22 @@ impl Factory {
 
     /// Runs one trial against its providers, writes its cassette, and gives the trace of replaying that.
     pub async fn record(&self, plan: &Plan, trial: &PlannedTrial) -> Finished {
-        let (written, ground, clock, transport) = match self.prepare(plan, trial) {
-            Ok(prepared) => prepared,
+        match self.prepare(plan, trial) {
+            Ok((_, _, clock, transport)) => self.record_with(plan, trial, clock, transport).await,
+            Err(finished) => *finished,
+        }
+    }
+
+    /// Like [`Factory::record`], against whatever `transport` leads to, on `clock`.
+    pub async fn record_with(
+        &self,
+        plan: &Plan,
+        trial: &PlannedTrial,
+        clock: Arc<dyn Clock>,
+        transport: Arc<dyn Transport>,
+    ) -> Finished {
+        let (written, ground) = match self.place(plan, trial) {
+            Ok(place) => place,
             Err(finished) => return *finished,
         };
         let redactor = Arc::new(self.redactor());
@@ -95,18 +109,23 @@ impl Factory {
         failed(plan, trial, TrialErrorKind::Panic, &message, Vec::new())
     }
 
+    /// What a trial of `plan` stands on.
+    fn place(&self, plan: &Plan, trial: &PlannedTrial) -> Result<(&LoadedScenario, &Ground), Box<Finished>> {
+        let written = self.written(plan, trial);
+        let ground = written.and_then(|written| self.ground(trial, written));
+        written.zip(ground).ok_or_else(|| {
+            let message = "the plan names a scenario that is not loaded";
+            Box::new(failed(plan, trial, TrialErrorKind::Panic, message, Vec::new()))
+        })
+    }
+
     #[expect(clippy::type_complexity, reason = "what a live trial needs, named where it is taken apart")]
     fn prepare<'a>(
         &'a self,
         plan: &Plan,
         trial: &PlannedTrial,
     ) -> Result<(&'a LoadedScenario, &'a Ground, Arc<dyn Clock>, Arc<dyn Transport>), Box<Finished>> {
-        let written = self.written(plan, trial);
-        let ground = written.and_then(|written| self.ground(trial, written));
-        let Some((written, ground)) = written.zip(ground) else {
-            let message = "the plan names a scenario that is not loaded";
-            return Err(Box::new(failed(plan, trial, TrialErrorKind::Panic, message, Vec::new())));
-        };
+        let (written, ground) = self.place(plan, trial)?;
         let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
         let shared = ground.live.get_or_init(|| {
             let targets = self.targets(ground)?;

@@ -3,6 +3,7 @@
 mod agreement;
 mod broken;
 mod cli;
+mod compare;
 mod determinism;
 mod gates;
 mod imports;

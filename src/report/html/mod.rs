@@ -22,7 +22,8 @@ use std::io::{self, Write};
 pub struct Html;
 
 const PAGE: &str = include_str!("page.html");
-const STYLE: &str = concat!(include_str!("style.css"), include_str!("trial.css"));
+/// The look of every page.
+pub(super) const STYLE: &str = concat!(include_str!("style.css"), include_str!("trial.css"));
 const SCRIPT: &str = concat!(include_str!("table.js"), include_str!("timeline.js"), include_str!("events.js"));
 /// Where the data islands go; text cannot contain it, for its `<` would be escaped.
 const ISLANDS: &str = "<!--islands-->";

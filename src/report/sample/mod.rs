@@ -96,5 +96,6 @@ fn scenario(name: &str, cases: std::ops::Range<usize>) -> PlannedScenario {
         variants: vec![("base".into(), String::new()), ("forced".into(), "enforcement: forced".into())],
         cases: CASES[cases].iter().map(|row| PlannedCase { line: 9, case: case(row) }).collect(),
         gates: Vec::new(),
+        settings: Vec::new(),
     }
 }

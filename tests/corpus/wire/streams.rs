@@ -1,7 +1,7 @@
 //! Streams: what the chunks add up to equals a plain sum of their deltas, however the bytes are cut.
 
-use crate::requests::equal;
-use crate::{corpus, exchanges, plain, responses};
+use super::requests::equal;
+use super::{corpus, exchanges, plain, responses};
 use ragcheck::provider::wire::{Dialect, WireError};
 use ragcheck::transport::sse;
 use serde_json::Value;

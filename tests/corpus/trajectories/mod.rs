@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 /// The text of a gzip file of the corpus; `None`, with a word about it, when nobody asked for it.
 #[expect(clippy::print_stdout, reason = "a skipped suite must say so")]
-fn unzipped(file: &str) -> Option<String> {
+pub fn unzipped(file: &str) -> Option<String> {
     let Some(folder) = std::env::var_os("RAGCHECK_CORPUS").filter(|folder| !folder.is_empty()) else {
         println!("skipped: RAGCHECK_CORPUS is not set, {file} was not read");
         return None;

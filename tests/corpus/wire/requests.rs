@@ -1,7 +1,7 @@
 //! Requests: read and written again they are equal; changed words appear where they belong; every other dialect can
 //! say the same.
 
-use crate::{Exchange, corpus, exchanges, plain};
+use super::{Exchange, corpus, exchanges, plain};
 use ragcheck::chat::{ChatRequest, Message, Role};
 use ragcheck::provider::wire::{Dialect, embeddings};
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! What the flows send validates against the providers' own schemas.
 
-use crate::{corpus, unzipped};
+use super::{corpus, unzipped};
 use ragcheck::chat::{ChatRequest, Message, Role, ToolCall, ToolChoice, ToolDefinition};
 use ragcheck::provider::wire::Dialect;
 use serde_json::{Value, json};

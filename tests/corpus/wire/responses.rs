@@ -1,7 +1,7 @@
 //! Responses: texts, calls, usage and reasons equal a plain reading; errors have a kind; nothing panics on rubbish.
 
-use crate::requests::equal;
-use crate::{Exchange, corpus, exchanges, plain, streams};
+use super::requests::equal;
+use super::{Exchange, corpus, exchanges, plain, streams};
 use ragcheck::chat::{ChatResponse, Finish};
 use ragcheck::provider::ErrorKind;
 use ragcheck::provider::wire::{Dialect, embeddings, error_kind, error_message};

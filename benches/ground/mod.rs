@@ -1,0 +1,33 @@
+//! What the benchmarks stand on: a generated project with recordings, in a folder that goes when they end.
+
+#[path = "../../examples/scale/generate/mod.rs"]
+mod generate;
+
+use ragcheck::plan::Plan;
+use ragcheck::trace::Trace;
+use ragcheck::world::Factory;
+
+/// A project of recorded trials.
+pub struct Ground {
+    _folder: tempfile::TempDir,
+    /// Replays them.
+    pub factory: Factory,
+    /// Names them.
+    pub plan: Plan,
+}
+
+impl Ground {
+    /// `cases` cases, each recorded once.
+    pub fn new(cases: usize) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        generate::write(folder.path(), generate::Size { cases, repeat: 1 }).expect("the project is written");
+        let (factory, plan) = generate::load(folder.path()).expect("the project loads");
+        generate::record(&factory, &plan).expect("every trial is recorded");
+        Self { _folder: folder, factory, plan }
+    }
+
+    /// The trace of one trial.
+    pub fn replay(&self, trial: usize) -> Trace {
+        self.factory.replay(&self.plan, &self.plan.trials[trial]).trace
+    }
+}

@@ -1,0 +1,52 @@
+//! A project of any size: documents, scenarios, and a recording of every lane.
+//!
+//! Each trial asks the model four times; one case in five goes outside and indexes keywords, the others search the
+//! documents three times for five passages. Every lane has words of its own, and no exchange has less than 4 KB. The
+//! recordings are made by the real flow through the recording transport, against a scripted model on a virtual clock.
+
+mod project;
+mod script;
+mod words;
+
+pub use project::{Size, write};
+
+use ragcheck::clock::{Clock, VirtualClock, block_on};
+use ragcheck::plan::{self, Plan, PlannedTrial, Selection};
+use ragcheck::scenario;
+use ragcheck::trace::TrialEnd;
+use ragcheck::world::Factory;
+use rayon::prelude::*;
+use script::Script;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The factory and the plan of a project that was written.
+///
+/// # Errors
+/// In words, when the project cannot be loaded.
+pub fn load(root: &Path) -> Result<(Factory, Plan), String> {
+    let loaded = scenario::load(root, &[], None).map_err(|mistakes| format!("{mistakes:?}"))?;
+    let mut plan = plan::build(&loaded, &Selection::default(), 0).map_err(|mistakes| format!("{mistakes:?}"))?;
+    let factory = Factory::new(Arc::new(loaded)).map_err(|why| why.to_string())?;
+    plan.machines = factory.machines();
+    Ok((factory, plan))
+}
+
+/// Records every trial of `plan`.
+///
+/// # Errors
+/// In words, when one does not run to its end.
+pub fn record(factory: &Factory, plan: &Plan) -> Result<(), String> {
+    plan.trials.par_iter().try_for_each(|trial| record_one(factory, plan, trial))
+}
+
+fn record_one(factory: &Factory, plan: &Plan, trial: &PlannedTrial) -> Result<(), String> {
+    let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
+    let shared: Arc<dyn Clock> = Arc::new(clock.clone());
+    let script = Arc::new(Script::new(&trial.id, project::indexes(trial.case), Arc::clone(&shared)));
+    let finished = block_on(&clock, factory.record_with(plan, trial, shared, script));
+    match finished.map_err(|deadlock| deadlock.to_string())?.trace.end {
+        TrialEnd::Completed => Ok(()),
+        TrialEnd::Error(why) => Err(format!("{}: {}\n{}", trial.id, why.message, why.detail.join("\n"))),
+    }
+}

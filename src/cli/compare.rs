@@ -1,0 +1,176 @@
+//! `ragcheck compare`: two runs, two variants of one run, or a run and a saved baseline; and the same at the end of
+//! `ragcheck run --baseline`.
+
+use super::arguments::{Compare, Comparing, FailOn, Printed};
+use super::exit::Exit;
+use super::judging::Judging;
+use super::output::{self, Problem};
+use super::run::reports_folder;
+use super::score::{judge_by, read_plan};
+use super::show::conversation;
+use crate::compare::{Comparison, Summary, compare};
+use crate::report::comparison::{self, Shown};
+use crate::trace;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+/// Flips whose conversations the page shows.
+const SHOWN: usize = 20;
+
+/// One side: its figures, and where its conversations are when it is a run folder.
+pub struct Side {
+    /// The figures.
+    pub summary: Summary,
+    folder: Option<PathBuf>,
+}
+
+impl Side {
+    /// A run that has just been made.
+    pub fn of_run(summary: Summary, folder: &Path) -> Self {
+        Self { summary, folder: Some(folder.to_owned()) }
+    }
+
+    /// Reads a run folder, `RUN@variant` or a baseline file.
+    ///
+    /// # Errors
+    /// When there is no such run or file, or it cannot be read.
+    pub fn read(named: &str) -> Result<Self, Problem> {
+        if let Some(found) = Self::of_path(named)? {
+            return Ok(found);
+        }
+        if let Some((name, variant)) = named.rsplit_once('@')
+            && let Some(found) = Self::of_path(name)?
+        {
+            return Ok(Self { summary: found.summary.of_variant(variant)?, ..found });
+        }
+        Err(Problem::Words(format!(
+            "`{named}` is neither a run folder, nor RUN@variant, nor a baseline file; runs are below {}",
+            reports_folder().display()
+        )))
+    }
+
+    /// What stands at that path, or below the reports folder; `None` when there is nothing.
+    fn of_path(name: &str) -> Result<Option<Self>, Problem> {
+        let given = PathBuf::from(name);
+        let path = if given.exists() { given } else { reports_folder().join(name) };
+        if path.is_dir() {
+            return Self::of_folder(&path).map(Some);
+        }
+        if !path.is_file() {
+            return Ok(None);
+        }
+        let text = fs::read_to_string(&path).map_err(|why| format!("{}: {why}", path.display()))?;
+        let summary = Summary::parse(&text).map_err(|why| format!("{}: {why}", path.display()))?;
+        Ok(Some(Self { summary, folder: None }))
+    }
+
+    fn of_folder(path: &Path) -> Result<Self, Problem> {
+        // `latest` may point elsewhere by the time that a conversation is looked up.
+        let target = fs::read_link(path).ok().filter(|target| target.is_relative());
+        let folder = target.map_or_else(|| path.to_owned(), |target| path.with_file_name(target));
+        let whole = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+        let label = whole.file_name().map_or_else(|| "run".into(), |name| name.to_string_lossy().into_owned());
+        let plan = read_plan(&folder)?;
+        let judging = Judging::begin(&plan).map_err(|why| format!("{}: {why}", folder.display()))?;
+        let mut judged = judge_by(judging.collecting(), &folder)?;
+        let summary = judged.summary(&label).ok_or_else(|| format!("{} has no figures", folder.display()))?;
+        Ok(Self { summary, folder: Some(folder) })
+    }
+
+    /// The conversations of some trials, as `show` prints them.
+    fn conversations<'t>(&self, wanted: impl Iterator<Item = &'t String>) -> Result<BTreeMap<String, String>, Problem> {
+        let mut found: BTreeMap<String, String> = wanted.map(|trial| (trial.clone(), String::new())).collect();
+        let Some(folder) = self.folder.as_ref().filter(|_| !found.is_empty()) else { return Ok(BTreeMap::new()) };
+        let file = folder.join(trace::TRACES);
+        let unreadable = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
+        let input = BufReader::with_capacity(1 << 20, File::open(&file).map_err(|why| unreadable(&why))?);
+        let mut missing = found.len();
+        for trace in trace::read_traces(input) {
+            let trace = trace.map_err(|why| unreadable(&why))?;
+            if let Some(text) = found.get_mut(&trace.trial) {
+                *text = conversation(&trace);
+                missing -= 1;
+            }
+            if missing == 0 {
+                break;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Does what `ragcheck compare` was asked to.
+///
+/// # Errors
+/// When a side cannot be read, or the two cannot be compared.
+pub fn run(given: &Compare) -> Result<Exit, Problem> {
+    let a = Side::read(&given.a)?;
+    let b = given.b.as_deref().map(Side::read).transpose()?;
+    if let Some(file) = &given.save {
+        save(&b.as_ref().unwrap_or(&a).summary, file)?;
+    }
+    match b {
+        Some(b) => conclude(&a, &b, &given.comparing, given.format, true),
+        None => Ok(Exit::Passed),
+    }
+}
+
+fn save(summary: &Summary, file: &Path) -> Result<(), Problem> {
+    let text = summary.to_text().map_err(|why| format!("{} cannot be saved: {why}", summary.label))?;
+    fs::write(file, text).map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
+    let cases = summary.cases.len();
+    output::remark(&format!("saved {}: {} with {cases} cases, to be committed", file.display(), summary.label));
+    Ok(())
+}
+
+/// Compares, writes the comparison into B's folder, and prints it; `json` says whether JSON may go to stdout.
+///
+/// # Errors
+/// When the two cannot be compared, or the files cannot be written.
+pub fn conclude(a: &Side, b: &Side, comparing: &Comparing, format: Printed, json: bool) -> Result<Exit, Problem> {
+    let found = compare(&a.summary, &b.summary, comparing.margin)?;
+    let flips = || found.flips.iter().take(SHOWN);
+    let (ours, theirs) = (
+        a.conversations(flips().filter_map(|flip| flip.trial_a.as_ref()))?,
+        b.conversations(flips().filter_map(|flip| flip.trial_b.as_ref()))?,
+    );
+    let shown = Shown {
+        comparison: &found,
+        folders: (a.folder.as_deref(), b.folder.as_deref()),
+        conversations: (&ours, &theirs),
+    };
+    let written = b.folder.as_deref().map(|folder| write(&shown, folder)).transpose()?;
+    match format {
+        Printed::Human => {
+            output::result(&comparison::terminal(&shown, output::width(), output::coloured()));
+            if let Some(page) = written {
+                output::result(&format!("comparison: {}\n", page.display()));
+            }
+        }
+        Printed::Json if json => {
+            let text = serde_json::to_string_pretty(&found).map_err(|why| why.to_string())?;
+            output::result(&format!("{text}\n"));
+        }
+        Printed::Json => output::remark(&format!("compared with {}: {}", found.a.label, found.conclusion)),
+    }
+    Ok(exit(&found, comparing))
+}
+
+fn write(shown: &Shown<'_>, folder: &Path) -> Result<PathBuf, Problem> {
+    for (name, bytes) in comparison::files(shown).map_err(|why| format!("the comparison cannot be made: {why}"))? {
+        let file = folder.join(name);
+        fs::write(&file, bytes).map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
+    }
+    Ok(folder.join(trace::COMPARISON_HTML))
+}
+
+/// A comparison fails only where that was asked for; one with trials that could not be run shows no absence.
+fn exit(found: &Comparison, comparing: &Comparing) -> Exit {
+    match comparing.fail_on {
+        Some(FailOn::Regression) if found.a.errors + found.b.errors > 0 => Exit::Incomplete,
+        Some(FailOn::Regression) if found.regression => Exit::Failed,
+        _ => Exit::Passed,
+    }
+}

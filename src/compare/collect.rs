@@ -1,0 +1,256 @@
+//! From examined trials to a [`Summary`]: sums by case and variant, and what the traces say of their settings.
+
+use super::summary::{BASELINE_VERSION, CASES, CaseFigures, Measured, Setting, Summary, TrialOutcome};
+use crate::metric::turns::turns;
+use crate::metric::{Metric, Observation, Outcome};
+use crate::plan::Plan;
+use crate::scenario::{Criterion, Target, parse_target};
+use crate::stats::quantile::nearest_rank;
+use crate::trace::{Arm, Trace, TurnOutcome, What};
+use std::collections::{BTreeMap, HashMap};
+
+/// What judging found out about one trial that could be run.
+#[derive(Debug, Clone)]
+pub struct Seen<'a> {
+    /// Whether it met everything its case expects.
+    pub passed: bool,
+    /// The first thing that it did not meet.
+    pub why: String,
+    /// Its units, by metric as written.
+    pub units: Vec<(&'a str, &'a [Observation])>,
+}
+
+/// Adds up trials; the order in which they come changes nothing.
+pub struct Collector<'p> {
+    plan: &'p Plan,
+    places: HashMap<&'p str, usize>,
+    /// Each with the scenario that it is a gate of, and the criterion's id.
+    criteria: Vec<(Measured, Option<usize>, &'p str)>,
+    settings: BTreeMap<(usize, String), Setting>,
+    cases: BTreeMap<(usize, usize, String), Case>,
+}
+
+#[derive(Default)]
+struct Case {
+    figures: CaseFigures,
+    /// Trials by their place in the plan.
+    trials: BTreeMap<usize, TrialOutcome>,
+    /// Times of all turns; a turn without an answer is longer than any other.
+    turns_us: Vec<u64>,
+    planned: u64,
+}
+
+impl<'p> Collector<'p> {
+    /// A collector for that plan; `metric` gives the metric of a criterion as written.
+    pub fn new<'m>(plan: &'p Plan, metric: impl Fn(&str) -> Option<&'m dyn Metric>) -> Self {
+        let whole = plan.criteria.criteria.iter().map(|criterion| (None, criterion));
+        let gates = plan.scenarios.iter().enumerate();
+        let gates = gates.flat_map(|(index, scenario)| scenario.gates.iter().map(move |gate| (Some(index), gate)));
+        // Every scenario's gate on its cases is part of the one row on all cases.
+        let gates = gates.filter(|(_, gate)| gate.metric != "case_pass_rate");
+        let mut criteria = Vec::new();
+        for (scenario, written) in whole.chain(gates) {
+            criteria.push((measured(plan, scenario, written, &metric), scenario, written.id.as_str()));
+        }
+        let mut cases: BTreeMap<(usize, usize, String), Case> = BTreeMap::new();
+        let mut settings = BTreeMap::new();
+        for trial in &plan.trials {
+            let scenario = &plan.scenarios[trial.scenario];
+            let variant = &trial.lane.variant;
+            let key = (trial.scenario, variant.clone());
+            settings.entry(key).or_insert_with(|| setting(plan, trial.scenario, &trial.lane.flow, variant));
+            let case = cases.entry((trial.scenario, trial.case, variant.clone())).or_default();
+            case.planned += u64::from(trial.lane.arm == Arm::Main);
+            case.figures.scenario.clone_from(&scenario.name);
+            case.figures.case.clone_from(&scenario.cases[trial.case].case.case);
+            case.figures.variant.clone_from(variant);
+        }
+        let places = plan.trials.iter().enumerate().map(|(place, trial)| (trial.id.as_str(), place)).collect();
+        Self { plan, places, criteria, settings, cases }
+    }
+
+    /// Adds one trial that could be run; one that the plan does not have is passed over.
+    pub fn add(&mut self, trace: &Trace, seen: &Seen<'_>) {
+        let Some(place) = self.places.get(trace.trial.as_str()).copied() else { return };
+        let trial = &self.plan.trials[place];
+        let planned = &self.plan.scenarios[trial.scenario].cases[trial.case].case;
+        let variant = &trial.lane.variant;
+        if let Some(setting) = self.settings.get_mut(&(trial.scenario, variant.clone())) {
+            observe(setting, trace);
+        }
+        let Some(case) = self.cases.get_mut(&(trial.scenario, trial.case, variant.clone())) else { return };
+        for (criterion, scenario, id) in &self.criteria {
+            if scenario.is_some_and(|of| of != trial.scenario) || planned.excluded_from.contains_key(*id) {
+                continue;
+            }
+            let units = seen.units.iter().find(|(metric, _)| *metric == criterion.metric).map(|(_, units)| *units);
+            for unit in units.unwrap_or_default() {
+                let success = match (unit.outcome, criterion.limit_us) {
+                    (Outcome::Success, _) => true,
+                    (Outcome::Took(time), Some(limit)) => time < limit,
+                    _ => false,
+                };
+                let sum = case.figures.units.entry(criterion.key.clone()).or_default();
+                *sum = (sum.0 + u64::from(success), sum.1 + 1);
+            }
+        }
+        if trial.lane.arm != Arm::Main {
+            return;
+        }
+        let outcome = TrialOutcome {
+            id: trial.id.clone(),
+            repetition: trial.lane.repetition,
+            passed: seen.passed,
+            why: if seen.passed { String::new() } else { seen.why.clone() },
+        };
+        case.trials.insert(place, outcome);
+        case.turns_us.extend(turns(planned, trace).iter().map(|turn| match turn.ended() {
+            Some(end) if matches!(end.outcome, TurnOutcome::Answered(_)) => end.took_us,
+            _ => u64::MAX,
+        }));
+    }
+
+    /// The summary, once every trial that could be run has been added.
+    pub fn finish(self, label: &str) -> Summary {
+        let mut criteria: Vec<Measured> = self.criteria.into_iter().map(|(measured, _, _)| measured).collect();
+        criteria.push(cases_row());
+        let cases = self.cases.into_values().map(|mut case| {
+            case.turns_us.sort_unstable();
+            let mut figures = case.figures;
+            figures.trials_run = case.trials.into_values().collect();
+            figures.trials = figures.trials_run.len() as u64;
+            figures.passed = figures.trials_run.iter().filter(|trial| trial.passed).count() as u64;
+            figures.errors = case.planned.saturating_sub(figures.trials);
+            figures.turn_us = nearest_rank(&case.turns_us, 0.5).filter(|time| *time != u64::MAX);
+            if figures.trials > 0 {
+                figures.units.insert(CASES.into(), (figures.passed, figures.trials));
+            }
+            figures
+        });
+        Summary {
+            version: BASELINE_VERSION,
+            label: label.to_owned(),
+            criteria,
+            settings: self.settings.into_values().collect(),
+            cases: cases.collect(),
+        }
+    }
+}
+
+fn measured<'m>(
+    plan: &Plan,
+    scenario: Option<usize>,
+    written: &Criterion,
+    metric: impl Fn(&str) -> Option<&'m dyn Metric>,
+) -> Measured {
+    let target = parse_target(&written.target).ok();
+    Measured {
+        key: scenario.map_or_else(|| written.id.clone(), |of| format!("{}/{}", plan.scenarios[of].name, written.id)),
+        about: written.about.clone(),
+        metric: written.metric.clone(),
+        target: written.target.clone(),
+        required: written.required,
+        fewer_is_better: matches!(target, Some(Target::AtMostRate(_))),
+        limit_us: match target {
+            Some(Target::AtMostTime(limit)) => Some(u64::try_from(limit.as_micros()).unwrap_or(u64::MAX)),
+            _ => None,
+        },
+        proxy: metric(&written.metric).is_some_and(|metric| metric.is_proxy(plan)),
+    }
+}
+
+/// The row that every comparison has: a scenario passes when its cases do.
+pub(super) fn cases_row() -> Measured {
+    Measured {
+        key: CASES.into(),
+        about: "Every trial meets what its case expects.".into(),
+        metric: "case_pass_rate".into(),
+        target: "= 100%".into(),
+        required: true,
+        fewer_is_better: false,
+        limit_us: None,
+        proxy: false,
+    }
+}
+
+fn setting(plan: &Plan, scenario: usize, flow: &str, variant: &str) -> Setting {
+    let scenario = &plan.scenarios[scenario];
+    let about = scenario.variants.iter().find(|(name, _)| name == variant).map(|(_, about)| about.clone());
+    let mut setting = Setting {
+        scenario: scenario.name.clone(),
+        variant: variant.to_owned(),
+        flow: flow.to_owned(),
+        about: about.unwrap_or_default(),
+        ..Setting::default()
+    };
+    if let Some(planned) = scenario.settings.iter().find(|planned| planned.variant == variant) {
+        setting.enforcement = Some(planned.enforcement);
+        setting.provider = Some(planned.provider.clone());
+        setting.temperature = planned.temperature;
+        setting.prompts.clone_from(&planned.prompts);
+    }
+    setting
+}
+
+fn observe(setting: &mut Setting, trace: &Trace) {
+    let add = |set: &mut std::collections::BTreeSet<String>, value: &str| {
+        if !value.is_empty() && !set.contains(value) {
+            set.insert(value.to_owned());
+        }
+    };
+    let evidence = &trace.evidence;
+    add(&mut setting.modes, &evidence.mode.to_string());
+    add(&mut setting.recorded_from, &evidence.recorded_from);
+    let day = evidence.recorded_at.as_deref().unwrap_or_default();
+    add(&mut setting.recorded_on, day.get(..10).unwrap_or(day));
+    add(&mut setting.models, &evidence.model);
+    add(&mut setting.knowledge, &evidence.knowledge);
+    let first = trace.events.iter().find_map(|event| match &event.what {
+        What::ModelCalled(called) => called.shown.iter().find_map(|shown| shown.strip_prefix("system:")),
+        _ => None,
+    });
+    add(&mut setting.system_prompts, first.unwrap_or_default());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::catalogue;
+    use crate::metric::sample::{good, plan, story};
+
+    const CASES_WRITTEN: &str = "[{case: one, ask: q}, {case: two, ask: q, excluded_from: {F: why}}]";
+    const CRITERIA: &str = "[{id: T, metric: latency_p95, target: <= 1s, kind: confidence}, \
+                            {id: F, metric: turn_success_rate, target: '>= 90%', kind: confidence}]";
+
+    #[test]
+    fn units_are_summed_by_case_and_exclusions_and_errors_are_kept_apart() {
+        let plan = plan(CASES_WRITTEN, CRITERIA, 2);
+        let answered = [Observation { unit: "turn 1".into(), outcome: Outcome::Success, note: String::new() }];
+        let slow = [Observation { unit: "turn 1".into(), outcome: Outcome::Took(2_000_000), note: String::new() }];
+        let units: Vec<(&str, &[Observation])> = vec![("turn_success_rate", &answered), ("latency_p95", &slow)];
+        let mut collector = Collector::new(&plan, |_| None);
+        collector.add(&good(&plan, 0), &Seen { passed: true, why: String::new(), units: units.clone() });
+        collector.add(&good(&plan, 1), &Seen { passed: false, why: "short".into(), units: units.clone() });
+        let failed = story(&plan, 2).turn("q").fail("model").done();
+        collector.add(&failed, &Seen { passed: false, why: "no answer".into(), units });
+        let summary = collector.finish("run");
+        let [one, two] = summary.cases.as_slice() else { panic!("{summary:?}") };
+        assert_eq!((one.trials, one.passed, one.errors, one.turn_us), (2, 1, 0, Some(2_000_000)));
+        assert_eq!((one.units["F"], one.units["T"], one.units[CASES]), ((2, 2), (0, 2), (1, 2)));
+        assert_eq!((two.trials, two.errors, two.turn_us), (1, 1, None), "a turn without an answer has no time");
+        assert!(!two.units.contains_key("F"), "an excluded case has no units");
+        assert_eq!(one.trials_run[1].why, "short");
+        assert_eq!(summary.settings[0].recorded_from.iter().next().map(String::as_str), Some("simulator"));
+    }
+
+    #[test]
+    fn the_last_row_is_on_all_cases_and_a_proxy_is_marked() {
+        let plan = plan("[{case: one, ask: q}]", "[{id: S, metric: satisfaction, target: '>= 90%', kind: point}]", 1);
+        let metric =
+            catalogue::resolve(&crate::scenario::resolve_metric("satisfaction").expect("known")).expect("known");
+        let summary = Collector::new(&plan, |_| Some(metric.as_ref())).finish("run");
+        assert!(summary.criteria[0].proxy && !summary.criteria[1].proxy);
+        assert_eq!(summary.criteria[1].key, CASES);
+        assert_eq!(summary.errors(), 1, "nothing was added");
+    }
+}

@@ -1,0 +1,89 @@
+//! Cases that passed more often on one side than on the other, with a trial of each side to look at.
+
+use super::pairing::Pair;
+use super::summary::{CaseFigures, TrialOutcome};
+use serde::{Deserialize, Serialize};
+
+/// One case that came out differently.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flip {
+    /// `scenario/case`.
+    pub case: String,
+    /// The variant under A.
+    pub variant_a: String,
+    /// The variant under B.
+    pub variant_b: String,
+    /// Trials passed and run under A.
+    pub a: (u64, u64),
+    /// Trials passed and run under B.
+    pub b: (u64, u64),
+    /// Whether B is the worse one.
+    pub worse: bool,
+    /// A trial of A that shows it; `None` when A is a baseline file.
+    pub trial_a: Option<String>,
+    /// A trial of B that shows it, of the same repetition where there is one.
+    pub trial_b: Option<String>,
+    /// The first thing that the failing one of the two did not meet.
+    pub why: String,
+}
+
+/// Every flip: worse ones first, then by the size of the difference and the name.
+pub fn flips(pairs: &[Pair<'_>]) -> Vec<Flip> {
+    let mut found: Vec<(f64, Flip)> = Vec::new();
+    for pair in pairs {
+        for (a, b) in &pair.rows {
+            if a.trials == 0
+                || b.trials == 0
+                || u128::from(a.passed) * u128::from(b.trials) == u128::from(b.passed) * u128::from(a.trials)
+            {
+                continue;
+            }
+            let gap = b.passed as f64 / b.trials as f64 - a.passed as f64 / a.trials as f64;
+            found.push((gap, flip(pair, a, b, gap < 0.0)));
+        }
+    }
+    found.sort_by(|(left, one), (right, other)| {
+        let size = right.abs().total_cmp(&left.abs());
+        other.worse.cmp(&one.worse).then(size).then_with(|| one.case.cmp(&other.case))
+    });
+    found.into_iter().map(|(_, flip)| flip).collect()
+}
+
+fn flip(pair: &Pair<'_>, a: &CaseFigures, b: &CaseFigures, worse: bool) -> Flip {
+    let (good, bad) = if worse { (a, b) } else { (b, a) };
+    let failing = bad.trials_run.iter().find(|trial| !trial.passed).or(bad.trials_run.first());
+    let same = |trial: &&TrialOutcome| failing.is_none_or(|failing| failing.repetition == trial.repetition);
+    let passing = good.trials_run.iter().filter(|trial| trial.passed);
+    let passing = passing.clone().find(same).or_else(|| passing.clone().next()).or(good.trials_run.first());
+    let (one, other) = if worse { (passing, failing) } else { (failing, passing) };
+    Flip {
+        case: format!("{}/{}", pair.scenario, pair.case),
+        variant_a: a.variant.clone(),
+        variant_b: b.variant.clone(),
+        a: (a.passed, a.trials),
+        b: (b.passed, b.trials),
+        worse,
+        trial_a: one.map(|trial| trial.id.clone()),
+        trial_b: other.map(|trial| trial.id.clone()),
+        why: failing.map(|trial| trial.why.clone()).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{pairing::pair, sample::summary};
+    use super::*;
+
+    #[test]
+    fn worse_cases_come_first_each_with_a_passing_and_a_failing_trial() {
+        let a = summary("a", &[("better", 0, 3), ("same", 2, 3), ("worse", 3, 3), ("worst", 3, 3)]);
+        let b = summary("b", &[("better", 3, 3), ("same", 2, 3), ("worse", 2, 3), ("worst", 0, 3)]);
+        let found = flips(&pair(&a, &b).pairs);
+        assert_eq!(found.iter().map(|flip| flip.case.as_str()).collect::<Vec<_>>(), ["s/worst", "s/worse", "s/better"]);
+        assert!(found[0].worse && !found[2].worse);
+        assert_eq!(found[1].trial_a.as_deref(), Some("s/worse/tool-rag.base.3"), "of the repetition that fails");
+        assert_eq!(found[1].trial_b.as_deref(), Some("s/worse/tool-rag.base.3"));
+        assert_eq!(found[1].why, "it was wrong");
+        assert_eq!(found[2].trial_a.as_deref(), Some("s/better/tool-rag.base.1"));
+    }
+}

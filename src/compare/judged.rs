@@ -1,0 +1,211 @@
+//! From paired figures to rows: tests, one correction over all that gate, and what each row comes to.
+
+use super::pairing::Pair;
+use super::summary::{Measured, Summary};
+use super::{Finding, Row, Scale, TIME_MARGIN, rates, times, wording};
+use crate::plan::trial_seed;
+use crate::stats::{benjamini_hochberg, holm};
+
+/// The two-sided error probability over all gated rows together.
+const ALPHA: f64 = 0.05;
+
+/// The key of the row on turn times.
+const TURN_TIME: &str = "turn time";
+
+/// Every row, in the order of B's criteria, turn times last; what cannot be compared is added to `notes`.
+pub(super) fn rows(
+    a: &Summary,
+    b: &Summary,
+    pairs: &[Pair<'_>],
+    margin: f64,
+    seed: u64,
+    notes: &mut Vec<String>,
+) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for measured in &b.criteria {
+        match a.criteria.iter().find(|other| other.key == measured.key) {
+            None => notes.push(format!("{}: not compared, only B measures it", measured.key)),
+            Some(other) if !alike(other, measured) => notes.push(format!(
+                "{}: not compared, A measures `{} {}` and B `{} {}`",
+                measured.key, other.metric, other.target, measured.metric, measured.target
+            )),
+            Some(_) => rows.push(rate_row(pairs, measured, trial_seed(seed, &measured.key))),
+        }
+    }
+    let gone = a.criteria.iter().filter(|one| !b.criteria.iter().any(|other| other.key == one.key));
+    notes.extend(gone.map(|one| format!("{}: not compared, only A measures it", one.key)));
+    let timed = b.criteria.iter().any(|one| one.required && one.limit_us.is_some());
+    rows.push(time_row(pairs, timed, notes));
+    correct(&mut rows);
+    for row in &mut rows {
+        row.finding = finding(row, margin);
+        row.sentence = wording::sentence(row, margin_of(row, margin));
+    }
+    rows
+}
+
+/// Whether two criteria count the same thing; the target of a rate may differ, the limit of a time may not.
+fn alike(a: &Measured, b: &Measured) -> bool {
+    a.metric == b.metric && a.limit_us == b.limit_us && a.fewer_is_better == b.fewer_is_better && a.proxy == b.proxy
+}
+
+fn rate_row(pairs: &[Pair<'_>], measured: &Measured, seed: u64) -> Row {
+    let found = rates::rates(pairs, measured);
+    let cases = found.differences.len() as u64;
+    let (up, down) = found.discordant();
+    let (better, worse) = if measured.fewer_is_better { (down, up) } else { (up, down) };
+    let tested = found.test(seed);
+    let some = |value: f64| (cases > 0).then_some(value);
+    Row {
+        key: measured.key.clone(),
+        about: measured.about.clone(),
+        metric: measured.metric.clone(),
+        scale: Scale::Rate,
+        gated: measured.required && !measured.proxy,
+        proxy: measured.proxy,
+        fewer_is_better: measured.fewer_is_better,
+        cases,
+        a: some(found.means.0),
+        b: some(found.means.1),
+        units_a: found.a,
+        units_b: found.b,
+        difference: some(found.value()),
+        interval: found.interval(seed),
+        method: tested.as_ref().map(|tested| tested.method.to_owned()).unwrap_or_default(),
+        p: tested.map(|tested| tested.p),
+        p_adjusted: None,
+        better,
+        worse,
+        visible: found.visible(),
+        finding: Finding::NotCompared,
+        sentence: String::new(),
+    }
+}
+
+fn time_row(pairs: &[Pair<'_>], gated: bool, notes: &mut Vec<String>) -> Row {
+    let found = times::times(pairs);
+    if found.unanswered > 0 {
+        let cases = wording::count(found.unanswered, "case", "cases");
+        notes.push(format!("{TURN_TIME}: {cases} left out, half of whose turns got no answer on one side or both"));
+    }
+    let cases = found.ratios.len() as u64;
+    let p = found.test();
+    let count = |which: fn(f64) -> bool| found.ratios.iter().filter(|ratio| which(**ratio)).count() as u64;
+    Row {
+        key: TURN_TIME.into(),
+        about: "Time from the user's words to the answer, the median of each case.".into(),
+        metric: "turn time".into(),
+        scale: Scale::Time,
+        gated,
+        proxy: false,
+        fewer_is_better: true,
+        cases,
+        a: (cases > 0).then_some(found.medians.0),
+        b: (cases > 0).then_some(found.medians.1),
+        units_a: (0, cases),
+        units_b: (0, cases),
+        difference: found.change(),
+        interval: found.interval(),
+        method: if p.is_some() { "Wilcoxon, Hodges-Lehmann".into() } else { String::new() },
+        p,
+        p_adjusted: None,
+        better: count(|ratio| ratio < 0.0),
+        worse: count(|ratio| ratio > 0.0),
+        visible: found.visible(),
+        finding: Finding::NotCompared,
+        sentence: String::new(),
+    }
+}
+
+/// Corrects the p-values: Holm over the gated rows, Benjamini and Hochberg over the others. A row without discordance
+/// belongs to its family with a p of 1: which rows are tested must not depend on what was seen.
+fn correct(rows: &mut [Row]) {
+    type Correction = fn(&[f64]) -> Vec<f64>;
+    for (gated, correction) in [(true, holm as Correction), (false, benjamini_hochberg)] {
+        let family: Vec<usize> = (0..rows.len()).filter(|i| rows[*i].gated == gated && rows[*i].cases > 0).collect();
+        let values: Vec<f64> = family.iter().map(|i| rows[*i].p.unwrap_or(1.0)).collect();
+        for (place, adjusted) in family.into_iter().zip(correction(&values)) {
+            rows[place].p_adjusted = rows[place].p.map(|_| adjusted);
+        }
+    }
+}
+
+/// The margin that counts for a row.
+fn margin_of(row: &Row, margin: f64) -> f64 {
+    if row.scale == Scale::Time { margin.max(TIME_MARGIN) } else { margin }
+}
+
+fn finding(row: &Row, margin: f64) -> Finding {
+    let Some(difference) = row.difference.filter(|_| row.cases > 0) else { return Finding::NotCompared };
+    if row.p.is_none() {
+        return Finding::NoDiscordance;
+    }
+    // The margin is a decimal and the difference a sum of fractions: compare with that much slack.
+    let margin = margin_of(row, margin) + 1e-12;
+    let gain = if row.fewer_is_better { -difference } else { difference };
+    let least = row.interval.map(|(low, high)| if row.fewer_is_better { -high } else { low });
+    let sure = row.p_adjusted.is_some_and(|p| p < ALPHA);
+    if sure && gain > margin {
+        Finding::Better
+    } else if sure && gain < -margin {
+        Finding::Worse
+    } else if least.is_some_and(|least| least > -margin) {
+        Finding::NotWorse
+    } else {
+        Finding::Undecided
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::collect::cases_row;
+    use super::super::{pairing::pair, sample::summary};
+    use super::*;
+
+    fn both(passed_b: u64, change: impl Fn(&mut Measured)) -> Vec<Row> {
+        let names: Vec<String> = (0..8).map(|index| format!("c{index}")).collect();
+        let run = |passed: u64| {
+            let mut run = summary("run", &names.iter().map(|name| (name.as_str(), passed, 1)).collect::<Vec<_>>());
+            run.criteria = vec![cases_row(), Measured { required: false, ..cases_row() }];
+            run.criteria.iter_mut().for_each(&change);
+            run
+        };
+        let (a, b) = (run(1), run(passed_b));
+        rows(&a, &b, &pair(&a, &b).pairs, 0.02, 1, &mut Vec::new())
+    }
+
+    #[test]
+    fn only_gated_rows_share_the_correction_and_rows_without_discordance_count_in_it() {
+        let found = both(0, |_| {});
+        let [gated, free, time] = found.as_slice() else { panic!("{found:?}") };
+        assert!((gated.p.expect("discordance") - 2.0 / 256.0).abs() < 1e-12);
+        assert_eq!(gated.p_adjusted, gated.p, "turn times are not gated here");
+        assert!((free.p_adjusted.expect("p") - 4.0 / 256.0).abs() < 1e-12, "two rows are explored");
+        assert_eq!((time.p, time.finding), (None, Finding::NoDiscordance));
+    }
+
+    #[test]
+    fn where_fewer_is_better_fewer_is_better() {
+        let found = both(0, |measured| measured.fewer_is_better = true);
+        assert_eq!(found[0].finding, Finding::Better, "{}", found[0].sentence);
+        assert_eq!((found[0].better, found[0].worse), (8, 0));
+    }
+
+    #[test]
+    fn a_proxy_never_gates() {
+        let found = both(0, |measured| measured.proxy = true);
+        assert!(found.iter().all(|row| !row.gated), "{found:?}");
+    }
+
+    #[test]
+    fn criteria_that_count_something_else_are_named_and_not_compared() {
+        let (mut a, mut b) = (summary("a", &[("one", 1, 1)]), summary("b", &[("one", 1, 1)]));
+        a.criteria.push(Measured { key: "T".into(), limit_us: Some(1), ..cases_row() });
+        b.criteria.push(Measured { key: "T".into(), limit_us: Some(2), ..cases_row() });
+        b.criteria.push(Measured { key: "N".into(), ..cases_row() });
+        let mut notes = Vec::new();
+        let found = rows(&a, &b, &pair(&a, &b).pairs, 0.0, 1, &mut notes);
+        assert_eq!(found.iter().map(|row| row.key.as_str()).collect::<Vec<_>>(), ["cases", "turn time"]);
+        assert!(notes[0].starts_with("T: not compared") && notes[1] == "N: not compared, only B measures it");
+    }
+}

@@ -1,0 +1,348 @@
+//! Two runs, or two variants of one run, compared case by case: better, worse, or undecided, and what could have been
+//! seen at all.
+//!
+//! A [`Collector`] makes a [`Summary`] of each side while its traces stream by; a saved one is a baseline. [`compare`]
+//! pairs the cases, names what differs in the settings, tests each criterion, corrects by Holm over those that gate, and
+//! lists the cases that flipped. Same summaries, same result, to the last digit: whatever is drawn is seeded by them.
+//! Nothing here knows how a verdict of a gate is made or how a comparison is shown.
+
+mod collect;
+mod differences;
+mod flips;
+mod judged;
+mod pairing;
+mod rates;
+#[cfg(test)]
+pub(crate) mod sample;
+mod summary;
+mod times;
+mod wording;
+
+pub use collect::{Collector, Seen};
+pub use differences::{Difference, PromptChange};
+pub use flips::Flip;
+pub use summary::{BASELINE_VERSION, CASES, CaseFigures, Measured, Setting, Summary, TrialOutcome};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeSet;
+
+/// Version of a comparison as JSON.
+pub const COMPARISON_VERSION: u32 = 1;
+
+/// A change of turn times below this share is no regression, however sure: networks vary by as much.
+pub const TIME_MARGIN: f64 = 0.10;
+
+/// What the comparison of one criterion comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finding {
+    /// B is better beyond the margin, and it is no luck.
+    Better,
+    /// B is worse beyond the margin, and it is no luck.
+    Worse,
+    /// The whole interval is above minus the margin.
+    NotWorse,
+    /// None of these.
+    Undecided,
+    /// No case differs; that is not the same as equal.
+    NoDiscordance,
+    /// There was nothing to compare.
+    NotCompared,
+}
+
+impl Finding {
+    /// As reports print it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::NotWorse => "not worse",
+            Self::Undecided => "undecided",
+            Self::NoDiscordance => "no discordance",
+            Self::NotCompared => "not compared",
+        }
+    }
+}
+
+/// What a row's figures are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scale {
+    /// Rates of 0 to 1; the difference is B minus A.
+    Rate,
+    /// Seconds; the difference is B / A minus 1.
+    Time,
+}
+
+/// One criterion compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The criterion's id, `scenario/id` for a gate, `cases` or `turn time`.
+    pub key: String,
+    /// What it asks.
+    pub about: String,
+    /// The metric as written.
+    pub metric: String,
+    /// Rates or times.
+    pub scale: Scale,
+    /// Whether it can be a regression; others are explored, and corrected among themselves.
+    pub gated: bool,
+    /// Whether the metric only stands in for what the criterion asks.
+    pub proxy: bool,
+    /// Whether fewer, or shorter, is better.
+    pub fewer_is_better: bool,
+    /// Cases compared.
+    pub cases: u64,
+    /// Mean over the cases (times: median) under A.
+    pub a: Option<f64>,
+    /// Mean over the cases (times: median) under B.
+    pub b: Option<f64>,
+    /// Successes and units under A.
+    pub units_a: (u64, u64),
+    /// Successes and units under B.
+    pub units_b: (u64, u64),
+    /// The difference, see [`Scale`].
+    pub difference: Option<f64>,
+    /// Its two-sided 95 % interval.
+    pub interval: Option<(f64, f64)>,
+    /// The test.
+    pub method: String,
+    /// Its two-sided p-value.
+    pub p: Option<f64>,
+    /// The p-value corrected by Holm over the gated rows, by Benjamini and Hochberg over the others.
+    pub p_adjusted: Option<f64>,
+    /// Cases in which B is better.
+    pub better: u64,
+    /// Cases in which B is worse.
+    pub worse: u64,
+    /// The smallest difference that would have been seen with a power of 80 %, before correction.
+    pub visible: Option<f64>,
+    /// What it comes to.
+    pub finding: Finding,
+    /// All of it in one sentence.
+    pub sentence: String,
+}
+
+/// One side of a comparison, in words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Side {
+    /// What it is called.
+    pub label: String,
+    /// What it rests on.
+    pub evidence: String,
+    /// Trials that could be run.
+    pub trials: u64,
+    /// Trials that could not.
+    pub errors: u64,
+}
+
+/// A comparison, as plain data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// Format version.
+    pub version: u32,
+    /// The older side.
+    pub a: Side,
+    /// The newer side.
+    pub b: Side,
+    /// Differences up to this rate do not matter.
+    pub margin: f64,
+    /// Cases on both sides.
+    pub cases: u64,
+    /// What differs besides the figures.
+    pub differences: Vec<Difference>,
+    /// Prompts that differ.
+    pub prompts: Vec<PromptChange>,
+    /// What could not be compared, and why.
+    pub notes: Vec<String>,
+    /// The criteria.
+    pub rows: Vec<Row>,
+    /// Cases that came out differently.
+    pub flips: Vec<Flip>,
+    /// Whether a gated row is worse.
+    pub regression: bool,
+    /// All of it in one sentence.
+    pub conclusion: String,
+}
+
+/// Compares two summaries; a loss of `margin` (0 to 1) or less does not matter.
+///
+/// # Errors
+/// In words: nothing to compare, or live figures beside replayed ones.
+pub fn compare(a: &Summary, b: &Summary, margin: f64) -> Result<Comparison, String> {
+    one_mode(a, b)?;
+    let pairing = pairing::pair(a, b);
+    if pairing.pairs.is_empty() {
+        return Err(nothing(a, b, &pairing));
+    }
+    let (differences, prompts) = differences::differences(&pairing.settings);
+    let mut notes = wording::missing(a, b, &pairing);
+    let rows = judged::rows(a, b, &pairing.pairs, margin, seed(a, b), &mut notes);
+    let flips = flips::flips(&pairing.pairs);
+    let conclusion = wording::conclusion(&rows, &flips, pairing.pairs.len() as u64);
+    Ok(Comparison {
+        version: COMPARISON_VERSION,
+        a: side(a),
+        b: side(b),
+        margin,
+        cases: pairing.pairs.len() as u64,
+        differences,
+        prompts,
+        notes,
+        regression: rows.iter().any(|row| row.gated && row.finding == Finding::Worse),
+        rows,
+        flips,
+        conclusion,
+    })
+}
+
+/// Live and replayed figures are evidence of different things and are never set against each other.
+fn one_mode(a: &Summary, b: &Summary) -> Result<(), String> {
+    for side in [a, b] {
+        if side.modes().len() > 1 {
+            return Err(format!(
+                "{} holds live and replayed trials side by side; compare runs of one mode",
+                side.label
+            ));
+        }
+    }
+    let modes: BTreeSet<&str> = a.modes().union(&b.modes()).copied().collect();
+    if modes.len() > 1 {
+        let of = |side: &Summary| side.modes().first().copied().unwrap_or_default().to_owned();
+        return Err(format!(
+            "{} is {} and {} is {}: a replay says nothing about today's provider, so the two are not compared; run both \
+             in the same mode",
+            a.label,
+            of(a),
+            b.label,
+            of(b)
+        ));
+    }
+    Ok(())
+}
+
+fn nothing(a: &Summary, b: &Summary, pairing: &pairing::Pairing<'_>) -> String {
+    match pairing.unmatched.first() {
+        Some(scenario) => format!(
+            "nothing to compare: the variants of `{scenario}` in {} and {} have no name in common; name one of each: \
+             RUN@variant",
+            a.label, b.label
+        ),
+        None => format!("nothing to compare: {} and {} have no case in common", a.label, b.label),
+    }
+}
+
+fn side(summary: &Summary) -> Side {
+    Side {
+        label: summary.label.clone(),
+        evidence: wording::evidence(summary),
+        trials: summary.trials(),
+        errors: summary.errors(),
+    }
+}
+
+/// The first eight bytes of SHA-256 over both sides' figures.
+fn seed(a: &Summary, b: &Summary) -> u64 {
+    let mut hash = Sha256::new();
+    for side in [a, b] {
+        // Figures are numbers and strings: they always have a spelling.
+        hash.update(serde_json::to_vec(&side.cases).unwrap_or_default());
+    }
+    hash.finalize().iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sample::summary;
+    use super::*;
+
+    fn cases(passed: &[u64], trials: u64) -> Vec<(String, u64, u64)> {
+        passed.iter().enumerate().map(|(index, passed)| (format!("c{index:02}"), *passed, trials)).collect()
+    }
+
+    fn run(label: &str, passed: &[u64], trials: u64) -> Summary {
+        let cases = cases(passed, trials);
+        summary(
+            label,
+            &cases.iter().map(|(case, passed, trials)| (case.as_str(), *passed, *trials)).collect::<Vec<_>>(),
+        )
+    }
+
+    #[test]
+    fn a_run_beside_itself_has_no_discordance_anywhere() {
+        let one = run("run", &[3, 2, 0, 3, 1, 3, 3, 3], 3);
+        let found = compare(&one, &one, 0.02).expect("comparable");
+        assert!(found.rows.iter().all(|row| row.finding == Finding::NoDiscordance), "{found:?}");
+        assert!(found.flips.is_empty() && found.differences.is_empty() && !found.regression);
+        assert!(found.rows[0].sentence.contains("no discordance"), "{}", found.rows[0].sentence);
+        assert!(!found.rows[0].sentence.contains("equal"), "{}", found.rows[0].sentence);
+    }
+
+    #[test]
+    fn ten_cases_of_ten_that_fail_are_a_regression_and_five_of_five_are_not() {
+        let found = compare(&run("a", &[1; 10], 1), &run("b", &[0; 10], 1), 0.02).expect("comparable");
+        assert!(found.regression && found.rows[0].finding == Finding::Worse, "{}", found.rows[0].sentence);
+        assert_eq!(found.flips.len(), 10);
+        let found = compare(&run("a", &[1; 5], 1), &run("b", &[0; 5], 1), 0.02).expect("comparable");
+        assert!(!found.regression && found.rows[0].finding == Finding::Undecided, "{}", found.rows[0].sentence);
+    }
+
+    #[test]
+    fn a_loss_within_the_margin_is_no_regression() {
+        let (a, b) = (run("a", &[10; 20], 10), run("b", &[9; 20], 10));
+        assert!(compare(&a, &b, 0.02).expect("comparable").regression);
+        assert!(!compare(&a, &b, 0.15).expect("comparable").regression);
+        assert!(!compare(&b, &a, 0.02).expect("comparable").regression, "a gain is none");
+    }
+
+    #[test]
+    fn one_case_of_twenty_is_undecided_and_says_what_would_have_been_seen() {
+        let mut worse = [1; 20];
+        worse[3] = 0;
+        let found = compare(&run("a", &[1; 20], 1), &run("b", &worse, 1), 0.0).expect("comparable");
+        let row = &found.rows[0];
+        assert_eq!(row.finding, Finding::Undecided, "{}", row.sentence);
+        assert!(row.sentence.contains("points or more would have been seen"), "{}", row.sentence);
+    }
+
+    #[test]
+    fn live_beside_replayed_is_refused_with_the_reason() {
+        let (a, mut b) = (run("a", &[1; 6], 1), run("b", &[1; 6], 1));
+        b.settings[0].modes = ["LIVE".to_owned()].into();
+        let why = compare(&a, &b, 0.0).expect_err("refused");
+        assert!(why.contains("a is REPLAYED and b is LIVE"), "{why}");
+    }
+
+    #[test]
+    fn nothing_in_common_is_an_error_that_names_both() {
+        let (a, mut b) = (run("a", &[1], 1), run("b", &[1], 1));
+        b.cases[0].case = "other".into();
+        assert!(compare(&a, &b, 0.0).is_err_and(|why| why.contains("no case in common")));
+    }
+
+    #[test]
+    fn slower_turns_beyond_the_margin_are_a_regression_where_a_time_is_gated() {
+        let (a, mut b) = (run("a", &[1; 12], 1), run("b", &[1; 12], 1));
+        for (index, case) in b.cases.iter_mut().enumerate() {
+            case.turn_us = Some(3_000_000 + index as u64);
+        }
+        assert!(!compare(&a, &b, 0.02).expect("comparable").regression, "no criterion asks for a time");
+        let timed =
+            Measured { key: "T".into(), metric: "latency_p95".into(), limit_us: Some(1), ..collect::cases_row() };
+        let (mut a, mut b) = (a, b);
+        a.criteria.insert(0, timed.clone());
+        b.criteria.insert(0, timed);
+        let found = compare(&a, &b, 0.02).expect("comparable");
+        let row = found.rows.iter().find(|row| row.scale == Scale::Time).expect("a row on times");
+        assert!(found.regression && row.finding == Finding::Worse, "{}", row.sentence);
+        assert!(row.sentence.contains("50.0 %"), "{}", row.sentence);
+    }
+
+    #[test]
+    fn the_same_summaries_give_the_same_bytes() {
+        let (a, b) = (run("a", &[3, 2, 1, 3, 0, 3, 2, 2], 3), run("b", &[2, 3, 1, 1, 0, 2, 2, 3], 3));
+        let text = || serde_json::to_string(&compare(&a, &b, 0.02).expect("comparable")).expect("JSON");
+        assert_eq!(text(), text());
+    }
+}

@@ -1,0 +1,132 @@
+//! Which figures of A belong to which of B: by scenario and case, and within them by variant.
+//!
+//! Variants of the same name belong together; where the two sides have one each, those two do, whatever their names.
+//! A case that only one side has is named and compared with nothing.
+
+use super::summary::{CaseFigures, Setting, Summary};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One case on both sides.
+#[derive(Debug, Clone)]
+pub struct Pair<'s> {
+    /// The scenario.
+    pub scenario: &'s str,
+    /// The case.
+    pub case: &'s str,
+    /// Its figures under A and under B, a row a pair of variants.
+    pub rows: Vec<(&'s CaseFigures, &'s CaseFigures)>,
+}
+
+/// All that can be compared, and what cannot.
+#[derive(Debug, Clone, Default)]
+pub struct Pairing<'s> {
+    /// Cases on both sides, in the order of A.
+    pub pairs: Vec<Pair<'s>>,
+    /// Settings on both sides, by scenario.
+    pub settings: Vec<(&'s Setting, &'s Setting)>,
+    /// `scenario/case` that only A has.
+    pub only_a: Vec<String>,
+    /// `scenario/case` that only B has.
+    pub only_b: Vec<String>,
+    /// Scenarios of both sides whose variants do not belong together.
+    pub unmatched: Vec<String>,
+}
+
+/// Pairs the cases of two sides.
+pub fn pair<'s>(a: &'s Summary, b: &'s Summary) -> Pairing<'s> {
+    let mut pairing = Pairing::default();
+    let mut scenarios: Vec<&str> = Vec::new();
+    for case in a.cases.iter().chain(&b.cases) {
+        if !scenarios.contains(&case.scenario.as_str()) {
+            scenarios.push(&case.scenario);
+        }
+    }
+    for scenario in scenarios {
+        let (ours, theirs) = (by_case(a, scenario), by_case(b, scenario));
+        let name = |case: &&str| format!("{scenario}/{case}");
+        let known = |cases: &[(&str, Vec<&CaseFigures>)], case: &str| cases.iter().any(|(known, _)| *known == case);
+        pairing.only_a.extend(ours.iter().map(|(case, _)| case).filter(|case| !known(&theirs, case)).map(name));
+        pairing.only_b.extend(theirs.iter().map(|(case, _)| case).filter(|case| !known(&ours, case)).map(name));
+        let variants = matched(&ours, &theirs);
+        if variants.is_empty() {
+            if !ours.is_empty() && !theirs.is_empty() {
+                pairing.unmatched.push(scenario.to_owned());
+            }
+            continue;
+        }
+        for (one, other) in &variants {
+            let of = |summary: &'s Summary, variant: &str| {
+                summary.settings.iter().find(|row| row.scenario == scenario && row.variant == variant)
+            };
+            pairing.settings.extend(of(a, one).zip(of(b, other)));
+        }
+        for (case, ours) in &ours {
+            let Some((_, theirs)) = theirs.iter().find(|(known, _)| known == case) else { continue };
+            let of = |rows: &[&'s CaseFigures], variant: &str| rows.iter().find(|row| row.variant == variant).copied();
+            let rows = variants.iter().filter_map(|(one, other)| of(ours, one).zip(of(theirs, other)));
+            let (rows, scenario, case): (Vec<_>, &'s str, &'s str) = (rows.collect(), scenario, case);
+            if !rows.is_empty() {
+                pairing.pairs.push(Pair { scenario, case, rows });
+            }
+        }
+    }
+    pairing
+}
+
+/// The rows of a scenario by case, in the order in which they stand.
+fn by_case<'s>(summary: &'s Summary, scenario: &str) -> Vec<(&'s str, Vec<&'s CaseFigures>)> {
+    let mut cases: Vec<(&str, Vec<&CaseFigures>)> = Vec::new();
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    for row in summary.cases.iter().filter(|row| row.scenario == scenario) {
+        let place = *places.entry(&row.case).or_insert(cases.len());
+        if place == cases.len() {
+            cases.push((&row.case, Vec::new()));
+        }
+        cases[place].1.push(row);
+    }
+    cases
+}
+
+/// The variants that belong together: A's name and B's.
+fn matched<'s>(a: &[(&str, Vec<&'s CaseFigures>)], b: &[(&str, Vec<&'s CaseFigures>)]) -> BTreeSet<(&'s str, &'s str)> {
+    let variants = |cases: &[(&str, Vec<&'s CaseFigures>)]| -> BTreeSet<&'s str> {
+        cases.iter().flat_map(|(_, rows)| rows.iter().map(|row| row.variant.as_str())).collect()
+    };
+    let (a, b) = (variants(a), variants(b));
+    let common: BTreeSet<_> = a.intersection(&b).map(|variant| (*variant, *variant)).collect();
+    match (a.first(), b.first()) {
+        (Some(one), Some(other)) if common.is_empty() && a.len() == 1 && b.len() == 1 => [(*one, *other)].into(),
+        _ => common,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::summary;
+    use super::*;
+
+    #[test]
+    fn cases_pair_by_name_and_the_others_are_named() {
+        let a = summary("a", &[("one", 1, 1), ("two", 1, 1), ("gone", 1, 1)]);
+        let b = summary("b", &[("two", 0, 1), ("one", 1, 1), ("new", 1, 1)]);
+        let found = pair(&a, &b);
+        assert_eq!(found.pairs.iter().map(|pair| pair.case).collect::<Vec<_>>(), ["one", "two"]);
+        assert_eq!((found.only_a, found.only_b), (vec!["s/gone".to_owned()], vec!["s/new".to_owned()]));
+    }
+
+    #[test]
+    fn one_variant_a_side_pairs_whatever_its_name_and_several_pair_by_name() {
+        let (a, mut b) = (summary("a", &[("one", 1, 1)]), summary("b", &[("one", 1, 1)]));
+        b.cases[0].variant = "terse".into();
+        b.settings[0].variant = "terse".into();
+        let found = pair(&a, &b);
+        assert_eq!((found.pairs.len(), found.settings.len()), (1, 1));
+        let mut more = b.cases[0].clone();
+        more.variant = "wordy".into();
+        b.cases.push(more);
+        let found = pair(&a, &b);
+        assert!(found.pairs.is_empty() && found.unmatched == ["s"]);
+        b.cases[1].variant = "base".into();
+        assert_eq!(pair(&a, &b).pairs[0].rows.len(), 1);
+    }
+}

@@ -1,0 +1,48 @@
+//! Summaries from a few numbers, for tests of the comparison.
+
+use super::collect::cases_row;
+use super::summary::{BASELINE_VERSION, CASES, CaseFigures, Setting, Summary, TrialOutcome};
+use crate::scenario::document::Enforcement;
+
+/// A run of the scenario `s`: a case a row, with trials passed and trials run, the failing ones last.
+pub(crate) fn summary(label: &str, cases: &[(&str, u64, u64)]) -> Summary {
+    let set = |word: &str| [word.to_owned()].into();
+    let figures = cases.iter().map(|(case, passed, trials)| CaseFigures {
+        scenario: "s".into(),
+        case: (*case).into(),
+        variant: "base".into(),
+        trials: *trials,
+        passed: *passed,
+        errors: 0,
+        turn_us: Some(2_000_000),
+        units: [(CASES.to_owned(), (*passed, *trials))].into(),
+        trials_run: (1..=*trials)
+            .map(|repetition| TrialOutcome {
+                id: format!("s/{case}/tool-rag.base.{repetition}"),
+                repetition: repetition as u32,
+                passed: repetition <= *passed,
+                why: if repetition <= *passed { String::new() } else { "it was wrong".into() },
+            })
+            .collect(),
+    });
+    Summary {
+        version: BASELINE_VERSION,
+        label: label.into(),
+        criteria: vec![cases_row()],
+        settings: vec![Setting {
+            scenario: "s".into(),
+            variant: "base".into(),
+            flow: "tool-rag".into(),
+            enforcement: Some(Enforcement::Feedback),
+            provider: Some("simulator".into()),
+            modes: set("REPLAYED"),
+            recorded_from: set("simulator"),
+            recorded_on: set("2026-11-21"),
+            models: set("sim-1"),
+            knowledge: set("k"),
+            system_prompts: set("d"),
+            ..Setting::default()
+        }],
+        cases: figures.collect(),
+    }
+}

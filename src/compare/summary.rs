@@ -1,0 +1,230 @@
+//! One side of a comparison: what a run showed, case by case. Saved, it is the baseline that a team commits.
+//!
+//! On disk it is JSON with one criterion, one setting and one case a line, so that a change of the baseline reads well
+//! as a diff. A reader refuses a `version` that is newer than its own and ignores fields that it does not know.
+
+use crate::scenario::document::Enforcement;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+/// Version of a baseline file.
+pub const BASELINE_VERSION: u32 = 1;
+
+/// The key of the row that counts trials that met everything their case expects.
+pub const CASES: &str = "cases";
+
+/// What one run, or one variant of it, showed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Format version.
+    pub version: u32,
+    /// What it is called: the run folder's name, with `@variant` behind it where one was chosen.
+    pub label: String,
+    /// What was measured.
+    pub criteria: Vec<Measured>,
+    /// Under which settings, a row a scenario and variant.
+    pub settings: Vec<Setting>,
+    /// The figures, a row a scenario, case and variant.
+    pub cases: Vec<CaseFigures>,
+}
+
+/// One criterion, or gate of a scenario, as it was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Its name in [`CaseFigures::units`]: the criterion's id, `scenario/id` for a scenario's own gate.
+    pub key: String,
+    /// What it asks.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub about: String,
+    /// The metric as written.
+    pub metric: String,
+    /// The target as written.
+    pub target: String,
+    /// Whether a run fails when it does not pass: only such a one can be a regression.
+    pub required: bool,
+    /// Whether what the metric counts is the bad news.
+    pub fewer_is_better: bool,
+    /// The limit in microseconds below which a unit counts, for a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_us: Option<u64>,
+    /// Whether the metric only stands in for what the criterion asks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub proxy: bool,
+}
+
+/// What one variant of a scenario ran under, as planned and as its traces say.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Setting {
+    /// The scenario.
+    pub scenario: String,
+    /// The variant.
+    pub variant: String,
+    /// The agent.
+    pub flow: String,
+    /// What the variant tries, in words.
+    pub about: String,
+    /// How mandatory steps are enforced; `None` where the plan does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enforcement: Option<Enforcement>,
+    /// The chat model's provider; `None` where the plan does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// Sampling temperature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// Replaced prompt texts, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub prompts: BTreeMap<String, String>,
+    /// `REPLAYED` or `LIVE`.
+    pub modes: BTreeSet<String>,
+    /// Who answered.
+    pub recorded_from: BTreeSet<String>,
+    /// The days on which it was recorded, `2026-11-21`.
+    pub recorded_on: BTreeSet<String>,
+    /// The models that were asked for.
+    pub models: BTreeSet<String>,
+    /// Hashes of the knowledge searched.
+    pub knowledge: BTreeSet<String>,
+    /// Digests of the system prompts that the model was shown.
+    pub system_prompts: BTreeSet<String>,
+}
+
+/// What one case showed under one variant, repetitions summed up; control arms count only for what measures them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CaseFigures {
+    /// The scenario.
+    pub scenario: String,
+    /// The case.
+    pub case: String,
+    /// The variant.
+    pub variant: String,
+    /// Trials that could be run.
+    pub trials: u64,
+    /// Trials among them that met everything the case expects.
+    pub passed: u64,
+    /// Planned trials that could not be run.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub errors: u64,
+    /// The median time of a turn in microseconds; `None` where that turn got no answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_us: Option<u64>,
+    /// Successes and units by criterion, as the metric counts; criteria without units here are left out.
+    pub units: BTreeMap<String, (u64, u64)>,
+    /// The trials one by one, in plan order; a baseline file holds none.
+    #[serde(skip)]
+    pub trials_run: Vec<TrialOutcome>,
+}
+
+/// One trial that could be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrialOutcome {
+    /// `scenario/case/flow.variant.n`.
+    pub id: String,
+    /// Repetition, from 1.
+    pub repetition: u32,
+    /// Whether it met everything its case expects.
+    pub passed: bool,
+    /// The first thing that it did not meet; empty when it passed.
+    pub why: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields over by reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Summary {
+    /// The summary of one variant alone, named `label@variant`.
+    ///
+    /// # Errors
+    /// In words, when no case ran under that variant.
+    pub fn of_variant(mut self, variant: &str) -> Result<Self, String> {
+        let known: BTreeSet<String> = self.cases.iter().map(|case| case.variant.clone()).collect();
+        if !known.contains(variant) {
+            let known: Vec<String> = known.into_iter().collect();
+            return Err(format!("{} has no variant `{variant}`; it has {}", self.label, known.join(", ")));
+        }
+        self.cases.retain(|case| case.variant == variant);
+        self.settings.retain(|setting| setting.variant == variant);
+        self.label = format!("{}@{variant}", self.label);
+        Ok(self)
+    }
+
+    /// The text of a baseline file.
+    ///
+    /// # Errors
+    /// When a figure cannot be written as JSON.
+    pub fn to_text(&self) -> Result<String, serde_json::Error> {
+        let mut out = format!("{{\n\"version\": {},\n\"label\": {}", self.version, serde_json::to_string(&self.label)?);
+        let criteria = self.criteria.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+        let settings = self.settings.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+        let cases = self.cases.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+        for (name, rows) in [("criteria", criteria), ("settings", settings), ("cases", cases)] {
+            let _ = write!(out, ",\n\"{name}\": [\n{}\n]", rows.join(",\n"));
+        }
+        out.push_str("\n}\n");
+        Ok(out)
+    }
+
+    /// Reads a baseline file.
+    ///
+    /// # Errors
+    /// In words: it is none, or a newer build wrote it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let summary: Self = serde_json::from_str(text).map_err(|why| {
+            format!("it is no baseline: {why}; `ragcheck compare RUN --save FILE` writes one from a run folder")
+        })?;
+        if summary.version > BASELINE_VERSION {
+            let newer = summary.version;
+            return Err(format!(
+                "baseline format {newer} is newer than this build reads ({BASELINE_VERSION}); update ragcheck"
+            ));
+        }
+        Ok(summary)
+    }
+
+    /// All modes of its trials: one, or none when nothing could be run.
+    pub fn modes(&self) -> BTreeSet<&str> {
+        self.settings.iter().flat_map(|setting| setting.modes.iter().map(String::as_str)).collect()
+    }
+
+    /// Planned trials that could not be run.
+    pub fn errors(&self) -> u64 {
+        self.cases.iter().map(|case| case.errors).sum()
+    }
+
+    /// Trials that could be run.
+    pub fn trials(&self) -> u64 {
+        self.cases.iter().map(|case| case.trials).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn a_baseline_reads_back_as_it_was_written_without_its_trials() {
+        let mut summary = sample::summary("run", &[("one", 2, 3), ("two", 0, 3)]);
+        let text = summary.to_text().expect("JSON");
+        summary.cases.iter_mut().for_each(|case| case.trials_run.clear());
+        assert_eq!(Summary::parse(&text), Ok(summary));
+        assert_eq!(text.lines().filter(|line| line.contains("\"case\"")).count(), 2, "one case a line:\n{text}");
+    }
+
+    #[test]
+    fn what_is_no_baseline_is_refused_with_what_to_do() {
+        assert!(Summary::parse("[]").is_err_and(|why| why.contains("--save")));
+        let newer = sample::summary("run", &[("one", 1, 1)]).to_text().expect("JSON").replacen("1", "9", 1);
+        assert!(Summary::parse(&newer).is_err_and(|why| why.contains("newer")));
+    }
+
+    #[test]
+    fn a_variant_that_nothing_ran_under_is_refused_with_the_ones_there_are() {
+        let summary = sample::summary("run", &[("one", 1, 1)]);
+        assert_eq!(summary.clone().of_variant("base").map(|one| one.label), Ok("run@base".into()));
+        assert!(summary.of_variant("bass").is_err_and(|why| why.contains("it has base")));
+    }
+}

@@ -1,0 +1,110 @@
+//! Turn times on both sides, paired by case: log ratios of case medians, so that an estimate is a factor.
+
+use super::pairing::Pair;
+use super::rates::normal_difference;
+use crate::stats::signed_rank::{hodges_lehmann, wilcoxon};
+
+/// Cases that must differ before any test by ranks or signs can show a difference at 5 %.
+pub(super) const FEWEST: usize = 6;
+
+/// The times of both sides, paired.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Times {
+    /// ln(B / A) for each case with a median on both sides.
+    pub ratios: Vec<f64>,
+    /// Medians over the cases, in seconds, under A and under B.
+    pub medians: (f64, f64),
+    /// Cases whose median turn got no answer on one side or both.
+    pub unanswered: u64,
+}
+
+/// Pairs the median turn times.
+pub(super) fn times(pairs: &[Pair<'_>]) -> Times {
+    let mut found = Times::default();
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for pair in pairs {
+        let run = pair.rows.iter().filter(|(a, b)| a.trials > 0 && b.trials > 0);
+        let medians: Vec<_> = run.clone().filter_map(|(a, b)| a.turn_us.zip(b.turn_us)).collect();
+        found.unanswered += u64::from(medians.len() < run.count());
+        // A time of 0 has no logarithm: the clock's own step stands for it.
+        let log = |micros: u64| (micros.max(1) as f64).ln();
+        let mean = |logs: f64| logs / medians.len() as f64;
+        if medians.is_empty() {
+            continue;
+        }
+        let one = mean(medians.iter().map(|(a, _)| log(*a)).sum());
+        let other = mean(medians.iter().map(|(_, b)| log(*b)).sum());
+        found.ratios.push(if (other - one).abs() < 1e-12 { 0.0 } else { other - one });
+        ours.push(one.exp() / 1e6);
+        theirs.push(other.exp() / 1e6);
+    }
+    found.medians = (median(&mut ours), median(&mut theirs));
+    found
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => 0.0,
+        n => f64::midpoint(values[(n - 1) / 2], values[n / 2]),
+    }
+}
+
+impl Times {
+    /// Wilcoxon's two-sided p-value; `None` without discordance.
+    pub(super) fn test(&self) -> Option<f64> {
+        wilcoxon(&self.ratios).map(|found| found.p)
+    }
+
+    /// How much longer B takes, as a share of A's time (Hodges and Lehmann): 0.1 is ten per cent slower.
+    pub(super) fn change(&self) -> Option<f64> {
+        hodges_lehmann(&self.ratios).map(|found| found.value.exp_m1())
+    }
+
+    /// The interval of the change.
+    pub(super) fn interval(&self) -> Option<(f64, f64)> {
+        let (low, high) = hodges_lehmann(&self.ratios)?.interval?;
+        Some((low.exp_m1(), high.exp_m1()))
+    }
+
+    /// The smallest slowdown that would have been seen four times in five; `None` when the cases are too few, or when
+    /// no case differs and nothing tells how much they vary.
+    pub(super) fn visible(&self) -> Option<f64> {
+        let visible = normal_difference(&self.ratios).filter(|_| self.ratios.len() >= FEWEST)?;
+        (visible > 0.0).then(|| visible.exp_m1())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{pairing::pair, sample::summary};
+    use super::*;
+
+    #[test]
+    fn log_ratios_agree_with_the_vector() {
+        let ratios = vec![0.5, 0.6, -0.15, 1.2, 0.7, -0.1, 1.5, 0.8, 0.45, 0.9];
+        let found = Times { ratios, ..Times::default() };
+        assert!((found.test().expect("discordance") - 0.009_765_625).abs() < 1e-12);
+        assert!((found.change().expect("values") - 0.65_f64.exp_m1()).abs() < 1e-9);
+        let (low, high) = found.interval().expect("enough");
+        assert!((low - 0.25_f64.exp_m1()).abs() < 1e-9 && (high - 1.0_f64.exp_m1()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_case_without_an_answer_is_counted_and_not_timed() {
+        let rows = [("one", 1, 1), ("two", 1, 1)];
+        let (a, mut b) = (summary("a", &rows), summary("b", &rows));
+        b.cases[0].turn_us = None;
+        b.cases[1].turn_us = Some(4_000_000);
+        let found = times(&pair(&a, &b).pairs);
+        assert_eq!((found.ratios.len(), found.unanswered), (1, 1));
+        assert!((found.ratios[0] - 2.0_f64.ln()).abs() < 1e-9);
+        assert!((found.medians.1 - 4.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn equal_times_have_no_test() {
+        let run = summary("a", &[("one", 1, 1)]);
+        assert_eq!(times(&pair(&run, &run).pairs).test(), None);
+    }
+}

@@ -1,0 +1,195 @@
+//! A comparison in words: what was seen, by how much, how sure, and what could have been seen.
+
+use super::flips::Flip;
+use super::pairing::Pairing;
+use super::summary::Summary;
+use super::{Finding, Row, Scale, times::FEWEST};
+use std::collections::BTreeSet;
+
+/// Cases that a note names.
+const NAMED: usize = 5;
+
+/// A share as `95.0 %`, never as all or nothing when it is neither.
+pub(super) fn percent(share: f64) -> String {
+    let one = format!("{:.1} %", share * 100.0);
+    let rounded = (share < 1.0 && one == "100.0 %") || (share > 0.0 && one == "0.0 %");
+    if rounded { format!("{:.3} %", share * 100.0) } else { one }
+}
+
+/// A difference of rates in points, or of times in per cent, with its sign.
+fn change(scale: Scale, value: f64) -> String {
+    let unit = if scale == Scale::Rate { "points" } else { "%" };
+    format!("{:+.1} {unit}", value * 100.0)
+}
+
+fn level(scale: Scale, value: f64) -> String {
+    if scale == Scale::Rate { percent(value) } else { format!("{value:.2} s") }
+}
+
+/// A p-value with three decimals.
+pub(super) fn p_value(p: f64) -> String {
+    if p < 0.0005 { "p < 0.001".into() } else { format!("p = {p:.3}") }
+}
+
+/// `1 case`, `2 cases`.
+pub(super) fn count(n: u64, one: &str, many: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
+}
+
+/// The sentence of one row; `margin` is the one that counts for it.
+pub(super) fn sentence(row: &Row, margin: f64) -> String {
+    let (Some(a), Some(b), Some(difference)) = (row.a, row.b, row.difference) else {
+        return "not compared: no case has units on both sides".into();
+    };
+    let cases = count(row.cases, "case", "cases");
+    let proxy = if row.proxy { "a stand-in, not a measurement: " } else { "" };
+    let Some((p, adjusted)) = row.p.zip(row.p_adjusted) else {
+        let both = level(row.scale, a);
+        return format!("{proxy}no discordance in {cases}, {both} on both sides; {}", seen(row));
+    };
+    let interval =
+        row.interval.map_or_else(String::new, |(low, high)| format!(" [{:+.1}, {:+.1}]", low * 100.0, high * 100.0));
+    let correction = if row.gated { "Holm" } else { "not gated, Benjamini-Hochberg" };
+    let head = format!(
+        "{proxy}{} to {}, {}{interval}, {} ({correction}; {}, {} alone); of {cases} {} better and {} worse",
+        level(row.scale, a),
+        level(row.scale, b),
+        change(row.scale, difference),
+        p_value(adjusted),
+        row.method,
+        p_value(p),
+        row.better,
+        row.worse
+    );
+    let allowed = format!("{:.1} {}", margin * 100.0, if row.scale == Scale::Rate { "points" } else { "%" });
+    let gain = if row.fewer_is_better { -difference } else { difference };
+    match row.finding {
+        Finding::Better => format!("{head}: better"),
+        Finding::Worse => format!("{head}: worse"),
+        Finding::NotWorse => format!("{head}: not worse by more than {allowed}"),
+        _ if adjusted < 0.05 && gain < 0.0 => {
+            format!("{head}: undecided, worse but not beyond the margin of {allowed}")
+        }
+        _ => format!("{head}: undecided: {}", seen(row)),
+    }
+}
+
+/// What could have been seen.
+fn seen(row: &Row) -> String {
+    match row.visible {
+        Some(visible) if row.scale == Scale::Rate => {
+            format!("a difference of {:.0} points or more would have been seen (power 80 %)", (visible * 100.0).ceil())
+        }
+        Some(visible) => {
+            format!("{:.0} % slower or more would have been seen (power 80 %)", (visible * 100.0).ceil())
+        }
+        None if row.cases < FEWEST as u64 => {
+            let cases = count(row.cases, "case", "cases");
+            format!("{cases} can show no difference, {FEWEST} that differ are the fewest")
+        }
+        None if row.scale == Scale::Time => "no case tells how much times vary".into(),
+        None => "so few cases can hardly show a difference".into(),
+    }
+}
+
+/// What one side rests on.
+pub(super) fn evidence(summary: &Summary) -> String {
+    let all = |set: fn(&super::Setting) -> &BTreeSet<String>| -> String {
+        let words: BTreeSet<&str> =
+            summary.settings.iter().flat_map(|row| set(row).iter().map(String::as_str)).collect();
+        words.into_iter().collect::<Vec<_>>().join(", ")
+    };
+    let (mode, from, models) = (all(|row| &row.modes), all(|row| &row.recorded_from), all(|row| &row.models));
+    if mode.is_empty() {
+        return "nothing could be run".into();
+    }
+    let days: BTreeSet<&str> =
+        summary.settings.iter().flat_map(|row| row.recorded_on.iter().map(String::as_str)).collect();
+    let when = match (days.first(), days.last()) {
+        (Some(first), Some(last)) if first != last => format!(" between {first} and {last}"),
+        (Some(day), _) => format!(" on {day}"),
+        _ => String::new(),
+    };
+    let recorded = if mode == "LIVE" { "from" } else { "recorded from" };
+    format!("{mode}, {recorded} {from}{when} (model {models})")
+}
+
+/// What could not be compared, side by side.
+pub(super) fn missing(a: &Summary, b: &Summary, pairing: &Pairing<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (side, summary) in [("A", a), ("B", b)] {
+        if summary.errors() > 0 {
+            let trials = count(summary.errors(), "trial", "trials");
+            notes.push(format!("{trials} of {side} could not be run and are not compared"));
+        }
+    }
+    for (side, cases) in [("A", &pairing.only_a), ("B", &pairing.only_b)] {
+        if !cases.is_empty() {
+            notes.push(format!("only in {side}: {}", named(cases)));
+        }
+    }
+    if !pairing.unmatched.is_empty() {
+        notes.push(format!(
+            "not compared, for the variants have no name in common (write RUN@variant): {}",
+            named(&pairing.unmatched)
+        ));
+    }
+    notes
+}
+
+fn named(names: &[String]) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", "))
+}
+
+/// The whole comparison in one sentence.
+pub(super) fn conclusion(rows: &[Row], flips: &[Flip], cases: u64) -> String {
+    let keys = |finding: Finding| -> Vec<&str> {
+        rows.iter().filter(|row| row.gated && row.finding == finding).map(|row| row.key.as_str()).collect()
+    };
+    let over = format!("over {}", count(cases, "case", "cases"));
+    let (worse, better, undecided) = (keys(Finding::Worse), keys(Finding::Better), keys(Finding::Undecided));
+    let flipped = flips.iter().filter(|flip| flip.worse).count() as u64;
+    let gained = flips.len() as u64 - flipped;
+    let cases = if flips.is_empty() {
+        "no case passes more or less often".to_owned()
+    } else {
+        format!("{} less often and {gained} more often", count(flipped, "case passes", "cases pass"))
+    };
+    let verdict = if !worse.is_empty() {
+        format!("B is worse than A in {}", worse.join(", "))
+    } else if !better.is_empty() {
+        format!("B is better than A in {} and nowhere shown to be worse", better.join(", "))
+    } else if !undecided.is_empty() {
+        format!("no regression is shown; undecided: {}", undecided.join(", "))
+    } else {
+        "no regression is shown".to_owned()
+    };
+    format!("{verdict}, {over}: {cases}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_that_is_neither_all_nor_nothing_does_not_read_so() {
+        assert_eq!(
+            [1.0, 0.0, 0.95, 0.9999, 0.0001].map(percent),
+            ["100.0 %", "0.0 %", "95.0 %", "99.990 %", "0.010 %"]
+        );
+    }
+
+    #[test]
+    fn notes_name_a_few_and_count_the_rest() {
+        let names: Vec<String> = (1..8).map(|n| format!("c{n}")).collect();
+        assert_eq!(named(&names), "c1, c2, c3, c4, c5 and 2 more");
+        assert_eq!(named(&names[..2]), "c1, c2");
+    }
+
+    #[test]
+    fn p_values_have_three_decimals_and_are_never_0() {
+        assert_eq!([0.0385, 0.0002, 1.0].map(p_value), ["p = 0.038", "p < 0.001", "p = 1.000"]);
+    }
+}

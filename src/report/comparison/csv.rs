@@ -1,0 +1,76 @@
+//! `comparison.csv`: one row a criterion. Rates are shares of 0 to 1 and times seconds, with six decimals; unknown
+//! figures are empty. New columns come last.
+
+use crate::compare::{Comparison, Scale};
+use crate::report::csv::cell;
+use std::io;
+
+const COLUMNS: [&str; 19] = [
+    "criterion",
+    "metric",
+    "scale",
+    "gated",
+    "cases",
+    "a",
+    "b",
+    "difference",
+    "low",
+    "high",
+    "p",
+    "p_adjusted",
+    "method",
+    "better",
+    "worse",
+    "visible",
+    "finding",
+    "differs",
+    "sentence",
+];
+
+/// The file.
+pub(super) fn csv(comparison: &Comparison) -> io::Result<Vec<u8>> {
+    let differs: Vec<String> = comparison.differences.iter().map(super::differs).collect();
+    let mut rows = ::csv::Writer::from_writer(Vec::new());
+    rows.write_record(COLUMNS)?;
+    let figure = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.6}"));
+    for row in &comparison.rows {
+        rows.write_record([
+            cell(&row.key).as_ref(),
+            cell(&row.metric).as_ref(),
+            if row.scale == Scale::Rate { "rate" } else { "time" },
+            if row.gated { "true" } else { "false" },
+            &row.cases.to_string(),
+            &figure(row.a),
+            &figure(row.b),
+            &figure(row.difference),
+            &figure(row.interval.map(|(low, _)| low)),
+            &figure(row.interval.map(|(_, high)| high)),
+            &figure(row.p),
+            &figure(row.p_adjusted),
+            &row.method,
+            &row.better.to_string(),
+            &row.worse.to_string(),
+            &figure(row.visible),
+            row.finding.as_str(),
+            cell(&differs.join("; ")).as_ref(),
+            cell(&row.sentence).as_ref(),
+        ])?;
+    }
+    rows.into_inner().map_err(|why| io::Error::other(why.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_criterion_is_a_row_that_reads_back() {
+        let found = super::super::tests::worse();
+        let text = csv(&found).expect("a file");
+        let mut reader = ::csv::Reader::from_reader(text.as_slice());
+        let rows: Vec<::csv::StringRecord> = reader.records().map(|row| row.expect("a row")).collect();
+        assert_eq!(rows.len(), found.rows.len());
+        assert_eq!((&rows[0][0], &rows[0][7], &rows[0][16]), ("cases", "-0.800000", "worse"));
+        assert!(rows[0][17].contains("model: sim-1 in A, sim-2 in B (s)"), "{:?}", rows[0]);
+    }
+}

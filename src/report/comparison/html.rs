@@ -1,0 +1,200 @@
+//! `comparison.html`: one page without a script, with the conversations of flipped cases side by side.
+
+use super::terminal::{difference, p};
+use super::{SAME, Shown, differs};
+use crate::compare::{Finding, Scale};
+use crate::report::figures::percent;
+use crate::report::html::STYLE;
+use crate::report::timelines::base64;
+use crate::trace::text;
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use std::io;
+
+const PAGE: &str = include_str!("page.html");
+const MORE_STYLE: &str = include_str!("comparison.css");
+
+#[derive(Serialize)]
+struct Page {
+    outcome: &'static str,
+    word: &'static str,
+    conclusion: String,
+    sides: Vec<(&'static str, String, String, u64, u64)>,
+    same: Option<&'static str>,
+    differences: Vec<String>,
+    prompts: Vec<(String, String, Vec<(&'static str, String)>)>,
+    notes: Vec<String>,
+    rows: Vec<Row>,
+    worse: usize,
+    better: usize,
+    flips: Vec<Flip>,
+    more: usize,
+}
+
+#[derive(Serialize)]
+struct Row {
+    key: String,
+    about: String,
+    gated: bool,
+    a: String,
+    b: String,
+    difference: String,
+    p: String,
+    cases: u64,
+    class: &'static str,
+    finding: &'static str,
+    sentence: String,
+}
+
+#[derive(Serialize)]
+struct Flip {
+    case: String,
+    word: &'static str,
+    class: &'static str,
+    counts: String,
+    why: String,
+    sides: Vec<(String, String)>,
+}
+
+/// The page.
+pub(super) fn html(shown: &Shown<'_>) -> io::Result<Vec<u8>> {
+    let style = format!("{STYLE}{MORE_STYLE}");
+    let render = || -> Result<String, minijinja::Error> {
+        let mut templates = minijinja::Environment::new();
+        templates.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
+        templates.add_template("page.html", PAGE)?;
+        templates.get_template("page.html")?.render(minijinja::context! {
+            page => minijinja::Value::from(minijinja::value::Serde(page(shown))),
+            style => &style,
+            style_hash => format!("sha256-{}", base64(&Sha256::digest(style.as_bytes()))),
+        })
+    };
+    let page = render().map_err(|error| io::Error::other(format!("comparison.html: {error:#}")))?;
+    Ok(text::block(&page).into_bytes())
+}
+
+fn page(shown: &Shown<'_>) -> Page {
+    let found = shown.comparison;
+    let side =
+        |name, side: &crate::compare::Side| (name, side.label.clone(), side.evidence.clone(), side.trials, side.errors);
+    let same = found.differences.is_empty() && found.prompts.is_empty();
+    let prompts = found.prompts.iter().map(|prompt| {
+        let lines = prompt.lines.iter().map(|line| (class_of(line), line.clone())).collect();
+        (prompt.name.clone(), prompt.scenarios.join(", "), lines)
+    });
+    let flips: Vec<Flip> = found.flips.iter().filter_map(|one| flip(one, shown.conversations)).collect();
+    let worse = found.flips.iter().filter(|flip| flip.worse).count();
+    let better = found.rows.iter().any(|row| row.gated && row.finding == Finding::Better);
+    let (outcome, word) = match (found.regression, better) {
+        (true, _) => ("fail", "Worse"),
+        (false, true) => ("pass", "Better"),
+        (false, false) => ("unmeasured", "No regression shown"),
+    };
+    Page {
+        outcome,
+        word,
+        conclusion: found.conclusion.clone(),
+        sides: vec![side("A", &found.a), side("B", &found.b)],
+        same: same.then_some(SAME),
+        differences: found.differences.iter().map(differs).collect(),
+        prompts: prompts.collect(),
+        notes: found.notes.clone(),
+        rows: found.rows.iter().map(row).collect(),
+        worse,
+        better: found.flips.len() - worse,
+        more: found.flips.len() - flips.len(),
+        flips,
+    }
+}
+
+fn class_of(line: &str) -> &'static str {
+    match line.chars().next() {
+        Some('-') => "gone",
+        Some('+') => "new",
+        Some('@') => "soft",
+        _ => "",
+    }
+}
+
+fn row(row: &crate::compare::Row) -> Row {
+    let level = |value: Option<f64>| match (value, row.scale) {
+        (None, _) => "–".to_owned(),
+        (Some(value), Scale::Rate) => percent(value),
+        (Some(value), Scale::Time) => format!("{value:.2} s"),
+    };
+    Row {
+        key: row.key.clone(),
+        about: row.about.clone(),
+        gated: row.gated,
+        a: level(row.a),
+        b: level(row.b),
+        difference: difference(row),
+        p: row.p_adjusted.map_or_else(|| "–".into(), p),
+        cases: row.cases,
+        class: match row.finding {
+            Finding::Better => "pass",
+            Finding::Worse => "fail",
+            Finding::Undecided => "undecided",
+            _ => "unmeasured",
+        },
+        finding: row.finding.as_str(),
+        sentence: row.sentence.clone(),
+    }
+}
+
+/// A flip with its conversations; `None` when neither side's is at hand and the list would only repeat the count.
+fn flip(
+    flip: &crate::compare::Flip,
+    conversations: (&BTreeMap<String, String>, &BTreeMap<String, String>),
+) -> Option<Flip> {
+    let of = |trial: &Option<String>, known: &BTreeMap<String, String>, side: &str| {
+        let text = trial.as_ref().and_then(|trial| known.get(trial)).cloned();
+        let name = trial.clone().unwrap_or_default();
+        text.map(|text| (format!("{side}: {name}"), text))
+    };
+    let sides: Vec<_> = [of(&flip.trial_a, conversations.0, "A"), of(&flip.trial_b, conversations.1, "B")]
+        .into_iter()
+        .flatten()
+        .collect();
+    (!sides.is_empty()).then(|| Flip {
+        case: flip.case.clone(),
+        word: if flip.worse { "worse" } else { "better" },
+        class: if flip.worse { "fail" } else { "pass" },
+        counts: format!("{}/{} passed, then {}/{}", flip.a.0, flip.a.1, flip.b.0, flip.b.1),
+        why: flip.why.clone(),
+        sides,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made() -> String {
+        let found = super::super::tests::worse();
+        let trial = "s/c5/tool-rag.base.1".to_owned();
+        let (ours, theirs) = (
+            BTreeMap::from([(trial.clone(), "user: <img src=x onerror=alert(1)>".to_owned())]),
+            BTreeMap::from([(trial, "user: hello {{ 7 * 7 }}\u{1b}".to_owned())]),
+        );
+        let shown = Shown { comparison: &found, folders: (None, None), conversations: (&ours, &theirs) };
+        String::from_utf8(html(&shown).expect("a page")).expect("UTF-8")
+    }
+
+    #[test]
+    fn hostile_text_is_text_and_the_page_runs_nothing() {
+        let page = made();
+        assert!(!page.contains("<script") && page.contains("&lt;script&gt;"), "{page}");
+        assert!(!page.contains("<img") && !page.contains('\u{202e}') && !page.contains('\u{1b}'));
+        assert!(page.contains("{{ 7 * 7 }}"), "templates are not run on data");
+        assert!(page.contains("default-src 'none'") && !page.contains("script-src"));
+    }
+
+    #[test]
+    fn both_conversations_stand_side_by_side_and_the_others_are_counted() {
+        let page = made();
+        assert_eq!(page.matches("<pre class=\"talk\">").count(), 2);
+        assert!(page.contains("7 more"), "eight flipped, one has conversations");
+    }
+}

@@ -1,0 +1,95 @@
+//! A comparison shown: on a terminal, as `comparison.csv`, `comparison.html` and `comparison.json`.
+//!
+//! What differs in the settings stands above every figure. Files hold no path of this machine: the same two runs give
+//! the same bytes. Commands with paths, for copying, are on the terminal alone.
+
+mod csv;
+mod html;
+mod terminal;
+
+pub use terminal::terminal;
+
+use crate::compare::{Comparison, Difference};
+use crate::trace::{COMPARISON_CSV, COMPARISON_HTML, COMPARISON_JSON};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+/// A comparison with what is shown beside it.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown<'a> {
+    /// The comparison.
+    pub comparison: &'a Comparison,
+    /// The run folders of A and B; a baseline file has none.
+    pub folders: (Option<&'a Path>, Option<&'a Path>),
+    /// Conversations of A and of B as text, by trial.
+    pub conversations: (&'a BTreeMap<String, String>, &'a BTreeMap<String, String>),
+}
+
+/// The files of a comparison: name and bytes.
+///
+/// # Errors
+/// When one of them cannot be made.
+pub fn files(shown: &Shown<'_>) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+    let mut json = serde_json::to_vec_pretty(shown.comparison)?;
+    json.push(b'\n');
+    Ok(vec![
+        (COMPARISON_CSV, csv::csv(shown.comparison)?),
+        (COMPARISON_HTML, html::html(shown)?),
+        (COMPARISON_JSON, json),
+    ])
+}
+
+/// A difference of settings in one line.
+fn differs(row: &Difference) -> String {
+    format!("{}: {} in A, {} in B ({})", row.what, row.a, row.b, row.scenarios.join(", "))
+}
+
+/// What stands where nothing differs.
+const SAME: &str = "Mode, source, model, knowledge, enforcement and prompts are the same on both sides.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::sample::summary;
+    use crate::compare::{Setting, compare};
+
+    /// A run of ten cases beside one in which eight of them fail, under another model and a hostile prompt.
+    pub(super) fn worse() -> Comparison {
+        let names: Vec<String> = (0..10).map(|index| format!("c{index}")).collect();
+        let run = |label: &str, passed: &dyn Fn(usize) -> u64| {
+            let rows: Vec<_> = names.iter().enumerate().map(|(i, name)| (name.as_str(), passed(i), 1)).collect();
+            summary(label, &rows)
+        };
+        let (a, mut b) = (run("a", &|_| 1), run("b", &|index| u64::from(index < 2)));
+        let setting: &mut Setting = &mut b.settings[0];
+        setting.models = ["sim-2".to_owned()].into();
+        setting.prompts.insert("system".into(), "<script>alert(1)</script>\u{1b}[31m\n".into());
+        b.cases[5].trials_run[0].why = "=cmd()<b>\u{202e}".into();
+        compare(&a, &b, 0.02).expect("comparable")
+    }
+
+    #[test]
+    fn what_differs_stands_above_every_figure_in_each_report() {
+        let found = worse();
+        let none = BTreeMap::new();
+        let shown = Shown { comparison: &found, folders: (None, None), conversations: (&none, &none) };
+        let page = String::from_utf8(files(&shown).expect("files")[1].1.clone()).expect("UTF-8");
+        for text in [terminal(&shown, 110, false), page] {
+            let named = text.find("sim-1 in A").unwrap_or_else(|| panic!("{text}"));
+            let figure = text.find("100.0 %").unwrap_or_else(|| panic!("{text}"));
+            assert!(named < figure, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_same_comparison_gives_the_same_bytes() {
+        let conversations: BTreeMap<_, _> = [("s/c2/tool-rag.base.1".to_owned(), "user: q\n".to_owned())].into();
+        let made = || {
+            let found = worse();
+            files(&Shown { comparison: &found, folders: (None, None), conversations: (&conversations, &conversations) })
+                .expect("files")
+        };
+        assert_eq!(made(), made());
+    }
+}

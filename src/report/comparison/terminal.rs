@@ -1,0 +1,192 @@
+//! A comparison on a terminal: what differs, a row a criterion, and the cases that flipped with commands to look at them.
+
+use super::{SAME, Shown, differs};
+use crate::compare::{Finding, Flip, Row, Scale};
+use crate::report::figures::{count, counted, percent};
+use crate::report::terminal::wrap;
+use crate::trace::text::{block, clip, line};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Flips that are listed.
+const LISTED: usize = 20;
+
+/// The comparison in at most `width` columns, with ANSI colours when `colour` is set.
+pub fn terminal(shown: &Shown<'_>, width: usize, colour: bool) -> String {
+    let found = shown.comparison;
+    let width = width.clamp(60, 160);
+    let mut out = String::new();
+    for (name, side) in [("A", &found.a), ("B", &found.b)] {
+        let errors = if side.errors > 0 { format!(", {} in ERROR", count(side.errors)) } else { String::new() };
+        let trials = counted(side.trials, "trial");
+        wrap(&mut out, &format!("{name}  {}: {}, {trials}{errors}", side.label, side.evidence), width, "");
+    }
+    let _ = writeln!(out);
+    if found.differences.is_empty() && found.prompts.is_empty() {
+        wrap(&mut out, SAME, width, "");
+    }
+    for row in &found.differences {
+        wrap(&mut out, &format!("DIFFERS  {}", differs(row)), width, "");
+    }
+    for prompt in &found.prompts {
+        wrap(&mut out, &format!("DIFFERS  prompt `{}` ({})", prompt.name, prompt.scenarios.join(", ")), width, "");
+        for changed in prompt.lines.iter().filter(|line| !line.starts_with("@@")) {
+            let _ = writeln!(out, "  {}", clip(&line_of(changed), width - 2));
+        }
+    }
+    for note in &found.notes {
+        wrap(&mut out, &format!("note: {note}"), width, "");
+    }
+    let _ = writeln!(out);
+    out.push_str(&table(&found.rows, width, colour));
+    for row in found.rows.iter().filter(|row| row.finding != Finding::NoDiscordance) {
+        let _ = writeln!(out, "\n{} {}", paint(row, colour), line(&row.key));
+        wrap(&mut out, &row.sentence, width, "  ");
+    }
+    if !found.flips.is_empty() {
+        let worse = found.flips.iter().filter(|flip| flip.worse).count();
+        let better = found.flips.len() - worse;
+        let _ = writeln!(out, "\nCases that flipped: {worse} worse, {better} better");
+    }
+    for one in found.flips.iter().take(LISTED) {
+        flip(&mut out, one, shown.folders, width);
+    }
+    if found.flips.len() > LISTED {
+        let _ = writeln!(out, "  and {} more", found.flips.len() - LISTED);
+    }
+    let _ = writeln!(out);
+    wrap(&mut out, &found.conclusion, width, "");
+    out
+}
+
+/// A line of a prompt: its leading sign and spaces are kept.
+fn line_of(text: &str) -> String {
+    block(text).replace('\n', " ")
+}
+
+fn table(rows: &[Row], width: usize, colour: bool) -> String {
+    let mut table = Table::new();
+    table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(u16::try_from(width).unwrap_or(160));
+    table.set_header(["criterion", "A", "B", "difference [95 %]", "p, corrected", "cases", "finding"]);
+    for row in rows {
+        let level = |value: Option<f64>| match (value, row.scale) {
+            (None, _) => "–".into(),
+            (Some(value), Scale::Rate) => percent(value),
+            (Some(value), Scale::Time) => format!("{value:.2} s"),
+        };
+        let finding = if row.gated { row.finding.as_str().to_owned() } else { format!("({})", row.finding.as_str()) };
+        let cells = [
+            clip(&line(&row.key), 32).into_owned(),
+            level(row.a),
+            level(row.b),
+            difference(row),
+            row.p_adjusted.map_or_else(|| "–".into(), p),
+            count(row.cases),
+            finding,
+        ];
+        table.add_row(cells);
+    }
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, if index == 6 { 0 } else { 2 }));
+        column.set_constraint(match index {
+            0 => ColumnConstraint::UpperBoundary(Width::Fixed(34)),
+            _ => ColumnConstraint::ContentWidth,
+        });
+    }
+    let mut out = String::new();
+    for (index, text) in table.lines().enumerate() {
+        let text = text.trim_end();
+        let row = index.checked_sub(1).and_then(|index| rows.get(index));
+        let text = match row {
+            Some(row) if colour && text.ends_with(row.finding.as_str()) => {
+                let head = &text[..text.len() - row.finding.as_str().len()];
+                format!("{head}{}", paint(row, true))
+            }
+            None if colour => format!("\u{1b}[2m{text}\u{1b}[0m"),
+            _ => text.to_owned(),
+        };
+        let _ = writeln!(out, "{text}");
+    }
+    if rows.iter().any(|row| !row.gated) {
+        let _ = writeln!(out, "(finding in brackets: not required, or a stand-in; never a regression)");
+    }
+    out
+}
+
+pub(super) fn difference(row: &Row) -> String {
+    let Some(value) = row.difference else { return "–".into() };
+    let unit = if row.scale == Scale::Rate { "" } else { " %" };
+    let interval =
+        row.interval.map_or_else(String::new, |(low, high)| format!(" [{:+.1}, {:+.1}]", low * 100.0, high * 100.0));
+    format!("{:+.1}{unit}{interval}", value * 100.0)
+}
+
+pub(super) fn p(value: f64) -> String {
+    if value < 0.0005 { "< 0.001".into() } else { format!("{value:.3}") }
+}
+
+fn paint(row: &Row, colour: bool) -> String {
+    let word = row.finding.as_str();
+    let code = match row.finding {
+        Finding::Better => "32",
+        Finding::Worse => "1;31",
+        Finding::Undecided => "33",
+        _ => "36",
+    };
+    if colour { format!("\u{1b}[{code}m{word}\u{1b}[0m") } else { word.to_owned() }
+}
+
+fn flip(out: &mut String, flip: &Flip, folders: (Option<&Path>, Option<&Path>), width: usize) {
+    let word = if flip.worse { "worse " } else { "better" };
+    let variants = if flip.variant_a == flip.variant_b {
+        flip.variant_a.clone()
+    } else {
+        format!("{} and {}", flip.variant_a, flip.variant_b)
+    };
+    let counts = format!("{}/{} passed, then {}/{}", flip.a.0, flip.a.1, flip.b.0, flip.b.1);
+    let why = if flip.why.is_empty() { String::new() } else { format!("; {}", flip.why) };
+    wrap(out, &format!("{word} {} ({variants}): {counts}{why}", flip.case), width, "  ");
+    for (folder, trial) in [(folders.0, &flip.trial_a), (folders.1, &flip.trial_b)] {
+        if let Some((folder, trial)) = folder.zip(trial.as_ref()) {
+            // Not wrapped: a command to copy.
+            let _ = writeln!(out, "         ragcheck show {}/{}", line(&folder.display().to_string()), line(trial));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn text(width: usize, colour: bool) -> String {
+        let found = super::super::tests::worse();
+        let none = BTreeMap::new();
+        let folders = (Some(Path::new("reports/a")), Some(Path::new("reports/b")));
+        terminal(&Shown { comparison: &found, folders, conversations: (&none, &none) }, width, colour)
+    }
+
+    #[test]
+    fn a_flip_has_a_command_for_each_conversation() {
+        let text = text(110, false);
+        assert!(text.contains("ragcheck show reports/a/s/c2/tool-rag.base.1"), "{text}");
+        assert!(text.contains("ragcheck show reports/b/s/c2/tool-rag.base.1"), "{text}");
+        assert!(text.contains("Cases that flipped: 8 worse, 0 better"), "{text}");
+    }
+
+    #[test]
+    fn hostile_text_commands_no_terminal() {
+        let text = text(100, false);
+        assert!(!text.chars().any(|letter| letter.is_control() && letter != '\n'), "{text:?}");
+        assert!(!text.contains('\u{202e}'));
+    }
+
+    #[test]
+    fn findings_are_words_and_colour_only_underlines_them() {
+        let plain = text(110, false);
+        assert!(plain.lines().any(|line| line.starts_with("cases") && line.ends_with("worse")), "{plain}");
+        assert!(text(110, true).contains("\u{1b}[1;31mworse\u{1b}[0m"));
+    }
+}

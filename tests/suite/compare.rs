@@ -1,0 +1,129 @@
+//! Two runs compared: with itself nothing is found, a broken answer is named, a broken suite is a regression.
+
+use super::project::Project;
+use std::fs;
+
+const CRITERIA: &str = "about: One criterion.
+criteria:
+  - id: FIRST
+    about: Enough answers come at the first attempt.
+    metric: first_attempt_rate(generate_response)
+    target: \">= 60%\"
+    kind: confidence
+";
+const RUN: [&str; 4] = ["run", "scenarios/knowledge.yaml", "--criteria", "one.yaml"];
+
+/// The project with one run of its first scenario, and that run's folder.
+fn with_a_run() -> (Project, String) {
+    let project = Project::shipped();
+    project.write("one.yaml", CRITERIA);
+    project.run(&RUN).expect_code(0);
+    let folder = newest(&project);
+    (project, folder)
+}
+
+fn newest(project: &Project) -> String {
+    let target = fs::canonicalize(project.path("reports/latest")).expect("a run");
+    format!("reports/{}", target.file_name().expect("a name").to_string_lossy())
+}
+
+/// One repetition of one case answers something else.
+fn break_one_answer(project: &Project) {
+    let close = "Close the tap, remove the four screws of the lid, and lay membrane and spring in ";
+    let before = format!(
+        "{{\"answer\":\"In regions with hard water the membrane of a RainGate valve should be descaled once a year. {close}"
+    );
+    project.edit(
+        "fixtures/cassettes/knowledge/descaling/tool-rag.base.1.yaml",
+        &format!("{before}citric acid"),
+        &format!("{before}lemon juice"),
+    );
+}
+
+/// Every case asks for what no answer says.
+fn break_every_case(project: &Project) {
+    let text = project.read("scenarios/knowledge.yaml");
+    let text = text.replace("contains: [", "contains: [never said, ").replace(r"\b45\b", r"\b4567\b");
+    project.write("scenarios/knowledge.yaml", &text);
+}
+
+#[test]
+fn a_run_beside_itself_has_no_discordance_and_the_same_bytes_again() {
+    let (project, run) = with_a_run();
+    let arguments = ["compare", &run, "reports/latest", "--fail-on", "regression"];
+    let outcome = project.run(&arguments);
+    outcome.expect_code(0);
+    assert!(outcome.stdout.contains("are the same on both sides"), "{}", outcome.stdout);
+    let findings: Vec<&str> = outcome.stdout.lines().filter(|line| line.contains("no discordance")).collect();
+    assert_eq!(findings.len(), 3, "FIRST, cases and turn time:\n{}", outcome.stdout);
+    assert!(!outcome.stdout.contains("undecided") && !outcome.stdout.contains("flipped"), "{}", outcome.stdout);
+    let files = project.report(&run);
+    assert!(files.iter().any(|(name, _)| name == "comparison.html"));
+    assert_eq!(project.run(&arguments).stdout, outcome.stdout);
+    assert!(project.report(&run) == files, "the same comparison gives other bytes");
+}
+
+#[test]
+fn one_broken_answer_is_a_flip_that_can_be_looked_at_and_decides_nothing() {
+    let (project, before) = with_a_run();
+    break_one_answer(&project);
+    project.run(&RUN).expect_code(1);
+    let after = newest(&project);
+    assert_ne!(before, after);
+    let outcome = project.run(&["compare", &before, &after, "--fail-on", "regression"]);
+    outcome.expect_code(0);
+    assert!(outcome.stdout.contains("Cases that flipped: 1 worse, 0 better"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("knowledge/descaling (base): 3/3 passed, then 2/3"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("would have been seen"), "{}", outcome.stdout);
+    let commands: Vec<&str> =
+        outcome.stdout.lines().filter_map(|line| line.trim().strip_prefix("ragcheck show ")).collect();
+    assert_eq!(commands.len(), 2, "{}", outcome.stdout);
+    for (command, words) in commands.iter().zip(["citric acid", "lemon juice"]) {
+        let shown = project.run(&["show", command]);
+        assert!(shown.expect_code(0).stdout.contains(words), "{command}");
+    }
+    let page = project.read(&format!("{after}/comparison.html"));
+    assert!(page.contains("lemon juice") && page.contains("citric acid"), "both conversations stand on the page");
+    let rows = project.read(&format!("{after}/comparison.csv"));
+    assert!(rows.lines().any(|row| row.starts_with("cases,") && row.contains(",undecided,")), "{rows}");
+}
+
+#[test]
+fn a_broken_suite_is_a_regression_against_a_saved_baseline() {
+    let (project, run) = with_a_run();
+    project.run(&["compare", &run, "--save", "baseline.json"]).expect_code(0);
+    let saved = project.read("baseline.json");
+    assert!(saved.len() < 20_000 && saved.lines().filter(|line| line.contains("\"case\"")).count() == 8, "{saved}");
+    break_every_case(&project);
+    let arguments = [&RUN[..], &["--baseline", "baseline.json", "--fail-on", "regression"]].concat();
+    let outcome = project.run(&arguments);
+    outcome.expect_code(1);
+    assert!(outcome.stdout.contains("B is worse than A in cases"), "{}", outcome.stdout);
+    let worse = newest(&project);
+    let compared = |more: &[&str]| project.run(&[&["compare", "baseline.json", &worse], more].concat());
+    compared(&[]).expect_code(0);
+    compared(&["--fail-on", "regression"]).expect_code(1);
+    let json: serde_json::Value = serde_json::from_str(&compared(&["--format", "json"]).stdout).expect("JSON");
+    assert_eq!((json["regression"].as_bool(), json["flips"].as_array().map(Vec::len)), (Some(true), Some(8)));
+    let better = project.run(&["compare", &worse, "baseline.json", "--fail-on", "regression"]);
+    assert!(better.expect_code(0).stdout.contains("B is better than A in cases"), "{}", better.stdout);
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_in_words() {
+    let (project, run) = with_a_run();
+    for (a, b, words) in [
+        (run.as_str(), "reports/none", "neither a run folder"),
+        (run.as_str(), "reports/latest@terse", "it has base"),
+        ("ragcheck.yaml", run.as_str(), "it is no baseline"),
+    ] {
+        let outcome = project.run(&["compare", a, b]);
+        assert!(outcome.expect_code(2).stderr.contains(words), "{}", outcome.stderr);
+    }
+    project.run(&["compare", &run, "--save", "live.json"]).expect_code(0);
+    project.write("live.json", &project.read("live.json").replace("REPLAYED", "LIVE"));
+    let outcome = project.run(&["compare", "live.json", &run]);
+    assert!(outcome.expect_code(2).stderr.contains("is LIVE and"), "{}", outcome.stderr);
+    let outcome = project.run(&["run", "--fail-on", "regression"]);
+    assert!(outcome.expect_code(2).stderr.contains("--fail-on needs --baseline"), "{}", outcome.stderr);
+}
