@@ -52,9 +52,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let figures = Figures { p50: figure(0.50), p95: figure(0.95), p99: figure(0.99) };
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/baselines/flow_p95.json");
     if std::env::var_os("UPDATE").is_some() {
+        std::fs::create_dir_all(file.with_file_name(""))?;
         std::fs::write(&file, format!("{}\n", serde_json::to_string_pretty(&figures)?))?;
     }
-    let baseline: Figures = serde_json::from_slice(&std::fs::read(&file)?)?;
+    let saved =
+        std::fs::read(&file).map_err(|why| format!("{}: {why}: save a baseline with UPDATE=1", file.display()))?;
+    let baseline: Figures = serde_json::from_slice(&saved)?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{} trials; one unit is {unit:?}, the median time to hash 1 MiB", samples.len())?;
     let rows = [

@@ -42,22 +42,20 @@ pub fn differences(settings: &[(&Setting, &Setting)]) -> (Vec<Difference>, Vec<P
             if one == other {
                 continue;
             }
-            match rows.iter_mut().find(|row| row.what == what && row.a == one && row.b == other) {
-                Some(row) => note(&mut row.scenarios, &a.scenario),
-                None => {
-                    let scenarios = vec![a.scenario.clone()];
-                    rows.push(Difference { what: what.into(), a: one, b: other, scenarios });
-                }
+            if let Some(row) = rows.iter_mut().find(|row| row.what == what && row.a == one && row.b == other) {
+                note(&mut row.scenarios, &a.scenario);
+            } else {
+                let scenarios = vec![a.scenario.clone()];
+                rows.push(Difference { what: what.into(), a: one, b: other, scenarios });
             }
         }
         let names: BTreeSet<&String> = a.prompts.keys().chain(b.prompts.keys()).collect();
         for name in names.into_iter().filter(|name| a.prompts.get(*name) != b.prompts.get(*name)) {
             let lines = changed(text(&a.prompts, name), text(&b.prompts, name));
-            match prompts.iter_mut().find(|row| row.name == *name && row.lines == lines) {
-                Some(row) => note(&mut row.scenarios, &a.scenario),
-                None => {
-                    prompts.push(PromptChange { name: name.clone(), scenarios: vec![a.scenario.clone()], lines });
-                }
+            if let Some(row) = prompts.iter_mut().find(|row| row.name == *name && row.lines == lines) {
+                note(&mut row.scenarios, &a.scenario);
+            } else {
+                prompts.push(PromptChange { name: name.clone(), scenarios: vec![a.scenario.clone()], lines });
             }
         }
     }

@@ -277,6 +277,7 @@ mod tests {
         assert!(found.flips.is_empty() && found.differences.is_empty() && !found.regression);
         assert!(found.rows[0].sentence.contains("no discordance"), "{}", found.rows[0].sentence);
         assert!(!found.rows[0].sentence.contains("equal"), "{}", found.rows[0].sentence);
+        assert!(found.conclusion.contains("points or more would have been seen"), "{}", found.conclusion);
     }
 
     #[test]

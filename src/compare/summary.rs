@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn what_is_no_baseline_is_refused_with_what_to_do() {
         assert!(Summary::parse("[]").is_err_and(|why| why.contains("--save")));
-        let newer = sample::summary("run", &[("one", 1, 1)]).to_text().expect("JSON").replacen("1", "9", 1);
+        let newer = sample::summary("run", &[("one", 1, 1)]).to_text().expect("JSON").replacen('1', "9", 1);
         assert!(Summary::parse(&newer).is_err_and(|why| why.contains("newer")));
     }
 

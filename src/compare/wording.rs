@@ -2,7 +2,7 @@
 
 use super::flips::Flip;
 use super::pairing::Pairing;
-use super::summary::Summary;
+use super::summary::{CASES, Summary};
 use super::{Finding, Row, Scale, times::FEWEST};
 use std::collections::BTreeSet;
 
@@ -166,7 +166,10 @@ pub(super) fn conclusion(rows: &[Row], flips: &[Flip], cases: u64) -> String {
     } else {
         "no regression is shown".to_owned()
     };
-    format!("{verdict}, {over}: {cases}")
+    // Where nothing is shown, what could have been shown belongs beside it.
+    let open = worse.is_empty() && better.is_empty();
+    let reach = rows.iter().find(|row| row.key == CASES && open).map(|row| format!("; {}", seen(row)));
+    format!("{verdict} ({over}): {cases}{}", reach.unwrap_or_default())
 }
 
 #[cfg(test)]

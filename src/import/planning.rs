@@ -155,8 +155,8 @@ fn plain(name: &str) -> String {
     if kept == name && !kept.is_empty() {
         return kept;
     }
-    let digest: String = Sha256::digest(name.as_bytes()).iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-    format!("{kept}-{digest}")
+    let digest = Sha256::digest(name.as_bytes());
+    format!("{kept}-{:02x}{:02x}{:02x}{:02x}", digest[0], digest[1], digest[2], digest[3])
 }
 
 /// What can be asked of any conversation.

@@ -48,7 +48,7 @@ impl Script {
                 let query = words.words(6);
                 ("index_keywords", json!({"keywords": keywords, "query": query, "perplexity_result_id": "result-1"}))
             }
-            _ => ("generate_response", self.response(body, &mut words)),
+            _ => ("generate_response", response(body, &mut words)),
         };
         // The first reply is as long as the prompts of later ones, so that no exchange is a short one.
         let thought = words.text(if step == 0 { 4_000 } else { 700 });
@@ -59,24 +59,6 @@ impl Script {
             "choices": [{"index": 0, "finish_reason": "tool_calls",
                 "message": {"role": "assistant", "content": thought, "tool_calls": [call]}}],
             "usage": {"prompt_tokens": 2_000 + 1_200 * step, "completion_tokens": 240},
-        })
-    }
-
-    /// Cites the first passage that was shown, and what came from outside.
-    fn response(&self, body: &Value, words: &mut Words) -> Value {
-        let results = body["messages"].as_array().into_iter().flatten().filter(|message| message["role"] == "tool");
-        let shown: Vec<Value> =
-            results.filter_map(|message| serde_json::from_str(message["content"].as_str()?).ok()).collect();
-        let chunk = shown.iter().find_map(|result| result["chunks"][0]["id"].as_str());
-        let page = shown.iter().find_map(|result| result["citations"][0]["url"].as_str());
-        let internal = chunk.map(|id| json!({"kind": "internal", "id": id}));
-        let external = page.map(|url| json!({"kind": "external", "id": url, "title": "A page"}));
-        let (used_internal_kb, used_external_kb) = (internal.is_some(), external.is_some());
-        let sources: Vec<Value> = internal.into_iter().chain(external).collect();
-        json!({
-            "answer": format!("{} That is it in short.", words.text(1_200)),
-            "sources": sources, "confidence_score": 0.8,
-            "used_internal_kb": used_internal_kb, "used_external_kb": used_external_kb,
         })
     }
 
@@ -99,6 +81,24 @@ impl Script {
             "usage": {"input_tokens": 900, "output_tokens": 300, "total_tokens": 1_200},
         })
     }
+}
+
+/// Cites the first passage that was shown, and what came from outside.
+fn response(body: &Value, words: &mut Words) -> Value {
+    let results = body["messages"].as_array().into_iter().flatten().filter(|message| message["role"] == "tool");
+    let shown: Vec<Value> =
+        results.filter_map(|message| serde_json::from_str(message["content"].as_str()?).ok()).collect();
+    let chunk = shown.iter().find_map(|result| result["chunks"][0]["id"].as_str());
+    let page = shown.iter().find_map(|result| result["citations"][0]["url"].as_str());
+    let internal = chunk.map(|id| json!({"kind": "internal", "id": id}));
+    let external = page.map(|url| json!({"kind": "external", "id": url, "title": "A page"}));
+    let (used_internal_kb, used_external_kb) = (internal.is_some(), external.is_some());
+    let sources: Vec<Value> = internal.into_iter().chain(external).collect();
+    json!({
+        "answer": format!("{} That is it in short.", words.text(1_200)),
+        "sources": sources, "confidence_score": 0.8,
+        "used_internal_kb": used_internal_kb, "used_external_kb": used_external_kb,
+    })
 }
 
 /// How many times the model spoke already.

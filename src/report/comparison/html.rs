@@ -23,13 +23,21 @@ struct Page {
     sides: Vec<(&'static str, String, String, u64, u64)>,
     same: Option<&'static str>,
     differences: Vec<String>,
-    prompts: Vec<(String, String, Vec<(&'static str, String)>)>,
+    prompts: Vec<Prompt>,
     notes: Vec<String>,
     rows: Vec<Row>,
     worse: usize,
     better: usize,
     flips: Vec<Flip>,
     more: usize,
+}
+
+#[derive(Serialize)]
+struct Prompt {
+    name: String,
+    scenarios: String,
+    /// Each with its class.
+    lines: Vec<(&'static str, String)>,
 }
 
 #[derive(Serialize)]
@@ -79,9 +87,10 @@ fn page(shown: &Shown<'_>) -> Page {
     let side =
         |name, side: &crate::compare::Side| (name, side.label.clone(), side.evidence.clone(), side.trials, side.errors);
     let same = found.differences.is_empty() && found.prompts.is_empty();
-    let prompts = found.prompts.iter().map(|prompt| {
-        let lines = prompt.lines.iter().map(|line| (class_of(line), line.clone())).collect();
-        (prompt.name.clone(), prompt.scenarios.join(", "), lines)
+    let prompts = found.prompts.iter().map(|prompt| Prompt {
+        name: prompt.name.clone(),
+        scenarios: prompt.scenarios.join(", "),
+        lines: prompt.lines.iter().map(|line| (class_of(line), line.clone())).collect(),
     });
     let flips: Vec<Flip> = found.flips.iter().filter_map(|one| flip(one, shown.conversations)).collect();
     let worse = found.flips.iter().filter(|flip| flip.worse).count();

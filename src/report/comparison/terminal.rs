@@ -40,7 +40,13 @@ pub fn terminal(shown: &Shown<'_>, width: usize, colour: bool) -> String {
     }
     let _ = writeln!(out);
     out.push_str(&table(&found.rows, width, colour));
-    for row in found.rows.iter().filter(|row| row.finding != Finding::NoDiscordance) {
+    let bare: Vec<&str> =
+        found.rows.iter().filter(|row| row.finding == Finding::NotCompared).map(|row| row.key.as_str()).collect();
+    if !bare.is_empty() {
+        wrap(&mut out, &format!("not compared, without units on both sides: {}", bare.join(", ")), width, "");
+    }
+    let told = |row: &&Row| !matches!(row.finding, Finding::NoDiscordance | Finding::NotCompared);
+    for row in found.rows.iter().filter(told) {
         let _ = writeln!(out, "\n{} {}", paint(row, colour), line(&row.key));
         wrap(&mut out, &row.sentence, width, "  ");
     }
