@@ -1,6 +1,8 @@
-//! Trajectories of other people's benchmarks, imported and judged: tau-bench's published rates. The folder comes from
-//! `RAGCHECK_CORPUS`; without it nothing is checked, and with a wrong one everything fails.
+//! Trajectories of other people's benchmarks, imported and judged: tau-bench's published rates, and the arguments
+//! that the Berkeley function-calling leaderboard accepts. The folder comes from `RAGCHECK_CORPUS`; without it
+//! nothing is checked, and with a wrong one everything fails.
 
+mod arguments;
 mod rewards;
 
 use flate2::read::GzDecoder;
