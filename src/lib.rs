@@ -13,6 +13,7 @@ pub mod compare;
 pub mod flow;
 pub mod gate;
 pub mod import;
+pub mod judge;
 pub mod knowledge;
 pub mod metric;
 pub mod plan;

@@ -24,6 +24,8 @@ pub enum Command {
     List(List),
     /// Make verdicts and reports again from a run folder.
     Score(Score),
+    /// Have a model grade the answers of a run by a rubric, and set its grades beside human ratings.
+    Judge(Judge),
     /// Compare two runs, two variants of one run, or a run with a saved baseline, case by case.
     Compare(Compare),
     /// Print one report of a run in some format.
@@ -120,6 +122,30 @@ pub struct Run {
     /// How the result is printed.
     #[arg(long, value_enum, default_value_t = Printed::Human)]
     pub format: Printed,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Judge {
+    /// The run folder.
+    pub run: PathBuf,
+    /// The rubric; by default `scenarios/rubric.yaml`.
+    #[arg(long, value_name = "FILE")]
+    pub rubric: Option<PathBuf>,
+    /// Where grades come from; `record` asks only for answers that have no recording yet.
+    #[arg(long, value_enum, default_value_t = Mode::Replay)]
+    pub mode: Mode,
+    /// Every answer, not only those for which knowledge base and external search both gave something.
+    #[arg(long)]
+    pub all: bool,
+    /// Requests that may be sent; an answer takes two.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_calls: Option<u64>,
+    /// Answers that are judged at the same time, live or recording.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: u16,
+    /// A file of `KEY=VALUE` lines with the providers' keys; it wins over the environment. No file is read unasked.
+    #[arg(long, value_name = "FILE")]
+    pub env_file: Option<PathBuf>,
 }
 
 /// What makes a comparison fail.
@@ -326,6 +352,8 @@ pub enum Schemas {
     Criteria,
     /// `ragcheck.yaml`.
     Project,
+    /// Rubrics.
+    Rubric,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -10,6 +10,7 @@ pub mod diagnostic;
 mod exit;
 mod explain;
 mod import;
+mod judge;
 mod judging;
 mod keywords;
 mod knowledge;
@@ -36,6 +37,7 @@ pub fn main() -> ExitCode {
         Command::Check(given) => check::run(&given),
         Command::List(given) => list::run(&given),
         Command::Score(given) => score::run(&given),
+        Command::Judge(given) => judge::run(&given),
         Command::Compare(given) => compare::run(&given),
         Command::Report(given) => report::run(&given),
         Command::Show(given) => show::run(&given),

@@ -121,7 +121,10 @@ fn missing(trials: &[String], planned: usize, reason: &str) -> String {
 }
 
 /// The variables of the environment file, where one is given.
-fn variables(file: Option<&Path>) -> Result<Variables, Problem> {
+///
+/// # Errors
+/// When it cannot be read, with the number of a line that is no variable.
+pub fn variables(file: Option<&Path>) -> Result<Variables, Problem> {
     let Some(file) = file else { return Ok(Variables::new()) };
     let shown = file.display();
     let text = std::fs::read_to_string(file).map_err(|why| format!("--env-file: {shown} cannot be read: {why}"))?;

@@ -6,7 +6,7 @@ use super::output::{self, Problem};
 use crate::scenario::schema;
 
 /// The documents that have a schema, as file stems below `schema/`.
-pub const DOCUMENTS: [&str; 3] = ["scenario", "criteria", "project"];
+pub const DOCUMENTS: [&str; 4] = ["scenario", "criteria", "project", "rubric"];
 
 /// The schema of a document, as text that ends with a line break; `None` for an unknown document.
 pub fn text(document: &str) -> Option<String> {
@@ -14,6 +14,7 @@ pub fn text(document: &str) -> Option<String> {
         "scenario" => schema::scenario(),
         "criteria" => schema::criteria(),
         "project" => schema::project(),
+        "rubric" => schema::rubric(),
         _ => return None,
     };
     serde_json::to_string_pretty(&schema).ok().map(|text| text + "\n")
@@ -28,6 +29,7 @@ pub(super) fn run(given: &Schema) -> Result<Exit, Problem> {
         Schemas::Scenario => "scenario",
         Schemas::Criteria => "criteria",
         Schemas::Project => "project",
+        Schemas::Rubric => "rubric",
     };
     let text = text(document).ok_or_else(|| format!("no schema is called `{document}`"))?;
     output::result(&text);

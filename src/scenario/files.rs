@@ -23,10 +23,16 @@ pub fn shown(root: &Path, path: &Path) -> String {
 
 /// Whether a YAML text is a criteria file: it has `criteria:` and no `scenario:` at the top.
 pub fn is_criteria(text: &str) -> bool {
-    let has = |key: &str| {
-        text.lines().any(|line| line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(':')))
-    };
-    has("criteria") && !has("scenario")
+    has(text, "criteria") && !has(text, "scenario")
+}
+
+/// Whether a YAML text is a rubric: it has `rubric:` and no `scenario:` at the top.
+pub fn is_rubric(text: &str) -> bool {
+    has(text, "rubric") && !has(text, "scenario")
+}
+
+fn has(text: &str, key: &str) -> bool {
+    text.lines().any(|line| line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(':')))
 }
 
 fn is_yaml(path: &Path) -> bool {

@@ -9,7 +9,7 @@ use super::files::{self, PROJECT_FILE, shown};
 use super::lines::case_lines;
 use super::repair::parse;
 use super::vocabulary::REQUIREMENTS;
-use super::{Criteria, Project, check, check_criteria, ratings};
+use super::{Criteria, Project, Rubric, check, check_criteria, ratings, rubric};
 use rayon::prelude::*;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -83,6 +83,30 @@ pub fn examine(root: &Path, paths: &[PathBuf], criteria: Option<&Path>) -> Exami
     Examined { loaded, diagnostics, files: work.files }
 }
 
+/// Loads a rubric and the project around it, no scenario.
+///
+/// # Errors
+/// All mistakes of both files.
+pub fn load_rubric(root: &Path, path: &Path) -> Result<(Project, Rubric), Vec<Diagnostic>> {
+    let mut work = Work { root, diagnostics: Vec::new(), files: 0, criteria_file: String::new() };
+    let (project, _, _) = work.project();
+    let path = root.join(path);
+    let file = shown(root, &path);
+    let rubric = match read(&path, &file) {
+        Ok(text) => work.rubric(&text, &file, &project),
+        Err(diagnostic) => {
+            work.diagnostics
+                .push((*diagnostic).with_help("a rubric comes from --rubric, or from scenarios/rubric.yaml"));
+            None
+        }
+    };
+    let diagnostics = consequences_removed(work.diagnostics, "");
+    match rubric {
+        Some(rubric) if diagnostics.iter().all(|one| one.severity == Severity::Note) => Ok((project, rubric)),
+        _ => Err(diagnostics),
+    }
+}
+
 /// What a project or criteria file with mistakes does not declare may be one of its mistakes: no word on that then.
 fn consequences_removed(mut diagnostics: Vec<Diagnostic>, criteria_file: &str) -> Vec<Diagnostic> {
     let broken = |file: &str| diagnostics.iter().any(|one| one.severity == Severity::Error && one.file == file);
@@ -133,6 +157,9 @@ impl Work<'_> {
             match text {
                 Ok(text) if files::is_criteria(&text) => {
                     self.criteria(&path, &file, &project);
+                }
+                Ok(text) if files::is_rubric(&text) => {
+                    self.rubric(&text, &file, &project);
                 }
                 Ok(text) => scenarios.push((path, file, text)),
                 Err(diagnostic) => self.diagnostics.push(*diagnostic),
@@ -243,6 +270,15 @@ impl Work<'_> {
             criteria.estimand = estimand;
         }
         (criteria, text)
+    }
+
+    fn rubric(&mut self, text: &str, file: &str, project: &Project) -> Option<Rubric> {
+        self.files += 1;
+        let parsed = parse::<Rubric>(text, file, "items", &[], &mut self.diagnostics)?;
+        let kept = parsed.kept(parsed.value.items.len());
+        let mistakes = parsed.own(rubric::check(&parsed.value, &kept, project));
+        self.diagnostics.extend(diagnose(mistakes, file, text));
+        Some(parsed.value)
     }
 
     fn ratings(&mut self, project: &Project, project_text: &str) -> Option<BTreeMap<String, bool>> {

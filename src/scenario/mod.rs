@@ -2,7 +2,7 @@
 //!
 //! | question | files |
 //! |---|---|
-//! | what may be written | `document`, `expect`, `criteria`, `project`, `grammar`, `catalogue`, `vocabulary`, `schema` |
+//! | what may be written | `document`, `expect`, `criteria`, `project`, `rubric`, `grammar`, `catalogue`, `vocabulary`, `schema` |
 //! | which files, and how are they read | `files`, `load`, `lines`, `yaml`, `repair`, `ratings` |
 //! | what is wrong, and where | `shape`, `check`, `check_case`, `check_expect`, `check_criteria`, `node`, `diagnostic` |
 //!
@@ -26,6 +26,7 @@ mod pattern;
 pub mod project;
 mod ratings;
 mod repair;
+pub mod rubric;
 pub mod schema;
 mod shape;
 pub mod vocabulary;
@@ -36,9 +37,10 @@ pub use check_criteria::ReadCriterion;
 pub use diagnostic::{Diagnostic, Place, Severity};
 pub use files::find_root;
 pub use grammar::{MetricCall, Target, parse_duration, parse_floor, parse_metric, parse_target};
-pub use load::{Examined, Loaded, LoadedScenario, examine, load};
+pub use load::{Examined, Loaded, LoadedScenario, examine, load, load_rubric};
 
 pub use criteria::{Criteria, Criterion, GateKind};
 pub use document::{Case, Conversation, Scenario, SequenceStep, Turn, Variant};
 pub use expect::{CallExpectation, CallPattern, Expectation};
 pub use project::Project;
+pub use rubric::{Rubric, RubricItem};

@@ -1,7 +1,7 @@
 //! JSON Schemas of what may be written, for editors and for our own check of shape.
 
 use super::vocabulary::{FLOWS, PROMPTS, TOOLS};
-use super::{Criteria, Project, Scenario, catalogue};
+use super::{Criteria, Project, Rubric, Scenario, catalogue};
 use schemars::JsonSchema;
 use serde_json::{Value, json};
 
@@ -34,6 +34,11 @@ pub fn criteria() -> Value {
 /// The schema of the project file.
 pub fn project() -> Value {
     of::<Project>()
+}
+
+/// The schema of rubrics.
+pub fn rubric() -> Value {
+    of::<Rubric>()
 }
 
 fn metrics() -> Value {

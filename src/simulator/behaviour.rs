@@ -14,6 +14,7 @@
 
 use super::dice::{Latency, Span};
 use super::habit::Habits;
+use super::judge::JudgeBehaviour;
 use serde::{Deserialize, Deserializer};
 use std::path::Path;
 use std::time::Duration;
@@ -33,6 +34,9 @@ pub struct Behaviour {
     pub model: ModelBehaviour,
     /// The search service.
     pub search: SearchBehaviour,
+    /// A judge of answers, where there is one.
+    #[serde(default)]
+    pub judge: Option<JudgeBehaviour>,
 }
 
 /// What happens with a declared latency. It always stands in the header `x-ragcheck-latency-us`.
@@ -253,7 +257,15 @@ fn check(behaviour: &Behaviour) -> Result<(), String> {
     if behaviour.model.top_k == 0 {
         return Err("top_k must be at least 1".into());
     }
-    for latency in [&behaviour.model.latency, &behaviour.search.latency] {
+    if let Some(judge) = &behaviour.judge {
+        let shares = [("errs", judge.errs), ("swayed", judge.swayed), ("garbles", judge.garbles)];
+        let looks = judge.items.values().map(|looks| ("at_least", looks.at_least));
+        if let Some((name, _)) = shares.into_iter().chain(looks).find(|(_, share)| !(0.0..=1.0).contains(share)) {
+            return Err(format!("judge: {name} must lie between 0 and 1"));
+        }
+    }
+    let judge = behaviour.judge.as_ref().map(|judge| &judge.latency);
+    for latency in [&behaviour.model.latency, &behaviour.search.latency].into_iter().chain(judge) {
         if let Latency::Lognormal(shape) = latency
             && !(0.0..=3.0).contains(&shape.sigma)
         {

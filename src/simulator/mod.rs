@@ -9,6 +9,7 @@ mod behaviour;
 mod compose;
 mod dice;
 mod habit;
+mod judge;
 mod model;
 mod search;
 mod server;

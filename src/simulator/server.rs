@@ -6,7 +6,7 @@
 
 use super::behaviour::{Behaviour, FailTimes, Pace};
 use super::dice::Dice;
-use super::{model, search, wire};
+use super::{judge, model, search, wire};
 use crate::clock::Clock;
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, State};
@@ -144,7 +144,10 @@ async fn chat(State(server): State<Arc<Server>>, headers: HeaderMap, body: Bytes
         choice: request.choice.clone(),
         trial: &trial,
     };
-    let outcome = model::complete(&server.behaviour.model, seed, &prompt);
+    let outcome = match &server.behaviour.judge {
+        Some(asked) if asked.model == request.model => judge::grade(asked, seed, &request.messages, &trial),
+        _ => model::complete(&server.behaviour.model, seed, &prompt),
+    };
     let key = |kind: &str| format!("model/{kind}/{trial}/{}", request.messages.len());
     let brief = outcome.latency / 8;
     if server.fails(key("429"), FailTimes::Count(outcome.rate_limited)) {

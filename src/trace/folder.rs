@@ -7,6 +7,7 @@
 //! | `run.json` | verdicts and figures |
 //! | `environment.json` | what differs between machines: times, jobs, paths |
 //! | `trials.csv`, `criteria.csv`, `index.html` | the report |
+//! | `judgements.csv` | what a judge said of the answers, where one was asked |
 //! | `comparison.csv`, `comparison.html`, `comparison.json` | the last comparison in which it was the newer side |
 //!
 //! `score` reads `plan.json` and `traces.jsonl` and nothing else.
@@ -28,6 +29,8 @@ pub const TRIALS_CSV: &str = "trials.csv";
 pub const CRITERIA_CSV: &str = "criteria.csv";
 /// The report.
 pub const INDEX_HTML: &str = "index.html";
+/// One row an answer and item of a rubric.
+pub const JUDGEMENTS_CSV: &str = "judgements.csv";
 /// One row a criterion compared.
 pub const COMPARISON_CSV: &str = "comparison.csv";
 /// The comparison as a page.

@@ -38,6 +38,15 @@ pub fn quote(text: &str, most: usize) -> String {
     clip(&line(text), most).into_owned()
 }
 
+/// `text` as a cell of a CSV file: led by an apostrophe when its first character other than a space would begin a formula.
+pub fn cell(text: &str) -> Cow<'_, str> {
+    let begins =
+        text.trim_start_matches(' ').starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']);
+    let is_number =
+        text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.".contains(&byte)) && text.parse::<f64>().is_ok();
+    if begins && !is_number { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,6 +70,20 @@ mod tests {
         assert_eq!(quote(" a\nb\u{1b}[31m\u{202e}c ", 40), "a b\u{fffd}[31m\u{fffd}c");
         assert_eq!(quote("ääääää", 3), "ää…");
         assert_eq!(quote("äää", 3), "äää");
+    }
+
+    #[test]
+    fn cells_that_would_run_as_formulas_are_led_by_an_apostrophe() {
+        for hostile in ["=cmd|' /C calc'!A0", "+1+cmd", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "  =1", "＝1"] {
+            assert!(cell(hostile).starts_with('\''), "{hostile:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_and_ordinary_words_stay_as_they_are() {
+        for harmless in ["-5", "+0.25", "tool-rag", "", "a=b", ">= 95%"] {
+            assert_eq!(cell(harmless), harmless);
+        }
     }
 
     proptest! {

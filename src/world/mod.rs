@@ -5,11 +5,13 @@
 
 mod drive;
 mod live;
+mod model;
 mod replay;
 mod services;
 mod settings;
 mod stages;
 
+pub use model::ModelAccess;
 pub use services::{Variables, read_variables};
 
 use crate::flow::{self, Flow, Settings};

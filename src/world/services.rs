@@ -12,6 +12,7 @@ use crate::scenario::project::{self, Dialect, Provider};
 use crate::transport::{Auth, Limits, Pace, Service, Target};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Variables by name, beside those of the process.
 pub type Variables = BTreeMap<String, String>;
@@ -49,17 +50,7 @@ impl Factory {
         let targets = [Some(model), search].into_iter().flatten().map(|(service, name)| {
             let provider = self.loaded.project.providers.get(name);
             let provider = provider.ok_or_else(|| format!("provider `{name}` is not in the project file"))?;
-            let key = match &provider.key {
-                None => None,
-                Some(variable) => Some(self.variable(variable).ok_or_else(|| missing(name, variable))?),
-            };
-            let target = Target {
-                base_url: provider.base_url.clone(),
-                key,
-                auth: auth(provider),
-                timeout: ground.ways.request,
-                trial_header: provider.quirks.trial_header,
-            };
+            let target = target(name, provider, ground.ways.request, &self.variables)?;
             Ok((service, target))
         });
         targets.collect()
@@ -75,19 +66,41 @@ impl Factory {
 
     /// Knows every key that the project file names and that is set.
     pub(super) fn redactor(&self) -> Redactor {
-        Redactor::new(
-            self.loaded
-                .project
-                .providers
-                .iter()
-                .filter_map(|(name, provider)| Some((name.clone(), self.variable(provider.key.as_ref()?)?))),
-        )
+        redactor(&self.loaded.project, &self.variables)
     }
+}
 
-    fn variable(&self, name: &str) -> Option<String> {
-        let value = self.variables.get(name).cloned().or_else(|| std::env::var(name).ok());
-        value.map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
-    }
+/// Knows every key that the project file names and that is set.
+pub(super) fn redactor(project: &Project, variables: &Variables) -> Redactor {
+    let keys = project.providers.iter();
+    Redactor::new(
+        keys.filter_map(|(name, provider)| Some((name.clone(), variable(variables, provider.key.as_ref()?)?))),
+    )
+}
+
+/// Where a provider is, with its key.
+pub(super) fn target(
+    name: &str,
+    provider: &Provider,
+    timeout: Duration,
+    variables: &Variables,
+) -> Result<Target, String> {
+    let key = match &provider.key {
+        None => None,
+        Some(key) => Some(variable(variables, key).ok_or_else(|| missing(name, key))?),
+    };
+    Ok(Target {
+        base_url: provider.base_url.clone(),
+        key,
+        auth: auth(provider),
+        timeout,
+        trial_header: provider.quirks.trial_header,
+    })
+}
+
+fn variable(variables: &Variables, name: &str) -> Option<String> {
+    let value = variables.get(name).cloned().or_else(|| std::env::var(name).ok());
+    value.map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
 fn missing(provider: &str, variable: &str) -> String {

@@ -8,6 +8,7 @@ mod determinism;
 mod gates;
 mod imports;
 mod inputs;
+mod judge;
 mod live;
 mod live_equals_replay;
 mod main_job;

@@ -2,7 +2,7 @@
 //! figures are empty. New columns come last.
 
 use crate::compare::{Comparison, Scale};
-use crate::report::csv::cell;
+use crate::trace::text::cell;
 use std::io;
 
 const COLUMNS: [&str; 19] = [

@@ -1,0 +1,228 @@
+//! `ragcheck judge`: answers of a run, graded by a model with a rubric.
+
+use super::arguments::{Judge, Mode};
+use super::diagnostic::plural;
+use super::exit::Exit;
+use super::output::{self, Problem};
+use super::run::variables;
+use super::score::read_plan;
+use crate::judge::{self, Bench, Graded, Scope, Sitting, Tally};
+use crate::plan::Plan;
+use crate::scenario;
+use crate::trace::{self, TrialError, TrialErrorKind};
+use crate::transport::Budget;
+use crate::world::ModelAccess;
+use futures_util::StreamExt;
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write};
+use std::path::Path;
+
+/// Where a rubric is unless one is named.
+const RUBRIC: &str = "scenarios/rubric.yaml";
+
+/// What came of each distinct content, by its hash.
+type Outcomes = BTreeMap<String, Result<Graded, TrialError>>;
+
+/// Does what `ragcheck judge` was asked to.
+///
+/// # Errors
+/// When the run, the project or the rubric cannot be used.
+pub fn run(given: &Judge) -> Result<Exit, Problem> {
+    if given.mode == Mode::Replay && given.max_calls.is_some() {
+        return Err(Problem::Words("--max-calls bounds live and recording judges; a replay sends nothing".into()));
+    }
+    let plan = read_plan(&given.run)?;
+    let scope = if given.all { Scope::All } else { Scope::BothSources };
+    let sittings = collect(&given.run, &plan, scope)?;
+    let bench = bench(given)?;
+    let hashes: Vec<String> = sittings.iter().map(|sitting| bench.hash(&sitting.content)).collect();
+    let mut distinct: BTreeMap<&str, &Sitting> = BTreeMap::new();
+    for (sitting, hash) in sittings.iter().zip(&hashes) {
+        distinct.entry(hash).or_insert(sitting);
+    }
+    if sittings.is_empty() {
+        let hint = if given.all { "" } else { "; --all judges every answer, not only those from both sources" };
+        output::remark(&format!("nothing to judge: no answer of {} qualifies{hint}", given.run.display()));
+        return Ok(Exit::Failed);
+    }
+    let contents: Vec<(&str, &Sitting)> = distinct.into_iter().collect();
+    let outcomes = grade(&bench, given, &contents)?;
+    let graded =
+        || sittings.iter().zip(&hashes).filter_map(|(one, hash)| Some((one, hash.as_str(), outcomes.get(hash)?)));
+    if outcomes.values().any(Result::is_ok) {
+        write(&given.run, &bench.rubric().model.name, graded())
+            .map_err(|why| format!("{} cannot be written: {why}", given.run.join(trace::JUDGEMENTS_CSV).display()))?;
+        output::result(&report(&bench, &plan, &sittings, &outcomes, graded()));
+        output::result(&format!("grades: {}\n", given.run.join(trace::JUDGEMENTS_CSV).display()));
+    }
+    let failures = failures(graded());
+    if failures.is_empty() {
+        return Ok(Exit::Passed);
+    }
+    output::remark(&failures);
+    Ok(Exit::Incomplete)
+}
+
+fn bench(given: &Judge) -> Result<Bench, Problem> {
+    let here = std::env::current_dir().map_err(|why| format!("the current folder cannot be read: {why}"))?;
+    let root = scenario::find_root(&here);
+    let file = given.rubric.as_ref().map_or_else(|| root.join(RUBRIC), |file| here.join(file));
+    let (project, rubric) = scenario::load_rubric(&root, &file)?;
+    let variables = variables(given.env_file.as_deref())?;
+    let access = ModelAccess::new(&project, &rubric.model.provider, variables, Budget::new(given.max_calls));
+    let access = access.map_err(|why| why.to_string())?;
+    let mut rerecord = format!("ragcheck judge {}", given.run.display());
+    if let Some(file) = &given.rubric {
+        rerecord.push_str(&format!(" --rubric {}", file.display()));
+    }
+    rerecord.push_str(if given.all { " --all --mode record" } else { " --mode record" });
+    Ok(Bench::new(rubric, access, &root, &project.cassettes, rerecord))
+}
+
+/// What there is to judge in a run folder, in its order.
+fn collect(folder: &Path, plan: &Plan, scope: Scope) -> Result<Vec<Sitting>, Problem> {
+    let file = folder.join(trace::TRACES);
+    let unreadable = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
+    let input = BufReader::with_capacity(1 << 20, File::open(&file).map_err(|why| unreadable(&why))?);
+    let mut found = Vec::new();
+    for trace in trace::read_traces(input) {
+        found.extend(judge::sittings(plan, &trace.map_err(|why| unreadable(&why))?, scope));
+    }
+    Ok(found)
+}
+
+fn grade(bench: &Bench, given: &Judge, contents: &[(&str, &Sitting)]) -> Result<Outcomes, Problem> {
+    let replayed = |(hash, sitting): &(&str, &Sitting)| ((*hash).to_owned(), bench.replay(sitting));
+    let mut outcomes = Outcomes::new();
+    if given.mode != Mode::Live {
+        outcomes = contents.par_iter().map(replayed).collect();
+    }
+    if given.mode == Mode::Replay {
+        return Ok(outcomes);
+    }
+    // What has a recording that fits is not asked again: its content is the same.
+    let wanted = contents.iter().filter(|(hash, _)| !outcomes.get(*hash).is_some_and(Result::is_ok));
+    let wanted: Vec<(&str, &Sitting)> = wanted.copied().collect();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|why| format!("no runtime could be started: {why}"))?;
+    let mut asked = Outcomes::new();
+    runtime.block_on(async {
+        let all = async {
+            let questions = futures_util::stream::iter(wanted.iter().map(|(hash, sitting)| async move {
+                let outcome = match given.mode {
+                    Mode::Record => bench.record(sitting).await,
+                    Mode::Replay | Mode::Live => bench.live(sitting).await,
+                };
+                ((*hash).to_owned(), outcome)
+            }));
+            let mut answers = questions.buffered(given.jobs.into());
+            while let Some((hash, outcome)) = answers.next().await {
+                asked.insert(hash, outcome);
+            }
+        };
+        tokio::select! {
+            biased;
+            () = all => {}
+            _ = bench.access().budget().ended() => {}
+        }
+    });
+    let reason = bench.access().budget().reason().unwrap_or("it was not reached");
+    for (hash, _) in &wanted {
+        asked.entry((*hash).to_owned()).or_insert_with(|| Err(stopped(reason)));
+    }
+    outcomes.extend(asked);
+    Ok(outcomes)
+}
+
+fn stopped(reason: &str) -> TrialError {
+    let detail = vec!["what was recorded is kept; the same command goes on from there".to_owned()];
+    TrialError { kind: TrialErrorKind::Stopped, message: reason.to_owned(), cause: reason.to_owned(), detail }
+}
+
+fn write<'a>(
+    folder: &Path,
+    model: &str,
+    outcomes: impl Iterator<Item = (&'a Sitting, &'a str, &'a Result<Graded, TrialError>)>,
+) -> std::io::Result<()> {
+    let beside = folder.join(format!(".{}", trace::JUDGEMENTS_CSV));
+    let mut out = BufWriter::new(File::create(&beside)?);
+    judge::write_csv(&mut out, model, outcomes)?;
+    out.flush()?;
+    std::fs::rename(&beside, folder.join(trace::JUDGEMENTS_CSV))
+}
+
+fn report<'a>(
+    bench: &Bench,
+    plan: &Plan,
+    sittings: &[Sitting],
+    outcomes: &Outcomes,
+    graded: impl Iterator<Item = (&'a Sitting, &'a str, &'a Result<Graded, TrialError>)>,
+) -> String {
+    let mut tally = Tally::default();
+    for (sitting, _, outcome) in graded {
+        if let Ok(graded) = outcome {
+            tally.add(sitting, graded);
+        }
+    }
+    let rubric = bench.rubric();
+    let trials: BTreeSet<&str> = sittings.iter().map(|sitting| sitting.trial.as_str()).collect();
+    let mut lines = vec![format!(
+        "judge: {} by the rubric `{}`, {}",
+        rubric.model.name,
+        trace::text::line(&rubric.rubric),
+        provenance(outcomes)
+    )];
+    lines.push(format!(
+        "{} of {}, {}, each put twice: items in order and reversed; equal contents share their grades, which the intervals leave out of account",
+        plural(sittings.len(), "answer"),
+        plural(trials.len(), "trial"),
+        plural(outcomes.len(), "distinct content"),
+    ));
+    if sittings.iter().any(|sitting| sitting.model == rubric.model.name) {
+        lines.push("warning: the judge is the model that it judges; take one of another family".to_owned());
+    }
+    format!(
+        "{}\n\n{}",
+        lines.join("\n"),
+        judge::table(&tally.rows(rubric, plan.ratings.as_ref()), plan.ratings.is_some())
+    )
+}
+
+/// Who answered and when, recorded and live apart.
+fn provenance(outcomes: &Outcomes) -> String {
+    let mut sources: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for graded in outcomes.values().filter_map(|outcome| outcome.as_ref().ok()) {
+        let mode = if graded.recorded_at.is_some() { "REPLAYED" } else { "LIVE" };
+        let days = sources.entry(format!("{mode} from {}", trace::text::line(&graded.from))).or_default();
+        days.extend(graded.recorded_at.as_deref().and_then(|at| at.split('T').next()));
+    }
+    let told = sources.into_iter().map(|(source, days)| match (days.first(), days.last()) {
+        (Some(first), Some(last)) if first == last => format!("{source}, recorded {first}"),
+        (Some(first), Some(last)) => format!("{source}, recorded {first} to {last}"),
+        _ => source,
+    });
+    told.collect::<Vec<_>>().join("; ")
+}
+
+/// What kept answers from being judged: one message a cause.
+fn failures<'a>(outcomes: impl Iterator<Item = (&'a Sitting, &'a str, &'a Result<Graded, TrialError>)>) -> String {
+    let mut causes: BTreeMap<&str, (usize, &Sitting, &TrialError)> = BTreeMap::new();
+    for (sitting, _, outcome) in outcomes {
+        if let Err(why) = outcome {
+            causes.entry(&why.cause).or_insert((0, sitting, why)).0 += 1;
+        }
+    }
+    let told = causes.into_values().map(|(count, sitting, why)| {
+        let label = why.kind.label();
+        let what = why.message.strip_prefix(&format!("{label}: ")).unwrap_or(&why.message);
+        let mut lines = vec![format!("{label}: {}: {what}", plural(count, "answer"))];
+        lines.push(format!("  first: {}, {}", sitting.trial, sitting.turn));
+        lines.extend(why.detail.iter().map(|line| format!("  {line}")));
+        trace::text::block(&lines.join("\n"))
+    });
+    told.collect::<Vec<_>>().join("\n\n")
+}

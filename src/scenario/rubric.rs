@@ -1,0 +1,74 @@
+//! A rubric: what a model that grades answers is asked, and which model that is.
+//!
+//! Items are binary and stand alone: each is a question that one can answer with yes or no from the user's question,
+//! the answer and the evidence. There is no scale, because people and models agree on scales less than on facts.
+
+use super::diagnostic::{At, Mistake};
+use super::document::ModelSettings;
+use super::project::Project;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// A rubric file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rubric {
+    /// Its name.
+    pub rubric: String,
+    /// What it is for.
+    #[serde(default)]
+    pub about: String,
+    /// The model that grades; best of another family than the one that is graded.
+    pub model: ModelSettings,
+    /// What is asked of every answer.
+    pub items: Vec<RubricItem>,
+}
+
+/// One question with two answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RubricItem {
+    /// Its name: lower-case letters, digits and hyphens.
+    pub id: String,
+    /// The question.
+    pub ask: String,
+    /// What an answer must be like to pass.
+    pub passes_when: String,
+}
+
+/// Checks a rubric; `kept` are the indices of its items in the file.
+pub(super) fn check(rubric: &Rubric, kept: &[usize], project: &Project) -> Vec<Mistake> {
+    let root = At::ROOT;
+    let mut mistakes = Vec::new();
+    if rubric.rubric.trim().is_empty() {
+        mistakes.push(Mistake::at(root.key("rubric"), "empty-text", "a rubric needs a name"));
+    }
+    if !project.providers.contains_key(&rubric.model.provider) {
+        let known: Vec<&str> = project.providers.keys().map(String::as_str).collect();
+        let model = root.key("model");
+        let mistake = Mistake::at(model.key("provider"), "unknown-provider", "the project file has no such provider");
+        mistakes.push(mistake.label(format!("known: {}", known.join(", "))));
+    }
+    let items = root.key("items");
+    if rubric.items.is_empty() && kept.is_empty() {
+        mistakes.push(Mistake::at(root.key("items"), "no-items", "the rubric asks nothing"));
+    }
+    let mut ids = BTreeSet::new();
+    for (position, item) in rubric.items.iter().enumerate() {
+        let at = items.index(kept.get(position).copied().unwrap_or(position));
+        let plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+        if item.id.is_empty() || !item.id.chars().all(plain) {
+            let message = "an item's id is of lower-case letters, digits and hyphens";
+            mistakes.push(Mistake::at(at.key("id"), "bad-name", message));
+        } else if !ids.insert(item.id.as_str()) {
+            mistakes.push(Mistake::at(at.key("id"), "duplicate-item", "another item has this id"));
+        }
+        for (key, text) in [("ask", &item.ask), ("passes_when", &item.passes_when)] {
+            if text.trim().is_empty() {
+                mistakes.push(Mistake::at(at.key(key), "empty-text", format!("`{key}` says nothing")));
+            }
+        }
+    }
+    mistakes
+}

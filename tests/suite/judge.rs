@@ -1,0 +1,140 @@
+//! `ragcheck judge`: the shipped recordings replay, misses are explained, people are set beside the judge.
+
+use super::project::{Outcome, Project, whole};
+use super::simulator::Simulator;
+use std::collections::BTreeMap;
+
+/// The shipped project with a run of one scenario.
+fn ran(before: impl Fn(&Project)) -> Project {
+    let project = Project::shipped();
+    before(&project);
+    project.run(&["run", "scenarios/external.yaml"]);
+    project
+}
+
+fn judged(project: &Project, more: &[&str]) -> Outcome {
+    project.run(&[&["judge", "reports/latest"], more].concat())
+}
+
+fn rows(project: &Project) -> Vec<BTreeMap<String, String>> {
+    let text = project.read("reports/latest/judgements.csv");
+    csv::Reader::from_reader(text.as_bytes()).deserialize().map(|row| row.expect("a row")).collect()
+}
+
+fn recordings(project: &Project) -> Vec<String> {
+    let folder = std::fs::read_dir(project.path("fixtures/cassettes/judge")).expect("recordings");
+    let mut names: Vec<_> =
+        folder.map(|file| file.expect("a file").file_name().to_string_lossy().into_owned()).collect();
+    names.retain(|name| name != "blobs");
+    names.sort();
+    names
+}
+
+#[test]
+fn the_shipped_judge_replays_and_its_rates_are_a_proxy() {
+    let (project, _) = whole();
+    let outcome = judged(project, &[]);
+    outcome.expect_code(0);
+    assert!(outcome.stdout.contains("REPLAYED from simulator, recorded "), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("never a verdict on SC-004"), "{}", outcome.stdout);
+    let rows = rows(project);
+    let contents: std::collections::BTreeSet<&String> = rows.iter().map(|row| &row["content"]).collect();
+    assert_eq!(contents.len(), recordings(project).len(), "a content is judged once, and no recording is idle");
+    assert!(rows.len() > contents.len() * 4, "no content is shared by repetitions");
+    for verdict in ["pass", "fail", "inconsistent", "error"] {
+        assert!(rows.iter().any(|row| row["verdict"] == verdict), "the imperfect judge has no {verdict}");
+    }
+    for row in &rows {
+        assert_eq!(row["reason"].is_empty(), matches!(row["verdict"].as_str(), "pass" | "fail"), "{row:?}");
+    }
+}
+
+#[test]
+fn human_ratings_of_the_run_are_set_beside_the_judge() {
+    let project = ran(|project| {
+        project.edit("ragcheck.yaml", "reports: reports", "reports: reports\nratings: fixtures/ratings.csv");
+        let rated = (1..=3).map(|n| format!("external/feed-in-tariff/tool-rag.base.{n},{}\n", n != 2));
+        project.write("fixtures/ratings.csv", &format!("trial,satisfied\n{}", rated.collect::<String>()));
+    });
+    let outcome = judged(&project, &[]);
+    outcome.expect_code(0);
+    assert!(outcome.stdout.contains("Beside human ratings of whole trials"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("; 3 rated)"), "{}", outcome.stdout);
+    assert!(!outcome.stdout.contains("proxy"), "{}", outcome.stdout);
+}
+
+#[test]
+fn a_changed_item_is_a_miss_that_shows_the_item_and_the_command() {
+    let project = ran(|_| ());
+    project.edit("scenarios/rubric.yaml", "has what was asked for", "has all that was asked for");
+    let outcome = judged(&project, &[]);
+    outcome.expect_code(3);
+    assert!(
+        outcome.stderr.contains("cassette miss: ") && outcome.stderr.contains("system prompt changed"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(outcome.stderr.contains("has all that was asked for"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("ragcheck judge reports/latest --mode record"), "{}", outcome.stderr);
+    assert!(!project.path("reports/latest/judgements.csv").exists(), "nothing was judged, so nothing is written");
+}
+
+#[test]
+fn an_answer_that_was_never_judged_is_told_beside_those_that_were() {
+    let project = ran(|_| ());
+    judged(&project, &[]).expect_code(0);
+    let content = rows(&project)[0]["content"].clone();
+    std::fs::remove_file(project.path(&format!("fixtures/cassettes/judge/{content}.yaml"))).expect("its recording");
+    let outcome = judged(&project, &[]);
+    outcome.expect_code(3);
+    assert!(outcome.stderr.contains("never judged"), "{}", outcome.stderr);
+    let rows = rows(&project);
+    let missing: Vec<_> = rows.iter().filter(|row| row["verdict"] == "not judged").collect();
+    assert!(!missing.is_empty() && missing.iter().all(|row| row["content"] == content), "{missing:?}");
+    assert!(rows.iter().any(|row| row["verdict"] == "pass"), "the others are kept");
+}
+
+#[test]
+fn recording_asks_only_for_what_is_missing_within_its_bound() {
+    let project = ran(|_| ());
+    project.edit("fixtures/simulator/fernlight.yaml", "pace: real", "pace: declared");
+    let simulator = Simulator::start(&project, "fixtures/simulator/fernlight.yaml");
+    project.write("ragcheck.yaml", &project.read("ragcheck.yaml").replace("127.0.0.1:8091", &simulator.address));
+    judged(&project, &[]).expect_code(0);
+    let (before, all) = (rows(&project), recordings(&project));
+    let contents: std::collections::BTreeSet<String> = before.iter().map(|row| row["content"].clone()).collect();
+    let gone: Vec<&String> = contents.iter().take(2).collect();
+    for content in &gone {
+        std::fs::remove_file(project.path(&format!("fixtures/cassettes/judge/{content}.yaml"))).expect("a recording");
+    }
+    let short = judged(&project, &["--mode", "record", "--jobs", "1", "--max-calls", "3"]);
+    short.expect_code(3);
+    assert!(short.stderr.contains("--max-calls 3 is used up"), "{}", short.stderr);
+    assert_eq!(recordings(&project).len(), all.len() - 1, "one content fits into three calls");
+    judged(&project, &["--mode", "record", "--max-calls", "2"]).expect_code(0);
+    assert_eq!(recordings(&project), all);
+    drop(simulator);
+    judged(&project, &[]).expect_code(0);
+    assert_eq!(rows(&project), before, "the same judge says the same");
+}
+
+#[test]
+fn a_rubric_with_mistakes_is_refused_with_its_lines() {
+    let project = ran(|_| ());
+    project.edit("scenarios/rubric.yaml", "provider: simulator", "provider: simulater");
+    project.edit("scenarios/rubric.yaml", "id: grounded", "id: answers-the-question");
+    let outcome = judged(&project, &[]);
+    outcome.expect_code(2);
+    assert!(outcome.stderr.contains("scenarios/rubric.yaml:5:"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("another item has this id"), "{}", outcome.stderr);
+    assert!(project.run(&["check"]).stdout.contains("another item has this id"), "`check` reads rubrics too");
+}
+
+#[test]
+fn nothing_to_judge_is_no_success() {
+    let project = Project::shipped();
+    project.run(&["run", "scenarios/knowledge.yaml"]);
+    let outcome = judged(&project, &[]);
+    outcome.expect_code(1);
+    assert!(outcome.stderr.contains("--all judges every answer"), "{}", outcome.stderr);
+}
