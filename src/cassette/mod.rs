@@ -5,7 +5,7 @@
 //! people change (`drift`), the `request` as what it adds to an earlier one, and the `response`. Prompts and tool
 //! lists lie in `blobs/` beside the scenario's cases, named by content. Files may be edited by hand: what counts is
 //! the key and the response, and a reader ignores members that it does not know. An old build refuses a newer
-//! `cassette:` version and says so.
+//! `cassette:` version and says so. Lanes recorded until decided have their `stopping.json` beside them.
 //!
 //! Nothing here knows a provider's dialect, opens a connection or reads a clock.
 
@@ -22,6 +22,7 @@ mod miss;
 mod pool;
 mod redact;
 mod remembered;
+mod stopping;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -35,4 +36,5 @@ pub use local_times::LocalTimes;
 pub use miss::{Explanation, explain};
 pub use pool::{Pool, Taken};
 pub use redact::Redactor;
+pub use stopping::{StoppingDesign, StoppingError, stopping_path};
 pub use store::{CassetteError, blobs_dir, path};

@@ -100,6 +100,13 @@ pub struct Run {
     /// Only the trials that did not pass in the newest run.
     #[arg(long)]
     pub failed: bool,
+    /// Go on in complete passes over the selected cases until every required gate has passed, failed or cannot pass any
+    /// more; --repeat, or else the cases' own `repeat`, bounds the passes. A replay does what its recordings say.
+    #[arg(long, conflicts_with = "failed")]
+    pub until_decided: bool,
+    /// Trials that a run until decided may take.
+    #[arg(long, value_name = "N", requires = "until_decided", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_trials: Option<u64>,
     /// Threads in replay (by default one a core), trials at the same time otherwise (by default 4).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,

@@ -88,6 +88,11 @@ impl<'p> Judging<'p> {
         self.judge.add(examined)
     }
 
+    /// In a run until decided: `pass` is complete. Whether another one is needed.
+    pub fn end_of_pass(&mut self, pass: u32) -> bool {
+        self.judge.end_of_pass(pass)
+    }
+
     /// The verdicts.
     pub fn finish(self) -> Judged<'p> {
         Judged {
@@ -116,7 +121,8 @@ impl Judged<'_> {
 
     /// The figures of every case under the name `label`, once; `None` unless they were kept, and afterwards.
     pub fn summary(&mut self, label: &str) -> Option<Summary> {
-        self.collector.take().map(|collector| collector.finish(label))
+        let passes = self.judgement.stopped.as_ref().map(|stopped| stopped.passes);
+        self.collector.take().map(|collector| collector.finish(label, passes))
     }
 
     /// Writes every file that a run folder keeps of its traces, each beside and renamed.

@@ -6,6 +6,7 @@ use super::diagnostic::plural;
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::run::select;
+use super::until_decided;
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::{Loaded, SequenceStep};
 use serde::Serialize;
@@ -87,7 +88,7 @@ pub fn json(rows: &[Row]) -> String {
 /// # Errors
 /// Every mistake in the files, or that nothing is selected.
 pub(super) fn run(given: &List) -> Result<Exit, Problem> {
-    let (loaded, plan) = select(&given.select, None)?;
+    let (loaded, plan) = select(&given.select, None, until_decided::of_recordings)?;
     let rows = rows(&loaded, &plan, None);
     match given.format {
         Printed::Human => output::result(&text(&rows)),

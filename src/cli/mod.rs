@@ -21,6 +21,7 @@ pub mod schema;
 mod score;
 mod show;
 mod simulate;
+mod until_decided;
 
 pub use exit::Exit;
 

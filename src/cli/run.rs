@@ -6,9 +6,10 @@ use super::exit::Exit;
 use super::judging::{Judged, Judging, Made, Maker};
 use super::output::{self, Problem};
 use super::score::print;
+use super::until_decided::{self, Designs};
 use crate::gate::{Judgement, Verdict};
 use crate::plan::{self, Plan, Selection};
-use crate::run::{self, Inspected, LiveOptions, folder::Writing};
+use crate::run::{self, Commit, LiveOptions, Step, folder::Writing};
 use crate::scenario::{self, Loaded};
 use crate::trace::{self, Trace, TrialEnd, TrialErrorKind};
 use crate::transport::Budget;
@@ -17,23 +18,31 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Loads what is selected: the scenarios and the plan, machines not yet filled in.
+/// Loads what is selected: the scenarios and the plan, machines not yet filled in. `passes` says how many a run until
+/// decided may take.
 ///
 /// # Errors
 /// Every mistake in the files, or that nothing is selected.
-pub fn select(given: &Select, trials: Option<BTreeSet<String>>) -> Result<(Loaded, Plan), Problem> {
+pub fn select(
+    given: &Select,
+    trials: Option<BTreeSet<String>>,
+    passes: impl FnOnce(&Loaded, &Selection) -> Result<Option<u32>, Problem>,
+) -> Result<(Loaded, Plan), Problem> {
     let here = std::env::current_dir().map_err(|why| format!("the current folder cannot be read: {why}"))?;
     let loaded = scenario::load(&scenario::find_root(&here), &given.paths, given.criteria.as_deref())?;
-    let selection = Selection {
+    let mut selection = Selection {
         only: given.only.clone(),
         flow: given.flow.clone(),
         variant: given.variant.clone(),
         repeat: given.repeat,
         trials,
+        passes: None,
     };
+    selection.passes = passes(&loaded, &selection)?;
     let plan = plan::build(&loaded, &selection, given.seed)?;
     if plan.trials.is_empty() {
         return Err(Problem::Words(
@@ -61,9 +70,11 @@ pub fn run(given: &Run) -> Result<Exit, Problem> {
         ));
     }
     let baseline = given.baseline.as_deref().map(Side::read).transpose()?;
-    let (loaded, mut plan) = select(&given.select, trials)?;
+    let (loaded, mut plan) =
+        select(&given.select, trials, |loaded, selection| until_decided::passes(given, loaded, selection))?;
     let reports = given.report_dir.clone().unwrap_or_else(|| loaded.root.join(&loaded.project.reports));
     let root = loaded.root.clone();
+    let designs = (given.mode == Mode::Record).then(|| Designs::begin(&loaded, &plan, given)).transpose()?;
     let factory = Factory::new(Arc::new(loaded)).map_err(|why| why.to_string())?;
     let factory = factory.with_variables(variables(given.env_file.as_deref())?);
     let factory = Arc::new(factory.with_budget(Budget::new(given.max_calls)));
@@ -79,7 +90,12 @@ pub fn run(given: &Run) -> Result<Exit, Problem> {
     let mut writing = Writing::begin(&reports, &text).map_err(cannot_write)?;
     let progress = progress(plan.trials.len(), given.mode);
     let (mut unused, mut missed) = (Vec::new(), Vec::new());
-    let mut commit = |done: Inspected<Made>| {
+    let mut commit = |step: Step<Made>| {
+        let done = match step {
+            Step::Trial(done) => *done,
+            Step::PassEnded(pass) if judging.end_of_pass(pass) => return Ok(ControlFlow::Continue(())),
+            Step::PassEnded(_) => return Ok(ControlFlow::Break(())),
+        };
         writing.trace(&done.made.line)?;
         if matches!(&done.finished.trace.end, TrialEnd::Error(why) if why.kind == TrialErrorKind::Stopped) {
             missed.push(done.finished.trace.trial.clone());
@@ -87,11 +103,14 @@ pub fn run(given: &Run) -> Result<Exit, Problem> {
         unused.extend(done.finished.unused);
         judging.add(&done.finished.trace, done.made).map_err(io::Error::other)?;
         progress.inc(1);
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     };
     carry_out(given, &factory, &plan, &maker, &mut commit).map_err(|why| format!("the run stopped: {why}"))?;
     progress.finish_and_clear();
     let mut judged = judging.finish();
+    if let Some(designs) = designs {
+        designs.end(judged.judgement.stopped.as_ref(), judged.judgement.errors.is_empty())?;
+    }
     judged.write(writing.path()).map_err(cannot_write)?;
     write_environment(writing.path(), &format!("{:?}", given.mode).to_lowercase(), given.jobs, &root)
         .map_err(cannot_write)?;
@@ -134,7 +153,7 @@ fn carry_out(
     factory: &Arc<Factory>,
     plan: &Arc<Plan>,
     maker: &Maker<'_>,
-    commit: &mut dyn FnMut(Inspected<Made>) -> io::Result<()>,
+    commit: &mut Commit<'_, Made>,
 ) -> io::Result<()> {
     let make = |trace: &Trace| maker.make(trace);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

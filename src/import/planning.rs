@@ -53,6 +53,7 @@ pub(super) fn imported(name: &str, records: Vec<Record>, criteria: Option<Criter
     };
     let plan = Plan {
         version: PLAN_VERSION,
+        stopping: None,
         seed: 0,
         scenarios: vec![planned],
         trials,
@@ -169,6 +170,7 @@ fn usual() -> Criteria {
         kind: GateKind::Confidence,
         floor: None,
         min_n: None,
+        margin: None,
         required: true,
     };
     Criteria {

@@ -41,6 +41,7 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
     };
     Plan {
         version: PLAN_VERSION,
+        stopping: None,
         seed: 1,
         scenarios: vec![scenario],
         trials,

@@ -21,3 +21,4 @@ mod schemas;
 mod secrets;
 mod shipped;
 mod simulator;
+mod until_decided;

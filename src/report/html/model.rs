@@ -178,7 +178,7 @@ fn facts(view: &View<'_>) -> Vec<(String, String)> {
         _ => "not known for every call".into(),
     };
     let cases: usize = view.plan.scenarios.iter().map(|scenario| scenario.cases.len()).sum();
-    [
+    let mut facts: Vec<(String, String)> = [
         ("Scenarios", count(view.plan.scenarios.len() as u64)),
         ("Cases", count(cases as u64)),
         ("Trials", count(judgement.trials.len() as u64)),
@@ -189,7 +189,9 @@ fn facts(view: &View<'_>) -> Vec<(String, String)> {
         ("Seed", view.plan.seed.to_string()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
-    .into()
+    .into();
+    facts.extend(judgement.stopped.iter().map(|stopped| ("Until decided".into(), stopped.sentence.clone())));
+    facts
 }
 
 fn repeated(row: &Repeats) -> Repeated {

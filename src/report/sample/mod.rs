@@ -78,6 +78,7 @@ pub fn run(copies: usize) -> Run {
         not_measured_ok: Vec::new(),
         machines: BTreeMap::new(),
         ratings: None,
+        stopping: None,
         rewards: BTreeMap::new(),
         requirements: BTreeMap::new(),
     };

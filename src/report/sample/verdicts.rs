@@ -104,6 +104,7 @@ fn criterion(
         violations: Vec::new(),
         errors: u64::from(verdict == Verdict::Error) * 4,
         by_variant: Vec::new(),
+        sequential: None,
     }
 }
 
@@ -223,6 +224,7 @@ pub fn judgement(trials: Vec<TrialResult>, traces: &[Trace]) -> Judgement {
             requirement("FR-014", "Citations of both kept to the end", &[]),
         ],
         repeats: Vec::new(),
+        stopped: None,
         trials,
     }
 }
