@@ -26,6 +26,8 @@ pub enum Command {
     Score(Score),
     /// Compare two runs, two variants of one run, or a run with a saved baseline, case by case.
     Compare(Compare),
+    /// Show what live runs and recordings came to over time, with lasting changes.
+    History(History),
     /// Print one report of a run in some format.
     Report(Report),
     /// Print one trial's conversation.
@@ -116,6 +118,12 @@ pub struct Run {
     /// Time for a live or recording run, `10m` for example; the trials that it does not suffice for end as stopped.
     #[arg(long, value_name = "D", value_parser = crate::scenario::parse_duration)]
     pub timeout: Option<Duration>,
+    /// What to call a live or recording run in the history: `release=1.4.0`; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub label: Vec<String>,
+    /// Add no point to the project's history.
+    #[arg(long)]
+    pub no_history: bool,
     /// Where run folders go; by default the project's.
     #[arg(long, value_name = "DIR")]
     pub report_dir: Option<PathBuf>,
@@ -127,6 +135,40 @@ pub struct Run {
     /// How the result is printed.
     #[arg(long, value_enum, default_value_t = Printed::Human)]
     pub format: Printed,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct History {
+    #[command(subcommand)]
+    pub command: Option<HistoryCommand>,
+    /// The history; by default the project's `history.jsonl`.
+    #[arg(long, value_name = "FILE", global = true)]
+    pub file: Option<PathBuf>,
+    /// Where the page goes; by default `history.html` in the project's folder of reports.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t = Printed::Human)]
+    pub format: Printed,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub enum HistoryCommand {
+    /// Add the point of a run folder, a live run's or a recording's.
+    Add {
+        /// The run folder.
+        #[arg(default_value = "reports/latest")]
+        run: PathBuf,
+        /// What to call it: `release=1.4.0`; may be repeated.
+        #[arg(long, value_name = "KEY=VALUE")]
+        label: Vec<String>,
+    },
+    /// Take in the points of other files, each once.
+    Merge {
+        /// The other files.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
 }
 
 /// What makes a comparison fail.

@@ -9,6 +9,7 @@ mod compare;
 pub mod diagnostic;
 mod exit;
 mod explain;
+mod history;
 mod import;
 mod judging;
 mod keywords;
@@ -38,6 +39,7 @@ pub fn main() -> ExitCode {
         Command::List(given) => list::run(&given),
         Command::Score(given) => score::run(&given),
         Command::Compare(given) => compare::run(&given),
+        Command::History(given) => history::run(&given),
         Command::Report(given) => report::run(&given),
         Command::Show(given) => show::run(&given),
         Command::Explain(given) => explain::run(&given),

@@ -3,11 +3,13 @@
 use super::arguments::{Mode, Run, Select};
 use super::compare::{self, Side};
 use super::exit::Exit;
+use super::history;
 use super::judging::{Judged, Judging, Made, Maker};
 use super::output::{self, Problem};
 use super::score::print;
 use super::until_decided::{self, Designs};
 use crate::gate::{Judgement, Verdict};
+use crate::history::{Gather, HISTORY};
 use crate::plan::{self, Plan, Selection};
 use crate::run::{self, Commit, LiveOptions, Step, folder::Writing};
 use crate::scenario::{self, Loaded};
@@ -63,6 +65,12 @@ pub fn run(given: &Run) -> Result<Exit, Problem> {
             "--max-calls and --timeout bound live and recording runs; a replay sends nothing and waits for nothing: leave them out, or add --mode live".into(),
         ));
     }
+    if given.mode == Mode::Replay && !given.label.is_empty() {
+        return Err(Problem::Words(
+            "--label names a point of the history, and a replay adds none: its recording is one already; `ragcheck history add RUN --label …` adds one afterwards".into(),
+        ));
+    }
+    let labels = history::labels(&given.label)?;
     let trials = if given.failed { Some(failed_before(given)?) } else { None };
     if given.comparing.fail_on.is_some() && given.baseline.is_none() {
         return Err(Problem::Words(
@@ -89,7 +97,7 @@ pub fn run(given: &Run) -> Result<Exit, Problem> {
     let cannot_write = |why: io::Error| format!("the run cannot be written below {}: {why}", reports.display());
     let mut writing = Writing::begin(&reports, &text).map_err(cannot_write)?;
     let progress = progress(plan.trials.len(), given.mode);
-    let (mut unused, mut missed) = (Vec::new(), Vec::new());
+    let (mut unused, mut missed, mut gather) = (Vec::new(), Vec::new(), Gather::default());
     let mut commit = |step: Step<Made>| {
         let done = match step {
             Step::Trial(done) => *done,
@@ -100,6 +108,7 @@ pub fn run(given: &Run) -> Result<Exit, Problem> {
         if matches!(&done.finished.trace.end, TrialEnd::Error(why) if why.kind == TrialErrorKind::Stopped) {
             missed.push(done.finished.trace.trial.clone());
         }
+        gather.add(&done.finished.trace);
         unused.extend(done.finished.unused);
         judging.add(&done.finished.trace, done.made).map_err(io::Error::other)?;
         progress.inc(1);
@@ -116,6 +125,9 @@ pub fn run(given: &Run) -> Result<Exit, Problem> {
         .map_err(cannot_write)?;
     let folder = writing.finish().map_err(cannot_write)?;
     report(&judged, given, &folder, &unused);
+    if given.mode != Mode::Replay && !given.no_history {
+        history::note(&root.join(HISTORY), gather, &judged.judgement, given.jobs, labels);
+    }
     if let Some(reason) = factory.budget().reason() {
         output::remark(&missing(&missed, plan.trials.len(), reason));
     }
@@ -161,7 +173,7 @@ fn carry_out(
         Mode::Replay => run::replay(factory, plan, given.jobs.map_or(cores, usize::from), &make, commit),
         Mode::Record | Mode::Live => {
             let options = LiveOptions {
-                jobs: given.jobs.map_or(4, usize::from),
+                jobs: usize::from(given.jobs.unwrap_or(history::USUAL_JOBS)),
                 record: given.mode == Mode::Record,
                 limit: given.timeout,
             };

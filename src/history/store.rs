@@ -142,7 +142,8 @@ mod tests {
         assert!(error.contains("line 2"), "{error}");
         assert!(merge(&path, &[]).is_err());
         assert_eq!(fs::read_to_string(&path).expect("text"), text);
-        fs::write(&path, text.replace("\"version\":1", "\"version\":9").replace("<<<<<<< HEAD\n", "")).expect("written");
+        fs::write(&path, text.replace("\"version\":1", "\"version\":9").replace("<<<<<<< HEAD\n", ""))
+            .expect("written");
         assert!(matches!(load(&path), Err(HistoryError::Newer { line: 1, version: 9, .. })));
     }
 

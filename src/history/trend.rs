@@ -96,8 +96,7 @@ fn lines(points: &[&Point]) -> Vec<Line> {
         .collect();
     for (name, of) in [("turn p50", 0), ("turn p95", 1)] {
         let times = points.iter().enumerate().filter_map(|(index, point)| point.times.map(|times| (index, times)));
-        let values: Vec<_> =
-            times.map(|(index, times)| (index, [times.p50_us, times.p95_us][of] as f64)).collect();
+        let values: Vec<_> = times.map(|(index, times)| (index, [times.p50_us, times.p95_us][of] as f64)).collect();
         if !values.is_empty() {
             found.push(line(name.to_owned(), String::new(), Unit::Time, values));
         }

@@ -10,6 +10,7 @@ mod compact;
 pub mod comparison;
 mod csv;
 mod figures;
+pub mod history;
 mod html;
 mod json;
 mod junit;

@@ -6,6 +6,7 @@ mod cli;
 mod compare;
 mod determinism;
 mod gates;
+mod history;
 mod imports;
 mod inputs;
 mod live;

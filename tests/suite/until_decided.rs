@@ -43,7 +43,7 @@ search:
 ";
 
 /// A project with a scenario of two cases, a simulator that obeys, and two gates.
-fn prepared() -> (Project, Simulator) {
+pub fn prepared() -> (Project, Simulator) {
     let project = Project::shipped();
     project.write("obedient.yaml", OBEDIENT);
     let simulator = Simulator::start(&project, "obedient.yaml");
