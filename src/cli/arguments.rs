@@ -229,6 +229,9 @@ pub struct Check {
 pub struct List {
     #[command(flatten)]
     pub select: Select,
+    /// Say how many requests a live run of them would send, and the smallest difference that it could show.
+    #[arg(long)]
+    pub estimate: bool,
     /// How the result is printed.
     #[arg(long, value_enum, default_value_t = Printed::Human)]
     pub format: Printed,

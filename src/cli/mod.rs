@@ -7,6 +7,7 @@ mod arguments;
 pub mod check;
 mod compare;
 pub mod diagnostic;
+mod estimate;
 mod exit;
 mod explain;
 mod history;
