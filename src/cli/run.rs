@@ -77,7 +77,7 @@ pub fn run(given: &Run) -> Result<Exit, Problem> {
             "--fail-on needs --baseline RUN|FILE: a regression is one against something".into(),
         ));
     }
-    let baseline = given.baseline.as_deref().map(Side::read).transpose()?;
+    let baseline = given.baseline.as_deref().map(|named| Side::read(named, false)).transpose()?;
     let (loaded, mut plan) =
         select(&given.select, trials, |loaded, selection| until_decided::passes(given, loaded, selection))?;
     let reports = given.report_dir.clone().unwrap_or_else(|| loaded.root.join(&loaded.project.reports));
@@ -135,7 +135,8 @@ pub fn run(given: &Run) -> Result<Exit, Problem> {
     let Some(baseline) = baseline else { return Ok(exit) };
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let summary = judged.summary(&name).ok_or_else(|| "the run kept no figures to compare".to_owned())?;
-    let this = Side::of_run(summary, &folder);
+    let linked = judged.linked().map_err(|why| why.to_string())?;
+    let this = Side::of_run(summary, &folder, linked);
     Ok(exit.worse(compare::conclude(&baseline, &this, &given.comparing, given.format, false)?))
 }
 

@@ -25,7 +25,7 @@ pub fn run(given: &Score) -> Result<Exit, Problem> {
         return import::run(named, given);
     }
     let plan = read_plan(&given.run)?;
-    let judged = judge(&given.run, &plan)?;
+    let mut judged = judge(&given.run, &plan)?;
     judged.write(&given.run).map_err(|why| format!("{} cannot be written: {why}", given.run.display()))?;
     print(&judged, given.format, &given.run);
     Ok(Exit::of_code(judged.judgement.exit_code))

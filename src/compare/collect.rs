@@ -50,7 +50,9 @@ impl<'p> Collector<'p> {
         // Every scenario's gate on its cases is part of the one row on all cases.
         let gates = gates.filter(|(_, gate)| gate.metric != "case_pass_rate");
         let mut criteria = Vec::new();
-        for (scenario, written) in whole.chain(gates) {
+        // Units of several repetitions cannot be paired trial by trial; the row on all cases says what they would.
+        let grouped = |written: &str| metric(written).is_some_and(|metric| metric.group().is_some());
+        for (scenario, written) in whole.chain(gates).filter(|(_, written)| !grouped(&written.metric)) {
             criteria.push((measured(plan, scenario, written, &metric), scenario, written.id.as_str()));
         }
         let mut cases: BTreeMap<(usize, usize, String), Case> = BTreeMap::new();

@@ -5,14 +5,18 @@ use super::rule::{Asked, Evidence, Ruling, Sample, rule};
 use super::tally::Tally;
 use super::wording::{bound, count, share, time};
 use super::{CriterionResult, Sequential, Verdict};
-use crate::metric::Metric;
-use crate::plan::Plan;
+use crate::metric::{Group, Metric, Observation, Outcome};
+use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::criteria::Estimand;
 use crate::scenario::{Criterion, GateKind, Target};
 use crate::stats::quantile::nearest_rank;
 use crate::stats::stopping::Decision;
 use crate::stats::{clustered, rate::wilson};
 use crate::trace::text::quote;
+use std::collections::BTreeMap;
+
+/// A unit of several repetitions: scenario, case, variant, and which unit of them.
+pub(super) type UnitKey = (usize, usize, String, u32);
 
 /// A criterion, read, with its sums.
 #[derive(Debug)]
@@ -33,11 +37,43 @@ pub(super) struct Item<'p> {
     pub tally: Tally,
     /// In a run until decided, what was seen in each pass, and how the gate decides.
     pub by_pass: Vec<Tally>,
+    /// Trials of units that are several repetitions, by unit, until the unit is complete.
+    pub open: BTreeMap<UnitKey, Vec<(u32, Observation)>>,
     /// The stopping rule of a run until decided.
     pub design: Option<Design>,
 }
 
 impl Item<'_> {
+    /// What one trial adds: its units, or the unit of several repetitions that it completes, with the last repetition
+    /// of it. The order in which trials come changes nothing, but for which of them completes the unit.
+    pub(super) fn units_of(
+        &mut self,
+        group: Option<Group>,
+        trial: &PlannedTrial,
+        seen: &[Observation],
+    ) -> (u32, Vec<Observation>) {
+        let (own, Some(group)) = (trial.lane.repetition, group) else { return (trial.lane.repetition, seen.to_vec()) };
+        let unit = (own - 1) / group.size;
+        let key = (trial.scenario, trial.case, trial.lane.variant.clone(), unit);
+        let open = self.open.entry(key.clone()).or_default();
+        open.extend(seen.iter().cloned().map(|one| (own, one)));
+        if open.len() < group.size as usize {
+            return (own, Vec::new());
+        }
+        let mut complete = self.open.remove(&key).unwrap_or_default();
+        complete.sort_by_key(|(repetition, _)| *repetition);
+        let failed = |(_, one): &&(u32, Observation)| one.outcome != Outcome::Success;
+        let first =
+            complete.iter().find(failed).map(|(repetition, one)| format!("repetition {repetition}: {}", one.note));
+        let holds =
+            if group.all { first.is_none() } else { complete.iter().any(|(_, one)| one.outcome == Outcome::Success) };
+        let (from, to) = (unit * group.size + 1, (unit + 1) * group.size);
+        let name = format!("repetitions {from} to {to}");
+        let one =
+            if holds { Observation::success(name) } else { Observation::failure(name, first.unwrap_or_default()) };
+        (to, vec![one])
+    }
+
     /// The sums that a trial of that repetition counts in.
     pub(super) fn tally_of(&mut self, repetition: u32) -> &mut Tally {
         if self.design.is_none() {

@@ -76,7 +76,18 @@ impl<'p> Judge<'p> {
                 names.push(&written.metric);
             }
             let (tally, by_pass) = (Tally::default(), Vec::new());
-            items.push(Item { written, scenario, metric: index, target, floor, margin, tally, by_pass, design: None });
+            items.push(Item {
+                written,
+                scenario,
+                metric: index,
+                target,
+                floor,
+                margin,
+                tally,
+                by_pass,
+                open: BTreeMap::new(),
+                design: None,
+            });
         }
         designs(plan, &metrics, &mut items)?;
         let relevant = (0..plan.scenarios.len()).map(|scenario| {
@@ -135,12 +146,18 @@ impl<'p> Judge<'p> {
         let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
         for item in self.items.iter_mut().filter(|item| item.scenario.is_none_or(|of| of == trial.scenario)) {
             let (excluded, target) = (case.excluded_from.contains_key(&item.written.id), item.target);
-            let hidden = self.examiner.metrics[item.metric].hidden_in(evidence.mode);
+            let metric = &self.examiner.metrics[item.metric];
+            let (hidden, grouped) = (metric.hidden_in(evidence.mode), metric.group());
             let seen = units.iter().find(|(metric, _)| *metric == item.metric);
             let tally = item.tally_of(trial.lane.repetition);
             tally.hidden = tally.hidden.or(hidden);
-            if let Some((_, seen)) = seen {
-                tally.add(place, trial, seen, target, excluded, &evidence);
+            match (seen, grouped) {
+                (Some((_, seen)), None) => tally.add(place, trial, seen, target, excluded, &evidence),
+                (Some((_, seen)), grouped) => {
+                    let (repetition, units) = item.units_of(grouped, trial, seen);
+                    item.tally_of(repetition).add(place, trial, &units, target, excluded, &evidence);
+                }
+                (None, _) => {}
             }
         }
         Ok(())

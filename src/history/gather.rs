@@ -127,7 +127,9 @@ mod tests {
             })
             .collect();
         let mut gather = Gather::default();
-        traces.iter().for_each(|trace| gather.add(trace));
+        for trace in &traces {
+            gather.add(trace);
+        }
         let judgement = judge(&plan, traces.into_iter().map(Ok)).expect("judged");
         gather.finish(&judgement, "2026-11-22T08:00:00Z", 4, BTreeMap::new())
     }

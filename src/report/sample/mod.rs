@@ -28,7 +28,7 @@ pub struct Run {
 
 impl Run {
     pub fn view(&self) -> View<'_> {
-        View { plan: &self.plan, judgement: &self.judgement, timelines: &self.timelines }
+        View { plan: &self.plan, judgement: &self.judgement, timelines: &self.timelines, compared: false }
     }
 }
 
