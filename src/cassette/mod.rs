@@ -22,6 +22,7 @@ mod miss;
 mod pool;
 mod redact;
 mod remembered;
+mod scan;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -30,9 +31,10 @@ mod yaml;
 
 pub use canonical::{Profile, Request, key, stored_body};
 pub use drift::{Drift, drift};
-pub use exchange::{Cassette, Chunk, Exchange, Header, Outcome, StoredRequest};
+pub use exchange::{Cassette, Chunk, Exchange, Header, Outcome, StoredRequest, Take};
 pub use local_times::LocalTimes;
 pub use miss::{Explanation, explain};
 pub use pool::{Pool, Taken};
 pub use redact::Redactor;
+pub use scan::{Find, scan};
 pub use store::{CassetteError, blobs_dir, path};

@@ -1,5 +1,6 @@
 //! What may be typed.
 
+use super::cassette::arguments::Cassette;
 use super::exit;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -38,6 +39,8 @@ pub enum Command {
     Knowledge(Knowledge),
     /// Look into a keyword index, or prune it.
     Keywords(Keywords),
+    /// Care for recordings.
+    Cassette(Cassette),
     /// Print a JSON Schema for editors.
     Schema(Schema),
 }

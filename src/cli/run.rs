@@ -85,6 +85,11 @@ pub fn run(given: &Run) -> Result<Exit, Problem> {
             missed.push(done.finished.trace.trial.clone());
         }
         unused.extend(done.finished.unused);
+        if let (Mode::Record, TrialEnd::Completed, Some(verdict)) =
+            (given.mode, &done.finished.trace.end, done.made.verdict())
+        {
+            factory.note_verdict(&done.finished.trace, verdict).map_err(io::Error::other)?;
+        }
         judging.add(&done.finished.trace, done.made).map_err(io::Error::other)?;
         progress.inc(1);
         Ok(())
@@ -121,7 +126,10 @@ fn missing(trials: &[String], planned: usize, reason: &str) -> String {
 }
 
 /// The variables of the environment file, where one is given.
-fn variables(file: Option<&Path>) -> Result<Variables, Problem> {
+///
+/// # Errors
+/// When it cannot be read, or a line of it is no variable.
+pub fn variables(file: Option<&Path>) -> Result<Variables, Problem> {
     let Some(file) = file else { return Ok(Variables::new()) };
     let shown = file.display();
     let text = std::fs::read_to_string(file).map_err(|why| format!("--env-file: {shown} cannot be read: {why}"))?;

@@ -107,6 +107,7 @@ fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str
         recorded_at: None,
         model,
         knowledge: String::new(),
+        earlier_takes: Vec::new(),
     };
     Trace {
         version: TRACE_VERSION,

@@ -77,6 +77,7 @@ pub(crate) fn story(plan: &Plan, place: usize) -> Story {
             recorded_at: Some("2026-11-21T08:00:00Z".into()),
             model: "sim-1".into(),
             knowledge: "k".into(),
+            earlier_takes: Vec::new(),
         },
         end: TrialEnd::Completed,
         took_us: 1,

@@ -7,6 +7,7 @@ use super::diagnostic::{At, Diagnostic, Mistake, Severity, diagnose};
 use super::document::Scenario;
 use super::files::{self, PROJECT_FILE, shown};
 use super::lines::case_lines;
+use super::project::PriceFile;
 use super::repair::parse;
 use super::vocabulary::REQUIREMENTS;
 use super::{Criteria, Project, check, check_criteria, ratings};
@@ -68,6 +69,16 @@ pub struct Examined {
 pub fn load(root: &Path, paths: &[PathBuf], criteria: Option<&Path>) -> Result<Loaded, Vec<Diagnostic>> {
     let examined = examine(root, paths, criteria);
     examined.loaded.ok_or(examined.diagnostics)
+}
+
+/// Loads the project file alone; its defaults where there is none.
+///
+/// # Errors
+/// All mistakes in it.
+pub fn load_project(root: &Path) -> Result<Project, Vec<Diagnostic>> {
+    let mut work = Work { root, diagnostics: Vec::new(), files: 0, criteria_file: String::new() };
+    let (project, ..) = work.project();
+    if work.diagnostics.is_empty() { Ok(project) } else { Err(work.diagnostics) }
 }
 
 /// Like [`load`], keeping notes and counts beside errors.
@@ -209,7 +220,34 @@ impl Work<'_> {
             self.diagnostics.extend(diagnose(mistakes, PROJECT_FILE, &text));
             parsed.value
         });
+        let project = self.with_price_file(project);
         (project, Some(PROJECT_FILE.to_owned()), text)
+    }
+
+    /// The project with the prices of its price file beside its own.
+    fn with_price_file(&mut self, mut project: Project) -> Project {
+        let Some(name) = &project.price_file else { return project };
+        self.files += 1;
+        let path = self.root.join(name);
+        let file = shown(self.root, &path);
+        match read(&path, &file) {
+            Err(diagnostic) => {
+                let told = (*diagnostic).with_help("`price_file` in ragcheck.yaml names it, relative to that file");
+                self.diagnostics.push(told);
+            }
+            Ok(text) => {
+                let parsed = parse::<PriceFile>(&text, &file, "", &[], &mut self.diagnostics);
+                if let Some(parsed) = parsed {
+                    let root = At::ROOT;
+                    let mistakes = parsed.own(check_criteria::prices(&parsed.value.prices, root.key("prices")));
+                    self.diagnostics.extend(diagnose(mistakes, &file, &text));
+                    for (model, price) in parsed.value.prices {
+                        project.prices.entry(model).or_insert(price);
+                    }
+                }
+            }
+        }
+        project
     }
 
     fn criteria_path(&self, project: &Project, given: Option<&Path>) -> Option<PathBuf> {

@@ -35,8 +35,8 @@ pub use catalogue::{ResolvedMetric, resolve_metric};
 pub use check_criteria::ReadCriterion;
 pub use diagnostic::{Diagnostic, Place, Severity};
 pub use files::find_root;
-pub use grammar::{MetricCall, Target, parse_duration, parse_floor, parse_metric, parse_target};
-pub use load::{Examined, Loaded, LoadedScenario, examine, load};
+pub use grammar::{MetricCall, Target, parse_age, parse_duration, parse_floor, parse_metric, parse_target};
+pub use load::{Examined, Loaded, LoadedScenario, examine, load, load_project};
 
 pub use criteria::{Criteria, Criterion, GateKind};
 pub use document::{Case, Conversation, Scenario, SequenceStep, Turn, Variant};

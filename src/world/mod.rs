@@ -215,5 +215,6 @@ fn no_evidence(mode: Mode, model: &str) -> Evidence {
         recorded_at: None,
         model: model.to_owned(),
         knowledge: String::new(),
+        earlier_takes: Vec::new(),
     }
 }

@@ -1,0 +1,75 @@
+//! Secrets in files that are there already: for a look before a commit.
+//!
+//! The same [`Redactor`] that cleans what is recorded says here what it would have taken out. Base64 is opened and
+//! searched too, for binary bodies stand in cassettes as base64. What is found is named, never shown.
+
+use super::base64;
+use super::redact::Redactor;
+use regex::Regex;
+use std::sync::LazyLock;
+
+/// Long runs of base64: shorter ones hold no key with its surroundings.
+static ENCODED: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new("[A-Za-z0-9+/]{32,}={0,2}").ok());
+
+/// A secret in a text.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Find {
+    /// The line where it begins, from 1.
+    pub line: usize,
+    /// What it is, in words without its value.
+    pub what: String,
+}
+
+/// The secrets of a text, by line; equal ones of a line once.
+pub fn scan(text: &str, redactor: &Redactor) -> Vec<Find> {
+    let mut found: Vec<(usize, String)> =
+        redactor.finds(text).into_iter().map(|(place, what)| (place.start, what)).collect();
+    for run in ENCODED.iter().flat_map(|runs| runs.find_iter(text)) {
+        let Some(bytes) = base64::decode(run.as_str()) else { continue };
+        let inside = redactor.finds(&String::from_utf8_lossy(&bytes));
+        found.extend(inside.into_iter().map(|(_, what)| (run.start(), format!("{what}, in base64"))));
+    }
+    found.sort();
+    let (mut line, mut counted) = (1, 0);
+    let mut finds: Vec<Find> = Vec::new();
+    for (start, what) in found {
+        line += text.as_bytes()[counted..start].iter().filter(|byte| **byte == b'\n').count();
+        counted = start;
+        finds.push(Find { line, what });
+    }
+    finds.sort();
+    finds.dedup();
+    finds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_are_named_with_their_line_and_without_their_value() {
+        let redactor = Redactor::new([("SERVICE_KEY".to_owned(), "pass/word+1234".to_owned())]);
+        let encoded = base64::encode(b"\x00\x01 authorization: Bearer abcdefghijklmnop1234 \x00");
+        let text =
+            format!("a: 1\nb: \"x\\nsk-abcdefghijklmnop1234\"\n\nc: pass/word+1234 pass%2Fword%2B1234\nd: {encoded}\n");
+        let found = scan(&text, &redactor);
+        let found: Vec<(usize, &str)> = found.iter().map(|find| (find.line, find.what.as_str())).collect();
+        assert_eq!(
+            found,
+            [
+                (2, "a key that begins like those of OpenAI, Anthropic or OpenRouter"),
+                (4, "the value of SERVICE_KEY"),
+                (5, "a value that stands where a key does, in base64"),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_was_redacted_is_clean_for_the_scan() {
+        let redactor = Redactor::new([("SERVICE_KEY".to_owned(), "pass/word+1234".to_owned())]);
+        let dirty = "Bearer abcdefghijklmnop1234 pass/word+1234 hf_abcdefghijklmnopqrst\n\
+             -----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA1234567890\nabcdefghijk\n-----END RSA PRIVATE KEY-----\n";
+        assert_eq!(scan(dirty, &redactor).len(), 4);
+        assert_eq!(scan(&redactor.redact(dirty), &redactor), []);
+    }
+}

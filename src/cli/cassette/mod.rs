@@ -1,0 +1,18 @@
+//! `ragcheck cassette`: care for recordings, one file a verb.
+
+pub mod arguments;
+mod scan;
+
+use super::exit::Exit;
+use super::output::Problem;
+use arguments::{Cassette, CassetteCommand};
+
+/// Does what `ragcheck cassette` was asked to.
+///
+/// # Errors
+/// When it cannot be done at all.
+pub fn run(given: &Cassette) -> Result<Exit, Problem> {
+    match &given.command {
+        CassetteCommand::Scan(given) => scan::run(given),
+    }
+}
