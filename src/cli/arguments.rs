@@ -112,6 +112,9 @@ pub struct Run {
     /// Time for a live or recording run, `10m` for example; the trials that it does not suffice for end as stopped.
     #[arg(long, value_name = "D", value_parser = crate::scenario::parse_duration)]
     pub timeout: Option<Duration>,
+    /// Warn of recordings older than this, `90d` for example; by default as `recordings: {warn_after: …}` says.
+    #[arg(long, value_name = "AGE", value_parser = crate::scenario::parse_age)]
+    pub warn_recordings_after: Option<Duration>,
     /// Where run folders go; by default the project's.
     #[arg(long, value_name = "DIR")]
     pub report_dir: Option<PathBuf>,
@@ -174,6 +177,9 @@ pub struct Check {
     /// Criteria file; by default the project's.
     #[arg(long, value_name = "FILE")]
     pub criteria: Option<PathBuf>,
+    /// Warn of recordings older than this, `90d` for example; by default as `recordings: {warn_after: …}` says.
+    #[arg(long, value_name = "AGE", value_parser = crate::scenario::parse_age)]
+    pub warn_recordings_after: Option<Duration>,
     /// How the result is printed.
     #[arg(long, value_enum, default_value_t = Printed::Human)]
     pub format: Printed,

@@ -22,6 +22,7 @@ pub mod schema;
 mod score;
 mod show;
 mod simulate;
+mod staleness;
 
 pub use exit::Exit;
 

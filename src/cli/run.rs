@@ -6,6 +6,7 @@ use super::exit::Exit;
 use super::judging::{Judged, Judging, Made, Maker};
 use super::output::{self, Problem};
 use super::score::print;
+use super::staleness::Ages;
 use crate::gate::{Judgement, Verdict};
 use crate::plan::{self, Plan, Selection};
 use crate::run::{self, Inspected, LiveOptions, folder::Writing};
@@ -60,8 +61,17 @@ pub fn run(given: &Run) -> Result<Exit, Problem> {
             "--fail-on needs --baseline RUN|FILE: a regression is one against something".into(),
         ));
     }
+    carry_on(given, trials)
+}
+
+/// Plans, runs, judges and reports; only `trials`, where they are given.
+///
+/// # Errors
+/// When nothing could be run at all.
+pub fn carry_on(given: &Run, trials: Option<BTreeSet<String>>) -> Result<Exit, Problem> {
     let baseline = given.baseline.as_deref().map(Side::read).transpose()?;
     let (loaded, mut plan) = select(&given.select, trials)?;
+    let ages = Ages::new(given.warn_recordings_after, &loaded.project)?;
     let reports = given.report_dir.clone().unwrap_or_else(|| loaded.root.join(&loaded.project.reports));
     let root = loaded.root.clone();
     let factory = Factory::new(Arc::new(loaded)).map_err(|why| why.to_string())?;
@@ -78,13 +88,16 @@ pub fn run(given: &Run) -> Result<Exit, Problem> {
     let cannot_write = |why: io::Error| format!("the run cannot be written below {}: {why}", reports.display());
     let mut writing = Writing::begin(&reports, &text).map_err(cannot_write)?;
     let progress = progress(plan.trials.len(), given.mode);
-    let (mut unused, mut missed) = (Vec::new(), Vec::new());
+    let (mut unused, mut missed, mut recorded) = (Vec::new(), Vec::new(), Vec::new());
     let mut commit = |done: Inspected<Made>| {
         writing.trace(&done.made.line)?;
         if matches!(&done.finished.trace.end, TrialEnd::Error(why) if why.kind == TrialErrorKind::Stopped) {
             missed.push(done.finished.trace.trial.clone());
         }
         unused.extend(done.finished.unused);
+        if let Some(at) = done.finished.trace.evidence.recorded_at.as_ref().and_then(|at| at.parse().ok()) {
+            recorded.push((done.finished.trace.trial.clone(), at));
+        }
         if let (Mode::Record, TrialEnd::Completed, Some(verdict)) =
             (given.mode, &done.finished.trace.end, done.made.verdict())
         {
@@ -102,6 +115,7 @@ pub fn run(given: &Run) -> Result<Exit, Problem> {
         .map_err(cannot_write)?;
     let folder = writing.finish().map_err(cannot_write)?;
     report(&judged, given, &folder, &unused);
+    ages.remark(&recorded).iter().for_each(|remark| output::remark(remark));
     if let Some(reason) = factory.budget().reason() {
         output::remark(&missing(&missed, plan.trials.len(), reason));
     }

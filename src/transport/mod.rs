@@ -14,7 +14,7 @@ mod tests;
 
 pub use budget::{Budget, LimitTransport};
 pub use live::{Auth, LiveError, LiveTransport, Target};
-pub use profile::profile;
+pub use profile::{known_profile, profile};
 pub use record::{RecordTransport, SIMULATOR_HEADER};
 pub use replay::ReplayTransport;
 

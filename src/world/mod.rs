@@ -3,14 +3,18 @@
 //! Replay, live and record differ in clock, transport and where local times come from; flow, environment, tools and
 //! knowledge are the same. Nothing here decides which trials run, or judges them.
 
+mod cost;
 mod drive;
 mod live;
 mod replay;
 mod services;
 mod settings;
 mod stages;
+mod standing;
 
+pub use cost::Spending;
 pub use services::{Variables, read_variables};
+pub use standing::{Part, Standing};
 
 use crate::flow::{self, Flow, Settings};
 use crate::knowledge::{Corpus, Embedded, KnowledgeBase};

@@ -1,6 +1,7 @@
 //! Care for recordings: secrets in them, their age, what they no longer fit, and recording them again.
 
 use super::project::{Outcome, Project};
+use super::simulator::recording;
 
 const LANE: &str = "fixtures/cassettes/knowledge/valve-error/tool-rag.base.1.yaml";
 
@@ -40,4 +41,145 @@ fn a_planted_secret_is_found_by_place_and_kind_and_never_shown() {
     assert!(outcome.stdout.contains("notes/keys.txt:3: the value of "), "{}", outcome.stdout);
     found(&["cassette", "scan", "scenarios"]).expect_code(0);
     found(&["cassette", "scan", "no-such-file"]).expect_code(2);
+}
+
+#[test]
+fn old_recordings_are_warned_of_on_stderr_and_change_no_report() {
+    let project = Project::shipped();
+    let run = |now: &str, more: &[&str]| {
+        let arguments = [&["run", "scenarios/knowledge.yaml", "--only", "valve-error"], more].concat();
+        let outcome = Outcome::of(project.command(&arguments).env("RAGCHECK_NOW", now));
+        (outcome, project.report("reports/latest"))
+    };
+    let (young, fresh) = run("2026-12-01T00:00:00Z", &[]);
+    assert!(!young.stderr.contains("older than"), "{}", young.stderr);
+    let (old, stale) = run("2027-06-01T00:00:00Z", &[]);
+    assert!(old.stderr.contains("3 recordings are older than 90 days"), "{}", old.stderr);
+    assert!(old.stderr.contains("knowledge/valve-error/tool-rag.base."), "{}", old.stderr);
+    assert!(old.stderr.contains("ragcheck cassette refresh --stale"), "{}", old.stderr);
+    assert_eq!((young.code, &young.stdout), (old.code, &old.stdout));
+    assert!(fresh == stale, "an age changed a report");
+    assert!(run("2026-12-01T00:00:00Z", &["--warn-recordings-after", "1d"]).0.stderr.contains("older than 1 day,"));
+
+    project.edit("ragcheck.yaml", "reports: reports\n", "reports: reports\nrecordings: {warn_after: never}\n");
+    assert!(!run("2037-06-01T00:00:00Z", &[]).0.stderr.contains("older than"));
+    project.edit("ragcheck.yaml", "warn_after: never", "warn_after: 3 weeks");
+    let (wrong, _) = run("2026-12-01T00:00:00Z", &[]);
+    wrong.expect_code(2);
+    assert!(wrong.stderr.contains("`3 weeks` is not an age"), "{}", wrong.stderr);
+}
+
+#[test]
+fn check_notes_what_is_old_what_drifted_and_what_belongs_to_nothing() {
+    let project = Project::shipped();
+    let check = |arguments: &[&str]| project.run(&[&["check", "scenarios/knowledge.yaml"], arguments].concat());
+    let clean = check(&[]);
+    clean.expect_code(0);
+    assert!(clean.stdout.contains("0 errors, 0 notes"), "{}", clean.stdout);
+
+    let prompt = include_str!("../../src/flow/prompts/system.md");
+    project.write("scenarios/prompts/system.md", &format!("{prompt}\nBe brief.\n"));
+    project.edit(
+        "scenarios/knowledge.yaml",
+        "repeat: 3\n",
+        "repeat: 3\nvariants:\n  base: {prompts: {system: {file: prompts/system.md}}, temperature: 0.9}\n",
+    );
+    let lane = project.read(LANE);
+    project.write("fixtures/cassettes/knowledge/renamed-away/tool-rag.base.1.yaml", &lane);
+    let outcome = check(&["--warn-recordings-after", "12h"]);
+    outcome.expect_code(0);
+    for words in [
+        "24 recordings are older than 12 hours, the oldest that of knowledge/",
+        "system prompt, parameters changed since 24 lanes (",
+        "1 recording of `knowledge` belongs to no trial: renamed-away/tool-rag.base.1",
+        "ragcheck cassette refresh --stale scenarios/knowledge.yaml",
+        "0 errors, 3 notes",
+    ] {
+        assert!(outcome.stdout.contains(words), "{words}: {}", outcome.stdout);
+    }
+}
+
+#[test]
+fn rekeying_changes_nothing_of_a_sound_recording_mends_a_key_and_refuses_what_lacks_a_request() {
+    let project = Project::shipped();
+    let outcome = project.run(&["cassette", "rekey"]);
+    outcome.expect_code(0);
+    assert!(outcome.stdout.starts_with("0 of 29"), "{}", outcome.stdout);
+
+    let sound = project.read(LANE);
+    let version = "profiles:\n  openai-chat: 1\n";
+    project.edit(LANE, version, &version.replace('1', "0"));
+    project.edit(LANE, "key: \"", "key: \"f");
+    let text = project.read(LANE);
+    project.run(&["run", "scenarios/knowledge.yaml", "--only", "valve-error"]).expect_code(3);
+    let outcome = project.run(&["cassette", "rekey", "fixtures/cassettes/knowledge"]);
+    outcome.expect_code(0);
+    let told = format!("{LANE}: 1 of 2 exchanges with a new key, openai-chat from version 0 to 1\n");
+    assert!(outcome.stdout.contains(&told), "{}", outcome.stdout);
+    assert_eq!(project.read(LANE), sound);
+
+    let blob = text.split("\"$blob\": \"").nth(1).and_then(|rest| rest.split('"').next()).expect("a blob");
+    std::fs::remove_file(project.path(&format!("fixtures/cassettes/knowledge/blobs/{blob}"))).expect("the blob");
+    project.write(LANE, &text);
+    let outcome = project.run(&["cassette", "rekey", LANE]);
+    outcome.expect_code(3);
+    assert!(outcome.stderr.contains(&format!("{LANE}: left as it was: the request of exchange 0 is incomplete")));
+    assert_eq!(project.read(LANE), text);
+}
+
+const TARIFF: &str = "fixtures/cassettes/external/feed-in-tariff/tool-rag.base";
+const PRICES: &str = "prices:\n  simulator/fernlight-sim: {input: 2, output: 8}\n";
+
+#[test]
+fn a_refresh_records_the_lanes_that_miss_and_no_other_says_before_what_it_takes_and_asks() {
+    let (project, simulator) = recording();
+    let lane = |number: u32| format!("{TARIFF}.{number}.yaml");
+    let before = [1, 2, 3].map(|number| project.read(&lane(number)));
+    project.edit(&lane(2), "key: \"", "key: \"f");
+    std::fs::remove_file(project.path(&lane(3))).expect("the lane");
+    project.edit("ragcheck.yaml", "providers:\n", &format!("{PRICES}providers:\n"));
+    let refresh = ["cassette", "refresh", "--missed", "scenarios/external.yaml", "--only", "feed-in-tariff"];
+
+    let asked = project.run(&refresh);
+    asked.expect_code(2);
+    for words in ["2 lanes to record again: 1 cassette miss, 1 lane missing", "--yes", "about $0.0"] {
+        assert!(asked.stderr.contains(words), "{words}: {}", asked.stderr);
+    }
+    assert!(asked.stderr.contains("1 lane without a sound recording counted as the mean of the others"));
+    assert!(asked.stderr.contains("cost not measured for simulator-search/"), "{}", asked.stderr);
+    assert!(!project.path(&lane(3)).exists());
+
+    let done = project.run(&[&refresh[..], &["--yes"]].concat());
+    assert!(done.stdout.contains("2 trials: 2 PASS"), "{}{}", done.stdout, done.stderr);
+    assert_eq!(project.read(&lane(1)), before[0], "a lane that fits was recorded again");
+    assert!(project.read(&lane(2)).contains("take: 2\ntakes:\n  - take: 1\n"), "{}", project.read(&lane(2)));
+    assert!(project.read(&lane(3)).contains("take: 1\ntakes:\n  - take: 1\n"), "{}", project.read(&lane(3)));
+    drop(simulator);
+    let again = project.run(&[&refresh[..], &["--yes"]].concat());
+    again.expect_code(0);
+    assert!(again.stdout.contains("nothing to record again"), "{}", again.stdout);
+}
+
+#[test]
+fn recording_until_green_shows_in_the_cassette_the_conversation_and_the_report() {
+    let (project, simulator) = recording();
+    let record = ["run", "scenarios/external.yaml", "--mode", "record", "--only", "feed-in-tariff", "--repeat=1"];
+    let scenario = project.read("scenarios/external.yaml");
+    let begin = scenario.find("case: feed-in-tariff").expect("the case");
+    let (before, after) = scenario.split_at(begin);
+    assert!(after.contains("expect:\n"));
+    let impossible = after.replacen("expect:\n", "expect:\n      within: 1us\n", 1);
+    project.write("scenarios/external.yaml", &format!("{before}{impossible}"));
+    for _ in 0..2 {
+        project.run(&record).expect_code(1);
+    }
+    project.write("scenarios/external.yaml", &scenario);
+    project.run(&record);
+    drop(simulator);
+    let shown = project.run(&["show", "external/feed-in-tariff/tool-rag.base.1"]);
+    assert!(shown.stdout.contains("\ntake 4; earlier takes: unknown, FAIL, FAIL\n"), "{}", shown.stdout);
+    let lane = project.read(&format!("{TARIFF}.1.yaml"));
+    assert_eq!(lane.matches("verdict: \"FAIL\"").count(), 2, "{lane}");
+    assert!(lane.contains("verdict: \"PASS\"\nprofiles:"), "{lane}");
+    assert_eq!(project.traces()[0]["evidence"]["earlier_takes"], serde_json::json!(["unknown", "FAIL", "FAIL"]));
 }

@@ -1,7 +1,9 @@
 //! What may be typed behind `ragcheck cassette`.
 
+use crate::cli::arguments::Select;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
+use std::time::Duration;
 
 #[derive(Debug, Clone, Args)]
 pub struct Cassette {
@@ -13,6 +15,10 @@ pub struct Cassette {
 pub enum CassetteCommand {
     /// Look for secrets in recordings or any other files; exit code 1 when there are some.
     Scan(Scan),
+    /// Record lanes again: those whose replay misses, or that are old or no longer fit; says beforehand what it takes.
+    Refresh(Refresh),
+    /// Compute keys anew after a change of the matching profiles, from the stored requests; sends nothing.
+    Rekey(Rekey),
 }
 
 #[derive(Debug, Clone, Args)]
@@ -22,4 +28,44 @@ pub struct Scan {
     /// A file of `KEY=VALUE` lines whose values are looked for, beside those of the environment.
     #[arg(long, value_name = "FILE")]
     pub env_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(group = clap::ArgGroup::new("which").required(true).multiple(true).args(["missed", "stale"]))]
+pub struct Refresh {
+    #[command(flatten)]
+    pub select: Select,
+    /// Lanes whose replay ends in a miss, or that have no sound recording.
+    #[arg(long)]
+    pub missed: bool,
+    /// Lanes that are too old, or were recorded with another model, system prompt, tool list or parameters.
+    #[arg(long)]
+    pub stale: bool,
+    /// Do not ask.
+    #[arg(long)]
+    pub yes: bool,
+    /// A file of `KEY=VALUE` lines with the providers' keys; it wins over the environment.
+    #[arg(long, value_name = "FILE")]
+    pub env_file: Option<PathBuf>,
+    /// Trials at the same time.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Requests that may be sent; the lanes that they do not suffice for stay as they were.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_calls: Option<u64>,
+    /// Time for all; the lanes that it does not suffice for stay as they were.
+    #[arg(long, value_name = "D", value_parser = crate::scenario::parse_duration)]
+    pub timeout: Option<Duration>,
+    /// Recordings older than this are stale; by default as `recordings: {warn_after: …}` says.
+    #[arg(long, value_name = "AGE", value_parser = crate::scenario::parse_age)]
+    pub warn_recordings_after: Option<Duration>,
+    /// Where the run folder goes; by default the project's.
+    #[arg(long, value_name = "DIR")]
+    pub report_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Rekey {
+    /// Cassettes, and folders with all that are below them; by default the project's.
+    pub paths: Vec<PathBuf>,
 }

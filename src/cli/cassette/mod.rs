@@ -1,6 +1,9 @@
 //! `ragcheck cassette`: care for recordings, one file a verb.
 
 pub mod arguments;
+mod files;
+mod refresh;
+mod rekey;
 mod scan;
 
 use super::exit::Exit;
@@ -14,5 +17,7 @@ use arguments::{Cassette, CassetteCommand};
 pub fn run(given: &Cassette) -> Result<Exit, Problem> {
     match &given.command {
         CassetteCommand::Scan(given) => scan::run(given),
+        CassetteCommand::Refresh(given) => refresh::run(given),
+        CassetteCommand::Rekey(given) => rekey::run(given),
     }
 }
