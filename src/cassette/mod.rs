@@ -27,6 +27,7 @@ mod scan;
 mod store;
 #[cfg(test)]
 mod tests;
+mod vcr;
 mod words;
 mod yaml;
 
@@ -40,3 +41,4 @@ pub use redact::Redactor;
 pub use rekey::Rekeyed;
 pub use scan::{Find, scan};
 pub use store::{CassetteError, blobs_dir, path};
+pub use vcr::{Imported, Route, import_vcr};

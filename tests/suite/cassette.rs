@@ -183,3 +183,48 @@ fn recording_until_green_shows_in_the_cassette_the_conversation_and_the_report()
     assert!(lane.contains("verdict: \"PASS\"\nprofiles:"), "{lane}");
     assert_eq!(project.traces()[0]["evidence"]["earlier_takes"], serde_json::json!(["unknown", "FAIL", "FAIL"]));
 }
+
+const FOREIGN: &str = r#"interactions:
+- request:
+    body: '{"model": "m-1", "messages": [{"role": "user", "content": "My key is sk-plantedplantedplanted0451"}]}'
+    headers: {authorization: [Bearer plantedplantedplanted0451]}
+    method: POST
+    uri: https://models.example/v1/chat/completions
+  response:
+    body: {string: '{"id": "1", "choices": []}'}
+    headers: {Content-Type: [application/json], Set-Cookie: [planted0451]}
+    status: {code: 200, message: OK}
+- request: {body: 'user=planted', headers: {}, method: POST, uri: 'https://models.example/login'}
+  response: {body: {string: ''}, headers: {}, status: {code: 204, message: No Content}}
+version: 1
+"#;
+
+#[test]
+fn a_foreign_cassette_becomes_a_lane_without_its_secrets_and_what_is_left_out_is_told() {
+    let project = Project::shipped();
+    project.write("vcr/Test_Login[a].yaml", FOREIGN);
+    project.write("vcr/broken.yaml", "interactions: {");
+    project.write("vcr/unlike.json", "{\"log\": {}}");
+    let import = ["cassette", "import", "vcr", "--format", "vcr", "--scenario", "theirs"];
+    let outcome = project.run(&import);
+    outcome.expect_code(3);
+    let lane = "fixtures/cassettes/theirs/test-login-a/vcr.base.1.yaml";
+    assert!(outcome.stdout.contains(&format!("vcr/Test_Login[a].yaml: 1 exchange -> {lane}\n")), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("1 exchange imported; 0 of 3 files whole"), "{}", outcome.stdout);
+    for words in [
+        "vcr/Test_Login[a].yaml: interaction 2 not imported: the body of the request is no JSON document",
+        "vcr/broken.yaml: not imported: not YAML",
+        "vcr/unlike.json: not imported: not a VCR.py cassette",
+    ] {
+        assert!(outcome.stderr.contains(words), "{words}: {}", outcome.stderr);
+    }
+    let text = project.read(lane);
+    assert!(!text.contains("planted") && text.contains("My key is [redacted:openai]"), "{text}");
+    assert!(text.contains("profile: \"openai-chat\"") && text.contains("path: \"/chat/completions\""), "{text}");
+    project.run(&["cassette", "rekey", "fixtures/cassettes/theirs"]).expect_code(0);
+    assert_eq!(project.read(lane), text, "the key is not that of the stored request");
+
+    let again = project.run(&import);
+    assert!(again.stderr.contains("theirs/test-login-a is there already"), "{}", again.stderr);
+    project.run(&["cassette", "import", "vcr", "--format", "vcr", "--scenario", "../x"]).expect_code(2);
+}

@@ -1,7 +1,7 @@
 //! What may be typed behind `ragcheck cassette`.
 
 use crate::cli::arguments::Select;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,6 +19,15 @@ pub enum CassetteCommand {
     Refresh(Refresh),
     /// Compute keys anew after a change of the matching profiles, from the stored requests; sends nothing.
     Rekey(Rekey),
+    /// Make cassettes of what another recorder wrote.
+    Import(Import),
+}
+
+/// Formats of other recorders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Foreign {
+    /// VCR.py, in YAML or JSON.
+    Vcr,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -68,4 +77,20 @@ pub struct Refresh {
 pub struct Rekey {
     /// Cassettes, and folders with all that are below them; by default the project's.
     pub paths: Vec<PathBuf>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Import {
+    /// Files, and folders with the YAML and JSON files right in them.
+    #[arg(required = true)]
+    pub paths: Vec<PathBuf>,
+    /// The recorder that wrote them.
+    #[arg(long, value_enum)]
+    pub format: Foreign,
+    /// The scenario below whose name the cassettes are put; each file becomes a case of it.
+    #[arg(long, value_name = "NAME", default_value = "imported")]
+    pub scenario: String,
+    /// A file of `KEY=VALUE` lines whose values are redacted, beside those of the environment.
+    #[arg(long, value_name = "FILE")]
+    pub env_file: Option<PathBuf>,
 }

@@ -2,6 +2,7 @@
 
 pub mod arguments;
 mod files;
+mod import;
 mod refresh;
 mod rekey;
 mod scan;
@@ -19,5 +20,6 @@ pub fn run(given: &Cassette) -> Result<Exit, Problem> {
         CassetteCommand::Scan(given) => scan::run(given),
         CassetteCommand::Refresh(given) => refresh::run(given),
         CassetteCommand::Rekey(given) => rekey::run(given),
+        CassetteCommand::Import(given) => import::run(given),
     }
 }

@@ -65,7 +65,7 @@ pub fn run(given: &Scan) -> Result<Exit, Problem> {
 }
 
 /// The secrets that are known by value, with the variables' names.
-fn known(project: &Project, given: BTreeMap<String, String>) -> BTreeMap<String, String> {
+pub fn known(project: &Project, given: BTreeMap<String, String>) -> BTreeMap<String, String> {
     let named = |name: &String| project.providers.values().any(|provider| provider.key.as_ref() == Some(name));
     let mut known: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
