@@ -24,6 +24,7 @@ mod redact;
 mod rekey;
 mod remembered;
 mod scan;
+mod shape;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -40,5 +41,6 @@ pub use pool::{Pool, Taken};
 pub use redact::Redactor;
 pub use rekey::Rekeyed;
 pub use scan::{Find, scan};
+pub use shape::{Change, Shape};
 pub use store::{CassetteError, blobs_dir, path};
 pub use vcr::{Imported, Route, import_vcr};

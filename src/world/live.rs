@@ -152,7 +152,7 @@ impl Factory {
     }
 
     #[expect(clippy::type_complexity, reason = "what a live trial needs, named where it is taken apart")]
-    fn prepare<'a>(
+    pub(super) fn prepare<'a>(
         &'a self,
         plan: &Plan,
         trial: &PlannedTrial,

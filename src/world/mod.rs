@@ -3,6 +3,7 @@
 //! Replay, live and record differ in clock, transport and where local times come from; flow, environment, tools and
 //! knowledge are the same. Nothing here decides which trials run, or judges them.
 
+mod again;
 mod cost;
 mod drive;
 mod live;
@@ -12,6 +13,7 @@ mod settings;
 mod stages;
 mod standing;
 
+pub use again::{Again, documents};
 pub use cost::Spending;
 pub use services::{Variables, read_variables};
 pub use standing::{Part, Standing};

@@ -228,3 +228,37 @@ fn a_foreign_cassette_becomes_a_lane_without_its_secrets_and_what_is_left_out_is
     assert!(again.stderr.contains("theirs/test-login-a is there already"), "{}", again.stderr);
     project.run(&["cassette", "import", "vcr", "--format", "vcr", "--scenario", "../x"]).expect_code(2);
 }
+
+#[test]
+fn a_diff_compares_shapes_with_what_the_services_answer_today() {
+    let (project, simulator) = recording();
+    let diff = ["cassette", "diff", "scenarios/external.yaml", "--only", "feed-in-tariff", "--repeat=1", "--sample", "3"];
+    let same = project.run(&diff);
+    same.expect_code(0);
+    assert!(same.stdout.contains("model, simulator/fernlight-sim (openai-chat): 3 of "), "{}", same.stdout);
+    assert_eq!(same.stdout.matches("  same shape\n").count(), 2, "{}", same.stdout);
+    assert_eq!(project.run(&diff).stdout, same.stdout, "another sample by the same seed");
+
+    let lane = format!("{TARIFF}.1.yaml");
+    let text = project.read(&lane);
+    let older = text
+        .replace("        created: 0\n", "        created: \"today\"\n        fee: {cents: 3}\n")
+        .replace("        object: \"chat.completion\"\n", "");
+    assert_ne!(older, text);
+    project.write(&lane, &older);
+    let outcome = project.run(&diff);
+    outcome.expect_code(1);
+    for words in [
+        "  new: object: string\n",
+        "  gone: fee: object, in every recorded answer\n",
+        "  changed type: created: string before, number now\n",
+    ] {
+        assert!(outcome.stdout.contains(words), "{words}: {}", outcome.stdout);
+    }
+    assert!(!outcome.stdout.contains("fee.cents"), "{}", outcome.stdout);
+    assert_eq!(project.read(&lane), older, "a diff writes nothing");
+    drop(simulator);
+    let outcome = project.run(&diff);
+    outcome.expect_code(3);
+    assert!(outcome.stdout.contains("failed 3 times: "), "{}", outcome.stdout);
+}

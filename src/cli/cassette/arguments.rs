@@ -21,6 +21,9 @@ pub enum CassetteCommand {
     Rekey(Rekey),
     /// Make cassettes of what another recorder wrote.
     Import(Import),
+    /// Send a sample of recorded requests to today's providers and compare the shapes of the answers; exit code 1 when
+    /// members came, went or changed their type.
+    Diff(Diff),
 }
 
 /// Formats of other recorders.
@@ -91,6 +94,18 @@ pub struct Import {
     #[arg(long, value_name = "NAME", default_value = "imported")]
     pub scenario: String,
     /// A file of `KEY=VALUE` lines whose values are redacted, beside those of the environment.
+    #[arg(long, value_name = "FILE")]
+    pub env_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Diff {
+    #[command(flatten)]
+    pub select: Select,
+    /// Requests sent to each service, at most; which ones depends on --seed alone.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub sample: u32,
+    /// A file of `KEY=VALUE` lines with the providers' keys; it wins over the environment.
     #[arg(long, value_name = "FILE")]
     pub env_file: Option<PathBuf>,
 }

@@ -34,7 +34,7 @@ pub fn run(given: &Import) -> Result<Exit, Problem> {
     }
     let redactor = Redactor::new(known(&project, variables(given.env_file.as_deref())?));
     let folder = root.join(&project.cassettes);
-    let (mut taken, mut whole, mut exchanges) = (BTreeSet::new(), 0, 0);
+    let (mut taken, mut whole, mut exchanges, mut losses) = (BTreeSet::new(), 0, 0, BTreeSet::new());
     let files = files(&given.paths)?;
     for file in &files {
         let shown = quote(&file.display().to_string(), 400);
@@ -53,10 +53,12 @@ pub fn run(given: &Import) -> Result<Exit, Problem> {
                     output::remark(&format!("{shown}: interaction {number} not imported: {why}"));
                 }
                 exchanges += count;
+                losses.extend(imported.losses);
                 whole += usize::from(imported.refused.is_empty());
             }
         }
     }
+    losses.iter().for_each(|loss| output::remark(&format!("note: {loss}")));
     let (exchanges, files_words) = (plural(exchanges, "exchange"), plural(files.len(), "file"));
     output::result(&format!("{exchanges} imported; {whole} of {files_words} whole\n"));
     Ok(if whole == files.len() { Exit::Passed } else { Exit::Incomplete })

@@ -1,6 +1,7 @@
 //! `ragcheck cassette`: care for recordings, one file a verb.
 
 pub mod arguments;
+mod diff;
 mod files;
 mod import;
 mod refresh;
@@ -21,5 +22,6 @@ pub fn run(given: &Cassette) -> Result<Exit, Problem> {
         CassetteCommand::Refresh(given) => refresh::run(given),
         CassetteCommand::Rekey(given) => rekey::run(given),
         CassetteCommand::Import(given) => import::run(given),
+        CassetteCommand::Diff(given) => diff::run(given),
     }
 }
