@@ -109,6 +109,10 @@ pub struct Run {
     /// Requests that a live or recording run may send; the trials that it does not suffice for end as stopped.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_calls: Option<u64>,
+    /// US dollars that a live or recording run may spend, by the prices in ragcheck.yaml; what is under way when they
+    /// are used up is dropped, and its trials end as stopped.
+    #[arg(long, value_name = "USD", value_parser = money)]
+    pub max_cost: Option<f64>,
     /// Time for a live or recording run, `10m` for example; the trials that it does not suffice for end as stopped.
     #[arg(long, value_name = "D", value_parser = crate::scenario::parse_duration)]
     pub timeout: Option<Duration>,
@@ -144,6 +148,12 @@ pub struct Comparing {
     /// A loss up to this much does not matter (turn times: never below 10%).
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = share)]
     pub margin: f64,
+}
+
+/// Reads a sum above 0.
+pub fn money(text: &str) -> Result<f64, String> {
+    let amount = text.trim().trim_start_matches('$').parse::<f64>().ok();
+    amount.filter(|amount| amount.is_finite() && *amount > 0.0).ok_or_else(|| "write US dollars, `2.50`".into())
 }
 
 /// Reads `2%` or `0.02`.

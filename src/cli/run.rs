@@ -50,9 +50,10 @@ pub fn select(given: &Select, trials: Option<BTreeSet<String>>) -> Result<(Loade
 /// # Errors
 /// When nothing could be run at all.
 pub fn run(given: &Run) -> Result<Exit, Problem> {
-    if given.mode == Mode::Replay && (given.max_calls.is_some() || given.timeout.is_some()) {
+    let bounded = given.max_calls.is_some() || given.max_cost.is_some() || given.timeout.is_some();
+    if given.mode == Mode::Replay && bounded {
         return Err(Problem::Words(
-            "--max-calls and --timeout bound live and recording runs; a replay sends nothing and waits for nothing: leave them out, or add --mode live".into(),
+            "--max-calls, --max-cost and --timeout bound live and recording runs; a replay sends nothing and waits for nothing: leave them out, or add --mode live".into(),
         ));
     }
     let trials = if given.failed { Some(failed_before(given)?) } else { None };
@@ -76,7 +77,14 @@ pub fn carry_on(given: &Run, trials: Option<BTreeSet<String>>) -> Result<Exit, P
     let root = loaded.root.clone();
     let factory = Factory::new(Arc::new(loaded)).map_err(|why| why.to_string())?;
     let factory = factory.with_variables(variables(given.env_file.as_deref())?);
-    let factory = Arc::new(factory.with_budget(Budget::new(given.max_calls)));
+    let factory = Arc::new(factory.with_budget(Budget::new(given.max_calls).with_dollars(given.max_cost)));
+    let unpriced: Vec<String> = factory.unpriced(&plan).into_iter().collect();
+    if given.max_cost.is_some() && !unpriced.is_empty() {
+        return Err(Problem::Words(format!(
+            "--max-cost needs the price of everything that is asked, and ragcheck.yaml has none of {}: add it under `prices`",
+            unpriced.join(", ")
+        )));
+    }
     plan.machines = factory.machines();
     let plan = Arc::new(plan);
     let mut judging = Judging::begin(&plan).map_err(|why| why.to_string())?;

@@ -6,9 +6,10 @@ use crate::cassette::{Cassette, Exchange, Outcome};
 use crate::plan::{Plan, PlannedTrial};
 use crate::price::Tokens;
 use crate::provider::wire;
-use crate::transport::{Service, sse};
+use crate::transport::{Meter, Service, sse};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Calls and money.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -58,6 +59,30 @@ impl Factory {
         spending
     }
 
+    /// `provider/model` of all services of a plan that have no price.
+    pub fn unpriced(&self, plan: &Plan) -> BTreeSet<String> {
+        let services = [Service::Model, Service::Search];
+        let models = plan.trials.iter().flat_map(|trial| services.map(|service| self.model_of(plan, trial, service)));
+        models.flatten().filter(|model| !self.loaded.project.prices.contains_key(model)).collect()
+    }
+
+    /// What responses to a trial cost.
+    pub(super) fn meter(&self, plan: &Plan, trial: &PlannedTrial) -> Meter {
+        let price = |service| {
+            let model = self.model_of(plan, trial, service)?;
+            self.loaded.project.prices.get(&model).copied()
+        };
+        let (model, search) = (price(Service::Model), price(Service::Search));
+        Arc::new(move |service, profile, response| {
+            if response.status >= 400 {
+                return Some(0.0);
+            }
+            let price = if service == Service::Search { search } else { model };
+            let stream = response.header("content-type").is_some_and(sse::is_content_type);
+            price?.of(tokens_of(profile, stream, &response.body)?)
+        })
+    }
+
     /// The name under which a trial's service has its price: `provider/model`.
     pub(super) fn model_of(&self, plan: &Plan, trial: &PlannedTrial, service: Service) -> Option<String> {
         let ground = self.ground(trial, self.written(plan, trial)?)?;
@@ -81,7 +106,7 @@ fn tokens(exchange: &Exchange) -> Option<Tokens> {
 }
 
 /// The tokens that an answer tells of, by the name of its dialect.
-pub(super) fn tokens_of(dialect: &str, stream: bool, body: &[u8]) -> Option<Tokens> {
+fn tokens_of(dialect: &str, stream: bool, body: &[u8]) -> Option<Tokens> {
     let dialect = wire::Dialect::by_name(dialect)?;
     let document: Value = if stream {
         let mut assembler = dialect.assembler();

@@ -167,7 +167,11 @@ impl Factory {
             Ok(shared) => {
                 let own = shared.with_clock(Arc::clone(&clock)).with_trial(&trial.id);
                 let (gates, budget) = (self.gates(ground), Arc::clone(&self.budget));
-                Ok((written, ground, clock, Arc::new(LimitTransport::new(Arc::new(own), gates, budget))))
+                let mut limited = LimitTransport::new(Arc::new(own), gates, budget);
+                if self.budget.counts_dollars() {
+                    limited = limited.with_meter(self.meter(plan, trial));
+                }
+                Ok((written, ground, clock, Arc::new(limited)))
             }
             Err(reason) => Err(Box::new(failed(plan, trial, TrialErrorKind::Provider, reason, Vec::new()))),
         }

@@ -232,7 +232,8 @@ fn a_foreign_cassette_becomes_a_lane_without_its_secrets_and_what_is_left_out_is
 #[test]
 fn a_diff_compares_shapes_with_what_the_services_answer_today() {
     let (project, simulator) = recording();
-    let diff = ["cassette", "diff", "scenarios/external.yaml", "--only", "feed-in-tariff", "--repeat=1", "--sample", "3"];
+    let diff =
+        ["cassette", "diff", "scenarios/external.yaml", "--only", "feed-in-tariff", "--repeat=1", "--sample", "3"];
     let same = project.run(&diff);
     same.expect_code(0);
     assert!(same.stdout.contains("model, simulator/fernlight-sim (openai-chat): 3 of "), "{}", same.stdout);

@@ -65,6 +65,10 @@ pub struct Refresh {
     /// Requests that may be sent; the lanes that they do not suffice for stay as they were.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_calls: Option<u64>,
+    /// US dollars that may be spent, by the prices in ragcheck.yaml; the lanes that they do not suffice for stay as they
+    /// were.
+    #[arg(long, value_name = "USD", value_parser = crate::cli::arguments::money)]
+    pub max_cost: Option<f64>,
     /// Time for all; the lanes that it does not suffice for stay as they were.
     #[arg(long, value_name = "D", value_parser = crate::scenario::parse_duration)]
     pub timeout: Option<Duration>,

@@ -167,6 +167,7 @@ fn recording(given: &Refresh) -> Run {
         failed: false,
         jobs: given.jobs,
         max_calls: given.max_calls,
+        max_cost: given.max_cost,
         timeout: given.timeout,
         warn_recordings_after: given.warn_recordings_after,
         report_dir: given.report_dir.clone(),
