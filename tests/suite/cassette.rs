@@ -263,3 +263,77 @@ fn a_diff_compares_shapes_with_what_the_services_answer_today() {
     outcome.expect_code(3);
     assert!(outcome.stdout.contains("failed 3 times: "), "{}", outcome.stdout);
 }
+
+#[test]
+fn tokens_and_money_are_told_by_trial_case_variant_and_run_and_what_nobody_priced_is_not_measured() {
+    let project = Project::shipped();
+    let run = ["run", "scenarios/external.yaml", "--only", "feed-in-tariff"];
+    let unpriced = project.run(&run);
+    let words = "cost NOT_MEASURED: no price of simulator-search/perplexity/sonar, simulator/fernlight-sim";
+    let line = unpriced.stdout.replace("\n  ", " ");
+    assert!(line.contains(words), "{}", unpriced.stdout);
+
+    let search = "  simulator-search/perplexity/sonar: {input: 1, output: 1, request: 0.005}\n";
+    project.edit("ragcheck.yaml", "providers:\n", &format!("{PRICES}{search}providers:\n"));
+    let priced = project.run(&run);
+    assert!(priced.stdout.contains(" written; cost $0.0"), "{}", priced.stdout);
+    let (mut millionths, mut searches) = (0.0, 0.0);
+    for trace in project.traces() {
+        for event in trace["events"].as_array().expect("events") {
+            let tokens = |value: &serde_json::Value, name: &str| value[name].as_f64().unwrap_or(0.0);
+            let done = &event["what"]["model_called"]["reply"]["completion"];
+            millionths += 2.0 * tokens(done, "input_tokens") + 8.0 * tokens(done, "output_tokens");
+            let found = &event["what"]["tool_called"]["outcome"]["ok"]["external"];
+            millionths += tokens(found, "input_tokens") + tokens(found, "output_tokens");
+            searches += if found.is_object() { 1.0 } else { 0.0 };
+        }
+    }
+    assert!(millionths > 0.0 && searches > 0.0);
+    let expected = millionths / 1e6 + searches * 0.005;
+    let judged = project.latest("run.json");
+    let spending = &judged["spending"];
+    for spent in [&spending["run"], &spending["variants"][0][1], &spending["cases"][0][1]] {
+        assert!((spent["cost"].as_f64().expect("a cost") - expected).abs() < 1e-9, "{spent}, not {expected}");
+        assert_eq!(spent["trials"], 3);
+    }
+    assert_eq!(spending["variants"][0][0], "external@base");
+    assert_eq!(spending["cases"][0][0], "external/feed-in-tariff");
+    let trials = judged["trials"].as_array().expect("trials").iter();
+    let sum: f64 = trials.map(|trial| trial["cost"].as_f64().expect("a cost")).sum();
+    assert!((sum - expected).abs() < 1e-9);
+    let table = project.read("reports/latest/trials.csv");
+    assert!(
+        table.lines().next().is_some_and(|head| head.contains("input_tokens,cached_tokens,output_tokens,cost_usd"))
+    );
+    let scored = project.run(&["score", "reports/latest"]);
+    assert!(scored.stdout.contains(" written; cost $0.0"), "prices are not in the plan: {}", scored.stdout);
+}
+
+#[test]
+fn a_run_ends_cleanly_when_its_money_is_spent_and_needs_a_price_for_everything() {
+    let (project, _simulator) = recording();
+    let run = ["run", "scenarios/external.yaml", "--mode", "live", "--jobs", "1", "--max-cost", "0.2"];
+    let unpriced = project.run(&run);
+    unpriced.expect_code(2);
+    assert!(unpriced.stderr.contains("--max-cost needs the price of everything"), "{}", unpriced.stderr);
+    assert!(
+        unpriced.stderr.contains("simulator-search/perplexity/sonar, simulator/fernlight-sim"),
+        "{}",
+        unpriced.stderr
+    );
+
+    project.edit("ragcheck.yaml", "providers:\n", "price_file: prices.yaml\nproviders:\n");
+    project.write(
+        "prices.yaml",
+        &format!("{PRICES}  simulator-search/perplexity/sonar: {{input: 1, output: 1, request: 0.005}}\n"),
+    );
+    let ended = project.run(&run);
+    ended.expect_code(3);
+    assert!(ended.stderr.contains("stopped: --max-cost 0.2 is used up: about $0.2"), "{}", ended.stderr);
+    assert!(ended.stdout.contains(" PASS"), "nothing was kept: {}", ended.stdout);
+    project.write("prices.yaml", "prices:\n  fernlight-sim: {input: -1, output: 2, cost: 1}\n");
+    let wrong = project.run(&run);
+    wrong.expect_code(2);
+    assert!(wrong.stderr.contains("prices.yaml:2:"), "{}", wrong.stderr);
+    project.run(&["run", "scenarios/external.yaml", "--max-cost", "1"]).expect_code(2);
+}

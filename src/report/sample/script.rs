@@ -171,6 +171,9 @@ fn external(script: &mut Script) {
     script.push(0, retried(Account::Transport, "model", "rate_limit"));
     let query = script.words.say(7);
     let found = ExternalResult {
+        input_tokens: None,
+        cached_tokens: None,
+        output_tokens: None,
         result: "c0-r1".into(),
         query: query.clone(),
         answer: script.words.say(70),
