@@ -30,8 +30,11 @@ const WELL_KNOWN: &str = r"(?x)
     | (?P<head>[Bb]earer\ +|\b(?:api_?key|access_token|client_secret|key)=)(?P<value>[A-Za-z0-9._~+/-]{16,}=*)
     ";
 
+/// A group's name, and what it finds.
+type Kind = (&'static str, &'static str);
+
 /// The groups of [`WELL_KNOWN`] that are a secret as a whole, with what they are.
-const KINDS: [(&str, &str); 9] = [
+const KINDS: [Kind; 9] = [
     ("openai", "a key that begins like those of OpenAI, Anthropic or OpenRouter"),
     ("perplexity", "a key that begins like those of Perplexity"),
     ("groq", "a key that begins like those of Groq"),
@@ -93,7 +96,9 @@ impl Redactor {
         let (mut clean, mut rest) = (String::with_capacity(out.len()), 0);
         for (place, kind) in found {
             clean.push_str(&out[rest..place.start]);
-            clean.push_str(&format!("[redacted:{}]", kind.map_or("key", |(name, _)| name)));
+            for piece in ["[redacted:", kind.map_or("key", |(name, _)| name), "]"] {
+                clean.push_str(piece);
+            }
             rest = place.end;
         }
         clean.push_str(&out[rest..]);
@@ -185,7 +190,7 @@ impl Redactor {
 }
 
 /// Where keys of a well-known form stand, in order; `None` for what is known by the word before it alone.
-fn well_known(text: &str) -> Vec<(Range<usize>, Option<(&'static str, &'static str)>)> {
+fn well_known(text: &str) -> Vec<(Range<usize>, Option<Kind>)> {
     let Some(patterns) = PATTERNS.as_ref() else { return Vec::new() };
     let text = without_escapes(text);
     let found = patterns.captures_iter(&text).filter_map(|found: Captures<'_>| {

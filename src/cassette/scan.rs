@@ -33,7 +33,7 @@ pub fn scan(text: &str, redactor: &Redactor) -> Vec<Find> {
     let (mut line, mut counted) = (1, 0);
     let mut finds: Vec<Find> = Vec::new();
     for (start, what) in found {
-        line += text.as_bytes()[counted..start].iter().filter(|byte| **byte == b'\n').count();
+        line += text[counted..start].matches('\n').count();
         counted = start;
         finds.push(Find { line, what });
     }

@@ -161,7 +161,9 @@ mod tests {
 
     fn shape(answers: &[Value]) -> Shape {
         let mut shape = Shape::default();
-        answers.iter().for_each(|answer| shape.add(std::slice::from_ref(answer)));
+        for answer in answers {
+            shape.add(std::slice::from_ref(answer));
+        }
         shape
     }
 

@@ -49,22 +49,27 @@ impl Spending {
 
     /// Adds up the trials of a plan, in its order.
     pub(super) fn of(plan: &Plan, trials: &[TrialResult]) -> Self {
-        let asked: Vec<(&PlannedTrial, &TrialResult)> =
+        let asked: Vec<Asked<'_>> =
             plan.trials.iter().zip(trials).filter(|(_, result)| result.model_calls > 0).collect();
-        let mut groups: [BTreeMap<(usize, String), Vec<(&PlannedTrial, &TrialResult)>>; 2] = Default::default();
-        for (trial, result) in &asked {
-            let variant = (trial.scenario, format!("{}@{}", result.scenario, result.lane.variant));
-            let case = (trial.scenario * 1_000_000 + trial.case, format!("{}/{}", result.scenario, result.case));
-            groups[0].entry(variant).or_default().push((*trial, *result));
-            groups[1].entry(case).or_default().push((*trial, *result));
+        let by = |place: fn(&PlannedTrial) -> usize, name: fn(&TrialResult) -> String| {
+            let mut groups: BTreeMap<_, Vec<Asked<'_>>> = BTreeMap::new();
+            for (trial, result) in &asked {
+                groups.entry((trial.scenario, place(trial), name(result))).or_default().push((trial, result));
+            }
+            groups.into_iter().map(|((.., name), trials)| (name, spent(plan, &trials))).collect()
+        };
+        Self {
+            run: spent(plan, &asked),
+            variants: by(|_| 0, |result| format!("{}@{}", result.scenario, result.lane.variant)),
+            cases: by(|trial| trial.case, |result| format!("{}/{}", result.scenario, result.case)),
         }
-        let [variants, cases] =
-            groups.map(|group| group.into_iter().map(|((_, name), trials)| (name, spent(plan, &trials))).collect());
-        Self { run: spent(plan, &asked), variants, cases }
     }
 }
 
-fn spent(plan: &Plan, trials: &[(&PlannedTrial, &TrialResult)]) -> Spent {
+/// A trial that asked a model.
+type Asked<'a> = (&'a PlannedTrial, &'a TrialResult);
+
+fn spent(plan: &Plan, trials: &[Asked<'_>]) -> Spent {
     let results = || trials.iter().map(|(_, result)| *result);
     let known: Vec<u64> = results().filter_map(|result| result.cached_tokens).collect();
     let cost = results().map(|result| result.cost).sum::<Option<f64>>();
@@ -80,7 +85,7 @@ fn spent(plan: &Plan, trials: &[(&PlannedTrial, &TrialResult)]) -> Spent {
 }
 
 /// Why the cost of these trials is not known.
-fn why_not(plan: &Plan, trials: &[(&PlannedTrial, &TrialResult)]) -> String {
+fn why_not(plan: &Plan, trials: &[Asked<'_>]) -> String {
     let unknown: Vec<&PlannedTrial> =
         trials.iter().filter(|(_, result)| result.cost.is_none()).map(|(trial, _)| *trial).collect();
     let models = unknown.iter().flat_map(|trial| [model(plan, trial), search(plan, trial)]).flatten();

@@ -4,8 +4,7 @@ use super::catalogue::{Figure, ResolvedMetric, resolve_metric};
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::grammar::{GrammarError, Target, parse_floor, parse_target};
 use super::{Criteria, Criterion, GateKind, Project};
-use crate::price::Price;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Criteria or gates, with their indices in the file where some were left out.
 #[derive(Clone, Copy)]
@@ -155,36 +154,19 @@ pub fn project(project: &Project) -> Vec<Mistake> {
             let mistake = Mistake::at(at.key("key"), "bad-key", message).without_quote();
             mistakes.push(mistake.help("for example `key: OPENAI_API_KEY`; if a real key stood here, revoke it"));
         }
-        if provider.concurrency == Some(0) {
-            mistakes.push(Mistake::at(
-                at.key("concurrency"),
-                "bad-value",
-                "with 0 requests at a time nothing is ever asked",
-            ));
+        let limits = [
+            ("concurrency", provider.concurrency.map(u64::from)),
+            ("requests_per_minute", provider.requests_per_minute.map(u64::from)),
+            ("tokens_per_minute", provider.tokens_per_minute),
+        ];
+        for (name, _) in limits.into_iter().filter(|(_, limit)| *limit == Some(0)) {
+            mistakes.push(Mistake::at(at.key(name), "bad-value", format!("with `{name}: 0` nothing is ever asked")));
         }
     }
     if let Err(why) = project.recordings.warn_after() {
         mistakes.push(Mistake::at(root.key("recordings").key("warn_after"), "bad-duration", why));
     }
-    mistakes.extend(prices(&project.prices, root.key("prices")));
-    mistakes
-}
-
-/// Checks what things are said to cost.
-pub fn prices(prices: &BTreeMap<String, Price>, at: At<'_>) -> Vec<Mistake> {
-    let mut mistakes = Vec::new();
-    for (name, price) in prices {
-        let at = at.key(name);
-        if !name.contains('/') {
-            let mistake = Mistake::at(at, "bad-name", "a price stands under `provider/model`").on_key();
-            mistakes.push(mistake.help("the provider as ragcheck.yaml calls it, the model as scenarios call it"));
-        }
-        for (key, figure) in price.figures() {
-            if figure.is_some_and(|figure| !figure.is_finite() || figure < 0.0) {
-                mistakes.push(Mistake::at(at.key(key), "bad-value", "a price is 0 or more"));
-            }
-        }
-    }
+    mistakes.extend(super::prices::check(&project.prices, root.key("prices")));
     mistakes
 }
 

@@ -7,10 +7,9 @@ use super::diagnostic::{At, Diagnostic, Mistake, Severity, diagnose};
 use super::document::Scenario;
 use super::files::{self, PROJECT_FILE, shown};
 use super::lines::case_lines;
-use super::project::PriceFile;
 use super::repair::parse;
 use super::vocabulary::REQUIREMENTS;
-use super::{Criteria, Project, check, check_criteria, ratings};
+use super::{Criteria, Project, check, check_criteria, prices, ratings};
 use rayon::prelude::*;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -220,34 +219,9 @@ impl Work<'_> {
             self.diagnostics.extend(diagnose(mistakes, PROJECT_FILE, &text));
             parsed.value
         });
-        let project = self.with_price_file(project);
+        let (project, files) = prices::with_price_file(self.root, project, &mut self.diagnostics);
+        self.files += files;
         (project, Some(PROJECT_FILE.to_owned()), text)
-    }
-
-    /// The project with the prices of its price file beside its own.
-    fn with_price_file(&mut self, mut project: Project) -> Project {
-        let Some(name) = &project.price_file else { return project };
-        self.files += 1;
-        let path = self.root.join(name);
-        let file = shown(self.root, &path);
-        match read(&path, &file) {
-            Err(diagnostic) => {
-                let told = (*diagnostic).with_help("`price_file` in ragcheck.yaml names it, relative to that file");
-                self.diagnostics.push(told);
-            }
-            Ok(text) => {
-                let parsed = parse::<PriceFile>(&text, &file, "", &[], &mut self.diagnostics);
-                if let Some(parsed) = parsed {
-                    let root = At::ROOT;
-                    let mistakes = parsed.own(check_criteria::prices(&parsed.value.prices, root.key("prices")));
-                    self.diagnostics.extend(diagnose(mistakes, &file, &text));
-                    for (model, price) in parsed.value.prices {
-                        project.prices.entry(model).or_insert(price);
-                    }
-                }
-            }
-        }
-        project
     }
 
     fn criteria_path(&self, project: &Project, given: Option<&Path>) -> Option<PathBuf> {
@@ -344,7 +318,7 @@ fn success_criteria() -> impl Iterator<Item = String> {
     REQUIREMENTS.iter().map(|(id, _)| (*id).to_owned()).filter(|id| id.starts_with("SC-"))
 }
 
-fn read(path: &Path, file: &str) -> Result<String, Box<Diagnostic>> {
+pub(super) fn read(path: &Path, file: &str) -> Result<String, Box<Diagnostic>> {
     let bytes = std::fs::read(path).map_err(|error| {
         let message = match error.kind() {
             std::io::ErrorKind::NotFound => "there is no such file".to_owned(),

@@ -9,7 +9,7 @@ use super::settings::environment;
 use super::stages::RecordedStages;
 use super::{Factory, Finished, Ground, case_of, no_evidence, trace_of};
 use crate::cassette::{self, Cassette, CassetteError, Header, LocalTimes, Redactor, Take};
-use crate::clock::{Clock, RealClock};
+use crate::clock::{Clock, HeldClock, RealClock};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::LoadedScenario;
 use crate::trace::{Attempt, Event, Evidence, Mode, Reply, Trace, TrialEnd, TrialErrorKind, What};
@@ -158,7 +158,8 @@ impl Factory {
         trial: &PlannedTrial,
     ) -> Result<(&'a LoadedScenario, &'a Ground, Arc<dyn Clock>, Arc<dyn Transport>), Box<Finished>> {
         let (written, ground) = self.place(plan, trial)?;
-        let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
+        let held = HeldClock::new(Arc::new(RealClock::start()));
+        let clock: Arc<dyn Clock> = Arc::new(held.clone());
         let shared = ground.live.get_or_init(|| {
             let targets = self.targets(ground)?;
             LiveTransport::new(targets, Arc::clone(&clock)).map_err(|problem| problem.to_string())
@@ -166,8 +167,8 @@ impl Factory {
         match shared {
             Ok(shared) => {
                 let own = shared.with_clock(Arc::clone(&clock)).with_trial(&trial.id);
-                let (gates, budget) = (self.gates(ground), Arc::clone(&self.budget));
-                let mut limited = LimitTransport::new(Arc::new(own), gates, budget);
+                let (paces, budget) = (self.paces(ground), Arc::clone(&self.budget));
+                let mut limited = LimitTransport::new(Arc::new(own), paces, budget, held);
                 if self.budget.counts_dollars() {
                     limited = limited.with_meter(self.meter(plan, trial));
                 }

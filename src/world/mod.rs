@@ -23,12 +23,11 @@ use crate::knowledge::{Corpus, Embedded, KnowledgeBase};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::{Case, Loaded, LoadedScenario};
 use crate::trace::{Evidence, Mode, TRACE_VERSION, Trace, TrialEnd};
-use crate::transport::{Budget, LiveTransport};
+use crate::transport::{Budget, LiveTransport, Pace};
 use settings::Ways;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use tokio::sync::Semaphore;
 
 /// Why no trial can be built.
 #[derive(Debug, thiserror::Error)]
@@ -93,7 +92,7 @@ pub struct Factory {
     cassettes: PathBuf,
     variables: Variables,
     budget: Arc<Budget>,
-    gates: BTreeMap<String, Arc<Semaphore>>,
+    paces: BTreeMap<String, Arc<Pace>>,
     grounds: BTreeMap<(String, String), Ground>,
 }
 
@@ -131,8 +130,8 @@ impl Factory {
             }
         }
         let cassettes = loaded.root.join(&loaded.project.cassettes);
-        let gates = services::gates(&loaded.project);
-        Ok(Self { loaded, cassettes, variables: Variables::new(), budget: Arc::default(), gates, grounds })
+        let paces = services::paces(&loaded.project);
+        Ok(Self { loaded, cassettes, variables: Variables::new(), budget: Arc::default(), paces, grounds })
     }
 
     /// With a bound on what all its live trials may spend together.

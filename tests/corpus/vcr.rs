@@ -35,7 +35,6 @@ fn lanes(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "the table is what the suite is for")]
 fn every_cassette_is_imported_and_says_what_the_file_says() {
     let Some(folder) = folder() else { return };
     let project = tempfile::tempdir().expect("a folder");

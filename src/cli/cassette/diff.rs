@@ -72,7 +72,9 @@ pub fn run(given: &Diff) -> Result<Exit, Problem> {
     let mut exit = Exit::Passed;
     for ((who, service, profile, streams), mut candidates) in groups {
         let mut all = Shape::default();
-        candidates.iter().for_each(|candidate| all.add(&candidate.recorded));
+        for candidate in &candidates {
+            all.add(&candidate.recorded);
+        }
         candidates.shuffle(&mut ChaCha8Rng::seed_from_u64(given.select.seed));
         let recorded = candidates.len();
         candidates.truncate(given.sample as usize);

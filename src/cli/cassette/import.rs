@@ -58,7 +58,9 @@ pub fn run(given: &Import) -> Result<Exit, Problem> {
             }
         }
     }
-    losses.iter().for_each(|loss| output::remark(&format!("note: {loss}")));
+    for loss in losses {
+        output::remark(&format!("note: {loss}"));
+    }
     let (exchanges, files_words) = (plural(exchanges, "exchange"), plural(files.len(), "file"));
     output::result(&format!("{exchanges} imported; {whole} of {files_words} whole\n"));
     Ok(if whole == files.len() { Exit::Passed } else { Exit::Incomplete })

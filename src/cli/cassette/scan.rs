@@ -72,7 +72,9 @@ pub fn known(project: &Project, given: BTreeMap<String, String>) -> BTreeMap<Str
         .filter(|(name, _)| named(name) || SECRET_NAMES.iter().any(|end| name.to_ascii_uppercase().ends_with(end)))
         .collect();
     known.extend(given);
-    known.values_mut().for_each(|value| *value = value.trim().to_owned());
+    for value in known.values_mut() {
+        *value = value.trim().to_owned();
+    }
     known
 }
 
