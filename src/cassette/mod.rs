@@ -21,6 +21,7 @@ mod local_times;
 mod miss;
 mod pool;
 mod redact;
+mod redact_stream;
 mod rekey;
 mod remembered;
 mod scan;

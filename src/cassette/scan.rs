@@ -1,11 +1,14 @@
 //! Secrets in files that are there already: for a look before a commit.
 //!
 //! The same [`Redactor`] that cleans what is recorded says here what it would have taken out. Base64 is opened and
-//! searched too, for binary bodies stand in cassettes as base64. What is found is named, never shown.
+//! searched too, for binary bodies stand in cassettes as base64, and streams are put together. What is found is named, never shown.
 
 use super::base64;
+use super::exchange::{Cassette, Outcome};
 use super::redact::Redactor;
+use super::redact_stream::redact_stream;
 use regex::Regex;
+use std::path::Path;
 use std::sync::LazyLock;
 
 /// Long runs of base64: shorter ones hold no key with its surroundings.
@@ -37,14 +40,40 @@ pub fn scan(text: &str, redactor: &Redactor) -> Vec<Find> {
         counted = start;
         finds.push(Find { line, what });
     }
+    let pieces = "a secret that a stream tells in pieces";
+    for (line, stream) in streams(text) {
+        if redact_stream(&stream, redactor).is_some() {
+            finds.push(Find { line, what: pieces.to_owned() });
+        }
+    }
     finds.sort();
     finds.dedup();
     finds
 }
 
+/// The event streams in a text, with the lines where they begin: it is one, or a cassette that holds some.
+fn streams(text: &str) -> Vec<(usize, String)> {
+    let begins = |line: &str| line.starts_with("data:");
+    if !text.starts_with("cassette:") {
+        let first = text.lines().position(begins);
+        return first.map(|line| (line + 1, text.to_owned())).into_iter().collect();
+    }
+    let Ok(cassette) = Cassette::parse(text.into(), Path::new(""), Path::new("")) else { return Vec::new() };
+    let bodies = cassette.exchanges.iter().filter_map(|exchange| {
+        let Outcome::Response { body, .. } = &exchange.outcome else { return None };
+        let body = std::str::from_utf8(body).ok().filter(|body| body.lines().any(begins))?;
+        let head = format!("ordinal: {}", exchange.ordinal);
+        let line = text.lines().position(|line| line.trim_start_matches([' ', '-']) == head).unwrap_or(0);
+        Some((line + 1, body.to_owned()))
+    });
+    bodies.collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::tests::lane;
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn finds_are_named_with_their_line_and_without_their_value() {
@@ -62,6 +91,22 @@ mod tests {
                 (5, "a value that stands where a key does, in base64"),
             ]
         );
+    }
+
+    #[test]
+    fn a_secret_that_a_stream_tells_in_pieces_is_found_in_a_log_and_in_a_cassette() {
+        let stream = ["sk-abcdef", "ghijklmnop", "qrst1234 is it"]
+            .map(|piece| format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": {"content": piece}}]})))
+            .concat();
+        let pieces = |line| [Find { line, what: "a secret that a stream tells in pieces".to_owned() }];
+        assert_eq!(scan(&format!("event log\n{stream}"), &Redactor::default()), pieces(2));
+        let mut cassette = lane();
+        if let Outcome::Response { body, .. } = &mut cassette.exchanges[1].outcome {
+            *body = stream.into();
+        }
+        let text = cassette.to_text().0;
+        let line = text.lines().position(|line| line == "  - ordinal: 1").expect("the exchange") + 1;
+        assert_eq!(scan(&text, &Redactor::default()), pieces(line));
     }
 
     #[test]
