@@ -337,3 +337,27 @@ fn a_run_ends_cleanly_when_its_money_is_spent_and_needs_a_price_for_everything()
     assert!(wrong.stderr.contains("prices.yaml:2:"), "{}", wrong.stderr);
     project.run(&["run", "scenarios/external.yaml", "--max-cost", "1"]).expect_code(2);
 }
+
+#[test]
+fn a_refresh_of_what_drifted_keeps_the_old_lane_until_the_new_one_is_whole() {
+    let (project, simulator) = recording();
+    let lane = format!("{TARIFF}.1.yaml");
+    let before = project.read(&lane);
+    project.edit("scenarios/external.yaml", "temperature: 0.2", "temperature: 0.3");
+    let refresh = ["cassette", "refresh", "--stale", "--yes", "scenarios/external.yaml", "--only", "feed-in-tariff"];
+    let refresh = [&refresh[..], &["--repeat=1"]].concat();
+    let address = format!("http://{}/v1", simulator.address);
+    project.edit("ragcheck.yaml", &address, "http://127.0.0.1:9/v1");
+    project.edit("scenarios/external.yaml", "repeat: 3\n", "repeat: 3\nlimits: {transport_retries: 0}\n");
+    project.run(&refresh).expect_code(3);
+    assert_eq!(project.read(&lane), before, "a refresh without its service touched the lane");
+
+    project.edit("ragcheck.yaml", "http://127.0.0.1:9/v1", &address);
+    let done = project.run(&refresh);
+    assert!(done.stderr.contains("1 lane to record again: 1 drifted\nabout "), "{}", done.stderr);
+    assert!(done.stderr.contains("cost not measured for simulator-search/perplexity/sonar, simulator/fernlight-sim"));
+    assert!(done.stdout.contains("1 trial: 1 PASS"), "{}{}", done.stdout, done.stderr);
+    assert!(project.read(&lane).contains("take: 2\n"));
+    let again = project.run(&refresh);
+    assert!(again.stdout.contains("nothing to record again: 1 lane looked at"), "{}{}", again.stdout, again.stderr);
+}
