@@ -88,6 +88,9 @@ fn spent(plan: &Plan, trials: &[Asked<'_>]) -> Spent {
 fn why_not(plan: &Plan, trials: &[Asked<'_>]) -> String {
     let unknown: Vec<&PlannedTrial> =
         trials.iter().filter(|(_, result)| result.cost.is_none()).map(|(trial, _)| *trial).collect();
+    if unknown.iter().any(|trial| model(plan, trial).is_none()) {
+        return "the plan does not say which model was asked".to_owned();
+    }
     let models = unknown.iter().flat_map(|trial| [model(plan, trial), search(plan, trial)]).flatten();
     let unpriced: BTreeSet<String> = models.filter(|model| !plan.prices.contains_key(model)).collect();
     if unpriced.is_empty() {
@@ -146,5 +149,67 @@ pub(super) fn account(plan: &Plan, trial: &PlannedTrial, trace: &Trace, result: 
     if calls > 0 {
         (result.input_tokens, result.cached_tokens, result.output_tokens) = (sum.input, sum.cached, sum.output);
         result.cost = cost;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::gate::{Judgement, judge};
+    use crate::metric::sample::{good, plan};
+    use crate::plan::{Plan, VariantSettings};
+    use crate::price::Price;
+    use crate::scenario::document::Enforcement;
+    use crate::trace::{Reply, Trace, What};
+
+    fn asking(provider: &str) -> Plan {
+        let mut plan = plan("[{case: a, ask: q, expect: {calls: [{never: perplexity_search}]}}]", "[]", 2);
+        plan.scenarios[0].settings = vec![VariantSettings {
+            variant: "base".into(),
+            provider: provider.into(),
+            model: "m".into(),
+            temperature: None,
+            enforcement: Enforcement::Feedback,
+            prompts: std::collections::BTreeMap::new(),
+        }];
+        let price = Price { input: 1.0, cached: None, output: 10.0, request: None };
+        plan.prices.insert("acme/m".into(), price);
+        plan
+    }
+
+    fn run(plan: &Plan, change: impl Fn(&mut Option<u64>)) -> Judgement {
+        let mut traces: Vec<Trace> = (0..2).map(|place| good(plan, place)).collect();
+        for event in &mut traces[1].events {
+            if let What::ModelCalled(called) = &mut event.what
+                && let Reply::Completion(done) = &mut called.reply
+            {
+                change(&mut done.output_tokens);
+            }
+        }
+        judge(plan, traces.into_iter().map(Ok)).expect("can be judged")
+    }
+
+    #[test]
+    fn a_cost_is_the_sum_over_trials_and_one_silent_completion_makes_it_unknown_but_not_the_others() {
+        let plan = asking("acme");
+        let told = run(&plan, |_| ()).spending;
+        let calls = told.run.model_calls as f64;
+        assert_eq!(told.run.cost, Some(calls * (10.0 * 1.0 + 2.0 * 10.0) / 1e6));
+        assert_eq!((told.run.trials, told.variants[0].0.as_str(), told.cases[0].0.as_str()), (2, "s@base", "s/a"));
+
+        let silent = run(&plan, |output| *output = None);
+        assert_eq!(silent.trials[0].cost.zip(silent.trials[1].cost), None);
+        assert!(silent.trials[0].cost.is_some());
+        assert_eq!((silent.spending.run.cost, silent.spending.run.output_tokens), (None, None));
+        let why = silent.spending.run.not_measured;
+        assert_eq!(why, "the services of 1 of 2 trials did not tell their tokens");
+    }
+
+    #[test]
+    fn what_has_no_price_is_named_and_a_plan_that_names_no_model_says_so() {
+        assert_eq!(run(&asking("other"), |_| ()).spending.run.not_measured, "no price of other/m");
+        let mut nameless = asking("acme");
+        nameless.scenarios[0].settings.clear();
+        let why = run(&nameless, |_| ()).spending.run.not_measured;
+        assert_eq!(why, "the plan does not say which model was asked");
     }
 }
