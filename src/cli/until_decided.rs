@@ -108,18 +108,19 @@ pub struct Designs {
 }
 
 impl Designs {
-    /// Writes the stopping design of a recording that begins, so that its lanes never lie there without it.
+    /// Writes the stopping design of a recording that begins, so that its lanes never lie there without it. `every` says
+    /// that all selected trials are recorded.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn begin(loaded: &Loaded, plan: &Plan, given: &Run) -> Result<Self, Problem> {
+    pub fn begin(loaded: &Loaded, plan: &Plan, given: &Run, every: bool) -> Result<Self, Problem> {
         let names: Vec<String> = plan.scenarios.iter().map(|scenario| scenario.name.clone()).collect();
         let files = names.iter().map(|name| file(loaded, name)).collect();
         let design = plan
             .stopping
             .map(|stopping| StoppingDesign::new(stopping.max_passes, STOPPING_ALPHA, STOPPING_ALPHA, names));
         let chosen = &given.select;
-        let whole = chosen.only.is_empty() && chosen.variant.is_none() && chosen.flow.is_none() && !given.failed;
+        let whole = chosen.only.is_empty() && chosen.variant.is_none() && chosen.flow.is_none() && every;
         let begun = Self { files, design, whole };
         begun.save()?;
         Ok(begun)

@@ -7,7 +7,7 @@ use super::examine::{Examined, Examiner, blank};
 use super::repeats::repeats;
 use super::sources::Sources;
 use super::tally::Tally;
-use super::{Judgement, RUN_VERSION, Stopped, TrialResult, Verdict, coverage};
+use super::{Judgement, RUN_VERSION, Spending, Stopped, TrialResult, Verdict, coverage};
 use crate::metric::{Metric, catalogue};
 use crate::plan::Plan;
 use crate::scenario::criteria::Estimand;
@@ -250,6 +250,7 @@ impl<'p> Judge<'p> {
             transitions: coverage::transitions(&self.examiner.machines, &self.taken),
             requirements: coverage::requirements(plan, &trials),
             repeats: repeats(&trials),
+            spending: Spending::of(plan, &trials),
             trials,
         }
     }

@@ -5,10 +5,12 @@
 //! the calling thread, so that nothing depends on the number of threads. A plan with a stopping design is run pass by
 //! pass, and what `commit` answers at the end of one says whether another begins. Nothing here judges.
 
+mod again;
 pub mod folder;
 mod live;
 mod replay;
 
+pub use again::again;
 pub use live::{LiveOptions, live};
 pub use replay::replay;
 
