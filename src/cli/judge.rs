@@ -73,11 +73,9 @@ fn bench(given: &Judge) -> Result<Bench, Problem> {
     let variables = variables(given.env_file.as_deref())?;
     let access = ModelAccess::new(&project, &rubric.model.provider, variables, Budget::new(given.max_calls));
     let access = access.map_err(|why| why.to_string())?;
-    let mut rerecord = format!("ragcheck judge {}", given.run.display());
-    if let Some(file) = &given.rubric {
-        rerecord.push_str(&format!(" --rubric {}", file.display()));
-    }
-    rerecord.push_str(if given.all { " --all --mode record" } else { " --mode record" });
+    let rubric_given = given.rubric.as_ref().map(|file| format!(" --rubric {}", file.display())).unwrap_or_default();
+    let all = if given.all { " --all" } else { "" };
+    let rerecord = format!("ragcheck judge {}{rubric_given}{all} --mode record", given.run.display());
     Ok(Bench::new(rubric, access, &root, &project.cassettes, rerecord))
 }
 

@@ -4,11 +4,14 @@
 //! process's exit code and prints nothing itself.
 
 mod arguments;
+mod cassette;
 pub mod check;
 mod compare;
 pub mod diagnostic;
+mod estimate;
 mod exit;
 mod explain;
+mod history;
 mod import;
 mod judge;
 mod judging;
@@ -22,6 +25,8 @@ pub mod schema;
 mod score;
 mod show;
 mod simulate;
+mod staleness;
+mod until_decided;
 
 pub use exit::Exit;
 
@@ -39,12 +44,14 @@ pub fn main() -> ExitCode {
         Command::Score(given) => score::run(&given),
         Command::Judge(given) => judge::run(&given),
         Command::Compare(given) => compare::run(&given),
+        Command::History(given) => history::run(&given),
         Command::Report(given) => report::run(&given),
         Command::Show(given) => show::run(&given),
         Command::Explain(given) => explain::run(&given),
         Command::Simulate(given) => simulate::run(&given),
         Command::Knowledge(given) => knowledge::run(&given),
         Command::Keywords(given) => keywords::run(&given),
+        Command::Cassette(given) => cassette::run(&given),
         Command::Schema(given) => schema::run(&given),
     };
     exit.unwrap_or_else(|problem| {

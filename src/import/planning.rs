@@ -42,6 +42,7 @@ pub(super) fn imported(name: &str, records: Vec<Record>, criteria: Option<Criter
         trials.push(PlannedTrial { id, scenario: 0, case, lane, seed });
     }
     let planned = PlannedScenario {
+        search: None,
         name: scenario,
         file: name.to_owned(),
         about: format!("Conversations of another agent, imported from {name}."),
@@ -53,6 +54,7 @@ pub(super) fn imported(name: &str, records: Vec<Record>, criteria: Option<Criter
     };
     let plan = Plan {
         version: PLAN_VERSION,
+        stopping: None,
         seed: 0,
         scenarios: vec![planned],
         trials,
@@ -61,6 +63,7 @@ pub(super) fn imported(name: &str, records: Vec<Record>, criteria: Option<Criter
         machines: BTreeMap::new(),
         ratings: None,
         rewards,
+        prices: BTreeMap::new(),
         requirements: BTreeMap::new(),
     };
     Ok(Imported { plan, traces })
@@ -107,6 +110,7 @@ fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str
         recorded_at: None,
         model,
         knowledge: String::new(),
+        earlier_takes: Vec::new(),
     };
     Trace {
         version: TRACE_VERSION,
@@ -169,6 +173,7 @@ fn usual() -> Criteria {
         kind: GateKind::Confidence,
         floor: None,
         min_n: None,
+        margin: None,
         required: true,
     };
     Criteria {

@@ -119,7 +119,8 @@ impl Bench {
         let client = self.access.client(Arc::clone(&recorder) as Arc<dyn Transport>, clock, seed(&hash));
         let live = self.ask(&client, &sitting.content).await?;
         let (path, blobs) = (self.path(&hash), self.blobs());
-        let take = Cassette::load(&path, &blobs).map_or(1, |earlier| earlier.header.take + 1);
+        let earlier = Cassette::load(&path, &blobs);
+        let (take, takes) = earlier.map_or_else(|_| (1, BTreeMap::new()), |earlier| earlier.header.next_take());
         let names = BTreeMap::from([(Service::Model.as_str().to_owned(), self.access.name().to_owned())]);
         let header = Header {
             scenario: FOLDER.to_owned(),
@@ -131,15 +132,27 @@ impl Bench {
             knowledge: self.around.clone(),
             seed: seed(&hash),
             take,
+            takes,
             profiles: recorder.profiles(),
         };
         let cassette = Cassette::new(header, recorder.finish(), BTreeMap::new());
-        cassette.save(&path, &blobs, &redactor).map_err(|why| broken(&why.to_string(), Vec::new()))?;
-        let replayed = self.replay_file(&path, &sitting.content)?;
-        if replayed.items == live {
-            Ok(replayed)
-        } else {
-            Err(broken("the replay of what was just recorded differs from what the judge said", Vec::new()))
+        // Beside, until it is known to replay: an earlier recording stays whole as long.
+        let beside = path.with_extension("taking");
+        cassette.save(&beside, &blobs, &redactor).map_err(|why| broken(&why.to_string(), Vec::new()))?;
+        let replayed = self.replay_file(&beside, &sitting.content);
+        match &replayed {
+            Ok(graded) if graded.items == live => {
+                let placed = std::fs::rename(&beside, &path);
+                placed.map_err(|why| broken(&format!("{}: {why}", path.display()), Vec::new()))?;
+                replayed
+            }
+            _ => {
+                let _ = std::fs::remove_file(&beside);
+                replayed.and_then(|_| {
+                    let message = "the replay of what was just recorded differs from what the judge said";
+                    Err(broken(message, Vec::new()))
+                })
+            }
         }
     }
 

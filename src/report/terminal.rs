@@ -46,8 +46,14 @@ pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
     let total = figures::counted(judgement.trials.len() as u64, "trial");
     let split = if trials.is_empty() { String::new() } else { format!(": {}", trials.join(", ")) };
     let _ = writeln!(out, "\n{total}{split}");
+    if let Some(stopped) = &judgement.stopped {
+        wrap(&mut out, &stopped.sentence, width, "  ");
+    }
     for evidence in &judgement.evidence {
         wrap(&mut out, evidence, width, "  ");
+    }
+    if let Some(spent) = figures::spent(&judgement.spending.run) {
+        wrap(&mut out, &spent, width, "  ");
     }
     let (measured, other): (Vec<_>, Vec<_>) = judgement.repeats.iter().partition(|row| row.not_measured.is_empty());
     for row in measured {

@@ -1,17 +1,18 @@
 //! Replay: trials on all threads, committed in plan order through a bounded window.
 
-use super::Inspected;
-use crate::plan::Plan;
+use super::{Commit, Inspected, Step, pass_ended};
+use crate::plan::{Plan, PlannedTrial};
 use crate::trace::Trace;
 use crate::world::Factory;
 use rayon::prelude::*;
 use std::io;
+use std::ops::ControlFlow;
 use std::sync::mpsc::sync_channel;
 
 /// Trials that one thread does before the window is handed over.
 const WINDOW: usize = 16;
 
-/// Replays every trial of `plan` on `jobs` threads. While one window is committed the next is being run, and no more
+/// Replays the trials of `plan` on `jobs` threads, pass by pass where it stops between passes, until `commit` breaks off. While one window is committed the next is being run, and no more
 /// than two are in memory.
 ///
 /// # Errors
@@ -21,17 +22,37 @@ pub fn replay<T: Send>(
     plan: &Plan,
     jobs: usize,
     inspect: &(dyn Fn(&Trace) -> T + Sync),
-    commit: &mut dyn FnMut(Inspected<T>) -> io::Result<()>,
+    commit: &mut Commit<'_, T>,
 ) -> io::Result<()> {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(jobs)
         .thread_name(|index| format!("trial-{index}"))
         .build()
         .map_err(io::Error::other)?;
+    for pass in plan.passes() {
+        if whole(factory, plan, pass, (&pool, jobs), inspect, commit)?.is_break() {
+            return Ok(());
+        }
+        if pass_ended(plan, pass, commit)?.is_break() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Replays one pass.
+fn whole<T: Send>(
+    factory: &Factory,
+    plan: &Plan,
+    pass: &[PlannedTrial],
+    (pool, jobs): (&rayon::ThreadPool, usize),
+    inspect: &(dyn Fn(&Trace) -> T + Sync),
+    commit: &mut Commit<'_, T>,
+) -> io::Result<ControlFlow<()>> {
     std::thread::scope(|scope| {
         let (done, windows) = sync_channel::<Vec<Inspected<T>>>(1);
         scope.spawn(move || {
-            for window in plan.trials.chunks(WINDOW * jobs.max(1)) {
+            for window in pass.chunks(WINDOW * jobs.max(1)) {
                 let finished = pool.install(|| {
                     let run = window.par_iter().map(|trial| {
                         let finished = factory.replay(plan, trial);
@@ -45,6 +66,11 @@ pub fn replay<T: Send>(
                 }
             }
         });
-        windows.into_iter().flatten().try_for_each(commit)
+        for inspected in windows.into_iter().flatten() {
+            if commit(Step::Trial(Box::new(inspected)))?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     })
 }

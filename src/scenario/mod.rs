@@ -3,7 +3,7 @@
 //! | question | files |
 //! |---|---|
 //! | what may be written | `document`, `expect`, `criteria`, `project`, `rubric`, `grammar`, `catalogue`, `vocabulary`, `schema` |
-//! | which files, and how are they read | `files`, `load`, `lines`, `yaml`, `repair`, `ratings` |
+//! | which files, and how are they read | `files`, `load`, `lines`, `yaml`, `repair`, `ratings`, `prices` |
 //! | what is wrong, and where | `shape`, `check`, `check_case`, `check_expect`, `check_criteria`, `node`, `diagnostic` |
 //!
 //! Nothing here runs anything or knows how anything is run.
@@ -23,6 +23,7 @@ mod lines;
 mod load;
 mod node;
 mod pattern;
+mod prices;
 pub mod project;
 mod ratings;
 mod repair;
@@ -36,8 +37,8 @@ pub use catalogue::{ResolvedMetric, resolve_metric};
 pub use check_criteria::ReadCriterion;
 pub use diagnostic::{Diagnostic, Place, Severity};
 pub use files::find_root;
-pub use grammar::{MetricCall, Target, parse_duration, parse_floor, parse_metric, parse_target};
-pub use load::{Examined, Loaded, LoadedScenario, examine, load, load_rubric};
+pub use grammar::{MetricCall, Target, parse_age, parse_duration, parse_floor, parse_metric, parse_target};
+pub use load::{Examined, Loaded, LoadedScenario, examine, load, load_project, load_rubric};
 
 pub use criteria::{Criteria, Criterion, GateKind};
 pub use document::{Case, Conversation, Scenario, SequenceStep, Turn, Variant};

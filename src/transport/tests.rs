@@ -46,6 +46,7 @@ fn replay(recorder: &RecordTransport) -> (ReplayTransport, VirtualClock, String)
         knowledge: String::new(),
         seed: 1,
         take: 1,
+        takes: BTreeMap::new(),
         profiles: recorder.profiles(),
     };
     let (file, blobs) = (cassette::path(folder.path(), "s", "c", &"f.base.1"), cassette::blobs_dir(folder.path(), "s"));
@@ -155,6 +156,7 @@ fn a_request_that_answers_no_call_is_refused_before_it_is_matched() {
             knowledge: String::new(),
             seed: 0,
             take: 1,
+            takes: BTreeMap::new(),
             profiles: BTreeMap::new(),
         },
         Vec::new(),

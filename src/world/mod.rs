@@ -3,6 +3,8 @@
 //! Replay, live and record differ in clock, transport and where local times come from; flow, environment, tools and
 //! knowledge are the same. Nothing here decides which trials run, or judges them.
 
+mod again;
+mod cost;
 mod drive;
 mod live;
 mod model;
@@ -10,9 +12,13 @@ mod replay;
 mod services;
 mod settings;
 mod stages;
+mod standing;
 
+pub use again::{Again, documents};
+pub use cost::Spending;
 pub use model::ModelAccess;
 pub use services::{Variables, read_variables};
+pub use standing::{Part, Standing};
 
 use crate::flow::{self, Flow, Settings};
 use crate::knowledge::{Corpus, Embedded, KnowledgeBase};
@@ -216,5 +222,6 @@ fn no_evidence(mode: Mode, model: &str) -> Evidence {
         recorded_at: None,
         model: model.to_owned(),
         knowledge: String::new(),
+        earlier_takes: Vec::new(),
     }
 }

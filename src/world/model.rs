@@ -15,6 +15,9 @@ use std::time::Duration;
 /// Time for one request.
 const REQUEST: Duration = Duration::from_mins(1);
 
+/// A clock, and a way to the provider on it.
+pub type Way = (Arc<dyn Clock>, Arc<dyn Transport>);
+
 /// The way to one provider's models.
 pub struct ModelAccess {
     name: String,
@@ -73,7 +76,7 @@ impl ModelAccess {
     ///
     /// # Errors
     /// Why the provider cannot be asked, in words: its key is missing, or its address is none.
-    pub fn live(&self, purpose: &str) -> Result<(Arc<dyn Clock>, Arc<dyn Transport>), String> {
+    pub fn live(&self, purpose: &str) -> Result<Way, String> {
         let held = HeldClock::new(Arc::new(RealClock::start()));
         let clock: Arc<dyn Clock> = Arc::new(held.clone());
         let shared = self.live.get_or_init(|| {

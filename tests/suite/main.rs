@@ -2,10 +2,12 @@
 
 mod agreement;
 mod broken;
+mod cassette;
 mod cli;
 mod compare;
 mod determinism;
 mod gates;
+mod history;
 mod imports;
 mod inputs;
 mod judge;
@@ -22,3 +24,4 @@ mod schemas;
 mod secrets;
 mod shipped;
 mod simulator;
+mod until_decided;

@@ -28,7 +28,7 @@ pub struct Run {
 
 impl Run {
     pub fn view(&self) -> View<'_> {
-        View { plan: &self.plan, judgement: &self.judgement, timelines: &self.timelines }
+        View { plan: &self.plan, judgement: &self.judgement, timelines: &self.timelines, compared: false }
     }
 }
 
@@ -78,7 +78,9 @@ pub fn run(copies: usize) -> Run {
         not_measured_ok: Vec::new(),
         machines: BTreeMap::new(),
         ratings: None,
+        stopping: None,
         rewards: BTreeMap::new(),
+        prices: BTreeMap::new(),
         requirements: BTreeMap::new(),
     };
     Run { plan, judgement, timelines: builder.finish(), traces }
@@ -89,6 +91,7 @@ fn scenario(name: &str, cases: std::ops::Range<usize>) -> PlannedScenario {
         serde_json::from_value(json!({"case": case, "about": about, "ask": "?"})).expect("a case")
     };
     PlannedScenario {
+        search: None,
         name: name.into(),
         file: format!("scenarios/{name}.yaml"),
         about: "Questions to a service manual.".into(),
