@@ -29,6 +29,8 @@ pub struct Header {
     pub take: u32,
     /// Versions of the matching profiles that made the keys.
     pub profiles: BTreeMap<String, u32>,
+    /// What the agent minted while recording, by the name that the scenario gives it, in order of appearance.
+    pub vars: BTreeMap<String, Vec<String>>,
 }
 
 /// One request, and what became of it.

@@ -2,7 +2,7 @@
 //!
 //! Version 1. A reader refuses a newer version, ignores members that it does not know, and says line and column of
 //! whatever is missing or of the wrong type. A stream's `chunks` are pairs of arrival and end; a reader that does not
-//! know them replays the same bytes at once.
+//! know them replays the same bytes at once. `vars`, where an agent minted values, are lists by name.
 
 use super::body;
 use super::delta::{self, Blobs};
@@ -110,6 +110,7 @@ pub(super) fn decode(root: &Node<'_>) -> Parsed<Cassette> {
         seed,
         take: small(root, "take")?,
         profiles: BTreeMap::new(),
+        vars: BTreeMap::new(),
     };
     for (service, node) in entries(root, "recorded_from")? {
         let name = node.text().map(str::to_owned);
@@ -118,6 +119,13 @@ pub(super) fn decode(root: &Node<'_>) -> Parsed<Cassette> {
     }
     for (profile, node) in entries(root, "profiles")? {
         header.profiles.insert(profile.to_string(), u32::try_from(whole(node, profile)?).unwrap_or(u32::MAX));
+    }
+    for (name, node) in entries(root, "vars")? {
+        let values = list(node, name)?.iter().map(|value| match value.text() {
+            Some(text) => Ok(text.to_owned()),
+            None => wrong(value, "a value that was minted must be a string"),
+        });
+        header.vars.insert(name.to_string(), values.collect::<Parsed<Vec<_>>>()?);
     }
     let mut stages = BTreeMap::new();
     for (stage, node) in entries(root, "stages_us")? {
@@ -205,7 +213,7 @@ pub(super) fn encode(cassette: &Cassette) -> (Value, Blobs) {
         .iter()
         .map(|(stage, times)| (stage.clone(), times.iter().map(|time| json!(micros(*time))).collect()))
         .collect();
-    let document = json!({
+    let mut document = json!({
         "cassette": VERSION,
         "scenario": header.scenario,
         "case": header.case,
@@ -217,9 +225,14 @@ pub(super) fn encode(cassette: &Cassette) -> (Value, Blobs) {
         "seed": header.seed.to_string(),
         "take": header.take,
         "profiles": header.profiles,
-        "stages_us": stages,
-        "exchanges": exchanges,
     });
+    if let Value::Object(entries) = &mut document {
+        if !header.vars.is_empty() {
+            entries.insert("vars".to_owned(), json!(header.vars));
+        }
+        entries.insert("stages_us".to_owned(), Value::Object(stages));
+        entries.insert("exchanges".to_owned(), Value::Array(exchanges));
+    }
     (document, blobs)
 }
 

@@ -21,6 +21,7 @@ pub(super) fn header() -> Header {
         seed: u64::MAX,
         take: 1,
         profiles: BTreeMap::from([("openai-chat".to_owned(), 1)]),
+        vars: BTreeMap::new(),
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod real;
 mod simulated;
+mod still;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 pub use real::RealClock;
 pub use simulated::{Deadlock, VirtualClock, block_on};
+pub use still::StillClock;
 
 /// A boxed future that can move between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -166,6 +166,7 @@ async fn ask(faults: Vec<Fault>, streaming: bool) -> Attempted<ChatResponse> {
         seed: 3,
         take: 1,
         profiles: recorder.profiles(),
+        vars: BTreeMap::new(),
     };
     let clock = VirtualClock::at(recorded_at);
     let cassette = Cassette::new(header, recorder.finish(), BTreeMap::new());

@@ -9,6 +9,7 @@ mod profile;
 mod record;
 mod replay;
 pub mod sse;
+mod tap;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +18,7 @@ pub use live::{Auth, LiveError, LiveTransport, Target};
 pub use profile::profile;
 pub use record::{RecordTransport, SIMULATOR_HEADER};
 pub use replay::ReplayTransport;
+pub use tap::{Passed, Tap};
 
 use crate::cassette::Chunk;
 use crate::clock::BoxFuture;
@@ -32,6 +34,8 @@ pub enum Service {
     Model,
     /// The external search service.
     Search,
+    /// An agent that runs elsewhere: it is talked to, and what it says is not recorded.
+    Agent,
 }
 
 impl Service {
@@ -40,6 +44,7 @@ impl Service {
         match self {
             Self::Model => "model",
             Self::Search => "search",
+            Self::Agent => "agent",
         }
     }
 }
@@ -62,6 +67,17 @@ pub struct HttpRequest {
     pub body: Value,
     /// Set when the answer is asked for in pieces: whether a stream of these bytes is whole.
     pub stream: Option<StreamEnd>,
+    /// Headers, names in lower case, that somebody else's agent sent: they go to the live service and nowhere else, their
+    /// values are secrets.
+    pub headers: Vec<(String, String)>,
+}
+
+impl HttpRequest {
+    /// The values of [`HttpRequest::headers`] as a redactor wants them: a name for messages, and the value alone.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = (String, String)> {
+        let value = |value: &str| value.strip_prefix("Bearer ").unwrap_or(value).trim().to_owned();
+        self.headers.iter().map(move |(name, text)| (format!("agent's {name}"), value(text)))
+    }
 }
 
 /// One response, exactly as it came.

@@ -84,6 +84,7 @@ impl Factory {
             seed: trial.seed,
             take,
             profiles: recorder.profiles(),
+            vars: BTreeMap::new(),
         };
         let cassette = Cassette::new(header, exchanges, ran.stages);
         let saved =

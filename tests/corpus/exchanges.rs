@@ -178,6 +178,7 @@ fn every_body_comes_back_from_a_cassette_byte_for_byte() {
         seed: 0,
         take: 1,
         profiles: BTreeMap::new(),
+        vars: BTreeMap::new(),
     };
     let cassette = Cassette::new(header, exchanges, BTreeMap::new());
     let (text, _) = cassette.to_text();
