@@ -17,6 +17,7 @@ pub mod knowledge;
 pub mod metric;
 pub mod plan;
 pub mod provider;
+pub mod proxy;
 pub mod report;
 pub mod run;
 pub mod scenario;
