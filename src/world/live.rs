@@ -5,7 +5,8 @@
 //! time is an error.
 
 use super::replay::{aborted, error, failed, rerecord};
-use super::settings::environment;
+use super::services::Keys;
+use super::settings::{Ways, environment};
 use super::stages::RecordedStages;
 use super::{Factory, Finished, Ground, case_of, no_evidence, trace_of};
 use crate::cassette::{self, Cassette, Header, LocalTimes, Redactor};
@@ -78,7 +79,7 @@ impl Factory {
             case: live.case.clone(),
             lane: trial.lane.to_string(),
             recorded_at: started.round(jiff::Unit::Second).unwrap_or(started),
-            recorded_from: recorder.recorded_from(&providers(ground)),
+            recorded_from: recorder.recorded_from(&providers(&ground.ways)),
             recorder: format!("ragcheck {}", env!("CARGO_PKG_VERSION")),
             knowledge: ground.knowledge.hash().to_owned(),
             seed: trial.seed,
@@ -136,13 +137,13 @@ impl Factory {
         let (written, ground) = self.place(plan, trial)?;
         let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
         let shared = ground.live.get_or_init(|| {
-            let targets = self.targets(ground)?;
+            let targets = self.targets(&ground.ways, Keys::Ours)?;
             LiveTransport::new(targets, Arc::clone(&clock)).map_err(|problem| problem.to_string())
         });
         match shared {
             Ok(shared) => {
                 let own = shared.with_clock(Arc::clone(&clock)).with_trial(&trial.id);
-                let (gates, budget) = (self.gates(ground), Arc::clone(&self.budget));
+                let (gates, budget) = (self.gates(&ground.ways), Arc::clone(&self.budget));
                 Ok((written, ground, clock, Arc::new(LimitTransport::new(Arc::new(own), gates, budget))))
             }
             Err(reason) => Err(Box::new(failed(plan, trial, TrialErrorKind::Provider, reason, Vec::new()))),
@@ -189,7 +190,7 @@ impl Factory {
 }
 
 /// The trace without the keys that a service may have echoed: what was never recorded is still written down.
-fn redacted(trace: Trace, redactor: &Redactor) -> Trace {
+pub(super) fn redacted(trace: Trace, redactor: &Redactor) -> Trace {
     let Ok(value) = serde_json::to_value(&trace) else { return Trace { events: Vec::new(), ..trace } };
     let clean = redactor.redact_value(&value);
     if clean == value {
@@ -199,16 +200,16 @@ fn redacted(trace: Trace, redactor: &Redactor) -> Trace {
 }
 
 /// The providers' names, by service.
-fn providers(ground: &Ground) -> BTreeMap<String, String> {
-    let model = (Service::Model.as_str().to_owned(), ground.ways.model.clone());
-    let search = ground.ways.search.clone();
+pub(super) fn providers(ways: &Ways) -> BTreeMap<String, String> {
+    let model = (Service::Model.as_str().to_owned(), ways.model.clone());
+    let search = ways.search.clone();
     let search = search.map(|search| (Service::Search.as_str().to_owned(), search));
     [Some(model), search].into_iter().flatten().collect()
 }
 
 /// Why a recording would be evidence of a broken set-up and not of an agent: a service that was never reached, or
 /// that refused the key.
-fn unreached(trace: &Trace) -> Option<String> {
+pub(super) fn unreached(trace: &Trace) -> Option<String> {
     let hopeless = |attempts: &[Attempt]| {
         attempts
             .last()
@@ -231,7 +232,7 @@ fn unreached(trace: &Trace) -> Option<String> {
 
 /// The first thing, times aside, in which two traces of one trial differ. Conversations that run side by side are
 /// compared one by one.
-fn difference(live: &Trace, replayed: &Trace) -> Option<String> {
+pub(super) fn difference(live: &Trace, replayed: &Trace) -> Option<String> {
     if let TrialEnd::Error(problem) = &replayed.end {
         let detail = problem.detail.join("\n");
         return Some(format!("{}: {}\n{detail}", problem.kind.label(), problem.message));

@@ -4,6 +4,7 @@
 //! knowledge are the same. Nothing here decides which trials run, or judges them.
 
 mod drive;
+mod external;
 mod live;
 mod replay;
 mod services;
@@ -16,10 +17,14 @@ use crate::flow::{self, Flow, Settings};
 use crate::knowledge::{Corpus, Embedded, KnowledgeBase};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::{Case, Loaded, LoadedScenario};
-use crate::trace::{Evidence, Mode, TRACE_VERSION, Trace, TrialEnd};
+use crate::proxy::Proxy;
+use crate::trace::{EXTERNAL, Evidence, Mode, TRACE_VERSION, Trace, TrialEnd};
 use crate::transport::{Budget, LiveTransport};
+use external::Outside;
+pub use external::Doing;
 use settings::Ways;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::Semaphore;
@@ -89,6 +94,9 @@ pub struct Factory {
     budget: Arc<Budget>,
     gates: BTreeMap<String, Arc<Semaphore>>,
     grounds: BTreeMap<(String, String), Ground>,
+    outside: BTreeMap<String, Outside>,
+    proxies: tokio::sync::Mutex<BTreeMap<SocketAddr, Arc<Proxy>>>,
+    turnstile: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Factory {
@@ -98,10 +106,14 @@ impl Factory {
     /// [`WorldError`] for the first thing that cannot be opened or resolved.
     pub fn new(loaded: Arc<Loaded>) -> Result<Self, WorldError> {
         let mut bases: BTreeMap<String, Arc<dyn KnowledgeBase>> = BTreeMap::new();
-        let mut grounds = BTreeMap::new();
+        let (mut grounds, mut outside) = (BTreeMap::new(), BTreeMap::new());
         let cache = loaded.root.join(".ragcheck");
         for written in &loaded.scenarios {
             let scenario = &written.scenario;
+            if scenario.flow == EXTERNAL {
+                outside.insert(scenario.scenario.clone(), Outside::of(written)?);
+                continue;
+            }
             let knowledge = if let Some(base) = bases.get(&scenario.knowledge) {
                 Arc::clone(base)
             } else {
@@ -126,7 +138,17 @@ impl Factory {
         }
         let cassettes = loaded.root.join(&loaded.project.cassettes);
         let gates = services::gates(&loaded.project);
-        Ok(Self { loaded, cassettes, variables: Variables::new(), budget: Arc::default(), gates, grounds })
+        Ok(Self {
+            loaded,
+            cassettes,
+            variables: Variables::new(),
+            budget: Arc::default(),
+            gates,
+            grounds,
+            outside,
+            proxies: tokio::sync::Mutex::default(),
+            turnstile: Arc::default(),
+        })
     }
 
     /// With a bound on what all its live trials may spend together.

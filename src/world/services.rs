@@ -3,7 +3,8 @@
 //! Keys come from the variables that the project file names: from an environment file where one was given, else from
 //! the environment of the process. They go into requests and into the redactor, and nowhere else.
 
-use super::{Factory, Ground};
+use super::Factory;
+use super::settings::Ways;
 use crate::cassette::Redactor;
 use crate::provider::{Quirks, wire};
 use crate::scenario::Project;
@@ -41,23 +42,35 @@ pub fn read_variables(text: &str) -> Result<Variables, usize> {
     Ok(variables)
 }
 
+/// Who brings the keys of the services.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keys {
+    /// We do: a missing one is a mistake.
+    Ours,
+    /// The agent does, or we do for an agent that sends none.
+    TheAgents,
+}
+
 impl Factory {
     /// Where the services of a scenario are, with their keys.
-    pub(super) fn targets(&self, ground: &Ground) -> Result<BTreeMap<Service, Target>, String> {
-        let model = (Service::Model, &ground.ways.model);
-        let search = ground.ways.search.as_ref().map(|search| (Service::Search, search));
+    pub(super) fn targets(&self, ways: &Ways, keys: Keys) -> Result<BTreeMap<Service, Target>, String> {
+        let model = (Service::Model, &ways.model);
+        let search = ways.search.as_ref().map(|search| (Service::Search, search));
         let targets = [Some(model), search].into_iter().flatten().map(|(service, name)| {
             let provider = self.loaded.project.providers.get(name);
             let provider = provider.ok_or_else(|| format!("provider `{name}` is not in the project file"))?;
             let key = match &provider.key {
                 None => None,
-                Some(variable) => Some(self.variable(variable).ok_or_else(|| missing(name, variable))?),
+                Some(variable) => match (self.variable(variable), keys) {
+                    (None, Keys::Ours) => return Err(missing(name, variable)),
+                    (key, _) => key,
+                },
             };
             let target = Target {
                 base_url: provider.base_url.clone(),
                 key,
                 auth: auth(provider),
-                timeout: ground.ways.request,
+                timeout: ways.request,
                 trial_header: provider.quirks.trial_header,
             };
             Ok((service, target))
@@ -66,9 +79,9 @@ impl Factory {
     }
 
     /// The gates of the services of a scenario: those of one provider share one.
-    pub(super) fn gates(&self, ground: &Ground) -> BTreeMap<Service, Arc<Semaphore>> {
-        let model = (Service::Model, Some(&ground.ways.model));
-        let search = (Service::Search, ground.ways.search.as_ref());
+    pub(super) fn gates(&self, ways: &Ways) -> BTreeMap<Service, Arc<Semaphore>> {
+        let model = (Service::Model, Some(&ways.model));
+        let search = (Service::Search, ways.search.as_ref());
         let gates = [model, search].into_iter();
         gates.filter_map(|(service, name)| Some((service, Arc::clone(self.gates.get(name?)?)))).collect()
     }

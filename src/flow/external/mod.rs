@@ -134,21 +134,20 @@ pub struct Talk {
     history: Vec<Message>,
 }
 
-impl Session<'_> {
-    /// Calls what sets the agent back, where the scenario names it.
-    ///
-    /// # Errors
-    /// [`Trouble::Unreached`] when it is not reached or does not succeed.
-    pub async fn reset(&self) -> Result<(), Trouble> {
-        let Some(endpoint) = &self.settings.reset else { return Ok(()) };
-        let at = endpoint.url();
-        match self.way.send(endpoint.post(serde_json::json!({ "trial": self.trial }))).await {
-            Ok(response) if (200..300).contains(&response.status) => Ok(()),
-            Ok(response) => Err(Trouble::Unreached(format!("`reset` {at} answered with HTTP {}", response.status))),
-            Err(error) => Err(Trouble::Unreached(format!("`reset` {at} did not answer: {error}"))),
-        }
+/// Posts to what sets the agent back, over `way`.
+///
+/// # Errors
+/// [`Trouble::Unreached`] when it is not reached or does not succeed.
+pub async fn reset(endpoint: &Endpoint, way: &dyn Transport, trial: &str) -> Result<(), Trouble> {
+    let at = endpoint.url();
+    match way.send(endpoint.post(serde_json::json!({ "trial": trial }))).await {
+        Ok(response) if (200..300).contains(&response.status) => Ok(()),
+        Ok(response) => Err(Trouble::Unreached(format!("`reset` {at} answered with HTTP {}", response.status))),
+        Err(error) => Err(Trouble::Unreached(format!("`reset` {at} did not answer: {error}"))),
     }
+}
 
+impl Session<'_> {
     /// Begins a conversation.
     pub fn begin(&mut self, ordinal: u32, name: &str) -> Talk {
         let what = What::ConversationStarted { name: name.to_owned(), session: name.to_owned() };
