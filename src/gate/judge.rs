@@ -127,7 +127,8 @@ impl<'p> Judge<'p> {
         self.count_moves(&trial.lane.flow, &taken);
         let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
         for item in self.items.iter_mut().filter(|item| item.scenario.is_none_or(|of| of == trial.scenario)) {
-            item.tally.hidden = item.tally.hidden.or(self.examiner.metrics[item.metric].hidden(evidence.mode, &trial.lane.flow));
+            item.tally.hidden =
+                item.tally.hidden.or(self.examiner.metrics[item.metric].hidden(evidence.mode, &trial.lane.flow));
             if let Some((_, seen)) = units.iter().find(|(metric, _)| *metric == item.metric) {
                 let excluded = case.excluded_from.contains_key(&item.written.id);
                 item.tally.add(place, trial, seen, item.target, excluded, &evidence);

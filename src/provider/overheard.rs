@@ -128,7 +128,10 @@ mod tests {
         let whole = json!({"id": "r", "object": "response", "model": "m", "status": "completed", "output": [
             {"type": "message", "id": "x", "role": "assistant", "status": "completed",
              "content": [{"type": "output_text", "text": "Yes.", "annotations": []}]}]});
-        let streamed = format!("event: response.completed\ndata: {}\n\n", json!({"type": "response.completed", "response": whole}));
+        let streamed = format!(
+            "event: response.completed\ndata: {}\n\n",
+            json!({"type": "response.completed", "response": whole})
+        );
         for heard in [
             search_answer(&asked, &response(&whole.to_string(), "application/json")),
             search_answer(&asked, &response(&streamed, "text/event-stream")),

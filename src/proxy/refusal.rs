@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 /// A status, a machine-readable code and a sentence.
 pub(super) fn refusal(status: StatusCode, code: &str, message: &str) -> Response {
-    let body = json!({"error": {"message": format!("ragcheck: {message}"), "type": code, "param": Value::Null, "code": code}});
+    let body =
+        json!({"error": {"message": format!("ragcheck: {message}"), "type": code, "param": Value::Null, "code": code}});
     let mut response = (status, body.to_string()).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -74,7 +74,9 @@ mod tests {
 
     #[test]
     fn what_is_not_served_has_no_route() {
-        for path in ["/", "/model", "/modelx/chat/completions", "/model/v1/embeddings", "/search", "/v1/chat/completions"] {
+        for path in
+            ["/", "/model", "/modelx/chat/completions", "/model/v1/embeddings", "/search", "/v1/chat/completions"]
+        {
             assert_eq!(route(path, None), None, "{path}");
         }
     }

@@ -15,15 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Longest request that is read, in bytes.
 const LONGEST_BODY: usize = 16 << 20;
 /// Request headers that go on to a live service: keys, and what says whose they are.
-const PASSED_ON: [&str; 7] = [
-    "authorization",
-    "x-api-key",
-    "api-key",
-    "x-goog-api-key",
-    "openai-organization",
-    "openai-project",
-    "openai-beta",
-];
+const PASSED_ON: [&str; 7] =
+    ["authorization", "x-api-key", "api-key", "x-goog-api-key", "openai-organization", "openai-project", "openai-beta"];
 /// Response headers that are about the connection to the service, or about a body that is not passed on as it came.
 const LEFT_OUT: [&str; 8] = [
     "connection",
@@ -59,8 +52,10 @@ impl Proxy {
     pub async fn open(address: SocketAddr) -> std::io::Result<Self> {
         let listener = tokio::net::TcpListener::bind(address).await?;
         let (address, slot) = (listener.local_addr()?, Slot::default());
-        let routes =
-            axum::Router::new().fallback(answer).layer(DefaultBodyLimit::max(LONGEST_BODY)).with_state(Arc::clone(&slot));
+        let routes = axum::Router::new()
+            .fallback(answer)
+            .layer(DefaultBodyLimit::max(LONGEST_BODY))
+            .with_state(Arc::clone(&slot));
         let task = tokio::spawn(async move {
             // It ends with the listener, which fails only when the process is out of sockets; requests then say so.
             let _ = axum::serve(listener, routes).await;
@@ -120,7 +115,8 @@ async fn answer(State(slot): State<Slot>, method: Method, uri: Uri, headers: Hea
 
 fn request(route: Route, body: Value, headers: &HeaderMap) -> HttpRequest {
     let streamed = body.get("stream").and_then(Value::as_bool) == Some(true);
-    let kept = PASSED_ON.iter().filter_map(|name| Some(((*name).to_owned(), headers.get(*name)?.to_str().ok()?.to_owned())));
+    let kept =
+        PASSED_ON.iter().filter_map(|name| Some(((*name).to_owned(), headers.get(*name)?.to_str().ok()?.to_owned())));
     HttpRequest {
         service: route.service,
         profile: route.profile,

@@ -206,9 +206,7 @@ fn replaced_in(value: &Value, pairs: &[(String, String)]) -> Value {
     match value {
         Value::String(text) => Value::String(replaced(text, pairs).into_owned()),
         Value::Array(items) => items.iter().map(|item| replaced_in(item, pairs)).collect(),
-        Value::Object(members) => {
-            members.iter().map(|(name, item)| (name.clone(), replaced_in(item, pairs))).collect()
-        }
+        Value::Object(members) => members.iter().map(|(name, item)| (name.clone(), replaced_in(item, pairs))).collect(),
         other => other.clone(),
     }
 }

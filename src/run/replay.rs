@@ -47,7 +47,8 @@ pub fn replay<T: Send>(
             for window in plan.trials.chunks(WINDOW * jobs.max(1)) {
                 let mut finished: Vec<Option<Inspected<T>>> = pool.install(|| {
                     let ours = |trial: &PlannedTrial| !Factory::is_external(trial);
-                    let run = window.par_iter().map(|trial| ours(trial).then(|| inspected(factory.replay(plan, trial))));
+                    let run =
+                        window.par_iter().map(|trial| ours(trial).then(|| inspected(factory.replay(plan, trial))));
                     run.collect()
                 });
                 for (place, trial) in finished.iter_mut().zip(window).filter(|(place, _)| place.is_none()) {

@@ -222,7 +222,9 @@ impl Checker<'_> {
         if expect.is_some_and(|expect| expect.keywords.is_some()) {
             let message = "traffic does not show what an agent's keyword index holds";
             let mistake = Mistake::at(at.key("keywords"), "not-shown", message).on_key();
-            self.say(mistake.help("expect a call of `index_keywords` instead: `calls: [{exactly_once: index_keywords}]`"));
+            self.say(
+                mistake.help("expect a call of `index_keywords` instead: `calls: [{exactly_once: index_keywords}]`"),
+            );
         }
     }
 }

@@ -35,6 +35,7 @@ mod yaml;
 
 pub use catalogue::{ResolvedMetric, resolve_metric};
 pub use check_criteria::ReadCriterion;
+pub use check_external::PLACEHOLDERS;
 pub use diagnostic::{Diagnostic, Place, Severity};
 pub use files::find_root;
 pub use grammar::{MetricCall, Target, parse_duration, parse_floor, parse_metric, parse_target};

@@ -198,7 +198,8 @@ impl Work<'_> {
         let times = Arc::new(LocalTimes::recording());
         let vars = Arc::new(Vars::new(Vec::new(), BTreeMap::new()));
         let tap = Arc::new(Tap::new(services));
-        let ran = self.run(Arc::clone(&tap) as Arc<dyn Transport>, tap, vars, &Measured(times), self.live_evidence()).await?;
+        let ran =
+            self.run(Arc::clone(&tap) as Arc<dyn Transport>, tap, vars, &Measured(times), self.live_evidence()).await?;
         let redactor = self.factory.redactor().knowing(ran.secrets);
         Ok(Finished { trace: redacted(ran.trace, &redactor), unused: Vec::new() })
     }

@@ -5,6 +5,7 @@ mod broken;
 mod cli;
 mod compare;
 mod determinism;
+mod external;
 mod gates;
 mod imports;
 mod inputs;

@@ -81,7 +81,12 @@ pub(super) fn result_id(result: &Value) -> Option<String> {
 /// What keywords were given for which result. Nobody sees whether they can be found again.
 pub(super) fn indexed(arguments: &Value, result: &Value) -> IndexResult {
     let words = |value: Option<&Value>| -> Vec<String> {
-        value.and_then(Value::as_array).into_iter().flatten().filter_map(|one| Some(one.as_str()?.to_lowercase())).collect()
+        value
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(|one| Some(one.as_str()?.to_lowercase()))
+            .collect()
     };
     let of = arguments.as_object().into_iter().flatten().find_map(|(name, value)| {
         (name.ends_with("result_id") || name == "result").then(|| value.as_str().unwrap_or_default().to_owned())
@@ -121,7 +126,8 @@ mod tests {
 
     #[test]
     fn passages_are_read_by_their_usual_names_or_not_at_all() {
-        let found = passages(&json!({"results": [{"source": "a.md", "content": "text", "score": 0.5}]})).expect("a list");
+        let found =
+            passages(&json!({"results": [{"source": "a.md", "content": "text", "score": 0.5}]})).expect("a list");
         assert_eq!((found[0].id.as_str(), found[0].excerpt.as_str(), found[0].raw_score), ("a.md", "text", 0.5));
         assert_eq!(passages(&json!([])).map(|list| list.len()), Some(0));
         for unreadable in [json!("words"), json!({"found": "x"}), json!(["words"]), json!({"results": [{"n": {}}]})] {
@@ -146,7 +152,12 @@ mod tests {
         let pair = |kind: &str, id: &str| (kind.to_owned(), id.to_owned());
         assert_eq!(
             seen,
-            [pair("internal", "kb-1"), pair("external", "https://a"), pair("internal", "https://b"), pair("internal", "3")]
+            [
+                pair("internal", "kb-1"),
+                pair("external", "https://a"),
+                pair("internal", "https://b"),
+                pair("internal", "3")
+            ]
         );
     }
 }

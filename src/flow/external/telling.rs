@@ -66,12 +66,7 @@ struct Group {
 
 impl<'a> Telling<'a> {
     /// Before the first exchange of a turn; `completions` is the ordinal of its first completion.
-    pub(super) fn new(
-        roles: &'a Roles,
-        words: &'a dyn Words,
-        known: &'a [(Role, String)],
-        completions: u32,
-    ) -> Self {
+    pub(super) fn new(roles: &'a Roles, words: &'a dyn Words, known: &'a [(Role, String)], completions: u32) -> Self {
         Self {
             roles,
             words,
@@ -332,8 +327,7 @@ impl<'a> Telling<'a> {
     }
 
     fn transport(&mut self, target: &str, attempts: &[Attempt]) {
-        let told: Vec<_> =
-            attempts.iter().map(|one| (one.cause.map(ErrorKind::as_str), one.cause.is_none())).collect();
+        let told: Vec<_> = attempts.iter().map(|one| (one.cause.map(ErrorKind::as_str), one.cause.is_none())).collect();
         for retried in self.retries.transport(target, &told) {
             self.push(What::Retried(retried));
         }
@@ -359,7 +353,8 @@ impl<'a> Telling<'a> {
         for call in &message.calls {
             leaves(&reading::document(&call.arguments), &mut texts);
         }
-        let known = self.known.iter().filter(|(_, said)| !said.is_empty() && texts.iter().any(|text| text.contains(said)));
+        let known =
+            self.known.iter().filter(|(_, said)| !said.is_empty() && texts.iter().any(|text| text.contains(said)));
         let shown: Vec<String> = known.map(|(role, said)| digest(*role, said)).collect();
         if shown.is_empty() { vec![digest(message.role, &message.content)] } else { shown }
     }
@@ -403,7 +398,8 @@ fn grouped(passed: Vec<Passed>, words: &dyn Words) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for one in passed {
         let again = groups.last_mut().filter(|group| {
-            let same = |last: &Passed| last.request.service == one.request.service && last.request.body == one.request.body;
+            let same =
+                |last: &Passed| last.request.service == one.request.service && last.request.body == one.request.body;
             group.passed.last().is_some_and(|last| same(last) && failed(last))
         });
         if let Some(group) = again {

@@ -83,7 +83,11 @@ impl Retries {
 
     /// The repeated HTTP attempts of one request: for each repeat the cause of the attempt before, and whether it
     /// succeeded.
-    pub(in crate::flow) fn transport(&mut self, target: &str, attempts: &[(Option<&'static str>, bool)]) -> Vec<Retried> {
+    pub(in crate::flow) fn transport(
+        &mut self,
+        target: &str,
+        attempts: &[(Option<&'static str>, bool)],
+    ) -> Vec<Retried> {
         let mut booked = Vec::new();
         if attempts.len() < 2 {
             return booked;

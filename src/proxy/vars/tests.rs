@@ -63,9 +63,12 @@ fn short_values_and_bytes_that_are_no_text_are_left_alone() {
 #[test]
 fn pointers_reach_through_lists_members_and_escapes() {
     let body = json!({"a/b": [{"c": "one"}, {"c": 2}, {"d": {"x": "two", "y": "three"}}]});
-    for (at, found) in
-        [("/a~1b/0/c", vec!["one"]), ("/a~1b/*/c", vec!["one"]), ("/a~1b/2/d/*", vec!["two", "three"]), ("/none/*", vec![])]
-    {
+    for (at, found) in [
+        ("/a~1b/0/c", vec!["one"]),
+        ("/a~1b/*/c", vec!["one"]),
+        ("/a~1b/2/d/*", vec!["two", "three"]),
+        ("/none/*", vec![]),
+    ] {
         let mut texts = Vec::new();
         find(&body, at.strip_prefix('/').map(|rest| rest.split('/')), &mut texts);
         assert_eq!(texts, found, "{at}");
