@@ -52,10 +52,13 @@ impl Roles {
         self.names.get(theirs).copied().unwrap_or(theirs)
     }
 
-    /// Our name of the first tool with a part that `text` names.
-    fn named(&self, text: &str) -> Option<&'static str> {
-        let found = self.names.iter().filter_map(|(theirs, ours)| Some((text.find(theirs.as_str())?, *ours)));
-        found.min().map(|(_, ours)| ours)
+    /// Our names of the tools with a part that `text` names, in the order of work.
+    fn named(&self, text: &str) -> Vec<&'static str> {
+        let order = [KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH, INDEX_KEYWORDS, GENERATE_RESPONSE];
+        let stands = |ours: &&'static str| {
+            self.names.iter().any(|(theirs, known)| known == ours && text.contains(theirs.as_str()))
+        };
+        order.into_iter().filter(stands).collect()
     }
 }
 

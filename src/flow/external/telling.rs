@@ -20,6 +20,7 @@ use crate::trace::{
 };
 use crate::transport::{HttpRequest, Miss, Passed, Service, TransportError};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The state of every completion: an agent of somebody else declares none.
@@ -45,6 +46,8 @@ pub(super) struct Telling<'a> {
     response: Option<Value>,
     used: (bool, bool),
     externals: u32,
+    /// Tools that gave a result in this turn, by our names.
+    worked: BTreeSet<String>,
 }
 
 /// A call whose result was not seen yet.
@@ -81,6 +84,7 @@ impl<'a> Telling<'a> {
             response: None,
             used: (false, false),
             externals: 0,
+            worked: BTreeSet::new(),
         }
     }
 
@@ -246,7 +250,9 @@ impl<'a> Telling<'a> {
             GENERATE_RESPONSE if worked => self.response = Some(call.arguments.clone()),
             _ => {}
         }
-        if !worked {
+        if worked {
+            self.worked.insert(ours.clone());
+        } else {
             self.slipped = Some("invalid_arguments");
         }
         let took: Duration = call.attempts.iter().map(|one| one.took).sum();
@@ -279,7 +285,10 @@ impl<'a> Telling<'a> {
         let slipped = self.slipped.take();
         let Some((cause, told)) = slipped.zip(continued(&self.before, &asked.messages)) else { return };
         for message in told.iter().filter(|message| matches!(message.role, Role::User | Role::System)) {
-            let tool = self.roles.named(&message.content).unwrap_or_default();
+            // Of several tools that are named, the one that is still to be called.
+            let named = self.roles.named(&message.content);
+            let due = named.iter().find(|tool| !self.worked.contains(**tool));
+            let tool = due.or(named.last()).copied().unwrap_or_default();
             let step = match tool {
                 KNOWLEDGE_BASE_SEARCH => "knowledge_base",
                 INDEX_KEYWORDS => "keywords",
