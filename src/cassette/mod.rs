@@ -21,6 +21,7 @@ mod local_times;
 mod miss;
 mod pool;
 mod redact;
+mod redact_stream;
 mod remembered;
 mod store;
 #[cfg(test)]

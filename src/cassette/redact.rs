@@ -6,6 +6,7 @@
 
 use super::base64;
 use super::canonical::hex;
+use super::redact_stream::redact_stream;
 use regex::{Captures, Regex};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -116,16 +117,20 @@ impl Redactor {
     /// A body without its secrets, as JSON where it is JSON; `None` when there were none.
     pub fn redact_body(&self, body: &[u8]) -> Option<Vec<u8>> {
         let text = std::str::from_utf8(body).ok()?;
-        if self.is_surely_clean(text) {
+        // Only a stream's pieces can be clean one by one and not together.
+        let stream = text.starts_with("data:") || text.contains("\ndata:");
+        if !stream && self.is_surely_clean(text) {
             return None;
         }
         if let Ok(value) = serde_json::from_str::<Value>(text) {
             let redacted = self.redact_value(&value);
             return if redacted == value { None } else { serde_json::to_vec(&redacted).ok() };
         }
-        match self.redact(text) {
-            Cow::Borrowed(_) => None,
-            Cow::Owned(text) => Some(text.into_bytes()),
+        let redacted = self.redact(text);
+        match (redact_stream(&redacted, self), redacted) {
+            (Some(stream), _) => Some(stream.into_bytes()),
+            (None, Cow::Owned(text)) => Some(text.into_bytes()),
+            (None, Cow::Borrowed(_)) => None,
         }
     }
 

@@ -4,6 +4,7 @@
 //! [`Clock`]. A live run uses [`RealClock`] on tokio; replay uses one [`VirtualClock`] a trial, which jumps to the
 //! next deadline instead of sleeping.
 
+mod held;
 mod real;
 mod simulated;
 mod still;
@@ -13,6 +14,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+pub use held::{HeldClock, Phase};
 pub use real::RealClock;
 pub use simulated::{Deadlock, VirtualClock, block_on};
 pub use still::StillClock;

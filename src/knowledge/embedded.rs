@@ -2,7 +2,9 @@
 //!
 //! Small corpora live in memory, one copy for each connection of the pool; larger ones in a derived file, named after
 //! the corpus's hash and [`INDEX_VERSION`], built once and opened read-only. The user's text never reaches the query
-//! grammar: every term is letters and digits only, and quoted.
+//! grammar: every term is letters and digits only, and quoted. The rank of a search is the sum of its terms' ranks
+//! (BM25 is such a sum), so FTS5 is asked for each term once, and searches add up what it said; a test holds the sum
+//! against FTS5's own rank of the whole search.
 
 use super::documents::{Corpus, Passage};
 use super::words;
@@ -10,6 +12,7 @@ use super::{Found, KnowledgeBase, KnowledgeError};
 use crate::clock::BoxFuture;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, params};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,12 +22,25 @@ const INDEX_VERSION: u32 = 1;
 /// Passages up to which a copy in memory for each connection is cheaper than a file.
 const IN_MEMORY: usize = 2_000;
 
+/// Passages in remembered terms at most: 16 bytes each. Beyond it all are forgotten.
+const MOST_REMEMBERED: usize = 2_000_000;
+
+/// The passages (places in the corpus) that a term occurs in, each with the term's part of the score.
+type Occurrences = Arc<[(usize, f64)]>;
+
+#[derive(Default)]
+struct Terms {
+    known: HashMap<String, Occurrences>,
+    passages: usize,
+}
+
 /// A corpus with its full-text index; cheap to clone, and every clone shares one pool of connections.
 #[derive(Clone)]
 pub struct Embedded {
     corpus: Arc<Corpus>,
     file: Option<PathBuf>,
     idle: Arc<Mutex<Vec<Connection>>>,
+    terms: Arc<Mutex<Terms>>,
 }
 
 impl std::fmt::Debug for Embedded {
@@ -47,7 +63,7 @@ impl Embedded {
             Some(folder) if corpus.passages.len() > IN_MEMORY => Some(derive_file(&corpus, folder)?),
             _ => None,
         };
-        let base = Self { corpus: Arc::new(corpus), file, idle: Arc::default() };
+        let base = Self { corpus: Arc::new(corpus), file, idle: Arc::default(), terms: Arc::default() };
         let first = base.connect().map_err(failed)?;
         base.give_back(first);
         Ok(base)
@@ -78,38 +94,59 @@ impl Embedded {
     }
 
     fn find(&self, query: &str, top_k: usize) -> Result<Vec<Found>, KnowledgeError> {
-        let terms = words::terms(query);
-        if terms.is_empty() || top_k == 0 {
-            return Ok(Vec::new());
+        let mut parts: Vec<(usize, f64)> = Vec::new();
+        for term in words::terms(query) {
+            parts.extend_from_slice(&self.occurrences(term)?);
         }
-        let matching = terms.iter().map(|term| format!("\"{term}\"")).collect::<Vec<_>>().join(" OR ");
+        // Stable: a passage's parts stay in the order of the terms, and rounding with them.
+        parts.sort_by_key(|(place, _)| *place);
+        let sums = parts.chunk_by(|(one, _), (other, _)| one == other);
+        let sum = |parts: &[(usize, f64)]| parts.iter().fold(0.0, |sum, (_, score)| sum + score);
+        let mut ranked: Vec<(usize, f64)> =
+            sums.filter_map(|parts| parts.first().map(|(place, _)| (*place, sum(parts)))).collect();
+        // Stable: equal scores stay in the order of the corpus.
+        ranked.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+        let best = ranked.into_iter().take(top_k);
+        let found = best.filter_map(|(place, raw_score)| {
+            let passage = self.corpus.passages.get(place)?.clone();
+            Some(Found { passage, raw_score })
+        });
+        Ok(found.collect())
+    }
+
+    fn occurrences(&self, term: String) -> Result<Occurrences, KnowledgeError> {
+        let known = self.terms.lock().unwrap_or_else(PoisonError::into_inner).known.get(&term).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let connection = match idle {
             Some(connection) => connection,
             None => self.connect().map_err(failed)?,
         };
-        let found = self.ask(&connection, &matching, top_k).map_err(failed);
+        let asked = ask(&connection, &format!("\"{term}\""));
         self.give_back(connection);
-        found
-    }
-
-    fn ask(&self, connection: &Connection, matching: &str, top_k: usize) -> rusqlite::Result<Vec<Found>> {
-        let mut statement = connection
-            .prepare_cached("SELECT rowid, rank FROM passages WHERE passages MATCH ?1 ORDER BY rank, rowid LIMIT ?2")?;
-        let limit = i64::try_from(top_k).unwrap_or(i64::MAX);
-        let rows =
-            statement.query_map(params![matching, limit], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, f64>(1)?)))?;
-        let mut found = Vec::with_capacity(top_k.min(32));
-        for row in rows {
-            let (rowid, rank) = row?;
-            let place = usize::try_from(rowid - 1).unwrap_or(usize::MAX);
-            if let Some(passage) = self.corpus.passages.get(place) {
-                // FTS5's rank is negative, and smaller is better.
-                found.push(Found { passage: passage.clone(), raw_score: -rank });
-            }
+        let occurrences: Occurrences = asked.map_err(failed)?.into();
+        let mut terms = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
+        if terms.passages + occurrences.len() > MOST_REMEMBERED {
+            *terms = Terms::default();
         }
-        Ok(found)
+        terms.passages += occurrences.len();
+        terms.known.insert(term, Arc::clone(&occurrences));
+        Ok(occurrences)
     }
+}
+
+/// Places of the passages that match, in the order of the corpus, each with its score.
+fn ask(connection: &Connection, matching: &str) -> rusqlite::Result<Vec<(usize, f64)>> {
+    let mut statement =
+        connection.prepare_cached("SELECT rowid, rank FROM passages WHERE passages MATCH ?1 ORDER BY rowid")?;
+    let rows = statement.query_map(params![matching], |row| {
+        let rowid: i64 = row.get(0)?;
+        // FTS5's rank is negative, and smaller is better.
+        Ok((usize::try_from(rowid - 1).unwrap_or(usize::MAX), -row.get::<_, f64>(1)?))
+    })?;
+    rows.collect()
 }
 
 impl KnowledgeBase for Embedded {
@@ -221,6 +258,16 @@ mod tests {
     }
 
     #[test]
+    fn a_forgotten_term_is_asked_again() {
+        let base = base(&["red lamp", "blue lamp"]);
+        let first = ids(&base, "blue lamp", 5);
+        base.terms.lock().expect("lock").passages = MOST_REMEMBERED;
+        assert_eq!(ids(&base, "red lamp", 5), ["doc#1", "doc#2"]);
+        assert!(base.terms.lock().expect("lock").passages < 5);
+        assert_eq!(ids(&base, "blue lamp", 5), first);
+    }
+
+    #[test]
     fn threads_search_side_by_side() {
         let base = base(&["red lamp", "blue lamp"]);
         std::thread::scope(|scope| {
@@ -232,6 +279,24 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]
+        #[test]
+        fn the_sum_of_the_terms_is_the_rank_that_fts5_gives_the_whole_search(
+            texts in proptest::collection::vec("((lamp|lamps|charging|charged|red|blue|battery|batteries|2|\u{e9}t\u{e9}) ){1,12}", 1..12),
+            query in "((lamp|lights|charge|red|blue|battery|batteries|2|ete) ){1,6}",
+        ) {
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let base = base(&texts);
+            let whole: Vec<String> = words::terms(&query).iter().map(|term| format!("\"{term}\"")).collect();
+            let connection = base.connect().expect("connects");
+            let mut oracle = ask(&connection, &whole.join(" OR ")).expect("searches");
+            oracle.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+            let found = base.find(&query, 100).expect("searches");
+            let found: Vec<(String, f64)> = found.into_iter().map(|hit| (hit.passage.id, hit.raw_score)).collect();
+            let oracle: Vec<(String, f64)> =
+                oracle.into_iter().map(|(place, score)| (format!("doc#{}", place + 1), score)).collect();
+            prop_assert_eq!(found, oracle);
+        }
+
         #[test]
         fn no_text_breaks_the_query_grammar(query in "\\PC{0,60}|[\"'*^():{}+\\-ANDORNEAR ]{0,40}") {
             let base = base(&["red lamp"]);

@@ -40,7 +40,7 @@ static IDLE: Mutex<Vec<Connection>> = Mutex::new(Vec::new());
 /// Idle databases at most.
 const MOST_IDLE: usize = 64;
 
-const EMPTY: &str = "DELETE FROM stems; DELETE FROM provenance; DELETE FROM keywords; DELETE FROM results;";
+const EMPTY: [&str; 4] = ["DELETE FROM stems", "DELETE FROM provenance", "DELETE FROM keywords", "DELETE FROM results"];
 
 fn open_in_memory() -> rusqlite::Result<Connection> {
     if let Some(idle) = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop() {
@@ -54,7 +54,9 @@ fn open_in_memory() -> rusqlite::Result<Connection> {
 
 /// Empties a database in memory for the next index; one that cannot be emptied goes.
 pub(super) fn give_back(connection: Connection) {
-    let emptied = connection.is_autocommit() && connection.execute_batch(EMPTY).is_ok();
+    let empty =
+        |statement: &str| connection.prepare_cached(statement).and_then(|mut delete| delete.execute([])).is_ok();
+    let emptied = connection.is_autocommit() && EMPTY.into_iter().all(empty);
     let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
     if emptied && idle.len() < MOST_IDLE {
         idle.push(connection);

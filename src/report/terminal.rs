@@ -12,6 +12,9 @@ use std::fmt::Write as _;
 /// Violations that are listed for one criterion.
 const LISTED: usize = 5;
 
+/// Characters of a name in the column of what a row rests on.
+const RESTS_ON: usize = 14;
+
 /// The result in at most `width` columns (80 to 140 suit it), with ANSI colours when `colour` is set.
 pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
     let judgement = view.judgement;
@@ -93,7 +96,7 @@ fn table(rows: Vec<&CriterionResult>, width: usize, paint: &Paint) -> String {
             line(&figures::observed(row)),
             line(&figures::bound(row)),
             line(&row.target),
-            clip(&line(&figures::rests_on(row)), 80).into_owned(),
+            brief(&line(&figures::rests_on(row))),
             verdict,
         ]);
     }
@@ -105,7 +108,7 @@ fn table(rows: Vec<&CriterionResult>, width: usize, paint: &Paint) -> String {
                 column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(24)));
             }
             6 => {
-                column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(14)));
+                column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(RESTS_ON as u16)));
             }
             2 | 5 | 7 => {
                 column.set_constraint(ColumnConstraint::ContentWidth);
@@ -224,6 +227,15 @@ impl Paint {
             Some(verdict) if self.colour => format!("{rest} {}", self.as_verdict(verdict, word)),
             _ => row.to_owned(),
         }
+    }
+}
+
+/// What a row rests on in the width of its column: a long name is cut, for it stands in full below the table.
+fn brief(evidence: &str) -> String {
+    let Some((mode, rest)) = evidence.split_once(' ') else { return evidence.to_owned() };
+    match rest.rsplit_once(' ') {
+        Some((who, when)) => format!("{mode} {} {when}", clip(who, RESTS_ON)),
+        None => format!("{mode} {}", clip(rest, RESTS_ON)),
     }
 }
 

@@ -154,12 +154,13 @@ pub fn project(project: &Project) -> Vec<Mistake> {
             let mistake = Mistake::at(at.key("key"), "bad-key", message).without_quote();
             mistakes.push(mistake.help("for example `key: OPENAI_API_KEY`; if a real key stood here, revoke it"));
         }
-        if provider.concurrency == Some(0) {
-            mistakes.push(Mistake::at(
-                at.key("concurrency"),
-                "bad-value",
-                "with 0 requests at a time nothing is ever asked",
-            ));
+        let limits = [
+            ("concurrency", provider.concurrency.map(u64::from)),
+            ("requests_per_minute", provider.requests_per_minute.map(u64::from)),
+            ("tokens_per_minute", provider.tokens_per_minute),
+        ];
+        for (name, _) in limits.into_iter().filter(|(_, limit)| *limit == Some(0)) {
+            mistakes.push(Mistake::at(at.key(name), "bad-value", format!("with `{name}: 0` nothing is ever asked")));
         }
     }
     mistakes

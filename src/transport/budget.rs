@@ -1,15 +1,15 @@
 //! What a live run may spend, and the wish that it end: shared by all of its trials.
 //!
-//! [`LimitTransport`] stands before the wire. It lets only so many requests of a provider through at the same time, and
-//! once the budget is used up it lets none through any more: whoever asks waits until the run, told by
+//! [`LimitTransport`] stands before the wire. It asks a provider no faster than its [`Pace`] allows, and once the budget is used up it lets none through any more: whoever asks waits until the run, told by
 //! [`Budget::ended`], drops the trial. So a trial is either whole or did not happen.
 
+use super::pace::Pace;
 use super::{HttpRequest, HttpResponse, Service, Transport, TransportError};
-use crate::clock::BoxFuture;
+use crate::clock::{BoxFuture, HeldClock};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 
 /// The budget of one run.
 #[derive(Debug, Default)]
@@ -74,25 +74,38 @@ impl Budget {
 /// Holds requests back as the providers' limits and the run's budget say.
 pub struct LimitTransport {
     inner: Arc<dyn Transport>,
-    gates: BTreeMap<Service, Arc<Semaphore>>,
+    paces: BTreeMap<Service, Arc<Pace>>,
     budget: Arc<Budget>,
+    clock: HeldClock,
 }
 
 impl LimitTransport {
-    /// Before `inner`; a service without a gate has no limit of its own.
-    pub fn new(inner: Arc<dyn Transport>, gates: BTreeMap<Service, Arc<Semaphore>>, budget: Arc<Budget>) -> Self {
-        Self { inner, gates, budget }
+    /// Before `inner`, for the trial of that clock, which stands still while it waits.
+    pub fn new(
+        inner: Arc<dyn Transport>,
+        paces: BTreeMap<Service, Arc<Pace>>,
+        budget: Arc<Budget>,
+        clock: HeldClock,
+    ) -> Self {
+        Self { inner, paces, budget, clock }
     }
 
     async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
-        let _permit = match self.gates.get(&request.service) {
-            Some(gate) => gate.acquire().await.ok(),
+        let waits = self.clock.waiting();
+        let permit = match self.paces.get(&request.service) {
+            Some(pace) => Some(pace.enter().await),
             None => None,
         };
         if !self.budget.spend() {
             std::future::pending::<()>().await;
         }
-        self.inner.send(request).await
+        let _sends = self.clock.sending();
+        drop(waits);
+        let answer = self.inner.send(request).await;
+        if let (Some(permit), Ok(response)) = (&permit, &answer) {
+            permit.answered(response.status, &response.body);
+        }
+        answer
     }
 }
 
@@ -104,6 +117,7 @@ impl Transport for LimitTransport {
 
 #[cfg(test)]
 mod tests {
+    use super::super::pace::Limits;
     use super::*;
     use crate::clock::{Clock, VirtualClock, block_on};
     use futures_util::future::join_all;
@@ -139,15 +153,24 @@ mod tests {
     }
 
     #[test]
-    fn no_more_requests_than_the_provider_allows_are_under_way_at_once() {
+    fn no_more_requests_than_the_provider_allows_are_under_way_at_once_and_waiting_is_no_latency() {
         let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
         let inner = slow(&clock);
-        let gates = BTreeMap::from([(Service::Model, Arc::new(Semaphore::new(2)))]);
-        let limited = LimitTransport::new(Arc::clone(&inner) as _, gates, Arc::default());
-        let all = join_all((0..6).map(|_| limited.send(request(Service::Model))));
+        let shared: Arc<dyn Clock> = Arc::new(clock.clone());
+        let limits = Limits { concurrency: Some(2), ..Limits::default() };
+        let paces = BTreeMap::from([(Service::Model, Arc::new(Pace::new(limits, Arc::clone(&shared))))]);
+        let trials: Vec<(HeldClock, LimitTransport)> = (0..6)
+            .map(|_| {
+                let held = HeldClock::new(Arc::clone(&shared));
+                (held.clone(), LimitTransport::new(Arc::clone(&inner) as _, paces.clone(), Arc::default(), held))
+            })
+            .collect();
+        let all = join_all(trials.iter().map(|(_, limited)| limited.send(request(Service::Model))));
         block_on(&clock, all).expect("no deadlock");
         assert_eq!((inner.most.load(Ordering::SeqCst), clock.now()), (2, Duration::from_secs(3)));
-        let free = join_all((0..6).map(|_| limited.send(request(Service::Search))));
+        let held: Duration = trials.iter().map(|(held, _)| held.held()).sum();
+        assert_eq!(held, Duration::from_secs(2 + 2 * 2));
+        let free = join_all(trials.iter().map(|(_, limited)| limited.send(request(Service::Search))));
         block_on(&clock, free).expect("no deadlock");
         assert_eq!(inner.most.load(Ordering::SeqCst), 6);
     }
@@ -156,7 +179,8 @@ mod tests {
     fn the_call_beyond_the_budget_is_never_sent_and_ends_the_run() {
         let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
         let budget = Arc::new(Budget::new(Some(2)));
-        let limited = LimitTransport::new(slow(&clock), BTreeMap::new(), Arc::clone(&budget));
+        let held = HeldClock::new(Arc::new(clock.clone()));
+        let limited = LimitTransport::new(slow(&clock), BTreeMap::new(), Arc::clone(&budget), held);
         for _ in 0..2 {
             assert!(block_on(&clock, limited.send(request(Service::Model))).expect("no deadlock").is_err());
         }

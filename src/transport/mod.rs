@@ -5,6 +5,7 @@
 mod budget;
 mod links;
 mod live;
+mod pace;
 mod profile;
 mod record;
 mod replay;
@@ -15,6 +16,7 @@ mod tests;
 
 pub use budget::{Budget, LimitTransport};
 pub use live::{Auth, LiveError, LiveTransport, Target};
+pub use pace::{Limits, Pace, Permit};
 pub use profile::profile;
 pub use record::{RecordTransport, SIMULATOR_HEADER};
 pub use replay::ReplayTransport;

@@ -11,7 +11,7 @@ use super::services::Keys;
 use super::settings::{self, Ways};
 use super::{Factory, Finished, WorldError, case_of, trace_of};
 use crate::cassette::{self, Cassette, Header, LocalTimes};
-use crate::clock::{Clock, RealClock, StillClock};
+use crate::clock::{Clock, HeldClock, RealClock, StillClock};
 use crate::flow::external::{Endpoint, Pace, Roles, Session, Settings, Target, Trouble, Words, reset};
 use crate::plan::{Plan, PlannedTrial};
 use crate::proxy::{Bound, MODEL_MOUNT, Pattern, Proxy, SEARCH_MOUNT, Serving, Unbound, Vars};
@@ -193,20 +193,23 @@ struct Work<'a> {
 
 impl Work<'_> {
     async fn live(&self) -> Outcome {
-        let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
-        let services = self.services(&clock)?;
+        let held = HeldClock::new(Arc::new(RealClock::start()));
+        let services = self.services(&held)?;
+        let clock: Arc<dyn Clock> = Arc::new(held);
         let times = Arc::new(LocalTimes::recording());
         let vars = Arc::new(Vars::new(Vec::new(), BTreeMap::new()));
         let tap = Arc::new(Tap::new(services));
-        let ran =
-            self.run(Arc::clone(&tap) as Arc<dyn Transport>, tap, vars, &Measured(times), self.live_evidence()).await?;
+        let ran = self
+            .run(Arc::clone(&tap) as Arc<dyn Transport>, tap, vars, clock, &Measured(times), self.live_evidence())
+            .await?;
         let redactor = self.factory.redactor().knowing(ran.secrets);
         Ok(Finished { trace: redacted(ran.trace, &redactor), unused: Vec::new() })
     }
 
     async fn record(&self) -> Outcome {
-        let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
-        let services = self.services(&clock)?;
+        let held = HeldClock::new(Arc::new(RealClock::start()));
+        let services = self.services(&held)?;
+        let clock: Arc<dyn Clock> = Arc::new(held);
         let redactor = Arc::new(self.factory.redactor());
         let vars = Arc::new(Vars::new(self.outside.patterns.clone(), BTreeMap::new()));
         let below: Arc<dyn Transport> = Arc::new(Unbound::new(services, Arc::clone(&vars)));
@@ -216,7 +219,7 @@ impl Work<'_> {
         let times = Arc::new(LocalTimes::recording());
         let started = clock.wall();
         let pace = Measured(Arc::clone(&times));
-        let ran = self.run(way, tap, Arc::clone(&vars), &pace, self.live_evidence()).await?;
+        let ran = self.run(way, tap, Arc::clone(&vars), clock, &pace, self.live_evidence()).await?;
         let redactor = recorder.redactor().knowing(ran.secrets);
         let live = redacted(ran.trace, &redactor);
         if live.end != TrialEnd::Completed {
@@ -289,7 +292,8 @@ impl Work<'_> {
             model: self.outside.model.clone(),
             knowledge: String::new(),
         };
-        let ran = self.run(way, tap, vars, &pace, evidence).await?;
+        let clock = Arc::new(RealClock::start());
+        let ran = self.run(way, tap, vars, clock, &pace, evidence).await?;
         let trace = redacted(ran.trace, &factory.redactor().knowing(ran.secrets));
         let unused = if trace.end == TrialEnd::Completed { replay.unused() } else { Vec::new() };
         Ok(Finished { trace, unused })
@@ -306,13 +310,14 @@ impl Work<'_> {
     }
 
     /// The way to the providers, with the limits of the run.
-    fn services(&self, clock: &Arc<dyn Clock>) -> Result<Arc<dyn Transport>, Box<TrialError>> {
+    fn services(&self, held: &HeldClock) -> Result<Arc<dyn Transport>, Box<TrialError>> {
+        let clock: Arc<dyn Clock> = Arc::new(held.clone());
         let trouble = |why: String| Box::new(error(TrialErrorKind::Provider, &why, Vec::new()));
         let targets = self.factory.targets(&self.outside.ways, Keys::TheAgents).map_err(trouble)?;
-        let live = LiveTransport::new(targets, Arc::clone(clock)).map_err(|why| trouble(why.to_string()))?;
+        let live = LiveTransport::new(targets, clock).map_err(|why| trouble(why.to_string()))?;
         let own = live.with_trial(&self.trial.id);
-        let (gates, budget) = (self.factory.gates(&self.outside.ways), Arc::clone(&self.factory.budget));
-        Ok(Arc::new(LimitTransport::new(Arc::new(own), gates, budget)))
+        let (paces, budget) = (self.factory.paces(&self.outside.ways), Arc::clone(&self.factory.budget));
+        Ok(Arc::new(LimitTransport::new(Arc::new(own), paces, budget, held.clone())))
     }
 
     /// The way to the agent at `endpoint`, which has as much time as a turn may take.
@@ -335,10 +340,10 @@ impl Work<'_> {
         way: Arc<dyn Transport>,
         tap: Arc<Tap>,
         vars: Arc<Vars>,
+        clock: Arc<dyn Clock>,
         pace: &dyn Pace,
         evidence: Evidence,
     ) -> Result<Ran, Box<TrialError>> {
-        let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
         let settings = &self.outside.settings;
         let proxy = self.factory.proxy(self.outside.proxy).await?;
         if let Some(endpoint) = &settings.reset {

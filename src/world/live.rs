@@ -10,7 +10,7 @@ use super::settings::{Ways, environment};
 use super::stages::RecordedStages;
 use super::{Factory, Finished, Ground, case_of, no_evidence, trace_of};
 use crate::cassette::{self, Cassette, Header, LocalTimes, Redactor};
-use crate::clock::{Clock, RealClock};
+use crate::clock::{Clock, HeldClock, RealClock};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::LoadedScenario;
 use crate::trace::{Attempt, Event, Evidence, Mode, Reply, Trace, TrialEnd, TrialErrorKind, What};
@@ -135,7 +135,8 @@ impl Factory {
         trial: &PlannedTrial,
     ) -> Result<(&'a LoadedScenario, &'a Ground, Arc<dyn Clock>, Arc<dyn Transport>), Box<Finished>> {
         let (written, ground) = self.place(plan, trial)?;
-        let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
+        let held = HeldClock::new(Arc::new(RealClock::start()));
+        let clock: Arc<dyn Clock> = Arc::new(held.clone());
         let shared = ground.live.get_or_init(|| {
             let targets = self.targets(&ground.ways, Keys::Ours)?;
             LiveTransport::new(targets, Arc::clone(&clock)).map_err(|problem| problem.to_string())
@@ -143,8 +144,8 @@ impl Factory {
         match shared {
             Ok(shared) => {
                 let own = shared.with_clock(Arc::clone(&clock)).with_trial(&trial.id);
-                let (gates, budget) = (self.gates(&ground.ways), Arc::clone(&self.budget));
-                Ok((written, ground, clock, Arc::new(LimitTransport::new(Arc::new(own), gates, budget))))
+                let (paces, budget) = (self.paces(&ground.ways), Arc::clone(&self.budget));
+                Ok((written, ground, clock, Arc::new(LimitTransport::new(Arc::new(own), paces, budget, held))))
             }
             Err(reason) => Err(Box::new(failed(plan, trial, TrialErrorKind::Provider, reason, Vec::new()))),
         }

@@ -19,7 +19,7 @@ use crate::plan::{Plan, PlannedTrial};
 use crate::proxy::Proxy;
 use crate::scenario::{Case, Loaded, LoadedScenario};
 use crate::trace::{EXTERNAL, Evidence, Mode, TRACE_VERSION, Trace, TrialEnd};
-use crate::transport::{Budget, LiveTransport};
+use crate::transport::{Budget, LiveTransport, Pace};
 pub use external::Doing;
 use external::Outside;
 use settings::Ways;
@@ -27,7 +27,6 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use tokio::sync::Semaphore;
 
 /// Why no trial can be built.
 #[derive(Debug, thiserror::Error)]
@@ -92,7 +91,7 @@ pub struct Factory {
     cassettes: PathBuf,
     variables: Variables,
     budget: Arc<Budget>,
-    gates: BTreeMap<String, Arc<Semaphore>>,
+    paces: BTreeMap<String, Arc<Pace>>,
     grounds: BTreeMap<(String, String), Ground>,
     outside: BTreeMap<String, Outside>,
     proxies: tokio::sync::Mutex<BTreeMap<SocketAddr, Arc<Proxy>>>,
@@ -137,13 +136,13 @@ impl Factory {
             }
         }
         let cassettes = loaded.root.join(&loaded.project.cassettes);
-        let gates = services::gates(&loaded.project);
+        let paces = services::paces(&loaded.project);
         Ok(Self {
             loaded,
             cassettes,
             variables: Variables::new(),
             budget: Arc::default(),
-            gates,
+            paces,
             grounds,
             outside,
             proxies: tokio::sync::Mutex::default(),

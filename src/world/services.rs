@@ -6,13 +6,13 @@
 use super::Factory;
 use super::settings::Ways;
 use crate::cassette::Redactor;
+use crate::clock::RealClock;
 use crate::provider::{Quirks, wire};
 use crate::scenario::Project;
 use crate::scenario::project::{self, Dialect, Provider};
-use crate::transport::{Auth, Service, Target};
+use crate::transport::{Auth, Limits, Pace, Service, Target};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tokio::sync::Semaphore;
 
 /// Variables by name, beside those of the process.
 pub type Variables = BTreeMap<String, String>;
@@ -78,12 +78,12 @@ impl Factory {
         targets.collect()
     }
 
-    /// The gates of the services of a scenario: those of one provider share one.
-    pub(super) fn gates(&self, ways: &Ways) -> BTreeMap<Service, Arc<Semaphore>> {
+    /// The paces of the services of a scenario: those of one provider share one.
+    pub(super) fn paces(&self, ways: &Ways) -> BTreeMap<Service, Arc<Pace>> {
         let model = (Service::Model, Some(&ways.model));
         let search = (Service::Search, ways.search.as_ref());
-        let gates = [model, search].into_iter();
-        gates.filter_map(|(service, name)| Some((service, Arc::clone(self.gates.get(name?)?)))).collect()
+        let services = [model, search].into_iter();
+        services.filter_map(|(service, name)| Some((service, Arc::clone(self.paces.get(name?)?)))).collect()
     }
 
     /// Knows every key that the project file names and that is set.
@@ -109,10 +109,17 @@ fn missing(provider: &str, variable: &str) -> String {
     )
 }
 
-/// One gate for each provider that limits its concurrency, for all trials of a run.
-pub(super) fn gates(project: &Project) -> BTreeMap<String, Arc<Semaphore>> {
-    let limited = project.providers.iter().filter_map(|(name, provider)| Some((name.clone(), provider.concurrency?)));
-    limited.map(|(name, limit)| (name, Arc::new(Semaphore::new(limit.max(1) as usize)))).collect()
+/// One pace for each provider, for all trials of a run.
+pub(super) fn paces(project: &Project) -> BTreeMap<String, Arc<Pace>> {
+    let pace = |provider: &Provider| {
+        let limits = Limits {
+            concurrency: provider.concurrency,
+            requests_per_minute: provider.requests_per_minute,
+            tokens_per_minute: provider.tokens_per_minute,
+        };
+        Arc::new(Pace::new(limits, Arc::new(RealClock::start())))
+    };
+    project.providers.iter().map(|(name, provider)| (name.clone(), pace(provider))).collect()
 }
 
 /// How a provider is told who asks: as it declares, else as its dialect does.
@@ -194,6 +201,8 @@ mod tests {
                 auth: None,
                 quirks: project::Quirks::default(),
                 concurrency: None,
+                requests_per_minute: None,
+                tokens_per_minute: None,
             };
             assert_eq!(auth(&provider).header, header);
             let azure = Provider { auth: Some(project::Auth::ApiKey), ..provider };

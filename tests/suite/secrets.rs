@@ -76,17 +76,49 @@ impl Respond for Echo {
     }
 }
 
+/// A model that answers in pieces, and cuts the key that it repeats in two.
+struct EchoInPieces;
+
+impl Respond for EchoInPieces {
+    fn respond(&self, _request: &Request) -> ResponseTemplate {
+        let (front, back) = SECRET.split_at(11);
+        let arguments = |piece: &str| json!({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]});
+        let call = json!({"role": "assistant", "content": null, "tool_calls": [{"index": 0, "id": "call_1", "type": "function",
+            "function": {"name": "generate_response", "arguments": ""}}]});
+        let deltas = [
+            call,
+            json!({"content": format!("you said {front}")}),
+            json!({"content": back}),
+            arguments("{\"answer\": \"24 months, and "),
+            arguments(front),
+            arguments(back),
+            arguments("\", \"used_internal_kb\": false, \"used_external_kb\": false, \"sources\": []}"),
+        ];
+        let event = |delta: &Value, finish: Value| {
+            let choices = json!([{"index": 0, "delta": delta, "finish_reason": finish}]);
+            format!("data: {}\n\n", json!({"id": "c-1", "model": "echo-1", "choices": choices}))
+        };
+        let mut body: String = deltas.iter().map(|delta| event(delta, Value::Null)).collect();
+        body += &event(&json!({}), json!("tool_calls"));
+        body += "data: [DONE]\n\n";
+        ResponseTemplate::new(200).set_body_raw(body, "text/event-stream")
+    }
+}
+
 async fn run(mode: &'static str, refuses: bool) -> (Project, Outcome) {
+    run_against(Echo { asked: AtomicUsize::new(0), refuses }, SCENARIO.to_owned(), mode).await
+}
+
+async fn run_against(model: impl Respond + 'static, scenario: String, mode: &'static str) -> (Project, Outcome) {
     let server = MockServer::start().await;
-    let echo = Echo { asked: AtomicUsize::new(0), refuses };
-    Mock::given(matchers::any()).respond_with(echo).mount(&server).await;
+    Mock::given(matchers::any()).respond_with(model).mount(&server).await;
     let project = Project::shipped();
     let provider = format!(
         "providers:\n  echoing:\n    dialect: openai-chat\n    base_url: {}/v1\n    key: ECHO_KEY\n",
         server.uri()
     );
     project.edit("ragcheck.yaml", "providers:\n", &provider);
-    project.write("echo.yaml", SCENARIO);
+    project.write("echo.yaml", &scenario);
     tokio::task::spawn_blocking(move || {
         let mut command = project.command(&["run", "echo.yaml", "--mode", mode]);
         let outcome = Outcome::of(command.env("ECHO_KEY", SECRET));
@@ -137,6 +169,23 @@ async fn a_recording_of_a_service_that_echoes_the_key_holds_no_key() {
     let again = project.run(&["run", "echo.yaml"]);
     assert!(again.stdout.contains("1 trial: 1 PASS"), "{}\n{}", again.stdout, outcome.stdout);
     assert_nowhere(&project, &again);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_a_stream_tells_in_two_pieces_is_in_no_file() {
+    let streaming = SCENARIO.replace("name: echo-1", "name: echo-1, stream: true");
+    for mode in ["record", "live"] {
+        let (project, outcome) = run_against(EchoInPieces, streaming.clone(), mode).await;
+        let (front, back) = SECRET.split_at(11);
+        for file in ["reports/latest/traces.jsonl", "fixtures/cassettes/echo/warranty/tool-rag.base.1.yaml"] {
+            if mode == "record" || !file.starts_with("fixtures") {
+                let text = project.read(file);
+                assert!(text.contains("[redacted:echoing]"), "{file}: {}", outcome.stdout);
+                assert!(!text.contains(front) && !text.contains(back), "{file} holds a half of the key");
+            }
+        }
+        assert_nowhere(&project, &outcome);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

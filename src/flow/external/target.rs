@@ -169,15 +169,12 @@ fn filled_text(text: &str, fill: &Fill<'_>) -> String {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
         let known = rest[1..].split_once('}').and_then(|(name, after)| Some((value(name, fill)?, after)));
-        match known {
-            Some((value, after)) => {
-                out.push_str(&value);
-                rest = after;
-            }
-            None => {
-                out.push('{');
-                rest = &rest[1..];
-            }
+        if let Some((value, after)) = known {
+            out.push_str(&value);
+            rest = after;
+        } else {
+            out.push('{');
+            rest = &rest[1..];
         }
     }
     out.push_str(rest);

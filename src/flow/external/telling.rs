@@ -312,10 +312,10 @@ impl<'a> Telling<'a> {
         self.at += attempts.iter().map(|one| one.took).sum::<Duration>();
         let found = last.result.as_ref().ok().cloned();
         let question = overheard::question(&group.request);
-        let free = |call: &&mut Waiting| call.tool == PERPLEXITY_SEARCH && call.attempts.is_empty();
+        let free = |call: &Waiting| call.tool == PERPLEXITY_SEARCH && call.attempts.is_empty();
         let asks = |call: &Waiting| question.contains(&reading::query(&call.arguments));
-        let place = self.waiting.iter_mut().position(|mut call| free(&&mut call) && asks(call));
-        let place = place.or_else(|| self.waiting.iter_mut().position(|mut call| free(&&mut call)));
+        let place = self.waiting.iter().position(|call| free(call) && asks(call));
+        let place = place.or_else(|| self.waiting.iter().position(free));
         if let Some(call) = place.and_then(|place| self.waiting.get_mut(place)) {
             (call.attempts, call.found) = (attempts, found);
             return;

@@ -1,0 +1,167 @@
+//! Secrets that a stream tells in pieces: half in one event, half in the next.
+//!
+//! What stands at the same place of one event after another (a delta's text, the arguments of one call) is read as one
+//! text. Where that text holds a secret, its first piece becomes the whole of it, redacted, and the others become
+//! empty: the stream still adds up, and only the arrival of these pieces is lost.
+
+use super::redact::Redactor;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Members that tell streams within a stream apart: choices, calls, blocks.
+const APART: [&str; 4] = ["index", "output_index", "content_index", "item_id"];
+
+/// Pieces of one text: the line that each stands in, and its place there.
+type Pieces = Vec<(usize, String, String)>;
+
+/// The stream without the secrets that its pieces add up to; `None` where there are none, or where it is no stream of
+/// JSON events.
+pub(super) fn redact_stream(text: &str, redactor: &Redactor) -> Option<String> {
+    let lines: Vec<&str> = text.split('\n').collect();
+    let mut events: BTreeMap<usize, Value> = lines
+        .iter()
+        .enumerate()
+        .filter_map(|(number, line)| {
+            let data = line.strip_prefix("data:")?;
+            Some((number, serde_json::from_str(data.trim()).ok()?))
+        })
+        .collect();
+    let mut texts: BTreeMap<String, Pieces> = BTreeMap::new();
+    for (number, event) in &events {
+        let mut place = Place::default();
+        place.collect(event, &mut |key, pointer, piece| {
+            texts.entry(key).or_default().push((*number, pointer, piece.to_owned()));
+        });
+    }
+    let mut changed = Vec::new();
+    for pieces in texts.into_values().filter(|pieces| pieces.len() > 1) {
+        let whole: String = pieces.iter().map(|(_, _, piece)| piece.as_str()).collect();
+        let split = !redactor.is_clean(&whole) && pieces.iter().all(|(_, _, piece)| redactor.is_clean(piece));
+        if !split {
+            continue;
+        }
+        let mut rest = Some(redactor.redact(&whole).into_owned());
+        for (number, pointer, _) in pieces {
+            if let Some(piece) = events.get_mut(&number).and_then(|event| event.pointer_mut(&pointer)) {
+                *piece = Value::String(rest.take().unwrap_or_default());
+                changed.push(number);
+            }
+        }
+    }
+    if changed.is_empty() {
+        return None;
+    }
+    let written = lines.iter().enumerate().map(|(number, line)| match events.get(&number) {
+        Some(event) if changed.contains(&number) => format!("data: {event}"),
+        _ => (*line).to_owned(),
+    });
+    Some(written.collect::<Vec<_>>().join("\n"))
+}
+
+/// Where in an event one is: as a pointer, and as a key that is the same from event to event.
+#[derive(Default)]
+struct Place {
+    pointer: String,
+    key: String,
+}
+
+impl Place {
+    fn collect(&mut self, value: &Value, seen: &mut impl FnMut(String, String, &str)) {
+        match value {
+            Value::String(text) => seen(self.key.clone(), self.pointer.clone(), text),
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.below(&index.to_string(), item, seen);
+                }
+            }
+            Value::Object(entries) => {
+                let length = self.key.len();
+                for name in APART {
+                    if let Some(value) = entries.get(name) {
+                        self.key.push_str(&format!("[{name}={value}]"));
+                    }
+                }
+                for (name, value) in entries {
+                    self.below(&name.replace('~', "~0").replace('/', "~1"), value, seen);
+                }
+                self.key.truncate(length);
+            }
+            _ => {}
+        }
+    }
+
+    fn below(&mut self, step: &str, value: &Value, seen: &mut impl FnMut(String, String, &str)) {
+        let (key, pointer) = (self.key.len(), self.pointer.len());
+        for path in [&mut self.key, &mut self.pointer] {
+            path.push('/');
+            path.push_str(step);
+        }
+        self.collect(value, seen);
+        self.key.truncate(key);
+        self.pointer.truncate(pointer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    const SECRET: &str = "planted-Key/0451+more";
+
+    fn redactor() -> Redactor {
+        Redactor::new([("SERVICE_KEY".to_owned(), SECRET.to_owned())])
+    }
+
+    fn stream(pieces: &[&str]) -> String {
+        let event = |piece: &&str| json!({"id": "c", "choices": [{"index": 0, "delta": {"content": piece}}]});
+        pieces.iter().map(|piece| format!("data: {}\n\n", event(piece))).collect::<String>() + "data: [DONE]\n\n"
+    }
+
+    fn told(stream: &str) -> String {
+        let events = stream.lines().filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok());
+        events.filter_map(|event| Some(event.pointer("/choices/0/delta/content")?.as_str()?.to_owned())).collect()
+    }
+
+    #[test]
+    fn two_calls_whose_pieces_alternate_keep_their_own_arguments() {
+        let event = |index: u64, piece: &str| {
+            let call = json!({"index": index, "function": {"arguments": piece}});
+            format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]}))
+        };
+        let (front, back) = SECRET.split_at(9);
+        let text = [event(0, front), event(1, "plain "), event(0, back), event(1, "words")].concat();
+        let clean = redact_stream(&text, &redactor()).expect("redacted");
+        let expected = [event(0, "[redacted:SERVICE_KEY]"), event(1, "plain "), event(0, ""), event(1, "words")];
+        assert_eq!(clean, expected.concat());
+        // What stands in different streams is never one text.
+        let apart = [event(0, front), event(1, back)].concat();
+        assert_eq!(redact_stream(&apart, &redactor()), None);
+    }
+
+    #[test]
+    fn what_is_no_stream_of_events_is_left_alone() {
+        for text in ["", "plain text", "data: not json\n\n", &stream(&["harmless ", "words"])] {
+            assert_eq!(redact_stream(text, &redactor()), None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn however_a_secret_is_cut_nothing_of_it_is_told_and_the_rest_is(
+            cuts in proptest::collection::btree_set(1..SECRET.len(), 1..5),
+            before in "[a-z ]{0,10}", after in "[a-z ]{0,10}",
+        ) {
+            let mut pieces = vec![before.as_str()];
+            let mut start = 0;
+            for cut in cuts.iter().copied().chain([SECRET.len()]) {
+                pieces.push(&SECRET[start..cut]);
+                start = cut;
+            }
+            pieces.push(&after);
+            let clean = redact_stream(&stream(&pieces), &redactor()).expect("redacted");
+            prop_assert_eq!(told(&clean), format!("{before}[redacted:SERVICE_KEY]{after}"));
+        }
+    }
+}
