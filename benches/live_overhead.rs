@@ -29,6 +29,7 @@ const ROUNDS: usize = 5;
 /// The least share of the plain loop's rate.
 const LEAST: f64 = 1.0 / 3.0;
 
+#[expect(clippy::disallowed_methods, reason = "the server has a task of its own")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let mut rates = [Vec::new(), Vec::new(), Vec::new()];

@@ -16,6 +16,7 @@ pub mod import;
 pub mod knowledge;
 pub mod metric;
 pub mod plan;
+pub mod price;
 pub mod provider;
 pub mod proxy;
 pub mod report;

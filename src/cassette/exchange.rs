@@ -27,10 +27,38 @@ pub struct Header {
     pub seed: u64,
     /// How many times this lane was recorded, this time included.
     pub take: u32,
+    /// What takes came to, by number, as far as it was noted: earlier ones, and this one once it was judged.
+    pub takes: BTreeMap<u32, Take>,
     /// Versions of the matching profiles that made the keys.
     pub profiles: BTreeMap<String, u32>,
     /// What the agent minted while recording, by the name that the scenario gives it, in order of appearance.
     pub vars: BTreeMap<String, Vec<String>>,
+}
+
+/// What one recording of a lane came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Take {
+    /// When it was recorded.
+    pub recorded_at: jiff::Timestamp,
+    /// The verdict on its trial at that time.
+    pub verdict: String,
+}
+
+impl Header {
+    /// The verdicts of the takes before this one, in order; `unknown` where none was noted.
+    pub fn earlier_verdicts(&self) -> Vec<String> {
+        let verdict = |take| self.takes.get(&take).map_or("unknown", |take| take.verdict.as_str()).to_owned();
+        // A hand-written number may be anything; nobody records a lane this often.
+        (1..self.take.min(1000)).map(verdict).collect()
+    }
+
+    /// The number and history that a next take of this lane has.
+    pub fn next_take(&self) -> (u32, BTreeMap<u32, Take>) {
+        let mut takes = self.takes.clone();
+        let unjudged = Take { recorded_at: self.recorded_at, verdict: "unknown".to_owned() };
+        takes.entry(self.take).or_insert(unjudged);
+        (self.take.saturating_add(1), takes)
+    }
 }
 
 /// One request, and what became of it.

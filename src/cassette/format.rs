@@ -7,7 +7,7 @@
 use super::body;
 use super::delta::{self, Blobs};
 use super::drift::Drift;
-use super::exchange::{Cassette, Chunk, Exchange, Header, Outcome};
+use super::exchange::{Cassette, Chunk, Exchange, Header, Outcome, Take};
 use super::yaml::{Kind, Node};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -91,10 +91,7 @@ pub(super) fn version(root: &Node<'_>) -> Parsed<u64> {
 
 /// Reads a document of this version.
 pub(super) fn decode(root: &Node<'_>) -> Parsed<Cassette> {
-    let recorded_at = member(root, "recorded_at")?;
-    let Some(at) = recorded_at.text().and_then(|text| text.parse::<jiff::Timestamp>().ok()) else {
-        return wrong(recorded_at, "`recorded_at` must be a quoted time such as \"2026-02-11T09:14:03Z\"");
-    };
+    let at = recorded_at(root)?;
     let seed = member(root, "seed")?;
     let Some(seed) = seed.text().and_then(|text| text.parse::<u64>().ok()) else {
         return wrong(seed, "`seed` must be a quoted whole number");
@@ -109,6 +106,7 @@ pub(super) fn decode(root: &Node<'_>) -> Parsed<Cassette> {
         knowledge: text(root, "knowledge")?,
         seed,
         take: small(root, "take")?,
+        takes: BTreeMap::new(),
         profiles: BTreeMap::new(),
         vars: BTreeMap::new(),
     };
@@ -127,6 +125,12 @@ pub(super) fn decode(root: &Node<'_>) -> Parsed<Cassette> {
         });
         header.vars.insert(name.to_string(), values.collect::<Parsed<Vec<_>>>()?);
     }
+    if let Some(takes) = root.get("takes") {
+        for node in list(takes, "takes")? {
+            let take = Take { recorded_at: recorded_at(node)?, verdict: text(node, "verdict")? };
+            header.takes.insert(small(node, "take")?, take);
+        }
+    }
     let mut stages = BTreeMap::new();
     for (stage, node) in entries(root, "stages_us")? {
         let times = list(node, stage)?.iter().map(|time| whole(time, stage).map(Duration::from_micros));
@@ -135,6 +139,14 @@ pub(super) fn decode(root: &Node<'_>) -> Parsed<Cassette> {
     let exchanges = list(member(root, "exchanges")?, "exchanges")?;
     let exchanges = exchanges.iter().map(exchange).collect::<Parsed<Vec<_>>>()?;
     Ok(Cassette { header, exchanges, stages, source: None })
+}
+
+fn recorded_at(node: &Node<'_>) -> Parsed<jiff::Timestamp> {
+    let recorded_at = member(node, "recorded_at")?;
+    match recorded_at.text().and_then(|text| text.parse::<jiff::Timestamp>().ok()) {
+        Some(at) => Ok(at),
+        None => wrong(recorded_at, "`recorded_at` must be a quoted time such as \"2026-02-11T09:14:03Z\""),
+    }
 }
 
 fn exchange(node: &Node<'_>) -> Parsed<Exchange> {
@@ -213,6 +225,13 @@ pub(super) fn encode(cassette: &Cassette) -> (Value, Blobs) {
         .iter()
         .map(|(stage, times)| (stage.clone(), times.iter().map(|time| json!(micros(*time))).collect()))
         .collect();
+    let takes: Vec<Value> = header
+        .takes
+        .iter()
+        .map(|(number, take)| {
+            json!({"take": number, "recorded_at": take.recorded_at.to_string(), "verdict": take.verdict})
+        })
+        .collect();
     let mut document = json!({
         "cassette": VERSION,
         "scenario": header.scenario,
@@ -224,14 +243,17 @@ pub(super) fn encode(cassette: &Cassette) -> (Value, Blobs) {
         "knowledge": header.knowledge,
         "seed": header.seed.to_string(),
         "take": header.take,
-        "profiles": header.profiles,
     });
     if let Value::Object(entries) = &mut document {
+        if !takes.is_empty() {
+            entries.insert("takes".to_owned(), takes.into());
+        }
+        entries.insert("profiles".to_owned(), json!(header.profiles));
         if !header.vars.is_empty() {
             entries.insert("vars".to_owned(), json!(header.vars));
         }
-        entries.insert("stages_us".to_owned(), Value::Object(stages));
-        entries.insert("exchanges".to_owned(), Value::Array(exchanges));
+        entries.insert("stages_us".to_owned(), stages.into());
+        entries.insert("exchanges".to_owned(), exchanges.into());
     }
     (document, blobs)
 }

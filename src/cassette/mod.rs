@@ -22,18 +22,26 @@ mod miss;
 mod pool;
 mod redact;
 mod redact_stream;
+mod rekey;
 mod remembered;
+mod scan;
+mod shape;
 mod store;
 #[cfg(test)]
 mod tests;
+mod vcr;
 mod words;
 mod yaml;
 
 pub use canonical::{Profile, Request, key, stored_body};
 pub use drift::{Drift, drift};
-pub use exchange::{Cassette, Chunk, Exchange, Header, Outcome, StoredRequest};
+pub use exchange::{Cassette, Chunk, Exchange, Header, Outcome, StoredRequest, Take};
 pub use local_times::LocalTimes;
 pub use miss::{Explanation, explain};
 pub use pool::{Pool, Taken};
 pub use redact::Redactor;
+pub use rekey::Rekeyed;
+pub use scan::{Find, scan};
+pub use shape::{Change, Shape};
 pub use store::{CassetteError, blobs_dir, path};
+pub use vcr::{Imported, Route, import_vcr};

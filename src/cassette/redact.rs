@@ -10,6 +10,7 @@ use super::redact_stream::redact_stream;
 use regex::{Captures, Regex};
 use serde_json::Value;
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Known values shorter than this are not searched: they would tear ordinary words apart.
@@ -23,8 +24,28 @@ const WELL_KNOWN: &str = r"(?x)
     | (?P<groq>\bgsk_[A-Za-z0-9]{16,})
     | (?P<google>\bAIza[A-Za-z0-9_-]{30,})
     | (?P<aws>\bAKIA[0-9A-Z]{16}\b)
+    | (?P<github>\b(?:gh[pousr]_|github_pat_)[A-Za-z0-9_]{20,})
+    | (?P<huggingface>\bhf_[A-Za-z0-9]{20,})
+    | (?P<slack>\bxox[abprs]-[A-Za-z0-9-]{16,})
+    | (?P<private_key>-----BEGIN\ [A-Z\ ]{0,20}PRIVATE\ KEY-----[A-Za-z0-9+/=\s\\]{16,})
     | (?P<head>[Bb]earer\ +|\b(?:api_?key|access_token|client_secret|key)=)(?P<value>[A-Za-z0-9._~+/-]{16,}=*)
     ";
+
+/// A group's name, and what it finds.
+type Kind = (&'static str, &'static str);
+
+/// The groups of [`WELL_KNOWN`] that are a secret as a whole, with what they are.
+const KINDS: [Kind; 9] = [
+    ("openai", "a key that begins like those of OpenAI, Anthropic or OpenRouter"),
+    ("perplexity", "a key that begins like those of Perplexity"),
+    ("groq", "a key that begins like those of Groq"),
+    ("google", "a key that begins like those of Google"),
+    ("aws", "a key id that begins like those of AWS"),
+    ("github", "a token that begins like those of GitHub"),
+    ("huggingface", "a token that begins like those of Hugging Face"),
+    ("slack", "a token that begins like those of Slack"),
+    ("private_key", "a private key"),
+];
 
 static PATTERNS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(WELL_KNOWN).ok());
 /// The same without word boundaries: in escaped text the `n` of a line break touches the key behind it.
@@ -79,19 +100,46 @@ impl Redactor {
                 }
             }
         }
-        let Some(patterns) = PATTERNS.as_ref() else { return out };
-        let replaced = patterns.replace_all(&out, |found: &Captures<'_>| {
-            let head = found.name("head").map_or("", |head| head.as_str());
-            let kind = ["openai", "perplexity", "groq", "google", "aws"]
-                .into_iter()
-                .find(|kind| found.name(kind).is_some())
-                .unwrap_or("key");
-            format!("{head}[redacted:{kind}]")
-        });
-        match replaced {
-            Cow::Borrowed(_) => out,
-            Cow::Owned(text) => Cow::Owned(text),
+        let found = well_known(&out);
+        if found.is_empty() {
+            return out;
         }
+        let (mut clean, mut rest) = (String::with_capacity(out.len()), 0);
+        for (place, kind) in found {
+            clean.push_str(&out[rest..place.start]);
+            for piece in ["[redacted:", kind.map_or("key", |(name, _)| name), "]"] {
+                clean.push_str(piece);
+            }
+            rest = place.end;
+        }
+        clean.push_str(&out[rest..]);
+        Cow::Owned(clean)
+    }
+
+    /// Where in a text secrets stand, in order, and what each is: the value of a known one by its name, or what its
+    /// form tells.
+    pub(super) fn finds(&self, text: &str) -> Vec<(Range<usize>, String)> {
+        let mut found: Vec<(Range<usize>, String)> = Vec::new();
+        for secret in &self.secrets {
+            for form in &secret.forms {
+                for (start, _) in text.match_indices(form.as_str()) {
+                    found.push((start..start + form.len(), format!("the value of {}", secret.name)));
+                }
+            }
+        }
+        for (place, kind) in well_known(text) {
+            let what = kind.map_or("a value that stands where a key does", |(_, what)| what);
+            found.push((place, what.to_owned()));
+        }
+        // A known value may be found in several spellings, and has a well-known form besides: it is told once.
+        let mut told: Vec<(Range<usize>, String)> = Vec::new();
+        for (place, what) in found {
+            if !told.iter().any(|(other, _)| other.start < place.end && place.start < other.end) {
+                told.push((place, what));
+            }
+        }
+        told.sort_by_key(|(place, _)| place.start);
+        told
     }
 
     /// Whether there is nothing to redact.
@@ -111,7 +159,7 @@ impl Redactor {
 
     /// The name of a secret that the text still holds.
     pub fn leak(&self, text: &str) -> Option<&str> {
-        self.known(text).or_else(|| PATTERNS.as_ref()?.is_match(text).then_some("something that looks like a key"))
+        self.known(text).or_else(|| (!well_known(text).is_empty()).then_some("something that looks like a key"))
     }
 
     /// A body without its secrets, as JSON where it is JSON; `None` when there were none.
@@ -156,11 +204,47 @@ impl Redactor {
     }
 }
 
+/// Where keys of a well-known form stand, in order; `None` for what is known by the word before it alone.
+fn well_known(text: &str) -> Vec<(Range<usize>, Option<Kind>)> {
+    let Some(patterns) = PATTERNS.as_ref() else { return Vec::new() };
+    let text = without_escapes(text);
+    let found = patterns.captures_iter(&text).filter_map(|found: Captures<'_>| {
+        let whole = found.get(0)?.range();
+        let kind = KINDS.into_iter().find(|(name, _)| found.name(name).is_some());
+        let start = found.name("head").map_or(whole.start, |head| head.end());
+        Some((start..whole.end, kind))
+    });
+    found.collect()
+}
+
+/// The text with spaces for escapes: the `n` of an escaped line break must not pass for the letter before a key. Of
+/// the same length, so that places stay what they are.
+fn without_escapes(text: &str) -> Cow<'_, str> {
+    if !text.contains('\\') {
+        return Cow::Borrowed(text);
+    }
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        let next = rest[at + 1..].chars().next();
+        let width = if next.is_some_and(|next| "nrtbf\"\\".contains(next)) { 2 } else { 1 };
+        out.push_str(&"  "[..width]);
+        rest = &rest[at + width..];
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
 /// The spellings under which a value may show up, longest first.
 fn forms(value: &str) -> Vec<String> {
     let mut forms = vec![value.to_owned(), url_encoded(value)];
-    if let Ok(quoted) = serde_json::to_string(value) {
-        forms.push(quoted[1..quoted.len() - 1].to_owned());
+    // Twice as well: arguments of a call are JSON text in a JSON document.
+    let mut escaped = value.to_owned();
+    for _ in 0..2 {
+        if let Ok(quoted) = serde_json::to_string(&escaped) {
+            quoted[1..quoted.len() - 1].clone_into(&mut escaped);
+            forms.push(escaped.clone());
+        }
     }
     for lead in 0..3 {
         let padded = [vec![0; lead], value.as_bytes().to_vec()].concat();
@@ -247,6 +331,14 @@ mod tests {
             redactor.redact_body(b"no json: sk-abcdefghijklmnop1234"),
             Some(b"no json: [redacted:openai]".to_vec())
         );
+    }
+
+    #[test]
+    fn a_key_behind_a_line_break_in_the_arguments_of_a_call_goes_too() {
+        let arguments = json!({"query": "x\nsk-abcdefghijklmnop1234"}).to_string();
+        let redacted = Redactor::default().redact_value(&json!({ "arguments": arguments }));
+        assert_eq!(redacted["arguments"], r#"{"query":"x\n[redacted:openai]"}"#);
+        assert_eq!(without_escapes(r#"a\nb\"c\\n\"#), "a  b  c  n ");
     }
 
     #[test]

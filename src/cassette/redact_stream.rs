@@ -7,6 +7,7 @@
 use super::redact::Redactor;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 /// Members that tell streams within a stream apart: choices, calls, blocks.
 const APART: [&str; 4] = ["index", "output_index", "content_index", "item_id"];
@@ -78,7 +79,8 @@ impl Place {
                 let length = self.key.len();
                 for name in APART {
                     if let Some(value) = entries.get(name) {
-                        self.key.push_str(&format!("[{name}={value}]"));
+                        // Writing to memory does not fail.
+                        let _ = write!(self.key, "[{name}={value}]");
                     }
                 }
                 for (name, value) in entries {
@@ -116,7 +118,8 @@ mod tests {
 
     fn stream(pieces: &[&str]) -> String {
         let event = |piece: &&str| json!({"id": "c", "choices": [{"index": 0, "delta": {"content": piece}}]});
-        pieces.iter().map(|piece| format!("data: {}\n\n", event(piece))).collect::<String>() + "data: [DONE]\n\n"
+        let events: Vec<String> = pieces.iter().map(|piece| format!("data: {}\n\n", event(piece))).collect();
+        events.concat() + "data: [DONE]\n\n"
     }
 
     fn told(stream: &str) -> String {

@@ -20,6 +20,7 @@ pub(super) fn header() -> Header {
         knowledge: "a1b2".to_owned(),
         seed: u64::MAX,
         take: 1,
+        takes: BTreeMap::new(),
         profiles: BTreeMap::from([("openai-chat".to_owned(), 1)]),
         vars: BTreeMap::new(),
     }
@@ -113,6 +114,24 @@ fn a_saved_lane_loads_as_it_was_requests_included() {
     assert_eq!(loaded.requests(), requests);
     let saved_again = tempfile::tempdir().expect("a folder");
     assert_eq!(saved(&loaded, saved_again.path()).to_text(), cassette.to_text());
+}
+
+#[test]
+fn every_earlier_take_and_its_verdict_comes_back_and_what_was_not_noted_is_unknown() {
+    let mut cassette = lane();
+    assert_eq!(cassette.header.earlier_verdicts(), Vec::<String>::new());
+    for verdict in [Some("FAIL"), None, Some("PASS")] {
+        let (take, recorded_at) = (cassette.header.take, cassette.header.recorded_at);
+        if let Some(verdict) = verdict {
+            cassette.header.takes.insert(take, Take { recorded_at, verdict: verdict.to_owned() });
+        }
+        (cassette.header.take, cassette.header.takes) = cassette.header.next_take();
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let loaded = saved(&cassette, folder.path());
+    assert_eq!(loaded.header, cassette.header);
+    assert_eq!(loaded.header.take, 4);
+    assert_eq!(loaded.header.earlier_verdicts(), ["FAIL", "unknown", "PASS"]);
 }
 
 #[test]

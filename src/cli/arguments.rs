@@ -1,5 +1,6 @@
 //! What may be typed.
 
+use super::cassette::arguments::Cassette;
 use super::exit;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -38,6 +39,8 @@ pub enum Command {
     Knowledge(Knowledge),
     /// Look into a keyword index, or prune it.
     Keywords(Keywords),
+    /// Care for recordings.
+    Cassette(Cassette),
     /// Print a JSON Schema for editors.
     Schema(Schema),
 }
@@ -106,9 +109,16 @@ pub struct Run {
     /// Requests that a live or recording run may send; the trials that it does not suffice for end as stopped.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_calls: Option<u64>,
+    /// US dollars that a live or recording run may spend, by the prices in ragcheck.yaml; what is under way when they
+    /// are used up is dropped, and its trials end as stopped.
+    #[arg(long, value_name = "USD", value_parser = money)]
+    pub max_cost: Option<f64>,
     /// Time for a live or recording run, `10m` for example; the trials that it does not suffice for end as stopped.
     #[arg(long, value_name = "D", value_parser = crate::scenario::parse_duration)]
     pub timeout: Option<Duration>,
+    /// Warn of recordings older than this, `90d` for example; by default as `recordings: {warn_after: …}` says.
+    #[arg(long, value_name = "AGE", value_parser = crate::scenario::parse_age)]
+    pub warn_recordings_after: Option<Duration>,
     /// Where run folders go; by default the project's.
     #[arg(long, value_name = "DIR")]
     pub report_dir: Option<PathBuf>,
@@ -138,6 +148,12 @@ pub struct Comparing {
     /// A loss up to this much does not matter (turn times: never below 10%).
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = share)]
     pub margin: f64,
+}
+
+/// Reads a sum above 0.
+pub fn money(text: &str) -> Result<f64, String> {
+    let amount = text.trim().trim_start_matches('$').parse::<f64>().ok();
+    amount.filter(|amount| amount.is_finite() && *amount > 0.0).ok_or_else(|| "write US dollars, `2.50`".into())
 }
 
 /// Reads `2%` or `0.02`.
@@ -171,6 +187,9 @@ pub struct Check {
     /// Criteria file; by default the project's.
     #[arg(long, value_name = "FILE")]
     pub criteria: Option<PathBuf>,
+    /// Warn of recordings older than this, `90d` for example; by default as `recordings: {warn_after: …}` says.
+    #[arg(long, value_name = "AGE", value_parser = crate::scenario::parse_age)]
+    pub warn_recordings_after: Option<Duration>,
     /// How the result is printed.
     #[arg(long, value_enum, default_value_t = Printed::Human)]
     pub format: Printed,

@@ -1,13 +1,16 @@
-//! `ragcheck check`: every mistake at once, and what has no recording yet.
+//! `ragcheck check`: every mistake at once, what has no recording yet, and which recordings have gone stale.
 
 use super::arguments::{Check, Printed};
 use super::diagnostic;
 use super::exit::Exit;
 use super::output::{self, Problem};
+use super::staleness::{self, Ages};
 use crate::plan::{self, Selection};
-use crate::scenario::{Diagnostic, Loaded, Severity, examine, find_root};
+use crate::scenario::{Diagnostic, Loaded, Severity, examine, find_root, load};
+use crate::world::Factory;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What `check` found.
 #[derive(Debug)]
@@ -70,13 +73,27 @@ fn unrecorded(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnostic> {
         .collect()
 }
 
+/// Notes on recordings that are old, no longer fit, or belong to nothing.
+fn stale(loaded: Loaded, ages: Ages) -> Vec<Diagnostic> {
+    let Ok(plan) = plan::build(&loaded, &Selection::default(), 0) else { return Vec::new() };
+    match Factory::new(Arc::new(loaded)) {
+        Ok(factory) => staleness::notes(&factory, &plan, ages),
+        Err(why) => vec![Diagnostic::note("no-world", "", format!("recordings cannot be compared with trials: {why}"))],
+    }
+}
+
 /// Does what `ragcheck check` was asked to.
 ///
 /// # Errors
 /// When the current folder cannot be read.
 pub(super) fn run(given: &Check) -> Result<Exit, Problem> {
     let here = std::env::current_dir().map_err(|why| format!("the current folder cannot be read: {why}"))?;
-    let checked = check(&find_root(&here), &given.paths, given.criteria.as_deref(), None);
+    let root = find_root(&here);
+    let mut checked = check(&root, &given.paths, given.criteria.as_deref(), None);
+    if let Ok(loaded) = load(&root, &given.paths, given.criteria.as_deref()) {
+        let ages = Ages::new(given.warn_recordings_after, &loaded.project)?;
+        checked.diagnostics.extend(stale(loaded, ages));
+    }
     match given.format {
         Printed::Human => output::result(&checked.text(output::coloured())),
         Printed::Json => output::result(&format!("{}\n", diagnostic::json(&checked.diagnostics))),

@@ -17,6 +17,13 @@ pub struct Made {
     pub line: Vec<u8>,
 }
 
+impl Made {
+    /// The trial's verdict, as reports spell it; `None` when it could not be examined.
+    pub fn verdict(&self) -> Option<&'static str> {
+        self.examined.as_ref().ok().map(|examined| examined.result().verdict.as_str())
+    }
+}
+
 /// Makes [`Made`]s on any thread.
 #[derive(Clone)]
 pub struct Maker<'p> {

@@ -4,6 +4,7 @@
 //! process's exit code and prints nothing itself.
 
 mod arguments;
+mod cassette;
 pub mod check;
 mod compare;
 pub mod diagnostic;
@@ -21,6 +22,7 @@ pub mod schema;
 mod score;
 mod show;
 mod simulate;
+mod staleness;
 
 pub use exit::Exit;
 
@@ -43,6 +45,7 @@ pub fn main() -> ExitCode {
         Command::Simulate(given) => simulate::run(&given),
         Command::Knowledge(given) => knowledge::run(&given),
         Command::Keywords(given) => keywords::run(&given),
+        Command::Cassette(given) => cassette::run(&given),
         Command::Schema(given) => schema::run(&given),
     };
     exit.unwrap_or_else(|problem| {

@@ -6,6 +6,7 @@ use super::exit::Exit;
 use super::judging::{Judged, Judging, Made, Maker};
 use super::output::{self, Problem};
 use super::score::print;
+use super::staleness::Ages;
 use crate::gate::{Judgement, Verdict};
 use crate::plan::{self, Plan, Selection};
 use crate::run::{self, Inspected, LiveOptions, folder::Writing};
@@ -49,9 +50,10 @@ pub fn select(given: &Select, trials: Option<BTreeSet<String>>) -> Result<(Loade
 /// # Errors
 /// When nothing could be run at all.
 pub fn run(given: &Run) -> Result<Exit, Problem> {
-    if given.mode == Mode::Replay && (given.max_calls.is_some() || given.timeout.is_some()) {
+    let bounded = given.max_calls.is_some() || given.max_cost.is_some() || given.timeout.is_some();
+    if given.mode == Mode::Replay && bounded {
         return Err(Problem::Words(
-            "--max-calls and --timeout bound live and recording runs; a replay sends nothing and waits for nothing: leave them out, or add --mode live".into(),
+            "--max-calls, --max-cost and --timeout bound live and recording runs; a replay sends nothing and waits for nothing: leave them out, or add --mode live".into(),
         ));
     }
     let trials = if given.failed { Some(failed_before(given)?) } else { None };
@@ -60,13 +62,29 @@ pub fn run(given: &Run) -> Result<Exit, Problem> {
             "--fail-on needs --baseline RUN|FILE: a regression is one against something".into(),
         ));
     }
+    carry_on(given, trials)
+}
+
+/// Plans, runs, judges and reports; only `trials`, where they are given.
+///
+/// # Errors
+/// When nothing could be run at all.
+pub fn carry_on(given: &Run, trials: Option<BTreeSet<String>>) -> Result<Exit, Problem> {
     let baseline = given.baseline.as_deref().map(Side::read).transpose()?;
     let (loaded, mut plan) = select(&given.select, trials)?;
+    let ages = Ages::new(given.warn_recordings_after, &loaded.project)?;
     let reports = given.report_dir.clone().unwrap_or_else(|| loaded.root.join(&loaded.project.reports));
     let root = loaded.root.clone();
     let factory = Factory::new(Arc::new(loaded)).map_err(|why| why.to_string())?;
     let factory = factory.with_variables(variables(given.env_file.as_deref())?);
-    let factory = Arc::new(factory.with_budget(Budget::new(given.max_calls)));
+    let factory = Arc::new(factory.with_budget(Budget::new(given.max_calls).with_dollars(given.max_cost)));
+    let unpriced: Vec<String> = factory.unpriced(&plan).into_iter().collect();
+    if given.max_cost.is_some() && !unpriced.is_empty() {
+        return Err(Problem::Words(format!(
+            "--max-cost needs the price of everything that is asked, and ragcheck.yaml has none of {}: add it under `prices`",
+            unpriced.join(", ")
+        )));
+    }
     plan.machines = factory.machines();
     let plan = Arc::new(plan);
     let mut judging = Judging::begin(&plan).map_err(|why| why.to_string())?;
@@ -78,13 +96,21 @@ pub fn run(given: &Run) -> Result<Exit, Problem> {
     let cannot_write = |why: io::Error| format!("the run cannot be written below {}: {why}", reports.display());
     let mut writing = Writing::begin(&reports, &text).map_err(cannot_write)?;
     let progress = progress(plan.trials.len(), given.mode);
-    let (mut unused, mut missed) = (Vec::new(), Vec::new());
+    let (mut unused, mut missed, mut recorded) = (Vec::new(), Vec::new(), Vec::new());
     let mut commit = |done: Inspected<Made>| {
         writing.trace(&done.made.line)?;
         if matches!(&done.finished.trace.end, TrialEnd::Error(why) if why.kind == TrialErrorKind::Stopped) {
             missed.push(done.finished.trace.trial.clone());
         }
         unused.extend(done.finished.unused);
+        if let Some(at) = done.finished.trace.evidence.recorded_at.as_ref().and_then(|at| at.parse().ok()) {
+            recorded.push((done.finished.trace.trial.clone(), at));
+        }
+        if let (Mode::Record, TrialEnd::Completed, Some(verdict)) =
+            (given.mode, &done.finished.trace.end, done.made.verdict())
+        {
+            factory.note_verdict(&done.finished.trace, verdict).map_err(io::Error::other)?;
+        }
         judging.add(&done.finished.trace, done.made).map_err(io::Error::other)?;
         progress.inc(1);
         Ok(())
@@ -97,6 +123,7 @@ pub fn run(given: &Run) -> Result<Exit, Problem> {
         .map_err(cannot_write)?;
     let folder = writing.finish().map_err(cannot_write)?;
     report(&judged, given, &folder, &unused);
+    ages.remark(&recorded).iter().for_each(|remark| output::remark(remark));
     if let Some(reason) = factory.budget().reason() {
         output::remark(&missing(&missed, plan.trials.len(), reason));
     }
@@ -121,7 +148,10 @@ fn missing(trials: &[String], planned: usize, reason: &str) -> String {
 }
 
 /// The variables of the environment file, where one is given.
-fn variables(file: Option<&Path>) -> Result<Variables, Problem> {
+///
+/// # Errors
+/// When it cannot be read, or a line of it is no variable.
+pub fn variables(file: Option<&Path>) -> Result<Variables, Problem> {
     let Some(file) = file else { return Ok(Variables::new()) };
     let shown = file.display();
     let text = std::fs::read_to_string(file).map_err(|why| format!("--env-file: {shown} cannot be read: {why}"))?;

@@ -49,7 +49,11 @@ pub fn conversation(trace: &Trace) -> String {
     let mut out = String::new();
     let evidence = &trace.evidence;
     let when = evidence.recorded_at.as_deref().unwrap_or("now");
-    let _ = writeln!(out, "{}\n{}: recorded from {}, {when}\n", trace.trial, evidence.mode, evidence.recorded_from);
+    let _ = writeln!(out, "{}\n{}: recorded from {}, {when}", trace.trial, evidence.mode, evidence.recorded_from);
+    if let Some(takes) = evidence.takes() {
+        let _ = writeln!(out, "{takes}");
+    }
+    out.push('\n');
     for (number, event) in (1..).zip(&trace.events) {
         let _ = writeln!(out, "{number:>3}  {:>8.1} ms  {}", millis(event.at_us), line(event));
     }

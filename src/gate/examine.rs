@@ -2,12 +2,12 @@
 //! can be examined side by side.
 
 use super::coverage::taken;
-use super::{JudgeError, TrialResult, Verdict};
+use super::{JudgeError, TrialResult, Verdict, spending};
 use crate::metric::turns::turns;
 use crate::metric::{Metric, Observation, Patterns, TrialView, expectation};
 use crate::plan::{Plan, PlannedTrial};
 use crate::state_machine::Machine;
-use crate::trace::{Account, Arm, Evidence, Mode, Reply, Trace, TrialEnd, TrialError, What};
+use crate::trace::{Account, Arm, Evidence, Mode, Trace, TrialEnd, TrialError, What};
 use std::collections::{BTreeMap, HashMap};
 
 /// What judging needs to know of the plan, compiled once and shared by all trials.
@@ -91,6 +91,7 @@ impl<'p> Examiner<'p> {
         let trial = &self.plan.trials[place];
         let mut result = blank(self.plan, trial);
         figures(trace, &mut result);
+        spending::account(self.plan, trial, trace, &mut result);
         let mut examined = Examined {
             place,
             result,
@@ -160,28 +161,19 @@ pub(super) fn blank(plan: &Plan, trial: &PlannedTrial) -> TrialResult {
         tool_calls: 0,
         retries: (0, 0, 0),
         input_tokens: None,
+        cached_tokens: None,
         output_tokens: None,
+        cost: None,
         slowest_turn_us: 0,
         took_us: 0,
     }
 }
 
 fn figures(trace: &Trace, result: &mut TrialResult) {
-    let (mut input, mut output) = (Some(0_u64), Some(0_u64));
-    // A completion that does not say makes the sum unknown, never smaller.
-    let add = |sum: &mut Option<u64>, more: Option<u64>| {
-        *sum = sum.zip(more).and_then(|(sum, more)| sum.checked_add(more));
-    };
     for event in &trace.events {
         match &event.what {
             What::TurnStarted { .. } => result.turns += 1,
-            What::ModelCalled(called) => {
-                result.model_calls += 1;
-                if let Reply::Completion(completion) = &called.reply {
-                    add(&mut input, completion.input_tokens);
-                    add(&mut output, completion.output_tokens);
-                }
-            }
+            What::ModelCalled(_) => result.model_calls += 1,
             What::ToolCalled(_) => result.tool_calls += 1,
             What::Retried(retried) => match retried.account {
                 Account::Transport => result.retries.0 += 1,
@@ -193,7 +185,4 @@ fn figures(trace: &Trace, result: &mut TrialResult) {
         }
     }
     result.took_us = trace.took_us;
-    if result.model_calls > 0 {
-        (result.input_tokens, result.output_tokens) = (input, output);
-    }
 }

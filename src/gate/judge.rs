@@ -6,7 +6,7 @@ use super::examine::{Examined, Examiner, blank};
 use super::repeats::repeats;
 use super::sources::Sources;
 use super::tally::Tally;
-use super::{Judgement, RUN_VERSION, TrialResult, Verdict, coverage};
+use super::{Judgement, RUN_VERSION, Spending, TrialResult, Verdict, coverage};
 use crate::metric::{Metric, catalogue};
 use crate::plan::Plan;
 use crate::scenario::{Criterion, ReadCriterion};
@@ -180,6 +180,7 @@ impl<'p> Judge<'p> {
             transitions: coverage::transitions(&self.examiner.machines, &self.taken),
             requirements: coverage::requirements(plan, &trials),
             repeats: repeats(&trials),
+            spending: Spending::of(plan, &trials),
             trials,
         }
     }

@@ -12,6 +12,7 @@ mod judge;
 mod repeats;
 mod rule;
 mod sources;
+mod spending;
 mod tally;
 mod wording;
 
@@ -20,6 +21,7 @@ mod tests;
 
 pub use examine::{Examined, Examiner};
 pub use judge::{Judge, JudgeError, judge};
+pub use spending::{Spending, Spent};
 
 use crate::metric::Check;
 use crate::trace::Lane;
@@ -167,8 +169,14 @@ pub struct TrialResult {
     pub retries: (u32, u32, u32),
     /// Tokens read, where every completion says.
     pub input_tokens: Option<u64>,
+    /// Of these, from the provider's cache, as far as completions say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_tokens: Option<u64>,
     /// Tokens written, where every completion says.
     pub output_tokens: Option<u64>,
+    /// US dollars for model and search, where all tokens and prices are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
     /// The slowest turn in microseconds.
     pub slowest_turn_us: u64,
     /// Length of the trial in microseconds.
@@ -201,6 +209,9 @@ pub struct Judgement {
     /// Any of k and all of k, by scenario and variant, where cases were repeated.
     #[serde(default)]
     pub repeats: Vec<Repeats>,
+    /// Tokens and money.
+    #[serde(default, skip_serializing_if = "Spending::is_empty")]
+    pub spending: Spending,
     /// Every trial.
     pub trials: Vec<TrialResult>,
 }

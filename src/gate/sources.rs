@@ -80,6 +80,7 @@ mod tests {
             recorded_at: at.map(Into::into),
             model: "m-1".into(),
             knowledge: String::new(),
+            earlier_takes: Vec::new(),
         }
     }
 

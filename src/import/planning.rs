@@ -42,6 +42,7 @@ pub(super) fn imported(name: &str, records: Vec<Record>, criteria: Option<Criter
         trials.push(PlannedTrial { id, scenario: 0, case, lane, seed });
     }
     let planned = PlannedScenario {
+        search: None,
         name: scenario,
         file: name.to_owned(),
         about: format!("Conversations of another agent, imported from {name}."),
@@ -61,6 +62,7 @@ pub(super) fn imported(name: &str, records: Vec<Record>, criteria: Option<Criter
         machines: BTreeMap::new(),
         ratings: None,
         rewards,
+        prices: BTreeMap::new(),
         requirements: BTreeMap::new(),
     };
     Ok(Imported { plan, traces })
@@ -107,6 +109,7 @@ fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str
         recorded_at: None,
         model,
         knowledge: String::new(),
+        earlier_takes: Vec::new(),
     };
     Trace {
         version: TRACE_VERSION,

@@ -30,6 +30,7 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
         planned.push(PlannedCase { line: 1, case });
     }
     let scenario = PlannedScenario {
+        search: None,
         name: "s".into(),
         file: "scenarios/s.yaml".into(),
         about: String::new(),
@@ -49,6 +50,7 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
         machines: BTreeMap::new(),
         ratings: None,
         rewards: BTreeMap::new(),
+        prices: BTreeMap::new(),
         requirements: BTreeMap::new(),
     }
 }
@@ -77,6 +79,7 @@ pub(crate) fn story(plan: &Plan, place: usize) -> Story {
             recorded_at: Some("2026-11-21T08:00:00Z".into()),
             model: "sim-1".into(),
             knowledge: "k".into(),
+            earlier_takes: Vec::new(),
         },
         end: TrialEnd::Completed,
         took_us: 1,
@@ -181,6 +184,9 @@ impl Story {
 
     pub(crate) fn external(self, result: &str) -> Self {
         let found = ExternalResult {
+            input_tokens: None,
+            cached_tokens: None,
+            output_tokens: None,
             result: result.into(),
             query: "web terms".into(),
             answer: "so".into(),

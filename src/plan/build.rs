@@ -74,6 +74,7 @@ pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, 
         machines: BTreeMap::new(),
         ratings: loaded.ratings.clone(),
         rewards: BTreeMap::new(),
+        prices: loaded.project.prices.clone(),
         requirements: REQUIREMENTS.iter().map(|(id, about)| ((*id).to_owned(), (*about).to_owned())).collect(),
     })
 }
@@ -194,6 +195,7 @@ fn planned(source: &LoadedScenario, cases: Vec<PlannedCase>, selection: &Selecti
         about: scenario.about.clone(),
         flow: scenario.flow.clone(),
         cases,
+        search: scenario.search.as_ref().map(|search| format!("{}/{}", search.provider, search.name)),
         settings: variants.iter().map(|(name, _)| settings(source, name)).collect(),
         variants,
         gates,

@@ -4,6 +4,7 @@ mod build;
 
 pub use build::{Selection, build, trial_seed};
 
+use crate::price::Prices;
 use crate::scenario::document::Enforcement;
 use crate::scenario::{Case, Criteria};
 use crate::trace::Lane;
@@ -35,6 +36,9 @@ pub struct Plan {
     /// Rewards that came with imported conversations, 0 to 1: trial to reward. A trial that has one is judged by it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rewards: BTreeMap<String, f64>,
+    /// What models and search services cost, by `provider/model`, as the project said when the run was planned.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub prices: Prices,
     /// All requirements that the project knows, with a few words each, for the coverage table.
     pub requirements: BTreeMap<String, String>,
 }
@@ -56,6 +60,9 @@ pub struct PlannedScenario {
     pub cases: Vec<PlannedCase>,
     /// Gates on this scenario alone. A `case_pass_rate` of 100 % stands here unless the scenario writes its own.
     pub gates: Vec<crate::scenario::criteria::Gate>,
+    /// The search service, as prices name it: `provider/model`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<String>,
     /// What each variant comes to, in the order of `variants`; a plan of an older build has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<VariantSettings>,

@@ -165,6 +165,7 @@ async fn ask(faults: Vec<Fault>, streaming: bool) -> Attempted<ChatResponse> {
         knowledge: String::new(),
         seed: 3,
         take: 1,
+        takes: std::collections::BTreeMap::new(),
         profiles: recorder.profiles(),
         vars: BTreeMap::new(),
     };

@@ -20,6 +20,7 @@ pub use chat_client::ChatClient;
 pub use perplexity_agent::PerplexityAgent;
 pub use quirks::Quirks;
 pub use retry::{Failure, RetryPolicy};
+pub use stream::ended_by;
 
 use crate::chat::{ChatRequest, ChatResponse, Usage};
 use crate::clock::BoxFuture;

@@ -32,7 +32,7 @@ pub(super) fn is_stream(response: &HttpResponse) -> bool {
 }
 
 /// The test by which the transport knows that nothing is missing from a stream.
-pub(super) fn ended_by(dialect: Dialect) -> StreamEnd {
+pub fn ended_by(dialect: Dialect) -> StreamEnd {
     match dialect {
         Dialect::OpenAiChat => |body| ended(Dialect::OpenAiChat, body),
         Dialect::OpenAiResponses => |body| ended(Dialect::OpenAiResponses, body),

@@ -78,6 +78,7 @@ async fn retries_answers_and_waits_of_a_recording_come_again_in_replay() {
         knowledge: String::new(),
         seed: 11,
         take: 1,
+        takes: BTreeMap::new(),
         profiles: recorder.profiles(),
         vars: BTreeMap::new(),
     };

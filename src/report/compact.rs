@@ -77,9 +77,13 @@ impl Encoder {
             TrialEnd::Completed => None,
             TrialEnd::Error(error) => Some((error.kind.label(), self.text(&error.message), self.texts(&error.detail))),
         };
+        let from = match trace.evidence.takes() {
+            Some(takes) => format!("{} ({takes})", trace.evidence.recorded_from),
+            None => trace.evidence.recorded_from.clone(),
+        };
         let evidence = (
             trace.evidence.mode.to_string(),
-            self.text(&trace.evidence.recorded_from),
+            self.text(&from),
             trace.evidence.recorded_at.as_deref(),
             self.text(&trace.evidence.model),
             clip(&trace.evidence.knowledge, 19),

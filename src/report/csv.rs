@@ -18,7 +18,7 @@ pub struct TrialsCsv;
 #[derive(Debug, Clone, Copy)]
 pub struct CriteriaCsv;
 
-const TRIAL_COLUMNS: [&str; 20] = [
+const TRIAL_COLUMNS: [&str; 22] = [
     "id",
     "scenario",
     "case",
@@ -34,7 +34,9 @@ const TRIAL_COLUMNS: [&str; 20] = [
     "retries_model",
     "retries_tool",
     "input_tokens",
+    "cached_tokens",
     "output_tokens",
+    "cost_usd",
     "slowest_turn_ms",
     "took_ms",
     "failed_checks",
@@ -78,7 +80,7 @@ impl Format for TrialsCsv {
                 trial.checks.iter().filter(|check| !check.passed).map(|check| check.what.as_str()).collect();
             let failed = failed.into_iter().chain(trial.departures.iter().map(String::as_str)).collect::<Vec<_>>();
             let arm = if trial.lane.arm == Arm::Control { "control" } else { "main" };
-            let row: [Cow<'_, str>; 20] = [
+            let row: [Cow<'_, str>; 22] = [
                 cell(&trial.id),
                 cell(&trial.scenario),
                 cell(&trial.case),
@@ -94,7 +96,9 @@ impl Format for TrialsCsv {
                 model.to_string().into(),
                 tool.to_string().into(),
                 whole(trial.input_tokens).into(),
+                whole(trial.cached_tokens).into(),
                 whole(trial.output_tokens).into(),
+                decimal(trial.cost).into(),
                 milliseconds(trial.slowest_turn_us).into(),
                 milliseconds(trial.took_us).into(),
                 cell(&failed.join("; ")).into_owned().into(),

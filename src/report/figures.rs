@@ -3,7 +3,8 @@
 //! They are for display; verdicts rest on the bounds in `gate`.
 
 use crate::gate::Verdict;
-use crate::gate::{CriterionResult, Judgement, Repeats};
+use crate::gate::{CriterionResult, Judgement, Repeats, Spent};
+use crate::price::dollars;
 use crate::scenario::{Target, parse_target, resolve_metric};
 
 /// A duration in microseconds as `0.12 ms`, `3.2 ms`, `812 ms`, `8.41 s` or `2 min 05 s`.
@@ -123,6 +124,22 @@ pub fn verdict_counts<'a>(rows: impl Iterator<Item = &'a CriterionResult> + Clon
     let counts = verdicts.map(|verdict| (rows.clone().filter(|row| row.verdict == verdict).count() as u64, verdict));
     let words = counts.into_iter().filter(|(number, _)| *number > 0);
     words.map(|(number, verdict)| format!("{} {}", count(number), verdict.as_str())).collect::<Vec<_>>().join(", ")
+}
+
+/// Tokens and money in a sentence; `None` when nothing is known of either.
+pub fn spent(spent: &Spent) -> Option<String> {
+    let tokens = spent.input_tokens.zip(spent.output_tokens).map(|(input, output)| {
+        let cached = spent.cached_tokens.map_or_else(String::new, |cached| format!(" ({} cached)", count(cached)));
+        format!("{} tokens read{cached}, {} written", count(input), count(output))
+    });
+    let money = match spent.cost {
+        Some(cost) => Some(format!("cost {}", dollars(cost))),
+        None if spent.not_measured.is_empty() => None,
+        None => Some(format!("cost NOT_MEASURED: {}", spent.not_measured)),
+    };
+    let known = spent.cost.is_some() || tokens.is_some();
+    let said: Vec<String> = [tokens, money].into_iter().flatten().collect();
+    known.then(|| said.join("; "))
 }
 
 #[cfg(test)]

@@ -49,6 +49,9 @@ pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
     for evidence in &judgement.evidence {
         wrap(&mut out, evidence, width, "  ");
     }
+    if let Some(spent) = figures::spent(&judgement.spending.run) {
+        wrap(&mut out, &spent, width, "  ");
+    }
     let (measured, other): (Vec<_>, Vec<_>) = judgement.repeats.iter().partition(|row| row.not_measured.is_empty());
     for row in measured {
         wrap(&mut out, &figures::repeats(row), width, "  ");

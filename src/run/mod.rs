@@ -4,10 +4,12 @@
 //! is made of a trace beside it (`inspect`) is made on the worker; `commit` sees every trial once, in plan order, on
 //! the calling thread, so that nothing depends on the number of threads. Nothing here judges.
 
+mod again;
 pub mod folder;
 mod live;
 mod replay;
 
+pub use again::again;
 pub use live::{LiveOptions, live};
 pub use replay::replay;
 

@@ -222,6 +222,18 @@ fn decimal(text: &str) -> Option<f64> {
 const UNITS: [(&str, u64); 5] =
     [("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000), ("m", 60_000_000_000), ("h", 3_600_000_000_000)];
 
+/// Parses a number of days, `90d`, or what [`parse_duration`] reads; the message of an error is for people.
+pub fn parse_age(text: &str) -> Result<Duration, String> {
+    let days = text.trim().strip_suffix('d').map(str::trim);
+    match days {
+        None => parse_duration(text).map_err(|_| format!("`{}` is not an age: write `90d` or `12h`", text.trim())),
+        Some(days) => match days.parse::<u64>() {
+            Ok(days) if days <= 36_500 => Ok(Duration::from_hours(days * 24)),
+            _ => Err(format!("`{}` is not an age: write a whole number of days, `90d`", text.trim())),
+        },
+    }
+}
+
 /// Parses `10s`, `1500ms`, `1.5s`, `2m`, `1h` or `250us`; the message of an error is for people.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
@@ -256,6 +268,15 @@ pub fn print_duration(time: Duration) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn an_age_may_be_written_in_days() {
+        assert_eq!(parse_age("90d"), Ok(Duration::from_hours(90 * 24)));
+        assert_eq!(parse_age(" 12h"), Ok(Duration::from_hours(12)));
+        for wrong in ["", "d", "1.5d", "-1d", "99999999999999999999d", "90 days"] {
+            assert!(parse_age(wrong).expect_err(wrong).contains("is not an age"), "{wrong}");
+        }
+    }
 
     #[test]
     fn a_metric_has_positional_and_named_arguments() {

@@ -9,7 +9,7 @@ use super::files::{self, PROJECT_FILE, shown};
 use super::lines::case_lines;
 use super::repair::parse;
 use super::vocabulary::REQUIREMENTS;
-use super::{Criteria, Project, check, check_criteria, ratings};
+use super::{Criteria, Project, check, check_criteria, prices, ratings};
 use rayon::prelude::*;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,6 +68,16 @@ pub struct Examined {
 pub fn load(root: &Path, paths: &[PathBuf], criteria: Option<&Path>) -> Result<Loaded, Vec<Diagnostic>> {
     let examined = examine(root, paths, criteria);
     examined.loaded.ok_or(examined.diagnostics)
+}
+
+/// Loads the project file alone; its defaults where there is none.
+///
+/// # Errors
+/// All mistakes in it.
+pub fn load_project(root: &Path) -> Result<Project, Vec<Diagnostic>> {
+    let mut work = Work { root, diagnostics: Vec::new(), files: 0, criteria_file: String::new() };
+    let (project, ..) = work.project();
+    if work.diagnostics.is_empty() { Ok(project) } else { Err(work.diagnostics) }
 }
 
 /// Like [`load`], keeping notes and counts beside errors.
@@ -209,6 +219,8 @@ impl Work<'_> {
             self.diagnostics.extend(diagnose(mistakes, PROJECT_FILE, &text));
             parsed.value
         });
+        let (project, files) = prices::with_price_file(self.root, project, &mut self.diagnostics);
+        self.files += files;
         (project, Some(PROJECT_FILE.to_owned()), text)
     }
 
@@ -306,7 +318,7 @@ fn success_criteria() -> impl Iterator<Item = String> {
     REQUIREMENTS.iter().map(|(id, _)| (*id).to_owned()).filter(|id| id.starts_with("SC-"))
 }
 
-fn read(path: &Path, file: &str) -> Result<String, Box<Diagnostic>> {
+pub(super) fn read(path: &Path, file: &str) -> Result<String, Box<Diagnostic>> {
     let bytes = std::fs::read(path).map_err(|error| {
         let message = match error.kind() {
             std::io::ErrorKind::NotFound => "there is no such file".to_owned(),

@@ -3,7 +3,7 @@
 //! | question | files |
 //! |---|---|
 //! | what may be written | `document`, `expect`, `external`, `criteria`, `project`, `grammar`, `catalogue`, `vocabulary`, `schema` |
-//! | which files, and how are they read | `files`, `load`, `lines`, `yaml`, `repair`, `ratings` |
+//! | which files, and how are they read | `files`, `load`, `lines`, `yaml`, `repair`, `ratings`, `prices` |
 //! | what is wrong, and where | `shape`, `check`, `check_case`, `check_expect`, `check_external`, `check_criteria`, `node`, `diagnostic` |
 //!
 //! Nothing here runs anything or knows how anything is run.
@@ -25,6 +25,7 @@ mod lines;
 mod load;
 mod node;
 mod pattern;
+mod prices;
 pub mod project;
 mod ratings;
 mod repair;
@@ -38,8 +39,8 @@ pub use check_criteria::ReadCriterion;
 pub use check_external::PLACEHOLDERS;
 pub use diagnostic::{Diagnostic, Place, Severity};
 pub use files::find_root;
-pub use grammar::{MetricCall, Target, parse_duration, parse_floor, parse_metric, parse_target};
-pub use load::{Examined, Loaded, LoadedScenario, examine, load};
+pub use grammar::{MetricCall, Target, parse_age, parse_duration, parse_floor, parse_metric, parse_target};
+pub use load::{Examined, Loaded, LoadedScenario, examine, load, load_project};
 
 pub use criteria::{Criteria, Criterion, GateKind};
 pub use document::{Case, Conversation, Scenario, SequenceStep, Turn, Variant};

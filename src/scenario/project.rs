@@ -1,9 +1,12 @@
 //! `ragcheck.yaml`, the project file, as written.
 
 use super::criteria::Estimand;
+use super::grammar::parse_age;
+use crate::price::Price;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// The project file. Paths are relative to its folder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,6 +30,12 @@ pub struct Project {
     pub estimand: Option<Estimand>,
     /// Criteria that may measure nothing, by id.
     pub not_measured_ok: Vec<String>,
+    /// When recordings are too old.
+    pub recordings: Recordings,
+    /// What models and search services cost, by `provider/model`.
+    pub prices: BTreeMap<String, Price>,
+    /// A YAML file with more prices, of the same form; what stands here wins.
+    pub price_file: Option<String>,
 }
 
 impl Default for Project {
@@ -41,8 +50,42 @@ impl Default for Project {
             providers: BTreeMap::new(),
             estimand: None,
             not_measured_ok: Vec::new(),
+            recordings: Recordings::default(),
+            prices: BTreeMap::new(),
+            price_file: None,
         }
     }
+}
+
+/// What is expected of recordings.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Recordings {
+    /// Older ones are warned of: `90d`, which is the default, or `12h`; `never` warns of none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warn_after: Option<String>,
+}
+
+impl Recordings {
+    /// The age from which on a recording is warned of; `None` for never.
+    ///
+    /// # Errors
+    /// In words, when it is no age.
+    pub fn warn_after(&self) -> Result<Option<Duration>, String> {
+        match self.warn_after.as_deref().map(str::trim) {
+            Some("never") => Ok(None),
+            Some(age) => parse_age(age).map(Some),
+            None => Ok(Some(Duration::from_hours(90 * 24))),
+        }
+    }
+}
+
+/// A price file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PriceFile {
+    /// What models and search services cost, by `provider/model`.
+    pub prices: BTreeMap<String, Price>,
 }
 
 /// One provider.

@@ -264,6 +264,15 @@ pub struct ExternalResult {
     pub citations: Vec<(String, String)>,
     /// The service's model.
     pub model: String,
+    /// Tokens that the service read, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// Of these, from its cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_tokens: Option<u64>,
+    /// Tokens that it wrote, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
 }
 
 /// What `index_keywords` did.

@@ -89,6 +89,17 @@ pub struct Evidence {
     pub model: String,
     /// Hash of the knowledge that the trial searched.
     pub knowledge: String,
+    /// What the lane's takes before this one came to, in order: a verdict each, or `unknown`. Empty of a first take.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier_takes: Vec<String>,
+}
+
+impl Evidence {
+    /// In words, that the lane was recorded before, and to what verdicts; `None` of a first take.
+    pub fn takes(&self) -> Option<String> {
+        let take = self.earlier_takes.len() + 1;
+        (take > 1).then(|| format!("take {take}; earlier takes: {}", self.earlier_takes.join(", ")))
+    }
 }
 
 /// The events of one trial.

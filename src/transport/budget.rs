@@ -8,7 +8,7 @@ use super::{HttpRequest, HttpResponse, Service, Transport, TransportError};
 use crate::clock::{BoxFuture, HeldClock};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::Notify;
 
 /// The budget of one run.
@@ -16,6 +16,8 @@ use tokio::sync::Notify;
 pub struct Budget {
     most_calls: Option<u64>,
     calls: AtomicU64,
+    most_dollars: Option<f64>,
+    dollars: Mutex<f64>,
     reason: OnceLock<String>,
     told: Notify,
 }
@@ -24,6 +26,32 @@ impl Budget {
     /// At most so many requests; `None` for as many as it takes.
     pub fn new(most_calls: Option<u64>) -> Self {
         Self { most_calls, ..Self::default() }
+    }
+
+    /// And for at most so many US dollars, as far as a [`Meter`] sees; what is under way when they are used up still
+    /// comes on top.
+    #[must_use]
+    pub fn with_dollars(mut self, most: Option<f64>) -> Self {
+        self.most_dollars = most;
+        self
+    }
+
+    /// Whether money counts.
+    pub fn counts_dollars(&self) -> bool {
+        self.most_dollars.is_some()
+    }
+
+    /// Takes note of what a response cost. What cannot be told ends the run: a bound that nobody measures is none.
+    fn charge(&self, dollars: Option<f64>) {
+        let Some(most) = self.most_dollars else { return };
+        let Some(dollars) = dollars else {
+            return self.end("--max-cost cannot be kept: a service did not tell its tokens");
+        };
+        let mut spent = self.dollars.lock().unwrap_or_else(PoisonError::into_inner);
+        *spent += dollars;
+        if *spent >= most {
+            self.end(&format!("--max-cost {most} is used up: about ${:.4} in {} requests", *spent, self.calls()));
+        }
     }
 
     /// Ends the run; the first reason given stands.
@@ -71,12 +99,16 @@ impl Budget {
     }
 }
 
+/// What a response of a service cost in US dollars, by the name of its profile; `None` when that is not known.
+pub type Meter = Arc<dyn Fn(Service, &str, &HttpResponse) -> Option<f64> + Send + Sync>;
+
 /// Holds requests back as the providers' limits and the run's budget say.
 pub struct LimitTransport {
     inner: Arc<dyn Transport>,
     paces: BTreeMap<Service, Arc<Pace>>,
     budget: Arc<Budget>,
     clock: HeldClock,
+    meter: Option<Meter>,
 }
 
 impl LimitTransport {
@@ -87,7 +119,13 @@ impl LimitTransport {
         budget: Arc<Budget>,
         clock: HeldClock,
     ) -> Self {
-        Self { inner, paces, budget, clock }
+        Self { inner, paces, budget, clock, meter: None }
+    }
+
+    /// With the cost of each response charged to the budget.
+    #[must_use]
+    pub fn with_meter(self, meter: Meter) -> Self {
+        Self { meter: Some(meter), ..self }
     }
 
     async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
@@ -101,9 +139,13 @@ impl LimitTransport {
         }
         let _sends = self.clock.sending();
         drop(waits);
+        let (service, profile) = (request.service, request.profile);
         let answer = self.inner.send(request).await;
         if let (Some(permit), Ok(response)) = (&permit, &answer) {
             permit.answered(response.status, &response.body);
+        }
+        if let (Some(meter), Ok(response)) = (&self.meter, &answer) {
+            self.budget.charge(meter(service, profile, response));
         }
         answer
     }
@@ -141,6 +183,43 @@ mod tests {
                 Err(TransportError::Timeout { after: Duration::from_secs(1) })
             })
         }
+    }
+
+    /// Answers at once, and tells what it cost, if anything.
+    struct Till;
+
+    impl Transport for Till {
+        fn send(&self, _request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+            let response = HttpResponse {
+                status: 200,
+                headers: Vec::new(),
+                body: "0.4".into(),
+                took: Duration::ZERO,
+                chunks: Vec::new(),
+            };
+            Box::pin(std::future::ready(Ok(response)))
+        }
+    }
+
+    #[test]
+    fn the_response_that_uses_up_the_money_is_the_last_and_an_unknown_cost_ends_the_run() {
+        let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
+        let pay: Meter = Arc::new(|_, _, response| String::from_utf8_lossy(&response.body).parse().ok());
+        let budget = Arc::new(Budget::new(None).with_dollars(Some(1.0)));
+        let held = || HeldClock::new(Arc::new(clock.clone()));
+        let limited = LimitTransport::new(Arc::new(Till), BTreeMap::new(), Arc::clone(&budget), held()).with_meter(pay);
+        for _ in 0..3 {
+            assert!(block_on(&clock, limited.send(request(Service::Model))).expect("no deadlock").is_ok());
+        }
+        assert_eq!(budget.reason(), Some("--max-cost 1 is used up: about $1.2000 in 3 requests"));
+        assert!(block_on(&clock, limited.send(request(Service::Model))).is_err(), "it waits to be dropped");
+        assert_eq!(budget.calls(), 3);
+
+        let blind = Arc::new(Budget::new(None).with_dollars(Some(1.0)));
+        let limited = LimitTransport::new(Arc::new(Till), BTreeMap::new(), Arc::clone(&blind), held())
+            .with_meter(Arc::new(|_, _, _| None));
+        assert!(block_on(&clock, limited.send(request(Service::Model))).expect("no deadlock").is_ok());
+        assert!(blind.reason().is_some_and(|reason| reason.contains("did not tell its tokens")));
     }
 
     fn request(service: Service) -> HttpRequest {

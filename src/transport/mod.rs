@@ -14,10 +14,10 @@ mod tap;
 #[cfg(test)]
 mod tests;
 
-pub use budget::{Budget, LimitTransport};
+pub use budget::{Budget, LimitTransport, Meter};
 pub use live::{Auth, LiveError, LiveTransport, Target};
 pub use pace::{Limits, Pace, Permit};
-pub use profile::profile;
+pub use profile::{known_profile, profile};
 pub use record::{RecordTransport, SIMULATOR_HEADER};
 pub use replay::ReplayTransport;
 pub use tap::{Passed, Tap};

@@ -214,7 +214,9 @@ mod tests {
         let work = async {
             let burst = join_all((0..8).map(|_| pace.enter())).await;
             clock.sleep(SECOND).await;
-            burst.iter().for_each(|permit| permit.answered(429, b""));
+            for permit in &burst {
+                permit.answered(429, b"");
+            }
             drop(burst);
             assert!((pace.share() - 0.5).abs() < 1e-9, "a burst tells one thing");
             let four = join_all((0..4).map(|_| pace.enter())).await;

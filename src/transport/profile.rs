@@ -19,6 +19,11 @@ const PROFILES: [Profile; 6] = [
 /// For requests whose profile has no entry: everything counts.
 const EXACT: Profile = Profile { name: "exact", version: 1, drop: &[] };
 
+/// The profile of that name, if this build knows it.
+pub fn known_profile(name: &str) -> Option<&'static Profile> {
+    PROFILES.iter().chain([&EXACT]).find(|profile| profile.name == name)
+}
+
 /// The profile of that name; one in which everything counts when there is none.
 pub fn profile(name: &str) -> &'static Profile {
     PROFILES.iter().find(|profile| profile.name == name).unwrap_or(&EXACT)

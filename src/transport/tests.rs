@@ -47,6 +47,7 @@ fn replay(recorder: &RecordTransport) -> (ReplayTransport, VirtualClock, String)
         knowledge: String::new(),
         seed: 1,
         take: 1,
+        takes: BTreeMap::new(),
         profiles: recorder.profiles(),
         vars: BTreeMap::new(),
     };
@@ -157,6 +158,7 @@ fn a_request_that_answers_no_call_is_refused_before_it_is_matched() {
             knowledge: String::new(),
             seed: 0,
             take: 1,
+            takes: BTreeMap::new(),
             profiles: BTreeMap::new(),
             vars: BTreeMap::new(),
         },

@@ -6,32 +6,25 @@
 //! request says which trial it belongs to.
 
 use super::live::{difference, providers, redacted, unreached};
+use super::outside::{Measured, Outside, Recorded};
 use super::replay::{error, failed, rerecord, sources};
 use super::services::Keys;
-use super::settings::{self, Ways};
-use super::{Factory, Finished, WorldError, case_of, trace_of};
+use super::{Factory, Finished, case_of, trace_of};
 use crate::cassette::{self, Cassette, Header, LocalTimes};
 use crate::clock::{Clock, HeldClock, RealClock, StillClock};
-use crate::flow::external::{Endpoint, Pace, Roles, Session, Settings, Target, Trouble, Words, reset};
+use crate::flow::external::{Endpoint, Pace, Session, Trouble, reset};
 use crate::plan::{Plan, PlannedTrial};
-use crate::proxy::{Bound, MODEL_MOUNT, Pattern, Proxy, SEARCH_MOUNT, Serving, Unbound, Vars};
-use crate::scenario::external::USUAL_PROXY;
-use crate::scenario::{Case, LoadedScenario, SequenceStep, Turn, parse_duration};
+use crate::proxy::{Bound, MODEL_MOUNT, Proxy, SEARCH_MOUNT, Serving, Unbound, Vars};
+use crate::scenario::{Case, LoadedScenario, SequenceStep, Turn};
 use crate::trace::{Arm, EXTERNAL, Evidence, Mode, Trace, TrialEnd, TrialError, TrialErrorKind};
 use crate::transport::{
     Auth, LimitTransport, LiveTransport, RecordTransport, ReplayTransport, Service, Tap, Target as Address, Transport,
 };
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OwnedMutexGuard;
-
-/// The agent's own time in a turn, as local stages of a cassette call it.
-const OWN: &str = "agent";
-/// What exchanges side by side save of a turn's time.
-const OVERLAP: &str = "overlap";
 
 /// What is done with a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,91 +37,10 @@ pub enum Doing {
     Replay,
 }
 
-/// What is shared by the trials of one scenario with an agent that runs elsewhere.
-pub(super) struct Outside {
-    settings: Settings,
-    ways: Ways,
-    model: String,
-    proxy: SocketAddr,
-    patterns: Vec<Pattern>,
-}
-
-impl Outside {
-    /// As the scenario says.
-    ///
-    /// # Errors
-    /// [`WorldError::Settings`] when something does not fit, which `check` finds before.
-    pub(super) fn of(written: &LoadedScenario) -> Result<Self, WorldError> {
-        let scenario = &written.scenario;
-        let wrong = |reason: String| WorldError::Settings { file: written.file.clone(), reason };
-        let endpoint = |url: &str| Endpoint::parse(url).ok_or_else(|| wrong(format!("{url} is no address")));
-        let target = scenario.target.as_ref().ok_or_else(|| wrong("`target` is missing".into()))?;
-        let roles = scenario.roles.clone().unwrap_or_default();
-        let proxy = scenario.proxy.as_deref().unwrap_or(USUAL_PROXY);
-        let patterns = scenario.vars.iter().map(|(name, minted)| {
-            let expression = minted.expression.as_deref().map(regex::Regex::new).transpose();
-            let expression = expression.map_err(|why| wrong(format!("vars.{name}: {why}")))?;
-            Ok(Pattern { name: name.clone(), at: minted.at.clone(), expression })
-        });
-        Ok(Self {
-            settings: Settings {
-                target: Target {
-                    endpoint: endpoint(&target.http)?,
-                    send: target.send.clone().unwrap_or_else(Target::usual_body),
-                    answer: target.answer.clone(),
-                },
-                reset: scenario.reset.as_ref().map(|reset| endpoint(&reset.http)).transpose()?,
-                roles: Roles::new(
-                    roles.knowledge.as_deref(),
-                    roles.external.as_deref(),
-                    roles.index.as_deref(),
-                    roles.respond.as_deref(),
-                ),
-                turn: parse_duration(&scenario.limits.turn).map_err(|why| wrong(format!("limits.turn: {why}")))?,
-            },
-            ways: settings::ways(written, &scenario.model).map_err(wrong)?,
-            model: scenario.model.name.clone(),
-            proxy: proxy.parse().map_err(|why| wrong(format!("proxy: {why}")))?,
-            patterns: patterns.collect::<Result<_, _>>()?,
-        })
-    }
-}
-
 /// What one trial with the agent left.
 struct Ran {
     trace: Trace,
     secrets: Vec<(String, String)>,
-}
-
-/// Measures turns and notes what of them was not the services'.
-struct Measured(Arc<LocalTimes>);
-
-/// Takes what was not the services' from a recording.
-struct Recorded(LocalTimes);
-
-impl Pace for Measured {
-    fn turn(&self, real: Duration, exchanges: Duration) -> Duration {
-        self.0.note(OWN, real.saturating_sub(exchanges));
-        self.0.note(OVERLAP, exchanges.saturating_sub(real));
-        real
-    }
-}
-
-impl Pace for Recorded {
-    fn turn(&self, _real: Duration, exchanges: Duration) -> Duration {
-        let own = self.0.take(OWN).unwrap_or_default();
-        (exchanges + own).saturating_sub(self.0.take(OVERLAP).unwrap_or_default())
-    }
-}
-
-impl Words for Vars {
-    fn text(&self, text: &str) -> String {
-        self.told(text)
-    }
-
-    fn body(&self, body: &Value) -> Value {
-        self.as_recorded(body)
-    }
 }
 
 impl Factory {
@@ -233,6 +145,8 @@ impl Work<'_> {
         let folder = self.factory.cassettes();
         let path = cassette::path(folder, scenario, &self.case.case, &self.trial.lane);
         let blobs = cassette::blobs_dir(folder, scenario);
+        let earlier = Cassette::load(&path, &blobs);
+        let (take, takes) = earlier.map_or_else(|_| (1, BTreeMap::new()), |earlier| earlier.header.next_take());
         let header = Header {
             scenario: scenario.clone(),
             case: self.case.case.clone(),
@@ -242,24 +156,33 @@ impl Work<'_> {
             recorder: format!("ragcheck {}", env!("CARGO_PKG_VERSION")),
             knowledge: String::new(),
             seed: self.trial.seed,
-            take: Cassette::load(&path, &blobs).map_or(1, |earlier| earlier.header.take + 1),
+            take,
+            takes,
             profiles: recorder.profiles(),
             vars: vars.values(),
         };
         let broken = |why: cassette::CassetteError| {
             Box::new(error(TrialErrorKind::CassetteBroken, &why.to_string(), Vec::new()))
         };
-        Cassette::new(header, recorder.finish(), times.stages()).save(&path, &blobs, &redactor).map_err(broken)?;
-        let mut finished = self.replay().await?;
+        // Beside, until it is known to replay: the lane's earlier recording stays whole as long.
+        let beside = path.with_extension("taking");
+        Cassette::new(header, recorder.finish(), times.stages()).save(&beside, &blobs, &redactor).map_err(broken)?;
+        let loaded = Cassette::load_as(&beside, self.factory.shown(&path), &blobs).map_err(broken)?;
+        let mut finished = self.replay_from(loaded).await?;
         if let Some(difference) = difference(&live, &finished.trace) {
             let message = "the replay of what was just recorded differs from the live trial";
             let detail = vec![
                 difference,
+                "an earlier recording is as it was".to_owned(),
                 "what the agent makes anew in every run (dates, ids) is declared in `vars`; what it remembers of the \
                  trial before is cleared by `reset`"
                     .to_owned(),
             ];
             finished.trace.end = TrialEnd::Error(error(TrialErrorKind::CassetteBroken, message, detail));
+            let _ = std::fs::remove_file(&beside);
+        } else if let Err(problem) = std::fs::rename(&beside, &path) {
+            let message = format!("{}: cannot be written: {problem}", self.factory.shown(&path).display());
+            return Err(Box::new(error(TrialErrorKind::CassetteBroken, &message, Vec::new())));
         }
         Ok(finished)
     }
@@ -277,6 +200,12 @@ impl Work<'_> {
             let detail = vec![format!("mend it, or record it again: {record}")];
             Box::new(error(TrialErrorKind::CassetteBroken, &why.to_string(), detail))
         })?;
+        self.replay_from(cassette).await
+    }
+
+    async fn replay_from(&self, cassette: Cassette) -> Outcome {
+        let factory = self.factory;
+        let record = rerecord(self.written, &self.case.case, self.trial);
         let header = cassette.header.clone();
         let pace = Recorded(LocalTimes::replaying(cassette.stages.clone()));
         let vars = Arc::new(Vars::new(self.outside.patterns.clone(), header.vars.clone()));
@@ -291,6 +220,7 @@ impl Work<'_> {
             recorded_at: Some(header.recorded_at.to_string()),
             model: self.outside.model.clone(),
             knowledge: String::new(),
+            earlier_takes: header.earlier_verdicts(),
         };
         let clock = Arc::new(RealClock::start());
         let ran = self.run(way, tap, vars, clock, &pace, evidence).await?;
@@ -306,6 +236,7 @@ impl Work<'_> {
             recorded_at: None,
             model: self.outside.model.clone(),
             knowledge: String::new(),
+            earlier_takes: Vec::new(),
         }
     }
 
@@ -317,7 +248,12 @@ impl Work<'_> {
         let live = LiveTransport::new(targets, clock).map_err(|why| trouble(why.to_string()))?;
         let own = live.with_trial(&self.trial.id);
         let (paces, budget) = (self.factory.paces(&self.outside.ways), Arc::clone(&self.factory.budget));
-        Ok(Arc::new(LimitTransport::new(Arc::new(own), paces, budget, held.clone())))
+        let counts = budget.counts_dollars();
+        let mut limited = LimitTransport::new(Arc::new(own), paces, budget, held.clone());
+        if counts {
+            limited = limited.with_meter(self.factory.meter(self.plan, self.trial));
+        }
+        Ok(Arc::new(limited))
     }
 
     /// The way to the agent at `endpoint`, which has as much time as a turn may take.

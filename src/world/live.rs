@@ -9,13 +9,14 @@ use super::services::Keys;
 use super::settings::{Ways, environment};
 use super::stages::RecordedStages;
 use super::{Factory, Finished, Ground, case_of, no_evidence, trace_of};
-use crate::cassette::{self, Cassette, Header, LocalTimes, Redactor};
+use crate::cassette::{self, Cassette, CassetteError, Header, LocalTimes, Redactor, Take};
 use crate::clock::{Clock, HeldClock, RealClock};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::LoadedScenario;
 use crate::trace::{Attempt, Event, Evidence, Mode, Reply, Trace, TrialEnd, TrialErrorKind, What};
 use crate::transport::{LimitTransport, LiveTransport, RecordTransport, Service, Transport};
 use std::collections::BTreeMap;
+use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,7 +74,8 @@ impl Factory {
         let scenario = &written.scenario.scenario;
         let path = cassette::path(self.cassettes(), scenario, &live.case, &trial.lane);
         let blobs = cassette::blobs_dir(self.cassettes(), scenario);
-        let take = Cassette::load(&path, &blobs).map_or(1, |earlier| earlier.header.take + 1);
+        let earlier = Cassette::load(&path, &blobs);
+        let (take, takes) = earlier.map_or_else(|_| (1, BTreeMap::new()), |earlier| earlier.header.next_take());
         let header = Header {
             scenario: scenario.clone(),
             case: live.case.clone(),
@@ -84,25 +86,48 @@ impl Factory {
             knowledge: ground.knowledge.hash().to_owned(),
             seed: trial.seed,
             take,
+            takes,
             profiles: recorder.profiles(),
             vars: BTreeMap::new(),
         };
         let cassette = Cassette::new(header, exchanges, ran.stages);
-        let saved =
-            cassette.save(&path, &blobs, &redactor).and_then(|()| Cassette::load_as(&path, self.shown(&path), &blobs));
-        match saved {
-            Err(problem) => failed(plan, trial, TrialErrorKind::CassetteBroken, &problem.to_string(), Vec::new()),
-            Ok(cassette) => {
-                let record = rerecord(written, &live.case, trial);
-                let mut finished = self.replay_from(plan, trial, ground, cassette, &record);
-                if let Some(difference) = difference(&live, &finished.trace) {
-                    let message = "the replay of what was just recorded differs from the live trial";
-                    finished.trace.end =
-                        TrialEnd::Error(error(TrialErrorKind::CassetteBroken, message, vec![difference]));
-                }
-                finished
-            }
+        // Beside, until it is known to replay: the lane's earlier recording stays whole as long.
+        let beside = path.with_extension("taking");
+        let saved = cassette
+            .save(&beside, &blobs, &redactor)
+            .and_then(|()| Cassette::load_as(&beside, self.shown(&path), &blobs));
+        let broken = |message: &str, detail| failed(plan, trial, TrialErrorKind::CassetteBroken, message, detail);
+        let cassette = match saved {
+            Err(problem) => return broken(&problem.to_string(), Vec::new()),
+            Ok(cassette) => cassette,
+        };
+        let record = rerecord(written, &live.case, trial);
+        let mut finished = self.replay_from(plan, trial, ground, cassette, &record);
+        if let Some(difference) = difference(&live, &finished.trace) {
+            let message = "the replay of what was just recorded differs from the live trial";
+            let kept = "an earlier recording is as it was".to_owned();
+            finished.trace.end =
+                TrialEnd::Error(error(TrialErrorKind::CassetteBroken, message, vec![difference, kept]));
+            let _ = fs::remove_file(&beside);
+        } else if let Err(problem) = fs::rename(&beside, &path) {
+            let shown = self.shown(&path).display();
+            return broken(&format!("{shown}: cannot be written: {problem}"), Vec::new());
         }
+        finished
+    }
+
+    /// Notes in the cassette of a trial that was just recorded what its take came to, so that recording until green
+    /// shows.
+    ///
+    /// # Errors
+    /// When the cassette cannot be read or written.
+    pub fn note_verdict(&self, trace: &Trace, verdict: &str) -> Result<(), CassetteError> {
+        let path = cassette::path(self.cassettes(), &trace.scenario, &trace.case, &trace.lane);
+        let blobs = cassette::blobs_dir(self.cassettes(), &trace.scenario);
+        let mut cassette = Cassette::load_as(&path, self.shown(&path), &blobs)?;
+        let take = Take { recorded_at: cassette.header.recorded_at, verdict: verdict.to_owned() };
+        cassette.header.takes.insert(cassette.header.take, take);
+        cassette.save(&path, &blobs, &self.redactor())
     }
 
     /// A trial that the end of the run cut off, or kept from beginning.
@@ -129,7 +154,7 @@ impl Factory {
     }
 
     #[expect(clippy::type_complexity, reason = "what a live trial needs, named where it is taken apart")]
-    fn prepare<'a>(
+    pub(super) fn prepare<'a>(
         &'a self,
         plan: &Plan,
         trial: &PlannedTrial,
@@ -145,7 +170,11 @@ impl Factory {
             Ok(shared) => {
                 let own = shared.with_clock(Arc::clone(&clock)).with_trial(&trial.id);
                 let (paces, budget) = (self.paces(&ground.ways), Arc::clone(&self.budget));
-                Ok((written, ground, clock, Arc::new(LimitTransport::new(Arc::new(own), paces, budget, held))))
+                let mut limited = LimitTransport::new(Arc::new(own), paces, budget, held);
+                if self.budget.counts_dollars() {
+                    limited = limited.with_meter(self.meter(plan, trial));
+                }
+                Ok((written, ground, clock, Arc::new(limited)))
             }
             Err(reason) => Err(Box::new(failed(plan, trial, TrialErrorKind::Provider, reason, Vec::new()))),
         }
@@ -168,6 +197,7 @@ impl Factory {
             recorded_at: None,
             model: model.name.clone(),
             knowledge: ground.knowledge.hash().to_owned(),
+            earlier_takes: Vec::new(),
         };
         let built = environment(&self.loaded.project, trial, ground, &transport, &clock, stages, trial.seed);
         let (environment, case) = match (built, case_of(plan, trial)) {

@@ -3,15 +3,22 @@
 //! Replay, live and record differ in clock, transport and where local times come from; flow, environment, tools and
 //! knowledge are the same. Nothing here decides which trials run, or judges them.
 
+mod again;
+mod cost;
 mod drive;
 mod external;
 mod live;
+mod outside;
 mod replay;
 mod services;
 mod settings;
 mod stages;
+mod standing;
 
+pub use again::{Again, documents};
+pub use cost::Spending;
 pub use services::{Variables, read_variables};
+pub use standing::{Part, Standing};
 
 use crate::flow::{self, Flow, Settings};
 use crate::knowledge::{Corpus, Embedded, KnowledgeBase};
@@ -21,7 +28,7 @@ use crate::scenario::{Case, Loaded, LoadedScenario};
 use crate::trace::{EXTERNAL, Evidence, Mode, TRACE_VERSION, Trace, TrialEnd};
 use crate::transport::{Budget, LiveTransport, Pace};
 pub use external::Doing;
-use external::Outside;
+use outside::Outside;
 use settings::Ways;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -236,5 +243,6 @@ fn no_evidence(mode: Mode, model: &str) -> Evidence {
         recorded_at: None,
         model: model.to_owned(),
         knowledge: String::new(),
+        earlier_takes: Vec::new(),
     }
 }

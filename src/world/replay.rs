@@ -72,6 +72,7 @@ impl Factory {
             recorded_at: Some(header.recorded_at.to_string()),
             model: ground.settings.model.name.clone(),
             knowledge: ground.knowledge.hash().to_owned(),
+            earlier_takes: header.earlier_verdicts(),
         };
         let way = Arc::clone(&transport) as Arc<dyn Transport>;
         let project = &self.loaded.project;

@@ -177,6 +177,7 @@ fn every_body_comes_back_from_a_cassette_byte_for_byte() {
         knowledge: String::new(),
         seed: 0,
         take: 1,
+        takes: std::collections::BTreeMap::new(),
         profiles: BTreeMap::new(),
         vars: BTreeMap::new(),
     };

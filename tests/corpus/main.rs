@@ -4,4 +4,5 @@
 
 mod exchanges;
 mod trajectories;
+mod vcr;
 mod wire;

@@ -2,6 +2,7 @@
 
 mod agreement;
 mod broken;
+mod cassette;
 mod cli;
 mod compare;
 mod determinism;

@@ -7,6 +7,7 @@
 //! Two times are needed for a turn: that of its exchanges, which recordings hold, and the agent's own, which [`Pace`]
 //! measures or takes from the recording. A foreign process follows no clock of ours.
 
+mod groups;
 mod reading;
 mod target;
 mod telling;

@@ -6,6 +6,7 @@
 //! written, after a completion without a call or a call that failed, is its feedback. Exchanges with the search service
 //! between two with the model are put in the order of their words, so that calls side by side tell one story.
 
+use super::groups::{Group, grouped, in_order};
 use super::target::Reply;
 use super::{Roles, Trouble, Words, micros, reading};
 use crate::chat::{ChatRequest, Message, Role};
@@ -18,7 +19,7 @@ use crate::trace::{
     self, Answer, ExternalResult, FedBack, ModelCalled, SearchResult, ToolCalled, ToolOutcome, ToolResult, TurnOutcome,
     What,
 };
-use crate::transport::{HttpRequest, Miss, Passed, Service, TransportError};
+use crate::transport::{Miss, Passed, Service, TransportError};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -59,12 +60,6 @@ struct Waiting {
     arguments: Value,
     attempts: Vec<Attempt>,
     found: Option<SearchAnswer>,
-}
-
-/// Exchanges of one request: the first, and those that repeat it after a failure.
-struct Group {
-    request: HttpRequest,
-    passed: Vec<Passed>,
 }
 
 impl<'a> Telling<'a> {
@@ -237,6 +232,9 @@ impl<'a> Telling<'a> {
             answer: found.text,
             citations: found.citations.into_iter().map(|one| (one.title, one.url)).collect(),
             model: found.model,
+            input_tokens: found.usage.input,
+            cached_tokens: found.usage.cached,
+            output_tokens: found.usage.output,
         })
     }
 
@@ -383,44 +381,4 @@ fn continued<'m>(before: &[Message], after: &'m [Message]) -> Option<&'m [Messag
     let same = |(one, other): (&Message, &Message)| one.role == other.role && one.content == other.content;
     let prefix = !before.is_empty() && before.len() <= after.len() && before.iter().zip(after).all(same);
     prefix.then(|| &after[before.len()..])
-}
-
-/// Exchanges in the order of sending, but for searches between two model calls: those stand in the order of their words.
-fn in_order(passed: Vec<Passed>) -> Vec<Passed> {
-    let mut ordered: Vec<Passed> = Vec::with_capacity(passed.len());
-    let mut searches: Vec<Passed> = Vec::new();
-    for one in passed {
-        if one.request.service == Service::Model {
-            searches.sort_by_cached_key(|one| one.request.body.to_string());
-            ordered.append(&mut searches);
-            ordered.push(one);
-        } else {
-            searches.push(one);
-        }
-    }
-    searches.sort_by_cached_key(|one| one.request.body.to_string());
-    ordered.append(&mut searches);
-    ordered
-}
-
-fn grouped(passed: Vec<Passed>, words: &dyn Words) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
-    for one in passed {
-        let again = groups.last_mut().filter(|group| {
-            let same =
-                |last: &Passed| last.request.service == one.request.service && last.request.body == one.request.body;
-            group.passed.last().is_some_and(|last| same(last) && failed(last))
-        });
-        if let Some(group) = again {
-            group.passed.push(one);
-        } else {
-            let request = HttpRequest { body: words.body(&one.request.body), ..one.request.clone() };
-            groups.push(Group { request, passed: vec![one] });
-        }
-    }
-    groups
-}
-
-fn failed(passed: &Passed) -> bool {
-    !passed.result.as_ref().is_ok_and(|response| (200..300).contains(&response.status))
 }

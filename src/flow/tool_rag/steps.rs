@@ -259,7 +259,17 @@ async fn ask_outside(turn: &mut Turn<'_>, call: &tool::PerplexitySearch) -> Resu
             });
             turn.progress.external_arrived(&result);
             let (query, model) = (call.query.clone(), answer.model);
-            let result = ExternalResult { result, query, answer: answer.text, citations, model };
+            let usage = answer.usage;
+            let result = ExternalResult {
+                result,
+                query,
+                answer: answer.text,
+                citations,
+                model,
+                input_tokens: usage.input,
+                cached_tokens: usage.cached,
+                output_tokens: usage.output,
+            };
             Done { attempts: attempted.attempts, ..Done::ok(ToolResult::External(result), told, "external_answered") }
         }
     };

@@ -26,6 +26,7 @@ pub mod openai_responses;
 mod openai_responses_items;
 mod openai_responses_stream;
 pub mod perplexity;
+pub mod route;
 
 pub use document::WireError;
 pub use error::{error_kind, error_message};

@@ -79,6 +79,7 @@ pub fn run(copies: usize) -> Run {
         machines: BTreeMap::new(),
         ratings: None,
         rewards: BTreeMap::new(),
+        prices: BTreeMap::new(),
         requirements: BTreeMap::new(),
     };
     Run { plan, judgement, timelines: builder.finish(), traces }
@@ -89,6 +90,7 @@ fn scenario(name: &str, cases: std::ops::Range<usize>) -> PlannedScenario {
         serde_json::from_value(json!({"case": case, "about": about, "ask": "?"})).expect("a case")
     };
     PlannedScenario {
+        search: None,
         name: name.into(),
         file: format!("scenarios/{name}.yaml"),
         about: "Questions to a service manual.".into(),

@@ -171,6 +171,9 @@ fn external(script: &mut Script) {
     script.push(0, retried(Account::Transport, "model", "rate_limit"));
     let query = script.words.say(7);
     let found = ExternalResult {
+        input_tokens: None,
+        cached_tokens: None,
+        output_tokens: None,
         result: "c0-r1".into(),
         query: query.clone(),
         answer: script.words.say(70),
@@ -267,6 +270,7 @@ pub fn trace(id: &str, scenario: &str, case: &str, lane: &Lane, seed: u64, kind:
             recorded_at: Some("2026-11-21T09:30:00Z".into()),
             model: "gpt-sim-1".into(),
             knowledge: "sha256:7d1f0c44a1b2c3d4e5f6".into(),
+            earlier_takes: Vec::new(),
         },
         end,
         took_us: script.at,

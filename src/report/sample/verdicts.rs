@@ -3,8 +3,8 @@
 use super::HOSTILE;
 use super::script::error;
 use crate::gate::{
-    CriterionResult, ErrorGroup, Excluded, Judgement, RequirementCoverage, TransitionCoverage, TrialResult, Verdict,
-    Violation,
+    CriterionResult, ErrorGroup, Excluded, Judgement, RequirementCoverage, Spending, TransitionCoverage, TrialResult,
+    Verdict, Violation,
 };
 use crate::metric::Check;
 use crate::trace::{Trace, TrialErrorKind, What};
@@ -38,6 +38,8 @@ pub fn result(trace: &Trace, verdict: Verdict, kind: usize) -> TrialResult {
         tool_calls: number(|what| matches!(what, What::ToolCalled(_))),
         retries: if kind == 1 { (1, 0, 1) } else { (0, if kind == 2 { 2 } else { 0 }, 0) },
         input_tokens: (verdict != Verdict::Error).then_some(5_400),
+        cached_tokens: None,
+        cost: None,
         output_tokens: (verdict != Verdict::Error).then_some(380),
         slowest_turn_us: turns.iter().copied().max().unwrap_or(0),
         took_us: trace.took_us,
@@ -222,6 +224,7 @@ pub fn judgement(trials: Vec<TrialResult>, traces: &[Trace]) -> Judgement {
             requirement("FR-003", "It is mandatory", &[("heat-pumps/skips-the-manual", 0, 4)]),
             requirement("FR-014", "Citations of both kept to the end", &[]),
         ],
+        spending: Spending::default(),
         repeats: Vec::new(),
         trials,
     }

@@ -387,6 +387,7 @@ fn trace(events: Vec<Event>) -> Trace {
         recorded_at: None,
         model: "scripted".into(),
         knowledge: String::new(),
+        earlier_takes: Vec::new(),
     };
     Trace {
         version: crate::trace::TRACE_VERSION,

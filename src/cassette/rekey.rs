@@ -1,0 +1,111 @@
+//! Keys computed anew from the stored requests: after a change of the matching profiles, without the network.
+//!
+//! A stored request is redacted and lacks what its profile dropped, so its key is that of the request as it was sent,
+//! as long as a newer profile drops no less than the older did.
+
+use super::canonical::{Profile, Request, key};
+use super::drift::drift;
+use super::exchange::Cassette;
+use super::redact::Redactor;
+
+/// What rekeying changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rekeyed {
+    /// Ordinals of the exchanges that have a new key.
+    pub keys: Vec<u32>,
+    /// Ordinals of those whose drift hashes alone are new.
+    pub hashes: Vec<u32>,
+    /// Profiles whose version is new: name, before, now.
+    pub profiles: Vec<(String, u32, u32)>,
+}
+
+impl Rekeyed {
+    /// Whether the cassette is as it was.
+    pub fn is_empty(&self) -> bool {
+        self == &Self::default()
+    }
+}
+
+impl Cassette {
+    /// Gives every exchange the key that this build's profiles make of its request; `profile` finds one by its name.
+    ///
+    /// # Errors
+    /// In words, when a stored request or a profile is missing; the cassette is as it was then.
+    pub fn rekey<'p>(&mut self, profile: impl Fn(&str) -> Option<&'p Profile>) -> Result<Rekeyed, String> {
+        let requests = self.requests();
+        if requests.len() != self.exchanges.len() {
+            return Err("a stored request is missing".to_owned());
+        }
+        let redactor = Redactor::default();
+        let (mut rekeyed, mut renewed) = (Rekeyed::default(), self.clone());
+        for (exchange, request) in renewed.exchanges.iter_mut().zip(requests) {
+            let which = || format!("exchange {}", exchange.ordinal);
+            if let Some(problem) = &request.problem {
+                return Err(format!("the request of {} is incomplete: {problem}", which()));
+            }
+            if request.method.is_empty() {
+                return Err(format!("{} has no stored request", which()));
+            }
+            let profile = profile(&exchange.profile)
+                .ok_or_else(|| format!("this build knows no matching profile `{}` ({})", exchange.profile, which()))?;
+            let asked = Request { profile, method: &request.method, path: &request.path, body: &request.body };
+            let (new_key, new_drift) = (key(asked, &redactor), drift(&request.body));
+            if new_key != exchange.key {
+                rekeyed.keys.push(exchange.ordinal);
+            } else if new_drift != exchange.drift {
+                rekeyed.hashes.push(exchange.ordinal);
+            }
+            (exchange.key, exchange.drift, exchange.request) = (new_key, new_drift, Some(request));
+            let version = renewed.header.profiles.insert(exchange.profile.clone(), profile.version).unwrap_or(0);
+            if version != profile.version {
+                rekeyed.profiles.push((exchange.profile.clone(), version, profile.version));
+            }
+        }
+        renewed.source = None;
+        *self = renewed;
+        Ok(rekeyed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{PROFILE, conversation, lane, prompt, saved};
+    use super::*;
+    use serde_json::json;
+
+    const NEWER: Profile = Profile { version: 2, drop: &["/user", "/temperature"], ..PROFILE };
+
+    #[test]
+    fn by_the_same_profile_nothing_changes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut loaded = saved(&lane(), folder.path());
+        let before = loaded.to_text();
+        assert_eq!(loaded.rekey(|_| Some(&PROFILE)), Ok(Rekeyed::default()));
+        assert_eq!(loaded.to_text(), before);
+    }
+
+    #[test]
+    fn a_newer_profile_gives_the_keys_that_its_requests_have() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut loaded = saved(&lane(), folder.path());
+        let rekeyed = loaded.rekey(|_| Some(&NEWER)).expect("whole");
+        assert_eq!(rekeyed.keys, [0, 1, 2]);
+        assert_eq!(rekeyed.profiles, [("openai-chat".to_owned(), 1, 2)]);
+        let mut warmer = conversation(&prompt(), &[]);
+        warmer["temperature"] = json!(0.9);
+        let asked = Request { profile: &NEWER, method: "POST", path: "/chat/completions", body: &warmer };
+        assert_eq!(loaded.exchanges[0].key, key(asked, &Redactor::default()));
+        assert_eq!(saved(&loaded, folder.path()).header.profiles["openai-chat"], 2);
+    }
+
+    #[test]
+    fn a_request_that_is_missing_or_incomplete_is_refused_and_nothing_changes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut loaded = saved(&lane(), folder.path());
+        let before = loaded.exchanges.clone();
+        assert!(loaded.rekey(|_| None).expect_err("unknown").contains("no matching profile `openai-chat`"));
+        std::fs::remove_dir_all(folder.path().join("refunds/blobs")).expect("the blobs");
+        assert!(loaded.rekey(|_| Some(&NEWER)).expect_err("blobs are gone").contains("exchange 0 is incomplete"));
+        assert_eq!(loaded.exchanges, before);
+    }
+}

@@ -1,0 +1,120 @@
+//! Secrets in files that are there already: for a look before a commit.
+//!
+//! The same [`Redactor`] that cleans what is recorded says here what it would have taken out. Base64 is opened and
+//! searched too, for binary bodies stand in cassettes as base64, and streams are put together. What is found is named, never shown.
+
+use super::base64;
+use super::exchange::{Cassette, Outcome};
+use super::redact::Redactor;
+use super::redact_stream::redact_stream;
+use regex::Regex;
+use std::path::Path;
+use std::sync::LazyLock;
+
+/// Long runs of base64: shorter ones hold no key with its surroundings.
+static ENCODED: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new("[A-Za-z0-9+/]{32,}={0,2}").ok());
+
+/// A secret in a text.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Find {
+    /// The line where it begins, from 1.
+    pub line: usize,
+    /// What it is, in words without its value.
+    pub what: String,
+}
+
+/// The secrets of a text, by line; equal ones of a line once.
+pub fn scan(text: &str, redactor: &Redactor) -> Vec<Find> {
+    let mut found: Vec<(usize, String)> =
+        redactor.finds(text).into_iter().map(|(place, what)| (place.start, what)).collect();
+    for run in ENCODED.iter().flat_map(|runs| runs.find_iter(text)) {
+        let Some(bytes) = base64::decode(run.as_str()) else { continue };
+        let inside = redactor.finds(&String::from_utf8_lossy(&bytes));
+        found.extend(inside.into_iter().map(|(_, what)| (run.start(), format!("{what}, in base64"))));
+    }
+    found.sort();
+    let (mut line, mut counted) = (1, 0);
+    let mut finds: Vec<Find> = Vec::new();
+    for (start, what) in found {
+        line += text[counted..start].matches('\n').count();
+        counted = start;
+        finds.push(Find { line, what });
+    }
+    let pieces = "a secret that a stream tells in pieces";
+    for (line, stream) in streams(text) {
+        if redact_stream(&stream, redactor).is_some() {
+            finds.push(Find { line, what: pieces.to_owned() });
+        }
+    }
+    finds.sort();
+    finds.dedup();
+    finds
+}
+
+/// The event streams in a text, with the lines where they begin: it is one, or a cassette that holds some.
+fn streams(text: &str) -> Vec<(usize, String)> {
+    let begins = |line: &str| line.starts_with("data:");
+    if !text.starts_with("cassette:") {
+        let first = text.lines().position(begins);
+        return first.map(|line| (line + 1, text.to_owned())).into_iter().collect();
+    }
+    let Ok(cassette) = Cassette::parse(text.into(), Path::new(""), Path::new("")) else { return Vec::new() };
+    let bodies = cassette.exchanges.iter().filter_map(|exchange| {
+        let Outcome::Response { body, .. } = &exchange.outcome else { return None };
+        let body = std::str::from_utf8(body).ok().filter(|body| body.lines().any(begins))?;
+        let head = format!("ordinal: {}", exchange.ordinal);
+        let line = text.lines().position(|line| line.trim_start_matches([' ', '-']) == head).unwrap_or(0);
+        Some((line + 1, body.to_owned()))
+    });
+    bodies.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::lane;
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn finds_are_named_with_their_line_and_without_their_value() {
+        let redactor = Redactor::new([("SERVICE_KEY".to_owned(), "pass/word+1234".to_owned())]);
+        let encoded = base64::encode(b"\x00\x01 authorization: Bearer abcdefghijklmnop1234 \x00");
+        let text =
+            format!("a: 1\nb: \"x\\nsk-abcdefghijklmnop1234\"\n\nc: pass/word+1234 pass%2Fword%2B1234\nd: {encoded}\n");
+        let found = scan(&text, &redactor);
+        let found: Vec<(usize, &str)> = found.iter().map(|find| (find.line, find.what.as_str())).collect();
+        assert_eq!(
+            found,
+            [
+                (2, "a key that begins like those of OpenAI, Anthropic or OpenRouter"),
+                (4, "the value of SERVICE_KEY"),
+                (5, "a value that stands where a key does, in base64"),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_secret_that_a_stream_tells_in_pieces_is_found_in_a_log_and_in_a_cassette() {
+        let stream = ["sk-abcdef", "ghijklmnop", "qrst1234 is it"]
+            .map(|piece| format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": {"content": piece}}]})))
+            .concat();
+        let pieces = |line| [Find { line, what: "a secret that a stream tells in pieces".to_owned() }];
+        assert_eq!(scan(&format!("event log\n{stream}"), &Redactor::default()), pieces(2));
+        let mut cassette = lane();
+        if let Outcome::Response { body, .. } = &mut cassette.exchanges[1].outcome {
+            *body = stream.into();
+        }
+        let text = cassette.to_text().0;
+        let line = text.lines().position(|line| line == "  - ordinal: 1").expect("the exchange") + 1;
+        assert_eq!(scan(&text, &Redactor::default()), pieces(line));
+    }
+
+    #[test]
+    fn what_was_redacted_is_clean_for_the_scan() {
+        let redactor = Redactor::new([("SERVICE_KEY".to_owned(), "pass/word+1234".to_owned())]);
+        let dirty = "Bearer abcdefghijklmnop1234 pass/word+1234 hf_abcdefghijklmnopqrst\n\
+             -----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA1234567890\nabcdefghijk\n-----END RSA PRIVATE KEY-----\n";
+        assert_eq!(scan(dirty, &redactor).len(), 4);
+        assert_eq!(scan(&redactor.redact(dirty), &redactor), []);
+    }
+}

@@ -1,0 +1,115 @@
+//! What may be typed behind `ragcheck cassette`.
+
+use crate::cli::arguments::Select;
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Debug, Clone, Args)]
+pub struct Cassette {
+    #[command(subcommand)]
+    pub command: CassetteCommand,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub enum CassetteCommand {
+    /// Look for secrets in recordings or any other files; exit code 1 when there are some.
+    Scan(Scan),
+    /// Record lanes again: those whose replay misses, or that are old or no longer fit; says beforehand what it takes.
+    Refresh(Refresh),
+    /// Compute keys anew after a change of the matching profiles, from the stored requests; sends nothing.
+    Rekey(Rekey),
+    /// Make cassettes of what another recorder wrote.
+    Import(Import),
+    /// Send a sample of recorded requests to today's providers and compare the shapes of the answers; exit code 1 when
+    /// members came, went or changed their type.
+    Diff(Diff),
+}
+
+/// Formats of other recorders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Foreign {
+    /// VCR.py, in YAML or JSON.
+    Vcr,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Scan {
+    /// Files, and folders with all that is below them; by default the project's cassettes.
+    pub paths: Vec<PathBuf>,
+    /// A file of `KEY=VALUE` lines whose values are looked for, beside those of the environment.
+    #[arg(long, value_name = "FILE")]
+    pub env_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(group = clap::ArgGroup::new("which").required(true).multiple(true).args(["missed", "stale"]))]
+pub struct Refresh {
+    #[command(flatten)]
+    pub select: Select,
+    /// Lanes whose replay ends in a miss, or that have no sound recording.
+    #[arg(long)]
+    pub missed: bool,
+    /// Lanes that are too old, or were recorded with another model, system prompt, tool list or parameters.
+    #[arg(long)]
+    pub stale: bool,
+    /// Do not ask.
+    #[arg(long)]
+    pub yes: bool,
+    /// A file of `KEY=VALUE` lines with the providers' keys; it wins over the environment.
+    #[arg(long, value_name = "FILE")]
+    pub env_file: Option<PathBuf>,
+    /// Trials at the same time.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Requests that may be sent; the lanes that they do not suffice for stay as they were.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_calls: Option<u64>,
+    /// US dollars that may be spent, by the prices in ragcheck.yaml; the lanes that they do not suffice for stay as they
+    /// were.
+    #[arg(long, value_name = "USD", value_parser = crate::cli::arguments::money)]
+    pub max_cost: Option<f64>,
+    /// Time for all; the lanes that it does not suffice for stay as they were.
+    #[arg(long, value_name = "D", value_parser = crate::scenario::parse_duration)]
+    pub timeout: Option<Duration>,
+    /// Recordings older than this are stale; by default as `recordings: {warn_after: …}` says.
+    #[arg(long, value_name = "AGE", value_parser = crate::scenario::parse_age)]
+    pub warn_recordings_after: Option<Duration>,
+    /// Where the run folder goes; by default the project's.
+    #[arg(long, value_name = "DIR")]
+    pub report_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Rekey {
+    /// Cassettes, and folders with all that are below them; by default the project's.
+    pub paths: Vec<PathBuf>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Import {
+    /// Files, and folders with the YAML and JSON files right in them.
+    #[arg(required = true)]
+    pub paths: Vec<PathBuf>,
+    /// The recorder that wrote them.
+    #[arg(long, value_enum)]
+    pub format: Foreign,
+    /// The scenario below whose name the cassettes are put; each file becomes a case of it.
+    #[arg(long, value_name = "NAME", default_value = "imported")]
+    pub scenario: String,
+    /// A file of `KEY=VALUE` lines whose values are redacted, beside those of the environment.
+    #[arg(long, value_name = "FILE")]
+    pub env_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Diff {
+    #[command(flatten)]
+    pub select: Select,
+    /// Requests sent to each service, at most; which ones depends on --seed alone.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub sample: u32,
+    /// A file of `KEY=VALUE` lines with the providers' keys; it wins over the environment.
+    #[arg(long, value_name = "FILE")]
+    pub env_file: Option<PathBuf>,
+}

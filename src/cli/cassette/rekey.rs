@@ -1,0 +1,56 @@
+//! `ragcheck cassette rekey`: keys by this build's matching profiles, from the stored requests.
+
+use super::arguments::Rekey;
+use super::files::cassettes;
+use crate::cassette::{Cassette, Redactor};
+use crate::cli::diagnostic::plural;
+use crate::cli::exit::Exit;
+use crate::cli::output::{self, Problem};
+use crate::transport::known_profile;
+use std::path::Path;
+
+/// Does what `ragcheck cassette rekey` was asked to.
+///
+/// # Errors
+/// When there are no cassettes to be found.
+pub fn run(given: &Rekey) -> Result<Exit, Problem> {
+    let files = cassettes(&given.paths)?;
+    let (mut changed, mut refused) = (0, 0);
+    for file in &files {
+        match rekey(&file.path, &file.blobs) {
+            Ok(None) => {}
+            Ok(Some(what)) => {
+                changed += 1;
+                output::result(&format!("{}: {what}\n", file.shown));
+            }
+            Err(why) => {
+                refused += 1;
+                output::remark(&format!("{}: left as it was: {why}", file.shown));
+            }
+        }
+    }
+    let (all, refused_words) = (plural(files.len(), "cassette"), plural(refused, "cassette"));
+    output::result(&format!("{changed} of {all} rekeyed\n"));
+    if refused > 0 {
+        output::remark(&format!("{refused_words} refused: record again with `ragcheck run --mode record`"));
+        return Ok(Exit::Incomplete);
+    }
+    Ok(Exit::Passed)
+}
+
+/// Rekeys one file; what changed in words, `None` when nothing did.
+fn rekey(path: &Path, blobs: &Path) -> Result<Option<String>, String> {
+    let mut cassette = Cassette::load(path, blobs).map_err(|why| why.to_string())?;
+    let rekeyed = cassette.rekey(known_profile)?;
+    if rekeyed.is_empty() {
+        return Ok(None);
+    }
+    cassette.save(path, blobs, &Redactor::default()).map_err(|why| why.to_string())?;
+    let all = cassette.exchanges.len();
+    let mut words = vec![format!("{} of {} with a new key", rekeyed.keys.len(), plural(all, "exchange"))];
+    if !rekeyed.hashes.is_empty() {
+        words.push(format!("{} with new hashes", rekeyed.hashes.len()));
+    }
+    words.extend(rekeyed.profiles.iter().map(|(name, before, now)| format!("{name} from version {before} to {now}")));
+    Ok(Some(words.join(", ")))
+}

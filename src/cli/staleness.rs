@@ -1,0 +1,190 @@
+//! What `check` and `run` say of recordings that have gone stale, and what `cassette refresh --stale` records again.
+//!
+//! An age is counted to now, or to the time that `RAGCHECK_NOW` holds (RFC 3339): a pipeline that is run again gives
+//! the same warnings then. Nothing here goes into a report.
+
+use super::diagnostic::plural;
+use super::output::Problem;
+use crate::clock::{Clock, RealClock};
+use crate::plan::{Plan, PlannedTrial};
+use crate::scenario::{Diagnostic, Project};
+use crate::world::{Factory, Part};
+use jiff::Timestamp;
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Duration;
+
+/// The variable that stands in for the machine's clock.
+const NOW: &str = "RAGCHECK_NOW";
+
+/// Which recordings are too old.
+#[derive(Debug, Clone, Copy)]
+pub struct Ages {
+    now: Timestamp,
+    limit: Option<Duration>,
+}
+
+impl Ages {
+    /// By the command line, else by the project file.
+    ///
+    /// # Errors
+    /// When `RAGCHECK_NOW` is no time, or the project's age is none.
+    pub fn new(given: Option<Duration>, project: &Project) -> Result<Self, Problem> {
+        let now = match std::env::var(NOW) {
+            Ok(text) => text.parse().map_err(|why| format!("{NOW} is no time such as 2026-02-11T09:14:03Z: {why}"))?,
+            Err(_) => RealClock::start().wall(),
+        };
+        let limit = match given {
+            Some(limit) => Some(limit),
+            None => project.recordings.warn_after()?,
+        };
+        Ok(Self { now, limit })
+    }
+
+    /// Whether what was recorded then is too old.
+    pub fn too_old(&self, recorded_at: Timestamp) -> bool {
+        self.limit.is_some_and(|limit| {
+            let age = self.now.duration_since(recorded_at);
+            Duration::try_from(age).is_ok_and(|age| age > limit)
+        })
+    }
+
+    fn limit(&self) -> String {
+        let hours = self.limit.unwrap_or_default().as_secs() / 3600;
+        if hours.is_multiple_of(24) { plural((hours / 24) as usize, "day") } else { plural(hours as usize, "hour") }
+    }
+
+    /// What `run` says of the recordings that it replayed; `None` when none is too old.
+    pub fn remark(&self, recorded: &[(String, Timestamp)]) -> Option<String> {
+        let old: Vec<&(String, Timestamp)> = recorded.iter().filter(|(_, at)| self.too_old(*at)).collect();
+        let (trial, at) = old.iter().min_by_key(|(trial, at)| (*at, trial))?;
+        Some(format!(
+            "warning: {} older than {}, the oldest that of {trial}, of {}; record them again: ragcheck cassette refresh --stale",
+            are(old.len()),
+            self.limit(),
+            day(*at),
+        ))
+    }
+}
+
+fn are(recordings: usize) -> String {
+    format!("{} {}", plural(recordings, "recording"), if recordings == 1 { "is" } else { "are" })
+}
+
+fn day(at: Timestamp) -> String {
+    at.to_string().chars().take(10).collect()
+}
+
+/// Why one lane is stale.
+#[derive(Debug)]
+pub struct Stale {
+    /// When it was recorded, if that is too long ago.
+    pub old: Option<Timestamp>,
+    /// Parts of its requests that have changed since, with the exchanges that hold the old ones.
+    pub drifted: Vec<(Part, Vec<u32>)>,
+}
+
+/// The stale lanes of a plan: trials by index, with why. Lanes without a sound recording are not among them.
+pub fn stale(factory: &Factory, plan: &Plan, ages: Ages) -> BTreeMap<usize, Stale> {
+    let lanes = plan.trials.par_iter().enumerate().filter_map(|(index, trial)| {
+        let standing = factory.standing(plan, trial).ok()?;
+        let at = standing.cassette.header.recorded_at;
+        let stale = Stale { old: ages.too_old(at).then_some(at), drifted: standing.drifted };
+        (stale.old.is_some() || !stale.drifted.is_empty()).then_some((index, stale))
+    });
+    lanes.collect()
+}
+
+/// What `check` notes of stale and unused recordings, by scenario.
+pub fn notes(factory: &Factory, plan: &Plan, ages: Ages) -> Vec<Diagnostic> {
+    let stale = stale(factory, plan, ages);
+    let mut notes = Vec::new();
+    for (number, scenario) in plan.scenarios.iter().enumerate() {
+        let lanes: Vec<(&PlannedTrial, &Stale)> = stale
+            .iter()
+            .map(|(index, stale)| (&plan.trials[*index], stale))
+            .filter(|(trial, _)| trial.scenario == number)
+            .collect();
+        let refresh = format!("record them again: ragcheck cassette refresh --stale {}", scenario.file);
+        let mut old: Vec<(Timestamp, &str)> =
+            lanes.iter().filter_map(|(trial, stale)| Some((stale.old?, trial.id.as_str()))).collect();
+        old.sort_unstable();
+        if let Some((at, trial)) = old.first() {
+            let (are, limit) = (are(old.len()), ages.limit());
+            let message = format!("{are} older than {limit}, the oldest that of {trial}, of {}", day(*at));
+            notes.push(Diagnostic::note("old-recording", &scenario.file, message).with_help(refresh.clone()));
+        }
+        let mut drifted: BTreeMap<Vec<Part>, (usize, usize, &str)> = BTreeMap::new();
+        for (trial, stale) in &lanes {
+            let parts: Vec<Part> = stale.drifted.iter().map(|(part, _)| *part).collect();
+            if parts.is_empty() {
+                continue;
+            }
+            let exchanges: BTreeSet<u32> = stale.drifted.iter().flat_map(|(_, ordinals)| ordinals.clone()).collect();
+            let group = drifted.entry(parts).or_insert((0, 0, trial.id.as_str()));
+            group.0 += 1;
+            group.1 += exchanges.len();
+        }
+        for (parts, (lanes, exchanges, first)) in drifted {
+            let parts: Vec<&str> = parts.into_iter().map(Part::as_str).collect();
+            let (lanes, exchanges) = (plural(lanes, "lane"), plural(exchanges, "exchange"));
+            let message =
+                format!("{} changed since {lanes} ({exchanges}) were recorded, {first} first", parts.join(", "));
+            notes.push(
+                Diagnostic::note("drifted-recording", &scenario.file, message)
+                    .with_help(format!("see what differs: ragcheck run {}", scenario.file))
+                    .with_help(refresh.clone()),
+            );
+        }
+        notes.extend(unused(factory, plan, number));
+    }
+    notes
+}
+
+/// A note on recordings of a scenario that no trial asks for.
+fn unused(factory: &Factory, plan: &Plan, scenario: usize) -> Option<Diagnostic> {
+    const SHOWN: usize = 3;
+    let planned = &plan.scenarios[scenario];
+    let trials = plan.trials.iter().filter(|trial| trial.scenario == scenario);
+    let wanted: BTreeSet<_> = trials.map(|trial| factory.lane_file(plan, trial)).collect();
+    let folder = factory.cassettes().join(&planned.name);
+    let below = |folder: &Path| -> Vec<_> {
+        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+    };
+    let files = below(&folder).into_iter().flat_map(|case| below(&case));
+    let mut left: Vec<_> = files
+        .filter(|file| file.extension().is_some_and(|end| end == "yaml") && !wanted.contains(file))
+        .filter_map(|file| Some(file.strip_prefix(&folder).ok()?.with_extension("").display().to_string()))
+        .collect();
+    left.sort_unstable();
+    let shown: Vec<&str> = left.iter().take(SHOWN).map(String::as_str).collect();
+    let more = if left.len() > SHOWN { format!(" and {} more", left.len() - SHOWN) } else { String::new() };
+    let verb = if left.len() == 1 { "belongs" } else { "belong" };
+    let what = plural(left.len(), "recording");
+    let message = format!("{what} of `{}` {verb} to no trial: {}{more}", planned.name, shown.join(", "));
+    let help = "delete what a renamed or removed case, variant or repetition left behind";
+    (!left.is_empty()).then(|| Diagnostic::note("unused-recording", &planned.file, message).with_help(help))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().expect("a time")
+    }
+
+    #[test]
+    fn a_recording_is_too_old_only_beyond_the_limit_and_never_from_the_future() {
+        let ages = Ages { now: at("2026-04-01T00:00:00Z"), limit: Some(Duration::from_hours(48)) };
+        assert!(!ages.too_old(at("2026-03-30T00:00:00Z")) && ages.too_old(at("2026-03-29T23:59:59Z")));
+        assert!(!ages.too_old(at("2027-01-01T00:00:00Z")));
+        assert!(!Ages { limit: None, ..ages }.too_old(at("1999-01-01T00:00:00Z")));
+        let recorded = [("b", "2026-01-02T03:04:05Z"), ("a", "2026-01-02T03:04:05Z"), ("c", "2026-03-31T00:00:00Z")]
+            .map(|(trial, time)| (trial.to_owned(), at(time)));
+        let remark = ages.remark(&recorded).expect("two are old");
+        assert!(remark.contains("2 recordings are older than 2 days, the oldest that of a, of 2026-01-02"), "{remark}");
+        assert_eq!(ages.remark(&recorded[2..]), None);
+    }
+}

@@ -1,0 +1,215 @@
+//! Tokens and money of a run, by trial, case, variant and in all.
+//!
+//! Tokens are the model's. The cost is of the model and of the search service, by the prices in the plan; what one
+//! service does not tell, or nobody priced, makes it not measured, with the reason, and never smaller.
+
+use super::TrialResult;
+use crate::plan::{Plan, PlannedTrial};
+use crate::price::Tokens;
+use crate::trace::{Reply, ToolOutcome, ToolResult, Trace, What};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What some trials took together.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spent {
+    /// Trials that asked a model.
+    pub trials: u64,
+    /// Completions of the model.
+    pub model_calls: u64,
+    /// Tokens read, cached ones included; `None` where a completion does not say.
+    pub input_tokens: Option<u64>,
+    /// Of these, from the provider's cache, as far as completions say; `None` when none does.
+    pub cached_tokens: Option<u64>,
+    /// Tokens written; `None` where a completion does not say.
+    pub output_tokens: Option<u64>,
+    /// US dollars; `None` when something of it is not known.
+    pub cost: Option<f64>,
+    /// Why the cost is not measured; empty when it is.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub not_measured: String,
+}
+
+/// What a run took.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spending {
+    /// All of it.
+    pub run: Spent,
+    /// By `scenario@variant`, in order.
+    pub variants: Vec<(String, Spent)>,
+    /// By `scenario/case`, in order.
+    pub cases: Vec<(String, Spent)>,
+}
+
+impl Spending {
+    /// Whether no trial asked a model.
+    pub fn is_empty(&self) -> bool {
+        self.run.trials == 0
+    }
+
+    /// Adds up the trials of a plan, in its order.
+    pub(super) fn of(plan: &Plan, trials: &[TrialResult]) -> Self {
+        let asked: Vec<Asked<'_>> =
+            plan.trials.iter().zip(trials).filter(|(_, result)| result.model_calls > 0).collect();
+        let by = |place: fn(&PlannedTrial) -> usize, name: fn(&TrialResult) -> String| {
+            let mut groups: BTreeMap<_, Vec<Asked<'_>>> = BTreeMap::new();
+            for (trial, result) in &asked {
+                groups.entry((trial.scenario, place(trial), name(result))).or_default().push((trial, result));
+            }
+            groups.into_iter().map(|((.., name), trials)| (name, spent(plan, &trials))).collect()
+        };
+        Self {
+            run: spent(plan, &asked),
+            variants: by(|_| 0, |result| format!("{}@{}", result.scenario, result.lane.variant)),
+            cases: by(|trial| trial.case, |result| format!("{}/{}", result.scenario, result.case)),
+        }
+    }
+}
+
+/// A trial that asked a model.
+type Asked<'a> = (&'a PlannedTrial, &'a TrialResult);
+
+fn spent(plan: &Plan, trials: &[Asked<'_>]) -> Spent {
+    let results = || trials.iter().map(|(_, result)| *result);
+    let known: Vec<u64> = results().filter_map(|result| result.cached_tokens).collect();
+    let cost = results().map(|result| result.cost).sum::<Option<f64>>();
+    Spent {
+        trials: trials.len() as u64,
+        model_calls: results().map(|result| u64::from(result.model_calls)).sum(),
+        input_tokens: results().map(|result| result.input_tokens).sum(),
+        cached_tokens: (!known.is_empty()).then(|| known.iter().sum()),
+        output_tokens: results().map(|result| result.output_tokens).sum(),
+        cost,
+        not_measured: if cost.is_some() { String::new() } else { why_not(plan, trials) },
+    }
+}
+
+/// Why the cost of these trials is not known.
+fn why_not(plan: &Plan, trials: &[Asked<'_>]) -> String {
+    let unknown: Vec<&PlannedTrial> =
+        trials.iter().filter(|(_, result)| result.cost.is_none()).map(|(trial, _)| *trial).collect();
+    if unknown.iter().any(|trial| model(plan, trial).is_none()) {
+        return "the plan does not say which model was asked".to_owned();
+    }
+    let models = unknown.iter().flat_map(|trial| [model(plan, trial), search(plan, trial)]).flatten();
+    let unpriced: BTreeSet<String> = models.filter(|model| !plan.prices.contains_key(model)).collect();
+    if unpriced.is_empty() {
+        return format!("the services of {} of {} trials did not tell their tokens", unknown.len(), trials.len());
+    }
+    let unpriced: Vec<String> = unpriced.into_iter().collect();
+    format!("no price of {}", unpriced.join(", "))
+}
+
+/// `provider/model` of a trial's model, where the plan knows.
+fn model(plan: &Plan, trial: &PlannedTrial) -> Option<String> {
+    let settings = &plan.scenarios.get(trial.scenario)?.settings;
+    let settings = settings.iter().find(|settings| settings.variant == trial.lane.variant)?;
+    Some(format!("{}/{}", settings.provider, settings.model))
+}
+
+/// `provider/model` of a trial's search service.
+fn search(plan: &Plan, trial: &PlannedTrial) -> Option<String> {
+    plan.scenarios.get(trial.scenario)?.search.clone()
+}
+
+/// Takes the tokens of a trial's completions into `result`, and what the trial cost.
+pub(super) fn account(plan: &Plan, trial: &PlannedTrial, trace: &Trace, result: &mut TrialResult) {
+    let prices = (
+        model(plan, trial).and_then(|model| plan.prices.get(&model)),
+        search(plan, trial).and_then(|model| plan.prices.get(&model)),
+    );
+    // A completion that does not say makes the sum unknown, never smaller.
+    let mut cost = Some(0.0);
+    let mut charge = |dollars: Option<f64>| cost = cost.zip(dollars).map(|(sum, more)| sum + more);
+    let (mut sum, mut calls) = (Tokens { input: Some(0), cached: None, output: Some(0) }, 0);
+    let plus = |sum: Option<u64>, more: Option<u64>| sum.zip(more).and_then(|(sum, more)| sum.checked_add(more));
+    for event in &trace.events {
+        match &event.what {
+            What::ModelCalled(called) => {
+                calls += 1;
+                let Reply::Completion(done) = &called.reply else { continue };
+                let tokens =
+                    Tokens { input: done.input_tokens, cached: done.cached_tokens, output: done.output_tokens };
+                sum.input = plus(sum.input, tokens.input);
+                sum.output = plus(sum.output, tokens.output);
+                sum.cached =
+                    tokens.cached.map_or(sum.cached, |more| Some(sum.cached.unwrap_or(0).saturating_add(more)));
+                charge(prices.0.and_then(|price| price.of(tokens)));
+            }
+            What::ToolCalled(called) => {
+                if let ToolOutcome::Ok(ToolResult::External(found)) = &called.outcome {
+                    let tokens =
+                        Tokens { input: found.input_tokens, cached: found.cached_tokens, output: found.output_tokens };
+                    charge(prices.1.and_then(|price| price.of(tokens)));
+                }
+            }
+            _ => {}
+        }
+    }
+    if calls > 0 {
+        (result.input_tokens, result.cached_tokens, result.output_tokens) = (sum.input, sum.cached, sum.output);
+        result.cost = cost;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::gate::{Judgement, judge};
+    use crate::metric::sample::{good, plan};
+    use crate::plan::{Plan, VariantSettings};
+    use crate::price::Price;
+    use crate::scenario::document::Enforcement;
+    use crate::trace::{Reply, Trace, What};
+
+    fn asking(provider: &str) -> Plan {
+        let mut plan = plan("[{case: a, ask: q, expect: {calls: [{never: perplexity_search}]}}]", "[]", 2);
+        plan.scenarios[0].settings = vec![VariantSettings {
+            variant: "base".into(),
+            provider: provider.into(),
+            model: "m".into(),
+            temperature: None,
+            enforcement: Enforcement::Feedback,
+            prompts: std::collections::BTreeMap::new(),
+        }];
+        let price = Price { input: 1.0, cached: None, output: 10.0, request: None };
+        plan.prices.insert("acme/m".into(), price);
+        plan
+    }
+
+    fn run(plan: &Plan, change: impl Fn(&mut Option<u64>)) -> Judgement {
+        let mut traces: Vec<Trace> = (0..2).map(|place| good(plan, place)).collect();
+        for event in &mut traces[1].events {
+            if let What::ModelCalled(called) = &mut event.what
+                && let Reply::Completion(done) = &mut called.reply
+            {
+                change(&mut done.output_tokens);
+            }
+        }
+        judge(plan, traces.into_iter().map(Ok)).expect("can be judged")
+    }
+
+    #[test]
+    fn a_cost_is_the_sum_over_trials_and_one_silent_completion_makes_it_unknown_but_not_the_others() {
+        let plan = asking("acme");
+        let told = run(&plan, |_| ()).spending;
+        let calls = told.run.model_calls as f64;
+        assert_eq!(told.run.cost, Some(calls * (10.0 * 1.0 + 2.0 * 10.0) / 1e6));
+        assert_eq!((told.run.trials, told.variants[0].0.as_str(), told.cases[0].0.as_str()), (2, "s@base", "s/a"));
+
+        let silent = run(&plan, |output| *output = None);
+        assert_eq!(silent.trials[0].cost.zip(silent.trials[1].cost), None);
+        assert!(silent.trials[0].cost.is_some());
+        assert_eq!((silent.spending.run.cost, silent.spending.run.output_tokens), (None, None));
+        let why = silent.spending.run.not_measured;
+        assert_eq!(why, "the services of 1 of 2 trials did not tell their tokens");
+    }
+
+    #[test]
+    fn what_has_no_price_is_named_and_a_plan_that_names_no_model_says_so() {
+        assert_eq!(run(&asking("other"), |_| ()).spending.run.not_measured, "no price of other/m");
+        let mut nameless = asking("acme");
+        nameless.scenarios[0].settings.clear();
+        let why = run(&nameless, |_| ()).spending.run.not_measured;
+        assert_eq!(why, "the plan does not say which model was asked");
+    }
+}

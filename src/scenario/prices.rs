@@ -1,0 +1,50 @@
+//! What things cost, as written: in the project file and in the file that it names.
+
+use super::Project;
+use super::diagnostic::{At, Diagnostic, Mistake, diagnose};
+use super::files::shown;
+use super::load::read;
+use super::project::PriceFile;
+use super::repair::parse;
+use crate::price::Prices;
+use std::path::Path;
+
+/// The project with the prices of its price file beside its own, which win; and how many files were read for that.
+pub fn with_price_file(root: &Path, mut project: Project, out: &mut Vec<Diagnostic>) -> (Project, usize) {
+    let Some(name) = &project.price_file else { return (project, 0) };
+    let path = root.join(name);
+    let file = shown(root, &path);
+    match read(&path, &file) {
+        Err(diagnostic) => {
+            out.push((*diagnostic).with_help("`price_file` in ragcheck.yaml names it, relative to that file"));
+        }
+        Ok(text) => {
+            if let Some(parsed) = parse::<PriceFile>(&text, &file, "", &[], out) {
+                let mistakes = parsed.own(check(&parsed.value.prices, At::ROOT.key("prices")));
+                out.extend(diagnose(mistakes, &file, &text));
+                for (model, price) in parsed.value.prices {
+                    project.prices.entry(model).or_insert(price);
+                }
+            }
+        }
+    }
+    (project, 1)
+}
+
+/// Checks what things are said to cost.
+pub fn check(prices: &Prices, at: At<'_>) -> Vec<Mistake> {
+    let mut mistakes = Vec::new();
+    for (name, price) in prices {
+        let at = at.key(name);
+        if !name.contains('/') {
+            let mistake = Mistake::at(at, "bad-name", "a price stands under `provider/model`").on_key();
+            mistakes.push(mistake.help("the provider as ragcheck.yaml calls it, the model as scenarios call it"));
+        }
+        for (key, figure) in price.figures() {
+            if figure.is_some_and(|figure| !figure.is_finite() || figure < 0.0) {
+                mistakes.push(Mistake::at(at.key(key), "bad-value", "a price is 0 or more"));
+            }
+        }
+    }
+    mistakes
+}

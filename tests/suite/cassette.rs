@@ -1,0 +1,363 @@
+//! Care for recordings: secrets in them, their age, what they no longer fit, and recording them again.
+
+use super::project::{Outcome, Project};
+use super::simulator::recording;
+
+const LANE: &str = "fixtures/cassettes/knowledge/valve-error/tool-rag.base.1.yaml";
+
+#[test]
+fn the_shipped_recordings_hold_no_secret() {
+    let outcome = Project::shipped().run(&["cassette", "scan"]);
+    outcome.expect_code(0);
+    assert!(outcome.stdout.starts_with("no secret in 3"), "{}", outcome.stdout);
+}
+
+#[test]
+fn a_planted_secret_is_found_by_place_and_kind_and_never_shown() {
+    let project = Project::shipped();
+    let (known, formed) = ("planted/Secret+0451", "sk-plantedplantedplanted0451");
+    let text = project.read(LANE);
+    let line = 1 + text[..text.find("content: ").expect("a message")].matches('\n').count();
+    project.edit(LANE, "content: ", &format!("note: \"planted%2FSecret%2B0451 {formed}\"\n          content: "));
+    project.write("notes/keys.txt", &format!("first\nanything\\n{formed}\n{known}\n"));
+    project.write("some.env", &format!("SEARCH={known}\n"));
+    let found = |arguments: &[&str]| {
+        let outcome = Outcome::of(project.command(arguments).env("MY_TOKEN", known));
+        for secret in [known, formed, "planted%2FSecret%2B0451"] {
+            assert!(!outcome.stdout.contains(secret) && !outcome.stderr.contains(secret), "{}", outcome.stdout);
+        }
+        outcome
+    };
+    let outcome = found(&["cassette", "scan"]);
+    outcome.expect_code(1);
+    assert_eq!(outcome.stdout.lines().count(), 2, "{}", outcome.stdout);
+    assert!(outcome.stdout.contains(&format!("{LANE}:{line}: the value of MY_TOKEN\n")), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains(&format!("{LANE}:{line}: a key that begins like those of OpenAI")));
+    assert!(outcome.stderr.contains("2 secrets in 1 file"), "{}", outcome.stderr);
+
+    let outcome = found(&["cassette", "scan", "notes", "scenarios/knowledge.yaml", "--env-file", "some.env"]);
+    outcome.expect_code(1);
+    assert!(outcome.stdout.starts_with("notes/keys.txt:2: a key that begins"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("notes/keys.txt:3: the value of "), "{}", outcome.stdout);
+    found(&["cassette", "scan", "scenarios"]).expect_code(0);
+    found(&["cassette", "scan", "no-such-file"]).expect_code(2);
+}
+
+#[test]
+fn old_recordings_are_warned_of_on_stderr_and_change_no_report() {
+    let project = Project::shipped();
+    let run = |now: &str, more: &[&str]| {
+        let arguments = [&["run", "scenarios/knowledge.yaml", "--only", "valve-error"], more].concat();
+        let outcome = Outcome::of(project.command(&arguments).env("RAGCHECK_NOW", now));
+        (outcome, project.report("reports/latest"))
+    };
+    let (young, fresh) = run("2026-12-01T00:00:00Z", &[]);
+    assert!(!young.stderr.contains("older than"), "{}", young.stderr);
+    let (old, stale) = run("2027-06-01T00:00:00Z", &[]);
+    assert!(old.stderr.contains("3 recordings are older than 90 days"), "{}", old.stderr);
+    assert!(old.stderr.contains("knowledge/valve-error/tool-rag.base."), "{}", old.stderr);
+    assert!(old.stderr.contains("ragcheck cassette refresh --stale"), "{}", old.stderr);
+    assert_eq!((young.code, &young.stdout), (old.code, &old.stdout));
+    assert!(fresh == stale, "an age changed a report");
+    assert!(run("2026-12-01T00:00:00Z", &["--warn-recordings-after", "1d"]).0.stderr.contains("older than 1 day,"));
+
+    project.edit("ragcheck.yaml", "reports: reports\n", "reports: reports\nrecordings: {warn_after: never}\n");
+    assert!(!run("2037-06-01T00:00:00Z", &[]).0.stderr.contains("older than"));
+    project.edit("ragcheck.yaml", "warn_after: never", "warn_after: 3 weeks");
+    let (wrong, _) = run("2026-12-01T00:00:00Z", &[]);
+    wrong.expect_code(2);
+    assert!(wrong.stderr.contains("`3 weeks` is not an age"), "{}", wrong.stderr);
+}
+
+#[test]
+fn check_notes_what_is_old_what_drifted_and_what_belongs_to_nothing() {
+    let project = Project::shipped();
+    let check = |arguments: &[&str]| project.run(&[&["check", "scenarios/knowledge.yaml"], arguments].concat());
+    let clean = check(&[]);
+    clean.expect_code(0);
+    assert!(clean.stdout.contains("0 errors, 0 notes"), "{}", clean.stdout);
+
+    let prompt = include_str!("../../src/flow/prompts/system.md");
+    project.write("scenarios/prompts/system.md", &format!("{prompt}\nBe brief.\n"));
+    project.edit(
+        "scenarios/knowledge.yaml",
+        "repeat: 3\n",
+        "repeat: 3\nvariants:\n  base: {prompts: {system: {file: prompts/system.md}}, temperature: 0.9}\n",
+    );
+    let lane = project.read(LANE);
+    project.write("fixtures/cassettes/knowledge/renamed-away/tool-rag.base.1.yaml", &lane);
+    let outcome = check(&["--warn-recordings-after", "12h"]);
+    outcome.expect_code(0);
+    for words in [
+        "24 recordings are older than 12 hours, the oldest that of knowledge/",
+        "system prompt, parameters changed since 24 lanes (",
+        "1 recording of `knowledge` belongs to no trial: renamed-away/tool-rag.base.1",
+        "ragcheck cassette refresh --stale scenarios/knowledge.yaml",
+        "0 errors, 3 notes",
+    ] {
+        assert!(outcome.stdout.contains(words), "{words}: {}", outcome.stdout);
+    }
+}
+
+#[test]
+fn rekeying_changes_nothing_of_a_sound_recording_mends_a_key_and_refuses_what_lacks_a_request() {
+    let project = Project::shipped();
+    let outcome = project.run(&["cassette", "rekey"]);
+    outcome.expect_code(0);
+    assert!(outcome.stdout.starts_with("0 of 29"), "{}", outcome.stdout);
+
+    let sound = project.read(LANE);
+    let version = "profiles:\n  openai-chat: 1\n";
+    project.edit(LANE, version, &version.replace('1', "0"));
+    project.edit(LANE, "key: \"", "key: \"f");
+    let text = project.read(LANE);
+    project.run(&["run", "scenarios/knowledge.yaml", "--only", "valve-error"]).expect_code(3);
+    let outcome = project.run(&["cassette", "rekey", "fixtures/cassettes/knowledge"]);
+    outcome.expect_code(0);
+    let told = format!("{LANE}: 1 of 2 exchanges with a new key, openai-chat from version 0 to 1\n");
+    assert!(outcome.stdout.contains(&told), "{}", outcome.stdout);
+    assert_eq!(project.read(LANE), sound);
+
+    let blob = text.split("\"$blob\": \"").nth(1).and_then(|rest| rest.split('"').next()).expect("a blob");
+    std::fs::remove_file(project.path(&format!("fixtures/cassettes/knowledge/blobs/{blob}"))).expect("the blob");
+    project.write(LANE, &text);
+    let outcome = project.run(&["cassette", "rekey", LANE]);
+    outcome.expect_code(3);
+    assert!(outcome.stderr.contains(&format!("{LANE}: left as it was: the request of exchange 0 is incomplete")));
+    assert_eq!(project.read(LANE), text);
+}
+
+const TARIFF: &str = "fixtures/cassettes/external/feed-in-tariff/tool-rag.base";
+const PRICES: &str = "prices:\n  simulator/fernlight-sim: {input: 2, output: 8}\n";
+
+#[test]
+fn a_refresh_records_the_lanes_that_miss_and_no_other_says_before_what_it_takes_and_asks() {
+    let (project, simulator) = recording();
+    let lane = |number: u32| format!("{TARIFF}.{number}.yaml");
+    let before = [1, 2, 3].map(|number| project.read(&lane(number)));
+    project.edit(&lane(2), "key: \"", "key: \"f");
+    std::fs::remove_file(project.path(&lane(3))).expect("the lane");
+    project.edit("ragcheck.yaml", "providers:\n", &format!("{PRICES}providers:\n"));
+    let refresh = ["cassette", "refresh", "--missed", "scenarios/external.yaml", "--only", "feed-in-tariff"];
+
+    let asked = project.run(&refresh);
+    asked.expect_code(2);
+    for words in ["2 lanes to record again: 1 cassette miss, 1 lane missing", "--yes", "about $0.0"] {
+        assert!(asked.stderr.contains(words), "{words}: {}", asked.stderr);
+    }
+    assert!(asked.stderr.contains("1 lane without a sound recording counted as the mean of the others"));
+    assert!(asked.stderr.contains("cost not measured for simulator-search/"), "{}", asked.stderr);
+    assert!(!project.path(&lane(3)).exists());
+
+    let done = project.run(&[&refresh[..], &["--yes"]].concat());
+    assert!(done.stdout.contains("2 trials: 2 PASS"), "{}{}", done.stdout, done.stderr);
+    assert_eq!(project.read(&lane(1)), before[0], "a lane that fits was recorded again");
+    assert!(project.read(&lane(2)).contains("take: 2\ntakes:\n  - take: 1\n"), "{}", project.read(&lane(2)));
+    assert!(project.read(&lane(3)).contains("take: 1\ntakes:\n  - take: 1\n"), "{}", project.read(&lane(3)));
+    drop(simulator);
+    let again = project.run(&[&refresh[..], &["--yes"]].concat());
+    again.expect_code(0);
+    assert!(again.stdout.contains("nothing to record again"), "{}", again.stdout);
+}
+
+#[test]
+fn recording_until_green_shows_in_the_cassette_the_conversation_and_the_report() {
+    let (project, simulator) = recording();
+    let record = ["run", "scenarios/external.yaml", "--mode", "record", "--only", "feed-in-tariff", "--repeat=1"];
+    let scenario = project.read("scenarios/external.yaml");
+    let begin = scenario.find("case: feed-in-tariff").expect("the case");
+    let (before, after) = scenario.split_at(begin);
+    assert!(after.contains("expect:\n"));
+    let impossible = after.replacen("expect:\n", "expect:\n      within: 1us\n", 1);
+    project.write("scenarios/external.yaml", &format!("{before}{impossible}"));
+    for _ in 0..2 {
+        project.run(&record).expect_code(1);
+    }
+    project.write("scenarios/external.yaml", &scenario);
+    project.run(&record);
+    drop(simulator);
+    let shown = project.run(&["show", "external/feed-in-tariff/tool-rag.base.1"]);
+    assert!(shown.stdout.contains("\ntake 4; earlier takes: unknown, FAIL, FAIL\n"), "{}", shown.stdout);
+    let lane = project.read(&format!("{TARIFF}.1.yaml"));
+    assert_eq!(lane.matches("verdict: \"FAIL\"").count(), 2, "{lane}");
+    assert!(lane.contains("verdict: \"PASS\"\nprofiles:"), "{lane}");
+    assert_eq!(project.traces()[0]["evidence"]["earlier_takes"], serde_json::json!(["unknown", "FAIL", "FAIL"]));
+}
+
+const FOREIGN: &str = r#"interactions:
+- request:
+    body: '{"model": "m-1", "messages": [{"role": "user", "content": "My key is sk-plantedplantedplanted0451"}]}'
+    headers: {authorization: [Bearer plantedplantedplanted0451]}
+    method: POST
+    uri: https://models.example/v1/chat/completions
+  response:
+    body: {string: '{"id": "1", "choices": []}'}
+    headers: {Content-Type: [application/json], Set-Cookie: [planted0451]}
+    status: {code: 200, message: OK}
+- request: {body: 'user=planted', headers: {}, method: POST, uri: 'https://models.example/login'}
+  response: {body: {string: ''}, headers: {}, status: {code: 204, message: No Content}}
+version: 1
+"#;
+
+#[test]
+fn a_foreign_cassette_becomes_a_lane_without_its_secrets_and_what_is_left_out_is_told() {
+    let project = Project::shipped();
+    project.write("vcr/Test_Login[a].yaml", FOREIGN);
+    project.write("vcr/broken.yaml", "interactions: {");
+    project.write("vcr/unlike.json", "{\"log\": {}}");
+    let import = ["cassette", "import", "vcr", "--format", "vcr", "--scenario", "theirs"];
+    let outcome = project.run(&import);
+    outcome.expect_code(3);
+    let lane = "fixtures/cassettes/theirs/test-login-a/vcr.base.1.yaml";
+    assert!(outcome.stdout.contains(&format!("vcr/Test_Login[a].yaml: 1 exchange -> {lane}\n")), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("1 exchange imported; 0 of 3 files whole"), "{}", outcome.stdout);
+    for words in [
+        "vcr/Test_Login[a].yaml: interaction 2 not imported: the body of the request is no JSON document",
+        "vcr/broken.yaml: not imported: not YAML",
+        "vcr/unlike.json: not imported: not a VCR.py cassette",
+    ] {
+        assert!(outcome.stderr.contains(words), "{words}: {}", outcome.stderr);
+    }
+    let text = project.read(lane);
+    assert!(!text.contains("planted") && text.contains("My key is [redacted:openai]"), "{text}");
+    assert!(text.contains("profile: \"openai-chat\"") && text.contains("path: \"/chat/completions\""), "{text}");
+    project.run(&["cassette", "rekey", "fixtures/cassettes/theirs"]).expect_code(0);
+    assert_eq!(project.read(lane), text, "the key is not that of the stored request");
+
+    let again = project.run(&import);
+    assert!(again.stderr.contains("theirs/test-login-a is there already"), "{}", again.stderr);
+    project.run(&["cassette", "import", "vcr", "--format", "vcr", "--scenario", "../x"]).expect_code(2);
+}
+
+#[test]
+fn a_diff_compares_shapes_with_what_the_services_answer_today() {
+    let (project, simulator) = recording();
+    let diff =
+        ["cassette", "diff", "scenarios/external.yaml", "--only", "feed-in-tariff", "--repeat=1", "--sample", "3"];
+    let same = project.run(&diff);
+    same.expect_code(0);
+    assert!(same.stdout.contains("model, simulator/fernlight-sim (openai-chat): 3 of "), "{}", same.stdout);
+    assert_eq!(same.stdout.matches("  same shape\n").count(), 2, "{}", same.stdout);
+    assert_eq!(project.run(&diff).stdout, same.stdout, "another sample by the same seed");
+
+    let lane = format!("{TARIFF}.1.yaml");
+    let text = project.read(&lane);
+    let older = text
+        .replace("        created: 0\n", "        created: \"today\"\n        fee: {cents: 3}\n")
+        .replace("        object: \"chat.completion\"\n", "");
+    assert_ne!(older, text);
+    project.write(&lane, &older);
+    let outcome = project.run(&diff);
+    outcome.expect_code(1);
+    for words in [
+        "  new: object: string\n",
+        "  gone: fee: object, in every recorded answer\n",
+        "  changed type: created: string before, number now\n",
+    ] {
+        assert!(outcome.stdout.contains(words), "{words}: {}", outcome.stdout);
+    }
+    assert!(!outcome.stdout.contains("fee.cents"), "{}", outcome.stdout);
+    assert_eq!(project.read(&lane), older, "a diff writes nothing");
+    drop(simulator);
+    let outcome = project.run(&diff);
+    outcome.expect_code(3);
+    assert!(outcome.stdout.contains("failed 3 times: "), "{}", outcome.stdout);
+}
+
+#[test]
+fn tokens_and_money_are_told_by_trial_case_variant_and_run_and_what_nobody_priced_is_not_measured() {
+    let project = Project::shipped();
+    let run = ["run", "scenarios/external.yaml", "--only", "feed-in-tariff"];
+    let unpriced = project.run(&run);
+    let words = "cost NOT_MEASURED: no price of simulator-search/perplexity/sonar, simulator/fernlight-sim";
+    let line = unpriced.stdout.replace("\n  ", " ");
+    assert!(line.contains(words), "{}", unpriced.stdout);
+
+    let search = "  simulator-search/perplexity/sonar: {input: 1, output: 1, request: 0.005}\n";
+    project.edit("ragcheck.yaml", "providers:\n", &format!("{PRICES}{search}providers:\n"));
+    let priced = project.run(&run);
+    assert!(priced.stdout.contains(" written; cost $0.0"), "{}", priced.stdout);
+    let (mut millionths, mut searches) = (0.0, 0.0);
+    for trace in project.traces() {
+        for event in trace["events"].as_array().expect("events") {
+            let tokens = |value: &serde_json::Value, name: &str| value[name].as_f64().unwrap_or(0.0);
+            let done = &event["what"]["model_called"]["reply"]["completion"];
+            millionths += 2.0 * tokens(done, "input_tokens") + 8.0 * tokens(done, "output_tokens");
+            let found = &event["what"]["tool_called"]["outcome"]["ok"]["external"];
+            millionths += tokens(found, "input_tokens") + tokens(found, "output_tokens");
+            searches += if found.is_object() { 1.0 } else { 0.0 };
+        }
+    }
+    assert!(millionths > 0.0 && searches > 0.0);
+    let expected = millionths / 1e6 + searches * 0.005;
+    let judged = project.latest("run.json");
+    let spending = &judged["spending"];
+    for spent in [&spending["run"], &spending["variants"][0][1], &spending["cases"][0][1]] {
+        assert!((spent["cost"].as_f64().expect("a cost") - expected).abs() < 1e-9, "{spent}, not {expected}");
+        assert_eq!(spent["trials"], 3);
+    }
+    assert_eq!(spending["variants"][0][0], "external@base");
+    assert_eq!(spending["cases"][0][0], "external/feed-in-tariff");
+    let trials = judged["trials"].as_array().expect("trials").iter();
+    let sum: f64 = trials.map(|trial| trial["cost"].as_f64().expect("a cost")).sum();
+    assert!((sum - expected).abs() < 1e-9);
+    let table = project.read("reports/latest/trials.csv");
+    assert!(
+        table.lines().next().is_some_and(|head| head.contains("input_tokens,cached_tokens,output_tokens,cost_usd"))
+    );
+    let scored = project.run(&["score", "reports/latest"]);
+    assert!(scored.stdout.contains(" written; cost $0.0"), "prices are not in the plan: {}", scored.stdout);
+}
+
+#[test]
+fn a_run_ends_cleanly_when_its_money_is_spent_and_needs_a_price_for_everything() {
+    let (project, _simulator) = recording();
+    let run = ["run", "scenarios/external.yaml", "--mode", "live", "--jobs", "1", "--max-cost", "0.2"];
+    let unpriced = project.run(&run);
+    unpriced.expect_code(2);
+    assert!(unpriced.stderr.contains("--max-cost needs the price of everything"), "{}", unpriced.stderr);
+    assert!(
+        unpriced.stderr.contains("simulator-search/perplexity/sonar, simulator/fernlight-sim"),
+        "{}",
+        unpriced.stderr
+    );
+
+    project.edit("ragcheck.yaml", "providers:\n", "price_file: prices.yaml\nproviders:\n");
+    project.write(
+        "prices.yaml",
+        &format!("{PRICES}  simulator-search/perplexity/sonar: {{input: 1, output: 1, request: 0.005}}\n"),
+    );
+    let ended = project.run(&run);
+    ended.expect_code(3);
+    assert!(ended.stderr.contains("stopped: --max-cost 0.2 is used up: about $0.2"), "{}", ended.stderr);
+    assert!(ended.stdout.contains(" PASS"), "nothing was kept: {}", ended.stdout);
+    project.write("prices.yaml", "prices:\n  fernlight-sim: {input: -1, output: 2, cost: 1}\n");
+    let wrong = project.run(&run);
+    wrong.expect_code(2);
+    assert!(wrong.stderr.contains("prices.yaml:2:"), "{}", wrong.stderr);
+    project.run(&["run", "scenarios/external.yaml", "--max-cost", "1"]).expect_code(2);
+}
+
+#[test]
+fn a_refresh_of_what_drifted_keeps_the_old_lane_until_the_new_one_is_whole() {
+    let (project, simulator) = recording();
+    let lane = format!("{TARIFF}.1.yaml");
+    let before = project.read(&lane);
+    project.edit("scenarios/external.yaml", "temperature: 0.2", "temperature: 0.3");
+    let refresh = ["cassette", "refresh", "--stale", "--yes", "scenarios/external.yaml", "--only", "feed-in-tariff"];
+    let refresh = [&refresh[..], &["--repeat=1"]].concat();
+    let address = format!("http://{}/v1", simulator.address);
+    project.edit("ragcheck.yaml", &address, "http://127.0.0.1:9/v1");
+    project.edit("scenarios/external.yaml", "repeat: 3\n", "repeat: 3\nlimits: {transport_retries: 0}\n");
+    project.run(&refresh).expect_code(3);
+    assert_eq!(project.read(&lane), before, "a refresh without its service touched the lane");
+
+    project.edit("ragcheck.yaml", "http://127.0.0.1:9/v1", &address);
+    let done = project.run(&refresh);
+    assert!(done.stderr.contains("1 lane to record again: 1 drifted\nabout "), "{}", done.stderr);
+    assert!(done.stderr.contains("cost not measured for simulator-search/perplexity/sonar, simulator/fernlight-sim"));
+    assert!(done.stdout.contains("1 trial: 1 PASS"), "{}{}", done.stdout, done.stderr);
+    assert!(project.read(&lane).contains("take: 2\n"));
+    let again = project.run(&refresh);
+    assert!(again.stdout.contains("nothing to record again: 1 lane looked at"), "{}{}", again.stdout, again.stderr);
+}
