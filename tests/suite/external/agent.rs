@@ -76,12 +76,11 @@ async fn reset(State(agent): State<Arc<Inside>>) -> StatusCode {
 }
 
 async fn chat(State(agent): State<Arc<Inside>>, Json(body): Json<Value>) -> Response {
-    let prompt = match agent.ways.mints {
-        None => agent.ways.prompt.to_owned(),
-        Some(_) => {
-            let number = agent.minted.fetch_add(1, Ordering::SeqCst);
-            format!("{} It is day {number} of the year. This is ticket TK-{number}.", agent.ways.prompt)
-        }
+    let prompt = if agent.ways.mints.is_some() {
+        let number = agent.minted.fetch_add(1, Ordering::SeqCst);
+        format!("{} It is day {number} of the year. This is ticket TK-{number}.", agent.ways.prompt)
+    } else {
+        agent.ways.prompt.to_owned()
     };
     let mut messages = vec![json!({"role": "system", "content": prompt})];
     messages.extend(body["history"].as_array().into_iter().flatten().cloned());
@@ -154,7 +153,7 @@ impl Inside {
                 let items = answer["output"].as_array().cloned().unwrap_or_default();
                 let said = items.iter().filter_map(|item| item["content"][0]["text"].as_str()).collect::<String>();
                 let citations: Vec<Value> =
-                    items.iter().flat_map(|item| item["results"].as_array()).flatten().cloned().collect();
+                    items.iter().filter_map(|item| item["results"].as_array()).flatten().cloned().collect();
                 json!({"result_id": "web-1", "answer": said, "citations": citations})
             }
         }
