@@ -127,7 +127,7 @@ fn report(criterion: &mut Criterion, plan: &Plan, traces: &[Trace]) {
     };
     criterion.bench_function("report/conversations of 1000 trials", |bencher| bencher.iter(conversations));
     let timelines = conversations();
-    let view = View { plan, judgement: &judgement, timelines: &timelines };
+    let view = View { plan, judgement: &judgement, timelines: &timelines, compared: false };
     criterion.bench_function("report/html of 1000 trials", |bencher| {
         bencher.iter(|| {
             let mut page = Vec::new();

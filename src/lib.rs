@@ -12,6 +12,7 @@ pub mod clock;
 pub mod compare;
 pub mod flow;
 pub mod gate;
+pub mod history;
 pub mod import;
 pub mod knowledge;
 pub mod metric;

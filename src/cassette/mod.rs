@@ -5,7 +5,7 @@
 //! people change (`drift`), the `request` as what it adds to an earlier one, and the `response`. Prompts and tool
 //! lists lie in `blobs/` beside the scenario's cases, named by content. Files may be edited by hand: what counts is
 //! the key and the response, and a reader ignores members that it does not know. An old build refuses a newer
-//! `cassette:` version and says so.
+//! `cassette:` version and says so. Lanes recorded until decided have their `stopping.json` beside them.
 //!
 //! Nothing here knows a provider's dialect, opens a connection or reads a clock.
 
@@ -26,6 +26,7 @@ mod rekey;
 mod remembered;
 mod scan;
 mod shape;
+mod stopping;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -43,5 +44,6 @@ pub use redact::Redactor;
 pub use rekey::Rekeyed;
 pub use scan::{Find, scan};
 pub use shape::{Change, Shape};
+pub use stopping::{StoppingDesign, StoppingError, stopping_path};
 pub use store::{CassetteError, blobs_dir, path};
 pub use vcr::{Imported, Route, import_vcr};

@@ -27,6 +27,8 @@ pub enum Command {
     Score(Score),
     /// Compare two runs, two variants of one run, or a run with a saved baseline, case by case.
     Compare(Compare),
+    /// Show what live runs and recordings came to over time, with lasting changes.
+    History(History),
     /// Print one report of a run in some format.
     Report(Report),
     /// Print one trial's conversation.
@@ -103,6 +105,13 @@ pub struct Run {
     /// Only the trials that did not pass in the newest run.
     #[arg(long)]
     pub failed: bool,
+    /// Go on in complete passes over the selected cases until every required gate has passed, failed or cannot pass any
+    /// more; --repeat, or else the cases' own `repeat`, bounds the passes. A replay does what its recordings say.
+    #[arg(long, conflicts_with = "failed")]
+    pub until_decided: bool,
+    /// Trials that a run until decided may take.
+    #[arg(long, value_name = "N", requires = "until_decided", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_trials: Option<u64>,
     /// Threads in replay (by default one a core), trials at the same time otherwise (by default 4).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
@@ -116,6 +125,12 @@ pub struct Run {
     /// Time for a live or recording run, `10m` for example; the trials that it does not suffice for end as stopped.
     #[arg(long, value_name = "D", value_parser = crate::scenario::parse_duration)]
     pub timeout: Option<Duration>,
+    /// What to call a live or recording run in the history: `release=1.4.0`; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub label: Vec<String>,
+    /// Add no point to the project's history.
+    #[arg(long)]
+    pub no_history: bool,
     /// Warn of recordings older than this, `90d` for example; by default as `recordings: {warn_after: …}` says.
     #[arg(long, value_name = "AGE", value_parser = crate::scenario::parse_age)]
     pub warn_recordings_after: Option<Duration>,
@@ -130,6 +145,40 @@ pub struct Run {
     /// How the result is printed.
     #[arg(long, value_enum, default_value_t = Printed::Human)]
     pub format: Printed,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct History {
+    #[command(subcommand)]
+    pub command: Option<HistoryCommand>,
+    /// The history; by default the project's `history.jsonl`.
+    #[arg(long, value_name = "FILE", global = true)]
+    pub file: Option<PathBuf>,
+    /// Where the page goes; by default `history.html` in the project's folder of reports.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t = Printed::Human)]
+    pub format: Printed,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub enum HistoryCommand {
+    /// Add the point of a run folder, a live run's or a recording's.
+    Add {
+        /// The run folder.
+        #[arg(default_value = "reports/latest")]
+        run: PathBuf,
+        /// What to call it: `release=1.4.0`; may be repeated.
+        #[arg(long, value_name = "KEY=VALUE")]
+        label: Vec<String>,
+    },
+    /// Take in the points of other files, each once.
+    Merge {
+        /// The other files.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
 }
 
 /// What makes a comparison fail.
@@ -199,6 +248,9 @@ pub struct Check {
 pub struct List {
     #[command(flatten)]
     pub select: Select,
+    /// Say how many requests a live run of them would send, and the smallest difference that it could show.
+    #[arg(long)]
+    pub estimate: bool,
     /// How the result is printed.
     #[arg(long, value_enum, default_value_t = Printed::Human)]
     pub format: Printed,

@@ -24,24 +24,26 @@ pub struct Side {
     /// The figures.
     pub summary: Summary,
     folder: Option<PathBuf>,
+    /// The report of a newer side, with a link to the comparison that is about to stand beside it.
+    linked: Option<Vec<u8>>,
 }
 
 impl Side {
-    /// A run that has just been made.
-    pub fn of_run(summary: Summary, folder: &Path) -> Self {
-        Self { summary, folder: Some(folder.to_owned()) }
+    /// A run that has just been made; `linked` is its report with a link to a comparison.
+    pub fn of_run(summary: Summary, folder: &Path, linked: Vec<u8>) -> Self {
+        Self { summary, folder: Some(folder.to_owned()), linked: Some(linked) }
     }
 
-    /// Reads a run folder, `RUN@variant` or a baseline file.
+    /// Reads a run folder, `RUN@variant` or a baseline file; a `newer` one is to have a comparison beside it.
     ///
     /// # Errors
     /// When there is no such run or file, or it cannot be read.
-    pub fn read(named: &str) -> Result<Self, Problem> {
-        if let Some(found) = Self::of_path(named)? {
+    pub fn read(named: &str, newer: bool) -> Result<Self, Problem> {
+        if let Some(found) = Self::of_path(named, newer)? {
             return Ok(found);
         }
         if let Some((name, variant)) = named.rsplit_once('@')
-            && let Some(found) = Self::of_path(name)?
+            && let Some(found) = Self::of_path(name, newer)?
         {
             return Ok(Self { summary: found.summary.of_variant(variant)?, ..found });
         }
@@ -52,21 +54,21 @@ impl Side {
     }
 
     /// What stands at that path, or below the reports folder; `None` when there is nothing.
-    fn of_path(name: &str) -> Result<Option<Self>, Problem> {
+    fn of_path(name: &str, newer: bool) -> Result<Option<Self>, Problem> {
         let given = PathBuf::from(name);
         let path = if given.exists() { given } else { reports_folder().join(name) };
         if path.is_dir() {
-            return Self::of_folder(&path).map(Some);
+            return Self::of_folder(&path, newer).map(Some);
         }
         if !path.is_file() {
             return Ok(None);
         }
         let text = fs::read_to_string(&path).map_err(|why| format!("{}: {why}", path.display()))?;
         let summary = Summary::parse(&text).map_err(|why| format!("{}: {why}", path.display()))?;
-        Ok(Some(Self { summary, folder: None }))
+        Ok(Some(Self { summary, folder: None, linked: None }))
     }
 
-    fn of_folder(path: &Path) -> Result<Self, Problem> {
+    fn of_folder(path: &Path, newer: bool) -> Result<Self, Problem> {
         // `latest` may point elsewhere by the time that a conversation is looked up.
         let target = fs::read_link(path).ok().filter(|target| target.is_relative());
         let folder = target.map_or_else(|| path.to_owned(), |target| path.with_file_name(target));
@@ -76,7 +78,8 @@ impl Side {
         let judging = Judging::begin(&plan).map_err(|why| format!("{}: {why}", folder.display()))?;
         let mut judged = judge_by(judging.collecting(), &folder)?;
         let summary = judged.summary(&label).ok_or_else(|| format!("{} has no figures", folder.display()))?;
-        Ok(Self { summary, folder: Some(folder) })
+        let linked = newer.then(|| judged.linked()).transpose().map_err(|why| why.to_string())?;
+        Ok(Self { summary, folder: Some(folder), linked })
     }
 
     /// The conversations of some trials, as `show` prints them.
@@ -106,8 +109,8 @@ impl Side {
 /// # Errors
 /// When a side cannot be read, or the two cannot be compared.
 pub fn run(given: &Compare) -> Result<Exit, Problem> {
-    let a = Side::read(&given.a)?;
-    let b = given.b.as_deref().map(Side::read).transpose()?;
+    let a = Side::read(&given.a, false)?;
+    let b = given.b.as_deref().map(|named| Side::read(named, true)).transpose()?;
     if let Some(file) = &given.save {
         save(&b.as_ref().unwrap_or(&a).summary, file)?;
     }
@@ -141,7 +144,7 @@ pub fn conclude(a: &Side, b: &Side, comparing: &Comparing, format: Printed, json
         folders: (a.folder.as_deref(), b.folder.as_deref()),
         conversations: (&ours, &theirs),
     };
-    let written = b.folder.as_deref().map(|folder| write(&shown, folder)).transpose()?;
+    let written = b.folder.as_deref().map(|folder| write(&shown, folder, b.linked.as_deref())).transpose()?;
     match format {
         Printed::Human => {
             output::result(&comparison::terminal(&shown, output::width(), output::coloured()));
@@ -158,10 +161,15 @@ pub fn conclude(a: &Side, b: &Side, comparing: &Comparing, format: Printed, json
     Ok(exit(&found, comparing))
 }
 
-fn write(shown: &Shown<'_>, folder: &Path) -> Result<PathBuf, Problem> {
+fn write(shown: &Shown<'_>, folder: &Path, linked: Option<&[u8]>) -> Result<PathBuf, Problem> {
     for (name, bytes) in comparison::files(shown).map_err(|why| format!("the comparison cannot be made: {why}"))? {
         let file = folder.join(name);
         fs::write(&file, bytes).map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
+    }
+    if let Some(index) = linked {
+        let (beside, file) = (folder.join(".index.html"), folder.join(trace::INDEX_HTML));
+        let renamed = fs::write(&beside, index).and_then(|()| fs::rename(&beside, &file));
+        renamed.map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
     }
     Ok(folder.join(trace::COMPARISON_HTML))
 }

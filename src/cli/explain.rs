@@ -61,6 +61,10 @@ fn of_criterion(criterion: &Criterion) -> String {
     if let Some(least) = criterion.min_n {
         let _ = writeln!(out, "  min_n    fewer than {least} units are undecided");
     }
+    if let Some(margin) = &criterion.margin {
+        let _ =
+            writeln!(out, "  margin   in a run until decided, {margin} on the wrong side of the target may still pass");
+    }
     let required = if criterion.required { "yes" } else { "no: shown, and never fails the run" };
     let _ = writeln!(out, "  required {required}\n");
     out

@@ -48,7 +48,7 @@ pub fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
             judging.add(trace, made).map_err(|why| why.to_string())?;
         }
     }
-    let judged = judging.finish();
+    let mut judged = judging.finish();
     judged.write(writing.path()).map_err(cannot_write)?;
     let root = std::env::current_dir().unwrap_or_default();
     write_environment(writing.path(), "import", None, &root).map_err(cannot_write)?;

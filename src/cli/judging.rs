@@ -95,6 +95,11 @@ impl<'p> Judging<'p> {
         self.judge.add(examined)
     }
 
+    /// In a run until decided: `pass` is complete. Whether another one is needed.
+    pub fn end_of_pass(&mut self, pass: u32) -> bool {
+        self.judge.end_of_pass(pass)
+    }
+
     /// The verdicts.
     pub fn finish(self) -> Judged<'p> {
         Judged {
@@ -102,6 +107,7 @@ impl<'p> Judging<'p> {
             judgement: self.judge.finish(),
             timelines: self.timelines.finish(),
             collector: self.collector,
+            compared: false,
         }
     }
 }
@@ -113,24 +119,39 @@ pub struct Judged<'p> {
     pub judgement: Judgement,
     timelines: Timelines,
     collector: Option<Collector<'p>>,
+    /// Whether a comparison lies beside its report.
+    compared: bool,
 }
 
 impl Judged<'_> {
     /// What reports are made from.
     pub fn view(&self) -> View<'_> {
-        View { plan: self.plan, judgement: &self.judgement, timelines: &self.timelines }
+        let Self { plan, judgement, timelines, compared, .. } = self;
+        View { plan, judgement, timelines, compared: *compared }
+    }
+
+    /// `index.html` with a link to the comparison beside it.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn linked(&self) -> io::Result<Vec<u8>> {
+        let mut out = Vec::new();
+        report::Format::write(&report::Html, &View { compared: true, ..self.view() }, &mut out)?;
+        Ok(out)
     }
 
     /// The figures of every case under the name `label`, once; `None` unless they were kept, and afterwards.
     pub fn summary(&mut self, label: &str) -> Option<Summary> {
-        self.collector.take().map(|collector| collector.finish(label))
+        let passes = self.judgement.stopped.as_ref().map(|stopped| stopped.passes);
+        self.collector.take().map(|collector| collector.finish(label, passes))
     }
 
     /// Writes every file that a run folder keeps of its traces, each beside and renamed.
     ///
     /// # Errors
     /// When a file cannot be written.
-    pub fn write(&self, folder: &Path) -> io::Result<()> {
+    pub fn write(&mut self, folder: &Path) -> io::Result<()> {
+        self.compared = folder.join(trace::COMPARISON_HTML).exists();
         let view = self.view();
         let kept = [trace::RUN, trace::TRIALS_CSV, trace::CRITERIA_CSV, trace::INDEX_HTML];
         for format in report::FORMATS.into_iter().filter(|format| kept.contains(&format.file())) {

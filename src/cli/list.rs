@@ -3,11 +3,13 @@
 use super::arguments::{List, Printed};
 use super::check::cassette;
 use super::diagnostic::plural;
+use super::estimate::{estimate, turns};
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::run::select;
+use super::until_decided;
 use crate::plan::{Plan, PlannedTrial};
-use crate::scenario::{Loaded, SequenceStep};
+use crate::scenario::Loaded;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -34,24 +36,16 @@ pub fn rows(loaded: &Loaded, plan: &Plan, cassettes: Option<&Path>) -> Vec<Row> 
     let row = |trial: &PlannedTrial| {
         let scenario = &plan.scenarios[trial.scenario];
         let case = &scenario.cases[trial.case].case;
-        let sequence: usize = case.sequence.iter().map(turns).sum();
         Row {
             trial: trial.id.clone(),
             scenario: scenario.name.clone(),
             case: case.case.clone(),
             lane: trial.lane.to_string(),
-            turns: case.turns.len() + sequence,
+            turns: turns(plan, trial),
             recorded: cassette(loaded, cassettes, &trial.id).is_file(),
         }
     };
     plan.trials.iter().map(row).collect()
-}
-
-fn turns(step: &SequenceStep) -> usize {
-    match step {
-        SequenceStep::Conversation(conversation) => conversation.turns.len(),
-        SequenceStep::Together(all) => all.iter().map(|conversation| conversation.turns.len()).sum(),
-    }
 }
 
 /// An aligned table with totals in the last line.
@@ -87,11 +81,20 @@ pub fn json(rows: &[Row]) -> String {
 /// # Errors
 /// Every mistake in the files, or that nothing is selected.
 pub(super) fn run(given: &List) -> Result<Exit, Problem> {
-    let (loaded, plan) = select(&given.select, None)?;
+    let (loaded, plan) = select(&given.select, None, until_decided::of_recordings)?;
     let rows = rows(&loaded, &plan, None);
-    match given.format {
-        Printed::Human => output::result(&text(&rows)),
-        Printed::Json => output::result(&format!("{}\n", json(&rows))),
+    let estimate = given.estimate.then(|| {
+        let turns: Vec<usize> = rows.iter().map(|row| row.turns).collect();
+        estimate(&loaded, &plan, &turns)
+    });
+    match (given.format, estimate) {
+        (Printed::Human, None) => output::result(&text(&rows)),
+        (Printed::Human, Some(estimate)) => output::result(&(text(&rows) + &estimate.text(&plan))),
+        (Printed::Json, None) => output::result(&format!("{}\n", json(&rows))),
+        (Printed::Json, Some(estimate)) => {
+            let both = serde_json::json!({"trials": rows, "estimate": estimate});
+            output::result(&format!("{both:#}\n"));
+        }
     }
     Ok(Exit::Passed)
 }

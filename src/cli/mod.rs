@@ -8,8 +8,10 @@ mod cassette;
 pub mod check;
 mod compare;
 pub mod diagnostic;
+mod estimate;
 mod exit;
 mod explain;
+mod history;
 mod import;
 mod judging;
 mod keywords;
@@ -23,6 +25,7 @@ mod score;
 mod show;
 mod simulate;
 mod staleness;
+mod until_decided;
 
 pub use exit::Exit;
 
@@ -39,6 +42,7 @@ pub fn main() -> ExitCode {
         Command::List(given) => list::run(&given),
         Command::Score(given) => score::run(&given),
         Command::Compare(given) => compare::run(&given),
+        Command::History(given) => history::run(&given),
         Command::Report(given) => report::run(&given),
         Command::Show(given) => show::run(&given),
         Command::Explain(given) => explain::run(&given),

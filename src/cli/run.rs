@@ -3,13 +3,16 @@
 use super::arguments::{Mode, Run, Select};
 use super::compare::{self, Side};
 use super::exit::Exit;
+use super::history;
 use super::judging::{Judged, Judging, Made, Maker};
 use super::output::{self, Problem};
 use super::score::print;
 use super::staleness::Ages;
+use super::until_decided::{self, Designs};
 use crate::gate::{Judgement, Verdict};
+use crate::history::{Gather, HISTORY};
 use crate::plan::{self, Plan, Selection};
-use crate::run::{self, Inspected, LiveOptions, folder::Writing};
+use crate::run::{self, Commit, LiveOptions, Step, folder::Writing};
 use crate::scenario::{self, Loaded};
 use crate::trace::{self, Trace, TrialEnd, TrialErrorKind};
 use crate::transport::Budget;
@@ -18,23 +21,31 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Loads what is selected: the scenarios and the plan, machines not yet filled in.
+/// Loads what is selected: the scenarios and the plan, machines not yet filled in. `passes` says how many a run until
+/// decided may take.
 ///
 /// # Errors
 /// Every mistake in the files, or that nothing is selected.
-pub fn select(given: &Select, trials: Option<BTreeSet<String>>) -> Result<(Loaded, Plan), Problem> {
+pub fn select(
+    given: &Select,
+    trials: Option<BTreeSet<String>>,
+    passes: impl FnOnce(&Loaded, &Selection) -> Result<Option<u32>, Problem>,
+) -> Result<(Loaded, Plan), Problem> {
     let here = std::env::current_dir().map_err(|why| format!("the current folder cannot be read: {why}"))?;
     let loaded = scenario::load(&scenario::find_root(&here), &given.paths, given.criteria.as_deref())?;
-    let selection = Selection {
+    let mut selection = Selection {
         only: given.only.clone(),
         flow: given.flow.clone(),
         variant: given.variant.clone(),
         repeat: given.repeat,
         trials,
+        passes: None,
     };
+    selection.passes = passes(&loaded, &selection)?;
     let plan = plan::build(&loaded, &selection, given.seed)?;
     if plan.trials.is_empty() {
         return Err(Problem::Words(
@@ -56,6 +67,12 @@ pub fn run(given: &Run) -> Result<Exit, Problem> {
             "--max-calls, --max-cost and --timeout bound live and recording runs; a replay sends nothing and waits for nothing: leave them out, or add --mode live".into(),
         ));
     }
+    if given.mode == Mode::Replay && !given.label.is_empty() {
+        return Err(Problem::Words(
+            "--label names a point of the history, and a replay adds none: its recording is one already; `ragcheck history add RUN --label …` adds one afterwards".into(),
+        ));
+    }
+    history::labels(&given.label)?;
     let trials = if given.failed { Some(failed_before(given)?) } else { None };
     if given.comparing.fail_on.is_some() && given.baseline.is_none() {
         return Err(Problem::Words(
@@ -70,11 +87,15 @@ pub fn run(given: &Run) -> Result<Exit, Problem> {
 /// # Errors
 /// When nothing could be run at all.
 pub fn carry_on(given: &Run, trials: Option<BTreeSet<String>>) -> Result<Exit, Problem> {
-    let baseline = given.baseline.as_deref().map(Side::read).transpose()?;
-    let (loaded, mut plan) = select(&given.select, trials)?;
+    let labels = history::labels(&given.label)?;
+    let baseline = given.baseline.as_deref().map(|named| Side::read(named, false)).transpose()?;
+    let every = trials.is_none();
+    let (loaded, mut plan) =
+        select(&given.select, trials, |loaded, selection| until_decided::passes(given, loaded, selection))?;
     let ages = Ages::new(given.warn_recordings_after, &loaded.project)?;
     let reports = given.report_dir.clone().unwrap_or_else(|| loaded.root.join(&loaded.project.reports));
     let root = loaded.root.clone();
+    let designs = (given.mode == Mode::Record).then(|| Designs::begin(&loaded, &plan, given, every)).transpose()?;
     let factory = Factory::new(Arc::new(loaded)).map_err(|why| why.to_string())?;
     let factory = factory.with_variables(variables(given.env_file.as_deref())?);
     let factory = Arc::new(factory.with_budget(Budget::new(given.max_calls).with_dollars(given.max_cost)));
@@ -97,11 +118,18 @@ pub fn carry_on(given: &Run, trials: Option<BTreeSet<String>>) -> Result<Exit, P
     let mut writing = Writing::begin(&reports, &text).map_err(cannot_write)?;
     let progress = progress(plan.trials.len(), given.mode);
     let (mut unused, mut missed, mut recorded) = (Vec::new(), Vec::new(), Vec::new());
-    let mut commit = |done: Inspected<Made>| {
+    let mut gather = Gather::default();
+    let mut commit = |step: Step<Made>| {
+        let done = match step {
+            Step::Trial(done) => *done,
+            Step::PassEnded(pass) if judging.end_of_pass(pass) => return Ok(ControlFlow::Continue(())),
+            Step::PassEnded(_) => return Ok(ControlFlow::Break(())),
+        };
         writing.trace(&done.made.line)?;
         if matches!(&done.finished.trace.end, TrialEnd::Error(why) if why.kind == TrialErrorKind::Stopped) {
             missed.push(done.finished.trace.trial.clone());
         }
+        gather.add(&done.finished.trace);
         unused.extend(done.finished.unused);
         if let Some(at) = done.finished.trace.evidence.recorded_at.as_ref().and_then(|at| at.parse().ok()) {
             recorded.push((done.finished.trace.trial.clone(), at));
@@ -113,16 +141,22 @@ pub fn carry_on(given: &Run, trials: Option<BTreeSet<String>>) -> Result<Exit, P
         }
         judging.add(&done.finished.trace, done.made).map_err(io::Error::other)?;
         progress.inc(1);
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     };
     carry_out(given, &factory, &plan, &maker, &mut commit).map_err(|why| format!("the run stopped: {why}"))?;
     progress.finish_and_clear();
     let mut judged = judging.finish();
+    if let Some(designs) = designs {
+        designs.end(judged.judgement.stopped.as_ref(), judged.judgement.errors.is_empty())?;
+    }
     judged.write(writing.path()).map_err(cannot_write)?;
     write_environment(writing.path(), &format!("{:?}", given.mode).to_lowercase(), given.jobs, &root)
         .map_err(cannot_write)?;
     let folder = writing.finish().map_err(cannot_write)?;
     report(&judged, given, &folder, &unused);
+    if given.mode != Mode::Replay && !given.no_history {
+        history::note(&root.join(HISTORY), gather, &judged.judgement, given.jobs, labels);
+    }
     ages.remark(&recorded).iter().for_each(|remark| output::remark(remark));
     if let Some(reason) = factory.budget().reason() {
         output::remark(&missing(&missed, plan.trials.len(), reason));
@@ -131,7 +165,8 @@ pub fn carry_on(given: &Run, trials: Option<BTreeSet<String>>) -> Result<Exit, P
     let Some(baseline) = baseline else { return Ok(exit) };
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let summary = judged.summary(&name).ok_or_else(|| "the run kept no figures to compare".to_owned())?;
-    let this = Side::of_run(summary, &folder);
+    let linked = judged.linked().map_err(|why| why.to_string())?;
+    let this = Side::of_run(summary, &folder, linked);
     Ok(exit.worse(compare::conclude(&baseline, &this, &given.comparing, given.format, false)?))
 }
 
@@ -164,7 +199,7 @@ fn carry_out(
     factory: &Arc<Factory>,
     plan: &Arc<Plan>,
     maker: &Maker<'_>,
-    commit: &mut dyn FnMut(Inspected<Made>) -> io::Result<()>,
+    commit: &mut Commit<'_, Made>,
 ) -> io::Result<()> {
     let make = |trace: &Trace| maker.make(trace);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -172,7 +207,7 @@ fn carry_out(
         Mode::Replay => run::replay(factory, plan, given.jobs.map_or(cores, usize::from), &make, commit),
         Mode::Record | Mode::Live => {
             let options = LiveOptions {
-                jobs: given.jobs.map_or(4, usize::from),
+                jobs: usize::from(given.jobs.unwrap_or(history::USUAL_JOBS)),
                 record: given.mode == Mode::Record,
                 limit: given.timeout,
             };

@@ -5,7 +5,7 @@ use super::exit::Exit;
 use super::import;
 use super::judging::{Judged, Judging};
 use super::output::{self, Problem};
-use crate::plan::{PLAN_VERSION, Plan};
+use crate::plan::{Plan, STOPPING_VERSION};
 use crate::report;
 use crate::trace::{self, TraceError};
 use rayon::prelude::*;
@@ -25,7 +25,7 @@ pub fn run(given: &Score) -> Result<Exit, Problem> {
         return import::run(named, given);
     }
     let plan = read_plan(&given.run)?;
-    let judged = judge(&given.run, &plan)?;
+    let mut judged = judge(&given.run, &plan)?;
     judged.write(&given.run).map_err(|why| format!("{} cannot be written: {why}", given.run.display()))?;
     print(&judged, given.format, &given.run);
     Ok(Exit::of_code(judged.judgement.exit_code))
@@ -40,10 +40,10 @@ pub fn read_plan(folder: &Path) -> Result<Plan, Problem> {
     let text = std::fs::read(&file)
         .map_err(|why| format!("{} is not a run folder: {} cannot be read: {why}", folder.display(), trace::PLAN))?;
     let plan: Plan = serde_json::from_slice(&text).map_err(|why| format!("{}: {why}", file.display()))?;
-    if plan.version > PLAN_VERSION {
+    if plan.version > STOPPING_VERSION {
         let newer = plan.version;
         return Err(Problem::Words(format!(
-            "{}: plan format {newer} is newer than this build reads ({PLAN_VERSION}); update ragcheck",
+            "{}: plan format {newer} is newer than this build reads ({STOPPING_VERSION}); update ragcheck",
             file.display()
         )));
     }

@@ -37,7 +37,8 @@ struct Case {
     trials: BTreeMap<usize, TrialOutcome>,
     /// Times of all turns; a turn without an answer is longer than any other.
     turns_us: Vec<u64>,
-    planned: u64,
+    /// The repetitions that were planned.
+    planned: Vec<u32>,
 }
 
 impl<'p> Collector<'p> {
@@ -49,7 +50,9 @@ impl<'p> Collector<'p> {
         // Every scenario's gate on its cases is part of the one row on all cases.
         let gates = gates.filter(|(_, gate)| gate.metric != "case_pass_rate");
         let mut criteria = Vec::new();
-        for (scenario, written) in whole.chain(gates) {
+        // Units of several repetitions cannot be paired trial by trial; the row on all cases says what they would.
+        let grouped = |written: &str| metric(written).is_some_and(|metric| metric.group().is_some());
+        for (scenario, written) in whole.chain(gates).filter(|(_, written)| !grouped(&written.metric)) {
             criteria.push((measured(plan, scenario, written, &metric), scenario, written.id.as_str()));
         }
         let mut cases: BTreeMap<(usize, usize, String), Case> = BTreeMap::new();
@@ -60,7 +63,9 @@ impl<'p> Collector<'p> {
             let key = (trial.scenario, variant.clone());
             settings.entry(key).or_insert_with(|| setting(plan, trial.scenario, &trial.lane.flow, variant));
             let case = cases.entry((trial.scenario, trial.case, variant.clone())).or_default();
-            case.planned += u64::from(trial.lane.arm == Arm::Main);
+            if trial.lane.arm == Arm::Main {
+                case.planned.push(trial.lane.repetition);
+            }
             case.figures.scenario.clone_from(&scenario.name);
             case.figures.case.clone_from(&scenario.cases[trial.case].case.case);
             case.figures.variant.clone_from(variant);
@@ -110,8 +115,9 @@ impl<'p> Collector<'p> {
         }));
     }
 
-    /// The summary, once every trial that could be run has been added.
-    pub fn finish(self, label: &str) -> Summary {
+    /// The summary, once every trial that could be run has been added. A run until decided needed no trial beyond its
+    /// last pass, `passes`.
+    pub fn finish(self, label: &str, passes: Option<u32>) -> Summary {
         let mut criteria: Vec<Measured> = self.criteria.into_iter().map(|(measured, _, _)| measured).collect();
         criteria.push(cases_row());
         let cases = self.cases.into_values().map(|mut case| {
@@ -120,7 +126,8 @@ impl<'p> Collector<'p> {
             figures.trials_run = case.trials.into_values().collect();
             figures.trials = figures.trials_run.len() as u64;
             figures.passed = figures.trials_run.iter().filter(|trial| trial.passed).count() as u64;
-            figures.errors = case.planned.saturating_sub(figures.trials);
+            let needed = case.planned.iter().filter(|repetition| passes.is_none_or(|last| **repetition <= last));
+            figures.errors = (needed.count() as u64).saturating_sub(figures.trials);
             figures.turn_us = nearest_rank(&case.turns_us, 0.5).filter(|time| *time != u64::MAX);
             if figures.trials > 0 {
                 figures.units.insert(CASES.into(), (figures.passed, figures.trials));
@@ -233,7 +240,7 @@ mod tests {
         collector.add(&good(&plan, 1), &Seen { passed: false, why: "short".into(), units: units.clone() });
         let failed = story(&plan, 2).turn("q").fail("model").done();
         collector.add(&failed, &Seen { passed: false, why: "no answer".into(), units });
-        let summary = collector.finish("run");
+        let summary = collector.finish("run", None);
         let [one, two] = summary.cases.as_slice() else { panic!("{summary:?}") };
         assert_eq!((one.trials, one.passed, one.errors, one.turn_us), (2, 1, 0, Some(2_000_000)));
         assert_eq!((one.units["F"], one.units["T"], one.units[CASES]), ((2, 2), (0, 2), (1, 2)));
@@ -248,7 +255,7 @@ mod tests {
         let plan = plan("[{case: one, ask: q}]", "[{id: S, metric: satisfaction, target: '>= 90%', kind: point}]", 1);
         let metric =
             catalogue::resolve(&crate::scenario::resolve_metric("satisfaction").expect("known")).expect("known");
-        let summary = Collector::new(&plan, |_| Some(metric.as_ref())).finish("run");
+        let summary = Collector::new(&plan, |_| Some(metric.as_ref())).finish("run", None);
         assert!(summary.criteria[0].proxy && !summary.criteria[1].proxy);
         assert_eq!(summary.criteria[1].key, CASES);
         assert_eq!(summary.errors(), 1, "nothing was added");

@@ -1,16 +1,22 @@
 //! One criterion from its sums to its result and its sentence.
 
+use super::design::{Design, Standing};
 use super::rule::{Asked, Evidence, Ruling, Sample, rule};
 use super::tally::Tally;
 use super::wording::{bound, count, share, time};
-use super::{CriterionResult, Verdict};
-use crate::metric::Metric;
-use crate::plan::Plan;
+use super::{CriterionResult, Sequential, Verdict};
+use crate::metric::{Group, Metric, Observation, Outcome};
+use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::criteria::Estimand;
 use crate::scenario::{Criterion, GateKind, Target};
 use crate::stats::quantile::nearest_rank;
+use crate::stats::stopping::Decision;
 use crate::stats::{clustered, rate::wilson};
 use crate::trace::text::quote;
+use std::collections::BTreeMap;
+
+/// A unit of several repetitions: scenario, case, variant, and which unit of them.
+pub(super) type UnitKey = (usize, usize, String, u32);
 
 /// A criterion, read, with its sums.
 #[derive(Debug)]
@@ -25,13 +31,104 @@ pub(super) struct Item<'p> {
     pub target: Target,
     /// For an invariant: the share of good units that the bound must reach.
     pub floor: Option<f64>,
-    /// What was seen.
+    /// How far below the target's share of good units a run until decided may pass.
+    pub margin: f64,
+    /// What was seen: in a run until decided, of the passes that the figures cover.
     pub tally: Tally,
+    /// In a run until decided, what was seen in each pass, and how the gate decides.
+    pub by_pass: Vec<Tally>,
+    /// Trials of units that are several repetitions, by unit, until the unit is complete.
+    pub open: BTreeMap<UnitKey, Vec<(u32, Observation)>>,
+    /// The stopping rule of a run until decided.
+    pub design: Option<Design>,
 }
 
 impl Item<'_> {
-    /// The result of this criterion, once all trials have been added.
-    pub(super) fn result(&mut self, plan: &Plan, metric: &dyn Metric) -> CriterionResult {
+    /// What one trial adds: its units, or the unit of several repetitions that it completes, with the last repetition
+    /// of it. The order in which trials come changes nothing, but for which of them completes the unit.
+    pub(super) fn units_of(
+        &mut self,
+        group: Option<Group>,
+        trial: &PlannedTrial,
+        seen: &[Observation],
+    ) -> (u32, Vec<Observation>) {
+        let (own, Some(group)) = (trial.lane.repetition, group) else { return (trial.lane.repetition, seen.to_vec()) };
+        let unit = (own - 1) / group.size;
+        let key = (trial.scenario, trial.case, trial.lane.variant.clone(), unit);
+        let open = self.open.entry(key.clone()).or_default();
+        open.extend(seen.iter().cloned().map(|one| (own, one)));
+        if open.len() < group.size as usize {
+            return (own, Vec::new());
+        }
+        let mut complete = self.open.remove(&key).unwrap_or_default();
+        complete.sort_by_key(|(repetition, _)| *repetition);
+        let failed = |(_, one): &&(u32, Observation)| one.outcome != Outcome::Success;
+        let first =
+            complete.iter().find(failed).map(|(repetition, one)| format!("repetition {repetition}: {}", one.note));
+        let holds =
+            if group.all { first.is_none() } else { complete.iter().any(|(_, one)| one.outcome == Outcome::Success) };
+        let (from, to) = (unit * group.size + 1, (unit + 1) * group.size);
+        let name = format!("repetitions {from} to {to}");
+        let one =
+            if holds { Observation::success(name) } else { Observation::failure(name, first.unwrap_or_default()) };
+        (to, vec![one])
+    }
+
+    /// The sums that a trial of that repetition counts in.
+    pub(super) fn tally_of(&mut self, repetition: u32) -> &mut Tally {
+        if self.design.is_none() {
+            return &mut self.tally;
+        }
+        let place = repetition.saturating_sub(1) as usize;
+        if self.by_pass.len() <= place {
+            self.by_pass.resize_with(place + 1, Tally::default);
+        }
+        &mut self.by_pass[place]
+    }
+
+    /// What the criterion asks, where it is judged by this metric.
+    pub(super) fn asked(&self, metric: &dyn Metric) -> Asked {
+        Asked {
+            kind: self.written.kind,
+            target: self.target.good_share(metric.quantile()),
+            floor: self.floor,
+            min_n: u64::from(self.written.min_n.unwrap_or(0)),
+        }
+    }
+
+    /// Where the criterion stands after `passes` passes of a run until decided.
+    fn standing(&self, passes: u32) -> Option<Standing> {
+        let design = self.design?;
+        let none = Tally::default();
+        let sums = (0..passes as usize).map(|place| self.by_pass.get(place).unwrap_or(&none));
+        let sums: Vec<_> = sums.map(|tally| (tally.good(self.target), tally.n)).collect();
+        Some(design.standing(&sums))
+    }
+
+    /// Whether further passes cannot change what a required criterion comes to, as far as can be told.
+    pub(super) fn is_settled(&self, plan: &Plan, metric: &dyn Metric, passes: u32) -> bool {
+        let seen = || self.by_pass.iter().take(passes as usize);
+        let nothing = seen().all(|tally| tally.n == 0);
+        let allowed = plan.not_measured_ok.contains(&self.written.id);
+        let never = nothing && (allowed || seen().any(|tally| tally.hidden.is_some()));
+        never
+            || metric.is_proxy(plan)
+            || seen().any(|tally| tally.errors > 0)
+            || self.standing(passes).is_none_or(|standing| standing.decision != Decision::Undecided)
+    }
+
+    /// Takes the sums of the passes that the figures cover, and gives the ruling on them.
+    fn take_passes(&mut self, passes: u32) -> Option<Standing> {
+        let standing = self.standing(passes)?;
+        for tally in self.by_pass.iter().take(standing.covers) {
+            self.tally.absorb(tally);
+        }
+        Some(standing)
+    }
+
+    /// The result of this criterion, once all trials have been added; `passes` is how many a run until decided made.
+    pub(super) fn result(&mut self, plan: &Plan, metric: &dyn Metric, passes: u32) -> CriterionResult {
+        let standing = self.take_passes(passes);
         self.tally.times.sort_unstable();
         let tally = &self.tally;
         let written = self.written;
@@ -63,6 +160,7 @@ impl Item<'_> {
             violations: tally.violations(),
             errors: tally.errors,
             by_variant: self.by_variant(plan),
+            sequential: self.sequential(standing, passes),
         };
         let left_out = result.excluded.iter().fold((0, 0), |sum, one| (sum.0 + one.successes, sum.1 + one.n));
         if left_out.1 > 0 {
@@ -72,7 +170,7 @@ impl Item<'_> {
             nothing(&mut result, tally.hidden);
             return result;
         }
-        let ruling = self.rule(plan, metric);
+        let ruling = standing.map_or_else(|| self.rule(plan, metric), |standing| standing.ruling);
         self.figures(&mut result, metric, ruling);
         result.verdict = ruling.verdict;
         result.sentence = self.sentence(&result, ruling, plan);
@@ -92,12 +190,7 @@ impl Item<'_> {
             Estimand::Population => clustered(&self.tally.by_case.values().map(good).collect::<Vec<_>>())
                 .map_or(Sample::OneCluster, Sample::Clusters),
         };
-        let asked = Asked {
-            kind: self.written.kind,
-            target: self.target.good_share(metric.quantile()),
-            floor: self.floor,
-            min_n: u64::from(self.written.min_n.unwrap_or(0)),
-        };
+        let asked = self.asked(metric);
         rule(asked, Evidence { good: self.tally.good(self.target), n: self.tally.n, sample })
     }
 
@@ -131,10 +224,26 @@ impl Item<'_> {
         };
     }
 
+    fn sequential(&self, standing: Option<Standing>, passes: u32) -> Option<Sequential> {
+        let (standing, design) = standing.zip(self.design)?;
+        Some(Sequential {
+            rule: design.words(),
+            passes,
+            max_passes: design.max_passes(),
+            decided_after: match standing.decision {
+                Decision::Pass | Decision::Fail => Some(standing.covers as u32),
+                Decision::CannotPass | Decision::Undecided => None,
+            },
+            alpha_pass: design.alpha_pass,
+            alpha_fail: design.alpha_fail,
+        })
+    }
+
     /// The rate that bounds are compared with, as the metric counts.
     fn against(&self, metric: &dyn Metric) -> f64 {
         let good = match self.written.kind {
             GateKind::Invariant => self.floor.unwrap_or(0.0),
+            _ if self.design.is_some() => self.target.good_share(metric.quantile()) - self.margin,
             _ => self.target.good_share(metric.quantile()),
         };
         if self.target.is_ceiling() { 1.0 - good } else { good }
@@ -152,11 +261,15 @@ impl Item<'_> {
                 format!("{seen}; {broken} of {target}")
             }
             Verdict::Fail => format!("{seen}; {target} does not hold{advisory}"),
+            _ if result.sequential.is_some() => format!("{seen}; undecided"),
             _ => match ruling.more {
                 Some(more) => format!("{seen}; undecided: {more} more without a failure would pass"),
                 None => format!("{seen}; undecided: no number of {} can show it", result.units),
             },
         };
+        if let Some(sequential) = &result.sequential {
+            text += &sequential.ending(self.written.margin.as_deref().filter(|_| ruling.verdict == Verdict::Pass));
+        }
         if plan.criteria.estimand == Estimand::Population {
             let cases = count(self.tally.by_case.len() as u64, "case", "cases");
             if ruling.verdict == Verdict::Inconclusive {

@@ -2,14 +2,16 @@
 
 use super::conclusion::{NOT_RUN, conclude, group};
 use super::criterion::Item;
+use super::design::Design;
 use super::examine::{Examined, Examiner, blank};
 use super::repeats::repeats;
 use super::sources::Sources;
 use super::tally::Tally;
-use super::{Judgement, RUN_VERSION, Spending, TrialResult, Verdict, coverage};
+use super::{Judgement, RUN_VERSION, Spending, Stopped, TrialResult, Verdict, coverage};
 use crate::metric::{Metric, catalogue};
 use crate::plan::Plan;
-use crate::scenario::{Criterion, ReadCriterion};
+use crate::scenario::criteria::Estimand;
+use crate::scenario::{Criterion, GateKind, ReadCriterion};
 use crate::trace::{Trace, TraceError, TrialError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,6 +50,8 @@ pub struct Judge<'p> {
     sources: Sources,
     taken: BTreeMap<String, Vec<u64>>,
     turn_times: BTreeMap<usize, Vec<u64>>,
+    /// Passes whose end was reached, in a run until decided.
+    closed: u32,
 }
 
 impl<'p> Judge<'p> {
@@ -64,15 +68,28 @@ impl<'p> Judge<'p> {
         let gates = gates.flat_map(|(index, scenario)| scenario.gates.iter().map(move |gate| (Some(index), gate)));
         for (scenario, written) in whole.chain(gates) {
             let refuse = |problem| mistake(plan, scenario, written, problem);
-            let ReadCriterion { metric, target, floor } = written.read().map_err(refuse)?;
+            let ReadCriterion { metric, target, floor, margin } = written.read().map_err(refuse)?;
             let known = names.iter().position(|name| *name == written.metric);
             let index = known.unwrap_or(metrics.len());
             if known.is_none() {
                 metrics.push(catalogue::resolve(&metric).map_err(refuse)?);
                 names.push(&written.metric);
             }
-            items.push(Item { written, scenario, metric: index, target, floor, tally: Tally::default() });
+            let (tally, by_pass) = (Tally::default(), Vec::new());
+            items.push(Item {
+                written,
+                scenario,
+                metric: index,
+                target,
+                floor,
+                margin,
+                tally,
+                by_pass,
+                open: BTreeMap::new(),
+                design: None,
+            });
         }
+        designs(plan, &metrics, &mut items)?;
         let relevant = (0..plan.scenarios.len()).map(|scenario| {
             let counts = |metric: &usize| {
                 items.iter().any(|item| item.metric == *metric && item.scenario.is_none_or(|of| of == scenario))
@@ -88,6 +105,7 @@ impl<'p> Judge<'p> {
             sources: Sources::default(),
             taken: BTreeMap::new(),
             turn_times: BTreeMap::new(),
+            closed: 0,
         })
     }
 
@@ -127,11 +145,19 @@ impl<'p> Judge<'p> {
         self.count_moves(&trial.lane.flow, &taken);
         let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
         for item in self.items.iter_mut().filter(|item| item.scenario.is_none_or(|of| of == trial.scenario)) {
-            item.tally.hidden =
-                item.tally.hidden.or(self.examiner.metrics[item.metric].hidden(evidence.mode, &trial.lane.flow));
-            if let Some((_, seen)) = units.iter().find(|(metric, _)| *metric == item.metric) {
-                let excluded = case.excluded_from.contains_key(&item.written.id);
-                item.tally.add(place, trial, seen, item.target, excluded, &evidence);
+            let (excluded, target) = (case.excluded_from.contains_key(&item.written.id), item.target);
+            let metric = &self.examiner.metrics[item.metric];
+            let (hidden, grouped) = (metric.hidden(evidence.mode, &trial.lane.flow), metric.group());
+            let seen = units.iter().find(|(metric, _)| *metric == item.metric);
+            let tally = item.tally_of(trial.lane.repetition);
+            tally.hidden = tally.hidden.or(hidden);
+            match (seen, grouped) {
+                (Some((_, seen)), None) => tally.add(place, trial, seen, target, excluded, &evidence),
+                (Some((_, seen)), grouped) => {
+                    let (repetition, units) = item.units_of(grouped, trial, seen);
+                    item.tally_of(repetition).add(place, trial, &units, target, excluded, &evidence);
+                }
+                (None, _) => {}
             }
         }
         Ok(())
@@ -148,25 +174,68 @@ impl<'p> Judge<'p> {
         }
     }
 
-    /// The judgement, once every trace has been added. A planned trial that was not is in ERROR.
+    /// In a run until decided: `pass` is complete, and what it lacks is in ERROR. Whether another one is needed.
+    pub fn end_of_pass(&mut self, pass: u32) -> bool {
+        while self.closed < pass {
+            self.closed += 1;
+            self.close(self.closed);
+        }
+        !self.is_settled()
+    }
+
+    fn close(&mut self, pass: u32) {
+        let plan = self.examiner.plan;
+        for (place, _) in plan.trials.iter().enumerate().filter(|(_, trial)| trial.lane.repetition == pass) {
+            if self.trials[place].as_ref().is_none_or(|result| result.verdict == Verdict::Error) {
+                self.touch(place);
+            }
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        let (plan, metrics) = (self.examiner.plan, &self.examiner.metrics);
+        let mut required = self.items.iter().filter(|item| item.written.required);
+        self.closed > 0 && required.all(|item| item.is_settled(plan, metrics[item.metric].as_ref(), self.closed))
+    }
+
+    /// Closes the passes that were needed; how many trials they have, and what is to be said of it.
+    fn stop(&mut self) -> Option<(usize, Stopped)> {
+        let plan = self.examiner.plan;
+        let max = plan.stopping?.max_passes;
+        while self.closed < max && !self.is_settled() {
+            self.end_of_pass(self.closed + 1);
+        }
+        let needed = plan.trials.partition_point(|trial| trial.lane.repetition <= self.closed);
+        let trials = (needed as u64, plan.trials.len() as u64);
+        Some((needed, Stopped::new((self.closed, max), trials)))
+    }
+
+    /// The judgement, once every trace has been added. A planned trial that was not is in ERROR, unless a run until
+    /// decided did not need it.
     pub fn finish(mut self) -> Judgement {
         let plan = self.examiner.plan;
-        let mut trials = Vec::with_capacity(plan.trials.len());
+        let (needed, stopped) = match self.stop() {
+            Some((needed, stopped)) => (needed, Some(stopped)),
+            None => (plan.trials.len(), None),
+        };
+        let mut trials = Vec::with_capacity(needed);
         let mut errors = Vec::new();
-        for (place, (planned, result)) in plan.trials.iter().zip(std::mem::take(&mut self.trials)).enumerate() {
+        let results = std::mem::take(&mut self.trials).into_iter().take(needed);
+        for (place, (planned, result)) in plan.trials.iter().zip(results).enumerate() {
             let result = result.unwrap_or_else(|| TrialResult { error: NOT_RUN.into(), ..blank(plan, planned) });
             if result.verdict == Verdict::Error {
                 errors.push((planned.id.clone(), self.errors.remove(&place)));
-                self.touch(place);
+                if stopped.is_none() {
+                    self.touch(place);
+                }
             }
             trials.push(result);
         }
         let in_error = errors.len() as u64;
         let metrics = &self.examiner.metrics;
-        let mut results: Vec<_> =
-            self.items.iter_mut().map(|item| item.result(plan, metrics[item.metric].as_ref())).collect();
-        let (exit_code, conclusion) =
-            conclude(results.iter(), in_error, plan.trials.len() as u64, plan.criteria.undecided);
+        let (items, closed) = (self.items.iter_mut(), self.closed);
+        let mut results: Vec<_> = items.map(|item| item.result(plan, metrics[item.metric].as_ref(), closed)).collect();
+        let (exit_code, conclusion) = conclude(results.iter(), in_error, needed as u64, plan.criteria.undecided);
         let gates = results.split_off(plan.criteria.criteria.len());
         Judgement {
             version: RUN_VERSION,
@@ -175,6 +244,7 @@ impl<'p> Judge<'p> {
             evidence: self.sources.entries(),
             criteria: results,
             gates,
+            stopped,
             errors: group(errors, plan),
             turn_times_us: self.turn_times.into_values().flatten().collect(),
             transitions: coverage::transitions(&self.examiner.machines, &self.taken),
@@ -194,10 +264,35 @@ impl<'p> Judge<'p> {
             let metric = &self.examiner.metrics[item.metric];
             let counts = metric.arm() == trial.lane.arm && metric.applies(case);
             if counts && !case.excluded_from.contains_key(&item.written.id) {
-                item.tally.errors += 1;
+                item.tally_of(trial.lane.repetition).errors += 1;
             }
         }
     }
+}
+
+/// Gives every criterion its stopping rule, where the plan has a stopping design.
+fn designs(plan: &Plan, metrics: &[Box<dyn Metric>], items: &mut [Item<'_>]) -> Result<(), JudgeError> {
+    let Some(stopping) = plan.stopping else { return Ok(()) };
+    let level = |alpha: f64| alpha > 0.0 && alpha < 1.0;
+    if !level(stopping.alpha_pass) || !level(stopping.alpha_fail) {
+        return Err(JudgeError::Plan("the error probabilities of its stopping design lie between 0 and 1".into()));
+    }
+    if !plan.trials.is_sorted_by_key(|trial| trial.lane.repetition) {
+        return Err(JudgeError::Plan("it stops between passes, and its trials are not in the order of passes".into()));
+    }
+    if plan.criteria.estimand == Estimand::Population {
+        let why = "passes repeat the same cases, which says little about others: with `estimand: population` a run cannot stop when it is decided";
+        return Err(JudgeError::Plan(why.into()));
+    }
+    // Failing one of several gates is enough to fail the run: the probability is shared among those that can err.
+    let can_err = |item: &&mut Item<'_>| item.written.required && item.written.kind == GateKind::Confidence;
+    let sharing = items.iter_mut().filter(can_err).count().max(1);
+    for item in items {
+        let asked = item.asked(metrics[item.metric].as_ref());
+        let (alpha_pass, alpha_fail) = (stopping.alpha_pass, stopping.alpha_fail / sharing as f64);
+        item.design = Some(Design::of(asked, item.margin, stopping.max_passes, alpha_pass, alpha_fail));
+    }
+    Ok(())
 }
 
 fn mistake(plan: &Plan, scenario: Option<usize>, written: &Criterion, problem: String) -> JudgeError {

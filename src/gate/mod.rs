@@ -7,21 +7,26 @@
 mod conclusion;
 mod coverage;
 mod criterion;
+mod design;
 mod examine;
 mod judge;
 mod repeats;
 mod rule;
 mod sources;
 mod spending;
+mod stopped;
 mod tally;
 mod wording;
 
+#[cfg(test)]
+mod design_tests;
 #[cfg(test)]
 mod tests;
 
 pub use examine::{Examined, Examiner};
 pub use judge::{Judge, JudgeError, judge};
 pub use spending::{Spending, Spent};
+pub use stopped::{Sequential, Stopped};
 
 use crate::metric::Check;
 use crate::trace::Lane;
@@ -114,6 +119,10 @@ pub struct CriterionResult {
     pub errors: u64,
     /// The same rate by variant, when there are several: name, successes, n.
     pub by_variant: Vec<(String, u64, u64)>,
+    /// In a run until decided, the rule that decided: its figures cover the passes up to the decision, and its bounds
+    /// hold although the run stopped when it had seen enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequential: Option<Sequential>,
 }
 
 /// A case that does not count for a criterion.
@@ -198,6 +207,9 @@ pub struct Judgement {
     pub criteria: Vec<CriterionResult>,
     /// The scenarios' own gates.
     pub gates: Vec<CriterionResult>,
+    /// Where a run until decided stopped, and what that saved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<Stopped>,
     /// Causes of ERROR with the trials that they hit, most frequent first.
     pub errors: Vec<ErrorGroup>,
     /// Duration of every turn in microseconds, in plan order.

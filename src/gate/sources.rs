@@ -30,6 +30,13 @@ impl Sources {
         }
     }
 
+    /// Adds those of other trials.
+    pub(super) fn absorb(&mut self, other: &Self) {
+        for (source, dates) in &other.found {
+            self.found.entry(source.clone()).or_default().extend(dates.iter().cloned());
+        }
+    }
+
     /// Whether live and replayed, say, stand side by side: such figures are never averaged.
     pub(super) fn mixed(&self) -> bool {
         self.found.keys().any(|key| self.found.keys().next().is_some_and(|first| first.0 != key.0))

@@ -86,6 +86,22 @@ impl Tally {
         }
     }
 
+    /// Adds the sums of other trials.
+    pub(super) fn absorb(&mut self, other: &Self) {
+        (self.successes, self.n) = (self.successes + other.successes, self.n + other.n);
+        self.times.extend(&other.times);
+        (self.never, self.errors) = (self.never + other.never, self.errors + other.errors);
+        self.hidden = self.hidden.or(other.hidden);
+        self.sources.absorb(&other.sources);
+        add_sums(&mut self.by_variant, &other.by_variant);
+        add_sums(&mut self.by_case, &other.by_case);
+        add_sums(&mut self.excluded, &other.excluded);
+        self.violations.extend(other.violations.iter().map(|(key, violation)| (*key, violation.clone())));
+        while self.violations.len() > LISTED {
+            self.violations.pop_last();
+        }
+    }
+
     fn violate(&mut self, key: (usize, usize), trial: &PlannedTrial, unit: &Observation) {
         let late = self.violations.last_key_value().is_some_and(|(last, _)| *last < key);
         if late && self.violations.len() >= LISTED {
@@ -124,5 +140,12 @@ impl Tally {
     /// Good units: successes, or what is not one where fewer is better.
     pub(super) fn good(&self, target: Target) -> u64 {
         if target.is_ceiling() { self.n - self.successes } else { self.successes }
+    }
+}
+
+fn add_sums<K: Ord + Clone>(into: &mut BTreeMap<K, (u64, u64)>, from: &BTreeMap<K, (u64, u64)>) {
+    for (key, (successes, n)) in from {
+        let sum = into.entry(key.clone()).or_default();
+        *sum = (sum.0 + successes, sum.1 + n);
     }
 }

@@ -390,3 +390,35 @@ fn trials_can_be_examined_side_by_side() {
     }
     assert_eq!(judge.finish(), run(&plan, traces));
 }
+
+#[test]
+fn all_of_k_and_any_of_k_count_each_k_repetitions_of_a_case_once() {
+    let gates = "[{id: ALL, metric: pass_all(4), target: '>= 50%', kind: point},
+        {id: ANY, metric: pass_any(k=2), target: '>= 50%', kind: point},
+        {id: MANY, metric: pass_all(9), target: '>= 50%', kind: point}]";
+    let cases: Vec<String> = (0..6).map(|case| format!("{{case: c{case}, ask: q}}")).collect();
+    let plan = plan(&format!("[{}]", cases.join(", ")), gates, 4);
+    // Six cases of four trials, of which 4, 4, 3, 4, 1 and 4 pass.
+    let passed = [4, 4, 3, 4, 1, 4];
+    let traces = |order: &mut dyn Iterator<Item = usize>| -> Vec<Trace> {
+        let one = |place: usize| {
+            let trial = &plan.trials[place];
+            let passes = trial.lane.repetition <= passed[trial.case];
+            if passes { good(&plan, place) } else { story(&plan, place).turn("q").fail("timeout").done() }
+        };
+        order.map(one).collect()
+    };
+    let judgement = run(&plan, traces(&mut (0..24)));
+    let counts: Vec<_> = judgement.criteria.iter().map(|row| (row.successes, row.n)).collect();
+    assert_eq!(counts, [(4, 6), (11, 12), (0, 0)], "pass^4 of the table is 4/6; case 5 fails repetitions 3 and 4");
+    assert_eq!(judgement.criteria[0].violations[0].unit, "repetitions 1 to 4");
+    assert!(
+        judgement.criteria[0].violations[0].note.starts_with("repetition 4: "),
+        "{:?}",
+        judgement.criteria[0].violations
+    );
+    assert_eq!(judgement.criteria[2].verdict, Verdict::NotMeasured);
+    let backwards = run(&plan, traces(&mut (0..24).rev()));
+    let again: Vec<_> = backwards.criteria.iter().map(|row| (row.successes, row.n)).collect();
+    assert_eq!(again, counts);
+}

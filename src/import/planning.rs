@@ -54,6 +54,7 @@ pub(super) fn imported(name: &str, records: Vec<Record>, criteria: Option<Criter
     };
     let plan = Plan {
         version: PLAN_VERSION,
+        stopping: None,
         seed: 0,
         scenarios: vec![planned],
         trials,
@@ -172,6 +173,7 @@ fn usual() -> Criteria {
         kind: GateKind::Confidence,
         floor: None,
         min_n: None,
+        margin: None,
         required: true,
     };
     Criteria {

@@ -2,7 +2,6 @@
 //!
 //! Names, parameters and defaults are `scenario::catalogue`'s, the one table; here is only what each row computes.
 
-use super::Metric;
 use super::case_pass_rate::CasePassRate;
 use super::citation_validity::CitationValidity;
 use super::context_preservation::ContextPreservation;
@@ -13,11 +12,13 @@ use super::latency::Latency;
 use super::learned::{LearnedHarm, LearnedRetrieval};
 use super::mandatory_call_rate::{At, MandatoryCallRate};
 use super::order_violation_rate::OrderViolationRate;
+use super::pass_of_k::PassOfK;
 use super::retry_recovery::{By, RetryRecovery};
 use super::satisfaction::Satisfaction;
 use super::state_machine_conformance::StateMachineConformance;
 use super::turn_success_rate::TurnSuccessRate;
 use super::verbatim_query_rate::VerbatimQueryRate;
+use super::{Group, Metric};
 use crate::scenario::ResolvedMetric;
 use crate::trace::Account;
 
@@ -46,6 +47,10 @@ pub fn resolve(asked: &ResolvedMetric) -> Result<Box<dyn Metric>, String> {
         }
         "context_preservation" => Box::new(ContextPreservation),
         "case_pass_rate" => Box::new(CasePassRate),
+        "pass_all" | "pass_any" => {
+            let size = asked.parameter("k").parse().map_err(|_| "`k` is a number of trials".to_owned())?;
+            Box::new(PassOfK { group: Group { size, all: asked.entry.name == "pass_all" } })
+        }
         "turn_success_rate" => Box::new(TurnSuccessRate),
         "verbatim_query_rate" => Box::new(VerbatimQueryRate { tool: tool() }),
         "citation_validity" => Box::new(CitationValidity),
@@ -71,8 +76,12 @@ mod tests {
     #[test]
     fn every_row_of_the_table_is_computed_and_measures_what_the_table_says() {
         for entry in METRICS {
-            let tool = if entry.signature().contains("TOOL") { "(perplexity_search)" } else { "" };
-            let asked = resolve_metric(&format!("{}{tool}", entry.name)).expect(entry.name);
+            let needed = match entry.signature() {
+                signature if signature.contains("TOOL") => "(perplexity_search)",
+                signature if signature.contains("(k=") => "(k=3)",
+                _ => "",
+            };
+            let asked = resolve_metric(&format!("{}{needed}", entry.name)).expect(entry.name);
             let metric = resolve(&asked).expect(entry.name);
             match entry.figure {
                 Figure::Rate => assert_eq!(metric.measure(), Measure::Rate, "{}", entry.name),

@@ -28,6 +28,7 @@ mod latency;
 mod learned;
 mod mandatory_call_rate;
 mod order_violation_rate;
+mod pass_of_k;
 mod retry_recovery;
 mod satisfaction;
 mod state_machine_conformance;
@@ -165,8 +166,21 @@ pub trait Metric: Send + Sync {
     fn applies(&self, _case: &Case) -> bool {
         true
     }
+    /// How many repetitions of a case make one unit, where that is more than one; `None` for units within a trial.
+    fn group(&self) -> Option<Group> {
+        None
+    }
     /// The units of one trial; empty when the trial has none.
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation>;
+}
+
+/// Repetitions of one case that are one unit together: 1 to k, k + 1 to 2k, and so on, so that no trial counts twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Group {
+    /// Repetitions in a unit.
+    pub size: u32,
+    /// Whether all of them must succeed, and not any.
+    pub all: bool,
 }
 
 /// Whether a trial met what its case expects.

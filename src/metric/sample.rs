@@ -42,6 +42,7 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
     };
     Plan {
         version: PLAN_VERSION,
+        stopping: None,
         seed: 1,
         scenarios: vec![scenario],
         trials,

@@ -1,6 +1,9 @@
 //! The matrix: case x variant x repetition x arm, in an order and with seeds that no selection changes.
 
-use super::{PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, VariantSettings};
+use super::{
+    PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, STOPPING_ALPHA, STOPPING_VERSION, Stopping,
+    VariantSettings,
+};
 use crate::scenario::document::{Turn, Variant};
 use crate::scenario::vocabulary::{FLOWS, REQUIREMENTS};
 use crate::scenario::{Case, Criterion, Diagnostic, GateKind, Loaded, LoadedScenario, Scenario, diagnostic};
@@ -22,6 +25,8 @@ pub struct Selection {
     pub repeat: Option<u32>,
     /// Only these trial ids.
     pub trials: Option<BTreeSet<String>>,
+    /// Until decided, in so many complete passes at most, whatever else says how often cases are repeated.
+    pub passes: Option<u32>,
 }
 
 /// A trial's seed: the first eight bytes of SHA-256 over the run's seed and the trial's id.
@@ -45,7 +50,7 @@ pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, 
         let mut cases = Vec::new();
         for (index, case) in source.scenario.cases.iter().enumerate() {
             let before = trials.len();
-            for lane in lanes(&source.scenario, case, selection.repeat) {
+            for lane in lanes(&source.scenario, case, selection.passes.or(selection.repeat)) {
                 let id = format!("{}/{}/{lane}", source.scenario.scenario, case.case);
                 if wanted.wants(&id, &source.scenario.scenario, &case.case, &lane) {
                     let seed = trial_seed(seed, &id);
@@ -64,8 +69,17 @@ pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, 
     if trials.is_empty() {
         return Err(vec![nothing_selected(loaded, selection)]);
     }
+    let stopping = selection.passes.map(|max_passes| Stopping {
+        max_passes,
+        alpha_pass: STOPPING_ALPHA,
+        alpha_fail: STOPPING_ALPHA,
+    });
+    if stopping.is_some() {
+        trials.sort_by_key(|trial| trial.lane.repetition);
+    }
     Ok(Plan {
-        version: PLAN_VERSION,
+        version: if stopping.is_some() { STOPPING_VERSION } else { PLAN_VERSION },
+        stopping,
         seed,
         scenarios,
         trials,
@@ -227,6 +241,7 @@ fn every_case() -> Criterion {
         kind: GateKind::Invariant,
         floor: None,
         min_n: None,
+        margin: None,
         required: true,
     }
 }
@@ -283,6 +298,22 @@ mod tests {
 
     fn ids(selection: &Selection) -> Vec<String> {
         build(&loaded(), selection, 7).expect("a plan").trials.into_iter().map(|trial| trial.id).collect()
+    }
+
+    #[test]
+    fn a_run_until_decided_is_planned_in_complete_passes() {
+        let loaded = loaded();
+        let one = build(&loaded, &Selection { repeat: Some(1), ..Selection::default() }, 0).expect("a plan");
+        let plan = build(&loaded, &Selection { passes: Some(3), ..Selection::default() }, 0).expect("a plan");
+        assert_eq!((plan.version, one.version), (STOPPING_VERSION, PLAN_VERSION));
+        let passes: Vec<_> = plan.passes().collect();
+        assert_eq!(passes.len(), 3);
+        for (number, pass) in (1..).zip(&passes) {
+            assert!(pass.iter().all(|trial| trial.lane.repetition == number));
+            assert_eq!(pass.len(), one.trials.len(), "every case, however often the scenario repeats it");
+        }
+        assert_eq!(passes[0], one.trials, "seeds and ids too");
+        assert_eq!(one.passes().count(), 1);
     }
 
     #[test]

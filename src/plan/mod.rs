@@ -11,8 +11,16 @@ use crate::trace::Lane;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Version of `plan.json` that this build writes; a newer one is refused.
+/// Version of `plan.json` that this build writes for a fixed number of trials.
 pub const PLAN_VERSION: u32 = 1;
+
+/// Version of a `plan.json` that has [`Plan::stopping`], and the newest that this build reads: a build that judged such
+/// a run as if its number of trials had been fixed would give bounds that do not hold.
+pub const STOPPING_VERSION: u32 = 2;
+
+/// The error probability that a run until decided spends on passing a gate whose rate is too low, each gate for itself,
+/// and on failing any gate whose rate is high enough, all gates together.
+pub const STOPPING_ALPHA: f64 = 0.05;
 
 /// Everything that judging needs beside the traces.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,8 +31,11 @@ pub struct Plan {
     pub seed: u64,
     /// The scenarios, expectations resolved.
     pub scenarios: Vec<PlannedScenario>,
-    /// The planned trials, in order.
+    /// The planned trials, in order; with a stopping design pass by pass, and the last ones may never be needed.
     pub trials: Vec<PlannedTrial>,
+    /// How the run stops by itself; `None` when it runs every planned trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopping: Option<Stopping>,
     /// The criteria on the whole run.
     pub criteria: Criteria,
     /// Criteria that may measure nothing, by id.
@@ -41,6 +52,26 @@ pub struct Plan {
     pub prices: Prices,
     /// All requirements that the project knows, with a few words each, for the coverage table.
     pub requirements: BTreeMap<String, String>,
+}
+
+/// The design of a run until decided: complete passes, each one repetition of every selected case, and a look at the
+/// gates after each. What each gate looks for follows from its criterion.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Stopping {
+    /// Passes at most.
+    pub max_passes: u32,
+    /// Probability, at most, of ever passing a gate whose true rate is below its target (less its margin).
+    pub alpha_pass: f64,
+    /// Probability, at most, of ever failing any required gate whose true rate reaches its target: shared among them.
+    pub alpha_fail: f64,
+}
+
+impl Plan {
+    /// The trials in the parts that are run one after the other: passes, or all at once without a stopping design.
+    pub fn passes(&self) -> impl Iterator<Item = &[PlannedTrial]> {
+        let whole = self.stopping.is_none();
+        self.trials.chunk_by(move |one, next| whole || one.lane.repetition == next.lane.repetition)
+    }
 }
 
 /// One scenario of a plan.

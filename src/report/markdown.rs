@@ -28,6 +28,9 @@ impl Format for Markdown {
         let judgement = view.judgement;
         writeln!(out, "### ragcheck: exit code {}\n", judgement.exit_code)?;
         writeln!(out, "{}\n", escaped(&judgement.conclusion))?;
+        if let Some(stopped) = &judgement.stopped {
+            writeln!(out, "- {}", escaped(&stopped.sentence))?;
+        }
         for evidence in &judgement.evidence {
             writeln!(out, "- {}", escaped(evidence))?;
         }

@@ -10,6 +10,7 @@ mod compact;
 pub mod comparison;
 mod csv;
 mod figures;
+pub mod history;
 mod html;
 mod json;
 mod junit;
@@ -40,6 +41,8 @@ pub struct View<'a> {
     pub judgement: &'a Judgement,
     /// The trials' conversations; only the HTML report shows them.
     pub timelines: &'a Timelines,
+    /// Whether a comparison lies beside the report, for a link to it.
+    pub compared: bool,
 }
 
 /// One file format of the report.

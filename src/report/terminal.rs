@@ -46,6 +46,9 @@ pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
     let total = figures::counted(judgement.trials.len() as u64, "trial");
     let split = if trials.is_empty() { String::new() } else { format!(": {}", trials.join(", ")) };
     let _ = writeln!(out, "\n{total}{split}");
+    if let Some(stopped) = &judgement.stopped {
+        wrap(&mut out, &stopped.sentence, width, "  ");
+    }
     for evidence in &judgement.evidence {
         wrap(&mut out, evidence, width, "  ");
     }

@@ -3,7 +3,7 @@
 //! A run that is to end (Ctrl-C, its time, its calls) drops the trials under way and begins no other; what had
 //! finished is kept, and every other planned trial ends as stopped.
 
-use super::Inspected;
+use super::{Commit, Inspected, Step, pass_ended};
 use crate::clock::{Clock, RealClock};
 use crate::plan::{Plan, PlannedTrial};
 use crate::trace::Trace;
@@ -24,7 +24,8 @@ pub struct LiveOptions {
     pub limit: Option<Duration>,
 }
 
-/// Runs every trial of `plan` against its providers, until the factory's budget says that the run is to end.
+/// Runs the trials of `plan` against its providers, pass by pass where it stops between passes, until `commit` breaks
+/// off or the factory's budget says that the run is to end.
 ///
 /// # Errors
 /// When the runtime cannot be started, or when `commit` fails: the run ends there.
@@ -33,18 +34,25 @@ pub fn live<T>(
     plan: &Arc<Plan>,
     options: LiveOptions,
     inspect: &dyn Fn(&Trace) -> T,
-    commit: &mut dyn FnMut(Inspected<T>) -> io::Result<()>,
+    commit: &mut Commit<'_, T>,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let all = async {
-            let trials = futures_util::stream::iter(plan.trials.clone());
-            let mut finished = trials
-                .map(|trial| start(Arc::clone(factory), Arc::clone(plan), trial, options.record))
-                .buffered(options.jobs.max(1));
-            while let Some(finished) = finished.next().await {
-                let made = inspect(&finished.trace);
-                commit(Inspected { finished, made })?;
+            for pass in plan.passes() {
+                let trials = futures_util::stream::iter(pass.to_vec());
+                let mut finished = trials
+                    .map(|trial| start(Arc::clone(factory), Arc::clone(plan), trial, options.record))
+                    .buffered(options.jobs.max(1));
+                while let Some(finished) = finished.next().await {
+                    let made = inspect(&finished.trace);
+                    if commit(Step::Trial(Box::new(Inspected { finished, made })))?.is_break() {
+                        return Ok(());
+                    }
+                }
+                if pass_ended(plan, pass, commit)?.is_break() {
+                    return Ok(());
+                }
             }
             Ok(())
         };

@@ -3,19 +3,20 @@
 //! Agents that run elsewhere are real processes and cannot be on all threads: their trials run one after another on
 //! tokio, beside the others of their window.
 
-use super::Inspected;
+use super::{Commit, Inspected, Step, pass_ended};
 use crate::plan::{Plan, PlannedTrial};
 use crate::trace::Trace;
 use crate::world::{Doing, Factory, Finished};
 use rayon::prelude::*;
 use std::io;
+use std::ops::ControlFlow;
 use std::sync::mpsc::sync_channel;
 
 /// Trials that one thread does before the window is handed over.
 const WINDOW: usize = 16;
 
-/// Replays every trial of `plan` on `jobs` threads. While one window is committed the next is being run, and no more
-/// than two are in memory.
+/// Replays the trials of `plan` on `jobs` threads, pass by pass where it stops between passes, until `commit` breaks
+/// off. While one window is committed the next is being run, and no more than two are in memory.
 ///
 /// # Errors
 /// When threads cannot be started, or when `commit` fails: the run ends there.
@@ -24,19 +25,48 @@ pub fn replay<T: Send>(
     plan: &Plan,
     jobs: usize,
     inspect: &(dyn Fn(&Trace) -> T + Sync),
-    commit: &mut dyn FnMut(Inspected<T>) -> io::Result<()>,
+    commit: &mut Commit<'_, T>,
 ) -> io::Result<()> {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(jobs)
         .thread_name(|index| format!("trial-{index}"))
         .build()
         .map_err(io::Error::other)?;
+    // One for all passes: the proxies that the factory keeps live on it.
     let outside = if plan.trials.iter().any(Factory::is_external) {
         Some(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
     } else {
         None
     };
-    let runtime = outside.as_ref();
+    let hands = Hands { pool, jobs, outside };
+    for pass in plan.passes() {
+        if whole(factory, plan, pass, &hands, inspect, commit)?.is_break() {
+            return Ok(());
+        }
+        if pass_ended(plan, pass, commit)?.is_break() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// What carries trials out.
+struct Hands {
+    pool: rayon::ThreadPool,
+    jobs: usize,
+    /// For agents that run elsewhere; `None` when there are none.
+    outside: Option<tokio::runtime::Runtime>,
+}
+
+/// Replays one pass.
+fn whole<T: Send>(
+    factory: &Factory,
+    plan: &Plan,
+    pass: &[PlannedTrial],
+    hands: &Hands,
+    inspect: &(dyn Fn(&Trace) -> T + Sync),
+    commit: &mut Commit<'_, T>,
+) -> io::Result<ControlFlow<()>> {
     let inspected = |finished: Finished| {
         let made = inspect(&finished.trace);
         Inspected { finished, made }
@@ -44,15 +74,15 @@ pub fn replay<T: Send>(
     std::thread::scope(|scope| {
         let (done, windows) = sync_channel::<Vec<Inspected<T>>>(1);
         scope.spawn(move || {
-            for window in plan.trials.chunks(WINDOW * jobs.max(1)) {
-                let mut finished: Vec<Option<Inspected<T>>> = pool.install(|| {
+            for window in pass.chunks(WINDOW * hands.jobs.max(1)) {
+                let mut finished: Vec<Option<Inspected<T>>> = hands.pool.install(|| {
                     let ours = |trial: &PlannedTrial| !Factory::is_external(trial);
                     let run =
                         window.par_iter().map(|trial| ours(trial).then(|| inspected(factory.replay(plan, trial))));
                     run.collect()
                 });
                 for (place, trial) in finished.iter_mut().zip(window).filter(|(place, _)| place.is_none()) {
-                    *place = runtime.map(|runtime| {
+                    *place = hands.outside.as_ref().map(|runtime| {
                         let turn = async {
                             let _turnstile = factory.turnstile().await;
                             factory.external(plan, trial, Doing::Replay).await
@@ -65,6 +95,11 @@ pub fn replay<T: Send>(
                 }
             }
         });
-        windows.into_iter().flatten().try_for_each(commit)
+        for inspected in windows.into_iter().flatten() {
+            if commit(Step::Trial(Box::new(inspected)))?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     })
 }

@@ -59,6 +59,8 @@ pub enum Values {
     OneOf(&'static [&'static str]),
     /// Retry accounts, joined by `+`.
     Accounts,
+    /// A number of trials, 2 to 100.
+    Trials,
 }
 
 const ACCOUNTS: [&str; 3] = ["transport", "model", "tool"];
@@ -69,6 +71,8 @@ const AT: Parameter =
 const BY: Parameter =
     Parameter { name: "by", values: Values::OneOf(&["attempt", "episode"]), default: Some("attempt") };
 const RETRY_ACCOUNTS: Parameter = Parameter { name: "accounts", values: Values::Accounts, default: Some("model+tool") };
+
+const TRIALS: Parameter = Parameter { name: "k", values: Values::Trials, default: None };
 
 const fn rate(name: &'static str, about: &'static str, parameters: &'static [Parameter]) -> MetricEntry {
     MetricEntry { name, about, figure: Figure::Rate, parameters }
@@ -125,6 +129,16 @@ pub const METRICS: &[MetricEntry] = &[
         &[],
     ),
     rate("case_pass_rate", "Trials that met everything their case expects.", &[]),
+    rate(
+        "pass_all",
+        "Of k repetitions of one case, all met everything it expects (pass^k); each k repetitions are one unit.",
+        &[TRIALS],
+    ),
+    rate(
+        "pass_any",
+        "Of k repetitions of one case, any met everything it expects (pass@k); each k repetitions are one unit.",
+        &[TRIALS],
+    ),
     rate("turn_success_rate", "Queries that got an answer and not an error.", &[]),
     rate("verbatim_query_rate", "Calls of the tool whose query repeats the user's words; lower is better.", &[TOOL]),
     rate(
@@ -238,6 +252,10 @@ impl Parameter {
                 Some(word) => Err(format!("{}, joined by `+`", did_you_mean(word, ACCOUNTS))),
                 None => Ok(()),
             },
+            Values::Trials => match value.parse::<u32>() {
+                Ok(2..=100) => Ok(()),
+                _ => Err("a number of trials from 2 to 100".to_owned()),
+            },
         }
     }
 
@@ -258,6 +276,7 @@ impl Parameter {
             Values::Tool => "knowledge_base_search",
             Values::OneOf(words) => words.first().copied().unwrap_or_default(),
             Values::Accounts => "model+tool",
+            Values::Trials => "4",
         }
     }
 }
@@ -288,6 +307,7 @@ mod tests {
         assert_eq!(place("retry_recovery(wrong=attempt)"), (15, 5));
         assert_eq!(place("retry_recovery(accounts=model+user)"), (24, 10));
         assert_eq!(place("keyword_coverage(x)"), (17, 1));
+        assert_eq!((place("pass_all"), place("pass_all(k=1)")), ((0, 8), (11, 1)));
         assert_eq!(place("retry_recovery(attempt, by=attempt)"), (24, 2));
     }
 

@@ -54,6 +54,9 @@ pub struct ReadCriterion {
     pub target: Target,
     /// For an invariant: the share of good units that the bound must reach.
     pub floor: Option<f64>,
+    /// For confidence: how far below the target a share of good units may be that a run until decided passes; 0 is
+    /// strict.
+    pub margin: f64,
 }
 
 impl Criterion {
@@ -117,7 +120,33 @@ fn one(row: &Criterion, at: At<'_>, mistakes: &mut Vec<Mistake>) -> Option<ReadC
         },
         _ => None,
     };
-    Some(ReadCriterion { metric: metric?, target: target?, floor })
+    let (metric, target) = (metric?, target?);
+    let margin = margin(row, target.good_share(metric.entry.figure.quantile().unwrap_or(1.0)), at, mistakes);
+    Some(ReadCriterion { metric, target, floor, margin })
+}
+
+/// The margin of a criterion that asks for this share of good units; 0 where there is none, or a mistake.
+fn margin(row: &Criterion, share: f64, at: At<'_>, mistakes: &mut Vec<Mistake>) -> f64 {
+    let Some(text) = &row.margin else { return 0.0 };
+    let at = at.key("margin");
+    if row.kind != GateKind::Confidence {
+        let mistake = Mistake::at(at, "bad-value", "only `kind: confidence` has a margin").on_key();
+        mistakes.push(mistake.help("an invariant allows no violation, and a point gate bounds nothing"));
+        return 0.0;
+    }
+    let number = text.trim().strip_suffix('%').map(|number| number.trim().parse::<f64>().map(|value| value / 100.0));
+    match number.unwrap_or_else(|| text.trim().parse()) {
+        Ok(margin) if margin > 0.0 && margin < share => margin,
+        Ok(_) => {
+            let message = "a margin is more than 0 and leaves something of the target";
+            mistakes.push(Mistake::at(at, "bad-value", message).help("`5%` below `>= 95%` passes rates above 90 %"));
+            0.0
+        }
+        Err(_) => {
+            mistakes.push(Mistake::at(at, "bad-value", "expected a share, `5%` for example"));
+            0.0
+        }
+    }
 }
 
 fn written(error: GrammarError, at: At<'_>, code: &'static str) -> Mistake {

@@ -63,6 +63,9 @@ pub struct Criterion {
     /// Fewer measured units than this are INCONCLUSIVE.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_n: Option<u32>,
+    /// For `confidence` in a run until decided: how far on the wrong side of the target a rate may pass, `5%` for example.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub margin: Option<String>,
     /// Whether the run fails when it does not pass.
     #[serde(default = "yes")]
     pub required: bool,

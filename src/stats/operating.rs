@@ -103,7 +103,7 @@ mod tests {
 
     fn curtailed(units: u64, failures: u64) -> Rule {
         let evidence = Mixture::new(0.95, 0.0, 0.05, 0.05).expect("a valid design");
-        Rule::Curtailed { units, failures, evidence }
+        Rule::Curtailed { units, failures, evidence: Some(evidence) }
     }
 
     fn near(found: f64, expected: f64, half_a_digit: f64) -> bool {
@@ -183,6 +183,17 @@ mod tests {
         let weak = characteristics(&looks, 0.8);
         assert!(near(weak.expected_units, 5.0, 0.005) && weak.pass < 1e-5, "{weak:?}");
         assert!(characteristics(&looks, 0.95).pass <= 0.05, "the plan keeps its level");
+    }
+
+    #[test]
+    fn a_planned_sample_looked_at_between_passes_keeps_its_level_and_saves_calls_of_a_weak_agent() {
+        // 124 units with two failures, in passes of 20: decided with 140 units at the latest.
+        let looks = looks(&curtailed(124, 2), 20, 240);
+        assert!(characteristics(&looks, 0.95).pass <= 0.05);
+        let good = characteristics(&looks, 0.995);
+        assert!(good.pass > 0.95 && good.expected_units <= 140.0, "{good:?}");
+        let weak = characteristics(&looks, 0.80);
+        assert!(weak.pass < 1e-9 && weak.fail > 0.2 && weak.expected_units < 25.0, "{weak:?}");
     }
 
     /// Whether `looks` pass the outcomes, which come in the order they ran.

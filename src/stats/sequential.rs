@@ -80,6 +80,11 @@ impl Mixture {
     pub fn target(&self) -> f64 {
         self.target
     }
+
+    /// The rate above which it passes: the target less the margin.
+    pub fn boundary(&self) -> f64 {
+        self.boundary
+    }
 }
 
 /// `ln` of the mean likelihood ratio against the rate `m`, over all rates under a Beta(`prior`, `prior`).
@@ -111,6 +116,37 @@ pub fn interval_at_stopping(s: u64, f: u64, alpha: f64) -> (f64, f64) {
         kept
     };
     (if s > 0.0 { edge(0.0) } else { 0.0 }, if f > 0.0 { edge(1.0) } else { 1.0 })
+}
+
+/// The one-sided lower bound at level `1 - alpha` that holds whenever one looks: all rates up to it are rejected by
+/// the `E+` against them. A test of [`Mixture`] passes exactly when this bound reaches its boundary.
+pub fn lower_at_stopping(s: u64, f: u64, alpha: f64) -> f64 {
+    if s == 0 {
+        return 0.0;
+    }
+    let rejects = |m: f64| {
+        let tail = |s: f64, f: f64| ln_upper(s + PRIOR, f + PRIOR, m);
+        let (s, f) = (s as f64, f as f64);
+        mixture(s, f, PRIOR, m) + tail(s, f) - tail(0.0, 0.0) >= -alpha.ln()
+    };
+    let (mut low, mut high) = (0.0_f64, s as f64 / (s + f) as f64);
+    for _ in 0..200 {
+        let middle = f64::midpoint(low, high);
+        if middle <= low || middle >= high {
+            break;
+        }
+        if rejects(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+/// The mirror image of [`lower_at_stopping`]: all rates from it on are rejected by the `E-` against them.
+pub fn upper_at_stopping(s: u64, f: u64, alpha: f64) -> f64 {
+    1.0 - lower_at_stopping(f, s, alpha)
 }
 
 #[cfg(test)]
@@ -155,6 +191,14 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_may_stop_at_any_time_bounds_less_than_a_planned_one() {
+        let bound = lower_at_stopping(74, 0, 0.05);
+        assert!((0.95..super::super::lower_bound(74, 74)).contains(&bound), "{bound}");
+        assert_eq!((lower_at_stopping(0, 7, 0.05), upper_at_stopping(7, 0, 0.05)), (0.0, 1.0));
+        assert_eq!((lower_at_stopping(0, 0, 0.05), upper_at_stopping(0, 0, 0.05)), (0.0, 1.0));
+    }
+
+    #[test]
     fn a_uniform_prior_gives_the_confidence_sequence_criterion_of_pkhuong() {
         // ln b(n, p, s) + ln(n + 1), which is the negative of the uniform mixture.
         assert!((-mixture(80.0, 20.0, 1.0, 0.95) - -11.672_354).abs() < 1e-6);
@@ -183,6 +227,23 @@ mod tests {
             prop_assert!(rule.ln_for(s + 1, f - 1) >= rule.ln_for(s, f));
             prop_assert!(rule.ln_against(s + 1, f - 1) <= rule.ln_against(s, f));
             prop_assert!(rule.ln_for(s + 1, f) >= rule.ln_for(s, f));
+        }
+
+        #[test]
+        fn a_test_passes_when_the_bound_reaches_its_boundary_and_fails_when_the_other_misses_its_target(
+            s in 0_u64..300, f in 0_u64..60, target in 0.02..0.98_f64, margin in 0.0..0.5_f64,
+        ) {
+            let margin = margin * target;
+            let rule = Mixture::new(target, margin, 0.05, 0.02).expect("a valid design");
+            let (low, high) = (lower_at_stopping(s, f, 0.05), upper_at_stopping(s, f, 0.02));
+            prop_assert!(s + f == 0 || (low <= s as f64 / (s + f) as f64 && s as f64 / (s + f) as f64 <= high));
+            // Not asked on the very edge, where the last float decides.
+            if (low - (target - margin)).abs() > 1e-9 {
+                prop_assert_eq!(rule.passes(s, f), low >= target - margin);
+            }
+            if (high - target).abs() > 1e-9 {
+                prop_assert_eq!(rule.fails(s, f), high < target);
+            }
         }
 
         #[test]

@@ -1,8 +1,8 @@
 //! When to stop: rules that decide at the ends of complete passes over a suite, and their exact error rates.
 //!
-//! A [`Monitor`] takes whole passes, so the order within one cannot matter, and keeps its first decision for good: a
-//! gate that has decided is not undone by passes that others still need. A stored run is judged by feeding its passes
-//! to the same rule again.
+//! A [`Monitor`] takes whole passes, so the order within one cannot matter, and keeps the first pass or fail for good:
+//! a gate that has decided is not undone by passes that others still need. What could not pass any more may still
+//! turn out to fail. A stored run is judged by feeding its passes to the same rule again.
 
 use super::sequential::Mixture;
 
@@ -30,8 +30,9 @@ pub enum Rule {
         units: u64,
         /// Failures among them that it allows.
         failures: u64,
-        /// The test whose `E-` tells a failed target from a plan that is merely lost.
-        evidence: Mixture,
+        /// The test whose `E-` tells a failed target from a plan that is merely lost; `None` for a target of 0 or 1,
+        /// against which there is no such evidence.
+        evidence: Option<Mixture>,
     },
 }
 
@@ -40,7 +41,7 @@ impl Rule {
     pub fn decide(&self, s: u64, f: u64) -> Decision {
         match self {
             Self::Mixture(mixture) if mixture.passes(s, f) => Decision::Pass,
-            Self::Mixture(mixture) | Self::Curtailed { evidence: mixture, .. } if mixture.fails(s, f) => Decision::Fail,
+            Self::Mixture(test) | Self::Curtailed { evidence: Some(test), .. } if test.fails(s, f) => Decision::Fail,
             Self::Curtailed { failures, .. } if f > *failures => Decision::CannotPass,
             Self::Curtailed { units, .. } if s + f >= *units => Decision::Pass,
             Self::Mixture(_) | Self::Curtailed { .. } => Decision::Undecided,
@@ -57,7 +58,7 @@ impl Rule {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Monitor {
     rule: Rule,
-    max_units: Option<u64>,
+    min_units: u64,
     seen: Seen,
     stopped: Option<(Decision, Seen)>,
 }
@@ -74,31 +75,42 @@ pub struct Seen {
 }
 
 impl Monitor {
-    /// A monitor that has seen nothing; with `max_units` it also stops when a pass is out of reach.
-    pub fn new(rule: Rule, max_units: Option<u64>) -> Self {
-        Self { rule, max_units, seen: Seen::default(), stopped: None }
+    /// A monitor that has seen nothing, and that passes nothing below `min_units` units.
+    pub fn new(rule: Rule, min_units: u64) -> Self {
+        Self { rule, min_units, seen: Seen::default(), stopped: None }
     }
 
-    /// Takes one complete pass and decides; units that were not measured are in neither number.
-    pub fn end_of_pass(&mut self, successes: u64, failures: u64) -> Decision {
+    /// Takes one complete pass and decides; units that were not measured are in neither number. `to_come` is the most
+    /// units that further passes can bring, where that is known.
+    pub fn end_of_pass(&mut self, successes: u64, failures: u64, to_come: Option<u64>) -> Decision {
         self.seen.passes += 1;
         self.seen.successes += successes;
         self.seen.failures += failures;
-        if self.stopped.is_none() {
+        if self.stopped.is_none_or(|(decision, _)| decision == Decision::CannotPass) {
             let decided = match self.rule.decide(self.seen.successes, self.seen.failures) {
-                Decision::Undecided if self.is_lost() => Decision::CannotPass,
+                Decision::Pass if self.seen.units() < self.min_units => Decision::Undecided,
                 other => other,
             };
-            self.stopped = (decided != Decision::Undecided).then_some((decided, self.seen));
+            let decided =
+                if decided == Decision::Undecided && self.is_lost(to_come) { Decision::CannotPass } else { decided };
+            match decided {
+                Decision::Undecided => {}
+                // What could not pass at an earlier look is not passed at a later one.
+                Decision::CannotPass | Decision::Pass if self.stopped.is_some() => {}
+                _ => self.stopped = Some((decided, self.seen)),
+            }
         }
         self.decision()
     }
 
-    fn is_lost(&self) -> bool {
-        self.max_units.is_some_and(|max| !self.rule.can_pass(self.seen.failures, max.max(self.seen.units())))
+    fn is_lost(&self, to_come: Option<u64>) -> bool {
+        to_come.is_some_and(|more| {
+            let max = self.seen.units() + more;
+            max < self.min_units || !self.rule.can_pass(self.seen.failures, max)
+        })
     }
 
-    /// The decision that stands: the first one that was not `Undecided`.
+    /// The decision that stands: the first one that was not `Undecided`, or the fail that followed `CannotPass`.
     pub fn decision(&self) -> Decision {
         self.stopped.map_or(Decision::Undecided, |(decision, _)| decision)
     }
@@ -132,7 +144,7 @@ mod tests {
 
     fn curtailed(units: u64, failures: u64) -> Rule {
         let evidence = Mixture::new(0.95, 0.0, 0.05, 0.05).expect("a valid design");
-        Rule::Curtailed { units, failures, evidence }
+        Rule::Curtailed { units, failures, evidence: Some(evidence) }
     }
 
     #[test]
@@ -145,22 +157,35 @@ mod tests {
 
     #[test]
     fn a_decision_once_made_stands_and_keeps_its_figures() {
-        let mut monitor = Monitor::new(mixture(0.05, 0.05), Some(400));
-        assert_eq!(monitor.end_of_pass(20, 0), Decision::Undecided);
-        assert_eq!(monitor.end_of_pass(20, 0), Decision::Pass);
-        assert_eq!(monitor.end_of_pass(0, 20), Decision::Pass);
+        let mut monitor = Monitor::new(mixture(0.05, 0.05), 0);
+        assert_eq!(monitor.end_of_pass(20, 0, Some(380)), Decision::Undecided);
+        assert_eq!(monitor.end_of_pass(20, 0, Some(360)), Decision::Pass);
+        assert_eq!(monitor.end_of_pass(0, 20, Some(340)), Decision::Pass);
         assert_eq!(monitor.at_decision(), Some(Seen { passes: 2, successes: 40, failures: 0 }));
         assert_eq!(monitor.seen().units(), 60);
     }
 
     #[test]
     fn passes_without_units_never_pass_and_a_lost_gate_stops() {
-        let mut nothing = Monitor::new(mixture(0.05, 0.05), Some(10_000));
+        let mut nothing = Monitor::new(mixture(0.05, 0.05), 0);
         for _ in 0..50 {
-            assert_eq!(nothing.end_of_pass(0, 0), Decision::Undecided);
+            assert_eq!(nothing.end_of_pass(0, 0, Some(10_000)), Decision::Undecided);
         }
-        let mut lost = Monitor::new(mixture(0.05, 0.05), Some(60));
-        assert_eq!(lost.end_of_pass(18, 2), Decision::CannotPass, "60 units cannot outweigh two failures");
+        let mut lost = Monitor::new(mixture(0.05, 0.05), 0);
+        assert_eq!(lost.end_of_pass(18, 2, Some(40)), Decision::CannotPass, "60 units cannot outweigh two failures");
+        assert_eq!(lost.end_of_pass(400, 0, Some(0)), Decision::CannotPass, "a lost gate does not come back");
+        assert_eq!(lost.end_of_pass(0, 80, Some(0)), Decision::Fail, "but may be shown to fail");
+    }
+
+    #[test]
+    fn a_least_number_of_units_delays_a_pass_and_not_a_fail() {
+        let mut monitor = Monitor::new(mixture(0.05, 0.05), 60);
+        assert_eq!(monitor.end_of_pass(40, 0, Some(40)), Decision::Undecided);
+        assert_eq!(monitor.end_of_pass(20, 0, Some(20)), Decision::Pass);
+        let mut few = Monitor::new(mixture(0.05, 0.05), 60);
+        assert_eq!(few.end_of_pass(40, 0, Some(19)), Decision::CannotPass);
+        let mut bad = Monitor::new(mixture(0.05, 0.05), 60);
+        assert_eq!(bad.end_of_pass(0, 10, None), Decision::Fail);
     }
 
     proptest! {
@@ -168,13 +193,13 @@ mod tests {
         fn the_order_within_a_pass_changes_nothing(outcomes in proptest::collection::vec(any::<bool>(), 1..60)) {
             let count = |pass: &[bool]| pass.iter().filter(|ok| **ok).count() as u64;
             let judge = |reverse: bool| {
-                let mut monitor = Monitor::new(mixture(0.05, 0.05), None);
+                let mut monitor = Monitor::new(mixture(0.05, 0.05), 0);
                 for pass in outcomes.chunks(10) {
                     let mut pass = pass.to_vec();
                     if reverse {
                         pass.reverse();
                     }
-                    monitor.end_of_pass(count(&pass), pass.len() as u64 - count(&pass));
+                    monitor.end_of_pass(count(&pass), pass.len() as u64 - count(&pass), None);
                 }
                 monitor
             };

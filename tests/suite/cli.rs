@@ -103,6 +103,36 @@ fn list_counts_what_would_run() {
 }
 
 #[test]
+fn an_estimate_counts_requests_by_recordings_and_else_by_limits_and_says_what_could_be_seen() {
+    let project = Project::shipped();
+    let lane = "fixtures/cassettes/knowledge/valve-error/tool-rag.base.1.yaml";
+    let services = |service: &str| project.read(lane).matches(&format!("service: \"{service}\"\n")).count();
+    let (model, search) = (services("model"), services("search"));
+    assert!(model > 1, "{}", project.read(lane));
+    let one = ["list", "scenarios/knowledge.yaml", "--only", "valve-error", "--repeat", "1", "--estimate"];
+    let outcome = project.run(&one);
+    outcome.expect_code(0);
+    let sent = format!("  {model} model and {search} search requests in 1 trial, as in their recordings");
+    assert!(outcome.stdout.contains(&sent), "{sent}:\n{}", outcome.stdout);
+    assert!(outcome.stdout.contains("money: not measured"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("no difference of two rates"), "one case shows none: {}", outcome.stdout);
+
+    std::fs::remove_file(project.path(lane)).expect("removed");
+    let outcome = project.run(&["list", "scenarios/knowledge.yaml", "--estimate"]);
+    assert!(outcome.stdout.contains("in 1 trial, by the recorded lanes of the same cases"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("(`fixed_suite`, which the criteria are about): a difference of"));
+
+    project.write(
+        "mine.yaml",
+        "scenario: mine\nflow: tool-rag\nknowledge: fernlight\nlimits: {model_calls: 5}\nmodel: {provider: simulator, name: any}\ncases:\n  - {case: one, ask: q, expect: {answer: {matches: [a]}}}\n",
+    );
+    let outcome = project.run(&["list", "mine.yaml", "--estimate", "--format", "json"]);
+    let told: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    assert_eq!(told["estimate"]["bounded"]["model"], 5.0, "{told}");
+    assert_eq!(told["trials"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
 fn check_finds_the_shipped_project_sound() {
     let (project, _) = whole();
     let outcome = project.run(&["check"]);

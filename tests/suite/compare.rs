@@ -110,6 +110,17 @@ fn a_broken_suite_is_a_regression_against_a_saved_baseline() {
 }
 
 #[test]
+fn the_report_links_to_a_comparison_that_lies_beside_it_and_to_no_other() {
+    let (project, first) = with_a_run();
+    let link = "href=\"comparison.html\"";
+    assert!(!project.read("reports/latest/index.html").contains(link));
+    project.run(&["compare", &first, "reports/latest"]).expect_code(0);
+    assert!(project.read("reports/latest/index.html").contains(link));
+    project.run(&["score"]);
+    assert!(project.read("reports/latest/index.html").contains(link), "made again, it still lies there");
+}
+
+#[test]
 fn what_cannot_be_compared_is_refused_in_words() {
     let (project, run) = with_a_run();
     for (a, b, words) in [

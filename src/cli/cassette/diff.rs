@@ -36,7 +36,7 @@ struct Candidate {
 /// # Errors
 /// Every mistake in the files, or that nothing recorded can be sent.
 pub fn run(given: &Diff) -> Result<Exit, Problem> {
-    let (loaded, plan) = select(&given.select, None)?;
+    let (loaded, plan) = select(&given.select, None, |_, _| Ok(None))?;
     let factory = Factory::new(Arc::new(loaded)).map_err(|why| why.to_string())?;
     let factory = factory.with_variables(variables(given.env_file.as_deref())?);
     let (mut groups, mut incomplete) = (BTreeMap::<Group, Vec<Candidate>>::new(), 0);

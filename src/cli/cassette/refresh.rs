@@ -12,12 +12,13 @@ use crate::cli::run::{carry_on, select};
 use crate::cli::staleness::{Ages, stale};
 use crate::plan::Plan;
 use crate::price::dollars;
-use crate::run;
+use crate::run::{self, Step};
 use crate::scenario::Project;
 use crate::trace::{TrialEnd, TrialErrorKind};
 use crate::world::{Factory, Spending};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write as _};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Does what `ragcheck cassette refresh` was asked to.
@@ -25,7 +26,7 @@ use std::sync::Arc;
 /// # Errors
 /// Every mistake in the files, or that nobody agreed to what it takes.
 pub fn run(given: &Refresh) -> Result<Exit, Problem> {
-    let (loaded, plan) = select(&given.select, None)?;
+    let (loaded, plan) = select(&given.select, None, |_, _| Ok(None))?;
     let project = loaded.project.clone();
     let ages = Ages::new(given.warn_recordings_after, &project)?;
     let factory = Factory::new(Arc::new(loaded)).map_err(|why| why.to_string())?;
@@ -62,7 +63,8 @@ pub fn run(given: &Refresh) -> Result<Exit, Problem> {
 fn missed(factory: &Factory, plan: &Plan) -> std::io::Result<Vec<(usize, &'static str)>> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let (mut missed, mut index) = (Vec::new(), 0);
-    run::replay(factory, plan, cores, &|_| (), &mut |done| {
+    run::replay(factory, plan, cores, &|_| (), &mut |step| {
+        let Step::Trial(done) = step else { return Ok(ControlFlow::Continue(())) };
         if let TrialEnd::Error(problem) = &done.finished.trace.end {
             let lacking = [TrialErrorKind::LaneMissing, TrialErrorKind::CassetteMiss, TrialErrorKind::CassetteBroken];
             if lacking.contains(&problem.kind) {
@@ -70,7 +72,7 @@ fn missed(factory: &Factory, plan: &Plan) -> std::io::Result<Vec<(usize, &'stati
             }
         }
         index += 1;
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     })?;
     Ok(missed)
 }
@@ -168,6 +170,10 @@ fn recording(given: &Refresh) -> Run {
         jobs: given.jobs,
         max_calls: given.max_calls,
         max_cost: given.max_cost,
+        until_decided: false,
+        max_trials: None,
+        label: Vec::new(),
+        no_history: true,
         timeout: given.timeout,
         warn_recordings_after: given.warn_recordings_after,
         report_dir: given.report_dir.clone(),

@@ -17,6 +17,7 @@ pub struct Page {
     title: String,
     outcome: Badge,
     exit_code: u8,
+    compared: bool,
     conclusion: String,
     evidence: Vec<String>,
     facts: Vec<(String, String)>,
@@ -146,6 +147,7 @@ pub fn page(view: &View<'_>) -> Page {
         title: format!("{word}: ragcheck report"),
         outcome: Badge { word, ..badge(outcome) },
         exit_code: judgement.exit_code,
+        compared: view.compared,
         conclusion: judgement.conclusion.clone(),
         evidence: judgement.evidence.clone(),
         facts: facts(view),
@@ -178,7 +180,7 @@ fn facts(view: &View<'_>) -> Vec<(String, String)> {
         _ => "not known for every call".into(),
     };
     let cases: usize = view.plan.scenarios.iter().map(|scenario| scenario.cases.len()).sum();
-    [
+    let mut facts: Vec<(String, String)> = [
         ("Scenarios", count(view.plan.scenarios.len() as u64)),
         ("Cases", count(cases as u64)),
         ("Trials", count(judgement.trials.len() as u64)),
@@ -189,7 +191,9 @@ fn facts(view: &View<'_>) -> Vec<(String, String)> {
         ("Seed", view.plan.seed.to_string()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
-    .into()
+    .into();
+    facts.extend(judgement.stopped.iter().map(|stopped| ("Until decided".into(), stopped.sentence.clone())));
+    facts
 }
 
 fn repeated(row: &Repeats) -> Repeated {

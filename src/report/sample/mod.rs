@@ -28,7 +28,7 @@ pub struct Run {
 
 impl Run {
     pub fn view(&self) -> View<'_> {
-        View { plan: &self.plan, judgement: &self.judgement, timelines: &self.timelines }
+        View { plan: &self.plan, judgement: &self.judgement, timelines: &self.timelines, compared: false }
     }
 }
 
@@ -78,6 +78,7 @@ pub fn run(copies: usize) -> Run {
         not_measured_ok: Vec::new(),
         machines: BTreeMap::new(),
         ratings: None,
+        stopping: None,
         rewards: BTreeMap::new(),
         prices: BTreeMap::new(),
         requirements: BTreeMap::new(),

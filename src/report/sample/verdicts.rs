@@ -106,6 +106,7 @@ fn criterion(
         violations: Vec::new(),
         errors: u64::from(verdict == Verdict::Error) * 4,
         by_variant: Vec::new(),
+        sequential: None,
     }
 }
 
@@ -226,6 +227,7 @@ pub fn judgement(trials: Vec<TrialResult>, traces: &[Trace]) -> Judgement {
         ],
         spending: Spending::default(),
         repeats: Vec::new(),
+        stopped: None,
         trials,
     }
 }

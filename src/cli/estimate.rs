@@ -1,0 +1,237 @@
+//! `ragcheck list --estimate`: how many requests a live run of the selection would send, and the smallest difference
+//! that it could show.
+//!
+//! Recorded lanes say how many requests they took; a lane without a recording is taken for the mean of the recorded
+//! lanes of its case, and a case without any for what the flow's limits allow. Money needs prices, which nothing here
+//! knows: that line is never a guess.
+
+use super::check::cassette;
+use super::diagnostic::plural;
+use crate::cassette::{Cassette, blobs_dir};
+use crate::plan::{Plan, PlannedTrial};
+use crate::scenario::criteria::Estimand;
+use crate::scenario::{Loaded, SequenceStep};
+use crate::stats::lower_bound;
+use crate::stats::power::{Spread, repeats_difference, smallest_visible_difference};
+use crate::trace::Arm;
+use rayon::prelude::*;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+/// The probability with which a difference is to be seen.
+const POWER: f64 = 0.8;
+/// The share of cases that get worse by chance between two single runs.
+const WORSE_BY_CHANCE: f64 = 0.02;
+/// Variance of one repetition: that of a rate of 91 %.
+const WITHIN: f64 = 0.08;
+/// Variance of the true difference between cases, for cases not seen yet.
+const BETWEEN: f64 = 0.01;
+
+/// Requests by where their number comes from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Requests {
+    /// Trials.
+    pub trials: usize,
+    /// Requests to the model; a mean for lanes that were not recorded.
+    pub model: f64,
+    /// Requests to the search service.
+    pub search: f64,
+}
+
+/// The smallest difference that two runs of the plan, paired by case, would show.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Visible {
+    /// Of what: `fixed_suite` or `population`.
+    pub estimand: &'static str,
+    /// Whether the criteria are about it.
+    pub declared: bool,
+    /// The difference of two rates, 0 to 1; `None` where no difference would be shown.
+    pub difference: Option<f64>,
+}
+
+/// What a live run of a plan would take, and could show.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Trials whose own recording says it.
+    pub recorded: Requests,
+    /// Trials without one, by the recorded lanes of their case.
+    pub alike: Requests,
+    /// Trials of cases without any recording: at most so many.
+    pub bounded: Requests,
+    /// Cases, each variant counted.
+    pub cases: usize,
+    /// The fewest repetitions of one.
+    pub repetitions: usize,
+    /// Turns of all trials.
+    pub turns: usize,
+    /// The smallest visible differences.
+    pub visible: Vec<Visible>,
+    /// What a rate over all turns would be shown to be at least, if none failed.
+    pub without_failure: f64,
+    /// Passes at most, where recordings or the run stop when they are decided.
+    pub passes: Option<u32>,
+}
+
+/// The estimate of a plan; `turns` are those of each trial, in plan order.
+pub fn estimate(loaded: &Loaded, plan: &Plan, turns: &[usize]) -> Estimate {
+    let counted: Vec<Option<(usize, usize)>> =
+        plan.trials.par_iter().map(|trial| requests(loaded, plan, trial)).collect();
+    let mut known: BTreeMap<(usize, usize), Vec<(usize, usize)>> = BTreeMap::new();
+    for (trial, counted) in plan.trials.iter().zip(&counted) {
+        known.entry((trial.scenario, trial.case)).or_default().extend(counted);
+    }
+    let (mut recorded, mut alike, mut bounded) = (Requests::default(), Requests::default(), Requests::default());
+    let mut repetitions: BTreeMap<(usize, usize, &str), usize> = BTreeMap::new();
+    for ((trial, counted), turns) in plan.trials.iter().zip(&counted).zip(turns) {
+        if trial.lane.arm == Arm::Main {
+            *repetitions.entry((trial.scenario, trial.case, &trial.lane.variant)).or_default() += 1;
+        }
+        let like = known.get(&(trial.scenario, trial.case)).filter(|like| !like.is_empty());
+        let (sum, (model, search)) = match (counted, like) {
+            (Some((model, search)), _) => (&mut recorded, (*model as f64, *search as f64)),
+            (None, Some(like)) => {
+                let mean =
+                    |of: fn(&(usize, usize)) -> usize| like.iter().map(of).sum::<usize>() as f64 / like.len() as f64;
+                (&mut alike, (mean(|one| one.0), mean(|one| one.1)))
+            }
+            (None, None) => (&mut bounded, most(loaded, plan, trial, *turns)),
+        };
+        sum.trials += 1;
+        (sum.model, sum.search) = (sum.model + model, sum.search + search);
+    }
+    let (cases, least) = (repetitions.len(), repetitions.values().copied().min().unwrap_or(0));
+    let turns: usize = turns.iter().sum();
+    Estimate {
+        recorded,
+        alike,
+        bounded,
+        cases,
+        repetitions: least,
+        turns,
+        visible: visible(cases as u64, least as u64, plan.criteria.estimand),
+        without_failure: lower_bound(turns as u64, turns as u64),
+        passes: plan.stopping.map(|stopping| stopping.max_passes),
+    }
+}
+
+/// Requests of a recorded lane: to the model, and to the search service.
+fn requests(loaded: &Loaded, plan: &Plan, trial: &PlannedTrial) -> Option<(usize, usize)> {
+    let path = cassette(loaded, None, &trial.id);
+    let folder = loaded.root.join(&loaded.project.cassettes);
+    let recorded = Cassette::load(&path, &blobs_dir(&folder, &plan.scenarios[trial.scenario].name)).ok()?;
+    let model = recorded.exchanges.iter().filter(|exchange| exchange.service == "model").count();
+    Some((model, recorded.exchanges.len() - model))
+}
+
+/// What the flow's limits allow in so many turns, HTTP retries aside: any completion may ask for a search.
+fn most(loaded: &Loaded, plan: &Plan, trial: &PlannedTrial, turns: usize) -> (f64, f64) {
+    let name = &plan.scenarios[trial.scenario].name;
+    let Some(written) = loaded.scenarios.iter().find(|written| written.scenario.scenario == *name) else {
+        return (0.0, 0.0);
+    };
+    let model = f64::from(written.scenario.limits.model_calls) * turns as f64;
+    (model, if written.scenario.search.is_some() { model } else { 0.0 })
+}
+
+fn visible(cases: u64, repetitions: u64, declared: Estimand) -> Vec<Visible> {
+    let of = |estimand: Estimand, name: &'static str, between: f64| {
+        let spread = Spread { between, within_a: WITHIN, within_b: WITHIN };
+        let difference = match (repetitions, estimand) {
+            // Single trials are tested by McNemar's test, which asks nothing about cases not seen yet.
+            (1, Estimand::FixedSuite) => smallest_visible_difference(cases, WORSE_BY_CHANCE, POWER),
+            _ => repeats_difference(spread, cases, repetitions, POWER),
+        };
+        Visible { estimand: name, declared: estimand == declared, difference: difference.filter(|seen| *seen < 1.0) }
+    };
+    vec![of(Estimand::FixedSuite, "fixed_suite", 0.0), of(Estimand::Population, "population", BETWEEN)]
+}
+
+/// Turns of a planned trial.
+pub fn turns(plan: &Plan, trial: &PlannedTrial) -> usize {
+    let step = |step: &SequenceStep| match step {
+        SequenceStep::Conversation(conversation) => conversation.turns.len(),
+        SequenceStep::Together(all) => all.iter().map(|conversation| conversation.turns.len()).sum(),
+    };
+    let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
+    case.turns.len() + case.sequence.iter().map(step).sum::<usize>()
+}
+
+impl Estimate {
+    /// The lines below the table of trials.
+    pub fn text(&self, plan: &Plan) -> String {
+        let mut out = String::from("\nA live run of this would send\n");
+        let row = |out: &mut String, requests: &Requests, about: &str, from: &str| {
+            if requests.trials > 0 {
+                let (model, search) = (requests.model.round(), requests.search.round());
+                let trials = plural(requests.trials, "trial");
+                let _ = writeln!(out, "  {about}{model} model and {search} search requests in {trials}, {from}");
+            }
+        };
+        row(&mut out, &self.recorded, "", "as in their recordings");
+        row(&mut out, &self.alike, "about ", "by the recorded lanes of the same cases");
+        row(
+            &mut out,
+            &self.bounded,
+            "at most ",
+            "by the limits of the flow and one search a completion, HTTP retries aside",
+        );
+        if let Some(passes) = self.passes {
+            let _ =
+                writeln!(out, "  or fewer: it goes by complete passes, {passes} at most, and stops when it is decided");
+        }
+        let models: BTreeSet<String> =
+            plan.scenarios.iter().flat_map(|scenario| &scenario.settings).map(|one| one.model.clone()).collect();
+        let models: Vec<String> = models.iter().map(|model| crate::trace::text::quote(model, 60)).collect();
+        let _ = writeln!(out, "  money: not measured: no price known for {}", models.join(", "));
+        let _ = writeln!(
+            out,
+            "\nIt could show, against another run of it ({}, {} each; 80 % power, 5 % two-sided)",
+            plural(self.cases, "case"),
+            plural(self.repetitions, "repetition"),
+        );
+        for one in &self.visible {
+            let what = if one.estimand == "population" { "cases not seen yet" } else { "these cases" };
+            let declared = if one.declared { ", which the criteria are about" } else { "" };
+            let said = one.difference.map_or_else(
+                || "no difference of two rates".to_owned(),
+                |seen| format!("a difference of {:.1} points or more", seen * 100.0),
+            );
+            let _ = writeln!(out, "  for {what} (`{}`{declared}): {said}", one.estimand);
+        }
+        let _ = writeln!(
+            out,
+            "  assuming that {}",
+            if self.repetitions == 1 {
+                "2 % of the cases get worse by chance (one case not seen yet varies with variance 0.01)"
+            } else {
+                "repetitions of a case vary as a rate of 91 % does (variance 0.08; between cases not seen yet 0.01)"
+            }
+        );
+        let _ = writeln!(
+            out,
+            "and by itself: a rate over its {} to be at least {:.1} %, if none of them failed",
+            plural(self.turns, "turn"),
+            self.without_failure * 100.0
+        );
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_repetitions_see_smaller_differences_and_cases_not_seen_yet_need_more() {
+        let seen = |cases, repetitions| {
+            let found = visible(cases, repetitions, Estimand::FixedSuite);
+            (found[0].difference, found[1].difference)
+        };
+        let (fixed, population) = seen(40, 5);
+        assert!(fixed < population && seen(40, 10).0 < fixed);
+        assert!(population.is_some_and(|seen| (seen - 0.091).abs() < 5e-4), "the published table: {population:?}");
+        assert_eq!(seen(3, 1).0, None, "three discordant pairs show nothing");
+        assert!(seen(60, 1).0.is_some_and(|seen| seen > 0.1 && seen < 0.25), "{:?}", seen(60, 1));
+    }
+}

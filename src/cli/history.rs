@@ -1,0 +1,151 @@
+//! `ragcheck history`: what live runs and recordings showed over time.
+
+use super::arguments::{History, HistoryCommand, Printed};
+use super::exit::Exit;
+use super::judging::Judging;
+use super::output::{self, Problem};
+use super::run::reports_folder;
+use super::score::{judge_by, read_plan};
+use crate::gate::Judgement;
+use crate::history::{self, Gather, HISTORY, Series};
+use crate::report;
+use crate::scenario;
+use crate::trace;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufReader, Write};
+use std::path::{Path, PathBuf};
+
+/// Trials at the same time in a live or recording run that was not told how many.
+pub const USUAL_JOBS: u16 = 4;
+
+/// Does what `ragcheck history` was asked to.
+///
+/// # Errors
+/// When a file cannot be read or written.
+pub fn run(given: &History) -> Result<Exit, Problem> {
+    let file = given.file.clone().unwrap_or_else(usual);
+    let words = |why: history::HistoryError| Problem::Words(why.to_string());
+    match &given.command {
+        Some(HistoryCommand::Add { run, label }) => {
+            let labels = labels(label)?;
+            let added = of_folder(run, labels).and_then(|point| history::append(&file, &point).map_err(words))?;
+            let said = if added { "added to" } else { "is already in" };
+            output::result(&format!("{} {said} {}\n", run.display(), file.display()));
+        }
+        Some(HistoryCommand::Merge { files }) => {
+            let (all, new) = history::merge(&file, files).map_err(words)?;
+            let points = super::diagnostic::plural(all, "point");
+            output::result(&format!("{}: {points}, {new} of them new\n", file.display()));
+        }
+        None => {
+            let series = history::series(&history::load(&file).map_err(words)?);
+            show(given, &series)?;
+        }
+    }
+    Ok(Exit::Passed)
+}
+
+fn show(given: &History, series: &[Series]) -> Result<(), Problem> {
+    let page = given.html.clone().unwrap_or_else(|| reports_folder().join("history.html"));
+    let bytes = report::history::html(series).map_err(|why| why.to_string())?;
+    write(&page, &bytes).map_err(|why| format!("{} cannot be written: {why}", page.display()))?;
+    match given.format {
+        Printed::Human => {
+            output::result(&report::history::terminal(series, output::width()));
+            output::result(&format!("page: {}\n", page.display()));
+        }
+        Printed::Json => output::result(&format!("{:#}\n", as_json(series))),
+    }
+    Ok(())
+}
+
+fn as_json(series: &[Series]) -> Value {
+    let line = |line: &history::Line| {
+        let changes: Vec<Value> = (line.changes.iter())
+            .map(|one| json!({"point": one.point, "before": one.before, "after": one.after, "p": one.p}))
+            .collect();
+        json!({"name": line.name, "target": line.target, "values": line.values, "changes": changes})
+    };
+    let one = |series: &Series| {
+        let points: Vec<Value> = series.points.iter().map(|(at, labels)| json!({"at": at, "labels": labels})).collect();
+        json!({
+            "conditions": series.conditions,
+            "points": points,
+            "lines": series.lines.iter().map(line).collect::<Vec<_>>(),
+        })
+    };
+    series.iter().map(one).collect()
+}
+
+fn write(page: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let folder = page.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    let mut beside = tempfile::Builder::new().prefix(".history-").tempfile_in(folder)?;
+    beside.write_all(bytes)?;
+    beside.persist(page).map(drop).map_err(|error| error.error)
+}
+
+/// The project's history.
+pub fn usual() -> PathBuf {
+    scenario::find_root(&std::env::current_dir().unwrap_or_default()).join(HISTORY)
+}
+
+/// Labels as typed.
+///
+/// # Errors
+/// When one is not `KEY=VALUE`, or a key stands there twice.
+pub fn labels(typed: &[String]) -> Result<BTreeMap<String, String>, Problem> {
+    let mut labels = BTreeMap::new();
+    for text in typed {
+        let pair = text.split_once('=').filter(|(key, value)| !key.trim().is_empty() && !value.trim().is_empty());
+        let Some((key, value)) = pair else {
+            return Err(Problem::Words(format!("--label {text}: write `KEY=VALUE`, `release=1.4.0` for example")));
+        };
+        if labels.insert(key.trim().to_owned(), value.trim().to_owned()).is_some() {
+            return Err(Problem::Words(format!("--label: `{}` is given twice", key.trim())));
+        }
+    }
+    Ok(labels)
+}
+
+/// Adds the point of a run that was just made to the project's history; says so where it cannot. The run's verdict is
+/// not touched by it.
+#[expect(clippy::disallowed_methods, reason = "a live run's point says when it was made")]
+pub fn note(file: &Path, gather: Gather, judgement: &Judgement, jobs: Option<u16>, labels: BTreeMap<String, String>) {
+    let now = jiff::Timestamp::now().to_string();
+    let point = gather.finish(judgement, &now, jobs.unwrap_or(USUAL_JOBS), labels);
+    let added = point.map(|point| history::append(file, &point));
+    match added {
+        Ok(Ok(_)) => {}
+        Ok(Err(why)) => output::remark(&format!(
+            "warning: the history has no point of this run: {why}; mend it, then `ragcheck history add reports/latest`"
+        )),
+        Err(why) => output::remark(&format!("note: this run is no point of the history: {why}")),
+    }
+}
+
+/// The point of a run folder.
+fn of_folder(folder: &Path, labels: BTreeMap<String, String>) -> Result<history::Point, Problem> {
+    let plan = read_plan(folder)?;
+    let judging = Judging::begin(&plan).map_err(|why| why.to_string())?;
+    let judged = judge_by(judging, folder)?;
+    let traces = folder.join(trace::TRACES);
+    let unreadable = |why: &dyn std::fmt::Display| format!("{}: {why}", traces.display());
+    let mut gather = Gather::default();
+    for trace in trace::read_traces(BufReader::new(File::open(&traces).map_err(|why| unreadable(&why))?)) {
+        gather.add(&trace.map_err(|why| unreadable(&why))?);
+    }
+    let environment = std::fs::read(folder.join(trace::ENVIRONMENT)).ok();
+    let environment: Value = environment.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
+    let made = environment["written_at"].as_str().unwrap_or_default().to_owned();
+    let jobs = environment["jobs"].as_u64().and_then(|jobs| u16::try_from(jobs).ok()).unwrap_or(USUAL_JOBS);
+    let point = gather.finish(&judged.judgement, &made, jobs, labels);
+    let point = point.map_err(|why| format!("{} is no point of a history: {why}", folder.display()))?;
+    if point.at.is_empty() {
+        let file = folder.join(trace::ENVIRONMENT);
+        return Err(Problem::Words(format!("{}: when the live run was made is not known", file.display())));
+    }
+    Ok(point)
+}

@@ -1,0 +1,60 @@
+//! What a run until decided says of itself: where it stopped, by which rules, and what that saved.
+
+use super::wording::count;
+use serde::{Deserialize, Serialize};
+
+/// How one gate was decided in a run until decided.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sequential {
+    /// What the gate looks for after each pass: `124 units with at most 2 failures`.
+    pub rule: String,
+    /// Passes of the run.
+    pub passes: u32,
+    /// Passes at most.
+    pub max_passes: u32,
+    /// The pass after which it was decided, which its figures end with; `None` while it is undecided.
+    pub decided_after: Option<u32>,
+    /// Probability, at most, of ever passing a rate below the target (less the margin); the lower bound's too.
+    pub alpha_pass: f64,
+    /// Probability, at most, of ever failing a rate that reaches the target; the upper bound's too.
+    pub alpha_fail: f64,
+}
+
+impl Sequential {
+    /// The end of the gate's sentence; `margin` is the one that it needed to pass, as written.
+    pub(super) fn ending(&self, margin: Option<&str>) -> String {
+        let within = margin.map(|margin| format!(" within its margin of {margin}")).unwrap_or_default();
+        match self.decided_after {
+            Some(pass) => format!("{within}, decided after pass {pass} of {} ({})", self.max_passes, self.rule),
+            None => format!(" after pass {} of {} (it takes {})", self.passes, self.max_passes, self.rule),
+        }
+    }
+}
+
+/// Where a run until decided stopped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stopped {
+    /// Complete passes.
+    pub passes: u32,
+    /// Passes at most.
+    pub max_passes: u32,
+    /// Trials of those passes.
+    pub trials: u64,
+    /// Trials of all passes.
+    pub max_trials: u64,
+    /// All that in a sentence.
+    pub sentence: String,
+}
+
+impl Stopped {
+    /// After so many of so many passes, and trials.
+    pub(super) fn new((passes, max_passes): (u32, u32), (trials, max_trials): (u64, u64)) -> Self {
+        let of = format!("{trials} of {}", count(max_trials, "trial", "trials"));
+        let sentence = if passes < max_passes {
+            format!("stopped after pass {passes} of {max_passes}: {of}")
+        } else {
+            format!("went through all of {}: {of}", count(u64::from(max_passes), "pass", "passes"))
+        };
+        Self { passes, max_passes, trials, max_trials, sentence }
+    }
+}

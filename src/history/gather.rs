@@ -1,0 +1,173 @@
+//! From a run's traces and verdicts to its point.
+
+use super::{Conditions, POINT_VERSION, Point, Rate, Times, mode_word};
+use crate::gate::{Judgement, Verdict};
+use crate::stats::quantile::nearest_rank;
+use crate::trace::{Mode, Trace, TrialEnd};
+use sha2::{Digest as _, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Notes what a run's traces say of where they come from; the order does not matter.
+#[derive(Debug, Default)]
+pub struct Gather {
+    trials: BTreeMap<String, String>,
+    lanes: BTreeSet<String>,
+    modes: BTreeSet<Mode>,
+    models: BTreeSet<String>,
+    answered_by: BTreeSet<String>,
+    latest: Option<String>,
+    errors: u64,
+}
+
+impl Gather {
+    /// Notes one trial.
+    pub fn add(&mut self, trace: &Trace) {
+        if trace.end != TrialEnd::Completed {
+            self.errors += 1;
+            return;
+        }
+        let evidence = &trace.evidence;
+        let recorded = evidence.recorded_at.clone().unwrap_or_default();
+        // A replay takes the times of its recording, but how it adds them up may change with a build.
+        let took = if evidence.mode == Mode::Replay { String::new() } else { trace.took_us.to_string() };
+        let parts = [&recorded, &evidence.recorded_from, &evidence.model, &took].map(String::as_str).join("\u{1f}");
+        self.trials.insert(trace.trial.clone(), parts);
+        self.lanes.insert(format!("{}/{}/{}.{}", trace.scenario, trace.case, trace.lane.flow, trace.lane.variant));
+        self.modes.insert(evidence.mode);
+        self.models.insert(evidence.model.clone());
+        self.answered_by.insert(evidence.recorded_from.clone());
+        self.latest = self.latest.take().max(evidence.recorded_at.clone());
+    }
+
+    /// The run's point. `now` is when a live run was made (RFC 3339, UTC); a recording has its own time.
+    ///
+    /// # Errors
+    /// Why a run is none: nothing was run, a trial is in ERROR, it was imported, or live and replayed trials are mixed.
+    pub fn finish(
+        self,
+        judgement: &Judgement,
+        now: &str,
+        concurrency: u16,
+        labels: BTreeMap<String, String>,
+    ) -> Result<Point, String> {
+        if self.errors > 0 {
+            return Err(format!("{} of its trials could not be run", self.errors));
+        }
+        let mode = match self.modes.iter().copied().collect::<Vec<_>>().as_slice() {
+            [] => return Err("it has no trials".into()),
+            [Mode::Imported] => return Err("imported conversations have no time of their own".into()),
+            [mode] => *mode,
+            _ => return Err("live and replayed trials stand side by side in it".into()),
+        };
+        let digest = |parts: &mut dyn Iterator<Item = String>| {
+            let mut hash = Sha256::new();
+            for part in parts {
+                hash.update(part.as_bytes());
+                hash.update([0]);
+            }
+            let first = hash.finalize().iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+            format!("{first:016x}")
+        };
+        let conditions = Conditions {
+            mode: mode_word(mode),
+            models: self.models,
+            answered_by: self.answered_by,
+            concurrency,
+            cases: digest(&mut self.lanes.into_iter()),
+        };
+        Ok(Point {
+            version: POINT_VERSION,
+            id: digest(&mut self.trials.into_iter().map(|(trial, parts)| format!("{trial}\u{1f}{parts}"))),
+            at: self.latest.unwrap_or_else(|| now.to_owned()),
+            conditions,
+            labels,
+            trials: judgement.trials.len() as u64,
+            rates: rates(judgement),
+            times: times(judgement),
+        })
+    }
+}
+
+fn rates(judgement: &Judgement) -> Vec<Rate> {
+    let rows = judgement.criteria.iter().chain(&judgement.gates);
+    let measured = rows.filter(|row| row.n > 0 && row.verdict != Verdict::Error && !row.proxy);
+    let rate = |row: &crate::gate::CriterionResult| Rate {
+        key: row.scenario.as_ref().map_or_else(|| row.id.clone(), |scenario| format!("{scenario}/{}", row.id)),
+        metric: row.metric.clone(),
+        target: row.target.clone(),
+        successes: row.successes,
+        n: row.n,
+    };
+    measured.map(rate).collect()
+}
+
+fn times(judgement: &Judgement) -> Option<Times> {
+    let mut all = judgement.turn_times_us.clone();
+    all.sort_unstable();
+    let (p50_us, p95_us) = nearest_rank(&all, 0.5).zip(nearest_rank(&all, 0.95))?;
+    Some(Times { n: all.len() as u64, p50_us, p95_us })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::judge;
+    use crate::metric::sample::{good, plan};
+
+    fn point(recorded_at: &str, criteria: &str, live: bool) -> Result<Point, String> {
+        let plan = plan("[{case: a, ask: q}, {case: b, ask: q}]", criteria, 2);
+        let traces: Vec<Trace> = (0..4)
+            .map(|place| {
+                let mut trace = good(&plan, place);
+                trace.evidence.recorded_at = Some(recorded_at.into());
+                if live {
+                    (trace.evidence.mode, trace.evidence.recorded_at) = (Mode::Live, None);
+                }
+                trace
+            })
+            .collect();
+        let mut gather = Gather::default();
+        for trace in &traces {
+            gather.add(trace);
+        }
+        let judgement = judge(&plan, traces.into_iter().map(Ok)).expect("judged");
+        gather.finish(&judgement, "2026-11-22T08:00:00Z", 4, BTreeMap::new())
+    }
+
+    const RATE: &str = "[{id: A, metric: turn_success_rate, target: '>= 90%', kind: confidence}]";
+
+    #[test]
+    fn a_recording_is_one_point_whatever_it_is_judged_by() {
+        let first = point("2026-11-21T08:00:00Z", RATE, false).expect("a point");
+        let judged_otherwise = point("2026-11-21T08:00:00Z", "[]", false).expect("a point");
+        assert_eq!((first.id.as_str(), first.at.as_str()), (judged_otherwise.id.as_str(), "2026-11-21T08:00:00Z"));
+        assert_eq!((first.rates.len(), first.rates[0].successes, first.rates[0].n), (1, 4, 4));
+        let taken_again = point("2026-11-22T08:00:00Z", RATE, false).expect("a point");
+        assert_ne!(taken_again.id, first.id);
+        assert_eq!(taken_again.conditions, first.conditions);
+    }
+
+    #[test]
+    fn a_live_run_has_the_time_that_it_was_made_at_and_conditions_of_its_own() {
+        let live = point("", RATE, true).expect("a point");
+        assert_eq!(live.at, "2026-11-22T08:00:00Z");
+        assert_ne!(live.conditions, point("2026-11-21T08:00:00Z", RATE, false).expect("a point").conditions);
+    }
+
+    #[test]
+    fn a_run_with_trials_in_error_is_no_point() {
+        let plan = plan("[{case: a, ask: q}]", "[]", 1);
+        let mut trace = good(&plan, 0);
+        trace.end = TrialEnd::Error(crate::trace::TrialError {
+            kind: crate::trace::TrialErrorKind::Provider,
+            message: "down".into(),
+            cause: "down".into(),
+            detail: Vec::new(),
+        });
+        let mut gather = Gather::default();
+        gather.add(&trace);
+        let judgement = judge(&plan, std::iter::once(Ok(trace))).expect("judged");
+        let refused = gather.finish(&judgement, "2026-11-22T08:00:00Z", 4, BTreeMap::new());
+        assert_eq!(refused, Err("1 of its trials could not be run".into()));
+    }
+}

@@ -1,0 +1,160 @@
+//! The JSON-lines file: read, added to, and merged. A point counts once, whichever file it comes from.
+
+use super::{POINT_VERSION, Point};
+use std::collections::BTreeSet;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Why a history cannot be used; the file is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// The file cannot be read or written.
+    #[error("{path}: {error}", path = path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A line that is not a point.
+    #[error("{path}, line {line}: not a point of a history: {error}; repair or remove the line", path = path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+        /// Why, with the column.
+        error: serde_json::Error,
+    },
+    /// A point that a newer build wrote.
+    #[error("{path}, line {line}: version {version} is newer than this build reads ({POINT_VERSION}); update ragcheck", path = path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+        /// Its version.
+        version: u32,
+    },
+}
+
+/// The points of a file, each once, in its order; none when there is no file.
+///
+/// # Errors
+/// When the file or a line of it cannot be read.
+pub fn load(path: &Path) -> Result<Vec<Point>, HistoryError> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(HistoryError::File { path: path.to_owned(), error }),
+    };
+    let (mut points, mut known) = (Vec::new(), BTreeSet::new());
+    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let wrong = |error| HistoryError::Line { path: path.to_owned(), line: index + 1, error };
+        let point: Point = serde_json::from_str(line).map_err(wrong)?;
+        if point.version > POINT_VERSION {
+            return Err(HistoryError::Newer { path: path.to_owned(), line: index + 1, version: point.version });
+        }
+        if known.insert(point.id.clone()) {
+            points.push(point);
+        }
+    }
+    Ok(points)
+}
+
+/// Adds a point as the last line, unless the file has it; whether it was added.
+///
+/// # Errors
+/// When the file cannot be read or written.
+pub fn append(path: &Path, point: &Point) -> Result<bool, HistoryError> {
+    if load(path)?.iter().any(|known| known.id == point.id) {
+        return Ok(false);
+    }
+    let file = |error| HistoryError::File { path: path.to_owned(), error };
+    // A file that was cut off, or edited by hand, may end without a line break.
+    let open_line = fs::read(path).is_ok_and(|bytes| bytes.last().is_some_and(|last| *last != b'\n'));
+    let mut line = if open_line { "\n".to_owned() } else { String::new() };
+    line += &serde_json::to_string(point).map_err(|error| file(io::Error::other(error)))?;
+    line.push('\n');
+    let mut out = OpenOptions::new().create(true).append(true).open(path).map_err(file)?;
+    out.write_all(line.as_bytes()).map_err(file)?;
+    Ok(true)
+}
+
+/// Writes the points of all files into `path`, each once, by time; how many it then holds, and how many are new to it.
+///
+/// # Errors
+/// When a file is missing or cannot be read or written; `path` is then as it was.
+pub fn merge(path: &Path, others: &[PathBuf]) -> Result<(usize, usize), HistoryError> {
+    let mut points = load(path)?;
+    let before = points.len();
+    let mut known: BTreeSet<String> = points.iter().map(|point| point.id.clone()).collect();
+    for other in others {
+        if !other.is_file() {
+            let error = io::Error::new(io::ErrorKind::NotFound, "there is no such file");
+            return Err(HistoryError::File { path: other.clone(), error });
+        }
+        points.extend(load(other)?.into_iter().filter(|point| known.insert(point.id.clone())));
+    }
+    points.sort_by(|one, other| (&one.at, &one.id).cmp(&(&other.at, &other.id)));
+    let file = |error| HistoryError::File { path: path.to_owned(), error };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut beside = tempfile::Builder::new().prefix(".history-").tempfile_in(folder).map_err(file)?;
+    for point in &points {
+        serde_json::to_writer(&mut beside, point).map_err(|error| file(io::Error::other(error)))?;
+        beside.write_all(b"\n").map_err(file)?;
+    }
+    beside.persist(path).map_err(|error| file(error.error))?;
+    Ok((points.len(), points.len() - before))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::trend::tests::point;
+
+    #[test]
+    fn a_point_counts_once_and_files_merge_by_time_in_any_order() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = |name: &str| folder.path().join(name);
+        let (one, two, three) = (point(1, 0.9), point(2, 0.9), point(3, 0.9));
+        assert!(append(&file("a"), &three).expect("added"));
+        assert!(append(&file("a"), &one).expect("added"));
+        assert!(!append(&file("a"), &one).expect("there already"));
+        append(&file("b"), &two).expect("added");
+        append(&file("b"), &one).expect("added");
+        fs::copy(file("a"), file("c")).expect("a copy");
+        assert_eq!(merge(&file("a"), &[file("b")]).expect("merged"), (3, 1));
+        assert_eq!(merge(&file("b"), &[file("c")]).expect("merged"), (3, 1));
+        assert_eq!(fs::read(file("a")).expect("a"), fs::read(file("b")).expect("b"));
+        assert_eq!(load(&file("a")).expect("read"), [one, two, three]);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_stays_as_it_is_and_the_message_has_the_line() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("history.jsonl");
+        append(&path, &point(1, 0.9)).expect("added");
+        let text = fs::read_to_string(&path).expect("text") + "<<<<<<< HEAD\n";
+        fs::write(&path, &text).expect("written");
+        let error = append(&path, &point(2, 0.9)).expect_err("broken").to_string();
+        assert!(error.contains("line 2"), "{error}");
+        assert!(merge(&path, &[]).is_err());
+        assert_eq!(fs::read_to_string(&path).expect("text"), text);
+        fs::write(&path, text.replace("\"version\":1", "\"version\":9").replace("<<<<<<< HEAD\n", ""))
+            .expect("written");
+        assert!(matches!(load(&path), Err(HistoryError::Newer { line: 1, version: 9, .. })));
+    }
+
+    #[test]
+    fn a_last_line_without_its_end_is_not_written_into() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("history.jsonl");
+        append(&path, &point(1, 0.9)).expect("added");
+        let text = fs::read_to_string(&path).expect("text");
+        fs::write(&path, text.trim_end()).expect("written");
+        append(&path, &point(2, 0.9)).expect("added");
+        assert_eq!(load(&path).expect("read").len(), 2);
+    }
+}

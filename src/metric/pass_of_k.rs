@@ -1,0 +1,30 @@
+//! `pass_all(k)` and `pass_any(k)`: k repetitions of one case that all, or any of which, met everything it expects.
+//!
+//! pass^k (Yao et al. 2024) and pass@k (Chen et al. 2021) as a claim that a gate can bound: repetitions 1 to k of a case
+//! are one unit, k + 1 to 2k the next. Units share no trial, so the exact bounds of a rate hold; with k repetitions of
+//! each case the observed rate is the published estimator, with more it has the same mean. Repetitions that do not fill
+//! a unit count for nothing.
+
+use super::case_pass_rate::CasePassRate;
+use super::{Group, Metric, Observation, TrialView};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct PassOfK {
+    /// Which repetitions make a unit, and what it takes.
+    pub group: Group,
+}
+
+impl Metric for PassOfK {
+    fn units(&self) -> &'static str {
+        "groups of repetitions of a case"
+    }
+
+    fn group(&self) -> Option<Group> {
+        Some(self.group)
+    }
+
+    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        CasePassRate.observe(view)
+    }
+}

@@ -1,0 +1,102 @@
+//! `history.html`: one page without a script, newest series first.
+
+use super::{changed, chart, conditions, value, when};
+use crate::history::{Line, Series};
+use crate::report::figures::counted;
+use crate::report::html::STYLE;
+use crate::report::timelines::base64;
+use crate::trace::text;
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+use std::io;
+
+const PAGE: &str = include_str!("page.html");
+const MORE_STYLE: &str = include_str!("history.css");
+
+#[derive(Serialize)]
+struct Page {
+    outcome: &'static str,
+    conclusion: String,
+    series: Vec<Shown>,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    conditions: String,
+    span: String,
+    lines: Vec<Trend>,
+    points: Vec<(String, Vec<String>)>,
+}
+
+#[derive(Serialize)]
+struct Trend {
+    name: String,
+    target: String,
+    newest: String,
+    chart: String,
+    changes: Vec<String>,
+}
+
+/// The page of a history.
+///
+/// # Errors
+/// When the template cannot be filled in, which would be a bug.
+pub fn html(series: &[Series]) -> io::Result<Vec<u8>> {
+    let style = format!("{STYLE}{MORE_STYLE}");
+    let render = || -> Result<String, minijinja::Error> {
+        let mut templates = minijinja::Environment::new();
+        templates.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
+        templates.add_template("page.html", PAGE)?;
+        templates.get_template("page.html")?.render(minijinja::context! {
+            page => minijinja::Value::from(minijinja::value::Serde(page(series))),
+            style => &style,
+            style_hash => format!("sha256-{}", base64(&Sha256::digest(style.as_bytes()))),
+        })
+    };
+    let page = render().map_err(|error| io::Error::other(format!("history.html: {error:#}")))?;
+    Ok(text::block(&page).into_bytes())
+}
+
+fn page(series: &[Series]) -> Page {
+    let points: usize = series.iter().map(|series| series.points.len()).sum();
+    let changes: usize = series.iter().flat_map(|series| &series.lines).map(|line| line.changes.len()).sum();
+    let conclusion = match (points, changes) {
+        (0, _) => "There is no point yet".to_owned(),
+        (_, 0) => format!("{}, no change that lasts", counted(points as u64, "point")),
+        _ => format!("{}, {}", counted(points as u64, "point"), counted(changes as u64, "lasting change")),
+    };
+    let outcome = if changes > 0 { "undecided" } else { "pass" };
+    Page { outcome, conclusion, series: series.iter().rev().map(shown).collect() }
+}
+
+fn shown(series: &Series) -> Shown {
+    let row = |(index, point): (usize, &(String, _))| {
+        let figure = |line: &Line| {
+            let own = line.values.iter().find(|(at, _)| *at == index);
+            own.map_or_else(|| "–".to_owned(), |(_, seen)| value(line.unit, *seen))
+        };
+        (when(point), series.lines.iter().map(figure).collect())
+    };
+    let ends = series.points.first().zip(series.points.last());
+    let span = ends.map(|(first, last)| {
+        let number = counted(series.points.len() as u64, "point");
+        let day = |at: &str| at.get(..10).unwrap_or(at).to_owned();
+        format!("{number}, {} to {}", day(&first.0), day(&last.0))
+    });
+    Shown {
+        conditions: conditions(series),
+        span: span.unwrap_or_default(),
+        lines: series.lines.iter().map(|line| trend(series, line)).collect(),
+        points: series.points.iter().enumerate().map(row).rev().collect(),
+    }
+}
+
+fn trend(series: &Series, line: &Line) -> Trend {
+    Trend {
+        name: line.name.clone(),
+        target: line.target.clone(),
+        newest: line.values.last().map_or_else(String::new, |(_, seen)| value(line.unit, *seen)),
+        chart: chart::trend(series, line),
+        changes: line.changes.iter().map(|change| changed(series, line, change)).collect(),
+    }
+}

@@ -1,0 +1,41 @@
+//! A history on a terminal: each series with its lines, oldest value, newest value and changes.
+
+use super::{changed, conditions, value, when};
+use crate::history::Series;
+use crate::report::figures::counted;
+use crate::report::terminal::wrap;
+use std::fmt::Write as _;
+
+/// The history in at most `width` columns.
+pub fn terminal(series: &[Series], width: usize) -> String {
+    let width = width.clamp(60, 160);
+    let mut out = String::new();
+    if series.is_empty() {
+        let how = "The history has no point: `ragcheck run --mode live` or `--mode record` adds one, `ragcheck history add RUN` one of a run folder.";
+        wrap(&mut out, how, width, "");
+    }
+    for (index, one) in series.iter().enumerate() {
+        if index > 0 {
+            let _ = writeln!(out);
+        }
+        wrap(&mut out, &conditions(one), width, "");
+        let ends = one.points.first().zip(one.points.last());
+        if let Some((first, last)) = ends {
+            let number = counted(one.points.len() as u64, "point");
+            wrap(&mut out, &format!("{number}, {} to {}", when(first), when(last)), width, "  ");
+        }
+        for line in &one.lines {
+            let ends = line.values.first().zip(line.values.last());
+            let Some(((_, first), (_, newest))) = ends else { continue };
+            let target = if line.target.is_empty() { String::new() } else { format!(" {}", line.target) };
+            let mean = line.values.iter().map(|(_, value)| value).sum::<f64>() / line.values.len() as f64;
+            let [first, newest, mean] = [*first, *newest, mean].map(|seen| value(line.unit, seen));
+            let said = format!("{}{target}: first {first}, newest {newest}, mean {mean}", line.name);
+            wrap(&mut out, &said, width, "  ");
+            for change in &line.changes {
+                wrap(&mut out, &changed(one, line, change), width, "    ");
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,70 @@
+//! The history: one point for each live run or new recording, none for a replay, merged without doubles.
+
+use super::project::Project;
+use super::until_decided::prepared;
+
+const RUN: [&str; 4] = ["run", "sequential.yaml", "--criteria", "few.yaml"];
+
+fn run(project: &Project, more: &[&str]) {
+    let arguments: Vec<&str> = RUN.iter().chain(more).copied().collect();
+    let outcome = project.run(&arguments);
+    assert!(outcome.stdout.contains("trials: "), "{}{}", outcome.stdout, outcome.stderr);
+}
+
+fn points(project: &Project, file: &str) -> Vec<serde_json::Value> {
+    project.read(file).lines().map(|line| serde_json::from_str(line).expect("a point")).collect()
+}
+
+#[test]
+fn live_runs_and_recordings_add_a_point_each_and_replays_add_none() {
+    let (project, simulator) = prepared();
+    run(&project, &["--mode", "record", "--repeat", "2", "--label", "release=1.4.0"]);
+    run(&project, &["--mode", "live", "--repeat", "2", "--jobs", "2"]);
+    run(&project, &["--mode", "live", "--repeat", "2", "--no-history"]);
+    drop(simulator);
+    run(&project, &["--repeat", "2"]);
+    let kept = points(&project, "history.jsonl");
+    assert_eq!(kept.len(), 2, "{kept:?}");
+    assert_eq!((&kept[0]["labels"]["release"], &kept[0]["conditions"]["mode"]), (&"1.4.0".into(), &"REPLAYED".into()));
+    assert_eq!((&kept[1]["conditions"]["mode"], &kept[1]["conditions"]["concurrency"]), (&"LIVE".into(), &2.into()));
+    assert_eq!(kept[0]["rates"].as_array().map(Vec::len), Some(3), "two criteria and the scenario's gate: {}", kept[0]);
+    let again = project.run(&["history", "add"]);
+    again.expect_code(0);
+    assert!(again.stdout.contains("is already in"), "the newest run replays the recording: {}", again.stdout);
+
+    let shown = project.run(&["history"]);
+    shown.expect_code(0);
+    for words in ["RECORDED, model any", "LIVE, model any", "release=1.4.0", "FIRST >= 60%", "turn p95"] {
+        assert!(shown.stdout.contains(words), "{words} is missing:\n{}", shown.stdout);
+    }
+    let page = project.read("reports/history.html");
+    assert!(page.contains("<svg class=\"trend\"") && page.contains("release=1.4.0"), "{page}");
+
+    project.write("cached.jsonl", &project.read("history.jsonl").replace(&format!("{}", kept[1]["id"]), "\"other\""));
+    let merged = project.run(&["history", "merge", "cached.jsonl", "history.jsonl"]);
+    assert!(merged.stdout.contains("3 points, 1 of them new"), "{}{}", merged.stdout, merged.stderr);
+    assert_eq!(points(&project, "history.jsonl").len(), 3);
+}
+
+#[test]
+fn a_broken_history_changes_no_verdict_and_says_what_to_do() {
+    let (project, _simulator) = prepared();
+    project.write("history.jsonl", "not a point\n");
+    let arguments: Vec<&str> = RUN.into_iter().chain(["--mode", "live", "--repeat", "6"]).collect();
+    let outcome = project.run(&arguments);
+    outcome.expect_code(0);
+    assert!(outcome.stderr.contains("line 1") && outcome.stderr.contains("history add"), "{}", outcome.stderr);
+    assert_eq!(project.read("history.jsonl"), "not a point\n");
+    project.run(&["history"]).expect_code(2);
+}
+
+#[test]
+fn labels_are_for_runs_that_add_a_point_and_are_pairs() {
+    let project = Project::shipped();
+    let replayed = project.run(&["run", "--label", "release=1.4.0"]);
+    replayed.expect_code(2);
+    assert!(replayed.stderr.contains("a replay adds none"), "{}", replayed.stderr);
+    let unpaired = project.run(&["run", "--mode", "live", "--label", "release"]);
+    unpaired.expect_code(2);
+    assert!(unpaired.stderr.contains("KEY=VALUE"), "{}", unpaired.stderr);
+}
