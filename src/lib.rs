@@ -20,6 +20,7 @@ pub mod metric;
 pub mod plan;
 pub mod price;
 pub mod provider;
+pub mod proxy;
 pub mod report;
 pub mod run;
 pub mod scenario;

@@ -2,7 +2,7 @@
 //!
 //! Version 1. A reader refuses a newer version, ignores members that it does not know, and says line and column of
 //! whatever is missing or of the wrong type. A stream's `chunks` are pairs of arrival and end; a reader that does not
-//! know them replays the same bytes at once.
+//! know them replays the same bytes at once. `vars`, where an agent minted values, are lists by name.
 
 use super::body;
 use super::delta::{self, Blobs};
@@ -108,6 +108,7 @@ pub(super) fn decode(root: &Node<'_>) -> Parsed<Cassette> {
         take: small(root, "take")?,
         takes: BTreeMap::new(),
         profiles: BTreeMap::new(),
+        vars: BTreeMap::new(),
     };
     for (service, node) in entries(root, "recorded_from")? {
         let name = node.text().map(str::to_owned);
@@ -116,6 +117,13 @@ pub(super) fn decode(root: &Node<'_>) -> Parsed<Cassette> {
     }
     for (profile, node) in entries(root, "profiles")? {
         header.profiles.insert(profile.to_string(), u32::try_from(whole(node, profile)?).unwrap_or(u32::MAX));
+    }
+    for (name, node) in entries(root, "vars")? {
+        let values = list(node, name)?.iter().map(|value| match value.text() {
+            Some(text) => Ok(text.to_owned()),
+            None => wrong(value, "a value that was minted must be a string"),
+        });
+        header.vars.insert(name.to_string(), values.collect::<Parsed<Vec<_>>>()?);
     }
     if let Some(takes) = root.get("takes") {
         for node in list(takes, "takes")? {
@@ -241,6 +249,9 @@ pub(super) fn encode(cassette: &Cassette) -> (Value, Blobs) {
             entries.insert("takes".to_owned(), takes.into());
         }
         entries.insert("profiles".to_owned(), json!(header.profiles));
+        if !header.vars.is_empty() {
+            entries.insert("vars".to_owned(), json!(header.vars));
+        }
         entries.insert("stages_us".to_owned(), stages.into());
         entries.insert("exchanges".to_owned(), exchanges.into());
     }

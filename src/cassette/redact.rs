@@ -80,6 +80,16 @@ impl Redactor {
         Self { secrets }
     }
 
+    /// The same redactor with more secrets; those that it knows already are not added again.
+    #[must_use]
+    pub fn knowing(&self, secrets: impl IntoIterator<Item = (String, String)>) -> Self {
+        let new = secrets
+            .into_iter()
+            .filter(|(_, value)| !self.secrets.iter().any(|secret| secret.forms.iter().any(|form| form == value)));
+        let Self { secrets: new } = Self::new(new);
+        Self { secrets: self.secrets.iter().cloned().chain(new).collect() }
+    }
+
     /// The text without its secrets; borrowed when there were none. Redacting twice is redacting once.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut out = Cow::Borrowed(text);

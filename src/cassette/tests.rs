@@ -22,6 +22,7 @@ pub(super) fn header() -> Header {
         take: 1,
         takes: BTreeMap::new(),
         profiles: BTreeMap::from([("openai-chat".to_owned(), 1)]),
+        vars: BTreeMap::new(),
     }
 }
 

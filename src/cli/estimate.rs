@@ -2,21 +2,21 @@
 //! that it could show.
 //!
 //! Recorded lanes say how many requests they took; a lane without a recording is taken for the mean of the recorded
-//! lanes of its case, and a case without any for what the flow's limits allow. Money needs prices, which nothing here
-//! knows: that line is never a guess.
+//! lanes of its case, and a case without any for what the flow's limits allow. Money is what recorded
+//! lanes cost at the project's prices; what has no price or no recording is named, never guessed.
 
-use super::check::cassette;
 use super::diagnostic::plural;
-use crate::cassette::{Cassette, blobs_dir};
 use crate::plan::{Plan, PlannedTrial};
+use crate::price::dollars;
 use crate::scenario::criteria::Estimand;
 use crate::scenario::{Loaded, SequenceStep};
 use crate::stats::lower_bound;
 use crate::stats::power::{Spread, repeats_difference, smallest_visible_difference};
 use crate::trace::Arm;
+use crate::world::{Factory, Spending};
 use rayon::prelude::*;
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// The probability with which a difference is to be seen.
@@ -50,6 +50,17 @@ pub struct Visible {
     pub difference: Option<f64>,
 }
 
+/// What the requests would cost, as far as recordings and prices tell.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Money {
+    /// US dollars for the trials that were recorded, or whose case was; `None` where nothing has a price.
+    pub dollars: Option<f64>,
+    /// `provider/model` without a price.
+    pub unpriced: Vec<String>,
+    /// Recorded requests whose tokens the service did not tell.
+    pub untold: u64,
+}
+
 /// What a live run of a plan would take, and could show.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Estimate {
@@ -69,15 +80,18 @@ pub struct Estimate {
     pub visible: Vec<Visible>,
     /// What a rate over all turns would be shown to be at least, if none failed.
     pub without_failure: f64,
+    /// What that would cost.
+    pub money: Money,
     /// Passes at most, where recordings or the run stop when they are decided.
     pub passes: Option<u32>,
 }
 
 /// The estimate of a plan; `turns` are those of each trial, in plan order.
-pub fn estimate(loaded: &Loaded, plan: &Plan, turns: &[usize]) -> Estimate {
-    let counted: Vec<Option<(usize, usize)>> =
-        plan.trials.par_iter().map(|trial| requests(loaded, plan, trial)).collect();
-    let mut known: BTreeMap<(usize, usize), Vec<(usize, usize)>> = BTreeMap::new();
+pub fn estimate(factory: &Factory, loaded: &Loaded, plan: &Plan, turns: &[usize]) -> Estimate {
+    let spent = |trial| factory.recording(plan, trial).ok().map(|cassette| factory.spending(plan, trial, &cassette));
+    let counted: Vec<Option<Spending>> = plan.trials.par_iter().map(spent).collect();
+    let mut known: BTreeMap<(usize, usize), Vec<&Spending>> = BTreeMap::new();
+    let mut all = Spending::default();
     for (trial, counted) in plan.trials.iter().zip(&counted) {
         known.entry((trial.scenario, trial.case)).or_default().extend(counted);
     }
@@ -89,11 +103,14 @@ pub fn estimate(loaded: &Loaded, plan: &Plan, turns: &[usize]) -> Estimate {
         }
         let like = known.get(&(trial.scenario, trial.case)).filter(|like| !like.is_empty());
         let (sum, (model, search)) = match (counted, like) {
-            (Some((model, search)), _) => (&mut recorded, (*model as f64, *search as f64)),
+            (Some(own), _) => {
+                all.add(own);
+                (&mut recorded, (own.model_calls as f64, own.search_calls as f64))
+            }
             (None, Some(like)) => {
-                let mean =
-                    |of: fn(&(usize, usize)) -> usize| like.iter().map(of).sum::<usize>() as f64 / like.len() as f64;
-                (&mut alike, (mean(|one| one.0), mean(|one| one.1)))
+                let mean = |of: fn(&Spending) -> f64| like.iter().map(|one| of(one)).sum::<f64>() / like.len() as f64;
+                all.dollars += mean(|one| one.dollars);
+                (&mut alike, (mean(|one| one.model_calls as f64), mean(|one| one.search_calls as f64)))
             }
             (None, None) => (&mut bounded, most(loaded, plan, trial, *turns)),
         };
@@ -111,17 +128,13 @@ pub fn estimate(loaded: &Loaded, plan: &Plan, turns: &[usize]) -> Estimate {
         turns,
         visible: visible(cases as u64, least as u64, plan.criteria.estimand),
         without_failure: lower_bound(turns as u64, turns as u64),
+        money: Money {
+            dollars: (all.dollars > 0.0).then_some(all.dollars),
+            unpriced: factory.unpriced(plan).into_iter().collect(),
+            untold: all.untold,
+        },
         passes: plan.stopping.map(|stopping| stopping.max_passes),
     }
-}
-
-/// Requests of a recorded lane: to the model, and to the search service.
-fn requests(loaded: &Loaded, plan: &Plan, trial: &PlannedTrial) -> Option<(usize, usize)> {
-    let path = cassette(loaded, None, &trial.id);
-    let folder = loaded.root.join(&loaded.project.cassettes);
-    let recorded = Cassette::load(&path, &blobs_dir(&folder, &plan.scenarios[trial.scenario].name)).ok()?;
-    let model = recorded.exchanges.iter().filter(|exchange| exchange.service == "model").count();
-    Some((model, recorded.exchanges.len() - model))
 }
 
 /// What the flow's limits allow in so many turns, HTTP retries aside: any completion may ask for a search.
@@ -157,9 +170,30 @@ pub fn turns(plan: &Plan, trial: &PlannedTrial) -> usize {
     case.turns.len() + case.sequence.iter().map(step).sum::<usize>()
 }
 
+impl Money {
+    fn text(&self, without: usize) -> String {
+        let mut said = Vec::new();
+        if let Some(amount) = self.dollars {
+            said.push(format!("about {}", dollars(amount)));
+            if without > 0 {
+                said.push(format!("{} of cases without a recording not counted", plural(without, "trial")));
+            }
+        }
+        if !self.unpriced.is_empty() {
+            let models: Vec<String> = self.unpriced.iter().map(|model| crate::trace::text::quote(model, 60)).collect();
+            said.push(format!("not measured: no price known for {}", models.join(", ")));
+        }
+        if self.untold > 0 {
+            let requests = plural(self.untold as usize, "recorded request");
+            said.push(format!("not measured for {requests} whose tokens were not told"));
+        }
+        if said.is_empty() { "not measured: nothing was recorded".to_owned() } else { said.join("; ") }
+    }
+}
+
 impl Estimate {
     /// The lines below the table of trials.
-    pub fn text(&self, plan: &Plan) -> String {
+    pub fn text(&self) -> String {
         let mut out = String::from("\nA live run of this would send\n");
         let row = |out: &mut String, requests: &Requests, about: &str, from: &str| {
             if requests.trials > 0 {
@@ -180,10 +214,7 @@ impl Estimate {
             let _ =
                 writeln!(out, "  or fewer: it goes by complete passes, {passes} at most, and stops when it is decided");
         }
-        let models: BTreeSet<String> =
-            plan.scenarios.iter().flat_map(|scenario| &scenario.settings).map(|one| one.model.clone()).collect();
-        let models: Vec<String> = models.iter().map(|model| crate::trace::text::quote(model, 60)).collect();
-        let _ = writeln!(out, "  money: not measured: no price known for {}", models.join(", "));
+        let _ = writeln!(out, "  money: {}", self.money.text(self.bounded.trials));
         let _ = writeln!(
             out,
             "\nIt could show, against another run of it ({}, {} each; 80 % power, 5 % two-sided)",

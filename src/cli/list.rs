@@ -10,9 +10,11 @@ use super::run::select;
 use super::until_decided;
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::Loaded;
+use crate::world::Factory;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 
 /// One trial that would run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -83,13 +85,16 @@ pub fn json(rows: &[Row]) -> String {
 pub(super) fn run(given: &List) -> Result<Exit, Problem> {
     let (loaded, plan) = select(&given.select, None, until_decided::of_recordings)?;
     let rows = rows(&loaded, &plan, None);
-    let estimate = given.estimate.then(|| {
+    let estimate = if given.estimate {
         let turns: Vec<usize> = rows.iter().map(|row| row.turns).collect();
-        estimate(&loaded, &plan, &turns)
-    });
+        let factory = Factory::new(Arc::new(loaded.clone())).map_err(|why| why.to_string())?;
+        Some(estimate(&factory, &loaded, &plan, &turns))
+    } else {
+        None
+    };
     match (given.format, estimate) {
         (Printed::Human, None) => output::result(&text(&rows)),
-        (Printed::Human, Some(estimate)) => output::result(&(text(&rows) + &estimate.text(&plan))),
+        (Printed::Human, Some(estimate)) => output::result(&(text(&rows) + &estimate.text())),
         (Printed::Json, None) => output::result(&format!("{}\n", json(&rows))),
         (Printed::Json, Some(estimate)) => {
             let both = serde_json::json!({"trials": rows, "estimate": estimate});

@@ -7,6 +7,7 @@
 mod held;
 mod real;
 mod simulated;
+mod still;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,6 +17,7 @@ use std::time::Duration;
 pub use held::{HeldClock, Phase};
 pub use real::RealClock;
 pub use simulated::{Deadlock, VirtualClock, block_on};
+pub use still::StillClock;
 
 /// A boxed future that can move between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -5,6 +5,7 @@
 //! are files in `prompts/`. Nothing here knows whether traffic is live or replayed.
 
 mod environment;
+pub mod external;
 pub mod prompts;
 mod settings;
 mod talk;

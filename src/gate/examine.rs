@@ -127,7 +127,7 @@ impl<'p> Examiner<'p> {
         let mode = trace.evidence.mode;
         let matching = metrics.filter(|metric| {
             let metric = &self.metrics[**metric];
-            metric.arm() == trial.lane.arm && metric.hidden_in(mode).is_none()
+            metric.arm() == trial.lane.arm && metric.hidden(mode, &trial.lane.flow).is_none()
         });
         examined.units = matching.map(|metric| (*metric, self.metrics[*metric].observe(&view))).collect();
         examined.taken = machine.map(|machine| taken(machine, trace)).unwrap_or_default();

@@ -147,7 +147,7 @@ impl<'p> Judge<'p> {
         for item in self.items.iter_mut().filter(|item| item.scenario.is_none_or(|of| of == trial.scenario)) {
             let (excluded, target) = (case.excluded_from.contains_key(&item.written.id), item.target);
             let metric = &self.examiner.metrics[item.metric];
-            let (hidden, grouped) = (metric.hidden_in(evidence.mode), metric.group());
+            let (hidden, grouped) = (metric.hidden(evidence.mode, &trial.lane.flow), metric.group());
             let seen = units.iter().find(|(metric, _)| *metric == item.metric);
             let tally = item.tally_of(trial.lane.repetition);
             tally.hidden = tally.hidden.or(hidden);

@@ -134,6 +134,7 @@ impl Bench {
             take,
             takes,
             profiles: recorder.profiles(),
+            vars: BTreeMap::default(),
         };
         let cassette = Cassette::new(header, recorder.finish(), BTreeMap::new());
         // Beside, until it is known to replay: an earlier recording stays whole as long.

@@ -16,6 +16,10 @@ impl Metric for CitationValidity {
         "answers with sources"
     }
 
+    fn hidden_in_traffic(&self) -> Option<&'static str> {
+        Some("traffic does not show by which names an agent's answers cite its passages")
+    }
+
     fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
         (mode == Mode::Imported).then_some("messages do not say what was retrieved or cited")
     }

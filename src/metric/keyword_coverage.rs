@@ -34,6 +34,10 @@ impl Metric for KeywordCoverage {
         "queries with an external result"
     }
 
+    fn hidden_in_traffic(&self) -> Option<&'static str> {
+        Some("traffic does not show what an agent's keyword index holds")
+    }
+
     fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
         (mode == Mode::Imported).then_some("messages do not say which results were indexed")
     }

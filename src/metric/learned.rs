@@ -67,6 +67,10 @@ impl Metric for LearnedRetrieval {
         planned(case).iter().any(|one| one.related.is_some_and(counts))
     }
 
+    fn hidden_in_traffic(&self) -> Option<&'static str> {
+        Some("traffic does not show what an agent's search would find without learned keywords")
+    }
+
     fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
         (mode == Mode::Imported).then_some("messages do not say what a search found")
     }
@@ -93,6 +97,10 @@ impl Metric for LearnedHarm {
 
     fn applies(&self, case: &Case) -> bool {
         planned(case).iter().any(|one| one.related.is_some())
+    }
+
+    fn hidden_in_traffic(&self) -> Option<&'static str> {
+        Some("traffic does not show what an agent's search would find without learned keywords")
     }
 
     fn hidden_in(&self, mode: Mode) -> Option<&'static str> {

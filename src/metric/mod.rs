@@ -42,7 +42,7 @@ use crate::plan::{Plan, PlannedCase, PlannedScenario, PlannedTrial};
 use crate::scenario::Case;
 use crate::state_machine::Departure;
 use crate::trace::text::quote;
-use crate::trace::{Arm, Mode, Trace};
+use crate::trace::{Arm, EXTERNAL, Mode, Trace};
 use serde::{Deserialize, Serialize};
 
 /// One trial with all that is known about it.
@@ -153,6 +153,14 @@ pub trait Metric: Send + Sync {
     /// Why traces of that mode cannot show it; it then measures nothing, and says so.
     fn hidden_in(&self, _mode: Mode) -> Option<&'static str> {
         None
+    }
+    /// Why the traffic of an agent that runs elsewhere cannot show it; it then measures nothing, and says so.
+    fn hidden_in_traffic(&self) -> Option<&'static str> {
+        None
+    }
+    /// Why a trace of that mode and flow cannot show it.
+    fn hidden(&self, mode: Mode, flow: &str) -> Option<&'static str> {
+        self.hidden_in(mode).or_else(|| self.hidden_in_traffic().filter(|_| flow == EXTERNAL))
     }
     /// Whether a trial of this case can have units at all: if not, its ERROR does not touch the metric.
     fn applies(&self, _case: &Case) -> bool {

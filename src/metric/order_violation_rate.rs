@@ -12,6 +12,10 @@ impl Metric for OrderViolationRate {
         "queries"
     }
 
+    fn hidden_in_traffic(&self) -> Option<&'static str> {
+        Some("traffic does not show which calls an agent refused as out of order")
+    }
+
     fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
         (mode == Mode::Imported).then_some("messages do not say in which order the agent was to call")
     }

@@ -11,6 +11,10 @@ impl Metric for StateMachineConformance {
         "trials"
     }
 
+    fn hidden_in_traffic(&self) -> Option<&'static str> {
+        Some("an agent that runs elsewhere declares no states")
+    }
+
     fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
         (mode == Mode::Imported).then_some("messages do not say which states the agent went through")
     }

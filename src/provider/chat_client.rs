@@ -62,6 +62,7 @@ impl ChatClient {
             path: self.quirks.path(self.dialect.path(&request.model, self.streaming)),
             body: encode(self.dialect, &self.quirks, self.streaming, request),
             stream: self.streaming.then(|| stream::ended_by(self.dialect)),
+            headers: Vec::new(),
         }
     }
 }

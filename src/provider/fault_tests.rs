@@ -167,6 +167,7 @@ async fn ask(faults: Vec<Fault>, streaming: bool) -> Attempted<ChatResponse> {
         take: 1,
         takes: std::collections::BTreeMap::new(),
         profiles: recorder.profiles(),
+        vars: BTreeMap::new(),
     };
     let clock = VirtualClock::at(recorded_at);
     let cassette = Cassette::new(header, recorder.finish(), BTreeMap::new());

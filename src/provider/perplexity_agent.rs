@@ -53,6 +53,7 @@ impl SearchService for PerplexityAgent {
                 path: "/v1/agent".to_owned(),
                 body: encode(question),
                 stream: None,
+                headers: Vec::new(),
             },
             |response| decode(response, &self.redactor),
             |_| None,

@@ -195,6 +195,7 @@ mod tests {
             path: "/".to_owned(),
             body: Value::Null,
             stream: None,
+            headers: Vec::new(),
         };
         let decode = |response: &HttpResponse| match response.status {
             200 => Ok(200),

@@ -7,7 +7,7 @@ use super::{Commit, Inspected, Step, pass_ended};
 use crate::clock::{Clock, RealClock};
 use crate::plan::{Plan, PlannedTrial};
 use crate::trace::Trace;
-use crate::world::{Factory, Finished};
+use crate::world::{Doing, Factory, Finished};
 use futures_util::StreamExt;
 use std::io;
 use std::sync::Arc;
@@ -90,9 +90,26 @@ async fn start(factory: Arc<Factory>, plan: Arc<Plan>, trial: PlannedTrial, reco
     if let Some(reason) = factory.budget().reason() {
         return factory.stopped(&plan, &trial, reason);
     }
+    // Asked for in the order of the plan, and given in the order of asking.
+    let turnstile = if Factory::is_external(&trial) {
+        tokio::select! {
+            biased;
+            _ = factory.budget().ended() => None,
+            passed = factory.turnstile() => Some(passed),
+        }
+    } else {
+        None
+    };
+    if let Some(reason) = factory.budget().reason() {
+        return factory.stopped(&plan, &trial, reason);
+    }
     let (tasks_factory, tasks_plan, tasks_trial) = (Arc::clone(&factory), Arc::clone(&plan), trial.clone());
     let mut task = tokio::spawn(async move {
-        if record {
+        let _turnstile = turnstile;
+        if Factory::is_external(&tasks_trial) {
+            let doing = if record { Doing::Record } else { Doing::Live };
+            tasks_factory.external(&tasks_plan, &tasks_trial, doing).await
+        } else if record {
             tasks_factory.record(&tasks_plan, &tasks_trial).await
         } else {
             tasks_factory.live(&tasks_plan, &tasks_trial).await

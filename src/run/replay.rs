@@ -1,9 +1,12 @@
 //! Replay: trials on all threads, committed in plan order through a bounded window.
+//!
+//! Agents that run elsewhere are real processes and cannot be on all threads: their trials run one after another on
+//! tokio, beside the others of their window.
 
 use super::{Commit, Inspected, Step, pass_ended};
 use crate::plan::{Plan, PlannedTrial};
 use crate::trace::Trace;
-use crate::world::Factory;
+use crate::world::{Doing, Factory, Finished};
 use rayon::prelude::*;
 use std::io;
 use std::ops::ControlFlow;
@@ -12,8 +15,8 @@ use std::sync::mpsc::sync_channel;
 /// Trials that one thread does before the window is handed over.
 const WINDOW: usize = 16;
 
-/// Replays the trials of `plan` on `jobs` threads, pass by pass where it stops between passes, until `commit` breaks off. While one window is committed the next is being run, and no more
-/// than two are in memory.
+/// Replays the trials of `plan` on `jobs` threads, pass by pass where it stops between passes, until `commit` breaks
+/// off. While one window is committed the next is being run, and no more than two are in memory.
 ///
 /// # Errors
 /// When threads cannot be started, or when `commit` fails: the run ends there.
@@ -29,8 +32,15 @@ pub fn replay<T: Send>(
         .thread_name(|index| format!("trial-{index}"))
         .build()
         .map_err(io::Error::other)?;
+    // One for all passes: the proxies that the factory keeps live on it.
+    let outside = if plan.trials.iter().any(Factory::is_external) {
+        Some(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
+    } else {
+        None
+    };
+    let hands = Hands { pool, jobs, outside };
     for pass in plan.passes() {
-        if whole(factory, plan, pass, (&pool, jobs), inspect, commit)?.is_break() {
+        if whole(factory, plan, pass, &hands, inspect, commit)?.is_break() {
             return Ok(());
         }
         if pass_ended(plan, pass, commit)?.is_break() {
@@ -40,28 +50,47 @@ pub fn replay<T: Send>(
     Ok(())
 }
 
+/// What carries trials out.
+struct Hands {
+    pool: rayon::ThreadPool,
+    jobs: usize,
+    /// For agents that run elsewhere; `None` when there are none.
+    outside: Option<tokio::runtime::Runtime>,
+}
+
 /// Replays one pass.
 fn whole<T: Send>(
     factory: &Factory,
     plan: &Plan,
     pass: &[PlannedTrial],
-    (pool, jobs): (&rayon::ThreadPool, usize),
+    hands: &Hands,
     inspect: &(dyn Fn(&Trace) -> T + Sync),
     commit: &mut Commit<'_, T>,
 ) -> io::Result<ControlFlow<()>> {
+    let inspected = |finished: Finished| {
+        let made = inspect(&finished.trace);
+        Inspected { finished, made }
+    };
     std::thread::scope(|scope| {
         let (done, windows) = sync_channel::<Vec<Inspected<T>>>(1);
         scope.spawn(move || {
-            for window in pass.chunks(WINDOW * jobs.max(1)) {
-                let finished = pool.install(|| {
-                    let run = window.par_iter().map(|trial| {
-                        let finished = factory.replay(plan, trial);
-                        let made = inspect(&finished.trace);
-                        Inspected { finished, made }
-                    });
+            for window in pass.chunks(WINDOW * hands.jobs.max(1)) {
+                let mut finished: Vec<Option<Inspected<T>>> = hands.pool.install(|| {
+                    let ours = |trial: &PlannedTrial| !Factory::is_external(trial);
+                    let run =
+                        window.par_iter().map(|trial| ours(trial).then(|| inspected(factory.replay(plan, trial))));
                     run.collect()
                 });
-                if done.send(finished).is_err() {
+                for (place, trial) in finished.iter_mut().zip(window).filter(|(place, _)| place.is_none()) {
+                    *place = hands.outside.as_ref().map(|runtime| {
+                        let turn = async {
+                            let _turnstile = factory.turnstile().await;
+                            factory.external(plan, trial, Doing::Replay).await
+                        };
+                        inspected(runtime.block_on(turn))
+                    });
+                }
+                if done.send(finished.into_iter().flatten().collect()).is_err() {
                     return;
                 }
             }

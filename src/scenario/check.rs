@@ -74,7 +74,10 @@ impl Checker<'_> {
             let mistake = Mistake::at(root.key("flow"), "unknown-flow", "unknown flow");
             self.say(mistake.label(did_you_mean(&scenario.flow, FLOWS)));
         }
-        self.knowledge(root.key("knowledge"));
+        if scenario.flow != crate::trace::EXTERNAL {
+            self.knowledge(root.key("knowledge"));
+        }
+        self.external();
         self.model(&scenario.model, root.key("model"));
         if let Some(SearchSettings { provider, .. }) = &scenario.search {
             let search = root.key("search");
@@ -93,6 +96,11 @@ impl Checker<'_> {
 
     fn knowledge(&mut self, at: At<'_>) {
         let name = &self.scenario.knowledge;
+        if name.is_empty() {
+            let mistake = Mistake::at(at, "missing-key", "the key `knowledge` is missing");
+            self.say(mistake.help("this flow searches a folder of documents: name it"));
+            return;
+        }
         let folder = self.around.root.join(&self.around.project.knowledge);
         let inside = !name.is_empty() && name.split('/').all(|part| !part.is_empty() && part != ".." && part != ".");
         if inside && folder.join(name).is_dir() {

@@ -41,6 +41,7 @@ impl Checker<'_> {
     fn case(&mut self, case: &Case, at: At<'_>) {
         self.covers(&case.covers, at.key("covers"));
         self.excluded(&case.excluded_from, at.key("excluded_from"));
+        self.external_case(case, at);
         if case.repeat == Some(0) {
             self.say(Mistake::at(at.key("repeat"), "repeat-zero", "a case that is repeated 0 times never runs"));
         }

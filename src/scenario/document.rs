@@ -2,6 +2,7 @@
 
 use super::criteria::Gate;
 use super::expect::Expectation;
+use super::external::{AgentReset, AgentRoles, AgentTarget, MintedValue};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -18,15 +19,32 @@ pub struct Scenario {
     /// Requirements that all its cases exercise, `FR-003` for example.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub covers: Vec<String>,
-    /// The agent: `tool-rag`.
+    /// The agent: `tool-rag`, or `external` for one that runs elsewhere.
     pub flow: String,
-    /// Folder of Markdown documents, below the project's knowledge folder.
+    /// Folder of Markdown documents, below the project's knowledge folder. An external agent has its own knowledge.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub knowledge: String,
     /// The chat model.
     pub model: ModelSettings,
     /// The external search service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchSettings>,
+    /// Where an external agent is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<AgentTarget>,
+    /// The parts that an external agent's tools play.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roles: Option<AgentRoles>,
+    /// What an external agent mints anew in every run, by a name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub vars: BTreeMap<String, MintedValue>,
+    /// What is called before each trial of an external agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reset: Option<AgentReset>,
+    /// Where an external agent finds model and search service, `127.0.0.1:8101` unless given: its base URLs are
+    /// `http://<proxy>/model/v1` and `http://<proxy>/search`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<String>,
     /// How a mandatory step is enforced.
     #[serde(default)]
     pub enforcement: Enforcement,

@@ -376,7 +376,6 @@ fn one_scenario(text: &str, file: &str, around: check::Surroundings<'_>) -> (Opt
     let required = [
         ("scenario", json!(stem)),
         ("flow", json!("tool-rag")),
-        ("knowledge", json!("")),
         ("model", json!({"provider": "", "name": ""})),
         ("cases", json!([])),
     ];

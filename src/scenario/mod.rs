@@ -2,9 +2,9 @@
 //!
 //! | question | files |
 //! |---|---|
-//! | what may be written | `document`, `expect`, `criteria`, `project`, `rubric`, `grammar`, `catalogue`, `vocabulary`, `schema` |
+//! | what may be written | `document`, `expect`, `external`, `criteria`, `project`, `rubric`, `grammar`, `catalogue`, `vocabulary`, `schema` |
 //! | which files, and how are they read | `files`, `load`, `lines`, `yaml`, `repair`, `ratings`, `prices` |
-//! | what is wrong, and where | `shape`, `check`, `check_case`, `check_expect`, `check_criteria`, `node`, `diagnostic` |
+//! | what is wrong, and where | `shape`, `check`, `check_case`, `check_expect`, `check_external`, `check_criteria`, `node`, `diagnostic` |
 //!
 //! Nothing here runs anything or knows how anything is run.
 
@@ -13,10 +13,12 @@ mod check;
 mod check_case;
 mod check_criteria;
 mod check_expect;
+mod check_external;
 pub mod criteria;
 pub mod diagnostic;
 pub mod document;
 pub mod expect;
+pub mod external;
 mod files;
 pub mod grammar;
 mod lines;
@@ -35,6 +37,7 @@ mod yaml;
 
 pub use catalogue::{ResolvedMetric, resolve_metric};
 pub use check_criteria::ReadCriterion;
+pub use check_external::PLACEHOLDERS;
 pub use diagnostic::{Diagnostic, Place, Severity};
 pub use files::find_root;
 pub use grammar::{MetricCall, Target, parse_age, parse_duration, parse_floor, parse_metric, parse_target};

@@ -1,7 +1,7 @@
 //! The words that may be written: flows, tools and their arguments, prompts, requirements.
 
 /// Flows that exist.
-pub const FLOWS: [&str; 1] = ["tool-rag"];
+pub const FLOWS: [&str; 2] = ["tool-rag", crate::trace::EXTERNAL];
 
 /// Prompt texts that a scenario or a variant may replace.
 pub const PROMPTS: [&str; 9] = [

@@ -12,6 +12,7 @@
 //!   topics: [{when: {asks: frost}, answer: "Frost tonight [1].", results: [...]}]
 //! ```
 
+use super::aliases::{self, Aliases};
 use super::dice::{Latency, Span};
 use super::habit::Habits;
 use super::judge::JudgeBehaviour;
@@ -30,6 +31,9 @@ pub struct Behaviour {
     /// Whether latencies are waited out.
     #[serde(default)]
     pub pace: Pace,
+    /// Names of the tools where the agent calls them otherwise: `{knowledge_base_search: search_docs}`.
+    #[serde(default)]
+    pub tools: Aliases,
     /// The chat model.
     pub model: ModelBehaviour,
     /// The search service.
@@ -251,6 +255,7 @@ fn check(behaviour: &Behaviour) -> Result<(), String> {
     if behaviour.name.is_empty() || !behaviour.name.chars().all(named) {
         return Err(format!("name `{}`: use lower-case letters, digits and hyphens", behaviour.name));
     }
+    aliases::check(&behaviour.tools)?;
     if !(0.0..=1.0).contains(&behaviour.model.sufficient_overlap) {
         return Err("sufficient_overlap must lie between 0 and 1".into());
     }

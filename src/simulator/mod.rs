@@ -5,6 +5,7 @@
 //! name and the seed, so the same lane gets the same answers in any order and company. What it records says so: every
 //! response carries the header `x-ragcheck-simulator`. Nothing here knows the flow that asks: it sees messages.
 
+mod aliases;
 mod behaviour;
 mod compose;
 mod dice;

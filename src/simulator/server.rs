@@ -6,7 +6,7 @@
 
 use super::behaviour::{Behaviour, FailTimes, Pace};
 use super::dice::Dice;
-use super::{judge, model, search, wire};
+use super::{aliases, judge, model, search, wire};
 use crate::clock::Clock;
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, State};
@@ -132,10 +132,12 @@ fn parse(body: &[u8]) -> Result<Value, String> {
 }
 
 async fn chat(State(server): State<Arc<Server>>, headers: HeaderMap, body: Bytes) -> Response {
-    let request = match parse(&body).and_then(|value| wire::read_chat(&value)) {
+    let mut request = match parse(&body).and_then(|value| wire::read_chat(&value)) {
         Ok(request) => request,
         Err(reason) => return server.refuse(&reason).await,
     };
+    let tools = &server.behaviour.tools;
+    aliases::inward(tools, &mut request);
     let trial = trial_of(&headers);
     let seed = server.behaviour.seed;
     let prompt = model::Prompt {
@@ -144,10 +146,11 @@ async fn chat(State(server): State<Arc<Server>>, headers: HeaderMap, body: Bytes
         choice: request.choice.clone(),
         trial: &trial,
     };
-    let outcome = match &server.behaviour.judge {
+    let mut outcome = match &server.behaviour.judge {
         Some(asked) if asked.model == request.model => judge::grade(asked, seed, &request.messages, &trial),
         _ => model::complete(&server.behaviour.model, seed, &prompt),
     };
+    aliases::outward(tools, &mut outcome.completion);
     let key = |kind: &str| format!("model/{kind}/{trial}/{}", request.messages.len());
     let brief = outcome.latency / 8;
     if server.fails(key("429"), FailTimes::Count(outcome.rate_limited)) {

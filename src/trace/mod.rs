@@ -17,6 +17,9 @@ use serde::{Deserialize, Serialize};
 /// Version of the trace format that this build writes.
 pub const TRACE_VERSION: u32 = 1;
 
+/// The flow of agents that run elsewhere: their traces are told from their traffic, which does not show everything.
+pub const EXTERNAL: &str = "external";
+
 /// Whether a trial measures the agent or controls the measurement.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -223,7 +223,8 @@ mod tests {
     }
 
     fn request(service: Service) -> HttpRequest {
-        HttpRequest { service, profile: "exact", method: "POST", path: String::new(), body: Value::Null, stream: None }
+        let (path, headers) = (String::new(), Vec::new());
+        HttpRequest { service, profile: "exact", method: "POST", path, body: Value::Null, stream: None, headers }
     }
 
     fn slow(clock: &VirtualClock) -> Arc<Slow> {

@@ -11,6 +11,9 @@ use std::time::Duration;
 /// Longest body that is read, in bytes: an endless answer must not fill the memory.
 const LONGEST_BODY: usize = 64 << 20;
 
+/// Headers that carry keys: an agent that sends one of its own is not given another.
+const KEYS: [&str; 4] = ["authorization", "x-api-key", "x-goog-api-key", "api-key"];
+
 /// How a service is told who asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Auth {
@@ -166,7 +169,8 @@ impl LiveTransport {
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT_ENCODING, "identity")
             .body(request.body.to_string());
-        if let Some(key) = &target.key {
+        let own = request.headers.iter().any(|(name, _)| KEYS.contains(&name.as_str()));
+        if let Some(key) = target.key.as_ref().filter(|_| !own) {
             let secret = HeaderValue::from_str(&format!("{}{key}", target.auth.prefix));
             let Ok(mut secret) = secret else {
                 let message = "the key holds characters that no header can carry".to_owned();
@@ -181,11 +185,16 @@ impl LiveTransport {
         for (name, value) in self.headers.iter().filter(|_| target.trial_header) {
             call = call.header(name, value);
         }
+        for (name, value) in &request.headers {
+            let Ok(mut value) = HeaderValue::from_str(value) else { continue };
+            value.set_sensitive(true);
+            call = call.header(name, value);
+        }
         let arrivals = request.stream.map(|_| (self.clock.as_ref(), start));
         match timeout(self.clock.as_ref(), target.timeout, read(call, arrivals)).await {
             Err(_) => Err(TransportError::Timeout { after: target.timeout }),
             Ok(Err(message)) => Err(TransportError::Connection {
-                message: self.redactor.redact(&message).into_owned(),
+                message: self.redactor.knowing(request.secrets()).redact(&message).into_owned(),
                 took: self.clock.now().saturating_sub(start),
             }),
             Ok(Ok(response)) => {

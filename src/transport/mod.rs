@@ -10,6 +10,7 @@ mod profile;
 mod record;
 mod replay;
 pub mod sse;
+mod tap;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +20,7 @@ pub use pace::{Limits, Pace, Permit};
 pub use profile::{known_profile, profile};
 pub use record::{RecordTransport, SIMULATOR_HEADER};
 pub use replay::ReplayTransport;
+pub use tap::{Passed, Tap};
 
 use crate::cassette::Chunk;
 use crate::clock::BoxFuture;
@@ -34,6 +36,8 @@ pub enum Service {
     Model,
     /// The external search service.
     Search,
+    /// An agent that runs elsewhere: it is talked to, and what it says is not recorded.
+    Agent,
 }
 
 impl Service {
@@ -42,6 +46,7 @@ impl Service {
         match self {
             Self::Model => "model",
             Self::Search => "search",
+            Self::Agent => "agent",
         }
     }
 }
@@ -64,6 +69,17 @@ pub struct HttpRequest {
     pub body: Value,
     /// Set when the answer is asked for in pieces: whether a stream of these bytes is whole.
     pub stream: Option<StreamEnd>,
+    /// Headers, names in lower case, that somebody else's agent sent: they go to the live service and nowhere else, their
+    /// values are secrets.
+    pub headers: Vec<(String, String)>,
+}
+
+impl HttpRequest {
+    /// The values of [`HttpRequest::headers`] as a redactor wants them: a name for messages, and the value alone.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = (String, String)> {
+        let value = |value: &str| value.strip_prefix("Bearer ").unwrap_or(value).trim().to_owned();
+        self.headers.iter().map(move |(name, text)| (format!("agent's {name}"), value(text)))
+    }
 }
 
 /// One response, exactly as it came.

@@ -4,7 +4,7 @@ use super::{HttpRequest, HttpResponse, Transport, TransportError, links, profile
 use crate::cassette::{self, Chunk, Exchange, Outcome, Redactor, Request, StoredRequest};
 use crate::clock::{BoxFuture, Clock};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 /// A simulator's responses carry this header: what it says is no evidence about a provider.
@@ -14,7 +14,7 @@ pub const SIMULATOR_HEADER: &str = "x-ragcheck-simulator";
 pub struct RecordTransport {
     inner: Arc<dyn Transport>,
     clock: Arc<dyn Clock>,
-    redactor: Arc<Redactor>,
+    redactor: RwLock<Arc<Redactor>>,
     kept: Mutex<Kept>,
 }
 
@@ -28,7 +28,22 @@ struct Kept {
 impl RecordTransport {
     /// Records what goes through `inner`; `redactor` should know every key that is in use.
     pub fn new(inner: Arc<dyn Transport>, clock: Arc<dyn Clock>, redactor: Arc<Redactor>) -> Self {
-        Self { inner, clock, redactor, kept: Mutex::default() }
+        Self { inner, clock, redactor: RwLock::new(redactor), kept: Mutex::default() }
+    }
+
+    /// The redactor in use: what was given, and the keys that requests brought with them.
+    pub fn redactor(&self) -> Arc<Redactor> {
+        Arc::clone(&self.redactor.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Learns the keys of a request before anything of it is kept.
+    fn learn(&self, request: &HttpRequest) -> Arc<Redactor> {
+        if request.headers.is_empty() {
+            return self.redactor();
+        }
+        let mut redactor = self.redactor.write().unwrap_or_else(PoisonError::into_inner);
+        *redactor = Arc::new(redactor.knowing(request.secrets()));
+        Arc::clone(&redactor)
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -71,9 +86,10 @@ impl RecordTransport {
         if let Some(message) = links::broken(&request.body) {
             return Err(TransportError::Invalid { message });
         }
+        let redactor = self.learn(&request);
         let matching = profile(request.profile);
         let canonical = Request { profile: matching, method: request.method, path: &request.path, body: &request.body };
-        let body = cassette::stored_body(matching, &request.body, &self.redactor);
+        let body = cassette::stored_body(matching, &request.body, &redactor);
         let ordinal = {
             let mut kept = self.kept();
             kept.sent += 1;
@@ -83,11 +99,11 @@ impl RecordTransport {
             ordinal,
             service: request.service.as_str().to_owned(),
             profile: matching.name.to_owned(),
-            key: cassette::key(canonical, &self.redactor),
+            key: cassette::key(canonical, &redactor),
             drift: cassette::drift(&body),
             request: Some(StoredRequest {
                 method: request.method.to_owned(),
-                path: self.redactor.redact(&request.path).into_owned(),
+                path: redactor.redact(&request.path).into_owned(),
                 body,
                 problem: None,
             }),
@@ -100,10 +116,10 @@ impl RecordTransport {
                 if response.header(SIMULATOR_HEADER).is_some() {
                     pending.simulated();
                 }
-                Some(self.response(response))
+                Some(answered(response, &redactor))
             }
             Err(TransportError::Connection { message, took }) => {
-                Some(Outcome::ConnectionError { message: self.redactor.redact(message).into_owned(), took: *took })
+                Some(Outcome::ConnectionError { message: redactor.redact(message).into_owned(), took: *took })
             }
             Err(TransportError::Timeout { after }) => Some(Outcome::Timeout { after: *after }),
             // Nothing was sent, so there is nothing to record.
@@ -120,20 +136,21 @@ impl RecordTransport {
             (result, _) => result,
         }
     }
+}
 
-    fn response(&self, response: &HttpResponse) -> Outcome {
-        let redacted = self.redactor.redact_body(&response.body);
-        Outcome::Response {
-            status: response.status,
-            headers: self.redactor.headers(&response.headers),
-            rewritten: redacted.is_some(),
-            chunks: match &redacted {
-                Some(body) => realigned(&response.chunks, &response.body, body),
-                None => response.chunks.clone(),
-            },
-            body: redacted.map_or_else(|| response.body.clone(), Into::into),
-            took: response.took,
-        }
+/// What is kept of a response.
+fn answered(response: &HttpResponse, redactor: &Redactor) -> Outcome {
+    let redacted = redactor.redact_body(&response.body);
+    Outcome::Response {
+        status: response.status,
+        headers: redactor.headers(&response.headers),
+        rewritten: redacted.is_some(),
+        chunks: match &redacted {
+            Some(body) => realigned(&response.chunks, &response.body, body),
+            None => response.chunks.clone(),
+        },
+        body: redacted.map_or_else(|| response.body.clone(), Into::into),
+        took: response.took,
     }
 }
 

@@ -54,7 +54,8 @@ impl ReplayTransport {
             path: &request.path,
             body: &request.body,
         };
-        let key = cassette::key(canonical, &self.redactor);
+        let redactor = self.redactor.knowing(request.secrets());
+        let key = cassette::key(canonical, &redactor);
         let taken = self.pool.take(&key);
         let found = match taken {
             Taken::Exchange(index) => self.cassette.exchanges.get(index),
@@ -67,7 +68,7 @@ impl ReplayTransport {
                 canonical,
                 &key,
                 (taken, &self.pool.unused()),
-                &self.redactor,
+                &redactor,
                 &self.rerecord,
             );
             let cassette::Explanation { message, cause, detail } = explained;

@@ -19,6 +19,7 @@ fn request(words: &str) -> HttpRequest {
         path: "/chat/completions".to_owned(),
         body: json!({"model": "m", "messages": [{"role": "user", "content": words}]}),
         stream: None,
+        headers: Vec::new(),
     }
 }
 
@@ -48,6 +49,7 @@ fn replay(recorder: &RecordTransport) -> (ReplayTransport, VirtualClock, String)
         take: 1,
         takes: BTreeMap::new(),
         profiles: recorder.profiles(),
+        vars: BTreeMap::new(),
     };
     let (file, blobs) = (cassette::path(folder.path(), "s", "c", &"f.base.1"), cassette::blobs_dir(folder.path(), "s"));
     let redactor = Redactor::new([("MODEL_KEY".to_owned(), KEY.to_owned())]);
@@ -158,6 +160,7 @@ fn a_request_that_answers_no_call_is_refused_before_it_is_matched() {
             take: 1,
             takes: BTreeMap::new(),
             profiles: BTreeMap::new(),
+            vars: BTreeMap::new(),
         },
         Vec::new(),
         BTreeMap::new(),

@@ -47,6 +47,7 @@ impl Factory {
             path: again.request.path.clone(),
             body: again.request.body.clone(),
             stream: streamed.then(|| ended_by(dialect)),
+            headers: Vec::new(),
         };
         let response =
             transport.send(request).await.map_err(|why| self.redactor().redact(&why.to_string()).into_owned())?;

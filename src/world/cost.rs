@@ -85,10 +85,15 @@ impl Factory {
 
     /// The name under which a trial's service has its price: `provider/model`.
     pub(super) fn model_of(&self, plan: &Plan, trial: &PlannedTrial, service: Service) -> Option<String> {
-        let ground = self.ground(trial, self.written(plan, trial)?)?;
+        let written = self.written(plan, trial)?;
+        if let Some(outside) = self.outside.get(&written.scenario.scenario) {
+            return outside.model_of(service);
+        }
+        let ground = self.ground(trial, written)?;
         let (provider, model) = match service {
             Service::Model => (&ground.ways.model, &ground.settings.model.name),
             Service::Search => (ground.ways.search.as_ref()?, &ground.settings.search.as_ref()?.name),
+            Service::Agent => return None,
         };
         Some(format!("{provider}/{model}"))
     }

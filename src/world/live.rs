@@ -5,7 +5,8 @@
 //! time is an error.
 
 use super::replay::{aborted, error, failed, rerecord};
-use super::settings::environment;
+use super::services::Keys;
+use super::settings::{Ways, environment};
 use super::stages::RecordedStages;
 use super::{Factory, Finished, Ground, case_of, no_evidence, trace_of};
 use crate::cassette::{self, Cassette, CassetteError, Header, LocalTimes, Redactor, Take};
@@ -80,13 +81,14 @@ impl Factory {
             case: live.case.clone(),
             lane: trial.lane.to_string(),
             recorded_at: started.round(jiff::Unit::Second).unwrap_or(started),
-            recorded_from: recorder.recorded_from(&providers(ground)),
+            recorded_from: recorder.recorded_from(&providers(&ground.ways)),
             recorder: format!("ragcheck {}", env!("CARGO_PKG_VERSION")),
             knowledge: ground.knowledge.hash().to_owned(),
             seed: trial.seed,
             take,
             takes,
             profiles: recorder.profiles(),
+            vars: BTreeMap::new(),
         };
         let cassette = Cassette::new(header, exchanges, ran.stages);
         // Beside, until it is known to replay: the lane's earlier recording stays whole as long.
@@ -161,13 +163,13 @@ impl Factory {
         let held = HeldClock::new(Arc::new(RealClock::start()));
         let clock: Arc<dyn Clock> = Arc::new(held.clone());
         let shared = ground.live.get_or_init(|| {
-            let targets = self.targets(ground)?;
+            let targets = self.targets(&ground.ways, Keys::Ours)?;
             LiveTransport::new(targets, Arc::clone(&clock)).map_err(|problem| problem.to_string())
         });
         match shared {
             Ok(shared) => {
                 let own = shared.with_clock(Arc::clone(&clock)).with_trial(&trial.id);
-                let (paces, budget) = (self.paces(ground), Arc::clone(&self.budget));
+                let (paces, budget) = (self.paces(&ground.ways), Arc::clone(&self.budget));
                 let mut limited = LimitTransport::new(Arc::new(own), paces, budget, held);
                 if self.budget.counts_dollars() {
                     limited = limited.with_meter(self.meter(plan, trial));
@@ -219,7 +221,7 @@ impl Factory {
 }
 
 /// The trace without the keys that a service may have echoed: what was never recorded is still written down.
-fn redacted(trace: Trace, redactor: &Redactor) -> Trace {
+pub(super) fn redacted(trace: Trace, redactor: &Redactor) -> Trace {
     let Ok(value) = serde_json::to_value(&trace) else { return Trace { events: Vec::new(), ..trace } };
     let clean = redactor.redact_value(&value);
     if clean == value {
@@ -229,16 +231,16 @@ fn redacted(trace: Trace, redactor: &Redactor) -> Trace {
 }
 
 /// The providers' names, by service.
-fn providers(ground: &Ground) -> BTreeMap<String, String> {
-    let model = (Service::Model.as_str().to_owned(), ground.ways.model.clone());
-    let search = ground.ways.search.clone();
+pub(super) fn providers(ways: &Ways) -> BTreeMap<String, String> {
+    let model = (Service::Model.as_str().to_owned(), ways.model.clone());
+    let search = ways.search.clone();
     let search = search.map(|search| (Service::Search.as_str().to_owned(), search));
     [Some(model), search].into_iter().flatten().collect()
 }
 
 /// Why a recording would be evidence of a broken set-up and not of an agent: a service that was never reached, or
 /// that refused the key.
-fn unreached(trace: &Trace) -> Option<String> {
+pub(super) fn unreached(trace: &Trace) -> Option<String> {
     let hopeless = |attempts: &[Attempt]| {
         attempts
             .last()
@@ -261,7 +263,7 @@ fn unreached(trace: &Trace) -> Option<String> {
 
 /// The first thing, times aside, in which two traces of one trial differ. Conversations that run side by side are
 /// compared one by one.
-fn difference(live: &Trace, replayed: &Trace) -> Option<String> {
+pub(super) fn difference(live: &Trace, replayed: &Trace) -> Option<String> {
     if let TrialEnd::Error(problem) = &replayed.end {
         let detail = problem.detail.join("\n");
         return Some(format!("{}: {}\n{detail}", problem.kind.label(), problem.message));

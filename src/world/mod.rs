@@ -6,8 +6,10 @@
 mod again;
 mod cost;
 mod drive;
+mod external;
 mod live;
 mod model;
+mod outside;
 mod replay;
 mod services;
 mod settings;
@@ -23,11 +25,15 @@ pub use standing::{Part, Standing};
 use crate::flow::{self, Flow, Settings};
 use crate::knowledge::{Corpus, Embedded, KnowledgeBase};
 use crate::plan::{Plan, PlannedTrial};
+use crate::proxy::Proxy;
 use crate::scenario::{Case, Loaded, LoadedScenario};
-use crate::trace::{Evidence, Mode, TRACE_VERSION, Trace, TrialEnd};
+use crate::trace::{EXTERNAL, Evidence, Mode, TRACE_VERSION, Trace, TrialEnd};
 use crate::transport::{Budget, LiveTransport, Pace};
+pub use external::Doing;
+use outside::Outside;
 use settings::Ways;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -96,6 +102,9 @@ pub struct Factory {
     budget: Arc<Budget>,
     paces: BTreeMap<String, Arc<Pace>>,
     grounds: BTreeMap<(String, String), Ground>,
+    outside: BTreeMap<String, Outside>,
+    proxies: tokio::sync::Mutex<BTreeMap<SocketAddr, Arc<Proxy>>>,
+    turnstile: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Factory {
@@ -105,10 +114,14 @@ impl Factory {
     /// [`WorldError`] for the first thing that cannot be opened or resolved.
     pub fn new(loaded: Arc<Loaded>) -> Result<Self, WorldError> {
         let mut bases: BTreeMap<String, Arc<dyn KnowledgeBase>> = BTreeMap::new();
-        let mut grounds = BTreeMap::new();
+        let (mut grounds, mut outside) = (BTreeMap::new(), BTreeMap::new());
         let cache = loaded.root.join(".ragcheck");
         for written in &loaded.scenarios {
             let scenario = &written.scenario;
+            if scenario.flow == EXTERNAL {
+                outside.insert(scenario.scenario.clone(), Outside::of(written)?);
+                continue;
+            }
             let knowledge = if let Some(base) = bases.get(&scenario.knowledge) {
                 Arc::clone(base)
             } else {
@@ -133,7 +146,17 @@ impl Factory {
         }
         let cassettes = loaded.root.join(&loaded.project.cassettes);
         let paces = services::paces(&loaded.project);
-        Ok(Self { loaded, cassettes, variables: Variables::new(), budget: Arc::default(), paces, grounds })
+        Ok(Self {
+            loaded,
+            cassettes,
+            variables: Variables::new(),
+            budget: Arc::default(),
+            paces,
+            grounds,
+            outside,
+            proxies: tokio::sync::Mutex::default(),
+            turnstile: Arc::default(),
+        })
     }
 
     /// With a bound on what all its live trials may spend together.

@@ -1,7 +1,7 @@
 //! One chat model of the project, outside any trial: for whoever asks a model something of their own.
 
+use super::WorldError;
 use super::services::{self, Variables};
-use super::{WorldError, services::target};
 use crate::cassette::Redactor;
 use crate::clock::{Clock, HeldClock, RealClock};
 use crate::provider::{ChatClient, RetryPolicy};
@@ -80,7 +80,8 @@ impl ModelAccess {
         let held = HeldClock::new(Arc::new(RealClock::start()));
         let clock: Arc<dyn Clock> = Arc::new(held.clone());
         let shared = self.live.get_or_init(|| {
-            let target = target(&self.name, &self.provider, REQUEST, &self.variables)?;
+            let key = services::key(&self.name, &self.provider, &self.variables)?;
+            let target = services::target(&self.provider, key, REQUEST);
             let targets = BTreeMap::from([(Service::Model, target)]);
             LiveTransport::new(targets, Arc::clone(&clock)).map_err(|problem| problem.to_string())
         });

@@ -102,7 +102,7 @@ impl Factory {
 }
 
 /// Who answered, in one phrase: the services' sources, named apart where they differ.
-fn sources(from: &BTreeMap<String, String>) -> String {
+pub(super) fn sources(from: &BTreeMap<String, String>) -> String {
     let distinct: BTreeSet<&String> = from.values().collect();
     match distinct.len() {
         0 => "nothing".into(),

@@ -3,7 +3,8 @@
 //! Keys come from the variables that the project file names: from an environment file where one was given, else from
 //! the environment of the process. They go into requests and into the redactor, and nowhere else.
 
-use super::{Factory, Ground};
+use super::Factory;
+use super::settings::Ways;
 use crate::cassette::Redactor;
 use crate::clock::RealClock;
 use crate::provider::{Quirks, wire};
@@ -42,24 +43,40 @@ pub fn read_variables(text: &str) -> Result<Variables, usize> {
     Ok(variables)
 }
 
+/// Who brings the keys of the services.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keys {
+    /// We do: a missing one is a mistake.
+    Ours,
+    /// The agent does, or we do for an agent that sends none.
+    TheAgents,
+}
+
 impl Factory {
     /// Where the services of a scenario are, with their keys.
-    pub(super) fn targets(&self, ground: &Ground) -> Result<BTreeMap<Service, Target>, String> {
-        let model = (Service::Model, &ground.ways.model);
-        let search = ground.ways.search.as_ref().map(|search| (Service::Search, search));
+    pub(super) fn targets(&self, ways: &Ways, keys: Keys) -> Result<BTreeMap<Service, Target>, String> {
+        let model = (Service::Model, &ways.model);
+        let search = ways.search.as_ref().map(|search| (Service::Search, search));
         let targets = [Some(model), search].into_iter().flatten().map(|(service, name)| {
             let provider = self.loaded.project.providers.get(name);
             let provider = provider.ok_or_else(|| format!("provider `{name}` is not in the project file"))?;
-            let target = target(name, provider, ground.ways.request, &self.variables)?;
+            let key = match &provider.key {
+                None => None,
+                Some(name_of_key) => match (variable(&self.variables, name_of_key), keys) {
+                    (None, Keys::Ours) => return Err(missing(name, name_of_key)),
+                    (key, _) => key,
+                },
+            };
+            let target = target(provider, key, ways.request);
             Ok((service, target))
         });
         targets.collect()
     }
 
     /// The paces of the services of a scenario: those of one provider share one.
-    pub(super) fn paces(&self, ground: &Ground) -> BTreeMap<Service, Arc<Pace>> {
-        let model = (Service::Model, Some(&ground.ways.model));
-        let search = (Service::Search, ground.ways.search.as_ref());
+    pub(super) fn paces(&self, ways: &Ways) -> BTreeMap<Service, Arc<Pace>> {
+        let model = (Service::Model, Some(&ways.model));
+        let search = (Service::Search, ways.search.as_ref());
         let services = [model, search].into_iter();
         services.filter_map(|(service, name)| Some((service, Arc::clone(self.paces.get(name?)?)))).collect()
     }
@@ -78,24 +95,21 @@ pub(super) fn redactor(project: &Project, variables: &Variables) -> Redactor {
     )
 }
 
-/// Where a provider is, with its key.
-pub(super) fn target(
-    name: &str,
-    provider: &Provider,
-    timeout: Duration,
-    variables: &Variables,
-) -> Result<Target, String> {
-    let key = match &provider.key {
-        None => None,
-        Some(key) => Some(variable(variables, key).ok_or_else(|| missing(name, key))?),
-    };
-    Ok(Target {
+/// The key of a provider, where it wants one.
+pub(super) fn key(name: &str, provider: &Provider, variables: &Variables) -> Result<Option<String>, String> {
+    let Some(key) = &provider.key else { return Ok(None) };
+    variable(variables, key).map(Some).ok_or_else(|| missing(name, key))
+}
+
+/// Where a provider is, and how it is asked.
+pub(super) fn target(provider: &Provider, key: Option<String>, timeout: Duration) -> Target {
+    Target {
         base_url: provider.base_url.clone(),
         key,
         auth: auth(provider),
         timeout,
         trial_header: provider.quirks.trial_header,
-    })
+    }
 }
 
 fn variable(variables: &Variables, name: &str) -> Option<String> {

@@ -6,7 +6,7 @@ use crate::flow::{self, Environment, Prompts, Settings, Stages};
 use crate::knowledge::KeywordIndex;
 use crate::plan::PlannedTrial;
 use crate::provider::{ChatClient, PerplexityAgent, RetryPolicy, SearchService};
-use crate::scenario::document::Enforcement;
+use crate::scenario::document::{Enforcement, ModelSettings};
 use crate::scenario::{LoadedScenario, Project, parse_duration};
 use crate::trace::Arm;
 use crate::transport::Transport;
@@ -67,15 +67,24 @@ pub fn resolve(written: &LoadedScenario, variant: &str) -> Result<(Settings, Way
         seed: None,
         withhold_history: false,
     };
-    let ways = Ways {
+    let ways = ways(written, model).map_err(wrong)?;
+    Ok((settings, ways))
+}
+
+/// The ways to the services of a scenario with that model.
+///
+/// # Errors
+/// In words, when a duration does not fit.
+pub fn ways(written: &LoadedScenario, model: &ModelSettings) -> Result<Ways, String> {
+    let (scenario, limits) = (&written.scenario, &written.scenario.limits);
+    Ok(Ways {
         model: model.provider.clone(),
         search: scenario.search.as_ref().map(|search| search.provider.clone()),
-        request: parse_duration(&limits.request).map_err(|why| wrong(format!("limits.request: {why}")))?,
+        request: parse_duration(&limits.request).map_err(|why| format!("limits.request: {why}"))?,
         attempts: limits.transport_retries + 1,
         seeded: model.seeded,
         stream: model.stream,
-    };
-    Ok((settings, ways))
+    })
 }
 
 /// The environment of one trial, whatever its transport and clock; waits between HTTP attempts are drawn from `seed`.

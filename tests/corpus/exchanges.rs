@@ -179,6 +179,7 @@ fn every_body_comes_back_from_a_cassette_byte_for_byte() {
         take: 1,
         takes: std::collections::BTreeMap::new(),
         profiles: BTreeMap::new(),
+        vars: BTreeMap::new(),
     };
     let cassette = Cassette::new(header, exchanges, BTreeMap::new());
     let (text, _) = cassette.to_text();

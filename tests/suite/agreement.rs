@@ -1,7 +1,7 @@
 //! What one room may not read of another and both must know: the two agree.
 
 use proptest::prelude::*;
-use ragcheck::scenario::vocabulary;
+use ragcheck::scenario::{self, vocabulary};
 use ragcheck::{flow, knowledge, metric, tool};
 use std::collections::BTreeSet;
 
@@ -24,8 +24,15 @@ fn the_prompts_that_scenarios_may_replace_are_those_that_flows_use() {
 #[test]
 fn every_flow_that_scenarios_may_name_exists() {
     for name in vocabulary::FLOWS {
-        assert!(flow::by_name(name).is_some(), "{name}");
+        // An agent that runs elsewhere is no flow of ours, but scenarios name it in the same place.
+        let known = flow::by_name(name).is_some() || name == flow::external::NAME;
+        assert!(known, "{name}");
     }
+}
+
+#[test]
+fn what_scenarios_may_put_into_a_turn_for_an_agent_elsewhere_is_what_is_put_in() {
+    assert_eq!(scenario::PLACEHOLDERS, flow::external::PLACEHOLDERS);
 }
 
 #[test]

@@ -117,6 +117,16 @@ fn an_estimate_counts_requests_by_recordings_and_else_by_limits_and_says_what_co
     assert!(outcome.stdout.contains("money: not measured"), "{}", outcome.stdout);
     assert!(outcome.stdout.contains("no difference of two rates"), "one case shows none: {}", outcome.stdout);
 
+    let prices = "prices:\n  simulator/fernlight-sim: {input: 1000000, output: 0}\n";
+    project.write("ragcheck.yaml", &format!("{}{prices}", project.read("ragcheck.yaml")));
+    let priced = project.run(&one);
+    let read: u64 = project
+        .read(lane)
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("prompt_tokens: ")?.parse::<u64>().ok())
+        .sum();
+    assert!(read > 0 && priced.stdout.contains(&format!("money: about ${read}")), "{read}: {}", priced.stdout);
+
     std::fs::remove_file(project.path(lane)).expect("removed");
     let outcome = project.run(&["list", "scenarios/knowledge.yaml", "--estimate"]);
     assert!(outcome.stdout.contains("in 1 trial, by the recorded lanes of the same cases"), "{}", outcome.stdout);

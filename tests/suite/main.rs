@@ -6,6 +6,7 @@ mod cassette;
 mod cli;
 mod compare;
 mod determinism;
+mod external;
 mod gates;
 mod history;
 mod imports;

@@ -97,6 +97,7 @@ fn import(file: &Path, target: &Target<'_>, redactor: &Redactor) -> Result<(Impo
         take: 1,
         takes: BTreeMap::new(),
         profiles: imported.exchanges.iter().map(|one| (one.profile.clone(), profile(&one.profile).version)).collect(),
+        vars: BTreeMap::new(),
     };
     let lane = Cassette::new(header, std::mem::take(&mut imported.exchanges), BTreeMap::new());
     let blobs = cassette::blobs_dir(target.folder, target.scenario);

@@ -7,9 +7,9 @@
 
 mod machine;
 mod progress;
-mod retries;
+pub(in crate::flow) mod retries;
 mod steps;
-mod turn;
+pub(in crate::flow) mod turn;
 
 #[cfg(test)]
 mod tests;

@@ -16,7 +16,7 @@ struct Episode {
 
 /// The retries of one turn.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Retries {
+pub(in crate::flow) struct Retries {
     episodes: u32,
     reminded: BTreeMap<String, Episode>,
     failing: BTreeMap<String, Episode>,
@@ -31,7 +31,7 @@ impl Retries {
     }
 
     /// The model was told to call `tool`: what it does next about it is a retry.
-    pub(super) fn reminded(&mut self, tool: &str, cause: &str) {
+    pub(in crate::flow) fn reminded(&mut self, tool: &str, cause: &str) {
         let mut episode = self.reminded.remove(tool).unwrap_or_else(|| self.episode(cause));
         episode.attempts += 1;
         episode.pending = true;
@@ -40,20 +40,20 @@ impl Retries {
     }
 
     /// The retry that `tool` was reminded of ended; nothing when none was pending.
-    pub(super) fn settle(&mut self, tool: &str, recovered: bool) -> Option<Retried> {
+    pub(in crate::flow) fn settle(&mut self, tool: &str, recovered: bool) -> Option<Retried> {
         let episode = self.reminded.get_mut(tool).filter(|episode| episode.pending)?;
         episode.pending = false;
         Some(retried(Account::Model, tool, episode, recovered))
     }
 
     /// All reminders that nothing came of, at the end of a turn.
-    pub(super) fn settle_all(&mut self) -> Vec<Retried> {
+    pub(in crate::flow) fn settle_all(&mut self) -> Vec<Retried> {
         let tools: Vec<String> = self.reminded.keys().cloned().collect();
         tools.iter().filter_map(|tool| self.settle(tool, false)).collect()
     }
 
     /// `tool` was called and gave a result, or failed or was refused for `cause`.
-    pub(super) fn called(&mut self, tool: &str, cause: Option<&str>) -> Option<Retried> {
+    pub(in crate::flow) fn called(&mut self, tool: &str, cause: Option<&str>) -> Option<Retried> {
         let recovered = cause.is_none();
         let mut booked = self.settle(tool, recovered);
         if let Some(episode) = self.failing.get_mut(tool).filter(|_| booked.is_none()) {
@@ -72,18 +72,22 @@ impl Retries {
     }
 
     /// How often `tool` failed or was refused in this turn.
-    pub(super) fn failures(&self, tool: &str) -> u32 {
+    pub(in crate::flow) fn failures(&self, tool: &str) -> u32 {
         self.failures.get(tool).copied().unwrap_or_default()
     }
 
     /// Counts `tool` as used up: no further call of it runs in this turn.
-    pub(super) fn exhaust(&mut self, tool: &str) {
+    pub(in crate::flow) fn exhaust(&mut self, tool: &str) {
         self.failures.insert(tool.to_owned(), u32::MAX / 2);
     }
 
     /// The repeated HTTP attempts of one request: for each repeat the cause of the attempt before, and whether it
     /// succeeded.
-    pub(super) fn transport(&mut self, target: &str, attempts: &[(Option<&'static str>, bool)]) -> Vec<Retried> {
+    pub(in crate::flow) fn transport(
+        &mut self,
+        target: &str,
+        attempts: &[(Option<&'static str>, bool)],
+    ) -> Vec<Retried> {
         let mut booked = Vec::new();
         if attempts.len() < 2 {
             return booked;

@@ -302,7 +302,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-fn attempts_of(attempts: &[provider::Attempt]) -> Vec<Attempt> {
+pub(in crate::flow) fn attempts_of(attempts: &[provider::Attempt]) -> Vec<Attempt> {
     let told = attempts.iter().map(|one| Attempt {
         status: one.status,
         cause: one.cause.map(|cause| cause.as_str().to_owned()),
@@ -312,7 +312,7 @@ fn attempts_of(attempts: &[provider::Attempt]) -> Vec<Attempt> {
     told.collect()
 }
 
-fn completion_of(response: &ChatResponse) -> Completion {
+pub(in crate::flow) fn completion_of(response: &ChatResponse) -> Completion {
     Completion {
         model: response.model.clone(),
         text: response.content.clone(),

@@ -71,6 +71,21 @@ pub fn decode_answer(body: &Value) -> Result<SearchAnswer, WireError> {
     Ok(SearchAnswer { text: response.content, citations: sources.list, model: response.model, usage: response.usage })
 }
 
+/// Reads what the search endpoint gives: results without an answer. `None` when it is something else.
+pub fn decode_results(body: &Value) -> Option<SearchAnswer> {
+    if body.get("output").is_some() || body.get("choices").is_some() {
+        return None;
+    }
+    let mut sources = Sources::default();
+    sources.extend(body.get("results")?.as_array()?.iter().filter_map(citation));
+    Some(SearchAnswer {
+        text: String::new(),
+        citations: sources.list,
+        model: String::new(),
+        usage: crate::chat::Usage::default(),
+    })
+}
+
 /// Citations without repeats of an address, in order of appearance; a later title or snippet fills an empty one.
 #[derive(Default)]
 struct Sources {

@@ -1,0 +1,53 @@
+//! Exchanges of a turn, put in order and together: which belong to one request.
+
+use super::Words;
+use crate::transport::{HttpRequest, Passed, Service};
+
+/// Exchanges of one request: the first, and those that repeat it after a failure.
+pub(super) struct Group {
+    /// What was asked, in the words of the recording.
+    pub(super) request: HttpRequest,
+    /// The attempts.
+    pub(super) passed: Vec<Passed>,
+}
+
+/// Exchanges in the order of sending, but for searches between two model calls: those stand in the order of their words.
+pub(super) fn in_order(passed: Vec<Passed>) -> Vec<Passed> {
+    let mut ordered: Vec<Passed> = Vec::with_capacity(passed.len());
+    let mut searches: Vec<Passed> = Vec::new();
+    for one in passed {
+        if one.request.service == Service::Model {
+            searches.sort_by_cached_key(|one| one.request.body.to_string());
+            ordered.append(&mut searches);
+            ordered.push(one);
+        } else {
+            searches.push(one);
+        }
+    }
+    searches.sort_by_cached_key(|one| one.request.body.to_string());
+    ordered.append(&mut searches);
+    ordered
+}
+
+/// Exchanges that repeat the one before, after it failed, with that one.
+pub(super) fn grouped(passed: Vec<Passed>, words: &dyn Words) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for one in passed {
+        let again = groups.last_mut().filter(|group| {
+            let same =
+                |last: &Passed| last.request.service == one.request.service && last.request.body == one.request.body;
+            group.passed.last().is_some_and(|last| same(last) && failed(last))
+        });
+        if let Some(group) = again {
+            group.passed.push(one);
+        } else {
+            let request = HttpRequest { body: words.body(&one.request.body), ..one.request.clone() };
+            groups.push(Group { request, passed: vec![one] });
+        }
+    }
+    groups
+}
+
+fn failed(passed: &Passed) -> bool {
+    !passed.result.as_ref().is_ok_and(|response| (200..300).contains(&response.status))
+}

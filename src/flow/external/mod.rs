@@ -1,0 +1,244 @@
+//! `external`: an agent of somebody else, in whatever language, behind HTTP.
+//!
+//! Nobody sees into it. A turn is one POST to its address (`target`); everything else is told from its traffic with the
+//! model and the search service (`telling`), which went through a proxy of ours and lies in a [`Tap`]. Its tools play the
+//! roles that the scenario gives them ([`Roles`]), what their results say is read without knowing the agent (`reading`).
+//!
+//! Two times are needed for a turn: that of its exchanges, which recordings hold, and the agent's own, which [`Pace`]
+//! measures or takes from the recording. A foreign process follows no clock of ours.
+
+mod groups;
+mod reading;
+mod target;
+mod telling;
+#[cfg(test)]
+mod tests;
+
+pub use target::{Endpoint, Fill, PLACEHOLDERS, Target, placeholders};
+
+use super::talk::digest;
+use crate::chat::{Message, Role};
+use crate::clock::Clock;
+use crate::tool::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
+use crate::trace::{Event, TurnEnded, TurnOutcome, What};
+use crate::transport::{Miss, Passed, Tap, Transport, TransportError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use telling::Telling;
+
+/// The name that scenarios use.
+pub const NAME: &str = crate::trace::EXTERNAL;
+
+/// Which of the agent's tools plays which part: the agent's names, each with ours.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Roles {
+    names: BTreeMap<String, &'static str>,
+}
+
+impl Roles {
+    /// From the agent's names; a part that no tool plays keeps our name.
+    pub fn new(knowledge: Option<&str>, external: Option<&str>, index: Option<&str>, respond: Option<&str>) -> Self {
+        let parts = [
+            (KNOWLEDGE_BASE_SEARCH, knowledge),
+            (PERPLEXITY_SEARCH, external),
+            (INDEX_KEYWORDS, index),
+            (GENERATE_RESPONSE, respond),
+        ];
+        Self { names: parts.into_iter().map(|(ours, theirs)| (theirs.unwrap_or(ours).to_owned(), ours)).collect() }
+    }
+
+    /// Our name of the agent's tool; a tool without a part keeps its own.
+    pub fn ours<'n>(&self, theirs: &'n str) -> &'n str {
+        self.names.get(theirs).copied().unwrap_or(theirs)
+    }
+
+    /// Our names of the tools with a part that `text` names, in the order of work.
+    fn named(&self, text: &str) -> Vec<&'static str> {
+        let order = [KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH, INDEX_KEYWORDS, GENERATE_RESPONSE];
+        let stands = |ours: &&'static str| {
+            self.names.iter().any(|(theirs, known)| known == ours && text.contains(theirs.as_str()))
+        };
+        order.into_iter().filter(stands).collect()
+    }
+}
+
+/// What a scenario says about the agent.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where it is, and how a turn is spelt for it.
+    pub target: Target,
+    /// What is called before each trial.
+    pub reset: Option<Endpoint>,
+    /// The parts that its tools play.
+    pub roles: Roles,
+    /// Time for one turn.
+    pub turn: Duration,
+}
+
+/// How long a turn took, of which only the exchanges are known in replay.
+pub trait Pace: Send + Sync {
+    /// `real` went by, `exchanges` of it by recorded or measured time of the exchanges; gives the turn's time.
+    fn turn(&self, real: Duration, exchanges: Duration) -> Duration;
+}
+
+/// Puts what the agent said in the words of the recording.
+pub trait Words: Send + Sync {
+    /// Text of the agent's.
+    fn text(&self, text: &str) -> String;
+    /// A request that passed.
+    fn body(&self, body: &serde_json::Value) -> serde_json::Value;
+}
+
+/// Why a trial cannot go on: nothing is said about the agent.
+#[derive(Debug)]
+pub enum Trouble {
+    /// The agent was not reached, or could not be set back.
+    Unreached(String),
+    /// A turn took longer than it may.
+    TooSlow(String),
+    /// Replay has no such exchange.
+    Miss(Box<Miss>),
+}
+
+/// One trial with the agent.
+pub struct Session<'a> {
+    /// What the scenario says.
+    pub settings: &'a Settings,
+    /// The trial's id.
+    pub trial: &'a str,
+    /// The variant's name.
+    pub variant: &'a str,
+    /// Whether each turn is a conversation of its own: the control arm.
+    pub withhold_history: bool,
+    /// The way to the agent.
+    pub way: Arc<dyn Transport>,
+    /// What the agent sends to the services.
+    pub tap: Arc<Tap>,
+    /// Real time.
+    pub clock: Arc<dyn Clock>,
+    /// How long turns took.
+    pub pace: &'a dyn Pace,
+    /// The words of the recording.
+    pub words: &'a dyn Words,
+    /// What happened so far.
+    pub events: Vec<Event>,
+    /// How long it took so far.
+    pub took: Duration,
+    /// Completions so far.
+    pub completions: u32,
+}
+
+/// One conversation with the agent.
+#[derive(Debug, Clone)]
+pub struct Talk {
+    /// Its ordinal within the trial, from 0.
+    pub ordinal: u32,
+    turns: u32,
+    history: Vec<Message>,
+}
+
+/// Posts to what sets the agent back, over `way`.
+///
+/// # Errors
+/// [`Trouble::Unreached`] when it is not reached or does not succeed.
+pub async fn reset(endpoint: &Endpoint, way: &dyn Transport, trial: &str) -> Result<(), Trouble> {
+    let at = endpoint.url();
+    match way.send(endpoint.post(serde_json::json!({ "trial": trial }))).await {
+        Ok(response) if (200..300).contains(&response.status) => Ok(()),
+        Ok(response) => Err(Trouble::Unreached(format!("`reset` {at} answered with HTTP {}", response.status))),
+        Err(error) => Err(Trouble::Unreached(format!("`reset` {at} did not answer: {error}"))),
+    }
+}
+
+impl Session<'_> {
+    /// Begins a conversation.
+    pub fn begin(&mut self, ordinal: u32, name: &str) -> Talk {
+        let what = What::ConversationStarted { name: name.to_owned(), session: name.to_owned() };
+        self.push(self.took, ordinal, 0, what);
+        Talk { ordinal, turns: 0, history: Vec::new() }
+    }
+
+    /// One turn, from the user's words to the agent's reply.
+    ///
+    /// # Errors
+    /// [`Trouble`] when the trial cannot go on. An agent that answers with an error has ended its turn, which is no error.
+    pub async fn turn(&mut self, talk: &mut Talk, query: &str) -> Result<(), Trouble> {
+        let (turn, began) = (talk.turns, self.took);
+        talk.turns += 1;
+        self.push(began, talk.ordinal, turn, What::TurnStarted { query: query.to_owned() });
+        let shown: &[Message] = if self.withhold_history { &[] } else { &talk.history };
+        let conversation = self.conversation(talk.ordinal, turn);
+        let fill = Fill {
+            message: query,
+            conversation: &conversation,
+            history: shown,
+            variant: self.variant,
+            trial: self.trial,
+            turn,
+        };
+        let request = self.settings.target.request(&fill);
+        let sent = self.clock.now();
+        let reply = self.way.send(request).await;
+        let real = self.clock.now().saturating_sub(sent);
+        let passed = self.tap.take();
+        let exchanges = passed.iter().map(Passed::took).sum();
+        let took = self.pace.turn(real, exchanges);
+        let known: Vec<(Role, String)> = talk
+            .history
+            .iter()
+            .map(|message| (message.role, message.content.clone()))
+            .chain([(Role::User, query.to_owned())])
+            .collect();
+        let mut telling = Telling::new(&self.settings.roles, self.words, &known, self.completions);
+        let miss = telling.hear(passed);
+        let reply = self.settings.target.reply(reply);
+        let outcome = telling.end(reply.map(|text| self.words.text(&text)));
+        self.completions = telling.completions();
+        for (at, what) in telling.into_events() {
+            self.push(began + at.min(took), talk.ordinal, turn, what);
+        }
+        self.took = began + took;
+        if let Some(miss) = miss {
+            return Err(Trouble::Miss(miss));
+        }
+        let outcome = outcome?;
+        talk.history.push(Message::text(Role::User, query));
+        if let TurnOutcome::Answered(answer) = &outcome {
+            talk.history.push(Message::text(Role::Assistant, answer.text.clone()));
+        }
+        let history = talk.history.iter().map(|message| digest(message.role, &message.content)).collect();
+        let took_us = micros(took);
+        self.push(self.took, talk.ordinal, turn, What::TurnEnded(TurnEnded { took_us, outcome, history }));
+        Ok(())
+    }
+
+    /// The conversation's name for the agent: the same in every run, and another for each turn where history is withheld.
+    fn conversation(&self, ordinal: u32, turn: u32) -> String {
+        let plain: String = self
+            .trial
+            .chars()
+            .map(|letter| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '-' })
+            .collect();
+        if self.withhold_history { format!("{plain}-{ordinal}-{turn}") } else { format!("{plain}-{ordinal}") }
+    }
+
+    fn push(&mut self, at: Duration, conversation: u32, turn: u32, what: What) {
+        self.events.push(Event { at_us: micros(at), conversation, turn, what });
+    }
+}
+
+/// Whole microseconds.
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// What a failed way to the agent means.
+fn unreached(error: &TransportError, at: &str) -> Trouble {
+    match error {
+        TransportError::Timeout { after } => {
+            Trouble::TooSlow(format!("the agent at {at} gave no reply within {} s (limits.turn)", after.as_secs_f64()))
+        }
+        other => Trouble::Unreached(format!("the agent at {at} was not reached: {other}")),
+    }
+}

@@ -1,0 +1,194 @@
+//! How a turn is sent to an agent, and where the answer stands in its reply.
+//!
+//! The body is JSON of any shape with placeholders in braces. A text that is `{history}` and nothing else becomes a list
+//! of `{role, content}`; all others are put in where they stand.
+
+use super::{Trouble, unreached};
+use crate::chat::Message;
+use crate::transport::{HttpRequest, HttpResponse, Service, TransportError};
+use serde_json::{Value, json};
+
+/// What may stand in braces.
+pub const PLACEHOLDERS: [&str; 6] = ["message", "conversation_id", "history", "variant", "trial", "turn"];
+/// Characters of an agent's error that are kept.
+const WORDS: usize = 300;
+
+/// An address, cut where a transport's base URL ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// `http://host:port`.
+    pub origin: String,
+    /// The rest, with its leading slash.
+    pub path: String,
+}
+
+impl Endpoint {
+    /// From a URL; `None` when it is no `http` or `https` URL with a host.
+    pub fn parse(url: &str) -> Option<Self> {
+        let (scheme, rest) = url.trim().split_once("://")?;
+        let (host, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
+        let sound = matches!(scheme, "http" | "https") && !host.is_empty() && !url.trim().contains(char::is_whitespace);
+        sound.then(|| Self { origin: format!("{scheme}://{host}"), path: path.to_owned() })
+    }
+
+    /// As written.
+    pub fn url(&self) -> String {
+        format!("{}{}", self.origin, self.path)
+    }
+
+    pub(super) fn post(&self, body: Value) -> HttpRequest {
+        HttpRequest {
+            service: Service::Agent,
+            profile: "exact",
+            method: "POST",
+            path: self.path.clone(),
+            body,
+            stream: None,
+            headers: Vec::new(),
+        }
+    }
+}
+
+/// Where the agent is, and how a turn is spelt for it.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// Its address.
+    pub endpoint: Endpoint,
+    /// The body of a turn, with placeholders.
+    pub send: Value,
+    /// JSON pointer of the answer in the reply.
+    pub answer: String,
+}
+
+/// What goes into the placeholders.
+#[derive(Debug, Clone, Copy)]
+pub struct Fill<'a> {
+    /// What the user says.
+    pub message: &'a str,
+    /// The conversation's id.
+    pub conversation: &'a str,
+    /// Earlier turns.
+    pub history: &'a [Message],
+    /// The variant's name.
+    pub variant: &'a str,
+    /// The trial's id.
+    pub trial: &'a str,
+    /// The turn's ordinal, from 0.
+    pub turn: u32,
+}
+
+impl Target {
+    /// The body that is sent where a scenario names none.
+    pub fn usual_body() -> Value {
+        json!({"message": "{message}", "conversation_id": "{conversation_id}", "history": "{history}"})
+    }
+
+    pub(super) fn request(&self, fill: &Fill<'_>) -> HttpRequest {
+        self.endpoint.post(filled(&self.send, fill))
+    }
+
+    /// The answer's text, or why there is none: the agent's own failure within, trouble without.
+    pub(super) fn reply(&self, reply: Result<HttpResponse, TransportError>) -> Reply {
+        let response = match reply {
+            Ok(response) => response,
+            Err(error) => return Reply::Trouble(unreached(&error, &self.endpoint.url())),
+        };
+        let body: Value = serde_json::from_slice(&response.body).unwrap_or(Value::Null);
+        if !(200..300).contains(&response.status) {
+            let said: String = String::from_utf8_lossy(&response.body).trim().chars().take(WORDS).collect();
+            return Reply::Failed("agent_error", format!("The agent answered with HTTP {}. {said}", response.status));
+        }
+        match body.pointer(&self.answer).and_then(Value::as_str) {
+            Some(text) => Reply::Answer(text.to_owned()),
+            None => Reply::Failed("answer_missing", format!("The agent's reply has no text at {}.", self.answer)),
+        }
+    }
+}
+
+/// What the agent replied.
+#[derive(Debug)]
+pub(super) enum Reply {
+    /// The answer.
+    Answer(String),
+    /// An error of the agent's: its kind, and the words for the user.
+    Failed(&'static str, String),
+    /// No reply at all.
+    Trouble(Trouble),
+}
+
+impl Reply {
+    /// The same with the answer's text changed.
+    pub(super) fn map(self, change: impl FnOnce(String) -> String) -> Self {
+        match self {
+            Self::Answer(text) => Self::Answer(change(text)),
+            other => other,
+        }
+    }
+}
+
+/// The names in braces of every text of a template.
+pub fn placeholders(template: &Value) -> Vec<String> {
+    let mut names = Vec::new();
+    each_text(template, &mut |text| names.extend(in_braces(text).map(str::to_owned)));
+    names
+}
+
+fn each_text(value: &Value, visit: &mut dyn FnMut(&str)) {
+    match value {
+        Value::String(text) => visit(text),
+        Value::Array(items) => items.iter().for_each(|item| each_text(item, visit)),
+        Value::Object(members) => members.values().for_each(|item| each_text(item, visit)),
+        _ => {}
+    }
+}
+
+fn in_braces(text: &str) -> impl Iterator<Item = &str> {
+    let name = |part: &'_ str| part.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_');
+    text.split('{').skip(1).filter_map(|part| part.split_once('}')).map(|(name, _)| name).filter(move |part| name(part))
+}
+
+fn filled(template: &Value, fill: &Fill<'_>) -> Value {
+    match template {
+        Value::String(text) if text == "{history}" => turns(fill.history),
+        Value::String(text) => Value::String(filled_text(text, fill)),
+        Value::Array(items) => items.iter().map(|item| filled(item, fill)).collect(),
+        Value::Object(members) => members.iter().map(|(name, item)| (name.clone(), filled(item, fill))).collect(),
+        other => other.clone(),
+    }
+}
+
+fn turns(history: &[Message]) -> Value {
+    history.iter().map(|message| json!({"role": message.role.as_str(), "content": message.content})).collect()
+}
+
+/// One pass from left to right: braces in what was put in are no placeholders.
+fn filled_text(text: &str, fill: &Fill<'_>) -> String {
+    let mut out = String::with_capacity(text.len() + fill.message.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('{') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let known = rest[1..].split_once('}').and_then(|(name, after)| Some((value(name, fill)?, after)));
+        if let Some((value, after)) = known {
+            out.push_str(&value);
+            rest = after;
+        } else {
+            out.push('{');
+            rest = &rest[1..];
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+fn value(name: &str, fill: &Fill<'_>) -> Option<String> {
+    Some(match name {
+        "message" => fill.message.to_owned(),
+        "conversation_id" => fill.conversation.to_owned(),
+        "history" => turns(fill.history).to_string(),
+        "variant" => fill.variant.to_owned(),
+        "trial" => fill.trial.to_owned(),
+        "turn" => fill.turn.to_string(),
+        _ => return None,
+    })
+}

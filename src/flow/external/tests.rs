@@ -1,0 +1,189 @@
+//! Turns told from exchanges as an agent makes them, and what is sent to it.
+
+use super::target::Reply;
+use super::telling::Telling;
+use super::*;
+use crate::trace::{Account, ToolOutcome, ToolResult};
+use crate::transport::{HttpRequest, HttpResponse, Service};
+use serde_json::{Value, json};
+
+struct Plain;
+
+impl Words for Plain {
+    fn text(&self, text: &str) -> String {
+        text.to_owned()
+    }
+
+    fn body(&self, body: &Value) -> Value {
+        body.clone()
+    }
+}
+
+fn roles() -> Roles {
+    Roles::new(Some("look"), Some("web"), Some("keep"), Some("say"))
+}
+
+fn passed(service: Service, profile: &'static str, asked: Value, status: u16, answered: &Value) -> Passed {
+    let (path, headers) = (String::new(), Vec::new());
+    let request = HttpRequest { service, profile, method: "POST", path, body: asked, stream: None, headers };
+    let (body, took) = (bytes::Bytes::from(answered.to_string()), Duration::from_millis(10));
+    Passed { request, result: Ok(HttpResponse { status, headers: Vec::new(), body, took, chunks: Vec::new() }) }
+}
+
+fn call(id: &str, tool: &str, arguments: &Value) -> Value {
+    json!({"role": "assistant", "content": null, "tool_calls": [
+        {"id": id, "type": "function", "function": {"name": tool, "arguments": arguments.to_string()}}]})
+}
+
+/// A model's exchange: the conversation so far, and the message that it adds.
+fn model(talk: &mut Vec<Value>, said: Value) -> Passed {
+    let finish = if said.get("tool_calls").is_some() { "tool_calls" } else { "stop" };
+    let answer = json!({"model": "m", "choices": [{"index": 0, "finish_reason": finish, "message": said}]});
+    let asked = json!({"model": "m", "messages": talk});
+    talk.push(said);
+    passed(Service::Model, "openai-chat", asked, 200, &answer)
+}
+
+fn result(talk: &mut Vec<Value>, id: &str, content: &Value) {
+    talk.push(json!({"role": "tool", "tool_call_id": id, "content": content.to_string()}));
+}
+
+fn search(question: &str, answer: &str) -> Passed {
+    let answer = json!({"id": "r", "object": "response", "model": "sonar", "status": "completed", "output": [
+        {"type": "search_results", "results": [{"id": 1, "title": "T", "url": "https://a", "snippet": "s"}]},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": answer}]}]});
+    passed(Service::Search, "perplexity-agent", json!({"model": "sonar", "input": question}), 200, &answer)
+}
+
+/// The events of one turn that ends with an answer.
+fn told(exchanges: Vec<Passed>) -> (Vec<What>, TurnOutcome) {
+    let known = [(Role::User, "why?".to_owned())];
+    let roles = roles();
+    let mut telling = Telling::new(&roles, &Plain, &known, 0);
+    assert!(telling.hear(exchanges).is_none());
+    let outcome = telling.end(Reply::Answer("because".into())).expect("a reply");
+    (telling.into_events().into_iter().map(|(_, what)| what).collect(), outcome)
+}
+
+fn calls(events: &[What]) -> Vec<&crate::trace::ToolCalled> {
+    events.iter().filter_map(|what| if let What::ToolCalled(call) = what { Some(call) } else { None }).collect()
+}
+
+#[test]
+fn a_whole_turn_is_told_in_our_words_with_its_answer_and_sources() {
+    let mut talk = vec![json!({"role": "user", "content": "why?"})];
+    let mut exchanges = vec![model(&mut talk, call("1", "look", &json!({"query": "cause"})))];
+    result(&mut talk, "1", &json!({"chunks": [{"id": "a#1", "text": "so"}]}));
+    exchanges.push(model(&mut talk, call("2", "web", &json!({"query": "cause now"}))));
+    exchanges.push(search("cause now", "Today's cause [1]."));
+    result(&mut talk, "2", &json!({"result_id": "w-7", "answer": "Today's cause [1]."}));
+    exchanges.push(model(&mut talk, call("3", "keep", &json!({"keywords": ["Cause"], "result_id": "w-7"}))));
+    result(&mut talk, "3", &json!({"ok": true}));
+    exchanges.push(model(&mut talk, call("4", "say", &json!({"answer": "because", "sources": ["a#1", "https://a"]}))));
+    let (events, outcome) = told(exchanges);
+    let made = calls(&events);
+    let names: Vec<&str> = made.iter().map(|call| call.tool.as_str()).collect();
+    assert_eq!(names, ["knowledge_base_search", "perplexity_search", "index_keywords", "generate_response"]);
+    assert!(matches!(&made[0].outcome, ToolOutcome::Ok(ToolResult::Search(found)) if found.hits[0].id == "a#1"));
+    let ToolOutcome::Ok(ToolResult::External(found)) = &made[1].outcome else { panic!("{:?}", made[1]) };
+    assert_eq!((found.result.as_str(), found.citations[0].1.as_str()), ("w-7", "https://a"));
+    assert_eq!((made[1].took_us, made[1].attempts.len()), (10_000, 1));
+    assert!(matches!(&made[2].outcome, ToolOutcome::Ok(ToolResult::Indexed(kept)) if kept.result == "w-7"));
+    let TurnOutcome::Answered(answer) = outcome else { panic!("no answer") };
+    assert_eq!((answer.text.as_str(), answer.sources.len()), ("because", 2));
+    assert!(answer.used_internal_kb && answer.used_external_kb);
+    assert!(!events.iter().any(|what| matches!(what, What::FedBack(_) | What::Retried(_))), "{events:?}");
+}
+
+#[test]
+fn a_reminder_is_feedback_about_the_tool_that_is_still_due_and_only_after_a_slip() {
+    let mut talk = vec![json!({"role": "user", "content": "why?"})];
+    let mut exchanges = vec![model(&mut talk, call("1", "look", &json!({"query": "cause"})))];
+    result(&mut talk, "1", &json!({"chunks": []}));
+    talk.push(json!({"role": "system", "content": "Now use say."}));
+    exchanges.push(model(&mut talk, json!({"role": "assistant", "content": "Because."})));
+    talk.push(json!({"role": "system", "content": "First look, then say."}));
+    exchanges.push(model(&mut talk, call("2", "say", &json!({"answer": "because"}))));
+    let (events, _) = told(exchanges);
+    let fed: Vec<_> = events.iter().filter_map(|w| if let What::FedBack(fed) = w { Some(fed) } else { None }).collect();
+    assert_eq!(fed.len(), 1, "what follows a call that worked is guidance");
+    assert_eq!((fed[0].tool.as_str(), fed[0].cause.as_str()), ("generate_response", "free_text"));
+    let retried = events.iter().find_map(|w| if let What::Retried(retried) = w { Some(retried) } else { None });
+    let retried = retried.expect("a retry");
+    assert_eq!((retried.account, retried.recovered), (Account::Model, true));
+}
+
+#[test]
+fn a_request_repeated_after_a_failure_is_one_call_with_two_attempts() {
+    let mut talk = vec![json!({"role": "user", "content": "why?"})];
+    let busy = json!({"error": {"message": "slow down", "code": "rate_limit_exceeded"}});
+    let asked = json!({"model": "m", "messages": talk});
+    let failed = passed(Service::Model, "openai-chat", asked, 429, &busy);
+    let (events, _) = told(vec![failed, model(&mut talk, call("1", "say", &json!({"answer": "because"})))]);
+    let What::ModelCalled(called) = &events[0] else { panic!("{events:?}") };
+    assert_eq!((called.attempts.len(), called.took_us), (2, 20_000));
+    assert_eq!(called.attempts[0].cause.as_deref(), Some("rate_limit"));
+    assert!(matches!(&events[1], What::Retried(one) if one.account == Account::Transport && one.recovered));
+}
+
+#[test]
+fn searches_side_by_side_are_told_in_one_order_and_calls_without_a_result_say_so() {
+    let story = |first: &str, second: &str| {
+        let mut talk = vec![json!({"role": "user", "content": "why?"})];
+        let both = json!({"role": "assistant", "content": null, "tool_calls": [
+            {"id": "1", "type": "function", "function": {"name": "web", "arguments": "{\"query\":\"a\"}"}},
+            {"id": "2", "type": "function", "function": {"name": "web", "arguments": "{\"query\":\"b\"}"}},
+            {"id": "3", "type": "function", "function": {"name": "look", "arguments": "{}"}}]});
+        told(vec![model(&mut talk, both), search(first, first), search(second, second)]).0
+    };
+    assert_eq!(story("a", "b"), story("b", "a"));
+    let events = story("a", "b");
+    let made = calls(&events);
+    assert!(matches!(&made[1].outcome, ToolOutcome::Ok(ToolResult::External(found)) if found.answer == "b"));
+    assert!(matches!(&made[2].outcome, ToolOutcome::Failed { message, .. } if message.contains("does not show")));
+}
+
+#[test]
+fn earlier_words_are_found_however_the_agent_wraps_them() {
+    let known =
+        [(Role::User, "why?".to_owned()), (Role::Assistant, "because".to_owned()), (Role::User, "so?".to_owned())];
+    let mut talk = vec![json!({"role": "user", "content": "Guest: why?\nDesk: because\nGuest: so?"})];
+    let exchange = model(&mut talk, json!({"role": "assistant", "content": "Yes."}));
+    let roles = roles();
+    let mut telling = Telling::new(&roles, &Plain, &known, 3);
+    telling.hear(vec![exchange]);
+    assert_eq!(telling.completions(), 4);
+    let (_, What::ModelCalled(called)) = telling.into_events().remove(0) else { panic!("no completion") };
+    let wanted: Vec<String> = known.iter().map(|(role, text)| digest(*role, text)).collect();
+    assert_eq!(called.shown, wanted);
+}
+
+#[test]
+fn a_turn_is_spelt_as_the_scenario_says_and_what_the_user_says_is_no_template() {
+    let endpoint = Endpoint::parse("http://127.0.0.1:8100/chat?x=1").expect("an address");
+    assert_eq!((endpoint.origin.as_str(), endpoint.path.as_str()), ("http://127.0.0.1:8100", "/chat?x=1"));
+    assert_eq!(Endpoint::parse("http://host").map(|one| one.path).as_deref(), Some("/"));
+    for wrong in ["host/chat", "ftp://host/", "http:///chat", "http://a b/"] {
+        assert_eq!(Endpoint::parse(wrong), None, "{wrong}");
+    }
+    let send = json!({"q": "{message} ({variant}, {turn})", "h": "{history}", "n": 3, "kept": "{other}"});
+    let target = Target { endpoint, send, answer: "/a/0".into() };
+    let history = [Message::text(Role::User, "before")];
+    let fill =
+        Fill { message: "say {trial}", conversation: "c", history: &history, variant: "base", trial: "t", turn: 2 };
+    let body = target.request(&fill).body;
+    assert_eq!(
+        body,
+        json!({"q": "say {trial} (base, 2)", "h": [{"role": "user", "content": "before"}], "n": 3, "kept": "{other}"})
+    );
+    assert_eq!(placeholders(&target.send), ["message", "variant", "turn", "history", "other"]);
+    let response = |status, body: &str| {
+        let body = bytes::Bytes::from(body.to_owned());
+        Ok(HttpResponse { status, headers: Vec::new(), body, took: Duration::ZERO, chunks: Vec::new() })
+    };
+    assert!(matches!(target.reply(response(200, r#"{"a":["yes"]}"#)), Reply::Answer(text) if text == "yes"));
+    assert!(matches!(target.reply(response(200, "{}")), Reply::Failed("answer_missing", _)));
+    assert!(
+        matches!(target.reply(response(500, "oops")), Reply::Failed("agent_error", words) if words.contains("oops"))
+    );
+}

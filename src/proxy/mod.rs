@@ -1,0 +1,17 @@
+//! A reverse proxy on loopback: the base URLs that somebody else's agent is given instead of a provider's.
+//!
+//! It hears an agent's requests, finds out what they ask for (`route`), and hands them to the transport of the trial that
+//! is running; recording, replaying and reaching a provider is that transport's. `vars` stands between the two and
+//! takes out what the agent mints, dates and ids, and puts it back. What stands in the way of an answer is an error in the
+//! dialect's shape (`refusal`). Keys that the agent sends go to the provider and into no file.
+//!
+//! One address serves one trial at a time. Nothing here knows a scenario, a trace or a cassette.
+
+mod refusal;
+mod route;
+mod server;
+mod vars;
+
+pub use route::{MODEL_MOUNT, SEARCH_MOUNT};
+pub use server::{Proxy, Serving};
+pub use vars::{Bound, Pattern, Unbound, Vars};

@@ -1,0 +1,37 @@
+//! What stands in the way of an answer, as the services themselves write errors.
+//!
+//! OpenAI and Perplexity share one shape. A request that no repetition can help says `x-should-retry: false`: clients
+//! obey it where they would try again and bury the message under time.
+
+use crate::transport::TransportError;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+/// A status, a machine-readable code and a sentence.
+pub(super) fn refusal(status: StatusCode, code: &str, message: &str) -> Response {
+    let body =
+        json!({"error": {"message": format!("ragcheck: {message}"), "type": code, "param": Value::Null, "code": code}});
+    let mut response = (status, body.to_string()).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if status.is_client_error() {
+        headers.insert("x-should-retry", HeaderValue::from_static("false"));
+    }
+    response
+}
+
+/// A request that came to nothing.
+pub(super) fn failed(error: &TransportError) -> Response {
+    let (status, code, message) = match error {
+        TransportError::Miss(miss) => {
+            let lines: Vec<&str> =
+                std::iter::once(miss.message.as_str()).chain(miss.detail.iter().map(String::as_str)).collect();
+            (StatusCode::BAD_REQUEST, "ragcheck_cassette_miss", lines.join("\n"))
+        }
+        TransportError::Invalid { .. } => (StatusCode::BAD_REQUEST, "ragcheck_invalid_request", error.to_string()),
+        TransportError::Connection { .. } => (StatusCode::BAD_GATEWAY, "ragcheck_connection", error.to_string()),
+        TransportError::Timeout { .. } => (StatusCode::GATEWAY_TIMEOUT, "ragcheck_timeout", error.to_string()),
+    };
+    refusal(status, code, &message)
+}

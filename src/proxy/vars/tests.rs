@@ -1,0 +1,89 @@
+//! Values of yesterday and today: the same requests, the same traces, the agent's own values back.
+
+use super::*;
+use proptest::prelude::*;
+use serde_json::json;
+
+fn patterns() -> Vec<Pattern> {
+    let pattern = |name: &str, at: &str, expression: &str| Pattern {
+        name: name.to_owned(),
+        at: at.to_owned(),
+        expression: Some(Regex::new(expression).expect("a pattern")),
+    };
+    vec![
+        pattern("today", "/messages/0/content", r"Today is (\S+)\."),
+        pattern("ticket", "/messages/*/content", r"T-\d+"),
+    ]
+}
+
+fn talk(day: &str, tickets: [&str; 2]) -> Value {
+    json!({"messages": [
+        {"role": "system", "content": format!("Today is {day}. Be brief.")},
+        {"role": "tool", "content": format!("opened {} and {}", tickets[0], tickets[1])},
+        {"role": "assistant", "content": null, "tool_calls": [{"arguments": format!("{{\"id\":\"{}\"}}", tickets[1])}]}]})
+}
+
+#[test]
+fn other_values_in_the_same_places_are_the_same_request() {
+    let recording = Vars::new(patterns(), BTreeMap::new());
+    let bound = recording.bind(&talk("2026-01-02", ["T-71", "T-72"]));
+    assert_eq!(bound["messages"][0]["content"], "Today is {{today#0}}. Be brief.");
+    assert_eq!(bound["messages"][2]["tool_calls"][0]["arguments"], "{\"id\":\"{{ticket#1}}\"}");
+    assert_eq!(recording.unbind(&bound), talk("2026-01-02", ["T-71", "T-72"]));
+    assert_eq!(recording.values()["ticket"], ["T-71", "T-72"]);
+
+    let replaying = Vars::new(patterns(), recording.values());
+    assert_eq!(replaying.bind(&talk("2027-12-31", ["T-9000", "T-9001"])), bound);
+    assert_eq!(replaying.as_recorded(&bound), talk("2026-01-02", ["T-71", "T-72"]));
+    let answer = Bytes::from_static(b"{\"text\":\"T-72 on 2026-01-02\"}");
+    assert_eq!(replaying.put_back(&answer), "{\"text\":\"T-9001 on 2027-12-31\"}");
+    assert_eq!(replaying.told("T-9001 on 2027-12-31"), "T-72 on 2026-01-02");
+}
+
+#[test]
+fn a_recorded_value_that_could_not_be_exchanged_is_understood_when_it_comes_back() {
+    let recorded = BTreeMap::from([("today".to_owned(), vec!["2026-01-02".to_owned()])]);
+    let vars = Vars::new(patterns(), recorded);
+    vars.bind(&talk("2027-12-31", ["T-7100", "T-7200"]));
+    let echoed = vars.bind(&json!({"input": "2026-01-02"}));
+    assert_eq!(echoed, json!({"input": "{{today#0}}"}));
+}
+
+#[test]
+fn short_values_and_bytes_that_are_no_text_are_left_alone() {
+    let at = Pattern { name: "id".into(), at: "/id".into(), expression: None };
+    let vars = Vars::new(vec![at], BTreeMap::from([("id".into(), vec!["abcd".into()])]));
+    assert_eq!(vars.bind(&json!({"id": "7", "text": "17"})), json!({"id": "7", "text": "17"}));
+    vars.bind(&json!({"id": "wxyz"}));
+    let bytes = Bytes::from_static(b"\xffabcd");
+    assert_eq!(vars.put_back(&bytes), bytes);
+    assert_eq!(vars.put_back(&Bytes::from_static(b"abcd")), "wxyz");
+}
+
+#[test]
+fn pointers_reach_through_lists_members_and_escapes() {
+    let body = json!({"a/b": [{"c": "one"}, {"c": 2}, {"d": {"x": "two", "y": "three"}}]});
+    for (at, found) in [
+        ("/a~1b/0/c", vec!["one"]),
+        ("/a~1b/*/c", vec!["one"]),
+        ("/a~1b/2/d/*", vec!["two", "three"]),
+        ("/none/*", vec![]),
+    ] {
+        let mut texts = Vec::new();
+        find(&body, at.strip_prefix('/').map(|rest| rest.split('/')), &mut texts);
+        assert_eq!(texts, found, "{at}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn binding_and_unbinding_gives_the_request_back(
+        day in "[0-9]{4}-[0-9]{2}", first in 1000_u32..9999, second in 10_000_u32..99_999, other in "[a-zT0-9-]{0,12}",
+    ) {
+        let vars = Vars::new(patterns(), BTreeMap::new());
+        let mut body = talk(&day, [&format!("T-{first}"), &format!("T-{second}")]);
+        body["other"] = json!(other);
+        let bound = vars.bind(&body);
+        prop_assert_eq!(vars.unbind(&bound), body);
+    }
+}

@@ -1,0 +1,243 @@
+//! `flow: external`, checked: where the agent is, what of it can be set, and what its traffic can show.
+
+use super::check::Checker;
+use super::diagnostic::{At, Mistake, did_you_mean};
+use super::document::{Enforcement, Limits};
+use super::external::MintedValue;
+use super::project::Dialect;
+use super::{Case, Expectation, SequenceStep};
+use crate::trace::EXTERNAL;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+/// What may stand in braces in `target.send`.
+pub const PLACEHOLDERS: [&str; 6] = ["message", "conversation_id", "history", "variant", "trial", "turn"];
+
+impl Checker<'_> {
+    /// What the head of a scenario says about an agent that runs elsewhere, or must not say.
+    pub(super) fn external(&mut self) {
+        let (scenario, root) = (self.scenario, At::ROOT);
+        if scenario.flow != EXTERNAL {
+            for (key, given) in [
+                ("target", scenario.target.is_some()),
+                ("roles", scenario.roles.is_some()),
+                ("vars", !scenario.vars.is_empty()),
+                ("reset", scenario.reset.is_some()),
+                ("proxy", scenario.proxy.is_some()),
+            ] {
+                if given {
+                    let message = format!("`{key}` is about an agent that runs elsewhere");
+                    let mistake = Mistake::at(root.key(key), "not-external", message).on_key();
+                    self.say(mistake.label("write `flow: external`, or remove it"));
+                }
+            }
+            return;
+        }
+        match &scenario.target {
+            None => {
+                let mistake = Mistake::at(root.key("flow"), "no-target", "nobody says where the agent is");
+                self.say(mistake.label("add `target: {http: URL}`"));
+            }
+            Some(target) => {
+                let at = root.key("target");
+                self.address(&target.http, at.key("http"));
+                self.pointer(&target.answer, at.key("answer"));
+                if let Some(body) = &target.send {
+                    self.body(body, at.key("send"));
+                }
+            }
+        }
+        if let Some(reset) = &scenario.reset {
+            let at = root.key("reset");
+            self.address(&reset.http, at.key("http"));
+        }
+        self.proxy(root.key("proxy"));
+        self.roles(root.key("roles"));
+        self.vars(&scenario.vars, root.key("vars"));
+        self.not_ours();
+    }
+
+    fn address(&mut self, url: &str, at: At<'_>) {
+        let host = url.split_once("://").filter(|(scheme, _)| matches!(*scheme, "http" | "https"));
+        let host = host.map(|(_, rest)| rest.split('/').next().unwrap_or_default());
+        if host.is_none_or(str::is_empty) || url.contains(char::is_whitespace) {
+            let mistake = Mistake::at(at, "bad-url", "not an address that can be posted to");
+            self.say(mistake.label("write `http://host:port/path`").without_quote());
+        }
+    }
+
+    fn pointer(&mut self, pointer: &str, at: At<'_>) {
+        if !pointer.is_empty() && !pointer.starts_with('/') {
+            let mistake = Mistake::at(at, "bad-pointer", "not a JSON pointer");
+            self.say(mistake.label(format!("write `/{}`", pointer.replace('.', "/"))));
+        }
+    }
+
+    fn body(&mut self, body: &Value, at: At<'_>) {
+        let mut names = Vec::new();
+        placeholders(body, &mut names);
+        for name in names.iter().filter(|name| !PLACEHOLDERS.contains(&name.as_str())) {
+            let mistake = Mistake::at(at, "unknown-placeholder", format!("unknown placeholder `{{{name}}}`")).on_key();
+            self.say(mistake.label(did_you_mean(name, PLACEHOLDERS)));
+        }
+        if !names.iter().any(|name| matches!(name.as_str(), "message" | "history")) {
+            let mistake = Mistake::at(at, "nothing-said", "the agent would never get the user's words").on_key();
+            self.say(mistake.help("put `{message}` where the agent expects them"));
+        }
+    }
+
+    fn proxy(&mut self, at: At<'_>) {
+        let Some(written) = &self.scenario.proxy else { return };
+        let example = "write a fixed port of this machine, `127.0.0.1:8101` for example";
+        match written.parse::<SocketAddr>() {
+            Err(_) => self.say(Mistake::at(at, "bad-proxy", "not an address to listen at").label(example)),
+            Ok(address) if !address.ip().is_loopback() => {
+                let mistake = Mistake::at(at, "bad-proxy", "an address that other machines can reach");
+                self.say(mistake.label(example).help("whoever reaches the proxy uses the provider with your key"));
+            }
+            Ok(address) if address.port() == 0 => {
+                let mistake = Mistake::at(at, "bad-proxy", "the agent must know the port before it is started");
+                self.say(mistake.label(example));
+            }
+            Ok(_) => {}
+        }
+    }
+
+    fn roles(&mut self, at: At<'_>) {
+        let Some(roles) = &self.scenario.roles else { return };
+        let given = roles.given();
+        if given.is_empty() {
+            let mistake = Mistake::at(at, "asserts-nothing", "no tool is given a part").on_key();
+            self.say(mistake.help("write `knowledge: …`, `external: …`, `index: …`, `respond: …`, or remove it"));
+        }
+        for (place, (part, tool)) in given.iter().enumerate() {
+            if tool.trim().is_empty() {
+                self.say(Mistake::at(at.key(part), "empty-text", "a tool without a name"));
+            } else if let Some((other, _)) = given[..place].iter().find(|(_, earlier)| earlier == tool) {
+                let mistake = Mistake::at(at.key(part), "two-roles", format!("this tool is `{other}` already"));
+                self.say(mistake.label("a tool plays one part"));
+            }
+        }
+    }
+
+    fn vars(&mut self, vars: &BTreeMap<String, MintedValue>, at: At<'_>) {
+        for (name, minted) in vars {
+            let at = at.key(name);
+            if !super::vocabulary::is_name(name) {
+                let mistake = Mistake::at(at, "bad-name", format!("`{name}` cannot be a name")).on_key();
+                self.say(mistake.label("use a to z, 0 to 9 and `-`"));
+            }
+            self.pointer(&minted.at, at.key("at"));
+            if let Some(Err(why)) = minted.expression.as_deref().map(regex::Regex::new) {
+                let words = why.to_string();
+                let last = words.lines().last().unwrap_or_default().trim();
+                let mistake = Mistake::at(at.key("match"), "bad-regex", "not a regular expression");
+                self.say(mistake.label(last.strip_prefix("error: ").unwrap_or(last)));
+            }
+        }
+    }
+
+    /// What the agent itself decides.
+    fn not_ours(&mut self) {
+        let (scenario, root) = (self.scenario, At::ROOT);
+        let (model, usual) = (&scenario.model, Limits::default());
+        let (at, limits) = (root.key("model"), root.key("limits"));
+        for (at, set) in [
+            (root.key("knowledge"), !scenario.knowledge.is_empty()),
+            (root.key("prompts"), !scenario.prompts.is_empty()),
+            (root.key("enforcement"), scenario.enforcement != Enforcement::default()),
+            (at.key("temperature"), model.temperature.is_some()),
+            (at.key("max_tokens"), model.max_tokens.is_some()),
+            (at.key("parallel_calls"), model.parallel_calls.is_some()),
+            (at.key("seeded"), model.seeded),
+            (at.key("stream"), model.stream),
+            (limits.key("model_calls"), scenario.limits.model_calls != usual.model_calls),
+            (limits.key("tool_retries"), scenario.limits.tool_retries != usual.tool_retries),
+            (limits.key("transport_retries"), scenario.limits.transport_retries != usual.transport_retries),
+        ] {
+            if set {
+                self.own_matter(at);
+            }
+        }
+        let variants = root.key("variants");
+        for (name, variant) in &scenario.variants {
+            let at = variants.key(name);
+            for (key, set) in [
+                ("model", variant.model.is_some()),
+                ("temperature", variant.temperature.is_some()),
+                ("enforcement", variant.enforcement.is_some()),
+                ("prompts", !variant.prompts.is_empty()),
+            ] {
+                if set {
+                    self.own_matter(at.key(key));
+                }
+            }
+        }
+        let provider = self.around.project.providers.get(&model.provider);
+        if provider.is_some_and(|provider| provider.dialect != Dialect::OpenaiChat) {
+            let mistake = Mistake::at(at.key("provider"), "wrong-dialect", "the proxy speaks `openai-chat` only");
+            self.say(mistake.help("name a provider of that dialect; the agent reaches it through the proxy"));
+        }
+    }
+
+    fn own_matter(&mut self, at: At<'_>) {
+        let mistake = Mistake::at(at, "agents-own", "nothing here can set this: it is the agent's own matter").on_key();
+        self.say(mistake.help("remove it; `{variant}` in `target.send` tells the agent which variant is meant"));
+    }
+
+    /// What a case asks of an agent that runs elsewhere and cannot get.
+    pub(super) fn external_case(&mut self, case: &Case, at: At<'_>) {
+        if self.scenario.flow != EXTERNAL {
+            return;
+        }
+        let sequence = at.key("sequence");
+        for (index, step) in case.sequence.iter().enumerate() {
+            let at = sequence.index(index);
+            match step {
+                SequenceStep::Conversation(one) => {
+                    let conversation = at.key("conversation");
+                    let turns = conversation.key("turns");
+                    for (index, turn) in one.turns.iter().enumerate() {
+                        let at = turns.index(index);
+                        self.shown(turn.expect.as_ref(), at.key("expect"));
+                    }
+                }
+                SequenceStep::Together(_) => {
+                    let message = "the traffic of conversations side by side cannot be told apart";
+                    let mistake = Mistake::at(at.key("together"), "together-outside", message).on_key();
+                    self.say(mistake.help("let them run one after another, each as a `conversation`"));
+                }
+            }
+        }
+        let turns = at.key("turns");
+        for (index, turn) in case.turns.iter().enumerate() {
+            let at = turns.index(index);
+            self.shown(turn.expect.as_ref(), at.key("expect"));
+        }
+        self.shown(case.expect.as_ref(), at.key("expect"));
+    }
+
+    fn shown(&mut self, expect: Option<&Expectation>, at: At<'_>) {
+        if expect.is_some_and(|expect| expect.keywords.is_some()) {
+            let message = "traffic does not show what an agent's keyword index holds";
+            let mistake = Mistake::at(at.key("keywords"), "not-shown", message).on_key();
+            self.say(
+                mistake.help("expect a call of `index_keywords` instead: `calls: [{exactly_once: index_keywords}]`"),
+            );
+        }
+    }
+}
+
+fn placeholders(value: &Value, names: &mut Vec<String>) {
+    match value {
+        Value::String(text) => {
+            let parts = text.split('{').skip(1).filter_map(|part| part.split_once('}'));
+            let name = |part: &&str| !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+            names.extend(parts.map(|(name, _)| name).filter(name).map(str::to_owned));
+        }
+        Value::Array(items) => items.iter().for_each(|item| placeholders(item, names)),
+        Value::Object(members) => members.values().for_each(|item| placeholders(item, names)),
+        _ => {}
+    }
+}

@@ -1,0 +1,90 @@
+//! Tools under other names: an agent that is not ours calls them as it likes, the simulated model knows its four.
+//!
+//! Requests are put in the model's words before it sees them, its calls in the agent's before they go out.
+
+use super::habit::Step;
+use super::model::Completion;
+use super::wire::ChatBody;
+use crate::chat::{Role, ToolChoice};
+use std::collections::BTreeMap;
+
+/// The agent's name of each tool that it calls otherwise, by ours.
+pub type Aliases = BTreeMap<String, String>;
+
+/// What is wrong with them, in words.
+pub fn check(aliases: &Aliases) -> Result<(), String> {
+    for (ours, theirs) in aliases {
+        if Step::of_tool(ours).is_none() {
+            let known: Vec<&str> = Step::ALL.iter().map(|step| step.tool()).collect();
+            return Err(format!("tools: no tool is called `{ours}`; known: {}", known.join(", ")));
+        }
+        if theirs.trim().is_empty() {
+            return Err(format!("tools: `{ours}` has an empty name"));
+        }
+    }
+    Ok(())
+}
+
+/// Puts a request in the model's words.
+pub fn inward(aliases: &Aliases, request: &mut ChatBody) {
+    if aliases.is_empty() {
+        return;
+    }
+    let ours = |name: &mut String| {
+        if let Some((ours, _)) = aliases.iter().find(|(_, theirs)| **theirs == *name) {
+            name.clone_from(ours);
+        }
+    };
+    request.tools.iter_mut().for_each(|tool| ours(&mut tool.name));
+    if let ToolChoice::Named(name) = &mut request.choice {
+        ours(name);
+    }
+    for message in &mut request.messages {
+        message.calls.iter_mut().for_each(|call| ours(&mut call.name));
+        if matches!(message.role, Role::User | Role::System) {
+            for (ours, theirs) in aliases {
+                if message.content.contains(theirs.as_str()) {
+                    message.content = message.content.replace(theirs.as_str(), ours);
+                }
+            }
+        }
+    }
+}
+
+/// Puts the model's calls in the agent's words.
+pub fn outward(aliases: &Aliases, completion: &mut Completion) {
+    for call in &mut completion.calls {
+        if let Some(theirs) = aliases.get(&call.name) {
+            call.name.clone_from(theirs);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::wire::read_chat;
+    use super::*;
+    use crate::chat::{Finish, ToolCall};
+    use serde_json::json;
+
+    #[test]
+    fn requests_and_calls_are_renamed_and_unknown_tools_are_refused() {
+        let aliases = Aliases::from([("knowledge_base_search".into(), "look".into())]);
+        let body = json!({"model": "m", "tools": [{"function": {"name": "look"}}, {"function": {"name": "other"}}],
+            "tool_choice": {"function": {"name": "look"}},
+            "messages": [{"role": "user", "content": "q"}, {"role": "system", "content": "Call look first."}]});
+        let mut request = read_chat(&body).expect("valid");
+        inward(&aliases, &mut request);
+        assert_eq!(request.tools[0].name, "knowledge_base_search");
+        assert_eq!(request.tools[1].name, "other");
+        assert_eq!(request.choice, ToolChoice::Named("knowledge_base_search".into()));
+        assert_eq!(request.messages[1].content, "Call knowledge_base_search first.");
+        let call = ToolCall { id: "1".into(), name: "knowledge_base_search".into(), arguments: "{}".into() };
+        let mut completion =
+            Completion { text: String::new(), refusal: None, calls: vec![call], finish: Finish::ToolCalls };
+        outward(&aliases, &mut completion);
+        assert_eq!(completion.calls[0].name, "look");
+        let wrong = check(&Aliases::from([("knowledge_base".into(), "look".into())])).expect_err("no such tool");
+        assert!(wrong.contains("knowledge_base_search"), "{wrong}");
+    }
+}

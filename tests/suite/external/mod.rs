@@ -1,0 +1,262 @@
+//! An agent that runs elsewhere: recorded against a simulator, the simulator stopped, replayed to the same bytes.
+
+mod agent;
+#[cfg(unix)]
+mod python;
+
+use super::project::{Outcome, Project};
+use super::simulator::Simulator;
+use agent::{Agent, KEY, Ways};
+use serde_json::Value;
+use std::fs;
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+
+const LANE: &str = "fixtures/cassettes/agent/warranty/external.base.1.yaml";
+const BEHAVIOUR: &str = "name: outside
+seed: 3
+pace: declared
+tools: {knowledge_base_search: search_docs, perplexity_search: web_search, index_keywords: remember, generate_response: final_answer}
+model:
+  latency: {constant: 5ms}
+  rules:
+    - when: {asks: frost}
+      sufficient: false
+      external_query: night frost forecast
+      keywords: [frost warning, cold nights, marrow valley]
+    - {when: {asks: forgetful}, habits: {forget_response: {times: 1}}}
+search:
+  latency: {constant: 9ms}
+  topics:
+    - when: {asks: '.'}
+      answer: Minus five degrees tonight [1].
+      results: [{title: Tonight, url: 'https://weather.example.org/tonight', snippet: Minus five.}]
+";
+const SCENARIO: &str = "scenario: agent
+flow: external
+model: {provider: simulator, name: greenhouse-1}
+search: {provider: simulator-search, name: perplexity/sonar}
+target: {http: 'http://AGENT/chat', answer: /reply/text}
+reset: {http: 'http://AGENT/reset'}
+proxy: PROXY
+roles: {knowledge: search_docs, external: web_search, index: remember, respond: final_answer}
+cases:
+  - case: warranty
+    ask: How long does the warranty of the Canopy last?
+    expect:
+      calls: [{exact: [knowledge_base_search, generate_response]}]
+      answer: {contains: [60 months], cites: [warranty]}
+      sources: {internal: true, external: false}
+      within: 10s
+  - case: frost
+    ask: Is there frost tonight?
+    expect:
+      calls:
+        - in_order: [knowledge_base_search, perplexity_search, {tool: index_keywords, outcome: ok}, generate_response]
+      answer: {cites: ['https://weather.example.org/tonight']}
+      sources: {external: true}
+  - case: remembers
+    turns:
+      - ask: How long does the warranty of the Canopy last?
+        expect: {answer: {contains: [60 months]}}
+      - ask: And when does the forgetful frost guard switch the heater on?
+        expect: {answer: {contains: [frost guard]}, retries: [{account: model, at_least: 1, recovered: true}]}
+";
+
+/// The shipped project with a scenario for an agent at `agent`, and a port for its proxy.
+struct Stage {
+    project: Project,
+    simulator: Option<Simulator>,
+    proxy: SocketAddr,
+}
+
+impl Stage {
+    fn set() -> Self {
+        let project = Project::shipped();
+        project.write("outside.yaml", BEHAVIOUR);
+        let simulator = Simulator::start(&project, "outside.yaml");
+        project.write("ragcheck.yaml", &project.read("ragcheck.yaml").replace("127.0.0.1:8091", &simulator.address));
+        // Free now, and most likely still free when the proxy asks for it.
+        let proxy = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+        Self { project, simulator: Some(simulator), proxy }
+    }
+
+    fn agent(&self, ways: Ways, more: &str) -> Agent {
+        let agent = Agent::start(self.proxy, ways);
+        let scenario = SCENARIO
+            .replace("AGENT", &agent.address.to_string())
+            .replace("PROXY", &self.proxy.to_string())
+            .replace("cases:\n", &format!("{more}cases:\n"));
+        self.project.write("agent.yaml", &scenario);
+        agent
+    }
+
+    fn run(&self, more: &[&str]) -> Outcome {
+        let arguments: Vec<&str> = ["run", "agent.yaml"].iter().chain(more).copied().collect();
+        self.project.run(&arguments)
+    }
+
+    /// Records, stops the simulator, and replays; both runs must be the same to the byte.
+    fn recorded_and_replayed(&mut self) -> Vec<Value> {
+        let recorded = self.run(&["--mode", "record"]);
+        assert!(recorded.stdout.contains("3 trials: 3 PASS"), "{}{}", recorded.stdout, recorded.stderr);
+        let (theirs, traces) = (self.project.report("reports/latest"), self.project.traces());
+        self.simulator = None;
+        let replayed = self.run(&[]);
+        assert_eq!(replayed.code, recorded.code, "{}{}", replayed.stdout, replayed.stderr);
+        assert_eq!(self.project.traces(), traces);
+        assert!(self.project.report("reports/latest") == theirs, "the replay writes other bytes");
+        assert!(!replayed.stderr.contains("not asked for"), "{}", replayed.stderr);
+        traces
+    }
+}
+
+/// Every event of that kind, with its content.
+fn events<'t>(trace: &'t Value, kind: &str) -> Vec<&'t Value> {
+    trace["events"].as_array().expect("events").iter().filter_map(|event| event["what"].get(kind)).collect()
+}
+
+/// Every file below a folder that holds these words.
+fn holding(folder: &Path, words: &str, found: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+        if entry.is_dir() {
+            holding(&entry, words, found);
+        } else if String::from_utf8_lossy(&fs::read(&entry).expect("a file")).contains(words) {
+            found.push(entry.display().to_string());
+        }
+    }
+}
+
+#[test]
+fn what_was_recorded_replays_to_the_same_verdicts_and_bytes_without_its_providers() {
+    let mut stage = Stage::set();
+    let agent = stage.agent(Ways::default(), "");
+    let traces = stage.recorded_and_replayed();
+    assert_eq!(agent.resets(), 9, "before each trial, and before the replay of what was recorded");
+    assert_eq!(traces[0]["evidence"]["recorded_from"], "simulator");
+    assert_eq!(traces[0]["evidence"]["mode"], "replay");
+    let searched = &events(&traces[0], "tool_called")[0];
+    assert_eq!(searched["tool"], "knowledge_base_search");
+    assert_eq!(searched["outcome"]["ok"]["search"]["hits"][0]["id"], "warranty#1");
+    let outside = events(&traces[1], "tool_called");
+    let found = outside.iter().find(|call| call["tool"] == "perplexity_search").expect("a search");
+    assert_eq!(found["outcome"]["ok"]["external"]["result"], "web-1");
+    assert_eq!(found["attempts"].as_array().map(Vec::len), Some(1));
+    assert!(!events(&traces[2], "fed_back").is_empty(), "{}", traces[2]);
+    let last = events(&traces[2], "turn_ended");
+    assert!(last[1]["took_us"].as_u64().expect("µs") > 0);
+
+    let mut found = Vec::new();
+    holding(&stage.project.path(""), KEY, &mut found);
+    assert!(found.is_empty(), "the agent's key is in {found:?}");
+    let cassette = stage.project.read(LANE);
+    assert!(cassette.contains("name: \"search_docs\"") || cassette.contains("$blob"), "{cassette}");
+}
+
+#[test]
+fn what_traffic_cannot_show_is_not_measured_and_says_why() {
+    let stage = Stage::set();
+    let _agent = stage.agent(Ways::default(), "");
+    let outcome = stage.run(&["--mode", "live"]);
+    assert!(outcome.stdout.contains("LIVE"), "{}{}", outcome.stdout, outcome.stderr);
+    let run = stage.project.latest("run.json");
+    let row = |id: &str| run["criteria"].as_array().expect("criteria").iter().find(|row| row["id"] == id).expect(id);
+    for (id, why) in [("SC-003", "keyword index"), ("SC-006", "without learned keywords")] {
+        assert_eq!(row(id)["verdict"], "NOT_MEASURED", "{}", row(id));
+        assert!(row(id).to_string().contains(why), "{}", row(id));
+    }
+    for (id, successes, n) in [("SC-001", 4, 4), ("SC-002", 3, 4), ("SC-008", 1, 1)] {
+        assert_eq!((row(id)["successes"].as_u64(), row(id)["n"].as_u64()), (Some(successes), Some(n)), "{}", row(id));
+    }
+}
+
+#[test]
+fn streams_pass_through_with_their_bytes() {
+    let mut stage = Stage::set();
+    let _agent = stage.agent(Ways { stream: true, ..Ways::default() }, "");
+    let traces = stage.recorded_and_replayed();
+    assert!(events(&traces[0], "model_called").iter().all(|call| call["first_token_us"].is_u64()), "{}", traces[0]);
+    let cassette = stage.project.read(LANE);
+    assert!(cassette.contains("chunks:") && cassette.contains("[DONE]"), "{cassette}");
+}
+
+#[test]
+fn calls_side_by_side_tell_one_story() {
+    let mut stage = Stage::set();
+    let _agent = stage.agent(Ways { both_at_once: true, ..Ways::default() }, "");
+    let traces = stage.recorded_and_replayed();
+    let calls = events(&traces[1], "tool_called");
+    assert_eq!(calls.iter().filter(|call| call["tool"] == "perplexity_search").count(), 2, "{}", traces[1]);
+}
+
+#[test]
+fn what_the_agent_mints_is_bound_where_vars_say_and_a_miss_where_they_do_not() {
+    let vars = "vars:\n  day: {at: /messages/0/content, match: 'day (\\d+)'}\n  ticket: {at: /messages/0/content, match: 'TK-\\d+'}\n";
+    let mut stage = Stage::set();
+    let agent = stage.agent(Ways { mints: Some(71_000), ..Ways::default() }, vars);
+    let traces = stage.recorded_and_replayed();
+    let cassette = stage.project.read("fixtures/cassettes/agent/remembers/external.base.1.yaml");
+    assert!(cassette.contains("{{day#1}}") && cassette.contains("TK-7100"), "{cassette}");
+    drop(agent);
+
+    let _other = stage.agent(Ways { mints: Some(83_000), ..Ways::default() }, vars);
+    let outcome = stage.run(&[]);
+    assert!(outcome.stdout.contains("3 trials: 3 PASS"), "{}{}", outcome.stdout, outcome.stderr);
+    assert_eq!(stage.project.traces(), traces, "traces tell the values of the recording");
+
+    let _third = stage.agent(Ways { mints: Some(90_000), ..Ways::default() }, "");
+    let outcome = stage.run(&["--only", "warranty"]);
+    outcome.expect_code(3);
+    assert!(outcome.stdout.contains("system prompt changed"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("TK-90000"), "{}", outcome.stdout);
+}
+
+#[test]
+fn a_recording_that_its_own_replay_does_not_repeat_is_an_error_that_names_vars() {
+    let stage = Stage::set();
+    let _agent = stage.agent(Ways { mints: Some(71_000), ..Ways::default() }, "");
+    let outcome = stage.run(&["--mode", "record", "--only", "warranty"]);
+    outcome.expect_code(3);
+    assert!(outcome.stdout.contains("`vars`"), "{}", outcome.stdout);
+}
+
+#[test]
+fn a_changed_prompt_of_the_agents_is_an_explained_miss() {
+    let mut stage = Stage::set();
+    let agent = stage.agent(Ways::default(), "");
+    stage.recorded_and_replayed();
+    drop(agent);
+    let _changed = stage.agent(Ways { prompt: "Help with glasshouses.", ..Ways::default() }, "");
+    let outcome = stage.run(&[]);
+    outcome.expect_code(3);
+    for part in
+        ["cassette miss (3 trials)", "system prompt changed", "+ Help with glasshouses.", "--mode record --failed"]
+    {
+        assert!(outcome.stdout.contains(part), "{part} is missing in\n{}", outcome.stdout);
+    }
+}
+
+#[test]
+fn an_agent_that_is_down_is_an_error_with_its_address_and_the_base_urls_it_needs() {
+    let mut stage = Stage::set();
+    let agent = stage.agent(Ways::default(), "");
+    stage.recorded_and_replayed();
+    let address = agent.address.to_string();
+    drop(agent);
+    let outcome = stage.run(&[]);
+    outcome.expect_code(3);
+    let base = format!("http://{}/model/v1", stage.proxy);
+    for part in [address.as_str(), base.as_str(), "provider error"] {
+        assert!(outcome.stdout.contains(part), "{part} is missing in\n{}", outcome.stdout);
+    }
+}
+
+#[test]
+fn a_port_that_is_taken_is_said_with_what_to_do() {
+    let stage = Stage::set();
+    let _agent = stage.agent(Ways::default(), "");
+    let _taken = TcpListener::bind(stage.proxy).expect("the port");
+    let outcome = stage.run(&["--mode", "live", "--only", "warranty"]);
+    outcome.expect_code(3);
+    assert!(outcome.stdout.contains("cannot listen"), "{}", outcome.stdout);
+}
