@@ -27,7 +27,7 @@ scale:
 # record the shipped suites again, from the simulator (no key needed)
 record:
     cargo build --release
-    ./target/release/ragcheck simulate fixtures/simulator/fernlight.yaml --port 8091 & echo $! > target/simulator.pid; sleep 1; ./target/release/ragcheck run --mode record --jobs 24; code=$?; kill $(cat target/simulator.pid); exit $code
+    ./target/release/ragcheck simulate fixtures/simulator/fernlight.yaml --port 8091 & echo $! > target/simulator.pid; sleep 1; ./target/release/ragcheck run --mode record --jobs 24; code=$?; ./target/release/ragcheck judge reports/latest --mode record --jobs 8; kill $(cat target/simulator.pid); exit $code
 
 # accept changed snapshots, broken-file messages and schemas
 accept:
