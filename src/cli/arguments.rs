@@ -324,6 +324,8 @@ pub enum Rows {
     Criteria,
     /// A trial.
     Trials,
+    /// A figure of time.
+    Latency,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -153,7 +153,7 @@ impl Judged<'_> {
     pub fn write(&mut self, folder: &Path) -> io::Result<()> {
         self.compared = folder.join(trace::COMPARISON_HTML).exists();
         let view = self.view();
-        let kept = [trace::RUN, trace::TRIALS_CSV, trace::CRITERIA_CSV, trace::INDEX_HTML];
+        let kept = [trace::RUN, trace::TRIALS_CSV, trace::CRITERIA_CSV, trace::LATENCY_CSV, trace::INDEX_HTML];
         for format in report::FORMATS.into_iter().filter(|format| kept.contains(&format.file())) {
             let beside = folder.join(format!(".{}", format.file()));
             let mut out = BufWriter::new(File::create(&beside)?);

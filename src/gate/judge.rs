@@ -4,6 +4,7 @@ use super::conclusion::{NOT_RUN, conclude, group};
 use super::criterion::Item;
 use super::design::Design;
 use super::examine::{Examined, Examiner, blank};
+use super::latency::{Latencies, kind};
 use super::repeats::repeats;
 use super::sources::Sources;
 use super::tally::Tally;
@@ -49,7 +50,8 @@ pub struct Judge<'p> {
     errors: BTreeMap<usize, TrialError>,
     sources: Sources,
     taken: BTreeMap<String, Vec<u64>>,
-    turn_times: BTreeMap<usize, Vec<u64>>,
+    turn_times: BTreeMap<usize, (&'static str, Vec<u64>)>,
+    latencies: Latencies,
     /// Passes whose end was reached, in a run until decided.
     closed: u32,
 }
@@ -105,6 +107,7 @@ impl<'p> Judge<'p> {
             sources: Sources::default(),
             taken: BTreeMap::new(),
             turn_times: BTreeMap::new(),
+            latencies: Latencies::default(),
             closed: 0,
         })
     }
@@ -127,7 +130,7 @@ impl<'p> Judge<'p> {
     /// # Errors
     /// When the trial was added before.
     pub fn add(&mut self, examined: Examined) -> Result<(), JudgeError> {
-        let Examined { place, result, error, evidence, units, taken, turn_times } = examined;
+        let Examined { place, result, error, evidence, units, taken, turn_times, timed } = examined;
         let plan = self.examiner.plan;
         let trial = &plan.trials[place];
         if self.trials[place].is_some() {
@@ -140,8 +143,9 @@ impl<'p> Judge<'p> {
         }
         self.sources.add(&evidence);
         if !turn_times.is_empty() {
-            self.turn_times.insert(place, turn_times);
+            self.turn_times.insert(place, (kind(&evidence), turn_times));
         }
+        self.latencies.add(&trial.lane, kind(&evidence), timed);
         self.count_moves(&trial.lane.flow, &taken);
         let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
         for item in self.items.iter_mut().filter(|item| item.scenario.is_none_or(|of| of == trial.scenario)) {
@@ -246,7 +250,9 @@ impl<'p> Judge<'p> {
             gates,
             stopped,
             errors: group(errors, plan),
-            turn_times_us: self.turn_times.into_values().flatten().collect(),
+            turn_kinds: kinds(self.turn_times.values()),
+            turn_times_us: self.turn_times.into_values().flat_map(|(_, times)| times).collect(),
+            latency: self.latencies.finish(),
             transitions: coverage::transitions(&self.examiner.machines, &self.taken),
             requirements: coverage::requirements(plan, &trials),
             repeats: repeats(&trials),
@@ -268,6 +274,18 @@ impl<'p> Judge<'p> {
             }
         }
     }
+}
+
+/// Kinds of evidence of turn times, and how many of each stand in a row.
+fn kinds<'t>(times: impl Iterator<Item = &'t (&'static str, Vec<u64>)>) -> Vec<(String, u64)> {
+    let mut kinds: Vec<(String, u64)> = Vec::new();
+    for (kind, times) in times {
+        match kinds.last_mut().filter(|(last, _)| last == kind) {
+            Some((_, n)) => *n += times.len() as u64,
+            None => kinds.push(((*kind).to_owned(), times.len() as u64)),
+        }
+    }
+    kinds
 }
 
 /// Gives every criterion its stopping rule, where the plan has a stopping design.

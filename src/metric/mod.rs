@@ -11,6 +11,7 @@ pub mod generic;
 mod keywords;
 #[cfg(test)]
 pub(crate) mod sample;
+pub mod stages;
 pub mod turns;
 
 #[cfg(test)]

@@ -162,6 +162,29 @@ pub fn histogram(sorted: &[u64], marks: &[Mark]) -> Option<String> {
     Some(svg)
 }
 
+/// Shares of 0 to 1 as one bar, in the order given; the title names them.
+pub fn shares(names: &[&str], shares: &[f64]) -> String {
+    const WIDTH: f64 = 220.0;
+    let mut svg = format!("<svg class=\"shares\" viewBox=\"0 0 {WIDTH:.0} 12\" role=\"img\"><title>");
+    let said: Vec<String> =
+        names.iter().zip(shares).map(|(name, share)| format!("{name} {}", percent(*share))).collect();
+    let _ = write!(svg, "{}</title>", said.join(", "));
+    let mut from = 0.0;
+    for (place, share) in shares.iter().enumerate() {
+        let width = share * WIDTH;
+        if width > 0.0 {
+            let _ = write!(
+                svg,
+                "<rect class=\"stage-{}\" x=\"{from:.2}\" y=\"0\" width=\"{width:.2}\" height=\"12\"/>",
+                place + 1
+            );
+        }
+        from += width;
+    }
+    svg.push_str("</svg>");
+    svg
+}
+
 /// The next of 1, 2, 2.5 or 5 times a power of ten.
 fn round_step(step: f64) -> f64 {
     let power = 10f64.powf(step.max(1.0).log10().floor());
