@@ -148,7 +148,8 @@ pub fn histogram(sorted: &[u64], marks: &[Mark]) -> Option<String> {
     for (place, mark) in marks.iter().enumerate() {
         let at = x(mark.at_us as f64);
         let (class, top) = if mark.limit { ("target", 10.0) } else { ("quantile", 14.0 + 15.0 * place as f64) };
-        let (shift, anchor) = if at > WIDTH * 0.8 { (-5.0, "end") } else { (5.0, "start") };
+        let (shift, anchor) =
+            if at > WIDTH * if mark.limit { 0.8 } else { 0.93 } { (-5.0, "end") } else { (5.0, "start") };
         let _ = write!(
             svg,
             "<path class=\"{class}\" d=\"M{at:.1} {top:.0}V{BASE:.0}\"/>\

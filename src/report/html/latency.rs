@@ -132,6 +132,11 @@ fn cells(one: &Quantile) -> (String, String) {
     (figures::edge(one.value), bounds)
 }
 
+/// A share, never as nothing when it is something.
+fn brief(share: f64) -> String {
+    if share > 0.0 && share < 0.0005 { "< 0.1 %".into() } else { figures::percent(share) }
+}
+
 fn stages(row: &Times) -> Stages {
     let n = row.answered().max(1);
     let mean = |us: u64| duration((us + n / 2) / n);
@@ -144,6 +149,6 @@ fn stages(row: &Times) -> Stages {
         n: count(row.answered()),
         total: mean(row.answered_us),
         chart: chart::shares(&names, &parts),
-        parts: row.stages.iter().map(|(_, us)| (mean(*us), figures::percent(share(*us)))).collect(),
+        parts: row.stages.iter().map(|(_, us)| (mean(*us), brief(share(*us)))).collect(),
     }
 }
