@@ -68,6 +68,49 @@ fn streams_are_recorded_with_the_arrival_of_their_pieces_and_replayed_with_the_s
 }
 
 #[test]
+fn variants_are_interleaved_in_an_order_drawn_from_the_seed_and_reported_in_that_of_the_plan() {
+    let (project, _simulator) = served("fixtures/simulator/try.yaml", |project| {
+        project.edit(
+            "fixtures/simulator/try.yaml",
+            "median: 400ms, sigma: 0.3, max: 2s",
+            "median: 5ms, sigma: 0.1, max: 9ms",
+        );
+        let cases =
+            (1..=6).map(|n| format!("  - {{case: c{n}, ask: How long does the warranty of the Canopy last?}}\n"));
+        let variants = "variants: {feedback: {enforcement: feedback}, forced: {enforcement: forced}}\n";
+        let head = "scenario: mine\nflow: tool-rag\nknowledge: fernlight\nmodel: {provider: simulator, name: any}\n";
+        project.write("mine.yaml", &format!("{head}{variants}cases:\n{}", cases.collect::<String>()));
+    });
+    let recorded = project.run(&["run", "mine.yaml", "--mode", "record", "--jobs", "1", "--seed", "3"]);
+    assert!(recorded.stdout.contains("12 trials"), "{}{}", recorded.stdout, recorded.stderr);
+    let plan = project.latest("plan.json");
+    let planned: Vec<&str> =
+        plan["trials"].as_array().expect("trials").iter().map(|trial| trial["id"].as_str().expect("id")).collect();
+    let order: Vec<&str> = plan["order"]
+        .as_array()
+        .expect("an order")
+        .iter()
+        .map(|place| planned[place.as_u64().expect("a place") as usize])
+        .collect();
+    let written = |trial: &str| {
+        let file = project.path(&format!("fixtures/cassettes/{trial}.yaml"));
+        std::fs::metadata(file).and_then(|found| found.modified()).expect("a recording")
+    };
+    let mut begun = planned.clone();
+    begun.sort_by_key(|trial| written(trial));
+    assert_eq!(begun, order, "one after another, in the order that the plan says");
+    assert_ne!(order, planned);
+    let cases: Vec<&str> = order.chunks(2).map(|block| block[0].split("/tool-rag").next().expect("a case")).collect();
+    assert!(order.chunks(2).zip(&cases).all(|(block, case)| block[1].starts_with(case)), "{order:?}");
+    let traces = project.traces();
+    let told: Vec<&str> = traces.iter().map(|trace| trace["trial"].as_str().expect("a trial")).collect();
+    assert_eq!(told, planned);
+
+    project.run(&["run", "mine.yaml", "--seed", "3"]);
+    assert!(project.latest("plan.json").get("order").is_none(), "a replay has no order");
+}
+
+#[test]
 fn a_run_that_may_not_call_any_more_keeps_what_is_finished_and_says_what_is_missing() {
     let (project, _simulator) = recording();
     let arguments: Vec<&str> = LIVE.into_iter().chain(["--max-calls", "5"]).collect();

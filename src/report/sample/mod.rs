@@ -74,6 +74,7 @@ pub fn run(copies: usize) -> Run {
         machines: BTreeMap::new(),
         ratings: None,
         stopping: None,
+        order: Vec::new(),
         rewards: BTreeMap::new(),
         prices: BTreeMap::new(),
         requirements: BTreeMap::new(),
