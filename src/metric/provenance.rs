@@ -3,7 +3,8 @@
 //! A citation passes three stages: a search or the external service *gives* it, the accepted response call *names* it,
 //! and the answer *shows* it. Given means in this turn or an earlier one of the conversation: a hit's id, an external
 //! result's id, or the URL of one of its citations. Numbers in brackets in an answer's text stand for its sources in
-//! order; where the words before one are an external result's, the number must still stand for what it stood for there.
+//! order; where the words before one are an external result's, the number must still stand for what it stood for there,
+//! or the answer must cite the learned entry that was made of that result.
 
 use super::quote;
 use crate::trace::{Answer, ExternalResult, ToolCalled, ToolOutcome, ToolResult, Trace, TurnOutcome, What};
@@ -29,14 +30,20 @@ pub struct Provenance {
 pub fn provenance(trace: &Trace) -> BTreeMap<(u32, u32), Provenance> {
     let mut found = BTreeMap::new();
     let mut talks: BTreeMap<u32, Talk<'_>> = BTreeMap::new();
+    let mut externals: Vec<External<'_>> = Vec::new();
     for event in &trace.events {
         let talk = talks.entry(event.conversation).or_default();
         match &event.what {
             What::TurnStarted { .. } => talk.named = None,
-            What::ToolCalled(called) => talk.hear(called, event.turn),
+            What::ToolCalled(called) => {
+                if let ToolOutcome::Ok(ToolResult::External(result)) = &called.outcome {
+                    externals.push((event.conversation, result));
+                }
+                talk.hear(called, event.turn);
+            }
             What::TurnEnded(ended) => {
                 if let TurnOutcome::Answered(answer) = &ended.outcome {
-                    found.insert((event.conversation, event.turn), talk.judge(answer));
+                    found.insert((event.conversation, event.turn), talk.judge(answer, event.conversation, &externals));
                 }
             }
             _ => {}
@@ -45,11 +52,15 @@ pub fn provenance(trace: &Trace) -> BTreeMap<(u32, u32), Provenance> {
     found
 }
 
+/// An external result, and the conversation that got it.
+type External<'t> = (u32, &'t ExternalResult);
+
 /// What one conversation has been given so far, and what its last response call names.
 #[derive(Default)]
 struct Talk<'t> {
     given: BTreeMap<&'t str, String>,
-    externals: Vec<&'t ExternalResult>,
+    /// Learned entries: the conversation and the result that each was made of.
+    learned: BTreeMap<&'t str, (u32, &'t str)>,
     named: Option<Vec<&'t str>>,
 }
 
@@ -66,6 +77,9 @@ impl<'t> Talk<'t> {
                         None => by(),
                     };
                     self.given.entry(&hit.id).or_insert_with(how);
+                    if let Some(learned) = learned {
+                        self.learned.insert(&hit.id, (learned.conversation, &learned.result));
+                    }
                 }
             }
             ToolResult::External(found) => {
@@ -73,7 +87,6 @@ impl<'t> Talk<'t> {
                 for (_, url) in &found.citations {
                     self.given.entry(url).or_insert_with(by);
                 }
-                self.externals.push(found);
             }
             ToolResult::Responded => {
                 let sources = called.arguments.get("sources").and_then(Value::as_array);
@@ -84,7 +97,7 @@ impl<'t> Talk<'t> {
         }
     }
 
-    fn judge(&self, answer: &Answer) -> Provenance {
+    fn judge(&self, answer: &Answer, own: u32, externals: &[External<'_>]) -> Provenance {
         let shown: Vec<&str> = answer.sources.iter().map(|source| source.id.as_str()).collect();
         let given_by: Vec<String> = shown.iter().map(|id| self.given.get(id).cloned().unwrap_or_default()).collect();
         let mut flaws = Vec::new();
@@ -106,27 +119,41 @@ impl<'t> Talk<'t> {
         }
         let numbers = markers(&answer.text);
         for (number, before) in &numbers {
-            flaws.extend(self.renumbered(*number, before, &shown));
+            flaws.extend(self.renumbered((*number, before), &shown, own, externals));
         }
-        flaws.dedup();
+        let mut known = BTreeSet::new();
+        flaws.retain(|flaw| known.insert(flaw.clone()));
         let cites = !shown.is_empty() || !told.is_empty() || (!numbers.is_empty() && !flaws.is_empty());
         Provenance { given_by, flaws, cites }
     }
 
     /// What is wrong with a number in the text that has these words before it.
-    fn renumbered(&self, number: usize, before: &[String], shown: &[&str]) -> Option<String> {
+    fn renumbered(
+        &self,
+        (number, before): (usize, &[String]),
+        shown: &[&str],
+        own: u32,
+        externals: &[External<'_>],
+    ) -> Option<String> {
         let here = shown.get(number - 1).copied();
-        let copied = self.externals.iter().find_map(|found| {
+        let made_of = |id: &&str| self.learned.get(id).copied();
+        let learned: Vec<(u32, &str)> = shown.iter().filter_map(made_of).collect();
+        let from = |(talk, found): &&External<'_>| {
+            *talk == own || self.learned.values().any(|known| *known == (*talk, found.result.as_str()))
+        };
+        let copied = externals.iter().filter(from).find_map(|(talk, found)| {
             let there = markers(&found.answer);
             let number = there.iter().find(|(_, words)| words.len() == WORDS && words == before)?.0;
-            found.citations.get(number - 1).map(|(_, url)| (number, url.as_str()))
+            let kept = learned.contains(&(*talk, found.result.as_str()));
+            found.citations.get(number - 1).map(|(_, url)| (number, url.as_str(), kept))
         });
         match (copied, here) {
-            (Some((_, meant)), Some(here)) if plain(meant) == plain(here) => None,
-            (Some((there, meant)), _) if !shown.iter().any(|id| plain(id) == plain(meant)) => {
+            (Some((_, _, true)), _) => None,
+            (Some((_, meant, _)), Some(here)) if plain(meant) == plain(here) => None,
+            (Some((there, meant, _)), _) if !shown.iter().any(|id| plain(id) == plain(meant)) => {
                 Some(format!("{} is lost: [{there}] of the external result, which the answer repeats", name(meant)))
             }
-            (Some((there, meant)), _) => Some(format!(
+            (Some((there, meant, _)), _) => Some(format!(
                 "{} is renumbered: [{there}] in the external result, and [{number}] in the answer is another source",
                 name(meant)
             )),
@@ -239,6 +266,28 @@ mod tests {
         assert!(found.flaws[0].contains("is renumbered: [1] in the external result"), "{found:?}");
         let found = told(&sentence(1), &["doc#1"], &both[..1]);
         assert!(found.flaws[0].contains("is lost: [1] of the external result"), "{found:?}");
+    }
+
+    #[test]
+    fn a_learned_entry_keeps_the_citations_of_the_result_that_it_was_made_of() {
+        let plan = plan("[{case: a, ask: q}]", "[]", 1);
+        let text = "Frost of three degrees is expected tonight [1]. It eases by the coming weekend [2].";
+        let told = |shown: &str| {
+            let story = given(story(&plan, 0).conversation(0, "first").turn("q"));
+            let story = story.deliver("so", &[], 1).conversation(1, "second").turn("q");
+            let trace = story.search_with(&["doc#1"], Some(0), &["doc#1"]).deliver(text, &[("internal", shown)], 1);
+            let mut trace = trace.done();
+            for event in &mut trace.events {
+                if let What::ToolCalled(ToolCalled { outcome: ToolOutcome::Ok(ToolResult::External(found)), .. }) =
+                    &mut event.what
+                {
+                    found.result = "result-1".into();
+                }
+            }
+            provenance(&trace).remove(&(1, 0)).expect("an answer")
+        };
+        assert_eq!(told("learned:1").flaws, Vec::<String>::new());
+        assert!(told("doc#1").flaws[0].contains("is lost: [1]"), "{:?}", told("doc#1"));
     }
 
     #[test]
