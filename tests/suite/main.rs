@@ -1,6 +1,7 @@
 //! One test binary: a file a behaviour.
 
 mod agreement;
+mod answers;
 mod broken;
 mod cassette;
 mod cli;
