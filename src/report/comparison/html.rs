@@ -99,7 +99,7 @@ fn page(shown: &Shown<'_>) -> Page {
     let (outcome, word) = match (found.regression, better) {
         (true, _) => ("fail", "Worse"),
         (false, true) => ("pass", "Better"),
-        (false, false) => ("unmeasured", "No regression shown"),
+        (false, false) => ("unmeasured", "No finding"),
     };
     Page {
         outcome,

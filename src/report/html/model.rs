@@ -236,8 +236,8 @@ fn row(result: &CriterionResult, anchor: &str) -> Row {
         verdict: badge(result.verdict),
         n: count(result.n),
         units: result.units.clone(),
-        observed: figures::observed(result),
-        bound: figures::bound(result),
+        observed: together(&figures::observed(result)),
+        bound: together(&figures::bound(result)),
         target: result.target.clone(),
         chart: chart::interval(result).unwrap_or_default(),
         sentence: result.sentence.clone(),
@@ -249,6 +249,11 @@ fn row(result: &CriterionResult, anchor: &str) -> Row {
         variants: variants.collect(),
         open: matches!(result.verdict, Verdict::Fail | Verdict::Error),
     }
+}
+
+/// A number and its per cent sign on one line.
+fn together(text: &str) -> String {
+    text.replace(" %", "\u{a0}%")
 }
 
 fn link(trial: &str) -> Link {
