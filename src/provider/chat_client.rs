@@ -24,8 +24,13 @@ pub struct ChatClient {
     policy: RetryPolicy,
     redactor: Redactor,
     calls: AtomicU64,
-    /// The last request's body, with the definitions of its tools.
-    last: Mutex<Option<(Arc<[ToolDefinition]>, Arc<Value>)>>,
+    last: Mutex<Option<Last>>,
+}
+
+/// The last request's body, with the definitions of its tools.
+struct Last {
+    tools: Arc<[ToolDefinition]>,
+    body: Arc<Value>,
 }
 
 impl ChatClient {
@@ -59,7 +64,7 @@ impl ChatClient {
 
     fn request(&self, request: &ChatRequest) -> HttpRequest {
         let body = Arc::new(encode(self.dialect, &self.quirks, self.streaming, request, self.written(request)));
-        *self.last() = Some((Arc::clone(&request.tools), Arc::clone(&body)));
+        *self.last() = Some(Last { tools: Arc::clone(&request.tools), body: Arc::clone(&body) });
         HttpRequest {
             service: Service::Model,
             profile: self.dialect.name(),
@@ -71,14 +76,14 @@ impl ChatClient {
         }
     }
 
-    fn last(&self) -> MutexGuard<'_, Option<(Arc<[ToolDefinition]>, Arc<Value>)>> {
+    fn last(&self) -> MutexGuard<'_, Option<Last>> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The tools of the last request as they were written, when they are these and nobody holds that request any more.
     fn written(&self, request: &ChatRequest) -> Option<Value> {
-        let (known, body) = self.last().take()?;
-        if !Arc::ptr_eq(&known, &request.tools) || request.kept.is_some() {
+        let Last { tools, body } = self.last().take()?;
+        if !Arc::ptr_eq(&tools, &request.tools) || request.kept.is_some() {
             return None;
         }
         Arc::try_unwrap(body).ok()?.get_mut("tools").map(Value::take)
