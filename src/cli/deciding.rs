@@ -26,6 +26,8 @@ pub const WORSE_BY_CHANCE: f64 = 0.02;
 pub const WITHIN: f64 = 0.08;
 /// Variance of the true difference between cases, for cases not seen yet.
 pub const BETWEEN: f64 = 0.01;
+/// Trials that are replayed before their figures are taken.
+const WINDOW: usize = 256;
 /// Failures up to which a sample that decides is looked for.
 const MOST_FAILURES: u64 = 200;
 
@@ -60,21 +62,20 @@ pub fn deciding(factory: &Factory, plan: &Plan) -> Vec<Deciding> {
     let Ok(judging) = Judging::begin(&plan) else { return Vec::new() };
     let mut judging = judging.collecting();
     let maker = judging.maker();
-    let recorded: Vec<Trace> = plan
-        .trials
-        .par_iter()
-        .filter(|trial| !Factory::is_external(trial) && factory.lane_file(&plan, trial).is_file())
-        .map(|trial| factory.replay(&plan, trial).trace)
-        .filter(|trace| trace.end == TrialEnd::Completed)
-        .collect();
-    for trace in &recorded {
-        if judging.add(trace, maker.make(trace)).is_err() {
-            return Vec::new();
+    let mut recorded = false;
+    for window in plan.trials.chunks(WINDOW) {
+        let lanes = window.par_iter().filter(|trial| !Factory::is_external(trial));
+        let lanes = lanes.filter(|trial| factory.lane_file(&plan, trial).is_file());
+        let traces = lanes.map(|trial| factory.replay(&plan, trial).trace);
+        let whole: Vec<Trace> = traces.filter(|trace| trace.end == TrialEnd::Completed).collect();
+        for trace in whole {
+            if judging.add(&trace, maker.make(&trace)).is_err() {
+                return Vec::new();
+            }
+            recorded = true;
         }
     }
-    let Some(summary) = judging.finish().summary("estimate").filter(|_| !recorded.is_empty()) else {
-        return Vec::new();
-    };
+    let Some(summary) = judging.finish().summary("estimate").filter(|_| recorded) else { return Vec::new() };
     let mut planned: BTreeMap<(String, String, String), u64> = BTreeMap::new();
     for trial in plan.trials.iter().filter(|trial| trial.lane.arm == Arm::Main) {
         let scenario = &plan.scenarios[trial.scenario];
