@@ -2,7 +2,7 @@
 //! the critical path, and the time to the first token.
 
 use super::chart::{self, Mark};
-use crate::gate::{Edge, Judgement, Latency as Times, Quantile};
+use crate::gate::{Judgement, Latency as Times, Quantile};
 use crate::report::figures::{self, count, duration, target};
 use crate::scenario::Target;
 use crate::stats::quantile::nearest_rank;
@@ -125,11 +125,7 @@ fn quantiles(row: &Times) -> Row {
 
 /// The value, and its bounds.
 fn cells(one: &Quantile) -> (String, String) {
-    let bounds = match (one.lower, one.upper) {
-        (Edge::Unbounded, Edge::Unbounded) => "unbounded".to_owned(),
-        (lower, upper) => format!("{} to {}", figures::edge(lower), figures::edge(upper)),
-    };
-    (figures::edge(one.value), bounds)
+    (figures::edge(one.value), figures::bounds(one))
 }
 
 /// A share, never as nothing when it is something.

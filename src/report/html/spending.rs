@@ -12,8 +12,8 @@ pub struct Spending {
     variants: Vec<Row>,
     cases: Vec<Row>,
     more: u64,
-    /// Why something has no cost, each reason once.
-    reasons: Vec<String>,
+    /// Why the whole has no cost; empty when it has one.
+    reason: String,
 }
 
 #[derive(Serialize)]
@@ -33,19 +33,12 @@ const LISTED: usize = 500;
 /// The spending of a run; `None` when no trial asked a model.
 pub fn spending(sums: &Sums) -> Option<Spending> {
     let rows = |rows: &[(String, Spent)]| rows.iter().map(|(name, spent)| row(name, spent)).collect::<Vec<_>>();
-    let parts = sums.variants.iter().chain(&sums.cases).map(|(_, spent)| spent);
-    let mut reasons: Vec<String> = Vec::new();
-    for spent in std::iter::once(&sums.run).chain(parts) {
-        if !spent.not_measured.is_empty() && reasons.len() < 5 && !reasons.contains(&spent.not_measured) {
-            reasons.push(spent.not_measured.clone());
-        }
-    }
     (!sums.is_empty()).then(|| Spending {
         run: row("all", &sums.run),
         variants: rows(&sums.variants),
         cases: rows(&sums.cases[..sums.cases.len().min(LISTED)]),
         more: sums.cases.len().saturating_sub(LISTED) as u64,
-        reasons,
+        reason: sums.run.not_measured.clone(),
     })
 }
 
