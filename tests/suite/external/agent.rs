@@ -93,6 +93,7 @@ async fn reset(State(agent): State<Arc<Inside>>) -> StatusCode {
     StatusCode::NO_CONTENT
 }
 
+#[expect(clippy::disallowed_methods, reason = "the agent is a foreign process with a time of its own")]
 async fn chat(State(agent): State<Arc<Inside>>, Json(body): Json<Value>) -> Response {
     let prompt = if agent.ways.mints.is_some() {
         let number = agent.minted.fetch_add(1, Ordering::SeqCst);
