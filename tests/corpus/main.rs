@@ -3,6 +3,7 @@
 //! Without the variable every test says that it was skipped; with a folder that is not there they fail.
 
 mod exchanges;
+mod retrieval;
 mod trajectories;
 mod vcr;
 mod wire;
