@@ -96,7 +96,6 @@ fn figures(judged: &[(String, BTreeSet<String>)], found: &[Vec<String>]) -> (f64
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "the table is what the suite is for")]
 fn the_search_finds_no_less_than_bm25_does() {
     for (name, queries) in COLLECTIONS {
         let Some(Collection { passages, judged }) = collection(name) else { return };
