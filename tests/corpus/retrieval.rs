@@ -2,6 +2,7 @@
 //! 2002, relevant or not), and never below what BM25 as FTS5 computes it reaches over the same index and the same
 //! words. The folder comes from `RAGCHECK_CORPUS`.
 
+use crate::published;
 use ragcheck::clock::{VirtualClock, block_on};
 use ragcheck::knowledge::{Corpus, Embedded, KnowledgeBase, Passage, words};
 use rusqlite::{Connection, params};
@@ -97,17 +98,18 @@ fn figures(judged: &[(String, BTreeSet<String>)], found: &[Vec<String>]) -> (f64
 
 #[test]
 fn the_search_finds_no_less_than_bm25_does() {
+    let mut rows = Vec::new();
     for (name, queries) in COLLECTIONS {
         let Some(Collection { passages, judged }) = collection(name) else { return };
         assert_eq!(judged.len(), queries, "{name}");
         let asked: Vec<String> = judged.iter().map(|(query, _)| query.clone()).collect();
         let (recall, gain) = figures(&judged, &ours(&passages, &asked));
         let (least_recall, least_gain) = figures(&judged, &bm25(&passages, &asked));
-        println!(
-            "{name}: {} passages, {queries} queries: recall@5 {recall:.3} (BM25 {least_recall:.3}), \
-             nDCG@10 {gain:.3} (BM25 {least_gain:.3})",
-            passages.len()
-        );
         assert!(recall >= least_recall && gain >= least_gain, "{name} finds less than BM25");
+        let counts = [passages.len(), queries].map(|count| count.to_string());
+        let shares = [recall, least_recall, gain, least_gain].map(|share| format!("{share:.3}"));
+        rows.push([name.to_owned()].into_iter().chain(counts).chain(shares).collect());
     }
+    let head = ["collection", "passages", "queries", "recall at 5", "of BM25", "nDCG at 10", "of BM25"];
+    published::compare("retrieval", &published::table(&head, &rows));
 }
