@@ -14,6 +14,7 @@ mod inputs;
 mod judge;
 mod live;
 mod live_equals_replay;
+mod local_model;
 mod main_job;
 mod misses;
 mod mistakes;
