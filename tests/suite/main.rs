@@ -15,6 +15,7 @@ mod inputs;
 mod judge;
 mod live;
 mod live_equals_replay;
+mod local_model;
 mod main_job;
 mod misses;
 mod mistakes;
