@@ -5,6 +5,7 @@ use crate::gate::{Examined, Examiner, Judge, JudgeError, Judgement, Verdict};
 use crate::plan::Plan;
 use crate::report::{self, TimelineBuilder, Timelines, View};
 use crate::trace::{self, Trace};
+use rayon::prelude::*;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -154,13 +155,12 @@ impl Judged<'_> {
         self.compared = folder.join(trace::COMPARISON_HTML).exists();
         let view = self.view();
         let kept = [trace::RUN, trace::TRIALS_CSV, trace::CRITERIA_CSV, trace::INDEX_HTML];
-        for format in report::FORMATS.into_iter().filter(|format| kept.contains(&format.file())) {
+        report::FORMATS.into_par_iter().filter(|format| kept.contains(&format.file())).try_for_each(|format| {
             let beside = folder.join(format!(".{}", format.file()));
-            let mut out = BufWriter::new(File::create(&beside)?);
+            let mut out = BufWriter::with_capacity(1 << 18, File::create(&beside)?);
             format.write(&view, &mut out)?;
             out.flush()?;
-            fs::rename(&beside, folder.join(format.file()))?;
-        }
-        Ok(())
+            fs::rename(&beside, folder.join(format.file()))
+        })
     }
 }

@@ -238,7 +238,7 @@ fn failed_before(given: &Run) -> Result<BTreeSet<String>, Problem> {
         .map_err(|why| format!("--failed needs an earlier run, and {} cannot be read: {why}", file.display()))?;
     let judgement: Judgement = serde_json::from_str(&text).map_err(|why| format!("{}: {why}", file.display()))?;
     let failed: BTreeSet<String> =
-        judgement.trials.iter().filter(|trial| trial.verdict != Verdict::Pass).map(|trial| trial.id.clone()).collect();
+        judgement.trials.iter().filter(|trial| trial.verdict != Verdict::Pass).map(|trial| trial.id.into_owned()).collect();
     if failed.is_empty() {
         return Err(Problem::Words(format!("--failed: every trial of {} passed", file.display())));
     }

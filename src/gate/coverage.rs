@@ -1,6 +1,6 @@
 //! What was exercised: transitions of each flow's machine, and requirements.
 
-use super::{RequirementCoverage, TransitionCoverage, TrialResult, Verdict};
+use super::{RequirementCoverage, TransitionCoverage, TrialResults, Verdict};
 use crate::plan::Plan;
 use crate::state_machine::Machine;
 use crate::trace::{Arm, Trace, What};
@@ -35,7 +35,7 @@ pub(super) fn transitions(
 
 /// Requirement by requirement, the cases that name it, with trials passed and trials run (main arm, not in ERROR).
 /// What a case covers without the project knowing it is listed too.
-pub(super) fn requirements(plan: &Plan, trials: &[TrialResult]) -> Vec<RequirementCoverage> {
+pub(super) fn requirements(plan: &Plan, trials: &TrialResults) -> Vec<RequirementCoverage> {
     let mut ended: BTreeMap<(usize, usize), (u32, u32)> = BTreeMap::new();
     for (planned, trial) in plan.trials.iter().zip(trials) {
         let count = ended.entry((planned.scenario, planned.case)).or_default();

@@ -7,7 +7,7 @@ use super::examine::{Examined, Examiner, blank};
 use super::repeats::repeats;
 use super::sources::Sources;
 use super::tally::Tally;
-use super::{Judgement, RUN_VERSION, Spending, Stopped, TrialResult, Verdict, coverage};
+use super::{Judgement, RUN_VERSION, Spending, Stopped, TrialResult, TrialResults, Verdict, coverage};
 use crate::metric::{Metric, catalogue};
 use crate::plan::Plan;
 use crate::scenario::criteria::Estimand;
@@ -45,7 +45,7 @@ pub enum JudgeError {
 pub struct Judge<'p> {
     examiner: Arc<Examiner<'p>>,
     items: Vec<Item<'p>>,
-    trials: Vec<Option<TrialResult>>,
+    trials: TrialResults,
     errors: BTreeMap<usize, TrialError>,
     sources: Sources,
     taken: BTreeMap<String, Vec<u64>>,
@@ -100,7 +100,7 @@ impl<'p> Judge<'p> {
         Ok(Self {
             examiner: Arc::new(Examiner::new(plan, metrics, names, relevant)?),
             items,
-            trials: vec![None; plan.trials.len()],
+            trials: TrialResults::slots(plan.trials.len()),
             errors: BTreeMap::new(),
             sources: Sources::default(),
             taken: BTreeMap::new(),
@@ -130,10 +130,10 @@ impl<'p> Judge<'p> {
         let Examined { place, result, error, evidence, units, taken, turn_times } = examined;
         let plan = self.examiner.plan;
         let trial = &plan.trials[place];
-        if self.trials[place].is_some() {
+        if self.trials.verdict(place).is_some() {
             return Err(JudgeError::Twice(trial.id.clone()));
         }
-        self.trials[place] = Some(result);
+        self.trials.put(place, result);
         if let Some(error) = error {
             self.errors.insert(place, error);
             return Ok(());
@@ -186,7 +186,7 @@ impl<'p> Judge<'p> {
     fn close(&mut self, pass: u32) {
         let plan = self.examiner.plan;
         for (place, _) in plan.trials.iter().enumerate().filter(|(_, trial)| trial.lane.repetition == pass) {
-            if self.trials[place].as_ref().is_none_or(|result| result.verdict == Verdict::Error) {
+            if self.trials.verdict(place).is_none_or(|verdict| verdict == Verdict::Error) {
                 self.touch(place);
             }
         }
@@ -218,19 +218,21 @@ impl<'p> Judge<'p> {
             Some((needed, stopped)) => (needed, Some(stopped)),
             None => (plan.trials.len(), None),
         };
-        let mut trials = Vec::with_capacity(needed);
+        self.trials.truncate(needed);
         let mut errors = Vec::new();
-        let results = std::mem::take(&mut self.trials).into_iter().take(needed);
-        for (place, (planned, result)) in plan.trials.iter().zip(results).enumerate() {
-            let result = result.unwrap_or_else(|| TrialResult { error: NOT_RUN.into(), ..blank(plan, planned) });
-            if result.verdict == Verdict::Error {
+        for (place, planned) in plan.trials.iter().enumerate().take(needed) {
+            let verdict = self.trials.verdict(place);
+            if verdict.is_none() {
+                self.trials.put(place, TrialResult { error: NOT_RUN.into(), ..blank(plan, planned) });
+            }
+            if verdict.is_none_or(|verdict| verdict == Verdict::Error) {
                 errors.push((planned.id.clone(), self.errors.remove(&place)));
                 if stopped.is_none() {
                     self.touch(place);
                 }
             }
-            trials.push(result);
         }
+        let trials = std::mem::take(&mut self.trials);
         let in_error = errors.len() as u64;
         let metrics = &self.examiner.metrics;
         let (items, closed) = (self.items.iter_mut(), self.closed);

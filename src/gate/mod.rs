@@ -11,6 +11,7 @@ mod design;
 mod examine;
 mod judge;
 mod repeats;
+mod results;
 mod rule;
 mod sources;
 mod spending;
@@ -25,6 +26,7 @@ mod tests;
 
 pub use examine::{Examined, Examiner};
 pub use judge::{Judge, JudgeError, judge};
+pub use results::{LaneRow, TrialResults, TrialRow, TrialRows};
 pub use spending::{Spending, Spent};
 pub use stopped::{Sequential, Stopped};
 
@@ -225,7 +227,7 @@ pub struct Judgement {
     #[serde(default, skip_serializing_if = "Spending::is_empty")]
     pub spending: Spending,
     /// Every trial.
-    pub trials: Vec<TrialResult>,
+    pub trials: TrialResults,
 }
 
 /// How often any of k, and all of k, trials of one case pass: means over the cases of one scenario in one variant.

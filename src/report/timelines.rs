@@ -171,7 +171,7 @@ mod tests {
     fn build(copies: usize, budget: usize) -> (sample::Run, Timelines) {
         let run = sample::run(copies);
         let mut builder = TimelineBuilder::within(budget);
-        for (trace, result) in run.traces.iter().zip(&run.judgement.trials) {
+        for (trace, result) in run.traces.iter().zip(&run.judgement.trials.to_vec()) {
             builder.add(trace, result);
         }
         (run, builder.finish())

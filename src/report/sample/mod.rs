@@ -66,7 +66,7 @@ pub fn run(copies: usize) -> Run {
     }
     let judgement = verdicts::judgement(trials, &traces);
     let mut builder = TimelineBuilder::default();
-    for (trace, result) in traces.iter().zip(&judgement.trials) {
+    for (trace, result) in traces.iter().zip(&judgement.trials.to_vec()) {
         builder.add(trace, result);
     }
     let plan = Plan {

@@ -228,6 +228,6 @@ pub fn judgement(trials: Vec<TrialResult>, traces: &[Trace]) -> Judgement {
         spending: Spending::default(),
         repeats: Vec::new(),
         stopped: None,
-        trials,
+        trials: trials.into_iter().collect(),
     }
 }
