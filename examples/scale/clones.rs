@@ -48,8 +48,8 @@ pub fn write(root: &Path, traces: usize) -> Result<(), Box<dyn Error>> {
         made.iter().try_for_each(|line| lines.write_all(line))?;
     }
     lines.flush()?;
-    plan.trials = trials.into_iter().map(|(trial, _)| trial).collect();
-    fs::write(folder.join(trace::PLAN), serde_json::to_vec(&plan)?)?;
+    plan.trials = trials.into_iter().map(|(trial, _)| trial).collect::<Vec<_>>().into();
+    fs::write(folder.join(trace::PLAN), plan.to_json()?)?;
     Ok(())
 }
 

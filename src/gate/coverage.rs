@@ -37,9 +37,9 @@ pub(super) fn transitions(
 /// What a case covers without the project knowing it is listed too.
 pub(super) fn requirements(plan: &Plan, trials: &TrialResults) -> Vec<RequirementCoverage> {
     let mut ended: BTreeMap<(usize, usize), (u32, u32)> = BTreeMap::new();
-    for (planned, trial) in plan.trials.iter().zip(trials) {
+    for (planned, trial) in plan.trials.each().zip(trials) {
         let count = ended.entry((planned.scenario, planned.case)).or_default();
-        if planned.lane.arm == Arm::Main && trial.verdict != Verdict::Error {
+        if planned.arm == Arm::Main && trial.verdict != Verdict::Error {
             count.0 += u32::from(trial.verdict == Verdict::Pass);
             count.1 += 1;
         }

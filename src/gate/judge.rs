@@ -100,7 +100,7 @@ impl<'p> Judge<'p> {
         Ok(Self {
             examiner: Arc::new(Examiner::new(plan, metrics, names, relevant)?),
             items,
-            trials: TrialResults::slots(plan.trials.len()),
+            trials: TrialResults::slots(plan.trials.number()),
             errors: BTreeMap::new(),
             sources: Sources::default(),
             taken: BTreeMap::new(),
@@ -127,11 +127,10 @@ impl<'p> Judge<'p> {
     /// # Errors
     /// When the trial was added before.
     pub fn add(&mut self, examined: Examined) -> Result<(), JudgeError> {
-        let Examined { place, result, error, evidence, units, taken, turn_times } = examined;
+        let Examined { place, trial, result, error, evidence, units, taken, turn_times } = examined;
         let plan = self.examiner.plan;
-        let trial = &plan.trials[place];
         if self.trials.verdict(place).is_some() {
-            return Err(JudgeError::Twice(trial.id.clone()));
+            return Err(JudgeError::Twice(trial.id));
         }
         self.trials.put(place, result);
         if let Some(error) = error {
@@ -152,10 +151,10 @@ impl<'p> Judge<'p> {
             let tally = item.tally_of(trial.lane.repetition);
             tally.hidden = tally.hidden.or(hidden);
             match (seen, grouped) {
-                (Some((_, seen)), None) => tally.add(place, trial, seen, target, excluded, &evidence),
+                (Some((_, seen)), None) => tally.add(place, &trial, seen, target, excluded, &evidence),
                 (Some((_, seen)), grouped) => {
-                    let (repetition, units) = item.units_of(grouped, trial, seen);
-                    item.tally_of(repetition).add(place, trial, &units, target, excluded, &evidence);
+                    let (repetition, units) = item.units_of(grouped, &trial, seen);
+                    item.tally_of(repetition).add(place, &trial, &units, target, excluded, &evidence);
                 }
                 (None, _) => {}
             }
@@ -185,7 +184,7 @@ impl<'p> Judge<'p> {
 
     fn close(&mut self, pass: u32) {
         let plan = self.examiner.plan;
-        for (place, _) in plan.trials.iter().enumerate().filter(|(_, trial)| trial.lane.repetition == pass) {
+        for (place, _) in plan.trials.each().enumerate().filter(|(_, trial)| trial.repetition == pass) {
             if self.trials.verdict(place).is_none_or(|verdict| verdict == Verdict::Error) {
                 self.touch(place);
             }
@@ -205,8 +204,8 @@ impl<'p> Judge<'p> {
         while self.closed < max && !self.is_settled() {
             self.end_of_pass(self.closed + 1);
         }
-        let needed = plan.trials.partition_point(|trial| trial.lane.repetition <= self.closed);
-        let trials = (needed as u64, plan.trials.len() as u64);
+        let needed = plan.trials.each().take_while(|trial| trial.repetition <= self.closed).count();
+        let trials = (needed as u64, plan.trials.number() as u64);
         Some((needed, Stopped::new((self.closed, max), trials)))
     }
 
@@ -216,17 +215,20 @@ impl<'p> Judge<'p> {
         let plan = self.examiner.plan;
         let (needed, stopped) = match self.stop() {
             Some((needed, stopped)) => (needed, Some(stopped)),
-            None => (plan.trials.len(), None),
+            None => (plan.trials.number(), None),
         };
         self.trials.truncate(needed);
         let mut errors = Vec::new();
-        for (place, planned) in plan.trials.iter().enumerate().take(needed) {
+        for place in 0..needed {
             let verdict = self.trials.verdict(place);
-            if verdict.is_none() {
-                self.trials.put(place, TrialResult { error: NOT_RUN.into(), ..blank(plan, planned) });
+            if verdict.is_some_and(|verdict| verdict != Verdict::Error) {
+                continue;
             }
-            if verdict.is_none_or(|verdict| verdict == Verdict::Error) {
-                errors.push((planned.id.clone(), self.errors.remove(&place)));
+            if let Some(planned) = plan.trials.at(place) {
+                if verdict.is_none() {
+                    self.trials.put(place, TrialResult { error: NOT_RUN.into(), ..blank(plan, &planned) });
+                }
+                errors.push((planned.id, self.errors.remove(&place)));
                 if stopped.is_none() {
                     self.touch(place);
                 }
@@ -260,7 +262,7 @@ impl<'p> Judge<'p> {
     /// Counts a trial in ERROR for every criterion that it would have counted for.
     fn touch(&mut self, place: usize) {
         let plan = self.examiner.plan;
-        let trial = &plan.trials[place];
+        let Some(trial) = plan.trials.at(place) else { return };
         let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
         for item in self.items.iter_mut().filter(|item| item.scenario.is_none_or(|of| of == trial.scenario)) {
             let metric = &self.examiner.metrics[item.metric];
@@ -279,7 +281,7 @@ fn designs(plan: &Plan, metrics: &[Box<dyn Metric>], items: &mut [Item<'_>]) -> 
     if !level(stopping.alpha_pass) || !level(stopping.alpha_fail) {
         return Err(JudgeError::Plan("the error probabilities of its stopping design lie between 0 and 1".into()));
     }
-    if !plan.trials.is_sorted_by_key(|trial| trial.lane.repetition) {
+    if !plan.trials.each().map(|trial| trial.repetition).is_sorted() {
         return Err(JudgeError::Plan("it stops between passes, and its trials are not in the order of passes".into()));
     }
     if plan.criteria.estimand == Estimand::Population {

@@ -124,7 +124,8 @@ mod tests {
     #[test]
     fn unequal_repetition_measures_nothing_and_single_trials_have_no_entry() {
         let mut uneven = plan(CASES, "[]", 2);
-        uneven.trials.pop();
+        let fewer = uneven.trials[..uneven.trials.len() - 1].to_vec();
+        uneven.trials = fewer.into();
         let traces: Vec<_> = (0..uneven.trials.len()).map(|place| Ok(good(&uneven, place))).collect();
         let [found] = judge(&uneven, traces.into_iter()).expect("judged").repeats.try_into().expect("one");
         assert!(found.not_measured.contains("between 1 and 2 times") && found.any.is_empty(), "{found:?}");

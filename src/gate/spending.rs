@@ -4,7 +4,7 @@
 //! service does not tell, or nobody priced, makes it not measured, with the reason, and never smaller.
 
 use super::{TrialResult, TrialResults, TrialRow};
-use crate::plan::{Plan, PlannedTrial};
+use crate::plan::{Plan, Planned, PlannedTrial};
 use crate::price::Tokens;
 use crate::trace::{Reply, ToolOutcome, ToolResult, Trace, What};
 use serde::{Deserialize, Serialize};
@@ -52,10 +52,10 @@ impl Spending {
         let mut run = Sum::default();
         let mut variants: BTreeMap<(usize, String), Sum> = BTreeMap::new();
         let mut cases: BTreeMap<(usize, usize), Sum> = BTreeMap::new();
-        for (trial, result) in plan.trials.iter().zip(trials).filter(|(_, result)| result.model_calls > 0) {
-            run.add(trial, &result);
-            variants.entry((trial.scenario, trial.lane.variant.clone())).or_default().add(trial, &result);
-            cases.entry((trial.scenario, trial.case)).or_default().add(trial, &result);
+        for (trial, result) in plan.trials.each().zip(trials).filter(|(_, result)| result.model_calls > 0) {
+            run.add(&trial, &result);
+            variants.entry((trial.scenario, trial.variant.to_owned())).or_default().add(&trial, &result);
+            cases.entry((trial.scenario, trial.case)).or_default().add(&trial, &result);
         }
         let name = |scenario: usize| plan.scenarios[scenario].name.as_str();
         let case = |scenario: usize, case: usize| plan.scenarios[scenario].cases[case].case.case.as_str();
@@ -102,7 +102,7 @@ impl Default for Sum {
 }
 
 impl Sum {
-    fn add(&mut self, trial: &PlannedTrial, result: &TrialRow<'_>) {
+    fn add(&mut self, trial: &Planned<'_>, result: &TrialRow<'_>) {
         self.trials += 1;
         self.model_calls += u64::from(result.model_calls);
         self.input = self.input.zip(result.input_tokens).map(|(sum, more)| sum + more);
@@ -112,8 +112,8 @@ impl Sum {
         if result.cost.is_none() {
             self.unknown += 1;
             let variants = self.unknown_of.entry(trial.scenario).or_default();
-            if !variants.contains(&trial.lane.variant) {
-                variants.insert(trial.lane.variant.clone());
+            if !variants.contains(trial.variant) {
+                variants.insert(trial.variant.to_owned());
             }
         }
     }

@@ -82,7 +82,7 @@ pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, 
         stopping,
         seed,
         scenarios,
-        trials,
+        trials: trials.into(),
         criteria: loaded.criteria.clone(),
         not_measured_ok: loaded.project.not_measured_ok.clone(),
         machines: BTreeMap::new(),
@@ -297,7 +297,7 @@ mod tests {
     }
 
     fn ids(selection: &Selection) -> Vec<String> {
-        build(&loaded(), selection, 7).expect("a plan").trials.into_iter().map(|trial| trial.id).collect()
+        build(&loaded(), selection, 7).expect("a plan").trials.iter().map(|trial| trial.id.clone()).collect()
     }
 
     #[test]
@@ -312,7 +312,7 @@ mod tests {
             assert!(pass.iter().all(|trial| trial.lane.repetition == number));
             assert_eq!(pass.len(), one.trials.len(), "every case, however often the scenario repeats it");
         }
-        assert_eq!(passes[0], one.trials, "seeds and ids too");
+        assert_eq!(passes[0], &one.trials[..], "seeds and ids too");
         assert_eq!(one.passes().count(), 1);
     }
 

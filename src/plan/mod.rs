@@ -1,8 +1,10 @@
 //! From scenarios to trials, and the record of what was to be run: `plan.json`.
 
 mod build;
+mod trials;
 
 pub use build::{Selection, build, trial_seed};
+pub use trials::{Planned, Trials};
 
 use crate::price::Prices;
 use crate::scenario::document::Enforcement;
@@ -14,9 +16,15 @@ use std::collections::BTreeMap;
 /// Version of `plan.json` that this build writes for a fixed number of trials.
 pub const PLAN_VERSION: u32 = 1;
 
-/// Version of a `plan.json` that has [`Plan::stopping`], and the newest that this build reads: a build that judged such
-/// a run as if its number of trials had been fixed would give bounds that do not hold.
+/// Version of a `plan.json` that has [`Plan::stopping`]: a build that judged such a run as if its number of trials had
+/// been fixed would give bounds that do not hold.
 pub const STOPPING_VERSION: u32 = 2;
+
+/// Version of a `plan.json` whose trials are runs of repeats, see [`Trials`], and the newest that this build reads.
+pub const RUNS_VERSION: u32 = 3;
+
+/// Plans of more trials than this are written as runs of repeats.
+const LISTED: usize = 20_000;
 
 /// The error probability that a run until decided spends on passing a gate whose rate is too low, each gate for itself,
 /// and on failing any gate whose rate is high enough, all gates together.
@@ -32,7 +40,7 @@ pub struct Plan {
     /// The scenarios, expectations resolved.
     pub scenarios: Vec<PlannedScenario>,
     /// The planned trials, in order; with a stopping design pass by pass, and the last ones may never be needed.
-    pub trials: Vec<PlannedTrial>,
+    pub trials: Trials,
     /// How the run stops by itself; `None` when it runs every planned trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopping: Option<Stopping>,
@@ -67,6 +75,18 @@ pub struct Stopping {
 }
 
 impl Plan {
+    /// `plan.json`: with a list of trials that every build reads, or with runs of repeats where the list would be long.
+    ///
+    /// # Errors
+    /// When it cannot be spelled as JSON.
+    pub fn to_json(&self) -> serde_json::Result<Vec<u8>> {
+        if self.trials.number() <= LISTED {
+            return serde_json::to_vec_pretty(self);
+        }
+        let trials = self.trials.in_runs(self.seed);
+        serde_json::to_vec_pretty(&Self { version: RUNS_VERSION, trials, ..self.clone() })
+    }
+
     /// The trials in the parts that are run one after the other: passes, or all at once without a stopping design.
     pub fn passes(&self) -> impl Iterator<Item = &[PlannedTrial]> {
         let whole = self.stopping.is_none();

@@ -41,7 +41,8 @@ impl Format for Junit {
             }
         }
         for name in names {
-            let tests: Vec<_> = judgement.trials.iter().filter(|one| one.scenario == name).map(|one| trial(&one)).collect();
+            let tests: Vec<_> =
+                judgement.trials.iter().filter(|one| one.scenario == name).map(|one| trial(&one)).collect();
             suite(out, name, &tests)?;
         }
         writeln!(out, "</testsuites>")

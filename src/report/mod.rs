@@ -26,7 +26,7 @@ pub use self::json::Json;
 pub use self::junit::Junit;
 pub use self::markdown::Markdown;
 pub use self::terminal::terminal;
-pub use self::timelines::{BUDGET, TimelineBuilder, Timelines};
+pub use self::timelines::{BUDGET, Room, TimelineBuilder, Timelines};
 
 use crate::gate::Judgement;
 use crate::plan::Plan;

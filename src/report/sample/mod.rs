@@ -67,13 +67,13 @@ pub fn run(copies: usize) -> Run {
     let judgement = verdicts::judgement(trials, &traces);
     let mut builder = TimelineBuilder::default();
     for (trace, result) in traces.iter().zip(&judgement.trials.to_vec()) {
-        builder.add(trace, result);
+        builder.add(Some(trace), result);
     }
     let plan = Plan {
         version: 1,
         seed: 7,
         scenarios: vec![scenario("heat-pumps", 0..3), scenario("edge-cases", 3..6)],
-        trials: planned,
+        trials: planned.into(),
         criteria: Criteria::default(),
         not_measured_ok: Vec::new(),
         machines: BTreeMap::new(),
