@@ -49,7 +49,8 @@ pub struct Judge<'p> {
     errors: BTreeMap<usize, TrialError>,
     sources: Sources,
     taken: BTreeMap<String, Vec<u64>>,
-    turn_times: BTreeMap<usize, Vec<u64>>,
+    /// Turn times with the place of their trial.
+    turn_times: Vec<(u32, u64)>,
     /// Passes whose end was reached, in a run until decided.
     closed: u32,
 }
@@ -104,7 +105,7 @@ impl<'p> Judge<'p> {
             errors: BTreeMap::new(),
             sources: Sources::default(),
             taken: BTreeMap::new(),
-            turn_times: BTreeMap::new(),
+            turn_times: Vec::new(),
             closed: 0,
         })
     }
@@ -138,9 +139,7 @@ impl<'p> Judge<'p> {
             return Ok(());
         }
         self.sources.add(&evidence);
-        if !turn_times.is_empty() {
-            self.turn_times.insert(place, turn_times);
-        }
+        self.turn_times.extend(turn_times.into_iter().map(|time| (place as u32, time)));
         self.count_moves(&trial.lane.flow, &taken);
         let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
         for item in self.items.iter_mut().filter(|item| item.scenario.is_none_or(|of| of == trial.scenario)) {
@@ -236,6 +235,8 @@ impl<'p> Judge<'p> {
         }
         let trials = std::mem::take(&mut self.trials);
         let in_error = errors.len() as u64;
+        // Stable: the turns of a trial stay in their order.
+        self.turn_times.sort_by_key(|(place, _)| *place);
         let metrics = &self.examiner.metrics;
         let (items, closed) = (self.items.iter_mut(), self.closed);
         let mut results: Vec<_> = items.map(|item| item.result(plan, metrics[item.metric].as_ref(), closed)).collect();
@@ -250,7 +251,7 @@ impl<'p> Judge<'p> {
             gates,
             stopped,
             errors: group(errors, plan),
-            turn_times_us: self.turn_times.into_values().flatten().collect(),
+            turn_times_us: self.turn_times.iter().map(|(_, time)| *time).collect(),
             transitions: coverage::transitions(&self.examiner.machines, &self.taken),
             requirements: coverage::requirements(plan, &trials),
             repeats: repeats(&trials),

@@ -12,6 +12,7 @@ mod examine;
 mod judge;
 mod repeats;
 mod results;
+mod row;
 mod rule;
 mod sources;
 mod spending;
@@ -26,7 +27,8 @@ mod tests;
 
 pub use examine::{Examined, Examiner};
 pub use judge::{Judge, JudgeError, judge};
-pub use results::{LaneRow, TrialResults, TrialRow, TrialRows};
+pub use results::{TrialResults, TrialRows};
+pub use row::{LaneRow, TrialRow};
 pub use spending::{Spending, Spent};
 pub use stopped::{Sequential, Stopped};
 

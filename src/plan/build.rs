@@ -317,6 +317,17 @@ mod tests {
     }
 
     #[test]
+    fn a_long_plan_is_written_as_runs_of_repeats_and_reads_as_the_same_trials() {
+        let plan = build(&loaded(), &Selection { repeat: Some(50), ..Selection::default() }, 7).expect("a plan");
+        let (list, runs) = (plan.json(300).expect("JSON"), plan.json(299).expect("JSON"));
+        assert_eq!(plan.trials.number(), 300);
+        assert_eq!(serde_json::from_slice::<Plan>(&list).expect("read"), plan);
+        let read: Plan = serde_json::from_slice(&runs).expect("read");
+        assert_eq!((read.version, &read.trials), (crate::plan::RUNS_VERSION, &plan.trials));
+        assert_eq!(String::from_utf8_lossy(&runs).matches("\"to\": 50").count(), 4);
+    }
+
+    #[test]
     fn trials_stand_in_the_order_case_variant_repetition_arm() {
         assert_eq!(
             ids(&Selection::default()),

@@ -80,7 +80,12 @@ impl Plan {
     /// # Errors
     /// When it cannot be spelled as JSON.
     pub fn to_json(&self) -> serde_json::Result<Vec<u8>> {
-        if self.trials.number() <= LISTED {
+        self.json(LISTED)
+    }
+
+    /// The same, with a list of at most `listed` trials.
+    pub(crate) fn json(&self, listed: usize) -> serde_json::Result<Vec<u8>> {
+        if self.trials.number() <= listed {
             return serde_json::to_vec_pretty(self);
         }
         let trials = self.trials.in_runs(self.seed);
