@@ -7,12 +7,12 @@ use super::stream;
 use super::wire::Dialect;
 use super::{Attempted, ChatModel};
 use crate::cassette::Redactor;
-use crate::chat::{ChatRequest, ChatResponse};
+use crate::chat::{ChatRequest, ChatResponse, ToolDefinition};
 use crate::clock::{BoxFuture, Clock};
 use crate::transport::{HttpRequest, HttpResponse, Service, Transport};
 use serde_json::Value;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A chat model that speaks some dialect.
 pub struct ChatClient {
@@ -24,13 +24,21 @@ pub struct ChatClient {
     policy: RetryPolicy,
     redactor: Redactor,
     calls: AtomicU64,
+    last: Mutex<Option<Last>>,
+}
+
+/// The last request's body, with the definitions of its tools.
+struct Last {
+    tools: Arc<[ToolDefinition]>,
+    body: Arc<Value>,
 }
 
 impl ChatClient {
     /// A model reached through `transport`; one for each trial, as the waits between retries count its calls.
     pub fn new(dialect: Dialect, transport: Arc<dyn Transport>, clock: Arc<dyn Clock>, policy: RetryPolicy) -> Self {
         let (quirks, redactor) = (Quirks::default(), Redactor::default());
-        Self { dialect, quirks, streaming: false, transport, clock, policy, redactor, calls: AtomicU64::new(0) }
+        let (calls, last) = (AtomicU64::new(0), Mutex::new(None));
+        Self { dialect, quirks, streaming: false, transport, clock, policy, redactor, calls, last }
     }
 
     /// With the server's departures from its dialect.
@@ -55,15 +63,30 @@ impl ChatClient {
     }
 
     fn request(&self, request: &ChatRequest) -> HttpRequest {
+        let body = Arc::new(encode(self.dialect, &self.quirks, self.streaming, request, self.written(request)));
+        *self.last() = Some(Last { tools: Arc::clone(&request.tools), body: Arc::clone(&body) });
         HttpRequest {
             service: Service::Model,
             profile: self.dialect.name(),
             method: "POST",
             path: self.quirks.path(self.dialect.path(&request.model, self.streaming)),
-            body: encode(self.dialect, &self.quirks, self.streaming, request),
+            body,
             stream: self.streaming.then(|| stream::ended_by(self.dialect)),
             headers: Vec::new(),
         }
+    }
+
+    fn last(&self) -> MutexGuard<'_, Option<Last>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The tools of the last request as they were written, when they are these and nobody holds that request any more.
+    fn written(&self, request: &ChatRequest) -> Option<Value> {
+        let Last { tools, body } = self.last().take()?;
+        if !Arc::ptr_eq(&tools, &request.tools) || request.kept.is_some() {
+            return None;
+        }
+        Arc::try_unwrap(body).ok()?.get_mut("tools").map(Value::take)
     }
 }
 
@@ -82,9 +105,16 @@ impl ChatModel for ChatClient {
     }
 }
 
-/// The body of a request, as the dialect says and the server takes it.
-pub fn encode(dialect: Dialect, quirks: &Quirks, streaming: bool, request: &ChatRequest) -> Value {
-    let mut body = dialect.encode_request(request);
+/// The body of a request, as the dialect says and the server takes it; `tools` is what the body of an earlier one with
+/// the same tools had for them.
+pub fn encode(
+    dialect: Dialect,
+    quirks: &Quirks,
+    streaming: bool,
+    request: &ChatRequest,
+    tools: Option<Value>,
+) -> Value {
+    let mut body = dialect.encode_again(request, tools);
     if streaming {
         stream::ask(dialect, &mut body);
     }
@@ -113,6 +143,8 @@ mod tests {
     use super::super::ErrorKind;
     use super::*;
     use crate::chat::{Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition, Usage};
+    use crate::clock::VirtualClock;
+    use crate::transport::TransportError;
     use serde_json::json;
     use std::time::Duration;
 
@@ -148,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_chat_request_has_exactly_the_members_that_recordings_pin() {
-        let encode = |request: &ChatRequest| encode(Dialect::OpenAiChat, &Quirks::default(), false, request);
+        let encode = |request: &ChatRequest| encode(Dialect::OpenAiChat, &Quirks::default(), false, request, None);
         assert_eq!(
             encode(&request()),
             json!({
@@ -178,6 +210,36 @@ mod tests {
         assert_eq!(encode(&bare).get("tool_choice"), None);
     }
 
+    /// Answers nobody.
+    struct Nowhere;
+
+    impl Transport for Nowhere {
+        fn send(&self, _: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    #[test]
+    fn tools_are_written_once_a_conversation_and_stand_in_every_request() {
+        let (transport, clock) = (Arc::new(Nowhere), Arc::new(VirtualClock::at(jiff::Timestamp::UNIX_EPOCH)));
+        for dialect in Dialect::ALL {
+            let client = ChatClient::new(dialect, transport.clone(), clock.clone(), RetryPolicy::default());
+            let fresh = |request: &ChatRequest| encode(dialect, &Quirks::default(), false, request, None);
+            let first = request();
+            assert_eq!(client.written(&first), None, "nothing was asked yet");
+            let held = client.request(&first);
+            assert_eq!(client.written(&first), None, "the first request is on its way");
+            drop(held);
+            for _ in 0..2 {
+                assert_eq!(*client.request(&first).body, fresh(&first), "{}", dialect.name());
+            }
+            assert!(client.written(&first).is_some(), "{}", dialect.name());
+            drop(client.request(&first));
+            let other = ChatRequest { tools: Arc::from([]), tool_choice: ToolChoice::Auto, ..request() };
+            assert_eq!(*client.request(&other).body, fresh(&other), "{}", dialect.name());
+        }
+    }
+
     #[test]
     fn what_a_reply_wants_back_goes_back_with_the_next_request() {
         let reply = decode_body(200, &json!({"choices": [{"finish_reason": "tool_calls", "message": {
@@ -185,7 +247,7 @@ mod tests {
                 "function": {"name": "find", "arguments": "{}"}, "extra_content": {"google": {"thought_signature": "s"}}}]}}]}))
         .expect("decodes");
         let messages = vec![Message::text(Role::User, "Hello"), reply.to_message(), Message::tool_result("a", "x")];
-        let body = encode(Dialect::OpenAiChat, &Quirks::default(), false, &ChatRequest { messages, ..request() });
+        let body = encode(Dialect::OpenAiChat, &Quirks::default(), false, &ChatRequest { messages, ..request() }, None);
         assert_eq!(body["messages"][1]["tool_calls"][0]["extra_content"]["google"]["thought_signature"], json!("s"));
     }
 

@@ -111,7 +111,7 @@ mod tests {
 
     fn request(profile: &'static str, body: Value) -> HttpRequest {
         let (service, path, headers) = (Service::Search, String::new(), Vec::new());
-        HttpRequest { service, profile, method: "POST", path, body, stream: None, headers }
+        HttpRequest { service, profile, method: "POST", path, body: body.into(), stream: None, headers }
     }
 
     fn response(body: &str, content: &str) -> Result<HttpResponse, TransportError> {

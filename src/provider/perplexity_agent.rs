@@ -51,7 +51,7 @@ impl SearchService for PerplexityAgent {
                 profile: perplexity::AGENT,
                 method: "POST",
                 path: "/v1/agent".to_owned(),
-                body: encode(question),
+                body: encode(question).into(),
                 stream: None,
                 headers: Vec::new(),
             },

@@ -193,7 +193,7 @@ mod tests {
             profile: "openai-chat",
             method: "POST",
             path: "/".to_owned(),
-            body: Value::Null,
+            body: Value::Null.into(),
             stream: None,
             headers: Vec::new(),
         };

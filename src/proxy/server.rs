@@ -123,7 +123,7 @@ fn request(route: Route, body: Value, headers: &HeaderMap) -> HttpRequest {
         method: "POST",
         stream: streamed.then(|| overheard::stream_end(route.dialect)),
         path: route.path,
-        body,
+        body: body.into(),
         headers: kept.collect(),
     }
 }

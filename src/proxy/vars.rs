@@ -228,7 +228,7 @@ impl Transport for Bound {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
         Box::pin(async move {
             let body = self.vars.bind(&request.body);
-            let response = self.inner.send(HttpRequest { body, ..request }).await?;
+            let response = self.inner.send(HttpRequest { body: body.into(), ..request }).await?;
             let body = self.vars.put_back(&response.body);
             Ok(HttpResponse { body, ..response })
         })
@@ -252,7 +252,7 @@ impl Transport for Unbound {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
         Box::pin(async move {
             let body = self.vars.unbind(&request.body);
-            self.inner.send(HttpRequest { body, ..request }).await
+            self.inner.send(HttpRequest { body: body.into(), ..request }).await
         })
     }
 }

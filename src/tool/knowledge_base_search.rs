@@ -2,6 +2,7 @@
 
 use super::{Refusal, guard, sanitise};
 use crate::knowledge::{KeywordIndex, KnowledgeBase, KnowledgeError, LearnedHit};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// The name that every knowledge base answers to beside its own.
@@ -127,35 +128,56 @@ pub fn is_known(call: &KnowledgeBaseSearch, base: &dyn KnowledgeBase) -> Result<
     Err(Refusal::new("unknown_kb", "there is no knowledge base of that name", guidance))
 }
 
+/// A chunk as the model reads it.
+#[derive(Serialize)]
+struct Chunk<'a> {
+    id: &'a str,
+    title: &'a str,
+    text: &'a str,
+    score: f64,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    citations: Option<Vec<&'a str>>,
+}
+
+#[derive(Serialize)]
+struct Metadata<'a> {
+    kb_id: &'a str,
+    query: &'a str,
+    found: usize,
+}
+
+#[derive(Serialize)]
+struct Told<'a> {
+    chunks: Vec<Chunk<'a>>,
+    metadata: Metadata<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
+}
+
 /// The tool message: chunks with ids and a score that depends on rank alone, so that an unrelated new document changes
 /// no message.
 pub fn for_model(call: &KnowledgeBaseSearch, found: &SearchHits) -> String {
-    let chunks: Vec<Value> = (1..)
-        .zip(&found.hits)
-        .map(|(rank, hit)| {
-            let mut chunk = Map::new();
-            chunk.insert("id".into(), hit.id.as_str().into());
-            chunk.insert("title".into(), hit.title.as_str().into());
-            chunk.insert("text".into(), hit.text.as_str().into());
-            chunk.insert("score".into(), score_of_rank(rank).into());
-            chunk.insert("kind".into(), if hit.learned.is_some() { "learned" } else { "document" }.into());
-            if let Some(learned) = &hit.learned {
-                let urls: Vec<&str> = learned.record.citations.iter().map(|(_, url)| url.as_str()).collect();
-                chunk.insert("citations".into(), urls.into());
-            }
-            Value::Object(chunk)
-        })
-        .collect();
-    let mut told = Map::new();
-    // Moved in: `json!` copies what it is given.
-    told.insert("chunks".into(), Value::Array(chunks));
-    let metadata = json!({"kb_id": call.kb_id, "query": call.query, "found": found.hits.len()});
-    told.insert("metadata".into(), metadata);
-    if found.hits.is_empty() {
-        let note = "Nothing was found. Other words may help; otherwise the knowledge base has no answer.";
-        told.insert("note".into(), note.into());
+    let nothing = "Nothing was found. Other words may help; otherwise the knowledge base has no answer.";
+    let told = Told {
+        chunks: (1..).zip(&found.hits).map(|(rank, hit)| chunk(rank, hit)).collect(),
+        metadata: Metadata { kb_id: &call.kb_id, query: &call.query, found: found.hits.len() },
+        note: found.hits.is_empty().then_some(nothing),
+    };
+    // Text, numbers and lists always serialise.
+    serde_json::to_string(&told).unwrap_or_default()
+}
+
+fn chunk(rank: u32, hit: &FoundHit) -> Chunk<'_> {
+    let cited = hit.learned.as_ref().map(|learned| &learned.record.citations);
+    Chunk {
+        id: &hit.id,
+        title: &hit.title,
+        text: &hit.text,
+        score: score_of_rank(rank),
+        kind: if hit.learned.is_some() { "learned" } else { "document" },
+        citations: cited.map(|cited| cited.iter().map(|(_, url)| url.as_str()).collect()),
     }
-    Value::Object(told).to_string()
 }
 
 fn score_of_rank(rank: u32) -> f64 {

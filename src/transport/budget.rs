@@ -224,7 +224,7 @@ mod tests {
 
     fn request(service: Service) -> HttpRequest {
         let (path, headers) = (String::new(), Vec::new());
-        HttpRequest { service, profile: "exact", method: "POST", path, body: Value::Null, stream: None, headers }
+        HttpRequest { service, profile: "exact", method: "POST", path, body: Value::Null.into(), stream: None, headers }
     }
 
     fn slow(clock: &VirtualClock) -> Arc<Slow> {

@@ -26,6 +26,7 @@ use crate::cassette::Chunk;
 use crate::clock::BoxFuture;
 use bytes::Bytes;
 use serde_json::Value;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Which service a request is for. Cassettes, limits and reports tell services apart by this.
@@ -65,8 +66,8 @@ pub struct HttpRequest {
     pub method: &'static str,
     /// Path below the provider's base URL, with a leading slash and without the base's own path.
     pub path: String,
-    /// The JSON body.
-    pub body: Value,
+    /// The JSON body; shared, so that who made it can take it back when the exchange is over.
+    pub body: Arc<Value>,
     /// Set when the answer is asked for in pieces: whether a stream of these bytes is whole.
     pub stream: Option<StreamEnd>,
     /// Headers, names in lower case, that somebody else's agent sent: they go to the live service and nowhere else, their

@@ -1,4 +1,4 @@
-//! Keeps what passes to a service, so that a trace can be told from it. It changes nothing.
+//! Keeps what passes to a service, so that a trace can be told from it. It changes nothing, until it is closed.
 //!
 //! What the asker hung up on is not kept: it was never answered.
 
@@ -31,6 +31,7 @@ impl Passed {
 #[derive(Debug, Default)]
 struct Kept {
     sent: u64,
+    closed: bool,
     passed: Vec<(u64, Passed)>,
     secrets: Vec<(String, String)>,
 }
@@ -58,6 +59,11 @@ impl Tap {
         passed.into_iter().map(|(_, passed)| passed).collect()
     }
 
+    /// Lets nothing pass any more: whoever still asks is told that the turn is over, and not to try again.
+    pub fn close(&self) {
+        self.kept().closed = true;
+    }
+
     /// The keys that requests brought with them: a name for messages, and the value.
     pub fn secrets(&self) -> Vec<(String, String)> {
         self.kept().secrets.clone()
@@ -70,6 +76,10 @@ impl Tap {
                 if !kept.secrets.contains(&secret) {
                     kept.secrets.push(secret);
                 }
+            }
+            if kept.closed {
+                let message = "the turn ran into its time limit and is over; nothing is answered any more".to_owned();
+                return Err(TransportError::Invalid { message });
             }
             kept.sent += 1;
             kept.sent
@@ -109,7 +119,8 @@ mod tests {
         let tap = Tap::new(Arc::new(Echo));
         let headers = vec![("authorization".to_owned(), "Bearer agents-own-key".to_owned())];
         let (service, path, body) = (Service::Model, String::new(), json!({"n": 1}));
-        let request = HttpRequest { service, profile: "exact", method: "POST", path, body, stream: None, headers };
+        let request =
+            HttpRequest { service, profile: "exact", method: "POST", path, body: body.into(), stream: None, headers };
         let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
         for _ in 0..2 {
             block_on(&clock, tap.send(request.clone())).expect("no deadlock").expect("an answer");
@@ -118,6 +129,10 @@ mod tests {
         assert_eq!((passed.len(), passed[0].took()), (2, Duration::from_millis(3)));
         assert!(passed.iter().all(|one| one.request.headers.is_empty()), "{passed:?}");
         assert_eq!(tap.secrets(), [("agent's authorization".to_owned(), "agents-own-key".to_owned())]);
+        assert!(tap.take().is_empty());
+        tap.close();
+        let refused = block_on(&clock, tap.send(request)).expect("no deadlock");
+        assert!(matches!(refused, Err(TransportError::Invalid { .. })), "{refused:?}");
         assert!(tap.take().is_empty());
     }
 }

@@ -17,7 +17,7 @@ fn request(words: &str) -> HttpRequest {
         profile: "openai-chat",
         method: "POST",
         path: "/chat/completions".to_owned(),
-        body: json!({"model": "m", "messages": [{"role": "user", "content": words}]}),
+        body: json!({"model": "m", "messages": [{"role": "user", "content": words}]}).into(),
         stream: None,
         headers: Vec::new(),
     }
@@ -168,7 +168,7 @@ fn a_request_that_answers_no_call_is_refused_before_it_is_matched() {
     let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
     let replay = ReplayTransport::new(cassette, Arc::new(clock.clone()), String::new());
     let mut bad = request("x");
-    bad.body["messages"] = json!([{"role": "tool", "tool_call_id": "a", "content": ""}]);
+    bad.body = json!({"model": "m", "messages": [{"role": "tool", "tool_call_id": "a", "content": ""}]}).into();
     let result = block_on(&clock, replay.send(bad)).expect("no deadlock");
     assert!(matches!(result, Err(TransportError::Invalid { message }) if message.contains("\"a\"")));
 }

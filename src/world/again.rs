@@ -45,7 +45,7 @@ impl Factory {
             profile: dialect.name(),
             method: "POST",
             path: again.request.path.clone(),
-            body: again.request.body.clone(),
+            body: again.request.body.clone().into(),
             stream: streamed.then(|| ended_by(dialect)),
             headers: Vec::new(),
         };

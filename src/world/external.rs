@@ -256,13 +256,13 @@ impl Work<'_> {
         Ok(Arc::new(limited))
     }
 
-    /// The way to the agent at `endpoint`, which has as much time as a turn may take.
+    /// The way to the agent at `endpoint`. A turn's limit is the session's, which waits as long again for the reply.
     fn to_agent(&self, endpoint: &Endpoint, clock: &Arc<dyn Clock>) -> Result<Arc<dyn Transport>, Box<TrialError>> {
         let address = Address {
             base_url: endpoint.origin.clone(),
             key: None,
             auth: Auth::BEARER,
-            timeout: self.outside.settings.turn,
+            timeout: self.outside.settings.turn.saturating_mul(3),
             trial_header: false,
         };
         let live = LiveTransport::new(BTreeMap::from([(Service::Agent, address)]), Arc::clone(clock));

@@ -3,6 +3,8 @@
 //! Without the variable every test says that it was skipped; with a folder that is not there they fail.
 
 mod exchanges;
+mod hostile;
+mod published;
 mod trajectories;
 mod vcr;
 mod wire;

@@ -1,6 +1,7 @@
 //! Cassettes of VCR.py as a real project keeps them: every one imported, loaded again, and compared with a plain
 //! reading of the file.
 
+use crate::published;
 use ragcheck::cassette::{Cassette, Outcome, blobs_dir};
 use ragcheck::provider::wire::Dialect;
 use serde_json::Value;
@@ -107,10 +108,14 @@ fn every_cassette_is_imported_and_says_what_the_file_says() {
             }
         }
     }
-    println!(
-        "{} files, {seen} exchanges imported, {decoded} decoded by their dialect, {other} of no known one",
-        files.len()
-    );
+    let row = |what: &str, count: usize| vec![what.to_owned(), count.to_string()];
+    let rows = [
+        row("files", files.len()),
+        row("exchanges imported", seen),
+        row("decoded by their dialect", decoded),
+        row("of no dialect that is known, matched exactly", other),
+    ];
+    published::compare("vcr", &published::table(&["cassettes of VCR.py", "count"], &rows));
     assert_eq!(imported.len(), files.len());
     // Which files these are is known: none may get lost from here on.
     assert_eq!((files.len(), seen), (40, 102));

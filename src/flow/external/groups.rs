@@ -41,7 +41,7 @@ pub(super) fn grouped(passed: Vec<Passed>, words: &dyn Words) -> Vec<Group> {
         if let Some(group) = again {
             group.passed.push(one);
         } else {
-            let request = HttpRequest { body: words.body(&one.request.body), ..one.request.clone() };
+            let request = HttpRequest { body: words.body(&one.request.body).into(), ..one.request.clone() };
             groups.push(Group { request, passed: vec![one] });
         }
     }

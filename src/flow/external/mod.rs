@@ -18,10 +18,10 @@ pub use target::{Endpoint, Fill, PLACEHOLDERS, Target, placeholders};
 
 use super::talk::digest;
 use crate::chat::{Message, Role};
-use crate::clock::Clock;
+use crate::clock::{Clock, timeout};
 use crate::tool::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
 use crate::trace::{Event, TurnEnded, TurnOutcome, What};
-use crate::transport::{Miss, Passed, Tap, Transport, TransportError};
+use crate::transport::{HttpRequest, HttpResponse, Miss, Passed, Tap, Transport, TransportError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -179,7 +179,7 @@ impl Session<'_> {
         };
         let request = self.settings.target.request(&fill);
         let sent = self.clock.now();
-        let reply = self.way.send(request).await;
+        let reply = self.reply(request).await?;
         let real = self.clock.now().saturating_sub(sent);
         let passed = self.tap.take();
         let exchanges = passed.iter().map(Passed::took).sum();
@@ -213,6 +213,23 @@ impl Session<'_> {
         Ok(())
     }
 
+    /// The agent's reply. When the turn runs into its limit, what the agent still asks for is refused, and its reply
+    /// awaited for as long again: nothing in a request says which trial it belongs to, so none may fall into the next.
+    async fn reply(&self, request: HttpRequest) -> Result<Result<HttpResponse, TransportError>, Trouble> {
+        let limit = self.settings.turn;
+        let mut reply = self.way.send(request);
+        if let Ok(reply) = timeout(&*self.clock, limit, &mut reply).await {
+            return Ok(reply);
+        }
+        self.tap.close();
+        let at = self.settings.target.endpoint.url();
+        let mut told = format!("the agent at {at} gave no reply within {} s (limits.turn)", limit.as_secs_f64());
+        if timeout(&*self.clock, limit, reply).await.is_err() {
+            told.push_str(", nor within as long again: what it still asks for may fall into the next trial");
+        }
+        Err(Trouble::TooSlow(told))
+    }
+
     /// The conversation's name for the agent: the same in every run, and another for each turn where history is withheld.
     fn conversation(&self, ordinal: u32, turn: u32) -> String {
         let plain: String = self
@@ -235,10 +252,5 @@ fn micros(duration: Duration) -> u64 {
 
 /// What a failed way to the agent means.
 fn unreached(error: &TransportError, at: &str) -> Trouble {
-    match error {
-        TransportError::Timeout { after } => {
-            Trouble::TooSlow(format!("the agent at {at} gave no reply within {} s (limits.turn)", after.as_secs_f64()))
-        }
-        other => Trouble::Unreached(format!("the agent at {at} was not reached: {other}")),
-    }
+    Trouble::Unreached(format!("the agent at {at} was not reached: {error}"))
 }

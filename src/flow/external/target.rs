@@ -42,7 +42,7 @@ impl Endpoint {
             profile: "exact",
             method: "POST",
             path: self.path.clone(),
-            body,
+            body: body.into(),
             stream: None,
             headers: Vec::new(),
         }

@@ -25,7 +25,7 @@ fn roles() -> Roles {
 
 fn passed(service: Service, profile: &'static str, asked: Value, status: u16, answered: &Value) -> Passed {
     let (path, headers) = (String::new(), Vec::new());
-    let request = HttpRequest { service, profile, method: "POST", path, body: asked, stream: None, headers };
+    let request = HttpRequest { service, profile, method: "POST", path, body: asked.into(), stream: None, headers };
     let (body, took) = (bytes::Bytes::from(answered.to_string()), Duration::from_millis(10));
     Passed { request, result: Ok(HttpResponse { status, headers: Vec::new(), body, took, chunks: Vec::new() }) }
 }
@@ -175,6 +175,7 @@ fn a_turn_is_spelt_as_the_scenario_says_and_what_the_user_says_is_no_template() 
     assert_eq!(
         body,
         json!({"q": "say {trial} (base, 2)", "h": [{"role": "user", "content": "before"}], "n": 3, "kept": "{other}"})
+            .into()
     );
     assert_eq!(placeholders(&target.send), ["message", "variant", "turn", "history", "other"]);
     let response = |status, body: &str| {

@@ -7,7 +7,9 @@
 
 use super::document::{Reader, ToolShape, WireError, plus, put, small, text, tokens};
 use super::kept::{self, Filled};
-use crate::chat::{ChatRequest, ChatResponse, Finish, Message, Piece, Role, ToolCall, ToolChoice, Usage};
+use crate::chat::{
+    ChatRequest, ChatResponse, Finish, Message, Piece, Role, ToolCall, ToolChoice, ToolDefinition, Usage,
+};
 use serde_json::{Map, Value, json};
 
 pub use super::anthropic_messages_stream::Assembler;
@@ -61,7 +63,7 @@ pub fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
 }
 
 /// Writes a request's body.
-pub fn encode_request(request: &ChatRequest) -> Value {
+pub fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
     let kept = kept::of(NAME, request.kept.as_ref());
     let mut body = kept.map(|kept| kept.fields.clone()).unwrap_or_default();
     body.insert("model".to_owned(), Value::from(request.model.as_str()));
@@ -73,14 +75,9 @@ pub fn encode_request(request: &ChatRequest) -> Value {
         None => _ = body.shift_remove("system"),
     }
     body.insert("messages".to_owned(), write_messages(messages));
-    let templates = body.get_mut("tools").and_then(Value::as_array_mut).map(std::mem::take);
-    if templates.is_some() || !request.tools.is_empty() {
-        let name = |tool: &Value| is_function(tool).then(|| tool.get("name")?.as_str().map(str::to_owned)).flatten();
-        let written = kept::place_tools(templates.unwrap_or_default(), &request.tools, name, |template, tool| {
-            let template = template.and_then(|template| template.as_object().cloned()).unwrap_or_default();
-            Value::Object(TOOL.fill(tool, template))
-        });
-        body.insert("tools".to_owned(), Value::Array(written));
+    match tools {
+        Some(tools) => _ = body.insert("tools".to_owned(), tools),
+        None => write_tools(&mut body, &request.tools),
     }
     let written = body.get("tool_choice");
     let read = written.and_then(read_choice).unwrap_or(ToolChoice::Auto);
@@ -92,6 +89,19 @@ pub fn encode_request(request: &ChatRequest) -> Value {
     }
     put(&mut body, "temperature", request.temperature.as_ref(), Value::as_f64, |number| json!(number));
     Value::Object(body)
+}
+
+fn write_tools(body: &mut Map<String, Value>, tools: &[ToolDefinition]) {
+    let templates = body.get_mut("tools").and_then(Value::as_array_mut).map(std::mem::take);
+    if templates.is_none() && tools.is_empty() {
+        return;
+    }
+    let name = |tool: &Value| is_function(tool).then(|| tool.get("name")?.as_str().map(str::to_owned)).flatten();
+    let written = kept::place_tools(templates.unwrap_or_default(), tools, name, |template, tool| {
+        let template = template.and_then(|template| template.as_object().cloned()).unwrap_or_default();
+        Value::Object(TOOL.fill(tool, template))
+    });
+    body.insert("tools".to_owned(), Value::Array(written));
 }
 
 /// Reads a whole response.

@@ -92,7 +92,7 @@ pub fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
 }
 
 /// Writes a request's body; the model goes into the path.
-pub fn encode_request(request: &ChatRequest) -> Value {
+pub fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
     let kept = kept::of(NAME, request.kept.as_ref());
     let mut body = kept.map(|kept| kept.fields.clone()).unwrap_or_default();
     let leading = request.messages.iter().take_while(|message| message.role == Role::System).count();
@@ -103,7 +103,10 @@ pub fn encode_request(request: &ChatRequest) -> Value {
         None => _ = body.shift_remove(key),
     }
     body.insert("contents".to_owned(), gemini_parts::write_contents(messages));
-    write_tools(&mut body, &request.tools);
+    match tools {
+        Some(tools) => _ = body.insert("tools".to_owned(), tools),
+        None => write_tools(&mut body, &request.tools),
+    }
     write_config(&mut body, request, kept.is_none());
     let key = key_of(&body, &GENERATION).unwrap_or(GENERATION[0]);
     let had = body.contains_key(key);

@@ -109,13 +109,19 @@ impl Dialect {
 
     /// Writes a request's body.
     pub fn encode_request(self, request: &ChatRequest) -> Value {
+        self.encode_again(request, None)
+    }
+
+    /// Writes a request's body; `tools` is what an earlier body has under that name, with the same definitions. To write
+    /// them is half of the work, and they are the same in every request of a conversation.
+    pub fn encode_again(self, request: &ChatRequest, tools: Option<Value>) -> Value {
         match self {
-            Self::OpenAiChat => openai_chat::encode_request(request),
-            Self::OpenAiResponses => openai_responses::encode_request(request),
-            Self::AnthropicMessages => anthropic_messages::encode_request(request),
-            Self::Gemini => gemini::encode_request(request),
-            Self::PerplexityAgent => perplexity::encode_request(request),
-            Self::PerplexitySonar => perplexity::encode_sonar_request(request),
+            Self::OpenAiChat => openai_chat::encode_request(request, tools),
+            Self::OpenAiResponses => openai_responses::encode_request(request, tools),
+            Self::AnthropicMessages => anthropic_messages::encode_request(request, tools),
+            Self::Gemini => gemini::encode_request(request, tools),
+            Self::PerplexityAgent => perplexity::encode_request(request, tools),
+            Self::PerplexitySonar => perplexity::encode_sonar_request(request, tools),
         }
     }
 

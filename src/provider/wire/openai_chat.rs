@@ -27,8 +27,8 @@ pub fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
 }
 
 /// Writes a request's body.
-pub fn encode_request(request: &ChatRequest) -> Value {
-    encode(NAME, request)
+pub fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
+    encode(NAME, request, tools)
 }
 
 /// Reads a whole response.
@@ -69,7 +69,7 @@ pub(super) fn decode(dialect: &'static str, body: &Value) -> Result<ChatRequest,
     Ok(ChatRequest { kept: kept::keep(dialect, fields, Vec::new()), ..request })
 }
 
-pub(super) fn encode(dialect: &'static str, request: &ChatRequest) -> Value {
+pub(super) fn encode(dialect: &'static str, request: &ChatRequest, tools: Option<Value>) -> Value {
     let kept = kept::of(dialect, request.kept.as_ref());
     let mut body = kept.map(|kept| kept.fields.clone()).unwrap_or_default();
     body.insert("model".to_owned(), Value::from(request.model.as_str()));
@@ -77,7 +77,10 @@ pub(super) fn encode(dialect: &'static str, request: &ChatRequest) -> Value {
         "messages".to_owned(),
         request.messages.iter().map(|message| write_message(dialect, message)).collect(),
     );
-    write_tools(&mut body, &request.tools);
+    match tools {
+        Some(tools) => _ = body.insert("tools".to_owned(), tools),
+        None => write_tools(&mut body, &request.tools),
+    }
     let ours = kept.is_none() && !request.tools.is_empty();
     if ours || body.get("tool_choice").and_then(read_choice).unwrap_or(ToolChoice::Auto) != request.tool_choice {
         body.insert("tool_choice".to_owned(), write_choice(&request.tool_choice));

@@ -7,7 +7,7 @@
 use super::document::{Reader, ToolShape, WireError, put, small, text, tokens};
 use super::kept;
 use super::openai_responses_items as items;
-use crate::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolChoice, Usage};
+use crate::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolChoice, ToolDefinition, Usage};
 use serde_json::{Map, Value, json};
 
 pub use super::openai_responses_stream::Assembler;
@@ -23,8 +23,8 @@ pub fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
 }
 
 /// Writes a request's body.
-pub fn encode_request(request: &ChatRequest) -> Value {
-    encode(NAME, request)
+pub fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
+    encode(NAME, request, tools)
 }
 
 /// Reads a whole response.
@@ -73,7 +73,7 @@ pub(super) fn decode(dialect: &'static str, body: &Value) -> Result<ChatRequest,
     Ok(ChatRequest { kept: kept::keep(dialect, fields, Vec::new()), ..request })
 }
 
-pub(super) fn encode(dialect: &'static str, request: &ChatRequest) -> Value {
+pub(super) fn encode(dialect: &'static str, request: &ChatRequest, tools: Option<Value>) -> Value {
     let kept = kept::of(dialect, request.kept.as_ref());
     let mut body = kept.map(|kept| kept.fields.clone()).unwrap_or_default();
     if !request.model.is_empty() || body.contains_key("model") {
@@ -96,16 +96,9 @@ pub(super) fn encode(dialect: &'static str, request: &ChatRequest) -> Value {
         (None, []) => {}
         _ => _ = body.insert("input".to_owned(), items::write(dialect, messages)),
     }
-    let templates = body.get_mut("tools").and_then(Value::as_array_mut).map(std::mem::take);
-    if templates.is_some() || !request.tools.is_empty() {
-        let name = |tool: &Value| is_function(tool).then(|| tool.get("name")?.as_str().map(str::to_owned)).flatten();
-        let written = kept::place_tools(templates.unwrap_or_default(), &request.tools, name, |template, tool| {
-            let ours =
-                || Map::from_iter([("type".to_owned(), Value::from("function")), ("strict".to_owned(), json!(false))]);
-            let template = template.and_then(|template| template.as_object().cloned()).unwrap_or_else(ours);
-            Value::Object(TOOL.fill(tool, template))
-        });
-        body.insert("tools".to_owned(), Value::Array(written));
+    match tools {
+        Some(tools) => _ = body.insert("tools".to_owned(), tools),
+        None => write_tools(&mut body, &request.tools),
     }
     let ours = kept.is_none() && !request.tools.is_empty();
     if ours || body.get("tool_choice").and_then(read_choice).unwrap_or(ToolChoice::Auto) != request.tool_choice {
@@ -121,6 +114,21 @@ pub(super) fn encode(dialect: &'static str, request: &ChatRequest) -> Value {
     put(&mut body, "temperature", request.temperature.as_ref(), Value::as_f64, |number| json!(number));
     put(&mut body, "max_output_tokens", request.max_tokens.as_ref(), small, |number| json!(number));
     Value::Object(body)
+}
+
+fn write_tools(body: &mut Map<String, Value>, tools: &[ToolDefinition]) {
+    let templates = body.get_mut("tools").and_then(Value::as_array_mut).map(std::mem::take);
+    if templates.is_none() && tools.is_empty() {
+        return;
+    }
+    let name = |tool: &Value| is_function(tool).then(|| tool.get("name")?.as_str().map(str::to_owned)).flatten();
+    let written = kept::place_tools(templates.unwrap_or_default(), tools, name, |template, tool| {
+        let ours =
+            || Map::from_iter([("type".to_owned(), Value::from("function")), ("strict".to_owned(), json!(false))]);
+        let template = template.and_then(|template| template.as_object().cloned()).unwrap_or_else(ours);
+        Value::Object(TOOL.fill(tool, template))
+    });
+    body.insert("tools".to_owned(), Value::Array(written));
 }
 
 fn is_function(tool: &Value) -> bool {

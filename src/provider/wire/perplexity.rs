@@ -24,8 +24,8 @@ pub fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
 }
 
 /// Writes a request of the Agent API.
-pub fn encode_request(request: &ChatRequest) -> Value {
-    openai_responses::encode(AGENT, request)
+pub fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
+    openai_responses::encode(AGENT, request, tools)
 }
 
 /// Reads a whole response of the Agent API.
@@ -39,8 +39,8 @@ pub fn decode_sonar_request(body: &Value) -> Result<ChatRequest, WireError> {
 }
 
 /// Writes a request of the retired chat API.
-pub fn encode_sonar_request(request: &ChatRequest) -> Value {
-    openai_chat::encode(SONAR, request)
+pub fn encode_sonar_request(request: &ChatRequest, tools: Option<Value>) -> Value {
+    openai_chat::encode(SONAR, request, tools)
 }
 
 /// Reads a whole response of the retired chat API.
@@ -165,6 +165,6 @@ mod tests {
             json!({"preset": "low", "input": "why?", "tools": [{"type": "web_search"}], "language_preference": "de"});
         let request = decode_request(&body).expect("decodes");
         assert_eq!(request.messages[0].content, "why?");
-        assert_eq!(encode_request(&request), body);
+        assert_eq!(encode_request(&request, None), body);
     }
 }

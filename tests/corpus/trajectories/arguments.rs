@@ -6,6 +6,7 @@
 //! optional argument with a value that is not accepted.
 
 use super::unzipped;
+use crate::published;
 use ragcheck::gate::{Verdict, judge};
 use ragcheck::import::messages;
 use ragcheck::scenario::expect::{ArgumentPattern, CallExpectation, CallPattern, Expectation};
@@ -255,7 +256,7 @@ const TABLE: [(&str, usize, &[&str], [usize; 3]); 6] = [
 
 #[test]
 fn accepted_answers_are_accepted_and_spoiled_ones_are_not() {
-    let mut wrong = Vec::new();
+    let (mut wrong, mut lines) = (Vec::new(), Vec::new());
     for (file, questions, pinned, spoiled) in TABLE {
         let Some(asked) = unzipped(&format!("bfcl/{file}.jsonl.gz")) else { return };
         let Some(answers) = unzipped(&format!("bfcl/possible_answer/{file}.jsonl.gz")) else { return };
@@ -282,14 +283,6 @@ fn accepted_answers_are_accepted_and_spoiled_ones_are_not() {
         }
         let of = |change| counts.get(&change).copied().unwrap_or_default();
         let rejected = |change| of(change).0 - of(change).1;
-        println!(
-            "{file}: {}/{} accepted; rejected: {} renamed, {} missing, {} of a wrong type",
-            of(Change::None).1,
-            of(Change::None).0,
-            rejected(Change::Renamed),
-            rejected(Change::Missing),
-            rejected(Change::WrongType),
-        );
         assert_eq!(of(Change::None).0, questions, "{file}");
         if refused != pinned.iter().copied().collect() {
             wrong.push(format!("{file}: not accepted are {refused:?}"));
@@ -298,6 +291,12 @@ fn accepted_answers_are_accepted_and_spoiled_ones_are_not() {
         if found != spoiled {
             wrong.push(format!("{file}: rejected are {found:?}"));
         }
+        let changes = [Change::Renamed, Change::Missing, Change::WrongType];
+        let rejected = changes.map(|change| format!("{}/{}", rejected(change), of(change).0));
+        let accepted = format!("{}/{}", of(Change::None).1, of(Change::None).0);
+        lines.push([vec![file.replace('_', " "), accepted], rejected.to_vec()].concat());
     }
+    let head = ["questions", "accepted", "renamed: rejected", "missing: rejected", "wrong type: rejected"];
+    published::compare("arguments", &published::table(&head, &lines));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

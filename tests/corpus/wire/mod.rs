@@ -7,6 +7,7 @@ mod responses;
 mod specs;
 mod streams;
 
+use super::published;
 use flate2::read::GzDecoder;
 use ragcheck::provider::wire::Dialect;
 use serde_json::Value;
@@ -112,9 +113,11 @@ fn the_table_of_dialects_and_exchanges_is_full() {
             failures.push(format!("{} ({}, {name}): {problem}", exchange.id, exchange.provider));
         }
     }
-    println!("{:<20} {:>9} {:>8} {:>9} {:>7}", "dialect", "exchanges", "requests", "responses", "passed");
-    for (name, [all, requests, responses, passed]) in &rows {
-        println!("{name:<20} {all:>9} {requests:>8} {responses:>9} {passed:>7}");
-    }
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
+    let cells = |(name, counts): &(String, [usize; 4])| {
+        std::iter::once(name.clone()).chain(counts.iter().map(ToString::to_string)).collect()
+    };
+    let lines: Vec<Vec<String>> = rows.iter().map(cells).collect();
+    let head = ["dialect", "exchanges", "requests", "responses", "passed"];
+    published::compare("exchanges", &published::table(&head, &lines));
 }

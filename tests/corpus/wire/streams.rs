@@ -2,6 +2,7 @@
 
 use super::requests::equal;
 use super::{corpus, exchanges, plain, responses};
+use crate::published;
 use ragcheck::provider::wire::{Dialect, WireError};
 use ragcheck::transport::sse;
 use serde_json::Value;
@@ -278,8 +279,15 @@ fn files_of_chunks_add_up_and_documents_beside_them_are_read() {
             }
         }
     }
-    println!("files of sse/: {streams} streams, {documents} documents, {errors} errors, {others} of other APIs");
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
+    let row = |what: &str, count: usize| vec![what.to_owned(), count.to_string()];
+    let rows = [
+        row("streams, put together", streams),
+        row("whole answers", documents),
+        row("errors, each of its kind", errors),
+        row("of other APIs, passed over", others),
+    ];
+    published::compare("chunks", &published::table(&["files of chunks", "files"], &rows));
     assert!(streams > 60 && documents > 70 && errors > 3, "{streams} {documents} {errors}");
 }
 

@@ -7,8 +7,9 @@ use axum::routing::post;
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// The key that the agent has in its settings; no file may ever hold it.
 pub const KEY: &str = "agents-own-key-4711";
@@ -21,11 +22,19 @@ pub struct Ways {
     pub mints: Option<u32>,
     pub prompt: &'static str,
     pub both_at_once: bool,
+    /// How long it ponders over a question about frost before it asks anybody.
+    pub ponders: Duration,
 }
 
 impl Default for Ways {
     fn default() -> Self {
-        Self { stream: false, mints: None, prompt: "Help with greenhouses.", both_at_once: false }
+        Self {
+            stream: false,
+            mints: None,
+            prompt: "Help with greenhouses.",
+            both_at_once: false,
+            ponders: Duration::ZERO,
+        }
     }
 }
 
@@ -35,6 +44,7 @@ struct Inside {
     client: reqwest::Client,
     minted: AtomicU32,
     resets: AtomicU32,
+    refused: Mutex<Vec<String>>,
 }
 
 /// A running agent; it stops when it is dropped.
@@ -52,7 +62,8 @@ impl Agent {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let minted = AtomicU32::new(ways.mints.unwrap_or_default());
         let client = reqwest::Client::new();
-        let inside = Arc::new(Inside { proxy, ways, client, minted, resets: AtomicU32::new(0) });
+        let inside =
+            Arc::new(Inside { proxy, ways, client, minted, resets: AtomicU32::new(0), refused: Mutex::default() });
         let routes =
             Router::new().route("/chat", post(chat)).route("/reset", post(reset)).with_state(Arc::clone(&inside));
         let address = runtime.block_on(async {
@@ -70,11 +81,19 @@ impl Agent {
     }
 }
 
+impl Agent {
+    /// What its requests came back with where they were not answered.
+    pub fn refused(&self) -> Vec<String> {
+        self.inside.refused.lock().expect("one thread").clone()
+    }
+}
+
 async fn reset(State(agent): State<Arc<Inside>>) -> StatusCode {
     agent.resets.fetch_add(1, Ordering::SeqCst);
     StatusCode::NO_CONTENT
 }
 
+#[expect(clippy::disallowed_methods, reason = "the agent is a foreign process with a time of its own")]
 async fn chat(State(agent): State<Arc<Inside>>, Json(body): Json<Value>) -> Response {
     let prompt = if agent.ways.mints.is_some() {
         let number = agent.minted.fetch_add(1, Ordering::SeqCst);
@@ -85,10 +104,16 @@ async fn chat(State(agent): State<Arc<Inside>>, Json(body): Json<Value>) -> Resp
     let mut messages = vec![json!({"role": "system", "content": prompt})];
     messages.extend(body["history"].as_array().into_iter().flatten().cloned());
     messages.push(json!({"role": "user", "content": body["message"]}));
+    if body["message"].as_str().is_some_and(|message| message.contains("frost tonight")) {
+        tokio::time::sleep(agent.ways.ponders).await;
+    }
     for _ in 0..10 {
         let message = match agent.complete(&messages).await {
             Ok(message) => message,
-            Err(why) => return (StatusCode::BAD_GATEWAY, Json(json!({"error": why}))).into_response(),
+            Err(why) => {
+                agent.refused.lock().expect("one thread").push(why.clone());
+                return (StatusCode::BAD_GATEWAY, Json(json!({"error": why}))).into_response();
+            }
         };
         messages.push(message.clone());
         let calls = message["tool_calls"].as_array().cloned().unwrap_or_default();
