@@ -32,7 +32,7 @@ struct Arguments {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let given = Arguments::parse();
     if let Some(traces) = given.traces {
-        return Ok(clones::write(&given.folder, traces)?);
+        return clones::write(&given.folder, traces);
     }
     generate::write(&given.folder, generate::Size { cases: given.cases, repeat: given.repeat, brief: false })?;
     if !given.no_recordings {
