@@ -24,6 +24,13 @@ scale:
     cd target/scale && time ../release/ragcheck run
     cd target/scale-list && time ../release/ragcheck list > ../scale-list.txt
 
+# a run of a million small traces, scored again
+million:
+    cargo build --release --bin ragcheck --example scale
+    rm -rf target/million
+    ./target/release/examples/scale target/million --traces 1000000
+    time ./target/release/ragcheck score target/million/run
+
 # record the shipped suites again, from the simulator (no key needed)
 record:
     cargo build --release

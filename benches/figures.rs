@@ -5,7 +5,7 @@ mod ground;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use ground::Ground;
 use ragcheck::cassette::{self, Cassette, Pool, Redactor, Request};
-use ragcheck::gate::Judge;
+use ragcheck::gate::{Judge, TrialResult};
 use ragcheck::plan::{Plan, PlannedTrial};
 use ragcheck::report::{Format, Html, TimelineBuilder, View};
 use ragcheck::trace::Trace;
@@ -87,7 +87,7 @@ fn lane(ground: &Ground) -> Cassette {
 /// Every recorded trial, repeated.
 fn thousand(ground: &Ground) -> (Plan, Vec<Trace>) {
     let mut plan = ground.plan.clone();
-    plan.trials.clear();
+    let mut trials = Vec::new();
     let mut traces = Vec::new();
     for (index, recorded) in ground.plan.trials.iter().enumerate() {
         let trace = ground.replay(index);
@@ -96,9 +96,10 @@ fn thousand(ground: &Ground) -> (Plan, Vec<Trace>) {
             lane.repetition = repetition;
             let id = format!("{}/{}/{lane}", trace.scenario, trace.case);
             traces.push(Trace { trial: id.clone(), lane: lane.clone(), ..trace.clone() });
-            plan.trials.push(PlannedTrial { id, lane, ..recorded.clone() });
+            trials.push(PlannedTrial { id, lane, ..recorded.clone() });
         }
     }
+    plan.trials = trials.into();
     (plan, traces)
 }
 
@@ -121,7 +122,7 @@ fn report(criterion: &mut Criterion, plan: &Plan, traces: &[Trace]) {
     let conversations = || {
         let mut builder = TimelineBuilder::default();
         for (trace, result) in traces.iter().zip(&judgement.trials) {
-            builder.add(trace, result);
+            builder.add(Some(trace), &TrialResult::from(&result));
         }
         builder.finish()
     };

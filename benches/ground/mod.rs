@@ -20,9 +20,10 @@ impl Ground {
     /// `cases` cases, each recorded once.
     pub fn new(cases: usize) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        generate::write(folder.path(), generate::Size { cases, repeat: 1 }).expect("the project is written");
+        generate::write(folder.path(), generate::Size { cases, repeat: 1, brief: false })
+            .expect("the project is written");
         let (factory, plan) = generate::load(folder.path()).expect("the project loads");
-        generate::record(&factory, &plan).expect("every trial is recorded");
+        generate::record(&factory, &plan, false).expect("every trial is recorded");
         Self { _folder: folder, factory, plan }
     }
 

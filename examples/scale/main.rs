@@ -1,8 +1,10 @@
 //! Writes a project of any size, to measure with.
 //!
 //! `cargo run --release --example scale -- FOLDER [--cases N] [--repeat N] [--no-recordings]`, then `ragcheck run` in
-//! FOLDER. What is in it stands in `generate`.
+//! FOLDER. What is in it stands in `generate`. With `--traces N` there is a run folder beside it, FOLDER/run, with so
+//! many small traces, for `ragcheck score`: how they are made stands in `clones`.
 
+mod clones;
 mod generate;
 
 use clap::Parser;
@@ -22,14 +24,20 @@ struct Arguments {
     /// Scenarios alone, for `ragcheck list`.
     #[arg(long)]
     no_recordings: bool,
+    /// Small traces in FOLDER/run, cloned from a few trials; `--cases` and `--repeat` are not looked at.
+    #[arg(long)]
+    traces: Option<usize>,
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let given = Arguments::parse();
-    generate::write(&given.folder, generate::Size { cases: given.cases, repeat: given.repeat })?;
+    if let Some(traces) = given.traces {
+        return clones::write(&given.folder, traces);
+    }
+    generate::write(&given.folder, generate::Size { cases: given.cases, repeat: given.repeat, brief: false })?;
     if !given.no_recordings {
         let (factory, plan) = generate::load(&given.folder.canonicalize()?)?;
-        generate::record(&factory, &plan)?;
+        generate::record(&factory, &plan, false)?;
     }
     Ok(())
 }

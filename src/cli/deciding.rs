@@ -69,7 +69,7 @@ pub fn deciding(factory: &Factory, plan: &Plan) -> Vec<Deciding> {
         let traces = lanes.map(|trial| factory.replay(&plan, trial).trace);
         let whole: Vec<Trace> = traces.filter(|trace| trace.end == TrialEnd::Completed).collect();
         for trace in whole {
-            if judging.add(&trace, maker.make(&trace)).is_err() {
+            if judging.add(Some(&trace), maker.make(&trace)).is_err() {
                 return Vec::new();
             }
             recorded = true;

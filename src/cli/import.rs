@@ -38,14 +38,14 @@ pub fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
     let reports = given.report_dir.clone().unwrap_or_else(reports_folder);
     let mut judging = Judging::begin(&plan).map_err(|why| why.to_string())?;
     let maker = judging.maker();
-    let text = serde_json::to_vec_pretty(&plan).map_err(|why| why.to_string())?;
+    let text = plan.to_json().map_err(|why| why.to_string())?;
     let cannot_write = |why: std::io::Error| format!("the run cannot be written below {}: {why}", reports.display());
     let mut writing = Writing::begin(&reports, &text).map_err(cannot_write)?;
     for traces in read.traces.chunks(WINDOW) {
         let made: Vec<_> = traces.par_iter().map(|trace| maker.make(trace)).collect();
         for (trace, made) in traces.iter().zip(made) {
             writing.trace(&made.line).map_err(cannot_write)?;
-            judging.add(trace, made).map_err(|why| why.to_string())?;
+            judging.add(Some(trace), made).map_err(|why| why.to_string())?;
         }
     }
     let mut judged = judging.finish();

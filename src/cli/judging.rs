@@ -3,8 +3,9 @@
 use crate::compare::{Collector, Seen, Summary};
 use crate::gate::{Examined, Examiner, Judge, JudgeError, Judgement, Verdict};
 use crate::plan::Plan;
-use crate::report::{self, TimelineBuilder, Timelines, View};
+use crate::report::{self, Room, TimelineBuilder, Timelines, View};
 use crate::trace::{self, Trace};
+use rayon::prelude::*;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -20,7 +21,11 @@ pub struct Made {
 impl Made {
     /// The trial's verdict, as reports spell it; `None` when it could not be examined.
     pub fn verdict(&self) -> Option<&'static str> {
-        self.examined.as_ref().ok().map(|examined| examined.result().verdict.as_str())
+        self.verdict_of().map(Verdict::as_str)
+    }
+
+    fn verdict_of(&self) -> Option<Verdict> {
+        self.examined.as_ref().ok().map(|examined| examined.result().verdict)
     }
 }
 
@@ -28,6 +33,9 @@ impl Made {
 #[derive(Clone)]
 pub struct Maker<'p> {
     examiner: Arc<Examiner<'p>>,
+    room: Room,
+    /// Whether every trace is looked at again when it is added.
+    collects: bool,
 }
 
 impl Maker<'_> {
@@ -37,6 +45,11 @@ impl Maker<'_> {
         // Writing into memory cannot fail, and a trace has string keys only.
         let _ = trace::write_trace(&mut line, trace);
         self.make_of_line(trace, line)
+    }
+
+    /// Whether the trace is of no further use, and need not be handed to [`Judging::add`].
+    pub fn is_done_with(&self, made: &Made) -> bool {
+        !self.collects && made.verdict_of().is_some_and(|verdict| self.room.is_full(verdict))
     }
 
     /// Examines a trace whose line is known.
@@ -72,17 +85,18 @@ impl<'p> Judging<'p> {
 
     /// What workers need.
     pub fn maker(&self) -> Maker<'p> {
-        Maker { examiner: self.judge.examiner() }
+        Maker { examiner: self.judge.examiner(), room: self.timelines.room(), collects: self.collector.is_some() }
     }
 
-    /// Adds one trial; call it in plan order.
+    /// Adds one trial; call it in plan order. `trace` may be left out as [`Maker::is_done_with`] says.
     ///
     /// # Errors
     /// When the trial is not in the plan, or was added before.
-    pub fn add(&mut self, trace: &Trace, made: Made) -> Result<(), JudgeError> {
+    pub fn add(&mut self, trace: Option<&Trace>, made: Made) -> Result<(), JudgeError> {
         let examined = made.examined?;
         self.timelines.add(trace, examined.result());
-        if let Some(collector) = self.collector.as_mut().filter(|_| examined.result().verdict != Verdict::Error) {
+        let collector = self.collector.as_mut().filter(|_| examined.result().verdict != Verdict::Error);
+        if let Some((collector, trace)) = collector.zip(trace) {
             let (result, examiner) = (examined.result(), self.judge.examiner());
             let missed = result.checks.iter().find(|check| !check.passed);
             let seen = Seen {
@@ -154,13 +168,12 @@ impl Judged<'_> {
         self.compared = folder.join(trace::COMPARISON_HTML).exists();
         let view = self.view();
         let kept = [trace::RUN, trace::TRIALS_CSV, trace::CRITERIA_CSV, trace::LATENCY_CSV, trace::INDEX_HTML];
-        for format in report::FORMATS.into_iter().filter(|format| kept.contains(&format.file())) {
+        report::FORMATS.into_par_iter().filter(|format| kept.contains(&format.file())).try_for_each(|format| {
             let beside = folder.join(format!(".{}", format.file()));
-            let mut out = BufWriter::new(File::create(&beside)?);
+            let mut out = BufWriter::with_capacity(1 << 18, File::create(&beside)?);
             format.write(&view, &mut out)?;
             out.flush()?;
-            fs::rename(&beside, folder.join(format.file()))?;
-        }
-        Ok(())
+            fs::rename(&beside, folder.join(format.file()))
+        })
     }
 }

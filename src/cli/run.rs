@@ -116,7 +116,7 @@ pub fn carry_on(given: &Run, trials: Option<BTreeSet<String>>) -> Result<Exit, P
         judging = judging.collecting();
     }
     let maker = judging.maker();
-    let text = serde_json::to_vec_pretty(&*plan).map_err(|why| why.to_string())?;
+    let text = plan.to_json().map_err(|why| why.to_string())?;
     let cannot_write = |why: io::Error| format!("the run cannot be written below {}: {why}", reports.display());
     let mut writing = Writing::begin(&reports, &text).map_err(cannot_write)?;
     let progress = progress(plan.trials.len(), given.mode);
@@ -142,7 +142,7 @@ pub fn carry_on(given: &Run, trials: Option<BTreeSet<String>>) -> Result<Exit, P
         {
             factory.note_verdict(&done.finished.trace, verdict).map_err(io::Error::other)?;
         }
-        judging.add(&done.finished.trace, done.made).map_err(io::Error::other)?;
+        judging.add(Some(&done.finished.trace), done.made).map_err(io::Error::other)?;
         progress.inc(1);
         Ok(ControlFlow::Continue(()))
     };
@@ -240,8 +240,12 @@ fn failed_before(given: &Run) -> Result<BTreeSet<String>, Problem> {
     let text = std::fs::read_to_string(&file)
         .map_err(|why| format!("--failed needs an earlier run, and {} cannot be read: {why}", file.display()))?;
     let judgement: Judgement = serde_json::from_str(&text).map_err(|why| format!("{}: {why}", file.display()))?;
-    let failed: BTreeSet<String> =
-        judgement.trials.iter().filter(|trial| trial.verdict != Verdict::Pass).map(|trial| trial.id.clone()).collect();
+    let failed: BTreeSet<String> = judgement
+        .trials
+        .iter()
+        .filter(|trial| trial.verdict != Verdict::Pass)
+        .map(|trial| trial.id.into_owned())
+        .collect();
     if failed.is_empty() {
         return Err(Problem::Words(format!("--failed: every trial of {} passed", file.display())));
     }

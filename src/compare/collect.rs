@@ -7,7 +7,7 @@ use crate::plan::Plan;
 use crate::scenario::{Criterion, Target, parse_target};
 use crate::stats::quantile::nearest_rank;
 use crate::trace::{Arm, Trace, TurnOutcome, What};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// What judging found out about one trial that could be run.
 #[derive(Debug, Clone)]
@@ -23,7 +23,6 @@ pub struct Seen<'a> {
 /// Adds up trials; the order in which they come changes nothing.
 pub struct Collector<'p> {
     plan: &'p Plan,
-    places: HashMap<&'p str, usize>,
     criteria: Vec<Asked<'p>>,
     settings: BTreeMap<(usize, String), Setting>,
     cases: BTreeMap<(usize, usize, String), Case>,
@@ -85,14 +84,13 @@ impl<'p> Collector<'p> {
             case.figures.case.clone_from(&scenario.cases[trial.case].case.case);
             case.figures.variant.clone_from(variant);
         }
-        let places = plan.trials.iter().enumerate().map(|(place, trial)| (trial.id.as_str(), place)).collect();
-        Self { plan, places, criteria, settings, cases }
+        Self { plan, criteria, settings, cases }
     }
 
     /// Adds one trial that could be run; one that the plan does not have is passed over.
     pub fn add(&mut self, trace: &Trace, seen: &Seen<'_>) {
-        let Some(place) = self.places.get(trace.trial.as_str()).copied() else { return };
-        let trial = &self.plan.trials[place];
+        let Some(place) = self.plan.trials.place_of(&trace.trial) else { return };
+        let Some(trial) = self.plan.trials.at(place) else { return };
         let planned = &self.plan.scenarios[trial.scenario].cases[trial.case].case;
         let variant = &trial.lane.variant;
         if let Some(setting) = self.settings.get_mut(&(trial.scenario, variant.clone())) {

@@ -110,10 +110,9 @@ fn record_all(group: &mut ErrorGroup, plan: &Plan) {
     else {
         return;
     };
-    let hit: BTreeSet<&str> = group.trials.iter().map(String::as_str).collect();
-    let hit = || plan.trials.iter().filter(|trial| hit.contains(trial.id.as_str()));
-    let recordings: BTreeSet<_> =
-        hit().map(|trial| (trial.scenario, trial.case, trial.lane.variant.as_str())).collect();
+    let place = |id: &String| plan.trials.at(plan.trials.place_of(id)?);
+    let hit = || group.trials.iter().filter_map(place);
+    let recordings: BTreeSet<_> = hit().map(|trial| (trial.scenario, trial.case, trial.lane.variant)).collect();
     if recordings.len() > 1 {
         let files: BTreeSet<&str> = hit().map(|trial| plan.scenarios[trial.scenario].file.as_str()).collect();
         let files = files.into_iter().collect::<Vec<_>>().join(" ");

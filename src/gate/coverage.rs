@@ -1,6 +1,6 @@
 //! What was exercised: transitions of each flow's machine, and requirements.
 
-use super::{RequirementCoverage, TransitionCoverage, TrialResult, Verdict};
+use super::{RequirementCoverage, TransitionCoverage, TrialResults, Verdict};
 use crate::plan::Plan;
 use crate::state_machine::Machine;
 use crate::trace::{Arm, Trace, What};
@@ -35,11 +35,11 @@ pub(super) fn transitions(
 
 /// Requirement by requirement, the cases that name it, with trials passed and trials run (main arm, not in ERROR).
 /// What a case covers without the project knowing it is listed too.
-pub(super) fn requirements(plan: &Plan, trials: &[TrialResult]) -> Vec<RequirementCoverage> {
+pub(super) fn requirements(plan: &Plan, trials: &TrialResults) -> Vec<RequirementCoverage> {
     let mut ended: BTreeMap<(usize, usize), (u32, u32)> = BTreeMap::new();
-    for (planned, trial) in plan.trials.iter().zip(trials) {
+    for (planned, trial) in plan.trials.each().zip(trials) {
         let count = ended.entry((planned.scenario, planned.case)).or_default();
-        if planned.lane.arm == Arm::Main && trial.verdict != Verdict::Error {
+        if planned.arm == Arm::Main && trial.verdict != Verdict::Error {
             count.0 += u32::from(trial.verdict == Verdict::Pass);
             count.1 += 1;
         }

@@ -9,7 +9,7 @@ use crate::metric::{Metric, Observation, Patterns, TrialView, expectation};
 use crate::plan::{Plan, PlannedTrial};
 use crate::state_machine::Machine;
 use crate::trace::{Account, Arm, Evidence, Mode, Trace, TrialEnd, TrialError, What};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// What judging needs to know of the plan, compiled once and shared by all trials.
 pub struct Examiner<'p> {
@@ -20,7 +20,6 @@ pub struct Examiner<'p> {
     names: Vec<&'p str>,
     /// For each scenario, the metrics that its trials count for.
     pub(super) relevant: Vec<Vec<usize>>,
-    places: HashMap<&'p str, usize>,
     patterns: Vec<Vec<Patterns>>,
 }
 
@@ -28,6 +27,7 @@ pub struct Examiner<'p> {
 #[derive(Debug)]
 pub struct Examined {
     pub(super) place: usize,
+    pub(super) trial: PlannedTrial,
     pub(super) result: TrialResult,
     pub(super) error: Option<TrialError>,
     pub(super) evidence: Evidence,
@@ -58,19 +58,19 @@ impl<'p> Examiner<'p> {
                 .map_err(|error| JudgeError::Plan(format!("the state machine of {flow} cannot be read: {error}")))?;
             machines.insert(flow.clone(), machine);
         }
-        for trial in &plan.trials {
+        for (place, trial) in plan.trials.each().enumerate() {
             let known = plan.scenarios.get(trial.scenario).is_some_and(|scenario| trial.case < scenario.cases.len());
             if !known {
-                return Err(JudgeError::Plan(format!("the trial {} is of no case in the plan", trial.id)));
+                let id = plan.trials.at(place).map(|trial| trial.id).unwrap_or_default();
+                return Err(JudgeError::Plan(format!("the trial {id} is of no case in the plan")));
             }
         }
-        let places = plan.trials.iter().enumerate().map(|(place, trial)| (trial.id.as_str(), place)).collect();
         let patterns = plan
             .scenarios
             .iter()
             .map(|scenario| scenario.cases.iter().map(|case| Patterns::of(&case.case)).collect())
             .collect();
-        Ok(Self { plan, machines, metrics, names, relevant, places, patterns })
+        Ok(Self { plan, machines, metrics, names, relevant, patterns })
     }
 
     /// The metric that a criterion of the plan names, as written there.
@@ -89,13 +89,15 @@ impl<'p> Examiner<'p> {
     /// # Errors
     /// When the plan has no such trial.
     pub fn examine(&self, trace: &Trace) -> Result<Examined, JudgeError> {
-        let place = *self.places.get(trace.trial.as_str()).ok_or_else(|| JudgeError::Stranger(trace.trial.clone()))?;
-        let trial = &self.plan.trials[place];
-        let mut result = blank(self.plan, trial);
+        let stranger = || JudgeError::Stranger(trace.trial.clone());
+        let place = self.plan.trials.place_of(&trace.trial).ok_or_else(stranger)?;
+        let trial = self.plan.trials.at(place).ok_or_else(stranger)?;
+        let mut result = blank(self.plan, &trial);
         figures(trace, &mut result);
-        spending::account(self.plan, trial, trace, &mut result);
+        spending::account(self.plan, &trial, trace, &mut result);
         let mut examined = Examined {
             place,
+            trial,
             result,
             error: None,
             evidence: trace.evidence.clone(),
@@ -109,6 +111,7 @@ impl<'p> Examiner<'p> {
             examined.error = Some(error.clone());
             return Ok(examined);
         }
+        let trial = &examined.trial;
         let scenario = &self.plan.scenarios[trial.scenario];
         let machine = self.machines.get(&trial.lane.flow);
         let departures = machine.map(|machine| machine.departures(trace));
@@ -132,9 +135,11 @@ impl<'p> Examiner<'p> {
             let metric = &self.metrics[**metric];
             metric.arm() == trial.lane.arm && metric.hidden(mode, &trial.lane.flow).is_none()
         });
-        examined.units = matching.map(|metric| (*metric, self.metrics[*metric].observe(&view))).collect();
+        let units = matching.map(|metric| (*metric, self.metrics[*metric].observe(&view))).collect();
+        let timed = trial.lane.arm == Arm::Main && mode != Mode::Imported;
+        examined.units = units;
         examined.taken = machine.map(|machine| taken(machine, trace)).unwrap_or_default();
-        if trial.lane.arm == Arm::Main && mode != Mode::Imported {
+        if timed {
             examined.turn_times = turns.iter().filter_map(|turn| turn.ended().map(|end| end.took_us)).collect();
             examined.timed = Timed::of(trace, &turns);
         }

@@ -4,11 +4,11 @@ use super::conclusion::{NOT_RUN, conclude, group};
 use super::criterion::Item;
 use super::design::Design;
 use super::examine::{Examined, Examiner, blank};
-use super::latency::{Latencies, kind};
+use super::latency::{Kind, Latencies};
 use super::repeats::repeats;
 use super::sources::Sources;
 use super::tally::Tally;
-use super::{Judgement, RUN_VERSION, Spending, Stopped, TrialResult, Verdict, coverage};
+use super::{Judgement, RUN_VERSION, Spending, Stopped, TrialResult, TrialResults, Verdict, coverage};
 use crate::metric::{Metric, catalogue};
 use crate::plan::Plan;
 use crate::scenario::criteria::Estimand;
@@ -46,11 +46,12 @@ pub enum JudgeError {
 pub struct Judge<'p> {
     examiner: Arc<Examiner<'p>>,
     items: Vec<Item<'p>>,
-    trials: Vec<Option<TrialResult>>,
+    trials: TrialResults,
     errors: BTreeMap<usize, TrialError>,
     sources: Sources,
     taken: BTreeMap<String, Vec<u64>>,
-    turn_times: BTreeMap<usize, (&'static str, Vec<u64>)>,
+    /// Turn times with the place of their trial and the kind of evidence that they are.
+    turn_times: Vec<(u32, Kind, u64)>,
     latencies: Latencies,
     /// Passes whose end was reached, in a run until decided.
     closed: u32,
@@ -102,11 +103,11 @@ impl<'p> Judge<'p> {
         Ok(Self {
             examiner: Arc::new(Examiner::new(plan, metrics, names, relevant)?),
             items,
-            trials: vec![None; plan.trials.len()],
+            trials: TrialResults::slots(plan.trials.number()),
             errors: BTreeMap::new(),
             sources: Sources::default(),
             taken: BTreeMap::new(),
-            turn_times: BTreeMap::new(),
+            turn_times: Vec::new(),
             latencies: Latencies::default(),
             closed: 0,
         })
@@ -130,22 +131,20 @@ impl<'p> Judge<'p> {
     /// # Errors
     /// When the trial was added before.
     pub fn add(&mut self, examined: Examined) -> Result<(), JudgeError> {
-        let Examined { place, result, error, evidence, units, taken, turn_times, timed } = examined;
+        let Examined { place, trial, result, error, evidence, units, taken, turn_times, timed } = examined;
         let plan = self.examiner.plan;
-        let trial = &plan.trials[place];
-        if self.trials[place].is_some() {
-            return Err(JudgeError::Twice(trial.id.clone()));
+        if self.trials.verdict(place).is_some() {
+            return Err(JudgeError::Twice(trial.id));
         }
-        self.trials[place] = Some(result);
+        self.trials.put(place, result);
         if let Some(error) = error {
             self.errors.insert(place, error);
             return Ok(());
         }
         self.sources.add(&evidence);
-        if !turn_times.is_empty() {
-            self.turn_times.insert(place, (kind(&evidence), turn_times));
-        }
-        self.latencies.add(&trial.lane, kind(&evidence), timed);
+        let kind = Kind::of(&evidence);
+        self.turn_times.extend(turn_times.into_iter().map(|time| (place as u32, kind, time)));
+        self.latencies.add(&trial.lane, kind, timed);
         self.count_moves(&trial.lane.flow, &taken);
         let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
         for item in self.items.iter_mut().filter(|item| item.scenario.is_none_or(|of| of == trial.scenario)) {
@@ -156,10 +155,10 @@ impl<'p> Judge<'p> {
             let tally = item.tally_of(trial.lane.repetition);
             tally.hidden = tally.hidden.or(hidden);
             match (seen, grouped) {
-                (Some((_, seen)), None) => tally.add(place, trial, seen, target, excluded, &evidence),
+                (Some((_, seen)), None) => tally.add(place, &trial, seen, target, excluded, &evidence),
                 (Some((_, seen)), grouped) => {
-                    let (repetition, units) = item.units_of(grouped, trial, seen);
-                    item.tally_of(repetition).add(place, trial, &units, target, excluded, &evidence);
+                    let (repetition, units) = item.units_of(grouped, &trial, seen);
+                    item.tally_of(repetition).add(place, &trial, &units, target, excluded, &evidence);
                 }
                 (None, _) => {}
             }
@@ -189,8 +188,8 @@ impl<'p> Judge<'p> {
 
     fn close(&mut self, pass: u32) {
         let plan = self.examiner.plan;
-        for (place, _) in plan.trials.iter().enumerate().filter(|(_, trial)| trial.lane.repetition == pass) {
-            if self.trials[place].as_ref().is_none_or(|result| result.verdict == Verdict::Error) {
+        for (place, _) in plan.trials.each().enumerate().filter(|(_, trial)| trial.repetition == pass) {
+            if self.trials.verdict(place).is_none_or(|verdict| verdict == Verdict::Error) {
                 self.touch(place);
             }
         }
@@ -209,8 +208,8 @@ impl<'p> Judge<'p> {
         while self.closed < max && !self.is_settled() {
             self.end_of_pass(self.closed + 1);
         }
-        let needed = plan.trials.partition_point(|trial| trial.lane.repetition <= self.closed);
-        let trials = (needed as u64, plan.trials.len() as u64);
+        let needed = plan.trials.each().take_while(|trial| trial.repetition <= self.closed).count();
+        let trials = (needed as u64, plan.trials.number() as u64);
         Some((needed, Stopped::new((self.closed, max), trials)))
     }
 
@@ -220,22 +219,29 @@ impl<'p> Judge<'p> {
         let plan = self.examiner.plan;
         let (needed, stopped) = match self.stop() {
             Some((needed, stopped)) => (needed, Some(stopped)),
-            None => (plan.trials.len(), None),
+            None => (plan.trials.number(), None),
         };
-        let mut trials = Vec::with_capacity(needed);
+        self.trials.truncate(needed);
         let mut errors = Vec::new();
-        let results = std::mem::take(&mut self.trials).into_iter().take(needed);
-        for (place, (planned, result)) in plan.trials.iter().zip(results).enumerate() {
-            let result = result.unwrap_or_else(|| TrialResult { error: NOT_RUN.into(), ..blank(plan, planned) });
-            if result.verdict == Verdict::Error {
-                errors.push((planned.id.clone(), self.errors.remove(&place)));
+        for place in 0..needed {
+            let verdict = self.trials.verdict(place);
+            if verdict.is_some_and(|verdict| verdict != Verdict::Error) {
+                continue;
+            }
+            if let Some(planned) = plan.trials.at(place) {
+                if verdict.is_none() {
+                    self.trials.put(place, TrialResult { error: NOT_RUN.into(), ..blank(plan, &planned) });
+                }
+                errors.push((planned.id, self.errors.remove(&place)));
                 if stopped.is_none() {
                     self.touch(place);
                 }
             }
-            trials.push(result);
         }
+        let trials = std::mem::take(&mut self.trials);
         let in_error = errors.len() as u64;
+        // Stable: the turns of a trial stay in their order.
+        self.turn_times.sort_by_key(|(place, ..)| *place);
         let metrics = &self.examiner.metrics;
         let (items, closed) = (self.items.iter_mut(), self.closed);
         let mut results: Vec<_> = items.map(|item| item.result(plan, metrics[item.metric].as_ref(), closed)).collect();
@@ -250,8 +256,8 @@ impl<'p> Judge<'p> {
             gates,
             stopped,
             errors: group(errors, plan),
-            turn_kinds: kinds(self.turn_times.values()),
-            turn_times_us: self.turn_times.into_values().flat_map(|(_, times)| times).collect(),
+            turn_kinds: kinds(&self.turn_times),
+            turn_times_us: self.turn_times.iter().map(|(_, _, time)| *time).collect(),
             latency: self.latencies.finish(),
             transitions: coverage::transitions(&self.examiner.machines, &self.taken),
             requirements: coverage::requirements(plan, &trials),
@@ -264,7 +270,7 @@ impl<'p> Judge<'p> {
     /// Counts a trial in ERROR for every criterion that it would have counted for.
     fn touch(&mut self, place: usize) {
         let plan = self.examiner.plan;
-        let trial = &plan.trials[place];
+        let Some(trial) = plan.trials.at(place) else { return };
         let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
         for item in self.items.iter_mut().filter(|item| item.scenario.is_none_or(|of| of == trial.scenario)) {
             let metric = &self.examiner.metrics[item.metric];
@@ -277,15 +283,9 @@ impl<'p> Judge<'p> {
 }
 
 /// Kinds of evidence of turn times, and how many of each stand in a row.
-fn kinds<'t>(times: impl Iterator<Item = &'t (&'static str, Vec<u64>)>) -> Vec<(String, u64)> {
-    let mut kinds: Vec<(String, u64)> = Vec::new();
-    for (kind, times) in times {
-        match kinds.last_mut().filter(|(last, _)| last == kind) {
-            Some((_, n)) => *n += times.len() as u64,
-            None => kinds.push(((*kind).to_owned(), times.len() as u64)),
-        }
-    }
-    kinds
+fn kinds(times: &[(u32, Kind, u64)]) -> Vec<(String, u64)> {
+    let rows = times.chunk_by(|(_, one, _), (_, next, _)| one == next);
+    rows.filter_map(|row| row.first().map(|(_, kind, _)| (kind.as_str().to_owned(), row.len() as u64))).collect()
 }
 
 /// Gives every criterion its stopping rule, where the plan has a stopping design.
@@ -295,7 +295,7 @@ fn designs(plan: &Plan, metrics: &[Box<dyn Metric>], items: &mut [Item<'_>]) -> 
     if !level(stopping.alpha_pass) || !level(stopping.alpha_fail) {
         return Err(JudgeError::Plan("the error probabilities of its stopping design lie between 0 and 1".into()));
     }
-    if !plan.trials.is_sorted_by_key(|trial| trial.lane.repetition) {
+    if !plan.trials.each().map(|trial| trial.repetition).is_sorted() {
         return Err(JudgeError::Plan("it stops between passes, and its trials are not in the order of passes".into()));
     }
     if plan.criteria.estimand == Estimand::Population {

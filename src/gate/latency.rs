@@ -104,17 +104,40 @@ impl Timed {
 }
 
 /// The kind of evidence that a trial's times are.
-pub(super) fn kind(evidence: &Evidence) -> &'static str {
-    let simulated = |who: &str| who == "simulator" || who.starts_with("simulator ");
-    let mut who = evidence.recorded_from.split(", ");
-    let (all, any) = (who.clone().all(simulated), who.any(simulated));
-    match (evidence.mode == Mode::Live, all, any) {
-        (false, true, _) => "simulator",
-        (false, false, true) => "mixed",
-        (false, false, false) => "recorded",
-        (true, true, _) => "simulator, live",
-        (true, false, true) => "mixed, live",
-        (true, false, false) => "live",
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    Live,
+    Mixed,
+    MixedLive,
+    Recorded,
+    Simulator,
+    SimulatorLive,
+}
+
+impl Kind {
+    pub(super) fn of(evidence: &Evidence) -> Self {
+        let simulated = |who: &str| who == "simulator" || who.starts_with("simulator ");
+        let mut who = evidence.recorded_from.split(", ");
+        let (all, any) = (who.clone().all(simulated), who.any(simulated));
+        match (evidence.mode == Mode::Live, all, any) {
+            (false, true, _) => Self::Simulator,
+            (false, false, true) => Self::Mixed,
+            (false, false, false) => Self::Recorded,
+            (true, true, _) => Self::SimulatorLive,
+            (true, false, true) => Self::MixedLive,
+            (true, false, false) => Self::Live,
+        }
+    }
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Mixed => "mixed",
+            Self::MixedLive => "mixed, live",
+            Self::Recorded => "recorded",
+            Self::Simulator => "simulator",
+            Self::SimulatorLive => "simulator, live",
+        }
     }
 }
 
@@ -128,10 +151,10 @@ struct Group {
 
 /// Adds up trials; the order in which they come changes nothing.
 #[derive(Debug, Default)]
-pub(super) struct Latencies(BTreeMap<(String, String, &'static str), Group>);
+pub(super) struct Latencies(BTreeMap<(String, String, Kind), Group>);
 
 impl Latencies {
-    pub(super) fn add(&mut self, lane: &Lane, kind: &'static str, timed: Timed) {
+    pub(super) fn add(&mut self, lane: &Lane, kind: Kind, timed: Timed) {
         let group = self.0.entry((lane.flow.clone(), lane.variant.clone(), kind)).or_default();
         group.unanswered += timed.unanswered;
         group.first_tokens.extend(timed.first_tokens);
@@ -144,7 +167,7 @@ impl Latencies {
     }
 
     pub(super) fn finish(self) -> Vec<Latency> {
-        let row = |((flow, variant, kind), group): ((String, String, &str), Group)| {
+        let row = |((flow, variant, kind), group): ((String, String, Kind), Group)| {
             let (mut times, mut first) = (group.times_us, group.first_tokens);
             let answered = times.len() as u64;
             times.extend((0..group.unanswered).map(|_| u64::MAX));
@@ -153,7 +176,7 @@ impl Latencies {
             Latency {
                 flow,
                 variant,
-                kind: kind.to_owned(),
+                kind: kind.as_str().to_owned(),
                 turns: answered + group.unanswered,
                 unanswered: group.unanswered,
                 quantiles: quantiles(&times),

@@ -12,6 +12,8 @@ mod examine;
 mod judge;
 mod latency;
 mod repeats;
+mod results;
+mod row;
 mod rule;
 mod sources;
 mod spending;
@@ -27,6 +29,8 @@ mod tests;
 pub use examine::{Examined, Examiner};
 pub use judge::{Judge, JudgeError, judge};
 pub use latency::{Edge, FirstToken, Latency, Quantile};
+pub use results::{TrialResults, TrialRows};
+pub use row::{LaneRow, TrialRow};
 pub use spending::{Spending, Spent};
 pub use stopped::{Sequential, Stopped};
 
@@ -233,7 +237,7 @@ pub struct Judgement {
     #[serde(default, skip_serializing_if = "Spending::is_empty")]
     pub spending: Spending,
     /// Every trial.
-    pub trials: Vec<TrialResult>,
+    pub trials: TrialResults,
 }
 
 /// How often any of k, and all of k, trials of one case pass: means over the cases of one scenario in one variant.

@@ -5,7 +5,7 @@
 //! repetition, and a trial in ERROR, therefore measure nothing. Both figures come from the same counts by case, and
 //! so does the standard error: trials of one case are alike, and more of them say little about cases not seen yet.
 
-use super::{Repeats, TrialResult, Verdict};
+use super::{Repeats, TrialResults, Verdict};
 use crate::stats::{clustered, pass_all_of, pass_any_of};
 use crate::trace::Arm;
 use std::collections::BTreeMap;
@@ -21,16 +21,16 @@ struct Counts {
 }
 
 /// One entry for each scenario and variant of which some case was repeated, in the order of the plan.
-pub(super) fn repeats(trials: &[TrialResult]) -> Vec<Repeats> {
+pub(super) fn repeats(trials: &TrialResults) -> Vec<Repeats> {
     let mut order: Vec<(&str, &str, &str)> = Vec::new();
     let mut groups: BTreeMap<(&str, &str, &str), BTreeMap<&str, Counts>> = BTreeMap::new();
     for trial in trials.iter().filter(|trial| trial.lane.arm == Arm::Main) {
-        let key = (trial.scenario.as_str(), trial.lane.flow.as_str(), trial.lane.variant.as_str());
+        let key = (trial.scenario, trial.lane.flow, trial.lane.variant);
         let cases = groups.entry(key).or_insert_with(|| {
             order.push(key);
             BTreeMap::new()
         });
-        let counts = cases.entry(&trial.case).or_default();
+        let counts = cases.entry(trial.case).or_default();
         counts.trials += 1;
         counts.passed += u64::from(trial.verdict == Verdict::Pass);
         counts.errors += u64::from(trial.verdict == Verdict::Error);
@@ -124,7 +124,8 @@ mod tests {
     #[test]
     fn unequal_repetition_measures_nothing_and_single_trials_have_no_entry() {
         let mut uneven = plan(CASES, "[]", 2);
-        uneven.trials.pop();
+        let fewer = uneven.trials[..uneven.trials.len() - 1].to_vec();
+        uneven.trials = fewer.into();
         let traces: Vec<_> = (0..uneven.trials.len()).map(|place| Ok(good(&uneven, place))).collect();
         let [found] = judge(&uneven, traces.into_iter()).expect("judged").repeats.try_into().expect("one");
         assert!(found.not_measured.contains("between 1 and 2 times") && found.any.is_empty(), "{found:?}");

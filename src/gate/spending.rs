@@ -3,8 +3,8 @@
 //! Tokens are the model's. The cost is of the model and of the search service, by the prices in the plan; what one
 //! service does not tell, or nobody priced, makes it not measured, with the reason, and never smaller.
 
-use super::TrialResult;
-use crate::plan::{Plan, PlannedTrial};
+use super::{TrialResult, TrialResults, TrialRow};
+use crate::plan::{Plan, Planned, PlannedTrial};
 use crate::price::Tokens;
 use crate::trace::{Reply, ToolOutcome, ToolResult, Trace, What};
 use serde::{Deserialize, Serialize};
@@ -48,75 +48,123 @@ impl Spending {
     }
 
     /// Adds up the trials of a plan, in its order.
-    pub(super) fn of(plan: &Plan, trials: &[TrialResult]) -> Self {
-        let asked: Vec<Asked<'_>> =
-            plan.trials.iter().zip(trials).filter(|(_, result)| result.model_calls > 0).collect();
-        let by = |place: fn(&PlannedTrial) -> usize, name: fn(&TrialResult) -> String| {
-            let mut groups: BTreeMap<_, Vec<Asked<'_>>> = BTreeMap::new();
-            for (trial, result) in &asked {
-                groups.entry((trial.scenario, place(trial), name(result))).or_default().push((trial, result));
-            }
-            groups.into_iter().map(|((.., name), trials)| (name, spent(plan, &trials))).collect()
-        };
+    pub(super) fn of(plan: &Plan, trials: &TrialResults) -> Self {
+        let mut run = Sum::default();
+        let mut variants: BTreeMap<(usize, String), Sum> = BTreeMap::new();
+        let mut cases: BTreeMap<(usize, usize), Sum> = BTreeMap::new();
+        for (trial, result) in plan.trials.each().zip(trials).filter(|(_, result)| result.model_calls > 0) {
+            run.add(&trial, &result);
+            variants.entry((trial.scenario, trial.variant.to_owned())).or_default().add(&trial, &result);
+            cases.entry((trial.scenario, trial.case)).or_default().add(&trial, &result);
+        }
+        let name = |scenario: usize| plan.scenarios[scenario].name.as_str();
+        let case = |scenario: usize, case: usize| plan.scenarios[scenario].cases[case].case.case.as_str();
         Self {
-            run: spent(plan, &asked),
-            variants: by(|_| 0, |result| format!("{}@{}", result.scenario, result.lane.variant)),
-            cases: by(|trial| trial.case, |result| format!("{}/{}", result.scenario, result.case)),
+            run: run.spent(plan),
+            variants: variants
+                .into_iter()
+                .map(|((scenario, variant), sum)| (format!("{}@{variant}", name(scenario)), sum.spent(plan)))
+                .collect(),
+            cases: cases
+                .into_iter()
+                .map(|(of, sum)| (format!("{}/{}", name(of.0), case(of.0, of.1)), sum.spent(plan)))
+                .collect(),
         }
     }
 }
 
-/// A trial that asked a model.
-type Asked<'a> = (&'a PlannedTrial, &'a TrialResult);
+/// What some trials took, while they are added up.
+struct Sum {
+    trials: u64,
+    model_calls: u64,
+    input: Option<u64>,
+    cached: Option<u64>,
+    output: Option<u64>,
+    cost: Option<f64>,
+    /// Trials whose cost is not known, and their scenarios with the variants.
+    unknown: u64,
+    unknown_of: BTreeMap<usize, BTreeSet<String>>,
+}
 
-fn spent(plan: &Plan, trials: &[Asked<'_>]) -> Spent {
-    let results = || trials.iter().map(|(_, result)| *result);
-    let known: Vec<u64> = results().filter_map(|result| result.cached_tokens).collect();
-    let cost = results().map(|result| result.cost).sum::<Option<f64>>();
-    Spent {
-        trials: trials.len() as u64,
-        model_calls: results().map(|result| u64::from(result.model_calls)).sum(),
-        input_tokens: results().map(|result| result.input_tokens).sum(),
-        cached_tokens: (!known.is_empty()).then(|| known.iter().sum()),
-        output_tokens: results().map(|result| result.output_tokens).sum(),
-        cost,
-        not_measured: if cost.is_some() { String::new() } else { why_not(plan, trials) },
+impl Default for Sum {
+    fn default() -> Self {
+        Self {
+            trials: 0,
+            model_calls: 0,
+            input: Some(0),
+            cached: None,
+            output: Some(0),
+            cost: Some(0.0),
+            unknown: 0,
+            unknown_of: BTreeMap::new(),
+        }
     }
 }
 
-/// Why the cost of these trials is not known.
-fn why_not(plan: &Plan, trials: &[Asked<'_>]) -> String {
-    let unknown: Vec<&PlannedTrial> =
-        trials.iter().filter(|(_, result)| result.cost.is_none()).map(|(trial, _)| *trial).collect();
-    if unknown.iter().any(|trial| model(plan, trial).is_none()) {
-        return "the plan does not say which model was asked".to_owned();
+impl Sum {
+    fn add(&mut self, trial: &Planned<'_>, result: &TrialRow<'_>) {
+        self.trials += 1;
+        self.model_calls += u64::from(result.model_calls);
+        self.input = self.input.zip(result.input_tokens).map(|(sum, more)| sum + more);
+        self.output = self.output.zip(result.output_tokens).map(|(sum, more)| sum + more);
+        self.cached = result.cached_tokens.map_or(self.cached, |more| Some(self.cached.unwrap_or(0) + more));
+        self.cost = self.cost.zip(result.cost).map(|(sum, more)| sum + more);
+        if result.cost.is_none() {
+            self.unknown += 1;
+            let variants = self.unknown_of.entry(trial.scenario).or_default();
+            if !variants.contains(trial.variant) {
+                variants.insert(trial.variant.to_owned());
+            }
+        }
     }
-    let models = unknown.iter().flat_map(|trial| [model(plan, trial), search(plan, trial)]).flatten();
-    let unpriced: BTreeSet<String> = models.filter(|model| !plan.prices.contains_key(model)).collect();
-    if unpriced.is_empty() {
-        return format!("the services of {} of {} trials did not tell their tokens", unknown.len(), trials.len());
+
+    fn spent(self, plan: &Plan) -> Spent {
+        Spent {
+            trials: self.trials,
+            model_calls: self.model_calls,
+            input_tokens: self.input,
+            cached_tokens: self.cached,
+            output_tokens: self.output,
+            cost: self.cost,
+            not_measured: if self.cost.is_some() { String::new() } else { self.why_not(plan) },
+        }
     }
-    let unpriced: Vec<String> = unpriced.into_iter().collect();
-    format!("no price of {}", unpriced.join(", "))
+
+    /// Why the cost of these trials is not known.
+    fn why_not(&self, plan: &Plan) -> String {
+        let unknown = || {
+            self.unknown_of.iter().flat_map(|(scenario, variants)| variants.iter().map(|variant| (*scenario, variant)))
+        };
+        if unknown().any(|(scenario, variant)| model(plan, scenario, variant).is_none()) {
+            return "the plan does not say which model was asked".to_owned();
+        }
+        let models = unknown().flat_map(|(scenario, variant)| [model(plan, scenario, variant), search(plan, scenario)]);
+        let unpriced: BTreeSet<String> = models.flatten().filter(|model| !plan.prices.contains_key(model)).collect();
+        if unpriced.is_empty() {
+            return format!("the services of {} of {} trials did not tell their tokens", self.unknown, self.trials);
+        }
+        let unpriced: Vec<String> = unpriced.into_iter().collect();
+        format!("no price of {}", unpriced.join(", "))
+    }
 }
 
 /// `provider/model` of a trial's model, where the plan knows.
-fn model(plan: &Plan, trial: &PlannedTrial) -> Option<String> {
-    let settings = &plan.scenarios.get(trial.scenario)?.settings;
-    let settings = settings.iter().find(|settings| settings.variant == trial.lane.variant)?;
+fn model(plan: &Plan, scenario: usize, variant: &str) -> Option<String> {
+    let settings = &plan.scenarios.get(scenario)?.settings;
+    let settings = settings.iter().find(|settings| settings.variant == variant)?;
     Some(format!("{}/{}", settings.provider, settings.model))
 }
 
 /// `provider/model` of a trial's search service.
-fn search(plan: &Plan, trial: &PlannedTrial) -> Option<String> {
-    plan.scenarios.get(trial.scenario)?.search.clone()
+fn search(plan: &Plan, scenario: usize) -> Option<String> {
+    plan.scenarios.get(scenario)?.search.clone()
 }
 
 /// Takes the tokens of a trial's completions into `result`, and what the trial cost.
 pub(super) fn account(plan: &Plan, trial: &PlannedTrial, trace: &Trace, result: &mut TrialResult) {
     let prices = (
-        model(plan, trial).and_then(|model| plan.prices.get(&model)),
-        search(plan, trial).and_then(|model| plan.prices.get(&model)),
+        model(plan, trial.scenario, &trial.lane.variant).and_then(|model| plan.prices.get(&model)),
+        search(plan, trial.scenario).and_then(|model| plan.prices.get(&model)),
     );
     // A completion that does not say makes the sum unknown, never smaller.
     let mut cost = Some(0.0);
@@ -197,8 +245,7 @@ mod tests {
         assert_eq!((told.run.trials, told.variants[0].0.as_str(), told.cases[0].0.as_str()), (2, "s@base", "s/a"));
 
         let silent = run(&plan, |output| *output = None);
-        assert_eq!(silent.trials[0].cost.zip(silent.trials[1].cost), None);
-        assert!(silent.trials[0].cost.is_some());
+        assert_eq!(silent.trials.iter().map(|trial| trial.cost.is_some()).collect::<Vec<_>>(), [true, false]);
         assert_eq!((silent.spending.run.cost, silent.spending.run.output_tokens), (None, None));
         let why = silent.spending.run.not_measured;
         assert_eq!(why, "the services of 1 of 2 trials did not tell their tokens");

@@ -67,8 +67,8 @@ fn one_violation_fails_an_invariant_and_is_named_with_case_and_lane() {
     let result = &judgement.criteria[0];
     assert_eq!((result.verdict, judgement.exit_code), (Verdict::Fail, 1));
     assert!(result.sentence.contains("s/a/tool-rag.base.42, turn 1"), "{}", result.sentence);
-    assert_eq!(judgement.trials[41].verdict, Verdict::Fail);
-    assert_eq!(judgement.trials[41].checks[0].what, "turn 1: an answer");
+    assert_eq!(judgement.trials.to_vec()[41].verdict, Verdict::Fail);
+    assert_eq!(judgement.trials.to_vec()[41].checks[0].what, "turn 1: an answer");
 }
 
 #[test]
@@ -225,9 +225,9 @@ fn control_trials_count_for_their_own_metric_alone() {
     let judgement = run(&plan, [tell(0, "In Turku."), forgot]);
     let verdicts: Vec<_> = judgement.criteria.iter().map(|result| (result.verdict, result.n)).collect();
     assert_eq!(verdicts, [(Verdict::Pass, 1), (Verdict::Pass, 1), (Verdict::Pass, 2)]);
-    assert_eq!(judgement.trials[1].verdict, Verdict::Pass);
+    assert_eq!(judgement.trials.to_vec()[1].verdict, Verdict::Pass);
     let judgement = run(&plan, [tell(0, "In Turku."), tell(1, "Turku, as always")]);
-    assert_eq!((judgement.criteria[1].verdict, judgement.trials[1].verdict), (Verdict::Fail, Verdict::Fail));
+    assert_eq!((judgement.criteria[1].verdict, judgement.trials.to_vec()[1].verdict), (Verdict::Fail, Verdict::Fail));
 }
 
 #[test]
@@ -343,8 +343,8 @@ fn transitions_are_counted_in_the_order_of_the_machine_those_never_taken_too() {
     assert_eq!(judgement.turn_times_us, [2_000_000, 2_000_000]);
     let lost = What::Moved(Moved { from: "asking".into(), on: "x".into(), to: "lost".into() });
     let judgement = run(&plan, [story(&plan, 0).turn("q").push(lost).answer("so", &[]).done(), tell(1)]);
-    assert_eq!(judgement.trials[0].departures.len(), 2, "an undeclared move, and an end in no terminal state");
-    assert_eq!(judgement.trials[0].verdict, Verdict::Fail);
+    assert_eq!(judgement.trials.to_vec()[0].departures.len(), 2, "an undeclared move, and an end in no terminal state");
+    assert_eq!(judgement.trials.to_vec()[0].verdict, Verdict::Fail);
 }
 
 #[test]

@@ -57,7 +57,7 @@ pub(super) fn imported(name: &str, records: Vec<Record>, criteria: Option<Criter
         stopping: None,
         seed: 0,
         scenarios: vec![planned],
-        trials,
+        trials: trials.into(),
         criteria: criteria.unwrap_or_else(usual),
         not_measured_ok: Vec::new(),
         machines: BTreeMap::new(),

@@ -193,7 +193,7 @@ pub struct Group {
 }
 
 /// Whether a trial met what its case expects.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Check {
     /// Where it was expected and what, for people: `turn 1: calls.before: knowledge_base_search, generate_response`.
     pub what: String,

@@ -45,7 +45,7 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
         stopping: None,
         seed: 1,
         scenarios: vec![scenario],
-        trials,
+        trials: trials.into(),
         criteria: Criteria { criteria: serde_saphyr::from_str(criteria).expect("criteria"), ..Criteria::default() },
         not_measured_ok: Vec::new(),
         machines: BTreeMap::new(),

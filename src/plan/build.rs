@@ -82,7 +82,7 @@ pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, 
         stopping,
         seed,
         scenarios,
-        trials,
+        trials: trials.into(),
         criteria: loaded.criteria.clone(),
         not_measured_ok: loaded.project.not_measured_ok.clone(),
         machines: BTreeMap::new(),
@@ -298,7 +298,7 @@ mod tests {
     }
 
     fn ids(selection: &Selection) -> Vec<String> {
-        build(&loaded(), selection, 7).expect("a plan").trials.into_iter().map(|trial| trial.id).collect()
+        build(&loaded(), selection, 7).expect("a plan").trials.iter().map(|trial| trial.id.clone()).collect()
     }
 
     #[test]
@@ -313,8 +313,19 @@ mod tests {
             assert!(pass.iter().all(|trial| trial.lane.repetition == number));
             assert_eq!(pass.len(), one.trials.len(), "every case, however often the scenario repeats it");
         }
-        assert_eq!(passes[0], one.trials, "seeds and ids too");
+        assert_eq!(passes[0], &one.trials[..], "seeds and ids too");
         assert_eq!(one.passes().count(), 1);
+    }
+
+    #[test]
+    fn a_long_plan_is_written_as_runs_of_repeats_and_reads_as_the_same_trials() {
+        let plan = build(&loaded(), &Selection { repeat: Some(50), ..Selection::default() }, 7).expect("a plan");
+        let (list, runs) = (plan.json(300).expect("JSON"), plan.json(299).expect("JSON"));
+        assert_eq!(plan.trials.number(), 300);
+        assert_eq!(serde_json::from_slice::<Plan>(&list).expect("read"), plan);
+        let read: Plan = serde_json::from_slice(&runs).expect("read");
+        assert_eq!((read.version, &read.trials), (crate::plan::RUNS_VERSION, &plan.trials));
+        assert_eq!(String::from_utf8_lossy(&runs).matches("\"to\": 50").count(), 4);
     }
 
     #[test]

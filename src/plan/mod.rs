@@ -2,9 +2,11 @@
 
 mod build;
 mod order;
+mod trials;
 
 pub use build::{Selection, build, trial_seed};
 pub use order::interleaved;
+pub use trials::{Planned, Trials};
 
 use crate::price::Prices;
 use crate::scenario::document::Enforcement;
@@ -16,9 +18,15 @@ use std::collections::BTreeMap;
 /// Version of `plan.json` that this build writes for a fixed number of trials.
 pub const PLAN_VERSION: u32 = 1;
 
-/// Version of a `plan.json` that has [`Plan::stopping`], and the newest that this build reads: a build that judged such
-/// a run as if its number of trials had been fixed would give bounds that do not hold.
+/// Version of a `plan.json` that has [`Plan::stopping`]: a build that judged such a run as if its number of trials had
+/// been fixed would give bounds that do not hold.
 pub const STOPPING_VERSION: u32 = 2;
+
+/// Version of a `plan.json` whose trials are runs of repeats, see [`Trials`], and the newest that this build reads.
+pub const RUNS_VERSION: u32 = 3;
+
+/// Plans of more trials than this are written as runs of repeats.
+const LISTED: usize = 20_000;
 
 /// The error probability that a run until decided spends on passing a gate whose rate is too low, each gate for itself,
 /// and on failing any gate whose rate is high enough, all gates together.
@@ -34,7 +42,7 @@ pub struct Plan {
     /// The scenarios, expectations resolved.
     pub scenarios: Vec<PlannedScenario>,
     /// The planned trials, in order; with a stopping design pass by pass, and the last ones may never be needed.
-    pub trials: Vec<PlannedTrial>,
+    pub trials: Trials,
     /// Places in `trials` in the order in which a live run began them, see [`interleaved`]; empty where that is the order
     /// of the plan, and in every replay.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -78,6 +86,23 @@ impl Plan {
         let drawn = self.order.get(from..to).unwrap_or_default().iter().map(|place| *place as usize);
         let drawn: Vec<usize> = drawn.filter(|place| (from..to).contains(place)).collect();
         if drawn.len() == to - from { drawn } else { (from..to).collect() }
+    }
+
+    /// `plan.json`: with a list of trials that every build reads, or with runs of repeats where the list would be long.
+    ///
+    /// # Errors
+    /// When it cannot be spelled as JSON.
+    pub fn to_json(&self) -> serde_json::Result<Vec<u8>> {
+        self.json(LISTED)
+    }
+
+    /// The same, with a list of at most `listed` trials.
+    pub(crate) fn json(&self, listed: usize) -> serde_json::Result<Vec<u8>> {
+        if self.trials.number() <= listed {
+            return serde_json::to_vec_pretty(self);
+        }
+        let trials = self.trials.in_runs(self.seed);
+        serde_json::to_vec_pretty(&Self { version: RUNS_VERSION, trials, ..self.clone() })
     }
 
     /// The trials in the parts that are run one after the other: passes, or all at once without a stopping design.

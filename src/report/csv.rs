@@ -83,10 +83,10 @@ impl Format for TrialsCsv {
             let arm = if trial.lane.arm == Arm::Control { "control" } else { "main" };
             let row: [Cow<'_, str>; 22] = [
                 cell(&trial.id),
-                cell(&trial.scenario),
-                cell(&trial.case),
-                cell(&trial.lane.flow),
-                cell(&trial.lane.variant),
+                cell(trial.scenario),
+                cell(trial.case),
+                cell(trial.lane.flow),
+                cell(trial.lane.variant),
                 trial.lane.repetition.to_string().into(),
                 arm.into(),
                 trial.verdict.as_str().into(),
@@ -103,7 +103,7 @@ impl Format for TrialsCsv {
                 milliseconds(trial.slowest_turn_us).into(),
                 milliseconds(trial.took_us).into(),
                 cell(&failed.join("; ")).into_owned().into(),
-                cell(&trial.error),
+                cell(trial.error),
             ];
             rows.write_record(row.iter().map(AsRef::as_ref))?;
         }

@@ -127,8 +127,11 @@ pub fn claimed_share(metric: &str) -> Option<f64> {
 /// Trials by verdict, in the order PASS, FAIL, INCONCLUSIVE, NOT_MEASURED, ERROR; verdicts without trials left out.
 pub fn tally(judgement: &Judgement) -> Vec<(Verdict, u64)> {
     let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Inconclusive, Verdict::NotMeasured, Verdict::Error];
-    let number = |verdict| judgement.trials.iter().filter(|trial| trial.verdict == verdict).count() as u64;
-    verdicts.map(|verdict| (verdict, number(verdict))).into_iter().filter(|(_, number)| *number > 0).collect()
+    let mut numbers = verdicts.map(|verdict| (verdict, 0));
+    for trial in &judgement.trials {
+        numbers.iter_mut().filter(|(verdict, _)| *verdict == trial.verdict).for_each(|(_, number)| *number += 1);
+    }
+    numbers.into_iter().filter(|(_, number)| *number > 0).collect()
 }
 
 /// Shares of 0 to 1 as `42.0 %, 27.3 %`.

@@ -6,7 +6,7 @@
 //! that XML 1.0 does not allow are dropped.
 
 use super::{Format, View};
-use crate::gate::{CriterionResult, TrialResult, Verdict};
+use crate::gate::{CriterionResult, TrialRow, Verdict};
 use std::io::{self, Write};
 
 /// Writes `junit.xml`.
@@ -36,12 +36,13 @@ impl Format for Junit {
         suite(out, "gates", &judgement.gates.iter().map(criterion).collect::<Vec<_>>())?;
         let mut names: Vec<&str> = Vec::new();
         for trial in &judgement.trials {
-            if names.last() != Some(&trial.scenario.as_str()) && !names.contains(&trial.scenario.as_str()) {
-                names.push(&trial.scenario);
+            if names.last() != Some(&trial.scenario) && !names.contains(&trial.scenario) {
+                names.push(trial.scenario);
             }
         }
         for name in names {
-            let tests: Vec<_> = judgement.trials.iter().filter(|one| one.scenario == name).map(trial).collect();
+            let tests: Vec<_> =
+                judgement.trials.iter().filter(|one| one.scenario == name).map(|one| trial(&one)).collect();
             suite(out, name, &tests)?;
         }
         writeln!(out, "</testsuites>")
@@ -67,17 +68,17 @@ fn criterion(row: &CriterionResult) -> Test {
     Test { name, seconds: None, outcome: kind.map(|kind| (kind, message, detail.join("\n"))) }
 }
 
-fn trial(trial: &TrialResult) -> Test {
+fn trial(trial: &TrialRow<'_>) -> Test {
     let failed = trial.checks.iter().filter(|check| !check.passed);
     let mut lines: Vec<_> = failed.map(|check| format!("{}: {}", check.what, check.seen)).collect();
     lines.extend(trial.departures.iter().cloned());
     let outcome = match trial.verdict {
         Verdict::Pass => None,
-        Verdict::Error => Some(("error", trial.error.clone(), String::new())),
+        Verdict::Error => Some(("error", trial.error.to_owned(), String::new())),
         Verdict::Fail => Some(("failure", lines.first().cloned().unwrap_or_default(), lines.join("\n"))),
         other => Some(("skipped", other.as_str().to_owned(), String::new())),
     };
-    Test { name: trial.id.clone(), seconds: Some(trial.took_us as f64 / 1e6), outcome }
+    Test { name: trial.id.to_string(), seconds: Some(trial.took_us as f64 / 1e6), outcome }
 }
 
 fn suite(out: &mut dyn Write, name: &str, tests: &[Test]) -> io::Result<()> {

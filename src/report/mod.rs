@@ -28,7 +28,7 @@ pub use self::junit::Junit;
 pub use self::latency::LatencyCsv;
 pub use self::markdown::Markdown;
 pub use self::terminal::terminal;
-pub use self::timelines::{BUDGET, TimelineBuilder, Timelines};
+pub use self::timelines::{BUDGET, Room, TimelineBuilder, Timelines};
 
 use crate::gate::Judgement;
 use crate::plan::Plan;

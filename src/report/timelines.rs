@@ -11,6 +11,8 @@ use crate::trace::Trace;
 use flate2::{Compression, write::GzEncoder};
 use rayon::prelude::*;
 use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Compressed bytes that the HTML report spends on conversations by default.
 pub const BUDGET: usize = 8_000_000;
@@ -54,10 +56,26 @@ impl Timelines {
     }
 }
 
+/// Whether there is still room: once there is none for trials of a kind, that is final.
+#[derive(Debug, Clone, Default)]
+pub struct Room {
+    troubled_full: Arc<AtomicBool>,
+    passed_full: Arc<AtomicBool>,
+}
+
+impl Room {
+    /// Whether a trial of that verdict would only be counted.
+    pub fn is_full(&self, verdict: Verdict) -> bool {
+        let full = if verdict == Verdict::Pass { &self.passed_full } else { &self.troubled_full };
+        full.load(Ordering::Relaxed)
+    }
+}
+
 /// Takes traces one by one, in plan order.
 #[derive(Debug)]
 pub struct TimelineBuilder {
     budget: usize,
+    room: Room,
     troubled: Packer,
     passed: Packer,
 }
@@ -71,13 +89,24 @@ impl Default for TimelineBuilder {
 impl TimelineBuilder {
     /// A builder that keeps at most `budget` compressed bytes.
     pub fn within(budget: usize) -> Self {
-        Self { budget, troubled: Packer::default(), passed: Packer::default() }
+        let room = Room::default();
+        let packer = |full: &Arc<AtomicBool>| Packer { full: Arc::clone(full), ..Packer::default() };
+        let (troubled, passed) = (packer(&room.troubled_full), packer(&room.passed_full));
+        Self { budget, room, troubled, passed }
     }
 
-    /// Adds one trial's conversation; `result` is its judgement.
-    pub fn add(&mut self, trace: &Trace, result: &TrialResult) {
+    /// For those who make traces: which of them are not looked at any more.
+    pub fn room(&self) -> Room {
+        self.room.clone()
+    }
+
+    /// Adds one trial's conversation; `result` is its judgement. Without a trace the trial is only counted.
+    pub fn add(&mut self, trace: Option<&Trace>, result: &TrialResult) {
         let packer = if result.verdict == Verdict::Pass { &mut self.passed } else { &mut self.troubled };
-        packer.add(trace, result, self.budget);
+        match trace {
+            Some(trace) => packer.add(trace, result, self.budget),
+            None => packer.left_out += 1,
+        }
     }
 
     /// The conversations that fit into the budget.
@@ -110,11 +139,13 @@ struct Packer {
     done: Vec<Block>,
     bytes: usize,
     left_out: usize,
+    full: Arc<AtomicBool>,
 }
 
 impl Packer {
     fn add(&mut self, trace: &Trace, result: &TrialResult, budget: usize) {
         if self.bytes > budget {
+            self.full.store(true, Ordering::Relaxed);
             self.left_out += 1;
             return;
         }
@@ -171,8 +202,8 @@ mod tests {
     fn build(copies: usize, budget: usize) -> (sample::Run, Timelines) {
         let run = sample::run(copies);
         let mut builder = TimelineBuilder::within(budget);
-        for (trace, result) in run.traces.iter().zip(&run.judgement.trials) {
-            builder.add(trace, result);
+        for (trace, result) in run.traces.iter().zip(&run.judgement.trials.to_vec()) {
+            builder.add(Some(trace), result);
         }
         (run, builder.finish())
     }

@@ -32,18 +32,18 @@ pub fn load(root: &Path) -> Result<(Factory, Plan), String> {
     Ok((factory, plan))
 }
 
-/// Records every trial of `plan`.
+/// Records every trial of `plan`; `brief` is the project's.
 ///
 /// # Errors
 /// In words, when one does not run to its end.
-pub fn record(factory: &Factory, plan: &Plan) -> Result<(), String> {
-    plan.trials.par_iter().try_for_each(|trial| record_one(factory, plan, trial))
+pub fn record(factory: &Factory, plan: &Plan, brief: bool) -> Result<(), String> {
+    plan.trials.par_iter().try_for_each(|trial| record_one(factory, plan, trial, brief))
 }
 
-fn record_one(factory: &Factory, plan: &Plan, trial: &PlannedTrial) -> Result<(), String> {
+fn record_one(factory: &Factory, plan: &Plan, trial: &PlannedTrial, brief: bool) -> Result<(), String> {
     let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
     let shared: Arc<dyn Clock> = Arc::new(clock.clone());
-    let script = Arc::new(Script::new(&trial.id, project::indexes(trial.case), Arc::clone(&shared)));
+    let script = Arc::new(Script::new(&trial.id, project::indexes(trial.case), brief, Arc::clone(&shared)));
     let finished = block_on(&clock, factory.record_with(plan, trial, shared, script));
     match finished.map_err(|deadlock| deadlock.to_string())?.trace.end {
         TrialEnd::Completed => Ok(()),

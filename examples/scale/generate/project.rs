@@ -43,6 +43,8 @@ pub struct Size {
     pub cases: usize,
     /// Repetitions of each case.
     pub repeat: usize,
+    /// One search, few words: trials whose traces are small.
+    pub brief: bool,
 }
 
 /// Whether the trials of that case go outside and index keywords: one in five does.
@@ -72,13 +74,14 @@ pub fn write(root: &Path, size: Size) -> io::Result<()> {
     for file in 0..SCENARIOS {
         let cases: Vec<usize> = (0..size.cases).filter(|case| case % SCENARIOS == file).collect();
         if !cases.is_empty() {
-            fs::write(root.join(format!("scenarios/part-{file}.yaml")), scenario(file, &cases, size.repeat))?;
+            fs::write(root.join(format!("scenarios/part-{file}.yaml")), scenario(file, &cases, size))?;
         }
     }
     Ok(())
 }
 
-fn scenario(file: usize, cases: &[usize], repeat: usize) -> String {
+fn scenario(file: usize, cases: &[usize], size: Size) -> String {
+    let repeat = size.repeat;
     let mut text = format!(
         "scenario: part-{file}\nabout: Generated cases.\ncovers: [FR-002, SC-001]\nflow: tool-rag\nknowledge: almanac\n\
          model: {{provider: scripted, name: scripted-model, temperature: 0, max_tokens: 900}}\n\
@@ -90,6 +93,8 @@ fn scenario(file: usize, cases: &[usize], repeat: usize) -> String {
         let (way, keywords) = if indexes(place) {
             let way = "knowledge_base_search, perplexity_search, {tool: index_keywords, outcome: ok}";
             (way, "      keywords: {indexed: true, none_generic: true}\n")
+        } else if size.brief {
+            ("knowledge_base_search", "")
         } else {
             ("knowledge_base_search, knowledge_base_search, knowledge_base_search", "")
         };

@@ -13,13 +13,19 @@ use std::time::Duration;
 pub struct Script {
     trial: String,
     indexes: bool,
+    brief: bool,
     clock: Arc<dyn Clock>,
 }
 
 impl Script {
-    /// The services of `trial`; `indexes` says whether it goes outside.
-    pub fn new(trial: &str, indexes: bool, clock: Arc<dyn Clock>) -> Self {
-        Self { trial: trial.to_owned(), indexes, clock }
+    /// The services of `trial`; `indexes` says whether it goes outside, `brief` that it uses few words.
+    pub fn new(trial: &str, indexes: bool, brief: bool, clock: Arc<dyn Clock>) -> Self {
+        Self { trial: trial.to_owned(), indexes, brief, clock }
+    }
+
+    /// So many bytes of text, or few.
+    fn length(&self, bytes: usize) -> usize {
+        if self.brief { bytes / 12 } else { bytes }
     }
 
     fn words(&self, purpose: &str) -> Words {
@@ -41,17 +47,21 @@ impl Script {
     fn model(&self, body: &Value, step: usize) -> Value {
         let mut words = self.words(&format!("step {step}"));
         let (tool, arguments) = match (step, self.indexes) {
-            (0, _) | (1 | 2, false) => ("knowledge_base_search", json!({"query": words.words(5), "top_k": 5})),
+            (1 | 2, false) if self.brief => ("generate_response", response(body, &mut words, self.length(1_200))),
+            (0, _) | (1 | 2, false) => {
+                let top_k = if self.brief { 1 } else { 5 };
+                ("knowledge_base_search", json!({"query": words.words(5), "top_k": top_k}))
+            }
             (1, true) => ("perplexity_search", json!({"query": words.words(6)})),
             (2, true) => {
                 let keywords: Vec<String> = (0..4).map(|_| words.words(2)).collect();
                 let query = words.words(6);
                 ("index_keywords", json!({"keywords": keywords, "query": query, "perplexity_result_id": "result-1"}))
             }
-            _ => ("generate_response", response(body, &mut words)),
+            _ => ("generate_response", response(body, &mut words, self.length(1_200))),
         };
         // The first reply is as long as the prompts of later ones, so that no exchange is a short one.
-        let thought = words.text(if step == 0 { 4_000 } else { 700 });
+        let thought = if self.brief { String::new() } else { words.text(if step == 0 { 4_000 } else { 700 }) };
         let call = json!({"id": format!("call_{step}_{:08x}", words.number(0..1 << 32)), "type": "function",
             "function": {"name": tool, "arguments": arguments.to_string()}});
         json!({
@@ -67,10 +77,10 @@ impl Script {
         let results: Vec<Value> = (1..=5)
             .map(|id| {
                 let url = format!("https://pages.example.org/{}", words.word());
-                json!({"id": id, "title": words.words(4), "url": url, "snippet": words.text(500), "source": "web"})
+                json!({"id": id, "title": words.words(4), "url": url, "snippet": words.text(self.length(500)), "source": "web"})
             })
             .collect();
-        let text = format!("{} [1] [2]", words.text(1_200));
+        let text = format!("{} [1] [2]", words.text(self.length(1_200)));
         json!({
             "id": "resp_1", "object": "response", "created_at": 0, "status": "completed", "model": "perplexity/sonar",
             "output": [
@@ -84,7 +94,7 @@ impl Script {
 }
 
 /// Cites the first passage that was shown, and what came from outside.
-fn response(body: &Value, words: &mut Words) -> Value {
+fn response(body: &Value, words: &mut Words, length: usize) -> Value {
     let results = body["messages"].as_array().into_iter().flatten().filter(|message| message["role"] == "tool");
     let shown: Vec<Value> =
         results.filter_map(|message| serde_json::from_str(message["content"].as_str()?).ok()).collect();
@@ -95,7 +105,7 @@ fn response(body: &Value, words: &mut Words) -> Value {
     let (used_internal_kb, used_external_kb) = (internal.is_some(), external.is_some());
     let sources: Vec<Value> = internal.into_iter().chain(external).collect();
     json!({
-        "answer": format!("{} That is it in short.", words.text(1_200)),
+        "answer": format!("{} That is it in short.", words.text(length)),
         "sources": sources, "confidence_score": 0.8,
         "used_internal_kb": used_internal_kb, "used_external_kb": used_external_kb,
     })

@@ -46,7 +46,7 @@ impl Format for Html {
             .split_once(ISLANDS)
             .ok_or_else(|| io::Error::other("index.html: the template has no place for data"))?;
         out.write_all(before.as_bytes())?;
-        let data = serde_json::to_string(&rows::data(view))?.replace('<', "\\u003c");
+        let data = rows::data(view)?.replace('<', "\\u003c");
         writeln!(out, "<script type=\"application/json\" id=\"data\">{data}</script>")?;
         for block in view.timelines.blocks() {
             writeln!(out, "<script type=\"text/plain\" class=\"block\">{}</script>", base64(&block.gzip))?;

@@ -2,6 +2,7 @@
 
 use super::chart;
 use super::latency::{Latency, latency};
+use super::rows;
 use super::spending::{Spending, spending};
 use crate::gate::{CriterionResult, Judgement, Repeats, Verdict, Violation};
 use crate::report::View;
@@ -36,6 +37,7 @@ pub struct Page {
     uncovered: usize,
     kept: String,
     left_out: u64,
+    rows: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -160,17 +162,22 @@ pub fn page(view: &View<'_>) -> Page {
         requirements,
         kept: count(view.timelines.kept() as u64),
         left_out: view.timelines.left_out() as u64,
+        rows: (judgement.trials.len() > rows::SHOWN).then(|| count(rows::SHOWN as u64)),
     }
 }
 
 fn facts(view: &View<'_>) -> Vec<(String, String)> {
     let judgement = view.judgement;
-    let calls: u64 = judgement.trials.iter().map(|trial| u64::from(trial.model_calls)).sum();
-    let tools: u64 = judgement.trials.iter().map(|trial| u64::from(trial.tool_calls)).sum();
-    let sum = |tokens: fn(&crate::gate::TrialResult) -> Option<u64>| -> Option<u64> {
-        judgement.trials.iter().filter(|trial| trial.verdict != Verdict::Error).map(tokens).sum()
-    };
-    let tokens = match (sum(|trial| trial.input_tokens), sum(|trial| trial.output_tokens)) {
+    let (mut calls, mut tools, mut read, mut written) = (0, 0, Some(0), Some(0));
+    for trial in &judgement.trials {
+        calls += u64::from(trial.model_calls);
+        tools += u64::from(trial.tool_calls);
+        if trial.verdict != Verdict::Error {
+            read = read.zip(trial.input_tokens).map(|(sum, more): (u64, u64)| sum + more);
+            written = written.zip(trial.output_tokens).map(|(sum, more): (u64, u64)| sum + more);
+        }
+    }
+    let tokens = match (read, written) {
         (Some(input), Some(output)) => format!("{} in, {} out", count(input), count(output)),
         _ => "not known for every call".into(),
     };

@@ -3,19 +3,42 @@
 //! A row is `[id or 0, scenario, case, flow, variant, repetition, control, verdict, turns, model calls, tool calls,
 //! transport retries, model retries, tool retries, input tokens, output tokens, slowest turn us, took us, checks that
 //! failed, departures, error or 0]`; id 0 means `scenario/case/flow.variant.repetition`. `table.js` reads it.
+//! A table of more than [`SHOWN`] rows shows so many, those that did not pass first.
 
-use crate::gate::{TrialResult, Verdict};
+use crate::gate::{TrialResults, TrialRow, Verdict};
 use crate::report::View;
 use crate::trace::Arm;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 
-/// Everything that the script needs beside the conversations.
-pub fn data(view: &View<'_>) -> Value {
+/// The most rows of the table: a page with more would not be opened gladly.
+pub const SHOWN: usize = 50_000;
+
+/// The trials in the table: all of them, or those that did not pass first, in plan order.
+fn shown(trials: &TrialResults, most: usize) -> impl Iterator<Item = TrialRow<'_>> {
+    let all = trials.len() <= most;
+    let troubled = if all { 0 } else { trials.iter().filter(|trial| trial.verdict != Verdict::Pass).count() };
+    let (mut failed, mut passed) = (troubled.min(most), most - troubled.min(most));
+    trials.iter().filter(move |trial| {
+        let left = if trial.verdict == Verdict::Pass { &mut passed } else { &mut failed };
+        let shows = all || *left > 0;
+        *left = left.saturating_sub(1);
+        shows
+    })
+}
+
+/// Everything that the script needs beside the conversations, as JSON.
+pub fn data(view: &View<'_>) -> serde_json::Result<String> {
     let mut names = Names::default();
-    let rows: Vec<Value> = view.judgement.trials.iter().map(|trial| row(trial, &mut names)).collect();
-    let ordinals: HashMap<&str, usize> =
-        view.judgement.trials.iter().enumerate().map(|(ordinal, trial)| (trial.id.as_str(), ordinal)).collect();
+    let mut rows = Vec::new();
+    let mut ordinals: HashMap<String, usize> = HashMap::new();
+    for (ordinal, trial) in shown(&view.judgement.trials, SHOWN).enumerate() {
+        if ordinal > 0 {
+            rows.push(b',');
+        }
+        serde_json::to_writer(&mut rows, &row(&trial, &mut names))?;
+        ordinals.insert(trial.id.into_owned(), ordinal);
+    }
     let block = |block: &crate::report::timelines::Block| -> Vec<Value> {
         block.trials.iter().map(|id| ordinals.get(id.as_str()).map_or(Value::Null, |&ordinal| json!(ordinal))).collect()
     };
@@ -26,7 +49,10 @@ pub fn data(view: &View<'_>) -> Value {
             abouts.insert(format!("{}/{}", scenario.name, planned.case.case), &planned.case.about);
         }
     }
-    json!({ "names": names.list, "abouts": abouts, "rows": rows, "blocks": blocks })
+    let (names, abouts) = (serde_json::to_string(&names.list)?, serde_json::to_string(&abouts)?);
+    let blocks = serde_json::to_string(&blocks)?;
+    let rows = String::from_utf8_lossy(&rows);
+    Ok(format!("{{\"names\":{names},\"abouts\":{abouts},\"rows\":[{rows}],\"blocks\":{blocks}}}"))
 }
 
 #[derive(Default)]
@@ -46,7 +72,7 @@ impl Names {
     }
 }
 
-fn row(trial: &TrialResult, names: &mut Names) -> Value {
+fn row(trial: &TrialRow<'_>, names: &mut Names) -> Value {
     let lane = &trial.lane;
     let usual = format!("{}/{}/{lane}", trial.scenario, trial.case);
     let id = if usual == trial.id { json!(0) } else { json!(trial.id) };
@@ -54,10 +80,10 @@ fn row(trial: &TrialResult, names: &mut Names) -> Value {
     let (transport, model, tool) = trial.retries;
     json!([
         id,
-        names.number(&trial.scenario),
-        names.number(&trial.case),
-        names.number(&lane.flow),
-        names.number(&lane.variant),
+        names.number(trial.scenario),
+        names.number(trial.case),
+        names.number(lane.flow),
+        names.number(lane.variant),
         lane.repetition,
         u8::from(lane.arm == Arm::Control),
         place(trial.verdict),
@@ -93,22 +119,43 @@ mod tests {
     use super::*;
     use crate::report::sample;
 
+    fn read(view: &View<'_>) -> Value {
+        serde_json::from_str(&data(view).expect("written")).expect("JSON")
+    }
+
     #[test]
     fn an_unusual_id_is_kept_and_a_usual_one_is_left_to_its_parts() {
         let mut run = sample::run(1);
-        run.judgement.trials[0].id = "elsewhere".into();
-        let data = data(&run.view());
+        let mut trials = run.judgement.trials.to_vec();
+        trials[0].id = "elsewhere".into();
+        run.judgement.trials = trials.into_iter().collect();
+        let data = read(&run.view());
         assert_eq!((&data["rows"][0][0], &data["rows"][1][0]), (&json!("elsewhere"), &json!(0)));
+    }
+
+    #[test]
+    fn a_table_that_is_too_long_shows_what_did_not_pass_first() {
+        let trials = sample::run(5).judgement.trials;
+        let troubled = trials.iter().filter(|trial| trial.verdict != Verdict::Pass).count();
+        assert!(troubled > 3 && troubled + 2 < trials.len());
+        let few: Vec<_> = shown(&trials, 3).collect();
+        let first: Vec<_> = trials.iter().filter(|trial| trial.verdict != Verdict::Pass).take(3).collect();
+        assert_eq!(few, first);
+        let more: Vec<_> = shown(&trials, troubled + 2).collect();
+        assert_eq!(more.len(), troubled + 2);
+        assert_eq!(more.iter().filter(|trial| trial.verdict == Verdict::Pass).count(), 2);
+        assert_eq!(shown(&trials, trials.len()).count(), trials.len());
     }
 
     #[test]
     fn every_conversation_points_to_its_row() {
         let run = sample::run(2);
-        let data = data(&run.view());
+        let data = read(&run.view());
+        let trials = run.judgement.trials.to_vec();
         for (block, packed) in data["blocks"].as_array().expect("blocks").iter().zip(run.timelines.blocks()) {
             for (ordinal, id) in block.as_array().expect("ordinals").iter().zip(&packed.trials) {
                 let ordinal = ordinal.as_u64().expect("a number") as usize;
-                assert_eq!(run.judgement.trials[ordinal].id, *id);
+                assert_eq!(trials[ordinal].id, *id);
             }
         }
     }

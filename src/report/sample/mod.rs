@@ -68,7 +68,7 @@ pub fn run(copies: usize) -> Run {
         version: 1,
         seed: 7,
         scenarios: vec![scenario("heat-pumps", 0..3), scenario("edge-cases", 3..6)],
-        trials: planned,
+        trials: planned.into(),
         criteria: Criteria::default(),
         not_measured_ok: Vec::new(),
         machines: BTreeMap::new(),
@@ -87,8 +87,8 @@ pub fn run(copies: usize) -> Run {
         ..verdicts::judgement(trials, judged.turn_times_us)
     };
     let mut builder = TimelineBuilder::default();
-    for (trace, result) in traces.iter().zip(&judgement.trials) {
-        builder.add(trace, result);
+    for (trace, result) in traces.iter().zip(&judgement.trials.to_vec()) {
+        builder.add(Some(trace), result);
     }
     Run { plan, judgement, timelines: builder.finish(), traces }
 }

@@ -230,6 +230,6 @@ pub fn judgement(trials: Vec<TrialResult>, turn_times_us: Vec<u64>) -> Judgement
         spending: Spending::default(),
         repeats: Vec::new(),
         stopped: None,
-        trials,
+        trials: trials.into_iter().collect(),
     }
 }

@@ -1,0 +1,79 @@
+//! One trial's result on loan: what reports read of [`super::TrialResults`].
+//!
+//! A [`TrialRow`] has the fields of a [`TrialResult`], and both are written to `run.json` alike.
+
+use super::{TrialResult, Verdict};
+use crate::metric::Check;
+use crate::trace::{Arm, Lane};
+use serde::Serialize;
+use std::borrow::Cow;
+use std::fmt;
+
+/// One trial, judged: see [`TrialResult`] for the fields.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "they are those of TrialResult")]
+pub struct TrialRow<'a> {
+    pub id: Cow<'a, str>,
+    pub scenario: &'a str,
+    pub case: &'a str,
+    pub lane: LaneRow<'a>,
+    pub verdict: Verdict,
+    pub checks: &'a [Check],
+    pub departures: &'a [String],
+    pub error: &'a str,
+    pub turns: u32,
+    pub model_calls: u32,
+    pub tool_calls: u32,
+    pub retries: (u32, u32, u32),
+    pub input_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cached_tokens: Option<u64>,
+    pub output_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    pub slowest_turn_us: u64,
+    pub took_us: u64,
+}
+
+/// A [`Lane`] on loan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[expect(missing_docs, reason = "they are those of Lane")]
+pub struct LaneRow<'a> {
+    pub flow: &'a str,
+    pub variant: &'a str,
+    pub repetition: u32,
+    pub arm: Arm,
+}
+
+impl fmt::Display for LaneRow<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}.{}.{}", self.flow, self.variant, self.repetition)?;
+        if self.arm == Arm::Control { formatter.write_str(".control") } else { Ok(()) }
+    }
+}
+
+impl From<&TrialRow<'_>> for TrialResult {
+    fn from(row: &TrialRow<'_>) -> Self {
+        let LaneRow { flow, variant, repetition, arm } = row.lane;
+        Self {
+            id: row.id.to_string(),
+            scenario: row.scenario.to_owned(),
+            case: row.case.to_owned(),
+            lane: Lane { flow: flow.to_owned(), variant: variant.to_owned(), repetition, arm },
+            verdict: row.verdict,
+            checks: row.checks.to_vec(),
+            departures: row.departures.to_vec(),
+            error: row.error.to_owned(),
+            turns: row.turns,
+            model_calls: row.model_calls,
+            tool_calls: row.tool_calls,
+            retries: row.retries,
+            input_tokens: row.input_tokens,
+            cached_tokens: row.cached_tokens,
+            output_tokens: row.output_tokens,
+            cost: row.cost,
+            slowest_turn_us: row.slowest_turn_us,
+            took_us: row.took_us,
+        }
+    }
+}
