@@ -1,10 +1,9 @@
 //! What the template fills in: figures already worded, links already encoded, charts already drawn.
 
 use super::chart::{self, Mark};
-use super::rows;
 use crate::gate::{CriterionResult, Judgement, Repeats, Verdict, Violation};
-use crate::report::View;
 use crate::report::figures::{self, count, counted, duration, target};
+use crate::report::{TABLE_ROWS, View};
 use crate::scenario::Target;
 use crate::stats::quantile::nearest_rank;
 use crate::trace::text::clip;
@@ -167,7 +166,7 @@ pub fn page(view: &View<'_>) -> Page {
         requirements,
         kept: count(view.timelines.kept() as u64),
         left_out: view.timelines.left_out() as u64,
-        rows: (judgement.trials.len() > rows::SHOWN).then(|| count(rows::SHOWN as u64)),
+        rows: (judgement.trials.len() > TABLE_ROWS).then(|| count(TABLE_ROWS as u64)),
     }
 }
 
