@@ -17,6 +17,9 @@ use std::sync::mpsc::sync_channel;
 /// Lines that are parsed and examined side by side before they are added up.
 const WINDOW: usize = 512;
 
+/// Room that is made for a window from the start, in bytes.
+const TYPICAL: usize = 2 << 20;
+
 /// Bytes after which a window has no further line.
 const WINDOW_BYTES: usize = 8 << 20;
 
@@ -121,7 +124,7 @@ impl Window {
     fn read_all(mut reader: impl BufRead, mut hand: impl FnMut(Result<Self, TraceError>) -> bool) {
         let mut first = 1;
         loop {
-            let mut window = Self { first, text: Vec::new(), ends: Vec::with_capacity(WINDOW) };
+            let mut window = Self { first, text: Vec::with_capacity(TYPICAL), ends: Vec::with_capacity(WINDOW) };
             while window.ends.len() < WINDOW && window.text.len() < WINDOW_BYTES {
                 match reader.read_until(b'\n', &mut window.text) {
                     Ok(0) => break,

@@ -1,8 +1,6 @@
 //! Runs of repeats are the list that they stand for.
 
 use super::*;
-use crate::gate::judge;
-use crate::metric::sample::{good, plan, story};
 use proptest::prelude::*;
 
 const SEED: u64 = 7;
@@ -77,24 +75,6 @@ fn trials_that_are_changed_are_a_list_again() {
     runs[1].seed = 99;
     assert_eq!((runs.at(1).map(|trial| trial.seed), runs.number()), (Some(99), 5));
     assert_eq!(read(&runs), runs);
-}
-
-#[test]
-fn a_plan_in_runs_is_judged_like_its_list() {
-    let rate = "[{id: T, metric: turn_success_rate, target: '>= 90%', kind: confidence}]";
-    let mut plan = plan("[{case: a, ask: q, control: true}, {case: b, ask: q}]", rate, 12);
-    for trial in plan.trials.iter_mut() {
-        trial.seed = trial_seed(plan.seed, &trial.id);
-    }
-    let runs: crate::plan::Plan = serde_json::from_slice(&plan.json(0).expect("JSON")).expect("read");
-    let told = || {
-        (0..plan.trials.len()).rev().filter(|place| place % 7 != 0).map(|place| {
-            Ok(if place % 5 == 0 { story(&plan, place).turn("q").fail("timeout").done() } else { good(&plan, place) })
-        })
-    };
-    let (listed, in_runs) = (judge(&plan, told()).expect("judged"), judge(&runs, told()).expect("judged"));
-    assert_eq!(listed.errors[0].trials.len(), 6);
-    assert_eq!(listed, in_runs);
 }
 
 proptest! {

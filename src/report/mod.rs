@@ -34,6 +34,9 @@ use crate::gate::Judgement;
 use crate::plan::Plan;
 use std::io::{self, Write};
 
+/// The most trials in the table of the page: one with more would not be opened gladly.
+const TABLE_ROWS: usize = 50_000;
+
 /// All that a report may know of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {

@@ -16,6 +16,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Compressed bytes that the HTML report spends on conversations by default.
 pub const BUDGET: usize = 8_000_000;
+/// The most conversations: those of the trials that the page's table shows, which puts the same ones first.
+const MOST: usize = super::TABLE_ROWS;
 /// Trials in a block: what a browser unpacks to show one.
 const TRIALS_A_BLOCK: usize = 200;
 /// Bytes of JSON after which a block is closed early.
@@ -119,7 +121,7 @@ impl TimelineBuilder {
             made.left_out += packer.left_out;
             let mut full = false;
             for block in packer.done.drain(..) {
-                full |= block.gzip.len() > room;
+                full |= block.gzip.len() > room || made.kept() + block.trials.len() > MOST;
                 if full {
                     made.left_out += block.trials.len();
                 } else {
@@ -138,17 +140,19 @@ struct Packer {
     closed: Vec<(Vec<String>, Vec<u8>)>,
     done: Vec<Block>,
     bytes: usize,
+    taken: usize,
     left_out: usize,
     full: Arc<AtomicBool>,
 }
 
 impl Packer {
     fn add(&mut self, trace: &Trace, result: &TrialResult, budget: usize) {
-        if self.bytes > budget {
+        if self.bytes > budget || self.taken == MOST {
             self.full.store(true, Ordering::Relaxed);
             self.left_out += 1;
             return;
         }
+        self.taken += 1;
         self.open.add(trace, result);
         if self.open.trials().len() == TRIALS_A_BLOCK || self.open.len() >= BLOCK_BYTES {
             self.close();

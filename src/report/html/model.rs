@@ -2,11 +2,10 @@
 
 use super::chart;
 use super::latency::{Latency, latency};
-use super::rows;
 use super::spending::{Spending, spending};
 use crate::gate::{CriterionResult, Judgement, Repeats, Verdict, Violation};
-use crate::report::View;
 use crate::report::figures::{self, count, counted};
+use crate::report::{TABLE_ROWS, View};
 use crate::trace::text::clip;
 use serde::Serialize;
 
@@ -162,7 +161,7 @@ pub fn page(view: &View<'_>) -> Page {
         requirements,
         kept: count(view.timelines.kept() as u64),
         left_out: view.timelines.left_out() as u64,
-        rows: (judgement.trials.len() > rows::SHOWN).then(|| count(rows::SHOWN as u64)),
+        rows: (judgement.trials.len() > TABLE_ROWS).then(|| count(TABLE_ROWS as u64)),
     }
 }
 

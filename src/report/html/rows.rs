@@ -3,16 +3,13 @@
 //! A row is `[id or 0, scenario, case, flow, variant, repetition, control, verdict, turns, model calls, tool calls,
 //! transport retries, model retries, tool retries, input tokens, output tokens, slowest turn us, took us, checks that
 //! failed, departures, error or 0]`; id 0 means `scenario/case/flow.variant.repetition`. `table.js` reads it.
-//! A table of more than [`SHOWN`] rows shows so many, those that did not pass first.
+//! A table of more than [`TABLE_ROWS`] rows shows so many, those that did not pass first.
 
 use crate::gate::{TrialResults, TrialRow, Verdict};
-use crate::report::View;
+use crate::report::{TABLE_ROWS, View};
 use crate::trace::Arm;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
-
-/// The most rows of the table: a page with more would not be opened gladly.
-pub const SHOWN: usize = 50_000;
 
 /// The trials in the table: all of them, or those that did not pass first, in plan order.
 fn shown(trials: &TrialResults, most: usize) -> impl Iterator<Item = TrialRow<'_>> {
@@ -32,7 +29,7 @@ pub fn data(view: &View<'_>) -> serde_json::Result<String> {
     let mut names = Names::default();
     let mut rows = Vec::new();
     let mut ordinals: HashMap<String, usize> = HashMap::new();
-    for (ordinal, trial) in shown(&view.judgement.trials, SHOWN).enumerate() {
+    for (ordinal, trial) in shown(&view.judgement.trials, TABLE_ROWS).enumerate() {
         if ordinal > 0 {
             rows.push(b',');
         }
