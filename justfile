@@ -36,6 +36,13 @@ record:
     cargo build --release
     ./target/release/ragcheck simulate fixtures/simulator/fernlight.yaml --port 8091 & echo $! > target/simulator.pid; sleep 1; ./target/release/ragcheck run --mode record --jobs 24; code=$?; ./target/release/ragcheck judge reports/latest --mode record --jobs 8; kill $(cat target/simulator.pid); exit $code
 
+# record scenarios/local-model again, from the chat server that `local` in ragcheck.yaml names: start it first
+record-local:
+    cargo build --release
+    rm -rf fixtures/cassettes/local-model
+    ./target/release/ragcheck simulate fixtures/simulator/fernlight.yaml --port 8091 & echo $! > target/simulator.pid; sleep 1; ./target/release/ragcheck run scenarios/local-model --criteria scenarios/local-model/criteria.yaml --mode record --jobs 1; echo $? > scenarios/local-model/expected-exit-code; kill $(cat target/simulator.pid)
+    ./target/release/ragcheck report --to csv > scenarios/local-model/expected-criteria.csv
+
 # accept changed snapshots, broken-file messages and schemas
 accept:
     INSTA_UPDATE=always UPDATE=1 cargo test

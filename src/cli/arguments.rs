@@ -165,6 +165,9 @@ pub struct Judge {
     /// Requests that may be sent; an answer takes two.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_calls: Option<u64>,
+    /// US dollars that may be spent, by the prices in ragcheck.yaml; what is recorded by then is kept.
+    #[arg(long, value_name = "USD", value_parser = money)]
+    pub max_cost: Option<f64>,
     /// Answers that are judged at the same time, live or recording.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: u16,
@@ -324,6 +327,8 @@ pub enum Rows {
     Criteria,
     /// A trial.
     Trials,
+    /// A figure of time.
+    Latency,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -5,28 +5,19 @@
 //! lanes of its case, and a case without any for what the flow's limits allow. Money is what recorded
 //! lanes cost at the project's prices; what has no price or no recording is named, never guessed.
 
+use super::deciding::{Deciding, deciding, text, visible as visible_difference};
 use super::diagnostic::plural;
 use crate::plan::{Plan, PlannedTrial};
 use crate::price::dollars;
 use crate::scenario::criteria::Estimand;
 use crate::scenario::{Loaded, SequenceStep};
 use crate::stats::lower_bound;
-use crate::stats::power::{Spread, repeats_difference, smallest_visible_difference};
 use crate::trace::Arm;
 use crate::world::{Factory, Spending};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-
-/// The probability with which a difference is to be seen.
-const POWER: f64 = 0.8;
-/// The share of cases that get worse by chance between two single runs.
-const WORSE_BY_CHANCE: f64 = 0.02;
-/// Variance of one repetition: that of a rate of 91 %.
-const WITHIN: f64 = 0.08;
-/// Variance of the true difference between cases, for cases not seen yet.
-const BETWEEN: f64 = 0.01;
 
 /// Requests by where their number comes from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -82,6 +73,8 @@ pub struct Estimate {
     pub without_failure: f64,
     /// What that would cost.
     pub money: Money,
+    /// Each criterion: what would decide it, and what it could show; empty when nothing was recorded.
+    pub criteria: Vec<Deciding>,
     /// Passes at most, where recordings or the run stop when they are decided.
     pub passes: Option<u32>,
 }
@@ -133,6 +126,7 @@ pub fn estimate(factory: &Factory, loaded: &Loaded, plan: &Plan, turns: &[usize]
             unpriced: factory.unpriced(plan).into_iter().collect(),
             untold: all.untold,
         },
+        criteria: deciding(factory, plan),
         passes: plan.stopping.map(|stopping| stopping.max_passes),
     }
 }
@@ -148,16 +142,12 @@ fn most(loaded: &Loaded, plan: &Plan, trial: &PlannedTrial, turns: usize) -> (f6
 }
 
 fn visible(cases: u64, repetitions: u64, declared: Estimand) -> Vec<Visible> {
-    let of = |estimand: Estimand, name: &'static str, between: f64| {
-        let spread = Spread { between, within_a: WITHIN, within_b: WITHIN };
-        let difference = match (repetitions, estimand) {
-            // Single trials are tested by McNemar's test, which asks nothing about cases not seen yet.
-            (1, Estimand::FixedSuite) => smallest_visible_difference(cases, WORSE_BY_CHANCE, POWER),
-            _ => repeats_difference(spread, cases, repetitions, POWER),
-        };
-        Visible { estimand: name, declared: estimand == declared, difference: difference.filter(|seen| *seen < 1.0) }
+    let of = |estimand: Estimand, name: &'static str| Visible {
+        estimand: name,
+        declared: estimand == declared,
+        difference: visible_difference(cases, repetitions, estimand),
     };
-    vec![of(Estimand::FixedSuite, "fixed_suite", 0.0), of(Estimand::Population, "population", BETWEEN)]
+    vec![of(Estimand::FixedSuite, "fixed_suite"), of(Estimand::Population, "population")]
 }
 
 /// Turns of a planned trial.
@@ -245,6 +235,7 @@ impl Estimate {
             plural(self.turns, "turn"),
             self.without_failure * 100.0
         );
+        out.push_str(&text(&self.criteria));
         out
     }
 }

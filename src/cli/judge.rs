@@ -30,8 +30,10 @@ type Outcomes = BTreeMap<String, Result<Graded, TrialError>>;
 /// # Errors
 /// When the run, the project or the rubric cannot be used.
 pub fn run(given: &Judge) -> Result<Exit, Problem> {
-    if given.mode == Mode::Replay && given.max_calls.is_some() {
-        return Err(Problem::Words("--max-calls bounds live and recording judges; a replay sends nothing".into()));
+    if given.mode == Mode::Replay && (given.max_calls.is_some() || given.max_cost.is_some()) {
+        return Err(Problem::Words(
+            "--max-calls and --max-cost bound live and recording judges; a replay sends nothing".into(),
+        ));
     }
     let plan = read_plan(&given.run)?;
     let scope = if given.all { Scope::All } else { Scope::BothSources };
@@ -71,8 +73,17 @@ fn bench(given: &Judge) -> Result<Bench, Problem> {
     let file = given.rubric.as_ref().map_or_else(|| root.join(RUBRIC), |file| here.join(file));
     let (project, rubric) = scenario::load_rubric(&root, &file)?;
     let variables = variables(given.env_file.as_deref())?;
-    let access = ModelAccess::new(&project, &rubric.model.provider, variables, Budget::new(given.max_calls));
-    let access = access.map_err(|why| why.to_string())?;
+    let model = format!("{}/{}", rubric.model.provider, rubric.model.name);
+    let price = project.prices.get(&model).copied();
+    if given.max_cost.is_some() && price.is_none() {
+        return Err(Problem::Words(format!(
+            "--max-cost needs the price of the judge's model, and ragcheck.yaml has none of {}: add it under `prices`",
+            trace::text::line(&model)
+        )));
+    }
+    let budget = Budget::new(given.max_calls).with_dollars(given.max_cost);
+    let access = ModelAccess::new(&project, &rubric.model.provider, variables, budget);
+    let access = access.map_err(|why| why.to_string())?.at_price(price);
     let rubric_given = given.rubric.as_ref().map(|file| format!(" --rubric {}", file.display())).unwrap_or_default();
     let all = if given.all { " --all" } else { "" };
     let rerecord = format!("ragcheck judge {}{rubric_given}{all} --mode record", given.run.display());

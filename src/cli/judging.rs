@@ -167,7 +167,7 @@ impl Judged<'_> {
     pub fn write(&mut self, folder: &Path) -> io::Result<()> {
         self.compared = folder.join(trace::COMPARISON_HTML).exists();
         let view = self.view();
-        let kept = [trace::RUN, trace::TRIALS_CSV, trace::CRITERIA_CSV, trace::INDEX_HTML];
+        let kept = [trace::RUN, trace::TRIALS_CSV, trace::CRITERIA_CSV, trace::LATENCY_CSV, trace::INDEX_HTML];
         report::FORMATS.into_par_iter().filter(|format| kept.contains(&format.file())).try_for_each(|format| {
             let beside = folder.join(format!(".{}", format.file()));
             let mut out = BufWriter::with_capacity(1 << 18, File::create(&beside)?);

@@ -22,6 +22,7 @@ pub fn run(given: &Report) -> Result<Exit, Problem> {
     let judged = judge(&given.run, &plan)?;
     let file = match (given.to, given.rows) {
         (To::Csv, Rows::Criteria) => Some(trace::CRITERIA_CSV),
+        (To::Csv, Rows::Latency) => Some(trace::LATENCY_CSV),
         (To::Csv, Rows::Trials) => Some(trace::TRIALS_CSV),
         _ => None,
     };

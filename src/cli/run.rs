@@ -107,6 +107,9 @@ pub fn carry_on(given: &Run, trials: Option<BTreeSet<String>>) -> Result<Exit, P
         )));
     }
     plan.machines = factory.machines();
+    if given.mode != Mode::Replay {
+        plan.order = plan::interleaved(&plan.trials, plan.seed);
+    }
     let plan = Arc::new(plan);
     let mut judging = Judging::begin(&plan).map_err(|why| why.to_string())?;
     if baseline.is_some() {

@@ -1,8 +1,8 @@
 //! From examined trials to a [`Summary`]: sums by case and variant, and what the traces say of their settings.
 
-use super::summary::{BASELINE_VERSION, CASES, CaseFigures, Measured, Setting, Summary, TrialOutcome};
+use super::summary::{BASELINE_VERSION, CASES, CaseFigures, Measured, Setting, StoppedEarly, Summary, TrialOutcome};
 use crate::metric::turns::turns;
-use crate::metric::{Metric, Observation, Outcome};
+use crate::metric::{Group, Metric, Observation, Outcome};
 use crate::plan::Plan;
 use crate::scenario::{Criterion, Target, parse_target};
 use crate::stats::quantile::nearest_rank;
@@ -23,10 +23,19 @@ pub struct Seen<'a> {
 /// Adds up trials; the order in which they come changes nothing.
 pub struct Collector<'p> {
     plan: &'p Plan,
-    /// Each with the scenario that it is a gate of, and the criterion's id.
-    criteria: Vec<(Measured, Option<usize>, &'p str)>,
+    criteria: Vec<Asked<'p>>,
     settings: BTreeMap<(usize, String), Setting>,
     cases: BTreeMap<(usize, usize, String), Case>,
+}
+
+/// One criterion of the plan.
+struct Asked<'p> {
+    measured: Measured,
+    /// The scenario that it is a gate of.
+    scenario: Option<usize>,
+    id: &'p str,
+    /// How many repetitions make one unit, where that is more than one.
+    group: Option<Group>,
 }
 
 #[derive(Default)]
@@ -38,6 +47,8 @@ struct Case {
     turns_us: Vec<u64>,
     /// The repetitions that were planned.
     planned: Vec<u32>,
+    /// For criteria whose units are several repetitions, by key: which repetitions succeeded.
+    open: BTreeMap<String, BTreeMap<u32, bool>>,
 }
 
 impl<'p> Collector<'p> {
@@ -49,10 +60,14 @@ impl<'p> Collector<'p> {
         // Every scenario's gate on its cases is part of the one row on all cases.
         let gates = gates.filter(|(_, gate)| gate.metric != "case_pass_rate");
         let mut criteria = Vec::new();
-        // Units of several repetitions cannot be paired trial by trial; the row on all cases says what they would.
-        let grouped = |written: &str| metric(written).is_some_and(|metric| metric.group().is_some());
-        for (scenario, written) in whole.chain(gates).filter(|(_, written)| !grouped(&written.metric)) {
-            criteria.push((measured(plan, scenario, written, &metric), scenario, written.id.as_str()));
+        for (scenario, written) in whole.chain(gates) {
+            let group = metric(&written.metric).and_then(Metric::group);
+            criteria.push(Asked {
+                measured: measured(plan, scenario, written, &metric),
+                scenario,
+                id: &written.id,
+                group,
+            });
         }
         let mut cases: BTreeMap<(usize, usize, String), Case> = BTreeMap::new();
         let mut settings = BTreeMap::new();
@@ -82,7 +97,7 @@ impl<'p> Collector<'p> {
             observe(setting, trace);
         }
         let Some(case) = self.cases.get_mut(&(trial.scenario, trial.case, variant.clone())) else { return };
-        for (criterion, scenario, id) in &self.criteria {
+        for Asked { measured: criterion, scenario, id, group } in &self.criteria {
             if scenario.is_some_and(|of| of != trial.scenario) || planned.excluded_from.contains_key(*id) {
                 continue;
             }
@@ -93,6 +108,10 @@ impl<'p> Collector<'p> {
                     (Outcome::Took(time), Some(limit)) => time < limit,
                     _ => false,
                 };
+                if group.is_some() {
+                    case.open.entry(criterion.key.clone()).or_default().insert(trial.lane.repetition, success);
+                    continue;
+                }
                 let sum = case.figures.units.entry(criterion.key.clone()).or_default();
                 *sum = (sum.0 + u64::from(success), sum.1 + 1);
             }
@@ -116,11 +135,17 @@ impl<'p> Collector<'p> {
     /// The summary, once every trial that could be run has been added. A run until decided needed no trial beyond its
     /// last pass, `passes`.
     pub fn finish(self, label: &str, passes: Option<u32>) -> Summary {
-        let mut criteria: Vec<Measured> = self.criteria.into_iter().map(|(measured, _, _)| measured).collect();
-        criteria.push(cases_row());
+        let stopped = self.plan.stopping.zip(passes).filter(|(stopping, passes)| *passes < stopping.max_passes);
+        let asked = self.criteria;
         let cases = self.cases.into_values().map(|mut case| {
             case.turns_us.sort_unstable();
             let mut figures = case.figures;
+            for (key, repetitions) in &case.open {
+                let group = asked.iter().find(|one| one.measured.key == *key).and_then(|one| one.group);
+                if let Some(units) = group.map(|group| whole_units(group, repetitions)).filter(|units| units.1 > 0) {
+                    figures.units.insert(key.clone(), units);
+                }
+            }
             figures.trials_run = case.trials.into_values().collect();
             figures.trials = figures.trials_run.len() as u64;
             figures.passed = figures.trials_run.iter().filter(|trial| trial.passed).count() as u64;
@@ -132,14 +157,27 @@ impl<'p> Collector<'p> {
             }
             figures
         });
+        let cases = cases.collect();
         Summary {
             version: BASELINE_VERSION,
             label: label.to_owned(),
-            criteria,
+            criteria: asked.into_iter().map(|one| one.measured).chain([cases_row()]).collect(),
             settings: self.settings.into_values().collect(),
-            cases: cases.collect(),
+            cases,
+            stopped: stopped.map(|(stopping, passes)| StoppedEarly { passes, max: stopping.max_passes }),
         }
     }
+}
+
+/// Successes and units of several repetitions each: 1 to k, k + 1 to 2k, and so on. One that lacks a repetition is none.
+fn whole_units(group: Group, repetitions: &BTreeMap<u32, bool>) -> (u64, u64) {
+    let mut units: BTreeMap<u32, Vec<bool>> = BTreeMap::new();
+    for (repetition, success) in repetitions {
+        units.entry((repetition.max(&1) - 1) / group.size).or_default().push(*success);
+    }
+    let whole = units.into_values().filter(|unit| unit.len() == group.size as usize);
+    let holds = |unit: &Vec<bool>| if group.all { unit.iter().all(|one| *one) } else { unit.contains(&true) };
+    whole.fold((0, 0), |(successes, n), unit| (successes + u64::from(holds(&unit)), n + 1))
 }
 
 fn measured<'m>(
@@ -246,6 +284,27 @@ mod tests {
         assert!(!two.units.contains_key("F"), "an excluded case has no units");
         assert_eq!(one.trials_run[1].why, "short");
         assert_eq!(summary.settings[0].recorded_from.iter().next().map(String::as_str), Some("simulator"));
+    }
+
+    #[test]
+    fn repetitions_that_are_one_unit_together_are_paired_by_case_like_any_other() {
+        let criteria = "[{id: ALL, metric: pass_all(k=2), target: '>= 90%', kind: confidence}, \
+                         {id: ANY, metric: pass_any(k=2), target: '>= 90%', kind: confidence}]";
+        let plan = plan("[{case: one, ask: q}]", criteria, 5);
+        let resolved: Vec<_> = ["pass_all(k=2)", "pass_any(k=2)"]
+            .map(|name| catalogue::resolve(&crate::scenario::resolve_metric(name).expect("known")).expect("known"))
+            .into();
+        let metric = |written: &str| Some(resolved[usize::from(written.starts_with("pass_any"))].as_ref());
+        let mut collector = Collector::new(&plan, metric);
+        let unit = |success| if success { Observation::success("trial") } else { Observation::failure("trial", "no") };
+        // The fourth could not be run: repetitions 3 and 4 are no unit, and 5 alone is none either.
+        for (place, success) in [(1, true), (0, false), (2, true), (4, true)] {
+            let seen = [unit(success)];
+            let units: Vec<(&str, &[Observation])> = vec![("pass_all(k=2)", &seen), ("pass_any(k=2)", &seen)];
+            collector.add(&good(&plan, place), &Seen { passed: success, why: String::new(), units });
+        }
+        let summary = collector.finish("run", None);
+        assert_eq!((summary.cases[0].units["ALL"], summary.cases[0].units["ANY"]), ((0, 1), (1, 1)));
     }
 
     #[test]

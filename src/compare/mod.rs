@@ -21,7 +21,7 @@ mod wording;
 pub use collect::{Collector, Seen};
 pub use differences::{Difference, PromptChange};
 pub use flips::Flip;
-pub use summary::{BASELINE_VERSION, CASES, CaseFigures, Measured, Setting, Summary, TrialOutcome};
+pub use summary::{BASELINE_VERSION, CASES, CaseFigures, Measured, Setting, StoppedEarly, Summary, TrialOutcome};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -150,6 +150,9 @@ pub struct Comparison {
     pub margin: f64,
     /// Cases on both sides.
     pub cases: u64,
+    /// What makes the figures below less than they seem: a side that stopped when it had seen enough.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// What differs besides the figures.
     pub differences: Vec<Difference>,
     /// Prompts that differ.
@@ -187,6 +190,7 @@ pub fn compare(a: &Summary, b: &Summary, margin: f64) -> Result<Comparison, Stri
         b: side(b),
         margin,
         cases: pairing.pairs.len() as u64,
+        warnings: wording::stopped_early(a, b),
         differences,
         prompts,
         notes,
@@ -313,6 +317,15 @@ mod tests {
         b.settings[0].modes = ["LIVE".to_owned()].into();
         let why = compare(&a, &b, 0.0).expect_err("refused");
         assert!(why.contains("a is REPLAYED and b is LIVE"), "{why}");
+    }
+
+    #[test]
+    fn a_side_that_stopped_early_is_warned_of() {
+        let (a, mut b) = (run("a", &[1; 6], 1), run("b", &[1; 6], 1));
+        assert_eq!(compare(&a, &b, 0.0).expect("comparable").warnings, Vec::<String>::new());
+        b.stopped = Some(StoppedEarly { passes: 2, max: 10 });
+        let found = compare(&a, &b, 0.0).expect("comparable");
+        assert!(found.warnings[0].starts_with("B was stopped after 2 of 10 passes"), "{:?}", found.warnings);
     }
 
     #[test]

@@ -44,5 +44,6 @@ pub(crate) fn summary(label: &str, cases: &[(&str, u64, u64)]) -> Summary {
             ..Setting::default()
         }],
         cases: figures.collect(),
+        stopped: None,
     }
 }

@@ -27,6 +27,18 @@ pub struct Summary {
     pub settings: Vec<Setting>,
     /// The figures, a row a scenario, case and variant.
     pub cases: Vec<CaseFigures>,
+    /// Where a run until decided stopped; `None` when it ran all that was planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<StoppedEarly>,
+}
+
+/// Where a run until decided stopped before its last pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoppedEarly {
+    /// Passes that it took.
+    pub passes: u32,
+    /// Passes that it could have taken.
+    pub max: u32,
 }
 
 /// One criterion, or gate of a scenario, as it was measured.
@@ -160,6 +172,9 @@ impl Summary {
         let criteria = self.criteria.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
         let settings = self.settings.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
         let cases = self.cases.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+        if let Some(stopped) = &self.stopped {
+            let _ = write!(out, ",\n\"stopped\": {}", serde_json::to_string(stopped)?);
+        }
         for (name, rows) in [("criteria", criteria), ("settings", settings), ("cases", cases)] {
             let _ = write!(out, ",\n\"{name}\": [\n{}\n]", rows.join(",\n"));
         }
@@ -208,6 +223,7 @@ mod tests {
     #[test]
     fn a_baseline_reads_back_as_it_was_written_without_its_trials() {
         let mut summary = sample::summary("run", &[("one", 2, 3), ("two", 0, 3)]);
+        summary.stopped = Some(StoppedEarly { passes: 3, max: 8 });
         let text = summary.to_text().expect("JSON");
         summary.cases.iter_mut().for_each(|case| case.trials_run.clear());
         assert_eq!(Summary::parse(&text), Ok(summary));

@@ -114,6 +114,21 @@ pub(super) fn evidence(summary: &Summary) -> String {
     format!("{mode}, {recorded} {from}{when} (model {models})")
 }
 
+/// Sides that stopped when they had seen enough: their figures lean towards what made them stop.
+pub(super) fn stopped_early(a: &Summary, b: &Summary) -> Vec<String> {
+    let sides = [("A", a.stopped), ("B", b.stopped)];
+    let warning = |(side, stopped): (&str, Option<super::StoppedEarly>)| {
+        let stopped = stopped?;
+        Some(format!(
+            "{side} was stopped after {} of {} passes, when its gates were decided: its rates lean towards what decided \
+             them, and p-values and intervals below take them as if the number of passes had been fixed; for a \
+             comparison that holds, run both sides with the same `--repeat`",
+            stopped.passes, stopped.max
+        ))
+    };
+    sides.into_iter().filter_map(warning).collect()
+}
+
 /// What could not be compared, side by side.
 pub(super) fn missing(a: &Summary, b: &Summary, pairing: &Pairing<'_>) -> Vec<String> {
     let mut notes = Vec::new();

@@ -2,6 +2,7 @@
 //! can be examined side by side.
 
 use super::coverage::taken;
+use super::latency::Timed;
 use super::{JudgeError, TrialResult, Verdict, spending};
 use crate::metric::turns::turns;
 use crate::metric::{Metric, Observation, Patterns, TrialView, expectation};
@@ -34,6 +35,7 @@ pub struct Examined {
     pub(super) units: Vec<(usize, Vec<Observation>)>,
     pub(super) taken: Vec<u32>,
     pub(super) turn_times: Vec<u64>,
+    pub(super) timed: Timed,
 }
 
 impl Examined {
@@ -102,6 +104,7 @@ impl<'p> Examiner<'p> {
             units: Vec::new(),
             taken: Vec::new(),
             turn_times: Vec::new(),
+            timed: Timed::default(),
         };
         if let TrialEnd::Error(error) = &trace.end {
             examined.result.error.clone_from(&error.message);
@@ -138,6 +141,7 @@ impl<'p> Examiner<'p> {
         examined.taken = machine.map(|machine| taken(machine, trace)).unwrap_or_default();
         if timed {
             examined.turn_times = turns.iter().filter_map(|turn| turn.ended().map(|end| end.took_us)).collect();
+            examined.timed = Timed::of(trace, &turns);
         }
         // A trial of which nothing is expected shows nothing.
         let passed = !checks.is_empty() && checks.iter().all(|check| check.passed);

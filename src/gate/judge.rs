@@ -4,6 +4,7 @@ use super::conclusion::{NOT_RUN, conclude, group};
 use super::criterion::Item;
 use super::design::Design;
 use super::examine::{Examined, Examiner, blank};
+use super::latency::{Kind, Latencies};
 use super::repeats::repeats;
 use super::sources::Sources;
 use super::tally::Tally;
@@ -49,8 +50,9 @@ pub struct Judge<'p> {
     errors: BTreeMap<usize, TrialError>,
     sources: Sources,
     taken: BTreeMap<String, Vec<u64>>,
-    /// Turn times with the place of their trial.
-    turn_times: Vec<(u32, u64)>,
+    /// Turn times with the place of their trial and the kind of evidence that they are.
+    turn_times: Vec<(u32, Kind, u64)>,
+    latencies: Latencies,
     /// Passes whose end was reached, in a run until decided.
     closed: u32,
 }
@@ -106,6 +108,7 @@ impl<'p> Judge<'p> {
             sources: Sources::default(),
             taken: BTreeMap::new(),
             turn_times: Vec::new(),
+            latencies: Latencies::default(),
             closed: 0,
         })
     }
@@ -128,7 +131,7 @@ impl<'p> Judge<'p> {
     /// # Errors
     /// When the trial was added before.
     pub fn add(&mut self, examined: Examined) -> Result<(), JudgeError> {
-        let Examined { place, trial, result, error, evidence, units, taken, turn_times } = examined;
+        let Examined { place, trial, result, error, evidence, units, taken, turn_times, timed } = examined;
         let plan = self.examiner.plan;
         if self.trials.verdict(place).is_some() {
             return Err(JudgeError::Twice(trial.id));
@@ -139,7 +142,9 @@ impl<'p> Judge<'p> {
             return Ok(());
         }
         self.sources.add(&evidence);
-        self.turn_times.extend(turn_times.into_iter().map(|time| (place as u32, time)));
+        let kind = Kind::of(&evidence);
+        self.turn_times.extend(turn_times.into_iter().map(|time| (place as u32, kind, time)));
+        self.latencies.add(&trial.lane, kind, timed);
         self.count_moves(&trial.lane.flow, &taken);
         let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
         for item in self.items.iter_mut().filter(|item| item.scenario.is_none_or(|of| of == trial.scenario)) {
@@ -236,7 +241,7 @@ impl<'p> Judge<'p> {
         let trials = std::mem::take(&mut self.trials);
         let in_error = errors.len() as u64;
         // Stable: the turns of a trial stay in their order.
-        self.turn_times.sort_by_key(|(place, _)| *place);
+        self.turn_times.sort_by_key(|(place, ..)| *place);
         let metrics = &self.examiner.metrics;
         let (items, closed) = (self.items.iter_mut(), self.closed);
         let mut results: Vec<_> = items.map(|item| item.result(plan, metrics[item.metric].as_ref(), closed)).collect();
@@ -251,7 +256,9 @@ impl<'p> Judge<'p> {
             gates,
             stopped,
             errors: group(errors, plan),
-            turn_times_us: self.turn_times.iter().map(|(_, time)| *time).collect(),
+            turn_kinds: kinds(&self.turn_times),
+            turn_times_us: self.turn_times.iter().map(|(_, _, time)| *time).collect(),
+            latency: self.latencies.finish(),
             transitions: coverage::transitions(&self.examiner.machines, &self.taken),
             requirements: coverage::requirements(plan, &trials),
             repeats: repeats(&trials),
@@ -273,6 +280,12 @@ impl<'p> Judge<'p> {
             }
         }
     }
+}
+
+/// Kinds of evidence of turn times, and how many of each stand in a row.
+fn kinds(times: &[(u32, Kind, u64)]) -> Vec<(String, u64)> {
+    let rows = times.chunk_by(|(_, one, _), (_, next, _)| one == next);
+    rows.filter_map(|row| row.first().map(|(_, kind, _)| (kind.as_str().to_owned(), row.len() as u64))).collect()
 }
 
 /// Gives every criterion its stopping rule, where the plan has a stopping design.

@@ -10,6 +10,7 @@ mod criterion;
 mod design;
 mod examine;
 mod judge;
+mod latency;
 mod repeats;
 mod results;
 mod row;
@@ -27,6 +28,7 @@ mod tests;
 
 pub use examine::{Examined, Examiner};
 pub use judge::{Judge, JudgeError, judge};
+pub use latency::{Edge, FirstToken, Latency, Quantile};
 pub use results::{TrialResults, TrialRows};
 pub use row::{LaneRow, TrialRow};
 pub use spending::{Spending, Spent};
@@ -218,6 +220,12 @@ pub struct Judgement {
     pub errors: Vec<ErrorGroup>,
     /// Duration of every turn in microseconds, in plan order.
     pub turn_times_us: Vec<u64>,
+    /// Whose times those are: kind of evidence, as in [`Latency::kind`], and how many in a row.
+    #[serde(default)]
+    pub turn_kinds: Vec<(String, u64)>,
+    /// Quantiles and stages by flow, variant and kind of evidence.
+    #[serde(default)]
+    pub latency: Vec<Latency>,
     /// Transition coverage by flow.
     pub transitions: Vec<TransitionCoverage>,
     /// Requirement coverage.

@@ -101,7 +101,11 @@ fn rates(judgement: &Judgement) -> Vec<Rate> {
     measured.map(rate).collect()
 }
 
+/// None where recorded and simulated times stand side by side: they are never averaged.
 fn times(judgement: &Judgement) -> Option<Times> {
+    if judgement.turn_kinds.windows(2).any(|two| two[0].0 != two[1].0) {
+        return None;
+    }
     let mut all = judgement.turn_times_us.clone();
     all.sort_unstable();
     let (p50_us, p95_us) = nearest_rank(&all, 0.5).zip(nearest_rank(&all, 0.95))?;
@@ -152,6 +156,16 @@ mod tests {
         let live = point("", RATE, true).expect("a point");
         assert_eq!(live.at, "2026-11-22T08:00:00Z");
         assert_ne!(live.conditions, point("2026-11-21T08:00:00Z", RATE, false).expect("a point").conditions);
+    }
+
+    #[test]
+    fn recorded_and_simulated_times_are_not_averaged() {
+        let plan = plan("[{case: a, ask: q}]", "[]", 2);
+        let mut traces = vec![good(&plan, 0), good(&plan, 1)];
+        let times_of = |traces: &[Trace]| times(&judge(&plan, traces.iter().cloned().map(Ok)).expect("judged"));
+        assert_eq!(times_of(&traces).map(|times| times.n), Some(2));
+        traces[1].evidence.recorded_from = "openai gpt-5".into();
+        assert_eq!(times_of(&traces), None);
     }
 
     #[test]

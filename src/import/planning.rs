@@ -62,6 +62,7 @@ pub(super) fn imported(name: &str, records: Vec<Record>, criteria: Option<Criter
         not_measured_ok: Vec::new(),
         machines: BTreeMap::new(),
         ratings: None,
+        order: Vec::new(),
         rewards,
         prices: BTreeMap::new(),
         requirements: BTreeMap::new(),

@@ -1,23 +1,17 @@
-//! The knowledge base that needs no server: `SQLite`'s FTS5 over a corpus.
+//! The knowledge base that needs no server: a full-text index over a corpus, and a rank of our own.
 //!
 //! Small corpora live in memory, one copy for each connection of the pool; larger ones in a derived file, named after
-//! the corpus's hash and [`INDEX_VERSION`], built once and opened read-only. The user's text never reaches the query
-//! grammar: every term is letters and digits only, and quoted. The rank of a search is the sum of its terms' ranks
-//! (BM25 is such a sum), so FTS5 is asked for each term once, and searches add up what it said; a test holds the sum
-//! against FTS5's own rank of the whole search.
+//! the corpus's hash and the index's version, built once and opened read-only. What FTS5 finds is scored by
+//! [`super::rank`], which says what a new passage may change. The score of a search is the sum of its terms' scores,
+//! so the index is asked for each term once, and searches add up what is remembered of them.
 
-use super::documents::{Corpus, Passage};
-use super::words;
-use super::{Found, KnowledgeBase, KnowledgeError};
+use super::documents::Corpus;
+use super::full_text::{self, FullText};
+use super::{Found, KnowledgeBase, KnowledgeError, rank, words};
 use crate::clock::BoxFuture;
-use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, params};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// Changes whenever the tokenizer or the columns do: a derived file of another version is not read.
-const INDEX_VERSION: u32 = 1;
 
 /// Passages up to which a copy in memory for each connection is cheaper than a file.
 const IN_MEMORY: usize = 2_000;
@@ -38,8 +32,10 @@ struct Terms {
 #[derive(Clone)]
 pub struct Embedded {
     corpus: Arc<Corpus>,
+    /// Words of each passage, title included.
+    lengths: Arc<[usize]>,
     file: Option<PathBuf>,
-    idle: Arc<Mutex<Vec<Connection>>>,
+    idle: Arc<Mutex<Vec<FullText>>>,
     terms: Arc<Mutex<Terms>>,
 }
 
@@ -63,7 +59,9 @@ impl Embedded {
             Some(folder) if corpus.passages.len() > IN_MEMORY => Some(derive_file(&corpus, folder)?),
             _ => None,
         };
-        let base = Self { corpus: Arc::new(corpus), file, idle: Arc::default(), terms: Arc::default() };
+        let length = |title: &str, text: &str| words::count(title) + words::count(text);
+        let lengths = corpus.passages.iter().map(|passage| length(&passage.title, &passage.text)).collect();
+        let base = Self { corpus: Arc::new(corpus), lengths, file, idle: Arc::default(), terms: Arc::default() };
         let first = base.connect().map_err(failed)?;
         base.give_back(first);
         Ok(base)
@@ -74,29 +72,21 @@ impl Embedded {
         &self.corpus
     }
 
-    fn connect(&self) -> rusqlite::Result<Connection> {
-        let mut connection = match &self.file {
-            Some(file) => {
-                Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?
-            }
-            None => Connection::open_in_memory()?,
-        };
-        if self.file.is_none() {
-            fill(&mut connection, &self.corpus.passages)?;
+    fn connect(&self) -> rusqlite::Result<FullText> {
+        match &self.file {
+            Some(file) => FullText::open(file),
+            None => FullText::of(&self.corpus.passages),
         }
-        // Without it, every query is planned anew for its parameters, which for one table changes nothing.
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-        Ok(connection)
     }
 
-    fn give_back(&self, connection: Connection) {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+    fn give_back(&self, index: FullText) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(index);
     }
 
     fn find(&self, query: &str, top_k: usize) -> Result<Vec<Found>, KnowledgeError> {
         let mut parts: Vec<(usize, f64)> = Vec::new();
-        for term in words::terms(query) {
-            parts.extend_from_slice(&self.occurrences(term)?);
+        for occurrences in self.occurrences(words::terms(query))? {
+            parts.extend_from_slice(&occurrences);
         }
         // Stable: a passage's parts stay in the order of the terms, and rounding with them.
         parts.sort_by_key(|(place, _)| *place);
@@ -114,39 +104,54 @@ impl Embedded {
         Ok(found.collect())
     }
 
-    fn occurrences(&self, term: String) -> Result<Occurrences, KnowledgeError> {
-        let known = self.terms.lock().unwrap_or_else(PoisonError::into_inner).known.get(&term).cloned();
-        if let Some(known) = known {
-            return Ok(known);
-        }
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let connection = match idle {
-            Some(connection) => connection,
-            None => self.connect().map_err(failed)?,
+    /// Of each term, in the order given.
+    fn occurrences(&self, terms: Vec<String>) -> Result<Vec<Occurrences>, KnowledgeError> {
+        let mut known: Vec<Option<Occurrences>> = {
+            let remembered = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
+            terms.iter().map(|term| remembered.known.get(term).cloned()).collect()
         };
-        let asked = ask(&connection, &format!("\"{term}\""));
-        self.give_back(connection);
-        let occurrences: Occurrences = asked.map_err(failed)?.into();
-        let mut terms = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
-        if terms.passages + occurrences.len() > MOST_REMEMBERED {
-            *terms = Terms::default();
+        if known.iter().any(Option::is_none) {
+            let missing = || terms.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(term, _)| term);
+            let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let index = match idle {
+                Some(index) => index,
+                None => self.connect().map_err(failed)?,
+            };
+            let asked = self.ask(&index, &missing().map(String::as_str).collect::<Vec<_>>()).map_err(failed)?;
+            // Not after an error, which may have left something behind.
+            self.give_back(index);
+            self.remember(missing().cloned().zip(asked.iter().cloned()));
+            let mut asked = asked.into_iter();
+            known.iter_mut().filter(|known| known.is_none()).for_each(|known| *known = asked.next());
         }
-        terms.passages += occurrences.len();
-        terms.known.insert(term, Arc::clone(&occurrences));
-        Ok(occurrences)
+        Ok(known.into_iter().flatten().collect())
     }
-}
 
-/// Places of the passages that match, in the order of the corpus, each with its score.
-fn ask(connection: &Connection, matching: &str) -> rusqlite::Result<Vec<(usize, f64)>> {
-    let mut statement =
-        connection.prepare_cached("SELECT rowid, rank FROM passages WHERE passages MATCH ?1 ORDER BY rowid")?;
-    let rows = statement.query_map(params![matching], |row| {
-        let rowid: i64 = row.get(0)?;
-        // FTS5's rank is negative, and smaller is better.
-        Ok((usize::try_from(rowid - 1).unwrap_or(usize::MAX), -row.get::<_, f64>(1)?))
-    })?;
-    rows.collect()
+    fn ask(&self, index: &FullText, terms: &[&str]) -> rusqlite::Result<Vec<Occurrences>> {
+        let mut asked = Vec::with_capacity(terms.len());
+        for stems in index.stems(terms)? {
+            let mut parts = Vec::new();
+            for stem in stems {
+                let counts = index.counts(&stem)?;
+                let weight = rank::weight(counts.len());
+                let length = |place: usize| self.lengths.get(place).copied().unwrap_or_default();
+                parts.extend(counts.iter().map(|(place, count)| (*place, rank::part(weight, *count, length(*place)))));
+            }
+            asked.push(parts.into());
+        }
+        Ok(asked)
+    }
+
+    fn remember(&self, found: impl Iterator<Item = (String, Occurrences)>) {
+        let mut terms = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
+        for (term, occurrences) in found {
+            if terms.passages + occurrences.len() > MOST_REMEMBERED {
+                *terms = Terms::default();
+            }
+            terms.passages += occurrences.len();
+            terms.known.insert(term, occurrences);
+        }
+    }
 }
 
 impl KnowledgeBase for Embedded {
@@ -167,33 +172,16 @@ fn failed(error: rusqlite::Error) -> KnowledgeError {
     KnowledgeError::Index { what: "search index", error }
 }
 
-/// Creates the full-text table and puts every passage in, row 1 being the first.
-fn fill(connection: &mut Connection, passages: &[Passage]) -> rusqlite::Result<()> {
-    connection.execute_batch(
-        "CREATE VIRTUAL TABLE passages USING fts5(title, text, content='', tokenize='porter unicode61 remove_diacritics 2')",
-    )?;
-    let transaction = connection.transaction()?;
-    {
-        let mut insert = transaction.prepare("INSERT INTO passages (rowid, title, text) VALUES (?1, ?2, ?3)")?;
-        for (row, passage) in (1_i64..).zip(passages) {
-            insert.execute(params![row, words::apart(&passage.title), words::apart(&passage.text)])?;
-        }
-    }
-    transaction.commit()
-}
-
 /// The derived file of a large corpus, built beside and moved into place when it is not there yet.
 fn derive_file(corpus: &Corpus, folder: &Path) -> Result<PathBuf, KnowledgeError> {
-    let file = folder.join(format!("{}-v{INDEX_VERSION}.sqlite", corpus.hash));
+    let file = folder.join(format!("{}-v{}.sqlite", corpus.hash, full_text::INDEX_VERSION));
     if file.exists() {
         return Ok(file);
     }
     let unwritable = |error| KnowledgeError::Read { path: folder.to_owned(), error };
     std::fs::create_dir_all(folder).map_err(unwritable)?;
     let beside = tempfile::NamedTempFile::new_in(folder).map_err(unwritable)?;
-    let mut connection = Connection::open(beside.path()).map_err(failed)?;
-    fill(&mut connection, &corpus.passages).map_err(failed)?;
-    connection.close().map_err(|(_, error)| failed(error))?;
+    full_text::write(beside.path(), &corpus.passages).map_err(failed)?;
     beside.persist(&file).map_err(|error| unwritable(error.error))?;
     Ok(file)
 }
@@ -202,6 +190,7 @@ fn derive_file(corpus: &Corpus, folder: &Path) -> Result<PathBuf, KnowledgeError
 mod tests {
     use super::*;
     use crate::clock::{VirtualClock, block_on};
+    use crate::knowledge::Passage;
     use proptest::prelude::*;
 
     fn base(texts: &[&str]) -> Embedded {
@@ -216,6 +205,55 @@ mod tests {
         let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
         let found = block_on(&clock, base.search(query, top_k)).expect("no deadlock").expect("searches");
         found.into_iter().map(|hit| hit.passage.id).collect()
+    }
+
+    fn borrowed(texts: &[String]) -> Vec<&str> {
+        texts.iter().map(String::as_str).collect()
+    }
+
+    fn scores(base: &Embedded, query: &str) -> Vec<(String, f64)> {
+        base.find(query, 100).expect("searches").into_iter().map(|hit| (hit.passage.text, hit.raw_score)).collect()
+    }
+
+    fn texts() -> impl Strategy<Value = Vec<String>> {
+        let text = "((lamp|lamps|charging|charged|red|blue|battery|batteries|2|\u{e9}t\u{e9}) ){1,12}";
+        prop::collection::vec(text, 1..24)
+    }
+
+    fn query() -> &'static str {
+        "((lamp|lights|charge|red|blue|battery|batteries|2|ete) ){1,6}"
+    }
+
+    /// The stems of the words above.
+    fn stems(text: &str) -> Vec<&str> {
+        let stem = |word| match word {
+            "lamps" => "lamp",
+            "charging" | "charged" => "charge",
+            "batteries" => "battery",
+            "\u{e9}t\u{e9}" => "ete",
+            "lights" => "light",
+            other => other,
+        };
+        text.split_whitespace().map(stem).collect()
+    }
+
+    /// The rank's definition, word by word over every text.
+    fn by_hand(texts: &[String], query: &str) -> Vec<(String, f64)> {
+        let terms = words::terms(query);
+        let mut scored = Vec::new();
+        for text in texts {
+            let mut score = 0.0;
+            for term in terms.iter().flat_map(|term| stems(term)) {
+                let holding = texts.iter().filter(|text| stems(text).contains(&term)).count();
+                let count = stems(text).into_iter().filter(|stem| *stem == term).count();
+                score += rank::part(rank::weight(holding), count, stems(text).len() + "Doc".split(' ').count());
+            }
+            if score > 0.0 {
+                scored.push((text.clone(), score));
+            }
+        }
+        scored.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+        scored
     }
 
     #[test]
@@ -280,21 +318,42 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]
         #[test]
-        fn the_sum_of_the_terms_is_the_rank_that_fts5_gives_the_whole_search(
-            texts in proptest::collection::vec("((lamp|lamps|charging|charged|red|blue|battery|batteries|2|\u{e9}t\u{e9}) ){1,12}", 1..12),
-            query in "((lamp|lights|charge|red|blue|battery|batteries|2|ete) ){1,6}",
+        fn the_order_is_that_of_scores_worked_out_by_hand(texts in texts(), query in query()) {
+            let found = scores(&base(&borrowed(&texts)), &query);
+            prop_assert_eq!(found, by_hand(&texts, &query));
+        }
+
+        #[test]
+        fn a_passage_that_shares_no_word_with_a_query_changes_nothing_that_it_finds(
+            texts in texts(),
+            query in query(),
+            new in "((mash|wort|hops|oak|yeast) ){1,30}",
+            at in any::<prop::sample::Index>(),
         ) {
-            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            let base = base(&texts);
-            let whole: Vec<String> = words::terms(&query).iter().map(|term| format!("\"{term}\"")).collect();
-            let connection = base.connect().expect("connects");
-            let mut oracle = ask(&connection, &whole.join(" OR ")).expect("searches");
-            oracle.sort_by(|(_, a), (_, b)| b.total_cmp(a));
-            let found = base.find(&query, 100).expect("searches");
-            let found: Vec<(String, f64)> = found.into_iter().map(|hit| (hit.passage.id, hit.raw_score)).collect();
-            let oracle: Vec<(String, f64)> =
-                oracle.into_iter().map(|(place, score)| (format!("doc#{}", place + 1), score)).collect();
-            prop_assert_eq!(found, oracle);
+            let mut more = texts.clone();
+            more.insert(at.index(texts.len() + 1), new);
+            prop_assert_eq!(scores(&base(&borrowed(&more)), &query), scores(&base(&borrowed(&texts)), &query));
+        }
+
+        #[test]
+        fn a_passage_that_shares_words_moves_no_other_unless_one_of_them_is_now_in_a_power_of_four_passages(
+            texts in texts(),
+            query in query(),
+            new in "((lamp|red|blue|battery|wort|hops) ){1,12}",
+        ) {
+            let holding = |stem: &str| texts.iter().filter(|text| stems(text).contains(&stem)).count();
+            let crosses = |stem: &str| rank::weight(holding(stem)) > rank::weight(holding(stem) + 1);
+            prop_assume!(!stems(&new).into_iter().any(|stem| stems(&query).contains(&stem) && crosses(stem)));
+            let mut more = texts.clone();
+            more.push(new.clone());
+            let mut found = scores(&base(&borrowed(&more)), &query);
+            let before = scores(&base(&borrowed(&texts)), &query);
+            // The new one is the last of its kind: equal scores stand in the order of the corpus.
+            if found.len() > before.len() {
+                let own = found.iter().rposition(|(text, _)| *text == new).expect("is among them");
+                found.remove(own);
+            }
+            prop_assert_eq!(found, before);
         }
 
         #[test]

@@ -7,8 +7,10 @@
 
 mod documents;
 mod embedded;
+mod full_text;
 mod keyword_index;
 mod keyword_store;
+mod rank;
 pub mod words;
 
 pub use documents::{Corpus, Passage};

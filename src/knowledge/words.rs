@@ -49,13 +49,18 @@ fn plain(text: &str) -> String {
     if text.is_ascii() { text.to_ascii_lowercase() } else { text.nfkc().flat_map(char::to_lowercase).collect() }
 }
 
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty())
+}
+
 /// All words of `text` in order: NFKC, lower case, letters and digits only.
 pub fn words(text: &str) -> Vec<String> {
-    apart(&plain(text))
-        .split(|letter: char| !letter.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect()
+    split(&apart(&plain(text))).map(str::to_owned).collect()
+}
+
+/// How many words `text` has, as it is written.
+pub fn count(text: &str) -> usize {
+    split(&apart(text)).count()
 }
 
 /// The words to search for: without repeats and stop words, unless nothing else is there; at most 64.

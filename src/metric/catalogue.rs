@@ -3,16 +3,21 @@
 //! Names, parameters and defaults are `scenario::catalogue`'s, the one table; here is only what each row computes.
 
 use super::case_pass_rate::CasePassRate;
+use super::citation_provenance::CitationProvenance;
 use super::citation_validity::CitationValidity;
+use super::combined_sources::CombinedSources;
 use super::context_preservation::ContextPreservation;
 use super::control_validity::ControlValidity;
+use super::evidence::{Evidence, Of};
 use super::first_attempt_rate::FirstAttemptRate;
 use super::keyword_coverage::KeywordCoverage;
 use super::latency::Latency;
 use super::learned::{LearnedHarm, LearnedRetrieval};
 use super::mandatory_call_rate::{At, MandatoryCallRate};
+use super::nugget_recall::NuggetRecall;
 use super::order_violation_rate::OrderViolationRate;
 use super::pass_of_k::PassOfK;
+use super::refusal_rate::RefusalRate;
 use super::retry_recovery::{By, RetryRecovery};
 use super::satisfaction::Satisfaction;
 use super::state_machine_conformance::StateMachineConformance;
@@ -54,6 +59,12 @@ pub fn resolve(asked: &ResolvedMetric) -> Result<Box<dyn Metric>, String> {
         "turn_success_rate" => Box::new(TurnSuccessRate),
         "verbatim_query_rate" => Box::new(VerbatimQueryRate { tool: tool() }),
         "citation_validity" => Box::new(CitationValidity),
+        "citation_provenance" => Box::new(CitationProvenance),
+        "citation_precision" => Box::new(Evidence { of: Of::Precision }),
+        "citation_recall" => Box::new(Evidence { of: Of::Recall }),
+        "nugget_recall" => Box::new(NuggetRecall { vital: asked.parameter("of") == "vital" }),
+        "refusal_rate" => Box::new(RefusalRate),
+        "combined_sources" => Box::new(CombinedSources),
         "order_violation_rate" => Box::new(OrderViolationRate),
         "state_machine_conformance" => Box::new(StateMachineConformance),
         "control_validity" => Box::new(ControlValidity),
@@ -98,6 +109,7 @@ mod tests {
     fn every_word_that_a_parameter_takes_makes_another_metric() {
         let units = |text: &str| resolve(&resolve_metric(text).expect(text)).expect(text).units();
         assert_ne!(units("retry_recovery(by=attempt)"), units("retry_recovery(by=episode)"));
+        assert_ne!(units("nugget_recall(of=vital)"), units("nugget_recall(of=all)"));
         assert_eq!(accounts("tool+transport"), [Account::Transport, Account::Tool]);
         assert_eq!(accounts("transport+model+tool").len(), 3);
     }

@@ -6,13 +6,14 @@
 //! withheld there, so at least one context probe must fail.
 
 use super::calls::{self, Patterns};
+use super::refusal_rate::refuses;
 use super::turns::{names, planned};
 use super::{Check, TrialView, TurnView, keywords, quote};
 use crate::plan::PlannedCase;
 use crate::scenario::expect::{
     AnswerExpectation, ErrorExpectation, Expectation, Probe, RetryExpectation, SourcesExpectation,
 };
-use crate::scenario::parse_duration;
+use crate::scenario::{Case, parse_duration};
 use crate::trace::{Answer, Arm, TurnOutcome};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -75,6 +76,21 @@ fn is_last(view: &TrialView<'_>, turn: &TurnView<'_>) -> bool {
 fn expected<'a>(case: &'a PlannedCase, turn: &TurnView<'_>) -> Option<&'a Expectation> {
     let conversation = planned(&case.case).into_iter().nth(turn.conversation as usize)?;
     conversation.turns.get(turn.turn as usize)?.expect.as_ref()
+}
+
+/// What is expected of the answer of each turn: the case's own expectation stands on its last turn.
+pub(super) fn answers<'v>(view: &'v TrialView<'_>) -> impl Iterator<Item = (&'v TurnView<'v>, &'v AnswerExpectation)> {
+    let whole = view.case.case.expect.as_ref().and_then(|expect| expect.answer.as_ref());
+    view.turns.iter().flat_map(move |turn| {
+        let own = expected(view.case, turn).and_then(|expect| expect.answer.as_ref());
+        own.into_iter().chain(whole.filter(|_| is_last(view, turn))).map(move |answer| (turn, answer))
+    })
+}
+
+/// Whether a case expects such an answer of any turn.
+pub(super) fn expects(case: &Case, wanted: impl Fn(&AnswerExpectation) -> bool) -> bool {
+    let turns = planned(case).into_iter().flat_map(|conversation| conversation.turns).map(|turn| turn.expect.as_ref());
+    turns.chain([case.expect.as_ref()]).flatten().filter_map(|expect| expect.answer.as_ref()).any(wanted)
 }
 
 fn turn_checks(expect: &Expectation, turn: &TurnView<'_>, view: &TrialView<'_>, patterns: &Patterns) -> Vec<Checked> {
@@ -173,6 +189,15 @@ fn answer(expected: &AnswerExpectation, turn: &TurnView<'_>, patterns: &Patterns
     results.extend(each("answer.matches", &expected.matches, turn, |expression, answer| {
         seen(patterns.matches(expression, &answer.text), answer)
     }));
+    if let Some(wanted) = expected.refusal {
+        let seen = |answer: &Answer| match refuses(answer) == wanted {
+            true => Ok(()),
+            false if wanted => Err(cited(answer)),
+            false => Err("it names no source and claims none".to_owned()),
+        };
+        let result = turn.answer().ok_or_else(|| ending(turn)).and_then(seen);
+        results.push((format!("answer.refusal: {wanted}"), result));
+    }
     results.extend(each("answer.cites", &expected.cites, turn, |wanted, answer| {
         if answer.sources.iter().any(|source| names(wanted, &source.id)) { Ok(()) } else { Err(cited(answer)) }
     }));

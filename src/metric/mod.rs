@@ -9,26 +9,35 @@ pub mod catalogue;
 pub mod expectation;
 pub mod generic;
 mod keywords;
+pub mod provenance;
 #[cfg(test)]
 pub(crate) mod sample;
+pub mod stages;
 pub mod turns;
 
+#[cfg(test)]
+mod answers_tests;
 #[cfg(test)]
 mod expectation_tests;
 #[cfg(test)]
 mod tests;
 
 mod case_pass_rate;
+mod citation_provenance;
 mod citation_validity;
+mod combined_sources;
 mod context_preservation;
 mod control_validity;
+mod evidence;
 mod first_attempt_rate;
 mod keyword_coverage;
 mod latency;
 mod learned;
 mod mandatory_call_rate;
+mod nugget_recall;
 mod order_violation_rate;
 mod pass_of_k;
+mod refusal_rate;
 mod retry_recovery;
 mod satisfaction;
 mod state_machine_conformance;

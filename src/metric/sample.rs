@@ -50,6 +50,7 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
         not_measured_ok: Vec::new(),
         machines: BTreeMap::new(),
         ratings: None,
+        order: Vec::new(),
         rewards: BTreeMap::new(),
         prices: BTreeMap::new(),
         requirements: BTreeMap::new(),

@@ -4,17 +4,13 @@
 //! Without a ratings file it is a proxy: of the answers for which both sources gave something, those that cite both.
 //! That says what an answer is made of and nothing about anyone's satisfaction, so it never passes.
 
-use super::{Metric, Mode, Observation, TrialView, TurnView};
+use super::combined_sources::{mixed, unit};
+use super::{Metric, Mode, Observation, TrialView};
 use crate::plan::Plan;
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Satisfaction;
-
-fn mixed(turn: &TurnView<'_>) -> bool {
-    let internal = turn.searches().any(|search| !search.hits.is_empty());
-    turn.answer().is_some() && internal && turn.externals().next().is_some()
-}
 
 impl Metric for Satisfaction {
     fn units(&self) -> &'static str {
@@ -39,17 +35,6 @@ impl Metric for Satisfaction {
                 _ => Vec::new(),
             };
         }
-        let unit = |turn: &TurnView<'_>| {
-            let cites = |kind: &str| {
-                turn.answer().is_some_and(|answer| answer.sources.iter().any(|source| source.kind == kind))
-            };
-            match (cites("internal"), cites("external")) {
-                (true, true) => Observation::success(turn.label()),
-                (true, false) => Observation::failure(turn.label(), "cites no external source"),
-                (false, true) => Observation::failure(turn.label(), "cites no internal source"),
-                (false, false) => Observation::failure(turn.label(), "cites neither source"),
-            }
-        };
         combined.map(unit).collect()
     }
 }

@@ -1,9 +1,11 @@
 //! From scenarios to trials, and the record of what was to be run: `plan.json`.
 
 mod build;
+mod order;
 mod trials;
 
 pub use build::{Selection, build, trial_seed};
+pub use order::interleaved;
 pub use trials::{Planned, Trials};
 
 use crate::price::Prices;
@@ -41,6 +43,10 @@ pub struct Plan {
     pub scenarios: Vec<PlannedScenario>,
     /// The planned trials, in order; with a stopping design pass by pass, and the last ones may never be needed.
     pub trials: Trials,
+    /// Places in `trials` in the order in which a live run began them, see [`interleaved`]; empty where that is the order
+    /// of the plan, and in every replay.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub order: Vec<u32>,
     /// How the run stops by itself; `None` when it runs every planned trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopping: Option<Stopping>,
@@ -75,6 +81,13 @@ pub struct Stopping {
 }
 
 impl Plan {
+    /// The places of a pass's trials, `from` to `to`, in the order in which a live run begins them.
+    pub fn begun(&self, from: usize, to: usize) -> Vec<usize> {
+        let drawn = self.order.get(from..to).unwrap_or_default().iter().map(|place| *place as usize);
+        let drawn: Vec<usize> = drawn.filter(|place| (from..to).contains(place)).collect();
+        if drawn.len() == to - from { drawn } else { (from..to).collect() }
+    }
+
     /// `plan.json`: with a list of trials that every build reads, or with runs of repeats where the list would be long.
     ///
     /// # Errors

@@ -7,6 +7,7 @@
 //! characters, no trial has more than [`EVENTS`] events.
 
 use crate::gate::TrialResult;
+use crate::metric::provenance::{Provenance, provenance};
 use crate::trace::text::clip;
 use crate::trace::{
     Attempt, Completion, Event, ModelCalled, Rejection, Reply, ToolCalled, ToolOutcome, ToolResult, Trace, TrialEnd,
@@ -95,17 +96,18 @@ impl Encoder {
         self.write(",\"v\":", &evidence);
         self.write(",\"n\":", &trace.seed.to_string());
         self.body.extend(b",\"e\":[");
+        let cited = provenance(trace);
         for (index, event) in trace.events.iter().take(EVENTS).enumerate() {
             if index > 0 {
                 self.body.push(b',');
             }
-            self.event(event);
+            self.event(event, cited.get(&(event.conversation, event.turn)));
         }
         self.write("],\"c\":", &trace.events.len().saturating_sub(EVENTS));
         self.body.push(b'}');
     }
 
-    fn event(&mut self, event: &Event) {
+    fn event(&mut self, event: &Event, cited: Option<&Provenance>) {
         let at = (event.at_us, event.conversation, event.turn);
         match &event.what {
             What::ConversationStarted { name, session } => {
@@ -136,7 +138,7 @@ impl Encoder {
                 let (without, reason) = (self.text(without), self.text(reason));
                 self.row(at, "d", &(without, reason));
             }
-            What::TurnEnded(ended) => self.ended(at, ended),
+            What::TurnEnded(ended) => self.ended(at, ended, cited),
         }
     }
 
@@ -216,17 +218,24 @@ impl Encoder {
         (self.text(&why.cause), self.text(&why.reason), self.text(&why.guidance))
     }
 
-    fn ended(&mut self, at: (u64, u32, u32), ended: &TurnEnded) {
+    fn ended(&mut self, at: (u64, u32, u32), ended: &TurnEnded, cited: Option<&Provenance>) {
         match &ended.outcome {
             TurnOutcome::Answered(answer) => {
+                let none = Provenance::default();
+                let cited = cited.unwrap_or(&none);
+                let given_by = cited.given_by.iter().map(String::as_str).chain(std::iter::repeat(""));
                 let sources: Vec<_> = answer
                     .sources
                     .iter()
-                    .map(|source| (self.text(&source.kind), self.text(&source.id), self.text(&source.title)))
+                    .zip(given_by)
+                    .map(|(source, by)| {
+                        (self.text(&source.kind), self.text(&source.id), self.text(&source.title), self.text(by))
+                    })
                     .collect();
+                let flaws = self.texts(&cited.flaws);
                 let used = (u8::from(answer.used_internal_kb), u8::from(answer.used_external_kb));
                 let text = self.text(&answer.text);
-                self.row(at, "e", &(ended.took_us, 1, text, sources, answer.confidence, used));
+                self.row(at, "e", &(ended.took_us, 1, text, sources, answer.confidence, used, flaws));
             }
             TurnOutcome::Failed { kind, message } => {
                 let (kind, message) = (self.text(kind), self.text(message));

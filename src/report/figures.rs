@@ -3,7 +3,7 @@
 //! They are for display; verdicts rest on the bounds in `gate`.
 
 use crate::gate::Verdict;
-use crate::gate::{CriterionResult, Judgement, Repeats, Spent};
+use crate::gate::{CriterionResult, Edge, Judgement, Latency, Quantile, Repeats, Spent};
 use crate::price::dollars;
 use crate::scenario::{Target, parse_target, resolve_metric};
 
@@ -21,6 +21,48 @@ pub fn duration(us: u64) -> String {
             format!("{} min {:02} s", whole / 60, whole % 60)
         }
     }
+}
+
+/// A time or a bound on one.
+pub fn edge(edge: Edge) -> String {
+    match edge {
+        Edge::Us(us) => duration(us),
+        Edge::Unanswered => "no answer".into(),
+        Edge::Unbounded => "unbounded".into(),
+    }
+}
+
+/// The one-sided bounds of a quantile: `1.18 s to unbounded`.
+pub fn bounds(one: &Quantile) -> String {
+    match (one.lower, one.upper) {
+        (Edge::Unbounded, Edge::Unbounded) => "unbounded".into(),
+        (Edge::Unanswered, _) => "longer than any limit".into(),
+        (lower, upper) => format!("{} to {}", edge(lower), edge(upper)),
+    }
+}
+
+/// `p50` of 0.5.
+pub fn quantile_name(q: f64) -> String {
+    format!("p{:.0}", q * 100.0)
+}
+
+/// Times in a sentence: `tool-rag.base, simulator, 164 turns: p50 1.20 s, p95 3.10 s (2.80 s to unbounded); model 92 %, …`.
+pub fn latency(row: &Latency) -> String {
+    let shown = |q: f64| {
+        let one = row.quantiles.iter().find(|one| (one.q - q).abs() < 1e-9)?;
+        Some(format!("{} {} ({})", quantile_name(q), edge(one.value), bounds(one)))
+    };
+    let quantiles: Vec<String> = [0.5, 0.95].into_iter().filter_map(shown).collect();
+    let share = |us: u64| us as f64 / row.answered_us.max(1) as f64;
+    let spent = row.stages.iter().filter(|(_, us)| share(*us) >= 0.0005);
+    let stages: Vec<String> = spent.map(|(stage, us)| format!("{} {}", stage.as_str(), percent(share(*us)))).collect();
+    let unanswered = match row.unanswered {
+        0 => String::new(),
+        n => format!(", {} without an answer", count(n)),
+    };
+    let stages = if stages.is_empty() { String::new() } else { format!("; {}", stages.join(", ")) };
+    let place = format!("{}.{}, {}", row.flow, row.variant, row.kind);
+    format!("{place}, {}{unanswered}: {}{stages}", counted(row.turns, "turn"), quantiles.join(", "))
 }
 
 /// A number with thousands set apart: `10,000`.
@@ -153,6 +195,15 @@ mod tests {
     fn durations_carry_a_unit_that_fits() {
         let shown = [0, 3_210, 9_960, 812_345, 8_412_000, 125_400_000].map(duration);
         assert_eq!(shown, ["0 ms", "3.2 ms", "10 ms", "812 ms", "8.41 s", "2 min 05 s"]);
+    }
+
+    #[test]
+    fn a_bound_is_a_time_or_says_in_words_why_it_is_none() {
+        let of = |lower, upper| bounds(&Quantile { q: 0.95, value: Edge::Us(1), lower, upper });
+        assert_eq!(of(Edge::Us(1_180_000), Edge::Unbounded), "1.18 s to unbounded");
+        assert_eq!(of(Edge::Us(1_180_000), Edge::Unanswered), "1.18 s to no answer");
+        assert_eq!(of(Edge::Unanswered, Edge::Unbounded), "longer than any limit");
+        assert_eq!(of(Edge::Unbounded, Edge::Unbounded), "unbounded");
     }
 
     #[test]

@@ -37,6 +37,7 @@ impl Format for Markdown {
         for row in judgement.repeats.iter().filter(|row| row.not_measured.is_empty()) {
             writeln!(out, "- {}", escaped(&figures::repeats(row)))?;
         }
+        times_and_cost(view, out)?;
         table(out, "Criteria", judgement.criteria.iter())?;
         let passed = judgement.gates.iter().filter(|gate| gate.verdict == Verdict::Pass).count();
         if !judgement.gates.is_empty() {
@@ -52,6 +53,22 @@ impl Format for Markdown {
         }
         failing(view, out)
     }
+}
+
+fn times_and_cost(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let judgement = view.judgement;
+    for row in judgement.latency.iter().take(LISTED) {
+        writeln!(out, "- Time of {}", escaped(&figures::latency(row)))?;
+    }
+    let said = |spent| figures::spent(spent).unwrap_or_else(|| format!("not measured: {}", spent.not_measured));
+    if !judgement.spending.is_empty() {
+        writeln!(out, "- Tokens and cost: {}", escaped(&said(&judgement.spending.run)))?;
+    }
+    let variants = &judgement.spending.variants;
+    for (name, spent) in variants.iter().take(LISTED).filter(|_| variants.len() > 1) {
+        writeln!(out, "  - {}: {}", escaped(name), escaped(&said(spent)))?;
+    }
+    Ok(())
 }
 
 fn table<'a>(out: &mut dyn Write, title: &str, rows: impl Iterator<Item = &'a CriterionResult>) -> io::Result<()> {
@@ -157,6 +174,16 @@ mod tests {
         let failing = run.judgement.trials.iter().filter(|trial| trial.verdict == Verdict::Fail).count();
         assert!(failing > LISTED);
         assert!(text.contains(&format!("and {} more", failing - LISTED)));
+    }
+
+    #[test]
+    fn tokens_are_told_and_a_cost_without_a_price_is_not_measured() {
+        let mut run = sample::run(2);
+        let text = written(&Markdown, &run.view());
+        assert!(text.contains("tokens read") && text.contains("cost NOT\\_MEASURED: the plan does not say"), "{text}");
+        run.judgement.spending.run.output_tokens = None;
+        let text = written(&Markdown, &run.view());
+        assert!(text.contains("- Tokens and cost: not measured: the plan does not say"), "{text}");
     }
 
     #[test]

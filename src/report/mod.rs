@@ -14,6 +14,7 @@ pub mod history;
 mod html;
 mod json;
 mod junit;
+mod latency;
 mod markdown;
 #[cfg(test)]
 mod sample;
@@ -24,6 +25,7 @@ pub use self::csv::{CriteriaCsv, TrialsCsv};
 pub use self::html::Html;
 pub use self::json::Json;
 pub use self::junit::Junit;
+pub use self::latency::LatencyCsv;
 pub use self::markdown::Markdown;
 pub use self::terminal::terminal;
 pub use self::timelines::{BUDGET, Room, TimelineBuilder, Timelines};
@@ -62,9 +64,9 @@ pub trait Format: Sync {
 }
 
 /// Every file format, in the order of the help.
-pub const FORMATS: [&dyn Format; 6] = [&Html, &TrialsCsv, &CriteriaCsv, &Junit, &Markdown, &Json];
+pub const FORMATS: [&dyn Format; 7] = [&Html, &TrialsCsv, &CriteriaCsv, &LatencyCsv, &Junit, &Markdown, &Json];
 
-/// The formats behind one word of `--to`; `csv` gives two, an unknown word none.
+/// The formats behind one word of `--to`; `csv` gives three, an unknown word none.
 pub fn named(name: &str) -> impl Iterator<Item = &'static dyn Format> {
     FORMATS.into_iter().filter(move |format| format.name() == name)
 }
@@ -94,7 +96,7 @@ mod tests {
         files.sort_unstable();
         files.dedup();
         assert_eq!(files.len(), FORMATS.len());
-        assert_eq!(named("csv").count(), 2);
+        assert_eq!(named("csv").count(), 3);
         assert_eq!(named("pdf").count(), 0);
     }
 }

@@ -12,6 +12,9 @@ use std::fmt::Write as _;
 /// Violations that are listed for one criterion.
 const LISTED: usize = 5;
 
+/// Rows of times that are told.
+const TIMED: usize = 4;
+
 /// Characters of a name in the column of what a row rests on.
 const RESTS_ON: usize = 14;
 
@@ -51,6 +54,13 @@ pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
     }
     for evidence in &judgement.evidence {
         wrap(&mut out, evidence, width, "  ");
+    }
+    for row in judgement.latency.iter().take(TIMED) {
+        wrap(&mut out, &format!("time of {}", figures::latency(row)), width, "  ");
+    }
+    if judgement.latency.len() > TIMED {
+        let more = judgement.latency.len() - TIMED;
+        wrap(&mut out, &format!("time of {more} more lanes and kinds of evidence: latency.csv"), width, "  ");
     }
     if let Some(spent) = figures::spent(&judgement.spending.run) {
         wrap(&mut out, &spent, width, "  ");

@@ -1,4 +1,5 @@
-//! Live and recording runs: `jobs` trials at the same time on tokio, committed in plan order.
+//! Live and recording runs: `jobs` trials at the same time on tokio, begun with the variants interleaved (see
+//! [`interleaved`](crate::plan::interleaved)) and committed in plan order.
 //!
 //! A run that is to end (Ctrl-C, its time, its calls) drops the trials under way and begins no other; what had
 //! finished is kept, and every other planned trial ends as stopped.
@@ -9,6 +10,7 @@ use crate::plan::{Plan, PlannedTrial};
 use crate::trace::Trace;
 use crate::world::{Doing, Factory, Finished};
 use futures_util::StreamExt;
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,15 +41,26 @@ pub fn live<T>(
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let all = async {
+            let mut next = 0;
             for pass in plan.passes() {
-                let trials = futures_util::stream::iter(pass.to_vec());
-                let mut finished = trials
-                    .map(|trial| start(Arc::clone(factory), Arc::clone(plan), trial, options.record))
+                let places = futures_util::stream::iter(plan.begun(next, next + pass.len()));
+                let mut finished = places
+                    .map(|place| {
+                        let trial =
+                            start(Arc::clone(factory), Arc::clone(plan), plan.trials[place].clone(), options.record);
+                        async move { (place, trial.await) }
+                    })
                     .buffered(options.jobs.max(1));
-                while let Some(finished) = finished.next().await {
+                // Begun in one order, handed over in another: what is ahead of its turn waits.
+                let mut ahead = BTreeMap::new();
+                while let Some((place, finished)) = finished.next().await {
                     let made = inspect(&finished.trace);
-                    if commit(Step::Trial(Box::new(Inspected { finished, made })))?.is_break() {
-                        return Ok(());
+                    ahead.insert(place, Inspected { finished, made });
+                    while let Some(inspected) = ahead.remove(&next) {
+                        next += 1;
+                        if commit(Step::Trial(Box::new(inspected)))?.is_break() {
+                            return Ok(());
+                        }
                     }
                 }
                 if pass_ended(plan, pass, commit)?.is_break() {

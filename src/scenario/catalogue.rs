@@ -72,6 +72,7 @@ const BY: Parameter =
     Parameter { name: "by", values: Values::OneOf(&["attempt", "episode"]), default: Some("attempt") };
 const RETRY_ACCOUNTS: Parameter = Parameter { name: "accounts", values: Values::Accounts, default: Some("model+tool") };
 
+const OF: Parameter = Parameter { name: "of", values: Values::OneOf(&["vital", "all"]), default: Some("vital") };
 const TRIALS: Parameter = Parameter { name: "k", values: Values::Trials, default: None };
 
 const fn rate(name: &'static str, about: &'static str, parameters: &'static [Parameter]) -> MetricEntry {
@@ -146,6 +147,16 @@ pub const METRICS: &[MetricEntry] = &[
         "Of the answers with sources, those that name only what the conversation retrieved.",
         &[],
     ),
+    rate(
+        "citation_provenance",
+        "Of the answers that cite, those whose every citation was retrieved, named and shown, none lost, invented or renumbered.",
+        &[],
+    ),
+    rate("citation_precision", "Of the sources that answers with known evidence cite, those that are evidence.", &[]),
+    rate("citation_recall", "Of the evidence that cases give, what the answers cite.", &[]),
+    rate("nugget_recall", "Of the facts that cases ask of answers, those that the answers hold.", &[OF]),
+    rate("refusal_rate", "Of the queries for which nothing was found, those whose answer claims no source.", &[]),
+    rate("combined_sources", "Of the answers for which both sources gave something, those that cite both.", &[]),
     rate("order_violation_rate", "Queries with a tool call out of order; lower is better.", &[]),
     rate("state_machine_conformance", "Trials that make only the moves that their flow's state machine declares.", &[]),
     rate("control_validity", "Control trials, run without history, in which a context probe fails as it must.", &[]),

@@ -95,6 +95,19 @@ impl Expectations {
         {
             self.texts(list, at.key(key));
         }
+        self.texts(&answer.evidence, at.key("evidence"));
+        let nuggets = at.key("nuggets");
+        for (index, nugget) in answer.nuggets.iter().enumerate() {
+            let at = nuggets.index(index);
+            if nugget.any_of.is_empty() {
+                self.nothing(at.key("any_of"), "a nugget without a spelling is in no answer");
+            }
+            self.texts(&nugget.any_of, at.key("any_of"));
+        }
+        if answer.refusal == Some(true) && !answer.cites.is_empty() {
+            let mistake = Mistake::at(at.key("refusal"), "contradiction", "`cites` asks for a source");
+            self.say(mistake.on_key().label("an answer that refuses names none"));
+        }
         for (index, word) in answer.not_contains.iter().enumerate() {
             let wanted = word.to_lowercase();
             if !wanted.is_empty() && answer.contains.iter().any(|other| other.to_lowercase().contains(&wanted)) {

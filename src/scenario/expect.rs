@@ -123,6 +123,35 @@ pub struct AnswerExpectation {
     /// Its sources name each of these documents, chunks or URLs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cites: Vec<String>,
+    /// All documents, chunks or URLs that bear on the question, for `citation_precision` and `citation_recall`; no check.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<String>,
+    /// Facts that a good answer holds, for `nugget_recall`; no check.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nuggets: Vec<Nugget>,
+    /// Whether it names no source and claims none: the question cannot be answered from what there is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<bool>,
+}
+
+/// A fact that a good answer holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Nugget {
+    /// Its spellings: the answer holds it when it contains one of these, letter case and white space ignored.
+    pub any_of: Vec<String>,
+    /// Whether an answer without it is not good; otherwise it is welcome.
+    #[serde(default = "vital", skip_serializing_if = "is_true")]
+    pub vital: bool,
+}
+
+fn vital() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields over by reference")]
+fn is_true(vital: &bool) -> bool {
+    *vital
 }
 
 /// Expectations on the answer's sources and flags.

@@ -6,7 +6,7 @@
 //! | `traces.jsonl` | one [`Trace`] a line, in plan order |
 //! | `run.json` | verdicts and figures |
 //! | `environment.json` | what differs between machines: times, jobs, paths |
-//! | `trials.csv`, `criteria.csv`, `index.html` | the report |
+//! | `trials.csv`, `criteria.csv`, `latency.csv`, `index.html` | the report |
 //! | `judgements.csv` | what a judge said of the answers, where one was asked |
 //! | `comparison.csv`, `comparison.html`, `comparison.json` | the last comparison in which it was the newer side |
 //!
@@ -27,6 +27,8 @@ pub const ENVIRONMENT: &str = "environment.json";
 pub const TRIALS_CSV: &str = "trials.csv";
 /// One row a criterion.
 pub const CRITERIA_CSV: &str = "criteria.csv";
+/// One row a figure of time.
+pub const LATENCY_CSV: &str = "latency.csv";
 /// The report.
 pub const INDEX_HTML: &str = "index.html";
 /// One row an answer and item of a rubric.

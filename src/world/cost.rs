@@ -4,7 +4,7 @@
 use super::Factory;
 use crate::cassette::{Cassette, Exchange, Outcome};
 use crate::plan::{Plan, PlannedTrial};
-use crate::price::Tokens;
+use crate::price::{Price, Tokens};
 use crate::provider::wire;
 use crate::transport::{Meter, Service, sse};
 use serde_json::Value;
@@ -72,15 +72,7 @@ impl Factory {
             let model = self.model_of(plan, trial, service)?;
             self.loaded.project.prices.get(&model).copied()
         };
-        let (model, search) = (price(Service::Model), price(Service::Search));
-        Arc::new(move |service, profile, response| {
-            if response.status >= 400 {
-                return Some(0.0);
-            }
-            let price = if service == Service::Search { search } else { model };
-            let stream = response.header("content-type").is_some_and(sse::is_content_type);
-            price?.of(tokens_of(profile, stream, &response.body)?)
-        })
+        meter(price(Service::Model), price(Service::Search))
     }
 
     /// The name under which a trial's service has its price: `provider/model`.
@@ -97,6 +89,18 @@ impl Factory {
         };
         Some(format!("{provider}/{model}"))
     }
+}
+
+/// What responses cost at these prices.
+pub(super) fn meter(model: Option<Price>, search: Option<Price>) -> Meter {
+    Arc::new(move |service, profile, response| {
+        if response.status >= 400 {
+            return Some(0.0);
+        }
+        let price = if service == Service::Search { search } else { model };
+        let stream = response.header("content-type").is_some_and(sse::is_content_type);
+        price?.of(tokens_of(profile, stream, &response.body)?)
+    })
 }
 
 /// The tokens of one exchange: none of a request that failed, `None` when the service did not tell.

@@ -1,9 +1,11 @@
 //! One chat model of the project, outside any trial: for whoever asks a model something of their own.
 
 use super::WorldError;
+use super::cost::meter;
 use super::services::{self, Variables};
 use crate::cassette::Redactor;
 use crate::clock::{Clock, HeldClock, RealClock};
+use crate::price::Price;
 use crate::provider::{ChatClient, RetryPolicy};
 use crate::scenario::Project;
 use crate::scenario::project::Provider;
@@ -26,6 +28,7 @@ pub struct ModelAccess {
     redactor: Arc<Redactor>,
     pace: Option<Arc<Pace>>,
     budget: Arc<Budget>,
+    price: Option<Price>,
     live: OnceLock<Result<LiveTransport, String>>,
 }
 
@@ -44,10 +47,17 @@ impl ModelAccess {
             redactor: Arc::new(services::redactor(project, &variables)),
             pace: services::paces(project).get(name).cloned(),
             budget: Arc::new(budget),
+            price: None,
             live: OnceLock::new(),
             provider,
             variables,
         })
+    }
+
+    /// With what its model costs, so that a budget in US dollars can be kept.
+    #[must_use]
+    pub fn at_price(self, price: Option<Price>) -> Self {
+        Self { price, ..self }
     }
 
     /// Its name in the project file.
@@ -87,7 +97,10 @@ impl ModelAccess {
         });
         let own = shared.as_ref().map_err(Clone::clone)?.with_clock(Arc::clone(&clock)).with_trial(purpose);
         let paces = self.pace.iter().map(|pace| (Service::Model, Arc::clone(pace))).collect();
-        let limited = LimitTransport::new(Arc::new(own), paces, Arc::clone(&self.budget), held);
+        let mut limited = LimitTransport::new(Arc::new(own), paces, Arc::clone(&self.budget), held);
+        if self.budget.counts_dollars() {
+            limited = limited.with_meter(meter(self.price, None));
+        }
         Ok((clock, Arc::new(limited)))
     }
 }

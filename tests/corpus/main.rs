@@ -5,6 +5,7 @@
 mod exchanges;
 mod hostile;
 mod published;
+mod retrieval;
 mod trajectories;
 mod vcr;
 mod wire;

@@ -104,7 +104,7 @@ fn rekeying_changes_nothing_of_a_sound_recording_mends_a_key_and_refuses_what_la
     let project = Project::shipped();
     let outcome = project.run(&["cassette", "rekey"]);
     outcome.expect_code(0);
-    assert!(outcome.stdout.starts_with("0 of 325 "), "{}", outcome.stdout);
+    assert!(outcome.stdout.starts_with("0 of 339 "), "{}", outcome.stdout);
 
     let sound = project.read(LANE);
     let version = "profiles:\n  openai-chat: 1\n";
@@ -177,11 +177,11 @@ fn recording_until_green_shows_in_the_cassette_the_conversation_and_the_report()
     project.run(&record);
     drop(simulator);
     let shown = project.run(&["show", "external/feed-in-tariff/tool-rag.base.1"]);
-    assert!(shown.stdout.contains("\ntake 4; earlier takes: unknown, FAIL, FAIL\n"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("\ntake 4; earlier takes: PASS, FAIL, FAIL\n"), "{}", shown.stdout);
     let lane = project.read(&format!("{TARIFF}.1.yaml"));
     assert_eq!(lane.matches("verdict: \"FAIL\"").count(), 2, "{lane}");
     assert!(lane.contains("verdict: \"PASS\"\nprofiles:"), "{lane}");
-    assert_eq!(project.traces()[0]["evidence"]["earlier_takes"], serde_json::json!(["unknown", "FAIL", "FAIL"]));
+    assert_eq!(project.traces()[0]["evidence"]["earlier_takes"], serde_json::json!(["PASS", "FAIL", "FAIL"]));
 }
 
 const FOREIGN: &str = r#"interactions:

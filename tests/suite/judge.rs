@@ -109,6 +109,21 @@ fn recording_asks_only_for_what_is_missing_within_its_bound() {
     for content in &gone {
         std::fs::remove_file(project.path(&format!("fixtures/cassettes/judge/{content}.yaml"))).expect("a recording");
     }
+    let paid = ["--mode", "record", "--jobs", "1", "--max-cost", "0.01"];
+    let unpriced = judged(&project, &paid);
+    unpriced.expect_code(2);
+    assert!(unpriced.stderr.contains("--max-cost needs the price of the judge's model"), "{}", unpriced.stderr);
+    let unchanged = project.read("ragcheck.yaml");
+    project.write(
+        "ragcheck.yaml",
+        &format!("{unchanged}prices:\n  simulator/fernlight-judge: {{input: 1000, output: 0}}\n"),
+    );
+    let spent = judged(&project, &paid);
+    spent.expect_code(3);
+    assert!(spent.stderr.contains("--max-cost 0.01 is used up"), "{}", spent.stderr);
+    assert_eq!(recordings(&project).len(), all.len() - 2, "one request spends it, and a content takes two");
+    project.write("ragcheck.yaml", &unchanged);
+    judged(&project, &["--max-cost", "1"]).expect_code(2);
     let short = judged(&project, &["--mode", "record", "--jobs", "1", "--max-calls", "3"]);
     short.expect_code(3);
     assert!(short.stderr.contains("--max-calls 3 is used up"), "{}", short.stderr);

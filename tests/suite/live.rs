@@ -68,6 +68,43 @@ fn streams_are_recorded_with_the_arrival_of_their_pieces_and_replayed_with_the_s
 }
 
 #[test]
+fn variants_are_interleaved_in_an_order_drawn_from_the_seed_and_reported_in_that_of_the_plan() {
+    let (project, _simulator) = served("fixtures/simulator/try.yaml", |project| {
+        project.edit(
+            "fixtures/simulator/try.yaml",
+            "median: 400ms, sigma: 0.3, max: 2s",
+            "median: 5ms, sigma: 0.1, max: 9ms",
+        );
+        let cases =
+            (1..=6).map(|n| format!("  - {{case: c{n}, ask: How long does the warranty of the Canopy last?, expect: {{answer: {{matches: [a]}}}}}}\n"));
+        let variants = "variants: {feedback: {enforcement: feedback}, forced: {enforcement: forced}}\n";
+        let head = "scenario: mine\nflow: tool-rag\nknowledge: fernlight\nmodel: {provider: simulator, name: any}\n";
+        project.write("mine.yaml", &format!("{head}{variants}cases:\n{}", cases.collect::<String>()));
+    });
+    // With so many requests only the trials that were begun first are whole.
+    let ended = project.run(&["run", "mine.yaml", "--mode", "live", "--jobs", "1", "--seed", "3", "--max-calls", "7"]);
+    ended.expect_code(3);
+    let plan = project.latest("plan.json");
+    let planned: Vec<&str> =
+        plan["trials"].as_array().expect("trials").iter().map(|trial| trial["id"].as_str().expect("id")).collect();
+    let places = plan["order"].as_array().expect("an order").iter();
+    let order: Vec<&str> = places.map(|place| planned[place.as_u64().expect("a place") as usize]).collect();
+    let case = |trial: &str| trial.split("/tool-rag").next().map(str::to_owned);
+    assert!(order.chunks(2).all(|block| case(block[0]) == case(block[1])), "{order:?}");
+    let traces = project.traces();
+    let trial = |trace: &Value| trace["trial"].as_str().expect("a trial").to_owned();
+    assert_eq!(traces.iter().map(trial).collect::<Vec<_>>(), planned, "reported in the order of the plan");
+    let whole: std::collections::BTreeSet<String> =
+        traces.iter().filter(|trace| trace["end"] == "completed").map(trial).collect();
+    let first: std::collections::BTreeSet<String> = order[..whole.len()].iter().map(ToString::to_string).collect();
+    assert!(!whole.is_empty() && whole == first, "{whole:?} of {order:?}");
+    assert_ne!(order[0], planned[0], "this seed begins with the other variant");
+
+    project.run(&["run", "mine.yaml", "--seed", "3"]);
+    assert!(project.latest("plan.json").get("order").is_none(), "a replay has no order");
+}
+
+#[test]
 fn a_run_that_may_not_call_any_more_keeps_what_is_finished_and_says_what_is_missing() {
     let (project, _simulator) = recording();
     let arguments: Vec<&str> = LIVE.into_iter().chain(["--max-calls", "5"]).collect();

@@ -1,6 +1,7 @@
 //! One test binary: a file a behaviour.
 
 mod agreement;
+mod answers;
 mod broken;
 mod cassette;
 mod cli;
@@ -14,6 +15,7 @@ mod inputs;
 mod judge;
 mod live;
 mod live_equals_replay;
+mod local_model;
 mod main_job;
 mod misses;
 mod mistakes;

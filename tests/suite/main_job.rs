@@ -62,8 +62,16 @@ fn the_passes_rest_on_bounds_and_not_on_perfection() {
 #[test]
 fn the_run_folder_holds_all_its_files_and_one_row_a_trial() {
     let (project, _) = whole();
-    let expected =
-        ["criteria.csv", "environment.json", "index.html", "plan.json", "run.json", "traces.jsonl", "trials.csv"];
+    let expected = [
+        "criteria.csv",
+        "environment.json",
+        "index.html",
+        "latency.csv",
+        "plan.json",
+        "run.json",
+        "traces.jsonl",
+        "trials.csv",
+    ];
     let mut found: Vec<String> = std::fs::read_dir(project.path("reports/latest"))
         .expect("a run folder")
         .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())

@@ -89,25 +89,39 @@ fn a_changed_passage_is_a_miss_that_names_the_passage_and_shows_the_change() {
     assert!(outcome.stdout.contains("48 ohms"), "{}", outcome.stdout);
 }
 
-#[test]
-fn a_new_passage_that_no_query_finds_disturbs_no_recording_but_near_ties() {
+/// The trials that one more document disturbs: those that find it, and others. Every one is a miss that says why.
+fn disturbed_by(name: &str, text: &str) -> (usize, usize) {
     let project = Project::shipped();
-    project.write(
-        "fixtures/knowledge/fernlight/zymurgy.md",
-        "# Zymurgy\n\n## Wort\n\nMashing barley yields fermentable wort; hopped brews mature inside oaken casks.\n",
-    );
+    project.write(&format!("fixtures/knowledge/fernlight/{name}.md"), text);
     let outcome = project.run(&["run"]);
-    // BM25 weighs by the whole collection, so a near tie may turn over; such a miss is classed as what it is.
-    let run = project.latest("run.json");
-    let errors = run["errors"].as_array().expect("errors");
-    let disturbed: usize = errors.iter().map(|group| group["trials"].as_array().map_or(0, Vec::len)).sum();
-    assert!(disturbed * 20 < 283, "{disturbed} trials are disturbed: {}", outcome.stdout);
-    for group in errors {
+    let (mut finding, mut others) = (0, 0);
+    for group in project.latest("run.json")["errors"].as_array().expect("errors") {
         let message = group["message"].as_str().expect("a message");
         assert!(message.ends_with("knowledge changed: the search finds other passages"), "{message}");
+        let mut lines = group["detail"].as_array().expect("a detail").iter().filter_map(|line| line.as_str());
+        let now = lines.find(|line| line.starts_with("+ found ")).expect("what is found now");
+        let trials = group["trials"].as_array().map_or(0, Vec::len);
+        *if now.contains(&format!("{name}#")) { &mut finding } else { &mut others } += trials;
     }
-    project.run(&["run", SCENARIO]);
-    assert_eq!(project.latest("run.json")["errors"], serde_json::json!([]), "{}", outcome.stdout);
+    outcome.expect_code(if finding + others == 0 { 0 } else { 3 });
+    (finding, others)
+}
+
+#[test]
+fn a_new_passage_that_shares_no_searched_word_disturbs_no_recording() {
+    let wort =
+        "# Zymurgy\n\n## Wort\n\nMashing barley yields fermentable wort; hopped brews mature inside oaken casks.\n";
+    assert_eq!(disturbed_by("zymurgy", wort), (0, 0));
+}
+
+#[test]
+fn a_new_passage_on_the_subject_disturbs_the_trials_that_find_it_and_few_others() {
+    let barrels = "# Rain barrels\n\n## Filling a barrel\n\nA RainGate valve fills a rain barrel of 300 litres \
+                   within an hour. The float switch tells the controller when the barrel is full, and the valve closes.\n";
+    let (finding, others) = disturbed_by("barrels", barrels);
+    assert!(finding > 0, "nothing finds it, so it is no test");
+    // The others search for a word that the new passage made less rare: the fourth, sixteenth, … to hold it.
+    assert!(others * 20 < 283, "{others} trials are disturbed and do not find it, {finding} do");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! What the project ships is sound: scenarios, criteria, behaviours, and their size.
 
 use ragcheck::cli::check;
+use ragcheck::clock::{VirtualClock, block_on};
+use ragcheck::knowledge::{Corpus, Embedded, KnowledgeBase};
 use ragcheck::plan::{self, Selection};
 use ragcheck::{scenario, simulator};
 use std::path::{Path, PathBuf};
@@ -47,4 +49,33 @@ fn the_shipped_behaviours_load_and_know_their_mistakes_by_trial() {
         let rule = regex::Regex::new(&found[1]).expect("a pattern of the behaviour");
         assert!(plan.trials.iter().any(|trial| rule.is_match(&trial.id)), "no trial is meant by {}", &found[1]);
     }
+}
+
+#[test]
+fn the_documents_that_answers_are_expected_to_cite_are_found_by_the_questions_own_words() {
+    let loaded = sound(&[], "scenarios/success-criteria.yaml");
+    let base = Corpus::load(&root().join("fixtures/knowledge/fernlight")).expect("passages");
+    let documents: Vec<String> =
+        base.passages.iter().filter_map(|passage| Some(passage.id.split_once('#')?.0.to_owned())).collect();
+    let base = Embedded::open(base, None).expect("opens");
+    let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
+    let (mut asked, mut missed) = (0, Vec::new());
+    // Questions in other languages are translated by the model before it searches.
+    let scenarios = loaded.scenarios.iter().filter(|loaded| loaded.scenario.scenario != "languages");
+    for case in scenarios.flat_map(|loaded| &loaded.scenario.cases) {
+        // A follow-up is searched with words of the question before it.
+        let (Some(ask), Some(answer)) = (&case.ask, case.expect.as_ref().and_then(|expect| expect.answer.as_ref()))
+        else {
+            continue;
+        };
+        for cited in answer.cites.iter().filter(|cited| documents.contains(cited)) {
+            asked += 1;
+            let found = block_on(&clock, base.search(ask, 5)).expect("no deadlock").expect("searches");
+            if !found.iter().any(|hit| hit.passage.id.starts_with(&format!("{cited}#"))) {
+                missed.push(format!("{}: {cited}", case.case));
+            }
+        }
+    }
+    assert!(asked >= 20, "{asked} questions");
+    assert!(missed.is_empty(), "{missed:?}");
 }

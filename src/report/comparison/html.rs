@@ -21,6 +21,7 @@ struct Page {
     word: &'static str,
     conclusion: String,
     sides: Vec<(&'static str, String, String, u64, u64)>,
+    warnings: Vec<String>,
     same: Option<&'static str>,
     differences: Vec<String>,
     prompts: Vec<Prompt>,
@@ -98,13 +99,14 @@ fn page(shown: &Shown<'_>) -> Page {
     let (outcome, word) = match (found.regression, better) {
         (true, _) => ("fail", "Worse"),
         (false, true) => ("pass", "Better"),
-        (false, false) => ("unmeasured", "No regression shown"),
+        (false, false) => ("unmeasured", "No finding"),
     };
     Page {
         outcome,
         word,
         conclusion: found.conclusion.clone(),
         sides: vec![side("A", &found.a), side("B", &found.b)],
+        warnings: found.warnings.clone(),
         same: same.then_some(SAME),
         differences: found.differences.iter().map(differs).collect(),
         prompts: prompts.collect(),

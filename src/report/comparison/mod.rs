@@ -71,7 +71,8 @@ mod tests {
 
     #[test]
     fn what_differs_stands_above_every_figure_in_each_report() {
-        let found = worse();
+        let mut found = worse();
+        found.warnings = vec!["B was stopped early".into()];
         let none = BTreeMap::new();
         let shown = Shown { comparison: &found, folders: (None, None), conversations: (&none, &none) };
         let page = String::from_utf8(files(&shown).expect("files")[1].1.clone()).expect("UTF-8");

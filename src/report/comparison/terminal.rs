@@ -23,6 +23,9 @@ pub fn terminal(shown: &Shown<'_>, width: usize, colour: bool) -> String {
         wrap(&mut out, &format!("{name}  {}: {}, {trials}{errors}", side.label, side.evidence), width, "");
     }
     let _ = writeln!(out);
+    for warning in &found.warnings {
+        wrap(&mut out, &format!("WARNING  {warning}"), width, "");
+    }
     if found.differences.is_empty() && found.prompts.is_empty() {
         wrap(&mut out, SAME, width, "");
     }

@@ -148,7 +148,8 @@ pub fn histogram(sorted: &[u64], marks: &[Mark]) -> Option<String> {
     for (place, mark) in marks.iter().enumerate() {
         let at = x(mark.at_us as f64);
         let (class, top) = if mark.limit { ("target", 10.0) } else { ("quantile", 14.0 + 15.0 * place as f64) };
-        let (shift, anchor) = if at > WIDTH * 0.8 { (-5.0, "end") } else { (5.0, "start") };
+        let (shift, anchor) =
+            if at > WIDTH * if mark.limit { 0.8 } else { 0.93 } { (-5.0, "end") } else { (5.0, "start") };
         let _ = write!(
             svg,
             "<path class=\"{class}\" d=\"M{at:.1} {top:.0}V{BASE:.0}\"/>\
@@ -160,6 +161,29 @@ pub fn histogram(sorted: &[u64], marks: &[Mark]) -> Option<String> {
     }
     svg.push_str("</svg>");
     Some(svg)
+}
+
+/// Shares of 0 to 1 as one bar, in the order given; the title names them.
+pub fn shares(names: &[&str], shares: &[f64]) -> String {
+    const WIDTH: f64 = 220.0;
+    let mut svg = format!("<svg class=\"shares\" viewBox=\"0 0 {WIDTH:.0} 12\" role=\"img\"><title>");
+    let said: Vec<String> =
+        names.iter().zip(shares).map(|(name, share)| format!("{name} {}", percent(*share))).collect();
+    let _ = write!(svg, "{}</title>", said.join(", "));
+    let mut from = 0.0;
+    for (place, share) in shares.iter().enumerate() {
+        let width = share * WIDTH;
+        if width > 0.0 {
+            let _ = write!(
+                svg,
+                "<rect class=\"stage-{}\" x=\"{from:.2}\" y=\"0\" width=\"{width:.2}\" height=\"12\"/>",
+                place + 1
+            );
+        }
+        from += width;
+    }
+    svg.push_str("</svg>");
+    svg
 }
 
 /// The next of 1, 2, 2.5 or 5 times a power of ten.

@@ -54,11 +54,11 @@ const toolRow = (fields, length, text) => {
   return [good ? "tool" : "wrong", [head(el("code", {}, text(tool)), duration(took), good ? "" : outcome, "asked for by model call " + (call + 1)), gauge(took, length), attemptList(attempts), folded("Arguments", pretty(text(args)), !good), ...result]];
 };
 const endRow = (fields, text) => {
-  const [took, answered, first, second, confidence, used] = fields;
+  const [took, answered, first, second, confidence, used, flaws] = fields;
   if (!answered) return ["wrong", [head("Error to the user", text(first), duration(took)), say("refused", text(second))]];
   const from = (used[0] ? "knowledge base" : "") + (used[0] && used[1] ? " and " : "") + (used[1] ? "external search" : "") || "neither source";
-  const sources = second.map(([kind, id, title]) => el("li", {}, text(kind) + ": ", el("bdi", {}, text(title)), " ", el("code", {}, text(id))));
-  return ["good", [head("Answer", duration(took), confidence === null ? "no confidence given" : "confidence " + confidence.toFixed(2), "says it used " + from), say("answer", text(first)), sources.length ? el("ul", { class: "attempts" }, sources) : el("div", { class: "soft" }, "no source named")]];
+  const sources = second.map(([kind, id, title, by], at) => el("li", {}, "[" + (at + 1) + "] " + text(kind) + ": ", el("bdi", {}, text(title)), " ", el("code", {}, text(id)), text(by) ? el("span", { class: "soft" }, " from ", el("bdi", {}, text(by))) : el("span", { class: "tag" }, "never retrieved")));
+  return ["good", [head("Answer", duration(took), confidence === null ? "no confidence given" : "confidence " + confidence.toFixed(2), "says it used " + from), say("answer", text(first)), sources.length ? el("ul", { class: "attempts" }, sources) : el("div", { class: "soft" }, "no source named"), ...flaws.map((flaw) => say("refused", "Citation: " + text(flaw)))]];
 };
 const eventRow = (at, kind, fields, length, text) => {
   const rows = {

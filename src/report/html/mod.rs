@@ -7,8 +7,10 @@
 //! into the page as text only, never as markup.
 
 mod chart;
+mod latency;
 mod model;
 mod rows;
+mod spending;
 
 use super::timelines::base64;
 use super::{Format, View};
@@ -139,12 +141,29 @@ mod tests {
             "No criterion was judged.",
             "No scenario gate besides the criteria.",
             "No turn was timed.",
+            "No trial asked a model.",
             "No transition is declared.",
             "No requirement is listed.",
             "Every trial could be run.",
         ] {
             assert!(html.contains(words), "{words}");
         }
+    }
+
+    #[test]
+    fn times_have_bounds_and_stages_and_a_cost_without_a_price_is_not_measured() {
+        let mut run = sample::run(2);
+        let spending = |html: &str| {
+            let (_, section) = html.split_once("id=\"spending\"").expect("a section");
+            section.split_once("</section>").expect("an end").0.to_owned()
+        };
+        let html = written(&Html, &run.view());
+        for words in ["unbounded", "Without an answer", "Where the time went", "class=\"shares\""] {
+            assert!(html.contains(words), "{words}");
+        }
+        assert!(spending(&html).contains("Not measured: <bdi>the plan does not say which model was asked"));
+        run.judgement.spending.run.cost = Some(1.25);
+        assert!(spending(&written(&Html, &run.view())).contains("$1.25"));
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! What the template fills in: figures already worded, links already encoded, charts already drawn.
 
-use super::chart::{self, Mark};
+use super::chart;
+use super::latency::{Latency, latency};
+use super::spending::{Spending, spending};
 use crate::gate::{CriterionResult, Judgement, Repeats, Verdict, Violation};
-use crate::report::figures::{self, count, counted, duration, target};
+use crate::report::figures::{self, count, counted};
 use crate::report::{TABLE_ROWS, View};
-use crate::scenario::Target;
-use crate::stats::quantile::nearest_rank;
 use crate::trace::text::clip;
 use serde::Serialize;
 
@@ -30,6 +30,7 @@ pub struct Page {
     errors: Vec<ErrorRow>,
     repeats: Vec<Repeated>,
     latency: Option<Latency>,
+    spending: Option<Spending>,
     transitions: Vec<Flow>,
     requirements: Vec<Requirement>,
     uncovered: usize,
@@ -100,13 +101,6 @@ struct Repeated {
 }
 
 #[derive(Serialize)]
-struct Latency {
-    chart: String,
-    figures: Vec<(String, String)>,
-    n: String,
-}
-
-#[derive(Serialize)]
 struct Flow {
     name: String,
     taken: usize,
@@ -161,6 +155,7 @@ pub fn page(view: &View<'_>) -> Page {
         errors: errors(judgement),
         repeats: judgement.repeats.iter().map(repeated).collect(),
         latency: latency(judgement),
+        spending: spending(&judgement.spending),
         transitions: transitions(judgement),
         uncovered: requirements.iter().filter(|row| row.cases.is_empty()).count(),
         requirements,
@@ -194,6 +189,7 @@ fn facts(view: &View<'_>) -> Vec<(String, String)> {
         ("Model calls", count(calls)),
         ("Tool calls", count(tools)),
         ("Tokens", tokens),
+        ("Cost", judgement.spending.run.cost.map_or_else(|| "not measured".to_owned(), crate::price::dollars)),
         ("Seed", view.plan.seed.to_string()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
@@ -246,8 +242,8 @@ fn row(result: &CriterionResult, anchor: &str) -> Row {
         verdict: badge(result.verdict),
         n: count(result.n),
         units: result.units.clone(),
-        observed: figures::observed(result),
-        bound: figures::bound(result),
+        observed: together(&figures::observed(result)),
+        bound: together(&figures::bound(result)),
         target: result.target.clone(),
         chart: chart::interval(result).unwrap_or_default(),
         sentence: result.sentence.clone(),
@@ -259,6 +255,11 @@ fn row(result: &CriterionResult, anchor: &str) -> Row {
         variants: variants.collect(),
         open: matches!(result.verdict, Verdict::Fail | Verdict::Error),
     }
+}
+
+/// A number and its per cent sign on one line.
+fn together(text: &str) -> String {
+    text.replace(" %", "\u{a0}%")
 }
 
 fn link(trial: &str) -> Link {
@@ -281,34 +282,6 @@ fn errors(judgement: &Judgement) -> Vec<ErrorRow> {
         more: group.trials.len().saturating_sub(LISTED),
     };
     judgement.errors.iter().map(group).collect()
-}
-
-fn latency(judgement: &Judgement) -> Option<Latency> {
-    let mut sorted = judgement.turn_times_us.clone();
-    sorted.sort_unstable();
-    let mut marks = Vec::new();
-    for row in &judgement.criteria {
-        if let Some(Target::AtMostTime(limit)) = target(row) {
-            let at_us = limit.as_micros() as u64;
-            if !marks.iter().any(|mark: &Mark| mark.at_us == at_us) {
-                marks.push(Mark { label: format!("limit {}", duration(at_us)), at_us, limit: true });
-            }
-        }
-    }
-    for (label, share) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
-        if let Some(at_us) = nearest_rank(&sorted, share) {
-            marks.push(Mark { label: label.into(), at_us, limit: false });
-        }
-    }
-    let chart = chart::histogram(&sorted, &marks)?;
-    let mut figures: Vec<_> =
-        marks.iter().filter(|mark| !mark.limit).map(|mark| (mark.label.clone(), duration(mark.at_us))).collect();
-    figures.push(("longest".into(), duration(sorted.last().copied().unwrap_or(0))));
-    for mark in marks.iter().filter(|mark| mark.limit) {
-        let late = sorted.iter().filter(|us| **us > mark.at_us).count() as u64;
-        figures.push((format!("over the {}", mark.label), count(late)));
-    }
-    Some(Latency { chart, figures, n: count(sorted.len() as u64) })
 }
 
 fn transitions(judgement: &Judgement) -> Vec<Flow> {

@@ -7,7 +7,7 @@ mod script;
 mod verdicts;
 
 use super::{TimelineBuilder, Timelines, View};
-use crate::gate::{Judgement, Verdict};
+use crate::gate::{Judgement, Verdict, judge};
 use crate::plan::{Plan, PlannedCase, PlannedScenario, PlannedTrial};
 use crate::scenario::{Case, Criteria};
 use crate::trace::{Arm, Lane, Trace};
@@ -64,11 +64,6 @@ pub fn run(copies: usize) -> Run {
             traces.push(trace);
         }
     }
-    let judgement = verdicts::judgement(trials, &traces);
-    let mut builder = TimelineBuilder::default();
-    for (trace, result) in traces.iter().zip(&judgement.trials.to_vec()) {
-        builder.add(Some(trace), result);
-    }
     let plan = Plan {
         version: 1,
         seed: 7,
@@ -79,10 +74,22 @@ pub fn run(copies: usize) -> Run {
         machines: BTreeMap::new(),
         ratings: None,
         stopping: None,
+        order: Vec::new(),
         rewards: BTreeMap::new(),
         prices: BTreeMap::new(),
         requirements: BTreeMap::new(),
     };
+    let judged = judge(&plan, traces.iter().cloned().map(Ok)).expect("the sample can be judged");
+    let judgement = Judgement {
+        turn_kinds: judged.turn_kinds,
+        latency: judged.latency,
+        spending: judged.spending,
+        ..verdicts::judgement(trials, judged.turn_times_us)
+    };
+    let mut builder = TimelineBuilder::default();
+    for (trace, result) in traces.iter().zip(&judgement.trials.to_vec()) {
+        builder.add(Some(trace), result);
+    }
     Run { plan, judgement, timelines: builder.finish(), traces }
 }
 

@@ -1,0 +1,263 @@
+//! How long turns took, by flow, variant and kind of evidence: quantiles with order-statistic bounds, the stages along
+//! the critical path, and the time to the first token of streams.
+//!
+//! A turn without an answer is longer than any other, so that failing fast never looks quick. Recorded, live, mixed and
+//! simulated times stand apart and are never averaged: they are evidence of different things.
+
+use crate::metric::TurnView;
+use crate::metric::stages::{Stage, TurnTime, first_tokens, turn_times};
+use crate::stats::quantile::{Bounded, bounded};
+use crate::trace::{Evidence, Lane, Mode, Trace};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The times of one flow and variant, from one kind of evidence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// The agent's flow.
+    pub flow: String,
+    /// The variant.
+    pub variant: String,
+    /// What answered: `recorded`, `live`, `simulator`, `mixed` (a provider and the simulator), `simulator, live` or
+    /// `mixed, live`.
+    pub kind: String,
+    /// Turns that were planned in trials that could be run.
+    pub turns: u64,
+    /// Of these, the ones that ended in an error or not at all: longer than any limit.
+    pub unanswered: u64,
+    /// p50, p90, p95 and p99 of the time from the user's words to the answer.
+    pub quantiles: Vec<Quantile>,
+    /// Microseconds of all answered turns, by stage along the critical path.
+    pub stages: Vec<(Stage, u64)>,
+    /// Microseconds of all answered turns: the sum of the stages.
+    pub answered_us: u64,
+    /// From asking the model to the first word or call of its answer; `None` where nothing was streamed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_token: Option<FirstToken>,
+}
+
+impl Latency {
+    /// Turns that got an answer.
+    pub fn answered(&self) -> u64 {
+        self.turns - self.unanswered
+    }
+}
+
+/// Times to the first token.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FirstToken {
+    /// Completions that were streamed.
+    pub n: u64,
+    /// p50, p90, p95 and p99 over these.
+    pub quantiles: Vec<Quantile>,
+}
+
+/// One quantile of some times.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Quantile {
+    /// Which, between 0 and 1.
+    pub q: f64,
+    /// The nearest-rank value, for display.
+    pub value: Edge,
+    /// One-sided 95 % lower bound.
+    pub lower: Edge,
+    /// One-sided 95 % upper bound.
+    pub upper: Edge,
+}
+
+/// A time that may not be a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Edge {
+    /// Microseconds.
+    Us(u64),
+    /// It falls on a turn without an answer: longer than any limit.
+    Unanswered,
+    /// There are too few times for a bound on that side.
+    Unbounded,
+}
+
+impl Edge {
+    fn of(us: Option<u64>) -> Self {
+        match us {
+            None => Self::Unbounded,
+            Some(u64::MAX) => Self::Unanswered,
+            Some(us) => Self::Us(us),
+        }
+    }
+}
+
+/// What one trial adds.
+#[derive(Debug, Default)]
+pub(super) struct Timed {
+    answered: Vec<TurnTime>,
+    unanswered: u64,
+    first_tokens: Vec<u64>,
+}
+
+impl Timed {
+    pub(super) fn of(trace: &Trace, turns: &[TurnView<'_>]) -> Self {
+        let answered = turn_times(trace);
+        let unanswered = turns.len().saturating_sub(answered.len()) as u64;
+        Self { answered, unanswered, first_tokens: first_tokens(trace).collect() }
+    }
+}
+
+/// The kind of evidence that a trial's times are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    Live,
+    Mixed,
+    MixedLive,
+    Recorded,
+    Simulator,
+    SimulatorLive,
+}
+
+impl Kind {
+    pub(super) fn of(evidence: &Evidence) -> Self {
+        let simulated = |who: &str| who == "simulator" || who.starts_with("simulator ");
+        let mut who = evidence.recorded_from.split(", ");
+        let (all, any) = (who.clone().all(simulated), who.any(simulated));
+        match (evidence.mode == Mode::Live, all, any) {
+            (false, true, _) => Self::Simulator,
+            (false, false, true) => Self::Mixed,
+            (false, false, false) => Self::Recorded,
+            (true, true, _) => Self::SimulatorLive,
+            (true, false, true) => Self::MixedLive,
+            (true, false, false) => Self::Live,
+        }
+    }
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Mixed => "mixed",
+            Self::MixedLive => "mixed, live",
+            Self::Recorded => "recorded",
+            Self::Simulator => "simulator",
+            Self::SimulatorLive => "simulator, live",
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Group {
+    times_us: Vec<u64>,
+    unanswered: u64,
+    stages_us: [u64; 5],
+    first_tokens: Vec<u64>,
+}
+
+/// Adds up trials; the order in which they come changes nothing.
+#[derive(Debug, Default)]
+pub(super) struct Latencies(BTreeMap<(String, String, Kind), Group>);
+
+impl Latencies {
+    pub(super) fn add(&mut self, lane: &Lane, kind: Kind, timed: Timed) {
+        let group = self.0.entry((lane.flow.clone(), lane.variant.clone(), kind)).or_default();
+        group.unanswered += timed.unanswered;
+        group.first_tokens.extend(timed.first_tokens);
+        for turn in timed.answered {
+            group.times_us.push(turn.took_us);
+            for (sum, more) in group.stages_us.iter_mut().zip(turn.stages_us) {
+                *sum += more;
+            }
+        }
+    }
+
+    pub(super) fn finish(self) -> Vec<Latency> {
+        let row = |((flow, variant, kind), group): ((String, String, Kind), Group)| {
+            let (mut times, mut first) = (group.times_us, group.first_tokens);
+            let answered = times.len() as u64;
+            times.extend((0..group.unanswered).map(|_| u64::MAX));
+            times.sort_unstable();
+            first.sort_unstable();
+            Latency {
+                flow,
+                variant,
+                kind: kind.as_str().to_owned(),
+                turns: answered + group.unanswered,
+                unanswered: group.unanswered,
+                quantiles: quantiles(&times),
+                stages: Stage::ALL.into_iter().zip(group.stages_us).collect(),
+                answered_us: group.stages_us.iter().sum(),
+                first_token: (!first.is_empty())
+                    .then(|| FirstToken { n: first.len() as u64, quantiles: quantiles(&first) }),
+            }
+        };
+        self.0.into_iter().map(row).filter(|row| row.turns > 0).collect()
+    }
+}
+
+fn quantiles(sorted: &[u64]) -> Vec<Quantile> {
+    let edges = |found: Bounded| Quantile {
+        q: found.q,
+        value: Edge::of(Some(found.value)),
+        lower: Edge::of(found.lower),
+        upper: Edge::of(found.upper),
+    };
+    bounded(sorted).into_iter().map(edges).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::judge;
+    use crate::metric::sample::{good, plan, story};
+    use crate::trace::What;
+
+    const CASES: &str = "[{case: a, ask: q}]";
+
+    #[test]
+    fn turns_without_an_answer_are_longer_than_any_other_and_twenty_bound_no_p95() {
+        let plan = plan(CASES, "[]", 20);
+        let traces = (0..20).map(|place| {
+            let story = story(&plan, place).turn("q");
+            let us = 1_000_000 * (place as u64 + 1);
+            Ok(if place < 18 { story.deliver("so", &[], us).done() } else { story.fail("timeout").done() })
+        });
+        let judged = judge(&plan, traces).expect("judged");
+        let [row] = judged.latency.as_slice() else { panic!("one row: {:?}", judged.latency) };
+        assert_eq!((row.turns, row.unanswered, row.kind.as_str()), (20, 2, "simulator"));
+        let found: Vec<_> = row.quantiles.iter().map(|one| (one.value, one.lower, one.upper)).collect();
+        assert_eq!(found[0], (Edge::Us(10_000_000), Edge::Us(6_000_000), Edge::Us(15_000_000)));
+        assert_eq!(found[2], (Edge::Unanswered, Edge::Us(17_000_000), Edge::Unbounded));
+        assert_eq!(row.answered_us, (1..=18).sum::<u64>() * 1_000_000);
+        assert_eq!(row.answered_us, row.stages.iter().map(|(_, us)| us).sum::<u64>());
+    }
+
+    #[test]
+    fn live_recorded_mixed_and_simulated_times_stand_apart() {
+        let plan = plan(CASES, "[]", 5);
+        let mut traces: Vec<_> = (0..5).map(|place| good(&plan, place)).collect();
+        traces[1] = story(&plan, 1).turn("q").deliver("so", &[], 7).live().done();
+        traces[2].evidence.recorded_from = "openai gpt-5".into();
+        traces[3].evidence.recorded_from = "openai gpt-5 (model), simulator (search)".into();
+        traces[4].evidence.recorded_from = "simulator (model), simulator (search)".into();
+        let judged = judge(&plan, traces.into_iter().map(Ok)).expect("judged");
+        let found: Vec<_> = judged.latency.iter().map(|row| (row.kind.as_str(), row.turns)).collect();
+        assert_eq!(found, [("mixed", 1), ("recorded", 1), ("simulator", 2), ("simulator, live", 1)]);
+        let kinds: Vec<_> = judged.turn_kinds.iter().map(|(kind, n)| (kind.as_str(), *n)).collect();
+        let expected = [("simulator", 1), ("simulator, live", 1), ("recorded", 1), ("mixed", 1), ("simulator", 1)];
+        assert_eq!(kinds, expected);
+    }
+
+    #[test]
+    fn the_time_to_the_first_token_is_of_streams_alone() {
+        let plan = plan(CASES, "[]", 2);
+        let mut traces: Vec<_> = (0..2).map(|place| good(&plan, place)).collect();
+        assert_eq!(judge(&plan, traces.clone().into_iter().map(Ok)).expect("judged").latency[0].first_token, None);
+        for event in &mut traces[1].events {
+            if let What::ModelCalled(called) = &mut event.what {
+                called.first_token_us = Some(250_000);
+            }
+        }
+        let judged = judge(&plan, traces.into_iter().map(Ok)).expect("judged");
+        let found = judged.latency[0].first_token.as_ref().expect("streamed");
+        assert_eq!(
+            (found.n, found.quantiles[0].value, found.quantiles[0].upper),
+            (1, Edge::Us(250_000), Edge::Unbounded)
+        );
+    }
+}

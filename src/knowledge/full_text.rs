@@ -1,0 +1,129 @@
+//! The full-text index of a corpus: `SQLite`'s FTS5, asked for words and where they stand.
+//!
+//! The table `passages` (title, text; row n is passage n of the corpus, counted from 1) lives in memory or in a
+//! derived file, opened read-only. Two tables of the connection stand beside it: `instances` reads where each stem
+//! stands, and `given` takes words and gives back the stems that the index keeps of them, by the same tokenizer.
+//! Text only ever arrives as a value, never in a query's grammar.
+
+use super::documents::Passage;
+use super::words;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, params};
+use std::path::Path;
+
+/// Changes whenever the tokenizer or the columns do: a derived file of another version is not read.
+pub(super) const INDEX_VERSION: u32 = 1;
+
+const TOKENIZER: &str = "tokenize='porter unicode61 remove_diacritics 2'";
+
+/// One connection to an index.
+pub(super) struct FullText(Connection);
+
+impl FullText {
+    /// An index in memory.
+    pub fn of(passages: &[Passage]) -> rusqlite::Result<Self> {
+        let mut connection = Connection::open_in_memory()?;
+        fill(&mut connection, passages)?;
+        Self::over(connection)
+    }
+
+    /// The index in a file that [`write`] made.
+    pub fn open(file: &Path) -> rusqlite::Result<Self> {
+        let how = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        Self::over(Connection::open_with_flags(file, how)?)
+    }
+
+    fn over(connection: Connection) -> rusqlite::Result<Self> {
+        connection.execute_batch(&format!(
+            "PRAGMA temp_store = memory;
+             CREATE VIRTUAL TABLE temp.instances USING fts5vocab('main', 'passages', 'instance');
+             CREATE VIRTUAL TABLE temp.given USING fts5(word, content='', {TOKENIZER});
+             CREATE VIRTUAL TABLE temp.stems USING fts5vocab('temp', 'given', 'instance');"
+        ))?;
+        // Without it, every query is planned anew for its parameters, which for one table changes nothing.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+        Ok(Self(connection))
+    }
+
+    /// The stems of each of `terms`: one as a rule, several where the tokenizer sees more words than we do.
+    pub fn stems(&self, terms: &[&str]) -> rusqlite::Result<Vec<Vec<String>>> {
+        let mut stems = vec![Vec::new(); terms.len()];
+        let given = serde_json::Value::from(terms).to_string();
+        let mut insert =
+            self.0.prepare_cached("INSERT INTO given (rowid, word) SELECT key + 1, value FROM json_each(?1)")?;
+        insert.execute([given])?;
+        let mut select = self.0.prepare_cached("SELECT doc, term FROM stems ORDER BY doc, offset")?;
+        let rows = select.query_map([], |row| Ok((place(row.get(0)?), row.get(1)?)))?;
+        for row in rows {
+            let (place, stem): (usize, String) = row?;
+            if let Some(stems) = stems.get_mut(place) {
+                stems.push(stem);
+            }
+        }
+        self.0.prepare_cached("INSERT INTO given (given) VALUES ('delete-all')")?.execute([])?;
+        Ok(stems)
+    }
+
+    /// The passages (places in the corpus, ascending) that hold `stem`, each with how often.
+    pub fn counts(&self, stem: &str) -> rusqlite::Result<Vec<(usize, usize)>> {
+        let mut statement = self.0.prepare_cached("SELECT doc FROM instances WHERE term = ?1")?;
+        let rows = statement.query_map([stem], |row| Ok(place(row.get(0)?)))?;
+        let mut places = rows.collect::<rusqlite::Result<Vec<usize>>>()?;
+        places.sort_unstable();
+        let each = places.chunk_by(|one, other| one == other);
+        Ok(each.filter_map(|same| same.first().map(|place| (*place, same.len()))).collect())
+    }
+}
+
+fn place(row: i64) -> usize {
+    usize::try_from(row - 1).unwrap_or(usize::MAX)
+}
+
+/// Writes an index of `passages` into a new file.
+pub(super) fn write(file: &Path, passages: &[Passage]) -> rusqlite::Result<()> {
+    let mut connection = Connection::open(file)?;
+    fill(&mut connection, passages)?;
+    connection.close().map_err(|(_, error)| error)
+}
+
+/// Creates the full-text table and puts every passage in, row 1 being the first.
+fn fill(connection: &mut Connection, passages: &[Passage]) -> rusqlite::Result<()> {
+    connection
+        .execute_batch(&format!("CREATE VIRTUAL TABLE passages USING fts5(title, text, content='', {TOKENIZER})"))?;
+    let transaction = connection.transaction()?;
+    {
+        let mut insert = transaction.prepare("INSERT INTO passages (rowid, title, text) VALUES (?1, ?2, ?3)")?;
+        for (row, passage) in (1_i64..).zip(passages) {
+            insert.execute(params![row, words::apart(&passage.title), words::apart(&passage.text)])?;
+        }
+    }
+    transaction.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(texts: &[&str]) -> FullText {
+        let passage = |text: &&str| Passage { id: String::new(), title: "Lamps".into(), text: (*text).into() };
+        FullText::of(&texts.iter().map(passage).collect::<Vec<_>>()).expect("opens")
+    }
+
+    #[test]
+    fn words_are_counted_in_title_and_text_alike_whatever_their_ending() {
+        let index = index(&["A red lamp, two lamps.", "A blue one.", "Lamplight."]);
+        let stems = index.stems(&["lamp", "BLUE", "zeppelin"]).expect("stems");
+        assert_eq!(stems, [["lamp"], ["blue"], ["zeppelin"]]);
+        assert_eq!(index.counts("lamp").expect("counts"), [(0, 3), (1, 1), (2, 1)]);
+        assert_eq!(index.counts("blue").expect("counts"), [(1, 1)]);
+        assert!(index.counts("zeppelin").expect("counts").is_empty());
+    }
+
+    #[test]
+    fn a_word_that_the_tokenizer_splits_has_several_stems_and_one_that_it_drops_has_none() {
+        let index = index(&["red"]);
+        let stems = index.stems(&["red-hot wires", "?!", "blue"]).expect("stems");
+        assert_eq!(stems, [vec!["red", "hot", "wire"], vec![], vec!["blue"]]);
+        assert!(index.stems(&[]).expect("stems").is_empty());
+    }
+}

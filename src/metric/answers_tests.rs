@@ -1,0 +1,89 @@
+//! Metrics of answers on traces told for them: evidence, nuggets, refusals, both sources.
+
+use super::sample::{Story, plan, story};
+use super::{Metric, Outcome, TrialView, catalogue, turns::turns};
+use crate::scenario::resolve_metric;
+
+fn observe(metric: &str, answer: &str, tell: impl Fn(Story) -> Story) -> Vec<String> {
+    let cases = format!("[{{case: a, ask: q, expect: {{answer: {answer}}}}}]");
+    let plan = plan(&cases, "[]", 1);
+    let trace = tell(story(&plan, 0).turn("q")).done();
+    let metric: Box<dyn Metric> = catalogue::resolve(&resolve_metric(metric).expect("a name")).expect("metric");
+    let (trial, scenario) = (&plan.trials[0], &plan.scenarios[0]);
+    let case = &scenario.cases[0];
+    let turns = turns(&case.case, &trace);
+    let view =
+        TrialView { plan: &plan, trial, scenario, case, trace: &trace, turns: &turns, checks: &[], departures: None };
+    let words = metric.observe(&view).into_iter().map(|unit| match unit.outcome {
+        Outcome::Success => format!("{}: yes", unit.unit),
+        _ => format!("{}: {}", unit.unit, unit.note),
+    });
+    words.collect()
+}
+
+const NONE: &str = "{matches: [so]}";
+
+#[test]
+fn precision_counts_citations_and_recall_counts_evidence() {
+    let evidence = "{evidence: [doc, page#2]}";
+    let tell =
+        |s: Story| s.search(&["doc#1", "other#1"]).answer("so", &[("internal", "doc#1"), ("internal", "other#1")]);
+    assert_eq!(
+        observe("citation_precision", evidence, tell),
+        ["turn 1, doc#1: yes", "turn 1, other#1: cited, and no evidence"]
+    );
+    assert_eq!(
+        observe("citation_recall", evidence, tell),
+        ["turn 1, doc: yes", "turn 1, page#2: evidence, and not cited"]
+    );
+    assert_eq!(observe("citation_recall", evidence, |s| s.fail("timeout")).len(), 2, "no answer cites nothing");
+    assert!(observe("citation_precision", evidence, |s| s.fail("timeout")).is_empty());
+    assert!(observe("citation_recall", NONE, tell).is_empty(), "no evidence is known");
+}
+
+#[test]
+fn a_nugget_is_held_by_any_of_its_spellings_and_vital_ones_count_alone() {
+    let nuggets = "{nuggets: [{any_of: [38 to 46 ohms, 38–46 Ω]}, {any_of: [replace the coil], vital: false}]}";
+    let tell = |s: Story| s.answer("It is 38 TO\n46 ohms.", &[]);
+    assert_eq!(observe("nugget_recall", nuggets, tell), ["turn 1, 38 to 46 ohms: yes"]);
+    let all = observe("nugget_recall(of=all)", nuggets, tell);
+    assert_eq!(all[1], "turn 1, replace the coil: not in the answer");
+    assert_eq!(
+        observe("nugget_recall", nuggets, |s| s.fail("timeout")),
+        ["turn 1, 38 to 46 ohms: ended with the error timeout"]
+    );
+    assert!(observe("nugget_recall", NONE, tell).is_empty());
+}
+
+#[test]
+fn where_nothing_was_found_an_answer_claims_no_source() {
+    let found = |answer, tell: fn(Story) -> Story| observe("refusal_rate", answer, tell);
+    assert_eq!(found(NONE, |s| s.search(&[]).answer("so", &[])), ["turn 1: yes"]);
+    let claims = ["turn 1: names or claims a source though nothing was found"];
+    assert_eq!(found(NONE, |s| s.search(&[]).answer("so", &[("internal", "doc#1")])), claims);
+    assert!(found(NONE, |s| s.search(&["doc#1"]).answer("so", &[])).is_empty(), "something was found");
+    assert!(found(NONE, |s| s.answer("so", &[])).is_empty(), "nothing was looked for");
+    assert_eq!(found("{refusal: true}", |s| s.search(&["doc#1"]).answer("so", &[])), ["turn 1: yes"]);
+}
+
+#[test]
+fn an_answer_from_both_sources_cites_both() {
+    const URL: (&str, &str) = ("external", "https://example.org/a");
+    let found = |tell: fn(Story) -> Story| observe("combined_sources", NONE, tell);
+    assert_eq!(
+        found(|s| s.search(&["doc#1"]).external("r").answer("so", &[("internal", "doc#1"), URL])),
+        ["turn 1: yes"]
+    );
+    let lacks = ["turn 1: cites no external source"];
+    assert_eq!(found(|s| s.search(&["doc#1"]).external("r").answer("so", &[("internal", "doc#1")])), lacks);
+    assert!(found(|s| s.search(&["doc#1"]).answer("so", &[("internal", "doc#1")])).is_empty());
+}
+
+#[test]
+fn an_answer_whose_citation_was_never_given_fails_its_provenance() {
+    let found = |tell: fn(Story) -> Story| observe("citation_provenance", NONE, tell);
+    assert_eq!(found(|s| s.search(&["doc#1"]).deliver("so", &[("internal", "doc#1")], 1)), ["turn 1: yes"]);
+    let invented = ["turn 1: doc#7 is invented: nothing retrieved gave it"];
+    assert_eq!(found(|s| s.search(&["doc#1"]).deliver("so", &[("internal", "doc#7")], 1)), invented);
+    assert!(found(|s| s.search(&["doc#1"]).answer("so", &[])).is_empty(), "nothing is cited");
+}

@@ -1,0 +1,36 @@
+//! `citation_provenance`: answers of which every citation was given, named by the response call and shown, its number
+//! unchanged / answers that cite something. What may go wrong, and where, is [`provenance`]'s.
+
+use super::provenance::provenance;
+use super::{Metric, Mode, Observation, TrialView};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct CitationProvenance;
+
+impl Metric for CitationProvenance {
+    fn units(&self) -> &'static str {
+        "answers that cite"
+    }
+
+    fn hidden_in_traffic(&self) -> Option<&'static str> {
+        Some("traffic does not show by which names an agent's answers cite its passages")
+    }
+
+    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
+        (mode == Mode::Imported).then_some("messages do not say what was retrieved or cited")
+    }
+
+    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        let found = provenance(view.trace);
+        let unit = |turn: &super::TurnView<'_>| {
+            let found = found.get(&(turn.conversation, turn.turn)).filter(|found| found.cites)?;
+            Some(match found.flaws.as_slice() {
+                [] => Observation::success(turn.label()),
+                [flaw] => Observation::failure(turn.label(), flaw.clone()),
+                [flaw, rest @ ..] => Observation::failure(turn.label(), format!("{flaw}, and {} more", rest.len())),
+            })
+        };
+        view.turns.iter().filter_map(unit).collect()
+    }
+}

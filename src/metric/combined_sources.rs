@@ -1,0 +1,40 @@
+//! `combined_sources`: answers that cite both the knowledge base and the external service / answers for which both gave
+//! something. What an answer is made of, and nothing about anyone's satisfaction.
+
+use super::{Metric, Mode, Observation, TrialView, TurnView};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct CombinedSources;
+
+/// Whether there is an answer, and both sources gave something for it.
+pub(super) fn mixed(turn: &TurnView<'_>) -> bool {
+    let internal = turn.searches().any(|search| !search.hits.is_empty());
+    turn.answer().is_some() && internal && turn.externals().next().is_some()
+}
+
+/// One unit for an answer for which both sources gave something.
+pub(super) fn unit(turn: &TurnView<'_>) -> Observation {
+    let cites =
+        |kind: &str| turn.answer().is_some_and(|answer| answer.sources.iter().any(|source| source.kind == kind));
+    match (cites("internal"), cites("external")) {
+        (true, true) => Observation::success(turn.label()),
+        (true, false) => Observation::failure(turn.label(), "cites no external source"),
+        (false, true) => Observation::failure(turn.label(), "cites no internal source"),
+        (false, false) => Observation::failure(turn.label(), "cites neither source"),
+    }
+}
+
+impl Metric for CombinedSources {
+    fn units(&self) -> &'static str {
+        "answers from both sources"
+    }
+
+    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
+        (mode == Mode::Imported).then_some("messages do not say what an answer is made of")
+    }
+
+    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        view.turns.iter().filter(|turn| mixed(turn)).map(unit).collect()
+    }
+}

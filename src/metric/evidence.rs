@@ -1,0 +1,74 @@
+//! `citation_precision` and `citation_recall`, where a case gives the evidence (`answer.evidence`): cited sources that
+//! are evidence / cited sources, and evidence that is cited / evidence.
+//!
+//! Units are single citations and single pieces of evidence. A turn without an answer cites none of its evidence; an
+//! answer that cites nothing has no precision. By ids alone: whether a passage entails a sentence is a judge's to say.
+
+use super::expectation::answers;
+use super::turns::names;
+use super::{Metric, Mode, Observation, TrialView, quote};
+use crate::scenario::Case;
+
+/// Which of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Of {
+    /// Cited sources.
+    Precision,
+    /// Evidence.
+    Recall,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Evidence {
+    /// What the units are.
+    pub of: Of,
+}
+
+impl Metric for Evidence {
+    fn units(&self) -> &'static str {
+        match self.of {
+            Of::Precision => "citations of answers with known evidence",
+            Of::Recall => "pieces of evidence",
+        }
+    }
+
+    fn hidden_in_traffic(&self) -> Option<&'static str> {
+        Some("traffic does not show by which names an agent's answers cite its passages")
+    }
+
+    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
+        (mode == Mode::Imported).then_some("messages do not say what was retrieved or cited")
+    }
+
+    fn applies(&self, case: &Case) -> bool {
+        super::expectation::expects(case, |answer| !answer.evidence.is_empty())
+    }
+
+    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        let mut units = Vec::new();
+        for (turn, expected) in answers(view) {
+            let evidence = &expected.evidence;
+            let cited: Vec<&str> =
+                turn.answer().iter().flat_map(|answer| &answer.sources).map(|source| source.id.as_str()).collect();
+            let mut push = |what: &str, holds: bool, note: &str| {
+                let unit = format!("{}, {}", turn.label(), quote(what, 80));
+                units.push(if holds { Observation::success(unit) } else { Observation::failure(unit, note) });
+            };
+            match self.of {
+                _ if evidence.is_empty() => {}
+                Of::Precision => {
+                    for id in cited {
+                        push(id, evidence.iter().any(|wanted| names(wanted, id)), "cited, and no evidence");
+                    }
+                }
+                Of::Recall => {
+                    for wanted in evidence {
+                        push(wanted, cited.iter().any(|id| names(wanted, id)), "evidence, and not cited");
+                    }
+                }
+            }
+        }
+        units
+    }
+}

@@ -1,0 +1,60 @@
+//! `nugget_recall(of)`: nuggets that answers hold / nuggets of the cases that name some (`answer.nuggets`); the vital ones
+//! alone, or all.
+//!
+//! After AutoNuggetizer (Pradeep et al. 2024), by the strict score: a nugget is there when the answer has one of its
+//! spellings, letter case and runs of white space ignored, and half a nugget is none. A turn without an answer has none.
+
+use super::expectation::answers;
+use super::{Metric, Mode, Observation, TrialView, quote};
+use crate::scenario::Case;
+use crate::scenario::expect::Nugget;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct NuggetRecall {
+    /// Whether only vital nuggets count.
+    pub vital: bool,
+}
+
+impl NuggetRecall {
+    fn counts(&self, nugget: &Nugget) -> bool {
+        nugget.vital || !self.vital
+    }
+}
+
+impl Metric for NuggetRecall {
+    fn units(&self) -> &'static str {
+        if self.vital { "vital nuggets" } else { "nuggets" }
+    }
+
+    fn hidden_in(&self, _mode: Mode) -> Option<&'static str> {
+        None
+    }
+
+    fn applies(&self, case: &Case) -> bool {
+        super::expectation::expects(case, |answer| answer.nuggets.iter().any(|nugget| self.counts(nugget)))
+    }
+
+    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        let mut units = Vec::new();
+        for (turn, expected) in answers(view) {
+            let text = turn.answer().map(|answer| flat(&answer.text));
+            for nugget in expected.nuggets.iter().filter(|nugget| self.counts(nugget)) {
+                let first = nugget.any_of.first().map(String::as_str).unwrap_or_default();
+                let unit = format!("{}, {}", turn.label(), quote(first, 60));
+                let held = |text: &String| nugget.any_of.iter().any(|spelling| text.contains(&flat(spelling)));
+                units.push(match &text {
+                    Some(text) if held(text) => Observation::success(unit),
+                    Some(_) => Observation::failure(unit, "not in the answer"),
+                    None => Observation::failure(unit, turn.ending()),
+                });
+            }
+        }
+        units
+    }
+}
+
+/// Lower case, white space in single blanks.
+fn flat(text: &str) -> String {
+    text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
+}

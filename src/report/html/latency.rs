@@ -1,0 +1,150 @@
+//! What the page shows of times: a distribution for each kind of evidence, quantiles with their bounds, the stages along
+//! the critical path, and the time to the first token.
+
+use super::chart::{self, Mark};
+use crate::gate::{Judgement, Latency as Times, Quantile};
+use crate::report::figures::{self, count, duration, target};
+use crate::scenario::Target;
+use crate::stats::quantile::nearest_rank;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The section on times.
+#[derive(Serialize)]
+pub struct Latency {
+    kinds: Vec<Distribution>,
+    rows: Vec<Row>,
+    stages: Vec<Stages>,
+    names: Vec<&'static str>,
+    first: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Distribution {
+    kind: String,
+    chart: String,
+    figures: Vec<(String, String)>,
+    n: String,
+}
+
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    kind: String,
+    n: String,
+    unanswered: String,
+    quantiles: Vec<(String, String)>,
+}
+
+#[derive(Serialize)]
+struct Stages {
+    name: String,
+    kind: String,
+    n: String,
+    total: String,
+    chart: String,
+    parts: Vec<(String, String)>,
+}
+
+/// The times of a run; `None` when no turn was timed.
+pub fn latency(judgement: &Judgement) -> Option<Latency> {
+    let mut by_kind: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    let mut rest = judgement.turn_times_us.as_slice();
+    for (kind, n) in &judgement.turn_kinds {
+        let (these, others) = rest.split_at(rest.len().min(*n as usize));
+        by_kind.entry(kind).or_default().extend(these);
+        rest = others;
+    }
+    if !rest.is_empty() {
+        by_kind.entry("").or_default().extend(rest);
+    }
+    let limits = limits(judgement);
+    let kinds: Vec<_> = by_kind.into_iter().filter_map(|(kind, times)| distribution(kind, times, &limits)).collect();
+    if kinds.is_empty() {
+        return None;
+    }
+    let rows = &judgement.latency;
+    let first = rows.iter().filter_map(|row| {
+        let first = row.first_token.as_ref()?;
+        let quantiles = first.quantiles.iter().map(cells).collect();
+        Some(Row { name: name(row), kind: row.kind.clone(), n: count(first.n), unanswered: String::new(), quantiles })
+    });
+    Some(Latency {
+        kinds,
+        rows: rows.iter().map(quantiles).collect(),
+        stages: rows.iter().filter(|row| row.answered() > 0).map(stages).collect(),
+        names: crate::metric::stages::Stage::ALL.iter().map(|stage| stage.as_str()).collect(),
+        first: first.collect(),
+    })
+}
+
+fn name(row: &Times) -> String {
+    format!("{}.{}", row.flow, row.variant)
+}
+
+/// The limits that criteria set to a time.
+fn limits(judgement: &Judgement) -> Vec<Mark> {
+    let mut marks: Vec<Mark> = Vec::new();
+    for row in &judgement.criteria {
+        if let Some(Target::AtMostTime(limit)) = target(row) {
+            let at_us = limit.as_micros() as u64;
+            if !marks.iter().any(|mark| mark.at_us == at_us) {
+                marks.push(Mark { label: format!("limit {}", duration(at_us)), at_us, limit: true });
+            }
+        }
+    }
+    marks
+}
+
+fn distribution(kind: &str, mut sorted: Vec<u64>, limits: &[Mark]) -> Option<Distribution> {
+    sorted.sort_unstable();
+    let mut marks = limits.to_vec();
+    for (label, share) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
+        if let Some(at_us) = nearest_rank(&sorted, share) {
+            marks.push(Mark { label: label.into(), at_us, limit: false });
+        }
+    }
+    let chart = chart::histogram(&sorted, &marks)?;
+    let mut figures = vec![("longest".into(), duration(sorted.last().copied().unwrap_or(0)))];
+    for mark in limits {
+        let late = sorted.iter().filter(|us| **us > mark.at_us).count() as u64;
+        figures.push((format!("over the {}", mark.label), count(late)));
+    }
+    Some(Distribution { kind: kind.to_owned(), chart, figures, n: count(sorted.len() as u64) })
+}
+
+fn quantiles(row: &Times) -> Row {
+    Row {
+        name: name(row),
+        kind: row.kind.clone(),
+        n: count(row.turns),
+        unanswered: count(row.unanswered),
+        quantiles: row.quantiles.iter().map(cells).collect(),
+    }
+}
+
+/// The value, and its bounds.
+fn cells(one: &Quantile) -> (String, String) {
+    (figures::edge(one.value), figures::bounds(one))
+}
+
+/// A share, never as nothing when it is something.
+fn brief(share: f64) -> String {
+    if share > 0.0 && share < 0.0005 { "< 0.1 %".into() } else { figures::percent(share) }
+}
+
+fn stages(row: &Times) -> Stages {
+    let n = row.answered().max(1);
+    let mean = |us: u64| duration((us + n / 2) / n);
+    let share = |us: u64| us as f64 / row.answered_us.max(1) as f64;
+    let parts: Vec<f64> = row.stages.iter().map(|(_, us)| share(*us)).collect();
+    let names: Vec<&str> = row.stages.iter().map(|(stage, _)| stage.as_str()).collect();
+    Stages {
+        name: name(row),
+        kind: row.kind.clone(),
+        n: count(row.answered()),
+        total: mean(row.answered_us),
+        chart: chart::shares(&names, &parts),
+        parts: row.stages.iter().map(|(_, us)| (mean(*us), brief(share(*us)))).collect(),
+    }
+}

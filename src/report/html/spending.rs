@@ -1,0 +1,56 @@
+//! What the page shows of tokens and money: in all, by variant, and by case.
+
+use crate::gate::{Spending as Sums, Spent};
+use crate::price::dollars;
+use crate::report::figures::count;
+use serde::Serialize;
+
+/// The section on tokens and money.
+#[derive(Serialize)]
+pub struct Spending {
+    run: Row,
+    variants: Vec<Row>,
+    cases: Vec<Row>,
+    more: u64,
+    /// Why the whole has no cost; empty when it has one.
+    reason: String,
+}
+
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    trials: String,
+    calls: String,
+    input: String,
+    cached: String,
+    output: String,
+    cost: String,
+}
+
+/// Cases that the page lists.
+const LISTED: usize = 500;
+
+/// The spending of a run; `None` when no trial asked a model.
+pub fn spending(sums: &Sums) -> Option<Spending> {
+    let rows = |rows: &[(String, Spent)]| rows.iter().map(|(name, spent)| row(name, spent)).collect::<Vec<_>>();
+    (!sums.is_empty()).then(|| Spending {
+        run: row("all", &sums.run),
+        variants: rows(&sums.variants),
+        cases: rows(&sums.cases[..sums.cases.len().min(LISTED)]),
+        more: sums.cases.len().saturating_sub(LISTED) as u64,
+        reason: sums.run.not_measured.clone(),
+    })
+}
+
+fn row(name: &str, spent: &Spent) -> Row {
+    let known = |tokens: Option<u64>| tokens.map_or_else(|| "not told".to_owned(), count);
+    Row {
+        name: name.to_owned(),
+        trials: count(spent.trials),
+        calls: count(spent.model_calls),
+        input: known(spent.input_tokens),
+        cached: spent.cached_tokens.map_or_else(|| "–".to_owned(), count),
+        output: known(spent.output_tokens),
+        cost: spent.cost.map_or_else(|| "not measured".to_owned(), dollars),
+    }
+}
