@@ -4,7 +4,7 @@
 //! escape sequences to the reader's terminal.
 
 use super::{View, figures};
-use crate::gate::{CriterionResult, ErrorGroup, Verdict};
+use crate::gate::{CriterionResult, ErrorGroup, Repeats, Verdict};
 use crate::trace::text::{clip, line};
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
 use std::fmt::Write as _;
@@ -66,8 +66,15 @@ pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
         wrap(&mut out, &spent, width, "  ");
     }
     let (measured, other): (Vec<_>, Vec<_>) = judgement.repeats.iter().partition(|row| row.not_measured.is_empty());
+    // Where nothing ever failed, rates of 100 % again and again tell nothing.
+    let always = |row: &&Repeats| row.all.iter().all(|share| *share >= 1.0);
+    let (always, measured): (Vec<_>, Vec<_>) = measured.into_iter().partition(always);
     for row in measured {
         wrap(&mut out, &figures::repeats(row), width, "  ");
+    }
+    if !always.is_empty() {
+        let rows: Vec<_> = always.into_iter().map(figures::repeated).collect();
+        wrap(&mut out, &format!("every repetition of every case passed: {}", rows.join("; ")), width, "  ");
     }
     match other.as_slice() {
         [] => {}
