@@ -53,7 +53,7 @@ impl Header {
     }
 
     /// The number and history that a next take of this lane has.
-    pub fn next_take(&self) -> (u32, BTreeMap<u32, Take>) {
+    pub(super) fn next_take(&self) -> (u32, BTreeMap<u32, Take>) {
         let mut takes = self.takes.clone();
         let unjudged = Take { recorded_at: self.recorded_at, verdict: "unknown".to_owned() };
         takes.entry(self.take).or_insert(unjudged);

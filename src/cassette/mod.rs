@@ -34,7 +34,7 @@ mod vcr;
 mod words;
 mod yaml;
 
-pub use canonical::{Profile, Request, key, stored_body};
+pub use canonical::{Profile, Request, hex, key, stored_body};
 pub use drift::{Drift, drift};
 pub use exchange::{Cassette, Chunk, Exchange, Header, Outcome, StoredRequest, Take};
 pub use local_times::LocalTimes;

@@ -1,10 +1,11 @@
 //! Cassettes on disk: where a lane's file is, reading it, and replacing it whole or not at all.
 
 use super::delta;
-use super::exchange::{Cassette, StoredRequest};
+use super::exchange::{Cassette, StoredRequest, Take};
 use super::format::{self, Wrong};
 use super::redact::Redactor;
 use super::yaml::{self, Kind, Node};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -90,6 +91,12 @@ impl Cassette {
     /// [`CassetteError`] with file, line and column.
     pub fn load(path: &Path, blobs: &Path) -> Result<Self, CassetteError> {
         Self::load_as(path, path, blobs)
+    }
+
+    /// The number of the next take of the lane in that file, with the history that it has then; a first one where
+    /// there is no sound recording.
+    pub fn next_take(path: &Path, blobs: &Path) -> (u32, BTreeMap<u32, Take>) {
+        Self::load(path, blobs).map_or_else(|_| (1, BTreeMap::new()), |earlier| earlier.header.next_take())
     }
 
     /// [`Cassette::load`] with messages that call the file `shown`: what a run writes must not depend on where it is.

@@ -6,7 +6,7 @@ use super::exit::Exit;
 use super::output::{self, Problem};
 use super::staleness::{self, Ages};
 use crate::plan::{self, Selection};
-use crate::scenario::{Diagnostic, Loaded, Severity, examine, find_root, load};
+use crate::scenario::{Diagnostic, Loaded, Severity, examine, find_root};
 use crate::world::Factory;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -38,12 +38,22 @@ impl Checked {
 
 /// Checks the scenarios at `paths`, the criteria and the project file. `cassettes` wins over the project's folder.
 pub fn check(root: &Path, paths: &[PathBuf], criteria: Option<&Path>, cassettes: Option<&Path>) -> Checked {
+    checked(root, paths, criteria, cassettes).0
+}
+
+/// The same, with what was read when nothing is wrong with it.
+fn checked(
+    root: &Path,
+    paths: &[PathBuf],
+    criteria: Option<&Path>,
+    cassettes: Option<&Path>,
+) -> (Checked, Option<Loaded>) {
     let examined = examine(root, paths, criteria);
     let mut diagnostics = examined.diagnostics;
     if let Some(loaded) = &examined.loaded {
         diagnostics.extend(unrecorded(loaded, cassettes));
     }
-    Checked { diagnostics, files: examined.files }
+    (Checked { diagnostics, files: examined.files }, examined.loaded)
 }
 
 /// Where a trial's recording stands.
@@ -89,8 +99,8 @@ fn stale(loaded: Loaded, ages: Ages) -> Vec<Diagnostic> {
 pub(super) fn run(given: &Check) -> Result<Exit, Problem> {
     let here = std::env::current_dir().map_err(|why| format!("the current folder cannot be read: {why}"))?;
     let root = find_root(&here);
-    let mut checked = check(&root, &given.paths, given.criteria.as_deref(), None);
-    if let Ok(loaded) = load(&root, &given.paths, given.criteria.as_deref()) {
+    let (mut checked, loaded) = checked(&root, &given.paths, given.criteria.as_deref(), None);
+    if let Some(loaded) = loaded {
         let ages = Ages::new(given.warn_recordings_after, &loaded.project)?;
         checked.diagnostics.extend(stale(loaded, ages));
     }

@@ -6,7 +6,7 @@ use super::exit::Exit;
 use super::output::{self, Problem};
 use super::run::variables;
 use super::score::read_plan;
-use crate::judge::{self, Bench, Graded, Scope, Sitting, Tally};
+use crate::judge::{self, Bench, Graded, Outcome, Scope, Sitting, Tally};
 use crate::plan::Plan;
 use crate::scenario;
 use crate::trace::{self, TrialError, TrialErrorKind};
@@ -152,11 +152,7 @@ fn stopped(reason: &str) -> TrialError {
     TrialError { kind: TrialErrorKind::Stopped, message: reason.to_owned(), cause: reason.to_owned(), detail }
 }
 
-fn write<'a>(
-    folder: &Path,
-    model: &str,
-    outcomes: impl Iterator<Item = (&'a Sitting, &'a str, &'a Result<Graded, TrialError>)>,
-) -> std::io::Result<()> {
+fn write<'a>(folder: &Path, model: &str, outcomes: impl Iterator<Item = Outcome<'a>>) -> std::io::Result<()> {
     let beside = folder.join(format!(".{}", trace::JUDGEMENTS_CSV));
     let mut out = BufWriter::new(File::create(&beside)?);
     judge::write_csv(&mut out, model, outcomes)?;
@@ -169,7 +165,7 @@ fn report<'a>(
     plan: &Plan,
     sittings: &[Sitting],
     outcomes: &Outcomes,
-    graded: impl Iterator<Item = (&'a Sitting, &'a str, &'a Result<Graded, TrialError>)>,
+    graded: impl Iterator<Item = Outcome<'a>>,
 ) -> String {
     let mut tally = Tally::default();
     for (sitting, _, outcome) in graded {
@@ -218,7 +214,7 @@ fn provenance(outcomes: &Outcomes) -> String {
 }
 
 /// What kept answers from being judged: one message a cause.
-fn failures<'a>(outcomes: impl Iterator<Item = (&'a Sitting, &'a str, &'a Result<Graded, TrialError>)>) -> String {
+fn failures<'a>(outcomes: impl Iterator<Item = Outcome<'a>>) -> String {
     let mut causes: BTreeMap<&str, (usize, &Sitting, &TrialError)> = BTreeMap::new();
     for (sitting, _, outcome) in outcomes {
         if let Err(why) = outcome {

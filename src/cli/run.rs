@@ -99,8 +99,8 @@ pub fn carry_on(given: &Run, trials: Option<BTreeSet<String>>) -> Result<Exit, P
     let factory = Factory::new(Arc::new(loaded)).map_err(|why| why.to_string())?;
     let factory = factory.with_variables(variables(given.env_file.as_deref())?);
     let factory = Arc::new(factory.with_budget(Budget::new(given.max_calls).with_dollars(given.max_cost)));
-    let unpriced: Vec<String> = factory.unpriced(&plan).into_iter().collect();
-    if given.max_cost.is_some() && !unpriced.is_empty() {
+    let unpriced: Vec<String> = given.max_cost.iter().flat_map(|_| factory.unpriced(&plan)).collect();
+    if !unpriced.is_empty() {
         return Err(Problem::Words(format!(
             "--max-cost needs the price of everything that is asked, and ragcheck.yaml has none of {}: add it under `prices`",
             unpriced.join(", ")
@@ -134,7 +134,9 @@ pub fn carry_on(given: &Run, trials: Option<BTreeSet<String>>) -> Result<Exit, P
         }
         gather.add(&done.finished.trace);
         unused.extend(done.finished.unused);
-        if let Some(at) = done.finished.trace.evidence.recorded_at.as_ref().and_then(|at| at.parse().ok()) {
+        if let Some(at) = done.finished.trace.evidence.recorded_at.as_ref().and_then(|at| at.parse().ok())
+            && ages.too_old(at)
+        {
             recorded.push((done.finished.trace.trial.clone(), at));
         }
         if let (Mode::Record, TrialEnd::Completed, Some(verdict)) =

@@ -71,18 +71,18 @@ impl<'p> Collector<'p> {
         }
         let mut cases: BTreeMap<(usize, usize, String), Case> = BTreeMap::new();
         let mut settings = BTreeMap::new();
-        for trial in &plan.trials {
+        for trial in plan.trials.each() {
             let scenario = &plan.scenarios[trial.scenario];
-            let variant = &trial.lane.variant;
-            let key = (trial.scenario, variant.clone());
-            settings.entry(key).or_insert_with(|| setting(plan, trial.scenario, &trial.lane.flow, variant));
-            let case = cases.entry((trial.scenario, trial.case, variant.clone())).or_default();
-            if trial.lane.arm == Arm::Main {
-                case.planned.push(trial.lane.repetition);
+            let variant = trial.variant;
+            let key = (trial.scenario, variant.to_owned());
+            settings.entry(key).or_insert_with(|| setting(plan, trial.scenario, trial.flow, variant));
+            let case = cases.entry((trial.scenario, trial.case, variant.to_owned())).or_default();
+            if trial.arm == Arm::Main {
+                case.planned.push(trial.repetition);
             }
             case.figures.scenario.clone_from(&scenario.name);
             case.figures.case.clone_from(&scenario.cases[trial.case].case.case);
-            case.figures.variant.clone_from(variant);
+            variant.clone_into(&mut case.figures.variant);
         }
         Self { plan, criteria, settings, cases }
     }

@@ -3,7 +3,7 @@
 use super::material::{Content, Sitting};
 use super::prompt::{Order, data, request};
 use super::reply::{ItemGrade, combine, read};
-use crate::cassette::{Cassette, Header};
+use crate::cassette::{Cassette, Header, hex};
 use crate::chat::ChatResponse;
 use crate::clock::{Clock, VirtualClock, block_on};
 use crate::provider::{ChatClient, ChatModel, ProviderError};
@@ -46,8 +46,7 @@ impl Bench {
     /// the missing ones, for messages.
     pub fn new(rubric: Rubric, access: ModelAccess, root: &Path, cassettes: &str, rerecord: String) -> Self {
         let text = serde_json::to_string(&rubric).unwrap_or_default();
-        let around =
-            Sha256::digest(text.as_bytes()).iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
+        let around = hex(&Sha256::digest(text.as_bytes()), 64);
         let folder = root.join(cassettes).join(FOLDER);
         Self { rubric, around, access, root: root.to_owned(), folder, rerecord, lanes: OnceLock::new() }
     }
@@ -119,8 +118,7 @@ impl Bench {
         let client = self.access.client(Arc::clone(&recorder) as Arc<dyn Transport>, clock, seed(&hash));
         let live = self.ask(&client, &sitting.content).await?;
         let (path, blobs) = (self.path(&hash), self.blobs());
-        let earlier = Cassette::load(&path, &blobs);
-        let (take, takes) = earlier.map_or_else(|_| (1, BTreeMap::new()), |earlier| earlier.header.next_take());
+        let (take, takes) = Cassette::next_take(&path, &blobs);
         let names = BTreeMap::from([(Service::Model.as_str().to_owned(), self.access.name().to_owned())]);
         let header = Header {
             scenario: FOLDER.to_owned(),

@@ -3,6 +3,7 @@
 //! Evidence is what a trace holds of it: the first 160 characters of each passage, and external answers in full, of
 //! this turn and earlier ones of the conversation.
 
+use crate::cassette::hex;
 use crate::plan::Plan;
 use crate::scenario::{Case, SequenceStep};
 use crate::trace::{Answer, Arm, Event, ToolOutcome, ToolResult, Trace, TrialEnd, TurnOutcome, What};
@@ -45,7 +46,7 @@ impl Content {
         add(2, &self.question);
         add(3, &self.answer);
         self.evidence.iter().for_each(|text| add(4, text));
-        hash.finalize().iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
+        hex(&hash.finalize(), 64)
     }
 }
 
@@ -67,8 +68,9 @@ pub fn sittings(plan: &Plan, trace: &Trace, scope: Scope) -> Vec<Sitting> {
     if trace.lane.arm == Arm::Control || trace.end != TrialEnd::Completed {
         return Vec::new();
     }
-    let planned = plan.trials.iter().find(|trial| trial.id == trace.trial);
-    let case = planned.and_then(|trial| Some(&plan.scenarios.get(trial.scenario)?.cases.get(trial.case)?.case));
+    let planned = plan.trials.place_of(&trace.trial).and_then(|place| plan.trials.at(place));
+    let case =
+        planned.as_ref().and_then(|trial| Some(&plan.scenarios.get(trial.scenario)?.cases.get(trial.case)?.case));
     let mut conversations: BTreeMap<u32, Talk> = BTreeMap::new();
     let mut found = Vec::new();
     for event in &trace.events {

@@ -17,7 +17,7 @@ mod table;
 mod tally;
 
 pub use bench::{Bench, Graded};
-pub use csv::write_csv;
+pub use csv::{Outcome, write_csv};
 pub use material::{Content, Scope, Sitting, sittings};
 pub use reply::{Grade, ItemGrade};
 pub use table::table;

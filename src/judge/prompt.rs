@@ -4,6 +4,7 @@
 //! equal fences: a recording differs where its content does.
 
 use super::material::Content;
+use crate::cassette::hex;
 use crate::chat::{ChatRequest, Message, Role, ToolChoice};
 use crate::scenario::Rubric;
 use crate::trace::text;
@@ -60,7 +61,7 @@ pub fn data(content: &Content) -> String {
 fn fence(name: &str, inside: &str) -> String {
     let inside = text::block(inside);
     let digest = Sha256::digest(format!("{name}\n{inside}").as_bytes());
-    let mark = digest.iter().take(6).fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
+    let mark = hex(&digest, 12);
     format!("<<<{name} {mark}\n{inside}\n{name} {mark}>>>")
 }
 

@@ -30,6 +30,8 @@ pub struct Planned<'a> {
     pub scenario: usize,
     /// Index into that scenario's cases.
     pub case: usize,
+    /// The flow's name.
+    pub flow: &'a str,
     /// The variant's name.
     pub variant: &'a str,
     /// Repetition, counted from 1.
@@ -74,7 +76,7 @@ impl Entry {
         let Self { scenario, case, lane, .. } = self;
         (0..self.len()).map(|offset| {
             let (repetition, arm) = self.lane_at(offset);
-            Planned { scenario: *scenario, case: *case, variant: &lane.variant, repetition, arm }
+            Planned { scenario: *scenario, case: *case, flow: &lane.flow, variant: &lane.variant, repetition, arm }
         })
     }
 
@@ -144,8 +146,9 @@ impl Runs {
         })?;
         let entry = &self.entries[found];
         let offset = (repetition - entry.lane.repetition) as usize * entry.arms() + usize::from(control);
+        let (repetition, arm) = entry.lane_at(offset);
         // `01` is read as 1, and is no id of ours.
-        (entry.at(offset).id == id).then(|| self.starts[found] + offset)
+        (repeated(&entry.id, repetition, arm) == id).then(|| self.starts[found] + offset)
     }
 }
 
@@ -181,6 +184,7 @@ impl Trials {
             Planned {
                 scenario: *scenario,
                 case: *case,
+                flow: &lane.flow,
                 variant: &lane.variant,
                 repetition: lane.repetition,
                 arm: lane.arm,

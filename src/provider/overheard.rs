@@ -9,7 +9,7 @@ use super::wire::{Dialect, perplexity};
 use super::{Attempt, ErrorKind, SearchAnswer, perplexity_agent, stream};
 use crate::cassette::Redactor;
 use crate::chat::{ChatRequest, ChatResponse, Role};
-use crate::transport::{HttpRequest, HttpResponse, StreamEnd, TransportError, sse};
+use crate::transport::{HttpRequest, HttpResponse, TransportError, sse};
 use serde_json::Value;
 
 /// One attempt, and what it gave.
@@ -19,11 +19,6 @@ pub struct Overheard<T> {
     pub attempt: Attempt,
     /// What it gave.
     pub result: Result<T, Failure>,
-}
-
-/// The test by which the transport knows that nothing is missing from a stream of `dialect`.
-pub fn stream_end(dialect: Dialect) -> StreamEnd {
-    stream::ended_by(dialect)
 }
 
 /// A request to a model, read; `None` when it is not what its dialect says.
@@ -88,14 +83,12 @@ fn read<T>(
     let (took, status, result) = match result {
         Ok(response) => (response.took, Some(response.status), decode(response)),
         Err(error) => {
-            let (kind, took) = match error {
-                TransportError::Connection { took, .. } => (ErrorKind::Connection, *took),
-                TransportError::Timeout { after } => (ErrorKind::Timeout, *after),
-                TransportError::Miss(_) | TransportError::Invalid { .. } => {
-                    (ErrorKind::BadRequest, std::time::Duration::ZERO)
-                }
+            let kind = match error {
+                TransportError::Connection { .. } => ErrorKind::Connection,
+                TransportError::Timeout { .. } => ErrorKind::Timeout,
+                TransportError::Miss(_) | TransportError::Invalid { .. } => ErrorKind::BadRequest,
             };
-            (took, None, Err(Failure { kind, status: None, message: error.to_string() }))
+            (error.took(), None, Err(Failure { kind, status: None, message: error.to_string() }))
         }
     };
     let cause = result.as_ref().err().map(|failure| failure.kind);

@@ -28,7 +28,7 @@ pub(super) fn ask(dialect: Dialect, body: &mut Value) {
 
 /// Whether a response is a stream: a server may also answer at once to whoever asked for one.
 pub(super) fn is_stream(response: &HttpResponse) -> bool {
-    response.header("content-type").is_some_and(sse::is_content_type)
+    sse::is_stream(&response.headers)
 }
 
 /// The test by which the transport knows that nothing is missing from a stream.

@@ -2,7 +2,7 @@
 
 use super::refusal::{failed, refusal};
 use super::route::{Route, SERVED, route};
-use crate::provider::overheard;
+use crate::provider::ended_by;
 use crate::transport::{HttpRequest, HttpResponse, Transport};
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
@@ -121,7 +121,7 @@ fn request(route: Route, body: Value, headers: &HeaderMap) -> HttpRequest {
         service: route.service,
         profile: route.profile,
         method: "POST",
-        stream: streamed.then(|| overheard::stream_end(route.dialect)),
+        stream: streamed.then(|| ended_by(route.dialect)),
         path: route.path,
         body: body.into(),
         headers: kept.collect(),

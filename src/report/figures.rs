@@ -142,12 +142,17 @@ pub fn percents(shares: &[f64]) -> String {
 /// What was repeated, and how often: `refunds, tool-rag.base (9 cases of 3 trials)`.
 pub fn repeated(row: &Repeats) -> String {
     let (cases, trials) = (counted(row.cases, "case"), counted(row.repetitions, "trial"));
-    format!("{}, {}.{} ({cases} of {trials})", row.scenario, row.flow, row.variant)
+    format!("{} ({cases} of {trials})", place(row))
+}
+
+/// Where trials were repeated: `refunds, tool-rag.base`.
+pub fn place(row: &Repeats) -> String {
+    format!("{}, {}.{}", row.scenario, row.flow, row.variant)
 }
 
 /// Repeated trials in a sentence: `all of 1 to 4 trials pass: 42.0 %, 27.3 %, …`, or why nothing was measured.
 pub fn repeats(row: &Repeats) -> String {
-    let place = format!("{}, {}.{}", row.scenario, row.flow, row.variant);
+    let place = place(row);
     if !row.not_measured.is_empty() {
         return format!("{place}: pass^k and pass@k NOT_MEASURED, {}", row.not_measured);
     }

@@ -100,9 +100,6 @@ async fn watch(factory: &Factory, limit: Option<Duration>) {
 
 #[expect(clippy::disallowed_methods, reason = "live trials are tasks of their own, and only run owns tasks")]
 async fn start(factory: Arc<Factory>, plan: Arc<Plan>, trial: PlannedTrial, record: bool) -> Finished {
-    if let Some(reason) = factory.budget().reason() {
-        return factory.stopped(&plan, &trial, reason);
-    }
     // Asked for in the order of the plan, and given in the order of asking.
     let turnstile = if Factory::is_external(&trial) {
         tokio::select! {

@@ -241,3 +241,17 @@ fn placeholders(value: &Value, names: &mut Vec<String>) {
         _ => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_names_in_braces_of_every_text_are_found() {
+        let send = json!({"q": "{message} ({variant}, {turn})", "h": "{history}", "n": 3, "kept": "{other}"});
+        let mut names = Vec::new();
+        placeholders(&send, &mut names);
+        assert_eq!(names, ["message", "variant", "turn", "history", "other"]);
+    }
+}

@@ -211,6 +211,14 @@ pub struct Case {
     pub excluded_from: BTreeMap<String, String>,
 }
 
+impl Case {
+    /// The turns of the case's only conversation; those of a `sequence` stand in its steps.
+    pub fn asked(&self) -> Vec<Turn> {
+        let asked = self.ask.iter().map(|ask| Turn { ask: ask.clone(), expect: None });
+        asked.chain(self.turns.iter().cloned()).collect()
+    }
+}
+
 /// One thing the user says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

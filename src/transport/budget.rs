@@ -37,7 +37,7 @@ impl Budget {
     }
 
     /// Whether money counts.
-    pub fn counts_dollars(&self) -> bool {
+    fn counts_dollars(&self) -> bool {
         self.most_dollars.is_some()
     }
 
@@ -122,7 +122,7 @@ impl LimitTransport {
         Self { inner, paces, budget, clock, meter: None }
     }
 
-    /// With the cost of each response charged to the budget.
+    /// With the cost of each response charged to the budget, where that counts money.
     #[must_use]
     pub fn with_meter(self, meter: Meter) -> Self {
         Self { meter: Some(meter), ..self }
@@ -144,7 +144,7 @@ impl LimitTransport {
         if let (Some(permit), Ok(response)) = (&permit, &answer) {
             permit.answered(response.status, &response.body);
         }
-        if let (Some(meter), Ok(response)) = (&self.meter, &answer) {
+        if let (true, Some(meter), Ok(response)) = (self.budget.counts_dollars(), &self.meter, &answer) {
             self.budget.charge(meter(service, profile, response));
         }
         answer

@@ -211,7 +211,7 @@ impl LiveTransport {
 
 /// Whether a response is a stream that lacks its end: it must be neither believed nor recorded.
 fn is_cut(response: &HttpResponse, ended: StreamEnd) -> bool {
-    let stream = response.header("content-type").is_some_and(sse::is_content_type);
+    let stream = sse::is_stream(&response.headers);
     (200..300).contains(&response.status) && stream && !ended(&response.body)
 }
 

@@ -133,6 +133,17 @@ pub enum TransportError {
     },
 }
 
+impl TransportError {
+    /// How long it took to fail; nothing for what was not sent.
+    pub fn took(&self) -> Duration {
+        match self {
+            Self::Connection { took, .. } => *took,
+            Self::Timeout { after } => *after,
+            Self::Miss(_) | Self::Invalid { .. } => Duration::ZERO,
+        }
+    }
+}
+
 /// A request that the cassette does not hold, explained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Miss {

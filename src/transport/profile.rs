@@ -26,5 +26,5 @@ pub fn known_profile(name: &str) -> Option<&'static Profile> {
 
 /// The profile of that name; one in which everything counts when there is none.
 pub fn profile(name: &str) -> &'static Profile {
-    PROFILES.iter().find(|profile| profile.name == name).unwrap_or(&EXACT)
+    known_profile(name).unwrap_or(&EXACT)
 }

@@ -9,9 +9,10 @@ use std::ops::Range;
 /// Bytes of one event that are read before the stream is refused.
 pub const LIMIT: usize = 64 * 1024 * 1024;
 
-/// Whether a content type is that of a stream.
-pub fn is_content_type(value: &str) -> bool {
-    value.trim_start().to_ascii_lowercase().starts_with("text/event-stream")
+/// Whether the headers of a response, their names in lower case, say that it is a stream.
+pub fn is_stream(headers: &[(String, String)]) -> bool {
+    let says = |value: &str| value.trim_start().to_ascii_lowercase().starts_with("text/event-stream");
+    headers.iter().any(|(name, value)| name == "content-type" && says(value))
 }
 
 /// One event.

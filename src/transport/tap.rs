@@ -21,9 +21,7 @@ impl Passed {
     pub fn took(&self) -> Duration {
         match &self.result {
             Ok(response) => response.took,
-            Err(TransportError::Connection { took, .. }) => *took,
-            Err(TransportError::Timeout { after }) => *after,
-            Err(TransportError::Miss(_) | TransportError::Invalid { .. }) => Duration::ZERO,
+            Err(error) => error.took(),
         }
     }
 }

@@ -67,8 +67,7 @@ impl Factory {
 
 /// The documents of an answer: one, or the events of its stream; `None` when it is neither.
 pub fn documents(headers: &[(String, String)], body: &[u8]) -> Option<Vec<Value>> {
-    let stream = headers.iter().any(|(name, value)| name == "content-type" && sse::is_content_type(value));
-    if !stream {
+    if !sse::is_stream(headers) {
         return serde_json::from_slice(body).ok().map(|document| vec![document]);
     }
     let events = sse::read_all(body).ok()?;

@@ -50,10 +50,10 @@ impl Factory {
                 (None, _) => {
                     spending.unpriced.insert(model);
                 }
-                (Some(price), Some(tokens)) if price.of(tokens).is_some() => {
-                    spending.dollars += price.of(tokens).unwrap_or_default();
-                }
-                (Some(_), _) => spending.untold += 1,
+                (Some(price), tokens) => match tokens.and_then(|tokens| price.of(tokens)) {
+                    Some(dollars) => spending.dollars += dollars,
+                    None => spending.untold += 1,
+                },
             }
         }
         spending
@@ -62,7 +62,10 @@ impl Factory {
     /// `provider/model` of all services of a plan that have no price.
     pub fn unpriced(&self, plan: &Plan) -> BTreeSet<String> {
         let services = [Service::Model, Service::Search];
-        let models = plan.trials.iter().flat_map(|trial| services.map(|service| self.model_of(plan, trial, service)));
+        // A variant of a scenario asks the same services in all its trials.
+        let mut variants = BTreeSet::new();
+        let firsts = plan.trials.iter().filter(|trial| variants.insert((trial.scenario, &trial.lane.variant)));
+        let models = firsts.flat_map(|trial| services.map(|service| self.model_of(plan, trial, service)));
         models.flatten().filter(|model| !self.loaded.project.prices.contains_key(model)).collect()
     }
 
@@ -98,7 +101,7 @@ pub(super) fn meter(model: Option<Price>, search: Option<Price>) -> Meter {
             return Some(0.0);
         }
         let price = if service == Service::Search { search } else { model };
-        let stream = response.header("content-type").is_some_and(sse::is_content_type);
+        let stream = sse::is_stream(&response.headers);
         price?.of(tokens_of(profile, stream, &response.body)?)
     })
 }
@@ -110,7 +113,7 @@ fn tokens(exchange: &Exchange) -> Option<Tokens> {
     if *status >= 400 {
         return Some(nothing);
     }
-    let stream = headers.iter().any(|(name, value)| name == "content-type" && sse::is_content_type(value));
+    let stream = sse::is_stream(headers);
     tokens_of(&exchange.profile, stream, body)
 }
 

@@ -10,9 +10,7 @@ use futures_util::future::try_join_all;
 /// [`Abort`] when the trial cannot go on at all.
 pub async fn drive(flow: &dyn Flow, environment: &Environment, case: &Case) -> Result<(), Abort> {
     if case.sequence.is_empty() {
-        let asked = case.ask.iter().map(|ask| Turn { ask: ask.clone(), expect: None });
-        let turns: Vec<Turn> = asked.chain(case.turns.iter().cloned()).collect();
-        return converse(flow, environment, 0, "main", &turns).await;
+        return converse(flow, environment, 0, "main", &case.asked()).await;
     }
     let mut ordinal = 0;
     for step in &case.sequence {

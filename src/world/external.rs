@@ -7,11 +7,12 @@
 
 use super::live::{difference, providers, redacted, unreached};
 use super::outside::{Measured, Outside, Recorded};
-use super::replay::{error, failed, rerecord, sources};
+use super::replay::{aborted, error, failed, rerecord, sources};
 use super::services::Keys;
 use super::{Factory, Finished, case_of, trace_of};
 use crate::cassette::{self, Cassette, Header, LocalTimes};
 use crate::clock::{Clock, HeldClock, RealClock, StillClock};
+use crate::flow::Abort;
 use crate::flow::external::{Endpoint, Pace, Session, Trouble, reset};
 use crate::plan::{Plan, PlannedTrial};
 use crate::proxy::{Bound, MODEL_MOUNT, Proxy, SEARCH_MOUNT, Serving, Unbound, Vars};
@@ -145,8 +146,7 @@ impl Work<'_> {
         let folder = self.factory.cassettes();
         let path = cassette::path(folder, scenario, &self.case.case, &self.trial.lane);
         let blobs = cassette::blobs_dir(folder, scenario);
-        let earlier = Cassette::load(&path, &blobs);
-        let (take, takes) = earlier.map_or_else(|_| (1, BTreeMap::new()), |earlier| earlier.header.next_take());
+        let (take, takes) = Cassette::next_take(&path, &blobs);
         let header = Header {
             scenario: scenario.clone(),
             case: self.case.case.clone(),
@@ -248,11 +248,8 @@ impl Work<'_> {
         let live = LiveTransport::new(targets, clock).map_err(|why| trouble(why.to_string()))?;
         let own = live.with_trial(&self.trial.id);
         let (paces, budget) = (self.factory.paces(&self.outside.ways), Arc::clone(&self.factory.budget));
-        let counts = budget.counts_dollars();
-        let mut limited = LimitTransport::new(Arc::new(own), paces, budget, held.clone());
-        if counts {
-            limited = limited.with_meter(self.factory.meter(self.plan, self.trial));
-        }
+        let limited = LimitTransport::new(Arc::new(own), paces, budget, held.clone());
+        let limited = limited.with_meter(self.factory.meter(self.plan, self.trial));
         Ok(Arc::new(limited))
     }
 
@@ -325,12 +322,7 @@ impl Work<'_> {
                 error(TrialErrorKind::Provider, &why, detail)
             }
             Trouble::TooSlow(why) => error(TrialErrorKind::Provider, &why, Vec::new()),
-            Trouble::Miss(miss) => TrialError {
-                kind: TrialErrorKind::CassetteMiss,
-                message: miss.message.clone(),
-                cause: miss.cause.clone(),
-                detail: miss.detail.clone(),
-            },
+            Trouble::Miss(miss) => aborted(&Abort::Miss(miss)),
         }
     }
 }
@@ -338,9 +330,7 @@ impl Work<'_> {
 /// All conversations of a case, one after another.
 async fn converse(session: &mut Session<'_>, case: &Case) -> Result<(), Trouble> {
     if case.sequence.is_empty() {
-        let asked = case.ask.iter().map(|ask| Turn { ask: ask.clone(), expect: None });
-        let turns: Vec<Turn> = asked.chain(case.turns.iter().cloned()).collect();
-        return conversation(session, 0, "main", &turns).await;
+        return conversation(session, 0, "main", &case.asked()).await;
     }
     let mut ordinal = 0;
     for step in &case.sequence {

@@ -74,8 +74,7 @@ impl Factory {
         let scenario = &written.scenario.scenario;
         let path = cassette::path(self.cassettes(), scenario, &live.case, &trial.lane);
         let blobs = cassette::blobs_dir(self.cassettes(), scenario);
-        let earlier = Cassette::load(&path, &blobs);
-        let (take, takes) = earlier.map_or_else(|_| (1, BTreeMap::new()), |earlier| earlier.header.next_take());
+        let (take, takes) = Cassette::next_take(&path, &blobs);
         let header = Header {
             scenario: scenario.clone(),
             case: live.case.clone(),
@@ -170,10 +169,8 @@ impl Factory {
             Ok(shared) => {
                 let own = shared.with_clock(Arc::clone(&clock)).with_trial(&trial.id);
                 let (paces, budget) = (self.paces(&ground.ways), Arc::clone(&self.budget));
-                let mut limited = LimitTransport::new(Arc::new(own), paces, budget, held);
-                if self.budget.counts_dollars() {
-                    limited = limited.with_meter(self.meter(plan, trial));
-                }
+                let limited = LimitTransport::new(Arc::new(own), paces, budget, held);
+                let limited = limited.with_meter(self.meter(plan, trial));
                 Ok((written, ground, clock, Arc::new(limited)))
             }
             Err(reason) => Err(Box::new(failed(plan, trial, TrialErrorKind::Provider, reason, Vec::new()))),

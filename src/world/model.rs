@@ -2,7 +2,7 @@
 
 use super::WorldError;
 use super::cost::meter;
-use super::services::{self, Variables};
+use super::services::{self, Keys, Variables};
 use crate::cassette::Redactor;
 use crate::clock::{Clock, HeldClock, RealClock};
 use crate::price::Price;
@@ -90,17 +90,15 @@ impl ModelAccess {
         let held = HeldClock::new(Arc::new(RealClock::start()));
         let clock: Arc<dyn Clock> = Arc::new(held.clone());
         let shared = self.live.get_or_init(|| {
-            let key = services::key(&self.name, &self.provider, &self.variables)?;
+            let key = services::key(&self.name, &self.provider, &self.variables, Keys::Ours)?;
             let target = services::target(&self.provider, key, REQUEST);
             let targets = BTreeMap::from([(Service::Model, target)]);
             LiveTransport::new(targets, Arc::clone(&clock)).map_err(|problem| problem.to_string())
         });
         let own = shared.as_ref().map_err(Clone::clone)?.with_clock(Arc::clone(&clock)).with_trial(purpose);
         let paces = self.pace.iter().map(|pace| (Service::Model, Arc::clone(pace))).collect();
-        let mut limited = LimitTransport::new(Arc::new(own), paces, Arc::clone(&self.budget), held);
-        if self.budget.counts_dollars() {
-            limited = limited.with_meter(meter(self.price, None));
-        }
+        let limited = LimitTransport::new(Arc::new(own), paces, Arc::clone(&self.budget), held);
+        let limited = limited.with_meter(meter(self.price, None));
         Ok((clock, Arc::new(limited)))
     }
 }

@@ -60,13 +60,7 @@ impl Factory {
         let targets = [Some(model), search].into_iter().flatten().map(|(service, name)| {
             let provider = self.loaded.project.providers.get(name);
             let provider = provider.ok_or_else(|| format!("provider `{name}` is not in the project file"))?;
-            let key = match &provider.key {
-                None => None,
-                Some(name_of_key) => match (variable(&self.variables, name_of_key), keys) {
-                    (None, Keys::Ours) => return Err(missing(name, name_of_key)),
-                    (key, _) => key,
-                },
-            };
+            let key = key(name, provider, &self.variables, keys)?;
             let target = target(provider, key, ways.request);
             Ok((service, target))
         });
@@ -96,9 +90,17 @@ pub(super) fn redactor(project: &Project, variables: &Variables) -> Redactor {
 }
 
 /// The key of a provider, where it wants one.
-pub(super) fn key(name: &str, provider: &Provider, variables: &Variables) -> Result<Option<String>, String> {
-    let Some(key) = &provider.key else { return Ok(None) };
-    variable(variables, key).map(Some).ok_or_else(|| missing(name, key))
+pub(super) fn key(
+    name: &str,
+    provider: &Provider,
+    variables: &Variables,
+    keys: Keys,
+) -> Result<Option<String>, String> {
+    let Some(wanted) = &provider.key else { return Ok(None) };
+    match (variable(variables, wanted), keys) {
+        (None, Keys::Ours) => Err(missing(name, wanted)),
+        (key, _) => Ok(key),
+    }
 }
 
 /// Where a provider is, and how it is asked.

@@ -3,7 +3,7 @@
 //! `RAGCHECK_CORPUS` names the folder; without it these tests say that they were skipped, and with a folder that is
 //! not there they fail.
 
-use flate2::read::GzDecoder;
+use crate::trajectories::unzipped;
 use ragcheck::cassette::{Cassette, Drift, Exchange, Header, Outcome, Redactor};
 use ragcheck::chat::Finish;
 use ragcheck::provider::wire::Dialect;
@@ -11,22 +11,14 @@ use ragcheck::provider::{Failure, chat_client, perplexity_agent};
 use ragcheck::transport::HttpResponse;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+
+use std::path::Path;
 use std::time::Duration;
 
 /// The rows of a file of the corpus; `None` when no corpus was asked for.
-#[expect(clippy::print_stdout, reason = "a skipped suite must say so")]
 fn rows(file: &str) -> Option<Vec<Value>> {
-    let Some(folder) = std::env::var_os("RAGCHECK_CORPUS").filter(|folder| !folder.is_empty()) else {
-        println!("skipped: RAGCHECK_CORPUS is not set, {file} was not read");
-        return None;
-    };
-    let path = PathBuf::from(folder).join(file);
-    let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let lines = BufReader::new(GzDecoder::new(file)).lines();
-    Some(lines.map(|line| serde_json::from_str(&line.expect("text")).expect("a row of JSON")).collect())
+    let text = unzipped(file)?;
+    Some(text.lines().map(|line| serde_json::from_str(line).expect("a row of JSON")).collect())
 }
 
 fn response(row: &Value) -> HttpResponse {

@@ -8,7 +8,7 @@ use ragcheck::knowledge::{Corpus, Embedded, KnowledgeBase, Passage, words};
 use rusqlite::{Connection, params};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// (collection, judged queries)
 const COLLECTIONS: [(&str, usize); 2] = [("anthropic-docs", 100), ("cacm", 52)];
@@ -28,13 +28,8 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-#[expect(clippy::print_stdout, reason = "a skipped suite must say so")]
 fn collection(name: &str) -> Option<Collection> {
-    let Some(folder) = std::env::var_os("RAGCHECK_CORPUS").filter(|folder| !folder.is_empty()) else {
-        println!("skipped: RAGCHECK_CORPUS is not set, ir/{name} was not read");
-        return None;
-    };
-    let folder = PathBuf::from(folder).join("ir").join(name);
+    let folder = crate::part(&format!("ir/{name}"))?;
     let passages = lines(&folder.join("corpus.jsonl")).into_iter();
     let passage = |row: Value| Passage { id: text(&row["_id"]), title: text(&row["title"]), text: text(&row["text"]) };
     let mut relevant: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();

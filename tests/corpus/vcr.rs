@@ -1,23 +1,12 @@
 //! Cassettes of VCR.py as a real project keeps them: every one imported, loaded again, and compared with a plain
 //! reading of the file.
 
-use crate::published;
+use crate::{part, published};
 use ragcheck::cassette::{Cassette, Outcome, blobs_dir};
 use ragcheck::provider::wire::Dialect;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-#[expect(clippy::print_stdout, reason = "a skipped suite must say so")]
-fn folder() -> Option<PathBuf> {
-    let Some(folder) = std::env::var_os("RAGCHECK_CORPUS").filter(|folder| !folder.is_empty()) else {
-        println!("skipped: RAGCHECK_CORPUS is not set, vcr/ was not read");
-        return None;
-    };
-    let folder = PathBuf::from(folder).join("vcr");
-    assert!(folder.is_dir(), "{} is not there", folder.display());
-    Some(folder)
-}
 
 /// The interactions of a file, with binary values as the text that stands there.
 fn plain(file: &Path) -> Vec<Value> {
@@ -37,7 +26,7 @@ fn lanes(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn every_cassette_is_imported_and_says_what_the_file_says() {
-    let Some(folder) = folder() else { return };
+    let Some(folder) = part("vcr") else { return };
     let project = tempfile::tempdir().expect("a folder");
     let output = Command::new(env!("CARGO_BIN_EXE_ragcheck"))
         .args(["cassette", "import", "--format", "vcr"])

@@ -21,7 +21,6 @@ fn served(simulator: &str, change: impl Fn(&Project)) -> (Project, Simulator) {
     let project = Project::shipped();
     change(&project);
     let simulator = Simulator::start(&project, simulator);
-    project.write("ragcheck.yaml", &project.read("ragcheck.yaml").replace("127.0.0.1:8091", &simulator.address));
     (project, simulator)
 }
 

@@ -148,7 +148,8 @@ fn assert_nowhere(project: &Project, outcome: &Outcome) {
     assert!(files > 300, "{files} files were looked at");
 }
 
-fn walk(folder: &Path, seen: &mut impl FnMut(&Path)) {
+/// Every file below a folder, links left out.
+pub fn walk(folder: &Path, seen: &mut impl FnMut(&Path)) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         if path.is_symlink() {

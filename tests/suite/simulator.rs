@@ -15,6 +15,7 @@ pub struct Simulator {
 }
 
 impl Simulator {
+    /// Starts one on a free port, and has the project ask it.
     pub fn start(project: &Project, behaviour: &str) -> Self {
         let mut command = project.command(&["simulate", behaviour, "--port", "0"]);
         let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("the simulator");
@@ -22,6 +23,7 @@ impl Simulator {
         BufReader::new(child.stderr.take().expect("stderr")).read_line(&mut line).expect("a line");
         let address =
             line.split("http://").nth(1).and_then(|rest| rest.split(';').next()).unwrap_or_else(|| panic!("{line}"));
+        project.write("ragcheck.yaml", &project.read("ragcheck.yaml").replace("127.0.0.1:8091", address));
         Self { child, address: address.to_owned() }
     }
 }
@@ -38,7 +40,6 @@ pub fn recording() -> (Project, Simulator) {
     let project = Project::shipped();
     project.edit("fixtures/simulator/fernlight.yaml", "pace: real", "pace: declared");
     let simulator = Simulator::start(&project, "fixtures/simulator/fernlight.yaml");
-    project.write("ragcheck.yaml", &project.read("ragcheck.yaml").replace("127.0.0.1:8091", &simulator.address));
     (project, simulator)
 }
 
@@ -86,8 +87,7 @@ fn a_recording_without_its_service_fails_and_leaves_the_old_one_whole() {
 fn a_recording_that_is_interrupted_leaves_the_old_one_whole() {
     let project = Project::shipped();
     // At its real pace a trial takes seconds.
-    let simulator = Simulator::start(&project, "fixtures/simulator/fernlight.yaml");
-    project.write("ragcheck.yaml", &project.read("ragcheck.yaml").replace("127.0.0.1:8091", &simulator.address));
+    let _simulator = Simulator::start(&project, "fixtures/simulator/fernlight.yaml");
     let before = project.read(LANE);
     let mut recorder = project.command(&RECORD).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
     std::thread::sleep(std::time::Duration::from_millis(700));

@@ -47,7 +47,6 @@ pub fn prepared() -> (Project, Simulator) {
     let project = Project::shipped();
     project.write("obedient.yaml", OBEDIENT);
     let simulator = Simulator::start(&project, "obedient.yaml");
-    project.write("ragcheck.yaml", &project.read("ragcheck.yaml").replace("127.0.0.1:8091", &simulator.address));
     project.write("few.yaml", CRITERIA);
     project.write("sequential.yaml", SCENARIO);
     (project, simulator)

@@ -9,6 +9,7 @@ use crate::cli::output::{self, Problem};
 use crate::cli::run::{select, variables};
 use crate::run;
 use crate::trace::text::quote;
+use crate::transport::sse;
 use crate::world::{Again, Factory, documents};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -50,7 +51,7 @@ pub fn run(given: &Diff) -> Result<Exit, Problem> {
             if request.problem.is_some() {
                 incomplete += 1;
             } else if known.insert((who.clone(), exchange.key.clone())) {
-                let streams = headers.iter().any(|(_, value)| value.starts_with("text/event-stream"));
+                let streams = sse::is_stream(headers);
                 let group = (who, exchange.service.clone(), exchange.profile.clone(), streams);
                 let (service, profile) = (exchange.service.clone(), exchange.profile.clone());
                 let again = Again { trial: index, service, profile, request };

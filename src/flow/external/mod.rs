@@ -14,8 +14,9 @@ mod telling;
 #[cfg(test)]
 mod tests;
 
-pub use target::{Endpoint, Fill, PLACEHOLDERS, Target, placeholders};
+pub use target::{Endpoint, Fill, PLACEHOLDERS, Target};
 
+use super::environment::micros;
 use super::talk::digest;
 use crate::chat::{Message, Role};
 use crate::clock::{Clock, timeout};
@@ -243,11 +244,6 @@ impl Session<'_> {
     fn push(&mut self, at: Duration, conversation: u32, turn: u32, what: What) {
         self.events.push(Event { at_us: micros(at), conversation, turn, what });
     }
-}
-
-/// Whole microseconds.
-fn micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// What a failed way to the agent means.

@@ -126,27 +126,6 @@ impl Reply {
     }
 }
 
-/// The names in braces of every text of a template.
-pub fn placeholders(template: &Value) -> Vec<String> {
-    let mut names = Vec::new();
-    each_text(template, &mut |text| names.extend(in_braces(text).map(str::to_owned)));
-    names
-}
-
-fn each_text(value: &Value, visit: &mut dyn FnMut(&str)) {
-    match value {
-        Value::String(text) => visit(text),
-        Value::Array(items) => items.iter().for_each(|item| each_text(item, visit)),
-        Value::Object(members) => members.values().for_each(|item| each_text(item, visit)),
-        _ => {}
-    }
-}
-
-fn in_braces(text: &str) -> impl Iterator<Item = &str> {
-    let name = |part: &'_ str| part.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_');
-    text.split('{').skip(1).filter_map(|part| part.split_once('}')).map(|(name, _)| name).filter(move |part| name(part))
-}
-
 fn filled(template: &Value, fill: &Fill<'_>) -> Value {
     match template {
         Value::String(text) if text == "{history}" => turns(fill.history),

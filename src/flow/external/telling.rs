@@ -45,7 +45,6 @@ pub(super) struct Telling<'a> {
     /// Whether the model has slipped since it was last asked: only then a message of the agent's is feedback.
     slipped: Option<&'static str>,
     response: Option<Value>,
-    used: (bool, bool),
     externals: u32,
     /// Tools that gave a result in this turn, by our names.
     worked: BTreeSet<String>,
@@ -77,7 +76,6 @@ impl<'a> Telling<'a> {
             before: Vec::new(),
             slipped: None,
             response: None,
-            used: (false, false),
             externals: 0,
             worked: BTreeSet::new(),
         }
@@ -242,13 +240,10 @@ impl<'a> Telling<'a> {
     fn called(&mut self, call: Waiting, outcome: ToolOutcome) {
         let worked = matches!(outcome, ToolOutcome::Ok(_));
         let ours = call.tool.clone();
-        match ours.as_str() {
-            KNOWLEDGE_BASE_SEARCH => self.used.0 |= worked,
-            PERPLEXITY_SEARCH => self.used.1 |= worked,
-            GENERATE_RESPONSE if worked => self.response = Some(call.arguments.clone()),
-            _ => {}
-        }
         if worked {
+            if ours == GENERATE_RESPONSE {
+                self.response = Some(call.arguments.clone());
+            }
             self.worked.insert(ours.clone());
         } else {
             self.slipped = Some("invalid_arguments");
@@ -349,8 +344,8 @@ impl<'a> Telling<'a> {
             text,
             sources: reading::sources(response),
             confidence,
-            used_internal_kb: said("used_internal_kb").unwrap_or(self.used.0),
-            used_external_kb: said("used_external_kb").unwrap_or(self.used.1),
+            used_internal_kb: said("used_internal_kb").unwrap_or_else(|| self.worked.contains(KNOWLEDGE_BASE_SEARCH)),
+            used_external_kb: said("used_external_kb").unwrap_or_else(|| self.worked.contains(PERPLEXITY_SEARCH)),
         }
     }
 

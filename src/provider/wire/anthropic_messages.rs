@@ -75,10 +75,7 @@ pub fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
         None => _ = body.shift_remove("system"),
     }
     body.insert("messages".to_owned(), write_messages(messages));
-    match tools {
-        Some(tools) => _ = body.insert("tools".to_owned(), tools),
-        None => write_tools(&mut body, &request.tools),
-    }
+    kept::write_tools(&mut body, tools, &request.tools, name_of, write_tool);
     let written = body.get("tool_choice");
     let read = written.and_then(read_choice).unwrap_or(ToolChoice::Auto);
     if read != request.tool_choice || written.and_then(read_parallel) != request.parallel_calls {
@@ -91,17 +88,13 @@ pub fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
     Value::Object(body)
 }
 
-fn write_tools(body: &mut Map<String, Value>, tools: &[ToolDefinition]) {
-    let templates = body.get_mut("tools").and_then(Value::as_array_mut).map(std::mem::take);
-    if templates.is_none() && tools.is_empty() {
-        return;
-    }
-    let name = |tool: &Value| is_function(tool).then(|| tool.get("name")?.as_str().map(str::to_owned)).flatten();
-    let written = kept::place_tools(templates.unwrap_or_default(), tools, name, |template, tool| {
-        let template = template.and_then(|template| template.as_object().cloned()).unwrap_or_default();
-        Value::Object(TOOL.fill(tool, template))
-    });
-    body.insert("tools".to_owned(), Value::Array(written));
+fn name_of(tool: &Value) -> Option<String> {
+    is_function(tool).then(|| tool.get("name")?.as_str().map(str::to_owned)).flatten()
+}
+
+fn write_tool(template: Option<Value>, tool: &ToolDefinition) -> Value {
+    let template = template.and_then(|template| template.as_object().cloned()).unwrap_or_default();
+    Value::Object(TOOL.fill(tool, template))
 }
 
 /// Reads a whole response.

@@ -79,6 +79,25 @@ pub(super) fn split<'a>(content: &'a str, lengths: &[usize]) -> Option<Vec<&'a s
     rest.is_empty().then_some(parts).filter(|parts| !parts.is_empty())
 }
 
+/// Writes a body's `tools` where they are one list: `ready`, what an earlier body had for the same definitions, or each
+/// in the place of its template, see [`place_tools`].
+pub(super) fn write_tools(
+    body: &mut Map<String, Value>,
+    ready: Option<Value>,
+    tools: &[ToolDefinition],
+    name: impl Fn(&Value) -> Option<String>,
+    write: impl Fn(Option<Value>, &ToolDefinition) -> Value,
+) {
+    let written = ready.or_else(|| {
+        let templates = body.get_mut("tools").and_then(Value::as_array_mut).map(std::mem::take);
+        let needed = templates.is_some() || !tools.is_empty();
+        needed.then(|| Value::Array(place_tools(templates.unwrap_or_default(), tools, name, write)))
+    });
+    if let Some(written) = written {
+        body.insert("tools".to_owned(), written);
+    }
+}
+
 /// The tools in the places of their templates, by name; those without a template follow, templates without a tool go.
 /// `name` reads the name of a template that is a function, and anything else stays where it is.
 pub(super) fn place_tools(

@@ -77,10 +77,7 @@ pub(super) fn encode(dialect: &'static str, request: &ChatRequest, tools: Option
         "messages".to_owned(),
         request.messages.iter().map(|message| write_message(dialect, message)).collect(),
     );
-    match tools {
-        Some(tools) => _ = body.insert("tools".to_owned(), tools),
-        None => write_tools(&mut body, &request.tools),
-    }
+    kept::write_tools(&mut body, tools, &request.tools, name_of, write_tool);
     let ours = kept.is_none() && !request.tools.is_empty();
     if ours || body.get("tool_choice").and_then(read_choice).unwrap_or(ToolChoice::Auto) != request.tool_choice {
         body.insert("tool_choice".to_owned(), write_choice(&request.tool_choice));
@@ -105,24 +102,15 @@ fn blank_tool(tool: &mut Value) {
     }
 }
 
-fn write_tools(body: &mut Map<String, Value>, tools: &[ToolDefinition]) {
-    let templates = match body.get_mut("tools") {
-        Some(Value::Array(templates)) => std::mem::take(templates),
-        _ if tools.is_empty() => return,
-        _ => Vec::new(),
-    };
-    let written = super::kept::place_tools(
-        templates,
-        tools,
-        |template| template.get("function")?.get("name")?.as_str().map(str::to_owned),
-        |template, tool| {
-            let mut wire = template.unwrap_or_else(|| json!({"type": "function"}));
-            let function = wire.get_mut("function").and_then(Value::as_object_mut).map(std::mem::take);
-            wire["function"] = Value::Object(TOOL.fill(tool, function.unwrap_or_default()));
-            wire
-        },
-    );
-    body.insert("tools".to_owned(), Value::Array(written));
+fn name_of(template: &Value) -> Option<String> {
+    template.get("function")?.get("name")?.as_str().map(str::to_owned)
+}
+
+fn write_tool(template: Option<Value>, tool: &ToolDefinition) -> Value {
+    let mut wire = template.unwrap_or_else(|| json!({"type": "function"}));
+    let function = wire.get_mut("function").and_then(Value::as_object_mut).map(std::mem::take);
+    wire["function"] = Value::Object(TOOL.fill(tool, function.unwrap_or_default()));
+    wire
 }
 
 pub(super) fn read_choice(value: &Value) -> Option<ToolChoice> {

@@ -96,10 +96,7 @@ pub(super) fn encode(dialect: &'static str, request: &ChatRequest, tools: Option
         (None, []) => {}
         _ => _ = body.insert("input".to_owned(), items::write(dialect, messages)),
     }
-    match tools {
-        Some(tools) => _ = body.insert("tools".to_owned(), tools),
-        None => write_tools(&mut body, &request.tools),
-    }
+    kept::write_tools(&mut body, tools, &request.tools, name_of, write_tool);
     let ours = kept.is_none() && !request.tools.is_empty();
     if ours || body.get("tool_choice").and_then(read_choice).unwrap_or(ToolChoice::Auto) != request.tool_choice {
         let choice = match &request.tool_choice {
@@ -116,19 +113,14 @@ pub(super) fn encode(dialect: &'static str, request: &ChatRequest, tools: Option
     Value::Object(body)
 }
 
-fn write_tools(body: &mut Map<String, Value>, tools: &[ToolDefinition]) {
-    let templates = body.get_mut("tools").and_then(Value::as_array_mut).map(std::mem::take);
-    if templates.is_none() && tools.is_empty() {
-        return;
-    }
-    let name = |tool: &Value| is_function(tool).then(|| tool.get("name")?.as_str().map(str::to_owned)).flatten();
-    let written = kept::place_tools(templates.unwrap_or_default(), tools, name, |template, tool| {
-        let ours =
-            || Map::from_iter([("type".to_owned(), Value::from("function")), ("strict".to_owned(), json!(false))]);
-        let template = template.and_then(|template| template.as_object().cloned()).unwrap_or_else(ours);
-        Value::Object(TOOL.fill(tool, template))
-    });
-    body.insert("tools".to_owned(), Value::Array(written));
+fn name_of(tool: &Value) -> Option<String> {
+    is_function(tool).then(|| tool.get("name")?.as_str().map(str::to_owned)).flatten()
+}
+
+fn write_tool(template: Option<Value>, tool: &ToolDefinition) -> Value {
+    let ours = || Map::from_iter([("type".to_owned(), Value::from("function")), ("strict".to_owned(), json!(false))]);
+    let template = template.and_then(|template| template.as_object().cloned()).unwrap_or_else(ours);
+    Value::Object(TOOL.fill(tool, template))
 }
 
 fn is_function(tool: &Value) -> bool {

@@ -201,7 +201,7 @@ fn facts(view: &View<'_>) -> Vec<(String, String)> {
 fn repeated(row: &Repeats) -> Repeated {
     let error = |share: Option<f64>| share.map_or_else(|| "–".to_owned(), figures::percent);
     Repeated {
-        name: format!("{}, {}.{}", row.scenario, row.flow, row.variant),
+        name: figures::place(row),
         cases: format!("{}, {} each", count(row.cases), counted(row.repetitions, "trial")),
         all: figures::percents(&row.all),
         any: figures::percents(&row.any),

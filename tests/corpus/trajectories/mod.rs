@@ -8,16 +8,10 @@ mod rewards;
 use flate2::read::GzDecoder;
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
 
 /// The text of a gzip file of the corpus; `None`, with a word about it, when nobody asked for it.
-#[expect(clippy::print_stdout, reason = "a skipped suite must say so")]
 pub fn unzipped(file: &str) -> Option<String> {
-    let Some(folder) = std::env::var_os("RAGCHECK_CORPUS").filter(|folder| !folder.is_empty()) else {
-        println!("skipped: RAGCHECK_CORPUS is not set, {file} was not read");
-        return None;
-    };
-    let path = PathBuf::from(folder).join(file);
+    let path = crate::part(file)?;
     let packed = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut text = String::new();
     GzDecoder::new(packed).read_to_string(&mut text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -5,6 +5,7 @@ mod agent;
 mod python;
 
 use super::project::{Outcome, Project};
+use super::secrets::walk;
 use super::simulator::Simulator;
 use agent::{Agent, KEY, Ways};
 use serde_json::Value;
@@ -76,7 +77,6 @@ impl Stage {
         let project = Project::shipped();
         project.write("outside.yaml", BEHAVIOUR);
         let simulator = Simulator::start(&project, "outside.yaml");
-        project.write("ragcheck.yaml", &project.read("ragcheck.yaml").replace("127.0.0.1:8091", &simulator.address));
         // Free now, and most likely still free when the proxy asks for it.
         let proxy = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
         Self { project, simulator: Some(simulator), proxy }
@@ -119,13 +119,11 @@ fn events<'t>(trace: &'t Value, kind: &str) -> Vec<&'t Value> {
 
 /// Every file below a folder that holds these words.
 fn holding(folder: &Path, words: &str, found: &mut Vec<String>) {
-    for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
-        if entry.is_dir() {
-            holding(&entry, words, found);
-        } else if String::from_utf8_lossy(&fs::read(&entry).expect("a file")).contains(words) {
-            found.push(entry.display().to_string());
+    walk(folder, &mut |file| {
+        if String::from_utf8_lossy(&fs::read(file).expect("a file")).contains(words) {
+            found.push(file.display().to_string());
         }
-    }
+    });
 }
 
 #[test]
