@@ -5,7 +5,7 @@ mod ground;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use ground::Ground;
 use ragcheck::cassette::{self, Cassette, Pool, Redactor, Request};
-use ragcheck::gate::{Judge, TrialResult};
+use ragcheck::gate::{Evaluator, TrialResult};
 use ragcheck::plan::{Plan, PlannedTrial};
 use ragcheck::report::{Format, Html, TimelineBuilder, View};
 use ragcheck::trace::Trace;
@@ -79,7 +79,7 @@ fn request() -> Value {
 fn lane(ground: &Ground) -> Cassette {
     let trial = &ground.plan.trials[0];
     let scenario = &ground.plan.scenarios[trial.scenario];
-    let root: &Path = ground.factory.cassettes();
+    let root: &Path = ground.runner.cassettes();
     let path = cassette::path(root, &scenario.name, &scenario.cases[trial.case].case.case, &trial.lane);
     Cassette::load(&path, &cassette::blobs_dir(root, &scenario.name)).expect("a recorded lane")
 }
@@ -106,29 +106,29 @@ fn thousand(ground: &Ground) -> (Plan, Vec<Trace>) {
 fn scoring(criterion: &mut Criterion, plan: &Plan, traces: &[Trace]) {
     criterion.bench_function("scoring/1000 traces", |bencher| {
         bencher.iter(|| {
-            let mut judge = Judge::new(plan).expect("a sound plan");
-            let examiner = judge.examiner();
+            let mut evaluator = Evaluator::new(plan).expect("a sound plan");
+            let examiner = evaluator.examiner();
             for trace in traces {
                 let examined = examiner.examine(trace).expect("a planned trial");
-                judge.add(examined).expect("added once");
+                evaluator.add(examined).expect("added once");
             }
-            judge.finish()
+            evaluator.finish()
         });
     });
 }
 
 fn report(criterion: &mut Criterion, plan: &Plan, traces: &[Trace]) {
-    let judgement = ragcheck::gate::judge(plan, traces.iter().cloned().map(Ok)).expect("a sound plan");
+    let evaluation = ragcheck::gate::evaluate(plan, traces.iter().cloned().map(Ok)).expect("a sound plan");
     let conversations = || {
         let mut builder = TimelineBuilder::default();
-        for (trace, result) in traces.iter().zip(&judgement.trials) {
+        for (trace, result) in traces.iter().zip(&evaluation.trials) {
             builder.add(Some(trace), &TrialResult::from(&result));
         }
         builder.finish()
     };
     criterion.bench_function("report/conversations of 1000 trials", |bencher| bencher.iter(conversations));
     let timelines = conversations();
-    let view = View { plan, judgement: &judgement, timelines: &timelines, compared: false };
+    let view = View { plan, evaluation: &evaluation, timelines: &timelines, compared: false };
     criterion.bench_function("report/html of 1000 trials", |bencher| {
         bencher.iter(|| {
             let mut page = Vec::new();

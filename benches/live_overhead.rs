@@ -8,7 +8,7 @@
 use axum::{Router, routing::post};
 use ragcheck::cassette::Redactor;
 use ragcheck::chat::{ChatRequest, Message, Role, ToolChoice, ToolDefinition};
-use ragcheck::clock::{Clock, HeldClock, RealClock};
+use ragcheck::clock::{Clock, PausableClock, RealClock};
 use ragcheck::provider::wire::Dialect;
 use ragcheck::provider::{ChatClient, ChatModel, RetryPolicy};
 use ragcheck::transport::{
@@ -87,7 +87,7 @@ fn question() -> ChatRequest {
         max_tokens: Some(200),
         seed: None,
         parallel_calls: None,
-        kept: None,
+        passthrough: None,
     }
 }
 
@@ -125,7 +125,7 @@ async fn ours(base: &str, record: bool) -> Result<f64, Box<dyn std::error::Error
     rate(|| {
         // As in a run: what a trial has of its own is made anew, the connections are shared.
         let paces = BTreeMap::from([(Service::Model, Arc::clone(&pace))]);
-        let held = HeldClock::new(Arc::clone(&clock));
+        let held = PausableClock::new(Arc::clone(&clock));
         let own: Arc<dyn Clock> = Arc::new(held.clone());
         let limited =
             LimitTransport::new(Arc::new(live.with_clock(Arc::clone(&own))), paces, Arc::clone(&budget), held);

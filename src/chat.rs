@@ -47,7 +47,7 @@ pub struct ToolCall {
 ///
 /// It goes back in its place to the dialect that wrote it; every other dialect ignores it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct Passthrough {
     /// The name of the dialect that understands it.
     pub dialect: String,
     /// The document around the neutral words, which are left out of it.
@@ -95,18 +95,24 @@ pub struct Message {
     pub answers: Option<String>,
     /// What a dialect wants back beside it; `None` in messages of our own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kept: Option<Arc<Kept>>,
+    pub passthrough: Option<Arc<Passthrough>>,
 }
 
 impl Message {
     /// A message that is only text.
     pub fn text(role: Role, content: impl Into<String>) -> Self {
-        Self { role, content: content.into(), calls: Vec::new(), answers: None, kept: None }
+        Self { role, content: content.into(), calls: Vec::new(), answers: None, passthrough: None }
     }
 
     /// The result of the call `id`.
     pub fn tool_result(id: impl Into<String>, content: impl Into<String>) -> Self {
-        Self { role: Role::Tool, content: content.into(), calls: Vec::new(), answers: Some(id.into()), kept: None }
+        Self {
+            role: Role::Tool,
+            content: content.into(),
+            calls: Vec::new(),
+            answers: Some(id.into()),
+            passthrough: None,
+        }
     }
 }
 
@@ -166,7 +172,7 @@ pub struct ChatRequest {
     /// Whether several calls in one message are allowed; `None` leaves it to the provider.
     pub parallel_calls: Option<bool>,
     /// The rest of a document that was read from the wire; `None` in requests of our own.
-    pub kept: Option<Arc<Kept>>,
+    pub passthrough: Option<Arc<Passthrough>>,
 }
 
 /// Why a model stopped.
@@ -215,7 +221,7 @@ pub struct ChatResponse {
     /// Tokens used.
     pub usage: Usage,
     /// What the dialect wants back when this reply becomes a message of the conversation.
-    pub kept: Option<Arc<Kept>>,
+    pub passthrough: Option<Arc<Passthrough>>,
 }
 
 impl ChatResponse {
@@ -226,7 +232,7 @@ impl ChatResponse {
             content: self.content.clone(),
             calls: self.calls.clone(),
             answers: None,
-            kept: self.kept.clone(),
+            passthrough: self.passthrough.clone(),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! `ragcheck` runs the agent flows of a retrieval-augmented assistant against recorded or live model
 //! traffic, judges the traces against success criteria, and reports.
 //!
-//! Three layers: *input* (`scenario`, `plan`) makes trials; *world* (`clock` to `run`) turns a trial into a
-//! trace; *verdict* (`metric` to `report`) reads traces. World and verdict never import each other:
+//! Three layers: *input* (`scenario`, `plan`) makes trials; *execution* (`clock` to `run`) turns a trial into a
+//! trace; *verdict* (`metric` to `report`) reads traces. Execution and verdict never import each other:
 //! `ARCHITECTURE.md` has the table, `tests/suite/imports.rs` guards it.
 
 pub mod cassette;
@@ -12,9 +12,9 @@ pub mod clock;
 pub mod compare;
 pub mod flow;
 pub mod gate;
+pub mod grader;
 pub mod history;
 pub mod import;
-pub mod judge;
 pub mod knowledge;
 pub mod metric;
 pub mod plan;
@@ -30,4 +30,4 @@ pub mod stats;
 pub mod tool;
 pub mod trace;
 pub mod transport;
-pub mod world;
+pub mod trial;

@@ -5,13 +5,13 @@ mod generate;
 
 use ragcheck::plan::Plan;
 use ragcheck::trace::Trace;
-use ragcheck::world::Factory;
+use ragcheck::trial::TrialRunner;
 
 /// A project of recorded trials.
 pub struct Ground {
     _folder: tempfile::TempDir,
     /// Replays them.
-    pub factory: Factory,
+    pub runner: TrialRunner,
     /// Names them.
     pub plan: Plan,
 }
@@ -22,13 +22,13 @@ impl Ground {
         let folder = tempfile::tempdir().expect("a folder");
         generate::write(folder.path(), generate::Size { cases, repeat: 1, brief: false })
             .expect("the project is written");
-        let (factory, plan) = generate::load(folder.path()).expect("the project loads");
-        generate::record(&factory, &plan, false).expect("every trial is recorded");
-        Self { _folder: folder, factory, plan }
+        let (runner, plan) = generate::load(folder.path()).expect("the project loads");
+        generate::record(&runner, &plan, false).expect("every trial is recorded");
+        Self { _folder: folder, runner, plan }
     }
 
     /// The trace of one trial.
     pub fn replay(&self, trial: usize) -> Trace {
-        self.factory.replay(&self.plan, &self.plan.trials[trial]).trace
+        self.runner.replay(&self.plan, &self.plan.trials[trial]).trace
     }
 }

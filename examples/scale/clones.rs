@@ -28,9 +28,9 @@ const WINDOW: usize = 4_096;
 /// When a source cannot be run, or a file not be written.
 pub fn write(root: &Path, traces: usize) -> Result<(), Box<dyn Error>> {
     generate::write(root, Size { cases: SOURCES, repeat: 1, brief: true })?;
-    let (factory, mut plan) = generate::load(&root.canonicalize()?)?;
-    generate::record(&factory, &plan, true)?;
-    let sources: Vec<Trace> = plan.trials.iter().map(|trial| factory.replay(&plan, trial).trace).collect();
+    let (runner, mut plan) = generate::load(&root.canonicalize()?)?;
+    generate::record(&runner, &plan, true)?;
+    let sources: Vec<Trace> = plan.trials.iter().map(|trial| runner.replay(&plan, trial).trace).collect();
     let trials = multiply(&mut plan, traces);
     let folder = root.join("run");
     fs::create_dir_all(&folder)?;

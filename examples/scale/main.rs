@@ -36,8 +36,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     generate::write(&given.folder, generate::Size { cases: given.cases, repeat: given.repeat, brief: false })?;
     if !given.no_recordings {
-        let (factory, plan) = generate::load(&given.folder.canonicalize()?)?;
-        generate::record(&factory, &plan, false)?;
+        let (runner, plan) = generate::load(&given.folder.canonicalize()?)?;
+        generate::record(&runner, &plan, false)?;
     }
     Ok(())
 }

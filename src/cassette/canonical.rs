@@ -5,9 +5,9 @@
 //! the profile's drop-list do not count. System prompts and tool lists enter by their own hash, which is remembered:
 //! they are long and the same in request after request. Nothing is ever matched by likeness.
 
+use super::cache::remembered;
 use super::drift::is_system;
 use super::redact::Redactor;
-use super::remembered::remembered;
 use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
 use std::io::Write;

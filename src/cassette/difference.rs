@@ -1,7 +1,7 @@
 //! How one request differs from another, told in the words of people who write prompts.
 
 use super::drift::{APART, CONVERSATIONS, is_system, system_prompts};
-use super::words::{changed_words, printable};
+use super::word_diff::{changed_words, printable};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 

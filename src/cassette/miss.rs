@@ -5,7 +5,7 @@ use super::difference::{Difference, differences, distance};
 use super::exchange::{Cassette, StoredRequest};
 use super::pool::Taken;
 use super::redact::Redactor;
-use super::words::printable;
+use super::word_diff::printable;
 use serde_json::Value;
 
 /// A miss in words.

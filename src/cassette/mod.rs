@@ -11,6 +11,7 @@
 
 mod base64;
 mod body;
+mod cache;
 mod canonical;
 mod delta;
 mod difference;
@@ -23,7 +24,6 @@ mod pool;
 mod redact;
 mod redact_stream;
 mod rekey;
-mod remembered;
 mod scan;
 mod shape;
 mod stopping;
@@ -31,7 +31,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 mod vcr;
-mod words;
+mod word_diff;
 mod yaml;
 
 pub use canonical::{Profile, Request, hex, key, stored_body};

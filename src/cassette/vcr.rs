@@ -9,7 +9,7 @@ use super::canonical::{Profile, Request, key, stored_body};
 use super::drift::drift;
 use super::exchange::{Exchange, Outcome, StoredRequest};
 use super::redact::Redactor;
-use super::{base64, words::printable};
+use super::{base64, word_diff::printable};
 use bytes::Bytes;
 use flate2::read::{DeflateDecoder, GzDecoder, ZlibDecoder};
 use regex::Regex;

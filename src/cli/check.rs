@@ -7,7 +7,7 @@ use super::output::{self, Problem};
 use super::staleness::{self, Ages};
 use crate::plan::{self, Selection};
 use crate::scenario::{Diagnostic, Loaded, Severity, examine, find_root};
-use crate::world::Factory;
+use crate::trial::TrialRunner;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -86,8 +86,8 @@ fn unrecorded(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnostic> {
 /// Notes on recordings that are old, no longer fit, or belong to nothing.
 fn stale(loaded: Loaded, ages: Ages) -> Vec<Diagnostic> {
     let Ok(plan) = plan::build(&loaded, &Selection::default(), 0) else { return Vec::new() };
-    match Factory::new(Arc::new(loaded)) {
-        Ok(factory) => staleness::notes(&factory, &plan, ages),
+    match TrialRunner::new(Arc::new(loaded)) {
+        Ok(runner) => staleness::notes(&runner, &plan, ages),
         Err(why) => vec![Diagnostic::note("no-world", "", format!("recordings cannot be compared with trials: {why}"))],
     }
 }

@@ -2,8 +2,8 @@
 //! `ragcheck run --baseline`.
 
 use super::arguments::{Compare, Comparing, FailOn, Printed};
+use super::evaluation::EvaluationBuilder;
 use super::exit::Exit;
-use super::judging::Judging;
 use super::output::{self, Problem};
 use super::run::reports_folder;
 use super::score::{judge_by, read_plan};
@@ -75,10 +75,10 @@ impl Side {
         let whole = folder.canonicalize().unwrap_or_else(|_| folder.clone());
         let label = whole.file_name().map_or_else(|| "run".into(), |name| name.to_string_lossy().into_owned());
         let plan = read_plan(&folder)?;
-        let judging = Judging::begin(&plan).map_err(|why| format!("{}: {why}", folder.display()))?;
-        let mut judged = judge_by(judging.collecting(), &folder)?;
-        let summary = judged.summary(&label).ok_or_else(|| format!("{} has no figures", folder.display()))?;
-        let linked = newer.then(|| judged.linked()).transpose().map_err(|why| why.to_string())?;
+        let judging = EvaluationBuilder::begin(&plan).map_err(|why| format!("{}: {why}", folder.display()))?;
+        let mut evaluated = judge_by(judging.collecting(), &folder)?;
+        let summary = evaluated.summary(&label).ok_or_else(|| format!("{} has no figures", folder.display()))?;
+        let linked = newer.then(|| evaluated.linked()).transpose().map_err(|why| why.to_string())?;
         Ok(Self { summary, folder: Some(folder), linked })
     }
 

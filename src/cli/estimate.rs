@@ -5,15 +5,15 @@
 //! lanes of its case, and a case without any for what the flow's limits allow. Money is what recorded
 //! lanes cost at the project's prices; what has no price or no recording is named, never guessed.
 
-use super::deciding::{Deciding, deciding, text, visible as visible_difference};
 use super::diagnostic::plural;
+use super::pass_plan::{Deciding, deciding, text, visible as visible_difference};
 use crate::plan::{Plan, PlannedTrial};
 use crate::price::dollars;
 use crate::scenario::criteria::Estimand;
 use crate::scenario::{Loaded, SequenceStep};
 use crate::stats::lower_bound;
 use crate::trace::Arm;
-use crate::world::{Factory, Spending};
+use crate::trial::{Spending, TrialRunner};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -80,8 +80,8 @@ pub struct Estimate {
 }
 
 /// The estimate of a plan; `turns` are those of each trial, in plan order.
-pub fn estimate(factory: &Factory, loaded: &Loaded, plan: &Plan, turns: &[usize]) -> Estimate {
-    let spent = |trial| factory.recording(plan, trial).ok().map(|cassette| factory.spending(plan, trial, &cassette));
+pub fn estimate(runner: &TrialRunner, loaded: &Loaded, plan: &Plan, turns: &[usize]) -> Estimate {
+    let spent = |trial| runner.recording(plan, trial).ok().map(|cassette| runner.spending(plan, trial, &cassette));
     let counted: Vec<Option<Spending>> = plan.trials.par_iter().map(spent).collect();
     let mut known: BTreeMap<(usize, usize), Vec<&Spending>> = BTreeMap::new();
     let mut all = Spending::default();
@@ -123,10 +123,10 @@ pub fn estimate(factory: &Factory, loaded: &Loaded, plan: &Plan, turns: &[usize]
         without_failure: lower_bound(turns as u64, turns as u64),
         money: Money {
             dollars: (all.dollars > 0.0).then_some(all.dollars),
-            unpriced: factory.unpriced(plan).into_iter().collect(),
+            unpriced: runner.unpriced(plan).into_iter().collect(),
             untold: all.untold,
         },
-        criteria: deciding(factory, plan),
+        criteria: deciding(runner, plan),
         passes: plan.stopping.map(|stopping| stopping.max_passes),
     }
 }

@@ -1,12 +1,12 @@
 //! `ragcheck history`: what live runs and recordings showed over time.
 
 use super::arguments::{History, HistoryCommand, Printed};
+use super::evaluation::EvaluationBuilder;
 use super::exit::Exit;
-use super::judging::Judging;
 use super::output::{self, Problem};
 use super::run::reports_folder;
 use super::score::{judge_by, read_plan};
-use crate::gate::Judgement;
+use crate::gate::Evaluation;
 use crate::history::{self, Gather, HISTORY, Series};
 use crate::report;
 use crate::scenario;
@@ -113,7 +113,7 @@ pub fn labels(typed: &[String]) -> Result<BTreeMap<String, String>, Problem> {
 /// Adds the point of a run that was just made to the project's history; says so where it cannot. The run's verdict is
 /// not touched by it.
 #[expect(clippy::disallowed_methods, reason = "a live run's point says when it was made")]
-pub fn note(file: &Path, gather: Gather, judgement: &Judgement, jobs: Option<u16>, labels: BTreeMap<String, String>) {
+pub fn note(file: &Path, gather: Gather, judgement: &Evaluation, jobs: Option<u16>, labels: BTreeMap<String, String>) {
     let now = jiff::Timestamp::now().to_string();
     let point = gather.finish(judgement, &now, jobs.unwrap_or(USUAL_JOBS), labels);
     let added = point.map(|point| history::append(file, &point));
@@ -129,7 +129,7 @@ pub fn note(file: &Path, gather: Gather, judgement: &Judgement, jobs: Option<u16
 /// The point of a run folder.
 fn of_folder(folder: &Path, labels: BTreeMap<String, String>) -> Result<history::Point, Problem> {
     let plan = read_plan(folder)?;
-    let judging = Judging::begin(&plan).map_err(|why| why.to_string())?;
+    let judging = EvaluationBuilder::begin(&plan).map_err(|why| why.to_string())?;
     let judged = judge_by(judging, folder)?;
     let traces = folder.join(trace::TRACES);
     let unreadable = |why: &dyn std::fmt::Display| format!("{}: {why}", traces.display());
@@ -141,7 +141,7 @@ fn of_folder(folder: &Path, labels: BTreeMap<String, String>) -> Result<history:
     let environment: Value = environment.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
     let made = environment["written_at"].as_str().unwrap_or_default().to_owned();
     let jobs = environment["jobs"].as_u64().and_then(|jobs| u16::try_from(jobs).ok()).unwrap_or(USUAL_JOBS);
-    let point = gather.finish(&judged.judgement, &made, jobs, labels);
+    let point = gather.finish(&judged.evaluation, &made, jobs, labels);
     let point = point.map_err(|why| format!("{} is no point of a history: {why}", folder.display()))?;
     if point.at.is_empty() {
         let file = folder.join(trace::ENVIRONMENT);

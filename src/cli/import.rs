@@ -1,8 +1,8 @@
 //! `ragcheck score --import messages FILE`: a run folder of another agent's conversations.
 
 use super::arguments::Score;
+use super::evaluation::EvaluationBuilder;
 use super::exit::Exit;
-use super::judging::Judging;
 use super::output::Problem;
 use super::run::{reports_folder, write_environment};
 use super::score::print;
@@ -36,7 +36,7 @@ pub fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
     let read = import::messages(&name, &text, criteria).map_err(|why| format!("{}: {why}", file.display()))?;
     let plan = read.plan;
     let reports = given.report_dir.clone().unwrap_or_else(reports_folder);
-    let mut judging = Judging::begin(&plan).map_err(|why| why.to_string())?;
+    let mut judging = EvaluationBuilder::begin(&plan).map_err(|why| why.to_string())?;
     let maker = judging.maker();
     let text = plan.to_json().map_err(|why| why.to_string())?;
     let cannot_write = |why: std::io::Error| format!("the run cannot be written below {}: {why}", reports.display());
@@ -48,13 +48,13 @@ pub fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
             judging.add(Some(trace), made).map_err(|why| why.to_string())?;
         }
     }
-    let mut judged = judging.finish();
-    judged.write(writing.path()).map_err(cannot_write)?;
+    let mut evaluated = judging.finish();
+    evaluated.write(writing.path()).map_err(cannot_write)?;
     let root = std::env::current_dir().unwrap_or_default();
     write_environment(writing.path(), "import", None, &root).map_err(cannot_write)?;
     let folder = writing.finish().map_err(cannot_write)?;
-    print(&judged, given.format, &folder);
-    Ok(Exit::of_code(judged.judgement.exit_code))
+    print(&evaluated, given.format, &folder);
+    Ok(Exit::of_code(evaluated.evaluation.exit_code))
 }
 
 fn read_criteria(file: &Path) -> Result<Criteria, Problem> {

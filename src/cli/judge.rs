@@ -6,12 +6,12 @@ use super::exit::Exit;
 use super::output::{self, Problem};
 use super::run::variables;
 use super::score::read_plan;
-use crate::judge::{self, Bench, Graded, Outcome, Scope, Sitting, Tally};
+use crate::grader::{self, Graded, Grader, GradingTask, Outcome, Scope, Tally};
 use crate::plan::Plan;
 use crate::scenario;
 use crate::trace::{self, TrialError, TrialErrorKind};
 use crate::transport::Budget;
-use crate::world::ModelAccess;
+use crate::trial::ModelAccess;
 use futures_util::StreamExt;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,26 +37,25 @@ pub fn run(given: &Judge) -> Result<Exit, Problem> {
     }
     let plan = read_plan(&given.run)?;
     let scope = if given.all { Scope::All } else { Scope::BothSources };
-    let sittings = collect(&given.run, &plan, scope)?;
-    let bench = bench(given)?;
-    let hashes: Vec<String> = sittings.iter().map(|sitting| bench.hash(&sitting.content)).collect();
-    let mut distinct: BTreeMap<&str, &Sitting> = BTreeMap::new();
-    for (sitting, hash) in sittings.iter().zip(&hashes) {
-        distinct.entry(hash).or_insert(sitting);
+    let tasks = collect(&given.run, &plan, scope)?;
+    let grader = grader(given)?;
+    let hashes: Vec<String> = tasks.iter().map(|task| grader.hash(&task.content)).collect();
+    let mut distinct: BTreeMap<&str, &GradingTask> = BTreeMap::new();
+    for (task, hash) in tasks.iter().zip(&hashes) {
+        distinct.entry(hash).or_insert(task);
     }
-    if sittings.is_empty() {
+    if tasks.is_empty() {
         let hint = if given.all { "" } else { "; --all judges every answer, not only those from both sources" };
         output::remark(&format!("nothing to judge: no answer of {} qualifies{hint}", given.run.display()));
         return Ok(Exit::Failed);
     }
-    let contents: Vec<(&str, &Sitting)> = distinct.into_iter().collect();
-    let outcomes = grade(&bench, given, &contents)?;
-    let graded =
-        || sittings.iter().zip(&hashes).filter_map(|(one, hash)| Some((one, hash.as_str(), outcomes.get(hash)?)));
+    let contents: Vec<(&str, &GradingTask)> = distinct.into_iter().collect();
+    let outcomes = grade(&grader, given, &contents)?;
+    let graded = || tasks.iter().zip(&hashes).filter_map(|(one, hash)| Some((one, hash.as_str(), outcomes.get(hash)?)));
     if outcomes.values().any(Result::is_ok) {
-        write(&given.run, &bench.rubric().model.name, graded())
+        write(&given.run, &grader.rubric().model.name, graded())
             .map_err(|why| format!("{} cannot be written: {why}", given.run.join(trace::JUDGEMENTS_CSV).display()))?;
-        output::result(&report(&bench, &plan, &sittings, &outcomes, graded()));
+        output::result(&report(&grader, &plan, &tasks, &outcomes, graded()));
         output::result(&format!("grades: {}\n", given.run.join(trace::JUDGEMENTS_CSV).display()));
     }
     let failures = failures(graded());
@@ -67,7 +66,7 @@ pub fn run(given: &Judge) -> Result<Exit, Problem> {
     Ok(Exit::Incomplete)
 }
 
-fn bench(given: &Judge) -> Result<Bench, Problem> {
+fn grader(given: &Judge) -> Result<Grader, Problem> {
     let here = std::env::current_dir().map_err(|why| format!("the current folder cannot be read: {why}"))?;
     let root = scenario::find_root(&here);
     let file = given.rubric.as_ref().map_or_else(|| root.join(RUBRIC), |file| here.join(file));
@@ -87,23 +86,23 @@ fn bench(given: &Judge) -> Result<Bench, Problem> {
     let rubric_given = given.rubric.as_ref().map(|file| format!(" --rubric {}", file.display())).unwrap_or_default();
     let all = if given.all { " --all" } else { "" };
     let rerecord = format!("ragcheck judge {}{rubric_given}{all} --mode record", given.run.display());
-    Ok(Bench::new(rubric, access, &root, &project.cassettes, rerecord))
+    Ok(Grader::new(rubric, access, &root, &project.cassettes, rerecord))
 }
 
 /// What there is to judge in a run folder, in its order.
-fn collect(folder: &Path, plan: &Plan, scope: Scope) -> Result<Vec<Sitting>, Problem> {
+fn collect(folder: &Path, plan: &Plan, scope: Scope) -> Result<Vec<GradingTask>, Problem> {
     let file = folder.join(trace::TRACES);
     let unreadable = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
     let input = BufReader::with_capacity(1 << 20, File::open(&file).map_err(|why| unreadable(&why))?);
     let mut found = Vec::new();
     for trace in trace::read_traces(input) {
-        found.extend(judge::sittings(plan, &trace.map_err(|why| unreadable(&why))?, scope));
+        found.extend(grader::tasks(plan, &trace.map_err(|why| unreadable(&why))?, scope));
     }
     Ok(found)
 }
 
-fn grade(bench: &Bench, given: &Judge, contents: &[(&str, &Sitting)]) -> Result<Outcomes, Problem> {
-    let replayed = |(hash, sitting): &(&str, &Sitting)| ((*hash).to_owned(), bench.replay(sitting));
+fn grade(grader: &Grader, given: &Judge, contents: &[(&str, &GradingTask)]) -> Result<Outcomes, Problem> {
+    let replayed = |(hash, task): &(&str, &GradingTask)| ((*hash).to_owned(), grader.replay(task));
     let mut outcomes = Outcomes::new();
     if given.mode != Mode::Live {
         outcomes = contents.par_iter().map(replayed).collect();
@@ -113,7 +112,7 @@ fn grade(bench: &Bench, given: &Judge, contents: &[(&str, &Sitting)]) -> Result<
     }
     // What has a recording that fits is not asked again: its content is the same.
     let wanted = contents.iter().filter(|(hash, _)| !outcomes.get(*hash).is_some_and(Result::is_ok));
-    let wanted: Vec<(&str, &Sitting)> = wanted.copied().collect();
+    let wanted: Vec<(&str, &GradingTask)> = wanted.copied().collect();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -121,10 +120,10 @@ fn grade(bench: &Bench, given: &Judge, contents: &[(&str, &Sitting)]) -> Result<
     let mut asked = Outcomes::new();
     runtime.block_on(async {
         let all = async {
-            let questions = futures_util::stream::iter(wanted.iter().map(|(hash, sitting)| async move {
+            let questions = futures_util::stream::iter(wanted.iter().map(|(hash, task)| async move {
                 let outcome = match given.mode {
-                    Mode::Record => bench.record(sitting).await,
-                    Mode::Replay | Mode::Live => bench.live(sitting).await,
+                    Mode::Record => grader.record(task).await,
+                    Mode::Replay | Mode::Live => grader.live(task).await,
                 };
                 ((*hash).to_owned(), outcome)
             }));
@@ -136,10 +135,10 @@ fn grade(bench: &Bench, given: &Judge, contents: &[(&str, &Sitting)]) -> Result<
         tokio::select! {
             biased;
             () = all => {}
-            _ = bench.access().budget().ended() => {}
+            _ = grader.access().budget().ended() => {}
         }
     });
-    let reason = bench.access().budget().reason().unwrap_or("it was not reached");
+    let reason = grader.access().budget().reason().unwrap_or("it was not reached");
     for (hash, _) in &wanted {
         asked.entry((*hash).to_owned()).or_insert_with(|| Err(stopped(reason)));
     }
@@ -155,26 +154,26 @@ fn stopped(reason: &str) -> TrialError {
 fn write<'a>(folder: &Path, model: &str, outcomes: impl Iterator<Item = Outcome<'a>>) -> std::io::Result<()> {
     let beside = folder.join(format!(".{}", trace::JUDGEMENTS_CSV));
     let mut out = BufWriter::new(File::create(&beside)?);
-    judge::write_csv(&mut out, model, outcomes)?;
+    grader::write_csv(&mut out, model, outcomes)?;
     out.flush()?;
     std::fs::rename(&beside, folder.join(trace::JUDGEMENTS_CSV))
 }
 
 fn report<'a>(
-    bench: &Bench,
+    grader: &Grader,
     plan: &Plan,
-    sittings: &[Sitting],
+    tasks: &[GradingTask],
     outcomes: &Outcomes,
     graded: impl Iterator<Item = Outcome<'a>>,
 ) -> String {
     let mut tally = Tally::default();
-    for (sitting, _, outcome) in graded {
+    for (task, _, outcome) in graded {
         if let Ok(graded) = outcome {
-            tally.add(sitting, graded);
+            tally.add(task, graded);
         }
     }
-    let rubric = bench.rubric();
-    let trials: BTreeSet<&str> = sittings.iter().map(|sitting| sitting.trial.as_str()).collect();
+    let rubric = grader.rubric();
+    let trials: BTreeSet<&str> = tasks.iter().map(|task| task.trial.as_str()).collect();
     let mut lines = vec![format!(
         "judge: {} by the rubric `{}`, {}",
         rubric.model.name,
@@ -183,17 +182,17 @@ fn report<'a>(
     )];
     lines.push(format!(
         "{} of {}, {}, each put twice: items in order and reversed; equal contents share their grades, which the intervals leave out of account",
-        plural(sittings.len(), "answer"),
+        plural(tasks.len(), "answer"),
         plural(trials.len(), "trial"),
         plural(outcomes.len(), "distinct content"),
     ));
-    if sittings.iter().any(|sitting| sitting.model == rubric.model.name) {
+    if tasks.iter().any(|task| task.model == rubric.model.name) {
         lines.push("warning: the judge is the model that it judges; take one of another family".to_owned());
     }
     format!(
         "{}\n\n{}",
         lines.join("\n"),
-        judge::table(&tally.rows(rubric, plan.ratings.as_ref()), plan.ratings.is_some())
+        grader::table(&tally.rows(rubric, plan.ratings.as_ref()), plan.ratings.is_some())
     )
 }
 
@@ -215,17 +214,17 @@ fn provenance(outcomes: &Outcomes) -> String {
 
 /// What kept answers from being judged: one message a cause.
 fn failures<'a>(outcomes: impl Iterator<Item = Outcome<'a>>) -> String {
-    let mut causes: BTreeMap<&str, (usize, &Sitting, &TrialError)> = BTreeMap::new();
-    for (sitting, _, outcome) in outcomes {
+    let mut causes: BTreeMap<&str, (usize, &GradingTask, &TrialError)> = BTreeMap::new();
+    for (task, _, outcome) in outcomes {
         if let Err(why) = outcome {
-            causes.entry(&why.cause).or_insert((0, sitting, why)).0 += 1;
+            causes.entry(&why.cause).or_insert((0, task, why)).0 += 1;
         }
     }
-    let told = causes.into_values().map(|(count, sitting, why)| {
+    let told = causes.into_values().map(|(count, task, why)| {
         let label = why.kind.label();
         let what = why.message.strip_prefix(&format!("{label}: ")).unwrap_or(&why.message);
         let mut lines = vec![format!("{label}: {}: {what}", plural(count, "answer"))];
-        lines.push(format!("  first: {}, {}", sitting.trial, sitting.turn));
+        lines.push(format!("  first: {}, {}", task.trial, task.turn));
         lines.extend(why.detail.iter().map(|line| format!("  {line}")));
         trace::text::block(&lines.join("\n"))
     });

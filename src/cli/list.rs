@@ -10,7 +10,7 @@ use super::run::select;
 use super::until_decided;
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::Loaded;
-use crate::world::Factory;
+use crate::trial::TrialRunner;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -87,8 +87,8 @@ pub(super) fn run(given: &List) -> Result<Exit, Problem> {
     let rows = rows(&loaded, &plan, None);
     let estimate = if given.estimate {
         let turns: Vec<usize> = rows.iter().map(|row| row.turns).collect();
-        let factory = Factory::new(Arc::new(loaded.clone())).map_err(|why| why.to_string())?;
-        Some(estimate(&factory, &loaded, &plan, &turns))
+        let runner = TrialRunner::new(Arc::new(loaded.clone())).map_err(|why| why.to_string())?;
+        Some(estimate(&runner, &loaded, &plan, &turns))
     } else {
         None
     };

@@ -3,7 +3,7 @@
 use super::arguments::{Report, Rows, To};
 use super::exit::Exit;
 use super::output::{self, Problem};
-use super::score::{judge, read_plan};
+use super::score::{evaluate, read_plan};
 use crate::{report, trace};
 
 /// Does what `ragcheck report` was asked to.
@@ -19,7 +19,7 @@ pub fn run(given: &Report) -> Result<Exit, Problem> {
         To::Json => "json",
     };
     let plan = read_plan(&given.run)?;
-    let judged = judge(&given.run, &plan)?;
+    let evaluated = evaluate(&given.run, &plan)?;
     let file = match (given.to, given.rows) {
         (To::Csv, Rows::Criteria) => Some(trace::CRITERIA_CSV),
         (To::Csv, Rows::Latency) => Some(trace::LATENCY_CSV),
@@ -30,7 +30,7 @@ pub fn run(given: &Report) -> Result<Exit, Problem> {
         .find(|format| file.is_none_or(|file| format.file() == file))
         .ok_or_else(|| format!("no report format is called `{name}`"))?;
     let mut out = Vec::new();
-    format.write(&judged.view(), &mut out).map_err(|why| format!("the report cannot be made: {why}"))?;
+    format.write(&evaluated.view(), &mut out).map_err(|why| format!("the report cannot be made: {why}"))?;
     output::bytes(&out);
     Ok(Exit::Passed)
 }

@@ -2,21 +2,21 @@
 
 use super::arguments::{Mode, Run, Select};
 use super::compare::{self, Side};
+use super::evaluation::{EvaluatedRun, EvaluationBuilder, Prepared, Preparer};
 use super::exit::Exit;
 use super::history;
-use super::judging::{Judged, Judging, Made, Maker};
 use super::output::{self, Problem};
 use super::score::print;
 use super::staleness::Ages;
 use super::until_decided::{self, Designs};
-use crate::gate::{Judgement, Verdict};
+use crate::gate::{Evaluation, Verdict};
 use crate::history::{Gather, HISTORY};
 use crate::plan::{self, Plan, Selection};
 use crate::run::{self, Commit, LiveOptions, Step, folder::Writing};
 use crate::scenario::{self, Loaded};
 use crate::trace::{self, Trace, TrialEnd, TrialErrorKind};
 use crate::transport::Budget;
-use crate::world::{self, Factory, Variables};
+use crate::trial::{self, TrialRunner, Variables};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -96,22 +96,22 @@ pub fn carry_on(given: &Run, trials: Option<BTreeSet<String>>) -> Result<Exit, P
     let reports = given.report_dir.clone().unwrap_or_else(|| loaded.root.join(&loaded.project.reports));
     let root = loaded.root.clone();
     let designs = (given.mode == Mode::Record).then(|| Designs::begin(&loaded, &plan, given, every)).transpose()?;
-    let factory = Factory::new(Arc::new(loaded)).map_err(|why| why.to_string())?;
-    let factory = factory.with_variables(variables(given.env_file.as_deref())?);
-    let factory = Arc::new(factory.with_budget(Budget::new(given.max_calls).with_dollars(given.max_cost)));
-    let unpriced: Vec<String> = given.max_cost.iter().flat_map(|_| factory.unpriced(&plan)).collect();
+    let runner = TrialRunner::new(Arc::new(loaded)).map_err(|why| why.to_string())?;
+    let runner = runner.with_variables(variables(given.env_file.as_deref())?);
+    let runner = Arc::new(runner.with_budget(Budget::new(given.max_calls).with_dollars(given.max_cost)));
+    let unpriced: Vec<String> = given.max_cost.iter().flat_map(|_| runner.unpriced(&plan)).collect();
     if !unpriced.is_empty() {
         return Err(Problem::Words(format!(
             "--max-cost needs the price of everything that is asked, and ragcheck.yaml has none of {}: add it under `prices`",
             unpriced.join(", ")
         )));
     }
-    plan.machines = factory.machines();
+    plan.machines = runner.machines();
     if given.mode != Mode::Replay {
         plan.order = plan::interleaved(&plan.trials, plan.seed);
     }
     let plan = Arc::new(plan);
-    let mut judging = Judging::begin(&plan).map_err(|why| why.to_string())?;
+    let mut judging = EvaluationBuilder::begin(&plan).map_err(|why| why.to_string())?;
     if baseline.is_some() {
         judging = judging.collecting();
     }
@@ -122,7 +122,7 @@ pub fn carry_on(given: &Run, trials: Option<BTreeSet<String>>) -> Result<Exit, P
     let progress = progress(plan.trials.len(), given.mode);
     let (mut unused, mut missed, mut recorded) = (Vec::new(), Vec::new(), Vec::new());
     let mut gather = Gather::default();
-    let mut commit = |step: Step<Made>| {
+    let mut commit = |step: Step<Prepared>| {
         let done = match step {
             Step::Trial(done) => *done,
             Step::PassEnded(pass) if judging.end_of_pass(pass) => return Ok(ControlFlow::Continue(())),
@@ -142,17 +142,17 @@ pub fn carry_on(given: &Run, trials: Option<BTreeSet<String>>) -> Result<Exit, P
         if let (Mode::Record, TrialEnd::Completed, Some(verdict)) =
             (given.mode, &done.finished.trace.end, done.made.verdict())
         {
-            factory.note_verdict(&done.finished.trace, verdict).map_err(io::Error::other)?;
+            runner.note_verdict(&done.finished.trace, verdict).map_err(io::Error::other)?;
         }
         judging.add(Some(&done.finished.trace), done.made).map_err(io::Error::other)?;
         progress.inc(1);
         Ok(ControlFlow::Continue(()))
     };
-    carry_out(given, &factory, &plan, &maker, &mut commit).map_err(|why| format!("the run stopped: {why}"))?;
+    carry_out(given, &runner, &plan, &maker, &mut commit).map_err(|why| format!("the run stopped: {why}"))?;
     progress.finish_and_clear();
     let mut judged = judging.finish();
     if let Some(designs) = designs {
-        designs.end(judged.judgement.stopped.as_ref(), judged.judgement.errors.is_empty())?;
+        designs.end(judged.evaluation.stopped.as_ref(), judged.evaluation.errors.is_empty())?;
     }
     judged.write(writing.path()).map_err(cannot_write)?;
     write_environment(writing.path(), &format!("{:?}", given.mode).to_lowercase(), given.jobs, &root)
@@ -160,13 +160,13 @@ pub fn carry_on(given: &Run, trials: Option<BTreeSet<String>>) -> Result<Exit, P
     let folder = writing.finish().map_err(cannot_write)?;
     report(&judged, given, &folder, &unused);
     if given.mode != Mode::Replay && !given.no_history {
-        history::note(&root.join(HISTORY), gather, &judged.judgement, given.jobs, labels);
+        history::note(&root.join(HISTORY), gather, &judged.evaluation, given.jobs, labels);
     }
     ages.remark(&recorded).iter().for_each(|remark| output::remark(remark));
-    if let Some(reason) = factory.budget().reason() {
+    if let Some(reason) = runner.budget().reason() {
         output::remark(&missing(&missed, plan.trials.len(), reason));
     }
-    let exit = Exit::of_code(judged.judgement.exit_code);
+    let exit = Exit::of_code(judged.evaluation.exit_code);
     let Some(baseline) = baseline else { return Ok(exit) };
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let summary = judged.summary(&name).ok_or_else(|| "the run kept no figures to compare".to_owned())?;
@@ -195,33 +195,33 @@ pub fn variables(file: Option<&Path>) -> Result<Variables, Problem> {
     let Some(file) = file else { return Ok(Variables::new()) };
     let shown = file.display();
     let text = std::fs::read_to_string(file).map_err(|why| format!("--env-file: {shown} cannot be read: {why}"))?;
-    let read = world::read_variables(&text);
+    let read = trial::read_variables(&text);
     read.map_err(|line| Problem::Words(format!("--env-file: {shown}, line {line}: expected `KEY=VALUE` or a comment")))
 }
 
 fn carry_out(
     given: &Run,
-    factory: &Arc<Factory>,
+    runner: &Arc<TrialRunner>,
     plan: &Arc<Plan>,
-    maker: &Maker<'_>,
-    commit: &mut Commit<'_, Made>,
+    maker: &Preparer<'_>,
+    commit: &mut Commit<'_, Prepared>,
 ) -> io::Result<()> {
     let make = |trace: &Trace| maker.make(trace);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     match given.mode {
-        Mode::Replay => run::replay(factory, plan, given.jobs.map_or(cores, usize::from), &make, commit),
+        Mode::Replay => run::replay(runner, plan, given.jobs.map_or(cores, usize::from), &make, commit),
         Mode::Record | Mode::Live => {
             let options = LiveOptions {
                 jobs: usize::from(given.jobs.unwrap_or(history::USUAL_JOBS)),
                 record: given.mode == Mode::Record,
                 limit: given.timeout,
             };
-            run::live(factory, plan, options, &make, commit)
+            run::live(runner, plan, options, &make, commit)
         }
     }
 }
 
-fn report(judged: &Judged<'_>, given: &Run, folder: &Path, unused: &[String]) {
+fn report(judged: &EvaluatedRun<'_>, given: &Run, folder: &Path, unused: &[String]) {
     print(judged, given.format, folder);
     if !unused.is_empty() {
         let number = unused.len();
@@ -241,7 +241,7 @@ fn failed_before(given: &Run) -> Result<BTreeSet<String>, Problem> {
     let file = reports.join("latest").join(trace::RUN);
     let text = std::fs::read_to_string(&file)
         .map_err(|why| format!("--failed needs an earlier run, and {} cannot be read: {why}", file.display()))?;
-    let judgement: Judgement = serde_json::from_str(&text).map_err(|why| format!("{}: {why}", file.display()))?;
+    let judgement: Evaluation = serde_json::from_str(&text).map_err(|why| format!("{}: {why}", file.display()))?;
     let failed: BTreeSet<String> = judgement
         .trials
         .iter()

@@ -1,9 +1,9 @@
 //! `ragcheck score`: verdicts and reports again, from `plan.json` and `traces.jsonl` alone.
 
 use super::arguments::{Printed, Score};
+use super::evaluation::{EvaluatedRun, EvaluationBuilder, Prepared, Preparer};
 use super::exit::Exit;
 use super::import;
-use super::judging::{Judged, Judging, Made, Maker};
 use super::output::{self, Problem};
 use crate::plan::{Plan, RUNS_VERSION};
 use crate::report;
@@ -32,10 +32,10 @@ pub fn run(given: &Score) -> Result<Exit, Problem> {
         return import::run(named, given);
     }
     let plan = read_plan(&given.run)?;
-    let mut judged = judge(&given.run, &plan)?;
-    judged.write(&given.run).map_err(|why| format!("{} cannot be written: {why}", given.run.display()))?;
-    print(&judged, given.format, &given.run);
-    Ok(Exit::of_code(judged.judgement.exit_code))
+    let mut evaluated = evaluate(&given.run, &plan)?;
+    evaluated.write(&given.run).map_err(|why| format!("{} cannot be written: {why}", given.run.display()))?;
+    print(&evaluated, given.format, &given.run);
+    Ok(Exit::of_code(evaluated.evaluation.exit_code))
 }
 
 /// Reads the plan of a run folder.
@@ -61,8 +61,9 @@ pub fn read_plan(folder: &Path) -> Result<Plan, Problem> {
 ///
 /// # Errors
 /// When a line of `traces.jsonl` cannot be used, with its number.
-pub fn judge<'p>(folder: &Path, plan: &'p Plan) -> Result<Judged<'p>, Problem> {
-    let judging = Judging::begin(plan).map_err(|why| format!("{}: {why}", folder.join(trace::PLAN).display()))?;
+pub fn evaluate<'p>(folder: &Path, plan: &'p Plan) -> Result<EvaluatedRun<'p>, Problem> {
+    let judging =
+        EvaluationBuilder::begin(plan).map_err(|why| format!("{}: {why}", folder.join(trace::PLAN).display()))?;
     judge_by(judging, folder)
 }
 
@@ -71,7 +72,7 @@ pub fn judge<'p>(folder: &Path, plan: &'p Plan) -> Result<Judged<'p>, Problem> {
 ///
 /// # Errors
 /// When a line of `traces.jsonl` cannot be used, with its number.
-pub fn judge_by<'p>(mut judging: Judging<'p>, folder: &Path) -> Result<Judged<'p>, Problem> {
+pub fn judge_by<'p>(mut judging: EvaluationBuilder<'p>, folder: &Path) -> Result<EvaluatedRun<'p>, Problem> {
     let file = folder.join(trace::TRACES);
     let unreadable = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
     let maker = judging.maker();
@@ -100,9 +101,9 @@ pub fn judge_by<'p>(mut judging: Judging<'p>, folder: &Path) -> Result<Judged<'p
 }
 
 /// A trace, where it is still needed, and what was made of it.
-type Seen = (Option<Trace>, Made);
+type Seen = (Option<Trace>, Prepared);
 
-fn see(maker: &Maker<'_>, (number, line): (usize, &[u8])) -> Result<Seen, TraceError> {
+fn see(maker: &Preparer<'_>, (number, line): (usize, &[u8])) -> Result<Seen, TraceError> {
     let no_text = |why| TraceError::Read { line: number, error: io::Error::new(io::ErrorKind::InvalidData, why) };
     let trace = trace::parse_trace(std::str::from_utf8(line).map_err(no_text)?, number)?;
     let made = maker.make_of_line(&trace, Vec::new());
@@ -151,14 +152,14 @@ impl Window {
 }
 
 /// Prints a judged run as asked.
-pub fn print(judged: &Judged<'_>, format: Printed, folder: &Path) {
-    let view = judged.view();
+pub fn print(evaluated: &EvaluatedRun<'_>, format: Printed, folder: &Path) {
+    let view = evaluated.view();
     match format {
         Printed::Human => {
             output::result(&report::terminal(&view, output::width(), output::coloured()));
             output::result(&format!("report: {}\n", folder.join(trace::INDEX_HTML).display()));
         }
-        Printed::Json => match serde_json::to_string_pretty(&judged.judgement) {
+        Printed::Json => match serde_json::to_string_pretty(&evaluated.evaluation) {
             Ok(text) => output::result(&format!("{text}\n")),
             Err(why) => output::remark(&format!("error: the result cannot be printed: {why}")),
         },

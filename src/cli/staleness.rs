@@ -8,7 +8,7 @@ use super::output::Problem;
 use crate::clock::{Clock, RealClock};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::{Diagnostic, Project};
-use crate::world::{Factory, Part};
+use crate::trial::{Part, TrialRunner};
 use jiff::Timestamp;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -86,9 +86,9 @@ pub struct Stale {
 }
 
 /// The stale lanes of a plan: trials by index, with why. Lanes without a sound recording are not among them.
-pub fn stale(factory: &Factory, plan: &Plan, ages: Ages) -> BTreeMap<usize, Stale> {
+pub fn stale(runner: &TrialRunner, plan: &Plan, ages: Ages) -> BTreeMap<usize, Stale> {
     let lanes = plan.trials.par_iter().enumerate().filter_map(|(index, trial)| {
-        let standing = factory.standing(plan, trial).ok()?;
+        let standing = runner.standing(plan, trial).ok()?;
         let at = standing.cassette.header.recorded_at;
         let stale = Stale { old: ages.too_old(at).then_some(at), drifted: standing.drifted };
         (stale.old.is_some() || !stale.drifted.is_empty()).then_some((index, stale))
@@ -97,8 +97,8 @@ pub fn stale(factory: &Factory, plan: &Plan, ages: Ages) -> BTreeMap<usize, Stal
 }
 
 /// What `check` notes of stale and unused recordings, by scenario.
-pub fn notes(factory: &Factory, plan: &Plan, ages: Ages) -> Vec<Diagnostic> {
-    let stale = stale(factory, plan, ages);
+pub fn notes(runner: &TrialRunner, plan: &Plan, ages: Ages) -> Vec<Diagnostic> {
+    let stale = stale(runner, plan, ages);
     let mut notes = Vec::new();
     for (number, scenario) in plan.scenarios.iter().enumerate() {
         let lanes: Vec<(&PlannedTrial, &Stale)> = stale
@@ -137,18 +137,18 @@ pub fn notes(factory: &Factory, plan: &Plan, ages: Ages) -> Vec<Diagnostic> {
                     .with_help(refresh.clone()),
             );
         }
-        notes.extend(unused(factory, plan, number));
+        notes.extend(unused(runner, plan, number));
     }
     notes
 }
 
 /// A note on recordings of a scenario that no trial asks for.
-fn unused(factory: &Factory, plan: &Plan, scenario: usize) -> Option<Diagnostic> {
+fn unused(runner: &TrialRunner, plan: &Plan, scenario: usize) -> Option<Diagnostic> {
     const SHOWN: usize = 3;
     let planned = &plan.scenarios[scenario];
     let trials = plan.trials.iter().filter(|trial| trial.scenario == scenario);
-    let wanted: BTreeSet<_> = trials.map(|trial| factory.lane_file(plan, trial)).collect();
-    let folder = factory.cassettes().join(&planned.name);
+    let wanted: BTreeSet<_> = trials.map(|trial| runner.lane_file(plan, trial)).collect();
+    let folder = runner.cassettes().join(&planned.name);
     let below = |folder: &Path| -> Vec<_> {
         std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
     };

@@ -4,20 +4,20 @@
 //! [`Clock`]. A live run uses [`RealClock`] on tokio; replay uses one [`VirtualClock`] a trial, which jumps to the
 //! next deadline instead of sleeping.
 
-mod held;
+mod fixed;
+mod pausable;
 mod real;
 mod simulated;
-mod still;
 
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-pub use held::{HeldClock, Phase};
+pub use fixed::FixedClock;
+pub use pausable::{PausableClock, Phase};
 pub use real::RealClock;
 pub use simulated::{Deadlock, VirtualClock, block_on};
-pub use still::StillClock;
 
 /// A boxed future that can move between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -2,7 +2,7 @@
 
 use super::pairing::Pair;
 use super::summary::{Measured, Summary};
-use super::{Finding, Row, Scale, TIME_MARGIN, rates, times, wording};
+use super::{Finding, Row, Scale, TIME_MARGIN, rates, sentences, times};
 use crate::plan::trial_seed;
 use crate::stats::{benjamini_hochberg, holm};
 
@@ -39,7 +39,7 @@ pub(super) fn rows(
     correct(&mut rows);
     for row in &mut rows {
         row.finding = finding(row, margin);
-        row.sentence = wording::sentence(row, margin_of(row, margin));
+        row.sentence = sentences::sentence(row, margin_of(row, margin));
     }
     rows
 }
@@ -85,7 +85,7 @@ fn rate_row(pairs: &[Pair<'_>], measured: &Measured, seed: u64) -> Row {
 fn time_row(pairs: &[Pair<'_>], gated: bool, notes: &mut Vec<String>) -> Row {
     let found = times::times(pairs);
     if found.unanswered > 0 {
-        let cases = wording::count(found.unanswered, "case", "cases");
+        let cases = sentences::count(found.unanswered, "case", "cases");
         notes.push(format!("{TURN_TIME}: {cases} left out, half of whose turns got no answer on one side or both"));
     }
     let cases = found.ratios.len() as u64;

@@ -14,9 +14,9 @@ mod pairing;
 mod rates;
 #[cfg(test)]
 pub(crate) mod sample;
+mod sentences;
 mod summary;
 mod times;
-mod wording;
 
 pub use collect::{Collector, Seen};
 pub use differences::{Difference, PromptChange};
@@ -180,17 +180,17 @@ pub fn compare(a: &Summary, b: &Summary, margin: f64) -> Result<Comparison, Stri
         return Err(nothing(a, b, &pairing));
     }
     let (differences, prompts) = differences::differences(&pairing.settings);
-    let mut notes = wording::missing(a, b, &pairing);
+    let mut notes = sentences::missing(a, b, &pairing);
     let rows = judged::rows(a, b, &pairing.pairs, margin, seed(a, b), &mut notes);
     let flips = flips::flips(&pairing.pairs);
-    let conclusion = wording::conclusion(&rows, &flips, pairing.pairs.len() as u64);
+    let conclusion = sentences::conclusion(&rows, &flips, pairing.pairs.len() as u64);
     Ok(Comparison {
         version: COMPARISON_VERSION,
         a: side(a),
         b: side(b),
         margin,
         cases: pairing.pairs.len() as u64,
-        warnings: wording::stopped_early(a, b),
+        warnings: sentences::stopped_early(a, b),
         differences,
         prompts,
         notes,
@@ -240,7 +240,7 @@ fn nothing(a: &Summary, b: &Summary, pairing: &pairing::Pairing<'_>) -> String {
 fn side(summary: &Summary) -> Side {
     Side {
         label: summary.label.clone(),
-        evidence: wording::evidence(summary),
+        evidence: sentences::evidence(summary),
         trials: summary.trials(),
         errors: summary.errors(),
     }

@@ -1,20 +1,20 @@
 //! Agents: what they are given, and one folder for each.
 //!
-//! A [`Flow`] turns one thing that the user says into an answer or an error. It acts through an [`Environment`], which
-//! records and decides nothing, under [`Settings`], in a [`Talk`] that carries what earlier turns left. The prompts
+//! A [`Flow`] turns one thing that the user says into an answer or an error. It acts through an [`AgentContext`], which
+//! records and decides nothing, under [`Settings`], in a [`ConversationState`] that carries what earlier turns left. The prompts
 //! are files in `prompts/`. Nothing here knows whether traffic is live or replayed.
 
-mod environment;
+mod context;
+mod conversation;
 pub mod external;
 pub mod prompts;
 mod settings;
-mod talk;
 pub mod tool_rag;
 
-pub use environment::{Environment, Stages};
+pub use context::{AgentContext, Stages};
+pub use conversation::{ConversationState, digest};
 pub use prompts::{PromptError, Prompts};
 pub use settings::{Enforcement, Limits, ModelSettings, SearchSettings, Settings};
-pub use talk::{Talk, digest};
 
 use crate::clock::BoxFuture;
 use crate::state_machine::Machine;
@@ -37,8 +37,12 @@ pub trait Flow: Send + Sync {
     ///
     /// # Errors
     /// [`Abort`] when the trial cannot go on. An agent that fails has ended its turn, which is no error here.
-    fn turn<'a>(&'a self, env: &'a Environment, talk: &'a mut Talk, query: &'a str)
-    -> BoxFuture<'a, Result<(), Abort>>;
+    fn turn<'a>(
+        &'a self,
+        env: &'a AgentContext,
+        conversation: &'a mut ConversationState,
+        query: &'a str,
+    ) -> BoxFuture<'a, Result<(), Abort>>;
 }
 
 /// The flow of that name.

@@ -4,7 +4,7 @@
 //! `{{ reason }}`); tool descriptions and the keyword guidance are plain text. An unknown variable is an error, found
 //! when the prompts are resolved, before anything runs.
 
-use super::talk::digest;
+use super::conversation::digest;
 use crate::chat::{Role, ToolDefinition};
 use crate::tool;
 use std::collections::BTreeMap;

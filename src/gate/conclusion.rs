@@ -1,6 +1,6 @@
 //! From verdicts to the exit code, and the causes of ERROR.
 
-use super::wording::count;
+use super::format::count;
 use super::{CriterionResult, ErrorGroup, Verdict};
 use crate::plan::Plan;
 use crate::scenario::criteria::Undecided;

@@ -1,9 +1,9 @@
 //! One criterion from its sums to its result and its sentence.
 
 use super::design::{Design, Standing};
+use super::format::{bound, count, share, time};
 use super::rule::{Asked, Evidence, Ruling, Sample, rule};
 use super::tally::Tally;
-use super::wording::{bound, count, share, time};
 use super::{CriterionResult, Sequential, Verdict};
 use crate::metric::{Group, Metric, Observation, Outcome};
 use crate::plan::{Plan, PlannedTrial};

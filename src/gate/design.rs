@@ -94,16 +94,16 @@ impl Design {
 
     /// The rule in words.
     pub(super) fn words(&self) -> String {
-        let count = |n: u64| super::wording::count(n, "unit", "units");
+        let count = |n: u64| super::format::count(n, "unit", "units");
         match self.look {
             Look::NoViolation { units } => format!("no violation in {} or more", count(units)),
             Look::Plan { units, bad: 0, .. } => format!("{} without a failure", count(units)),
             Look::Plan { units, bad, .. } => {
-                format!("{} with at most {}", count(units), super::wording::count(bad, "failure", "failures"))
+                format!("{} with at most {}", count(units), super::format::count(bad, "failure", "failures"))
             }
             Look::Mixture { test, units } => {
                 let at_least = if units > 1 { format!(", {} at least", count(units)) } else { String::new() };
-                format!("mixture e-process against {}{at_least}", super::wording::percent(test.boundary()))
+                format!("mixture e-process against {}{at_least}", super::format::percent(test.boundary()))
             }
             Look::Figure { units, .. } => format!("the figure of the first {}, as it is", count(units)),
             Look::Nothing => "no number of units can show it".into(),

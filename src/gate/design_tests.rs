@@ -2,7 +2,7 @@
 
 use super::Verdict;
 use super::design::{Design, Pass};
-use super::judge::{Judge, JudgeError, judge};
+use super::evaluator::{EvaluationError, Evaluator, evaluate};
 use super::rule::Asked;
 use crate::metric::sample::{good, plan, story};
 use crate::plan::{Plan, STOPPING_VERSION, Stopping};
@@ -154,8 +154,8 @@ fn an_invariant_is_broken_by_a_violation_after_it_had_enough_units() {
 fn a_figure_is_that_of_the_units_that_were_fixed_beforehand() {
     let design = Design::of(asked(GateKind::Point, 0.9, None, 20), 0.0, 12, 0.05, 0.05);
     assert_eq!(design.standing(&[(10, 10)]).decision, Decision::Undecided);
-    let judged = design.standing(&[(10, 10), (7, 10), (10, 10), (10, 10)]);
-    assert_eq!((judged.decision, judged.covers), (Decision::Fail, 2), "later passes do not mend it");
+    let evaluated = design.standing(&[(10, 10), (7, 10), (10, 10), (10, 10)]);
+    assert_eq!((evaluated.decision, evaluated.covers), (Decision::Fail, 2), "later passes do not mend it");
 }
 
 /// Ten cases, each once in every one of twelve passes.
@@ -177,20 +177,20 @@ fn two_gates() -> String {
 #[test]
 fn a_run_stops_at_the_end_of_the_pass_that_settles_its_last_gate_and_says_what_it_saved() {
     let plan = until_decided(&two_gates());
-    let mut judge = Judge::new(&plan).expect("a judge");
+    let mut evaluator = Evaluator::new(&plan).expect("a judge");
     let mut passes = 0;
     for pass in 1..=12 {
         for place in (pass - 1) * 10..pass * 10 {
-            let examined = judge.examine(&good(&plan, place)).expect("examined");
-            judge.add(examined).expect("added");
+            let examined = evaluator.examine(&good(&plan, place)).expect("examined");
+            evaluator.add(examined).expect("added");
         }
         passes = pass;
-        if !judge.end_of_pass(pass as u32) {
+        if !evaluator.end_of_pass(pass as u32) {
             break;
         }
     }
     assert_eq!(passes, 8, "80 units for the invariant; the other was decided with 60");
-    let stopped_there = judge.finish();
+    let stopped_there = evaluator.finish();
     assert_eq!(stopped_there.exit_code, 0, "{}", stopped_there.conclusion);
     let stopped = stopped_there.stopped.as_ref().expect("it says where");
     assert_eq!(stopped.sentence, "stopped after pass 8 of 12: 80 of 120 trials");
@@ -200,7 +200,7 @@ fn a_run_stops_at_the_end_of_the_pass_that_settles_its_last_gate_and_says_what_i
         "60/60 = 100.0 %, true rate at least 95.1 %; >= 95% holds, decided after pass 6 of 12 (59 units without a failure)"
     );
     assert_eq!(stopped_there.trials.len(), 80);
-    let again = super::judge(&plan, (0..80).map(|place| Ok(good(&plan, place)))).expect("judged");
+    let again = super::evaluate(&plan, (0..80).map(|place| Ok(good(&plan, place)))).expect("judged");
     assert_eq!(again, stopped_there, "traces alone give the same");
 }
 
@@ -208,10 +208,10 @@ fn a_run_stops_at_the_end_of_the_pass_that_settles_its_last_gate_and_says_what_i
 fn traces_that_the_rule_needed_are_missed_and_deleting_all_never_passes() {
     let plan = until_decided(&two_gates());
     for kept in [0, 1, 59, 60, 79] {
-        let judgement = judge(&plan, (0..kept).map(|place| Ok(good(&plan, place)))).expect("judged");
-        assert_eq!(judgement.exit_code, 3, "{kept} kept: {}", judgement.conclusion);
-        assert_eq!(judgement.criteria[1].verdict, Verdict::Error, "{kept} kept");
-        assert_eq!(judgement.criteria[0].verdict == Verdict::Pass, kept >= 60, "{kept} kept");
+        let evaluation = evaluate(&plan, (0..kept).map(|place| Ok(good(&plan, place)))).expect("judged");
+        assert_eq!(evaluation.exit_code, 3, "{kept} kept: {}", evaluation.conclusion);
+        assert_eq!(evaluation.criteria[1].verdict, Verdict::Error, "{kept} kept");
+        assert_eq!(evaluation.criteria[0].verdict == Verdict::Pass, kept >= 60, "{kept} kept");
     }
 }
 
@@ -222,25 +222,25 @@ fn one_violation_ends_a_run_whose_other_gate_is_lost() {
         3 => Ok(story(&plan, place).turn("q").answer("no idea", &[]).done()),
         _ => Ok(good(&plan, place)),
     });
-    let judgement = judge(&plan, traces).expect("judged");
-    assert_eq!(judgement.stopped.map(|stopped| stopped.passes), Some(1));
-    assert_eq!(judgement.criteria[0].verdict, Verdict::Inconclusive, "a plan without failures is lost, not failed");
+    let evaluation = evaluate(&plan, traces).expect("judged");
+    assert_eq!(evaluation.stopped.map(|stopped| stopped.passes), Some(1));
+    assert_eq!(evaluation.criteria[0].verdict, Verdict::Inconclusive, "a plan without failures is lost, not failed");
     assert!(
-        judgement.criteria[0].sentence.contains("it takes 59 units without a failure"),
+        evaluation.criteria[0].sentence.contains("it takes 59 units without a failure"),
         "{:?}",
-        judgement.criteria[0]
+        evaluation.criteria[0]
     );
-    assert_eq!((judgement.criteria[1].verdict, judgement.exit_code), (Verdict::Fail, 1));
+    assert_eq!((evaluation.criteria[1].verdict, evaluation.exit_code), (Verdict::Fail, 1));
 }
 
 #[test]
 fn a_plan_in_the_order_of_cases_or_for_unseen_cases_is_refused() {
     let mut by_case = until_decided(&two_gates());
     by_case.trials.sort_by_key(|trial| trial.case);
-    assert!(matches!(Judge::new(&by_case), Err(JudgeError::Plan(why)) if why.contains("order of passes")));
+    assert!(matches!(Evaluator::new(&by_case), Err(EvaluationError::Plan(why)) if why.contains("order of passes")));
     let mut population = until_decided(&two_gates());
     population.criteria.estimand = Estimand::Population;
-    assert!(matches!(Judge::new(&population), Err(JudgeError::Plan(why)) if why.contains("population")));
+    assert!(matches!(Evaluator::new(&population), Err(EvaluationError::Plan(why)) if why.contains("population")));
 }
 
 #[test]
@@ -248,8 +248,8 @@ fn a_gate_that_may_measure_nothing_does_not_keep_a_run_going() {
     let nothing = "{id: N, metric: retry_recovery, target: '>= 80%', kind: confidence}";
     let mut plan = until_decided(&two_gates().replace(']', &format!(", {nothing}]")));
     let run = |plan: &Plan| {
-        let judgement = judge(plan, (0..120).map(|place| Ok(good(plan, place)))).expect("judged");
-        judgement.stopped.map(|stopped| stopped.sentence)
+        let evaluation = evaluate(plan, (0..120).map(|place| Ok(good(plan, place)))).expect("judged");
+        evaluation.stopped.map(|stopped| stopped.sentence)
     };
     assert_eq!(run(&plan).as_deref(), Some("went through all of 12 passes: 120 of 120 trials"));
     plan.not_measured_ok.push("N".into());

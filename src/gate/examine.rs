@@ -3,7 +3,7 @@
 
 use super::coverage::taken;
 use super::latency::Timed;
-use super::{JudgeError, TrialResult, Verdict, spending};
+use super::{EvaluationError, TrialResult, Verdict, spending};
 use crate::metric::turns::turns;
 use crate::metric::{Metric, Observation, Patterns, TrialView, expectation};
 use crate::plan::{Plan, PlannedTrial};
@@ -23,7 +23,7 @@ pub struct Examiner<'p> {
     patterns: Vec<Vec<Patterns>>,
 }
 
-/// One examined trial, to be handed to [`super::Judge::add`].
+/// One examined trial, to be handed to [`super::Evaluator::add`].
 #[derive(Debug)]
 pub struct Examined {
     pub(super) place: usize,
@@ -51,18 +51,19 @@ impl<'p> Examiner<'p> {
         metrics: Vec<Box<dyn Metric>>,
         names: Vec<&'p str>,
         relevant: Vec<Vec<usize>>,
-    ) -> Result<Self, JudgeError> {
+    ) -> Result<Self, EvaluationError> {
         let mut machines = BTreeMap::new();
         for (flow, value) in &plan.machines {
-            let machine = serde_json::from_value(value.clone())
-                .map_err(|error| JudgeError::Plan(format!("the state machine of {flow} cannot be read: {error}")))?;
+            let machine = serde_json::from_value(value.clone()).map_err(|error| {
+                EvaluationError::Plan(format!("the state machine of {flow} cannot be read: {error}"))
+            })?;
             machines.insert(flow.clone(), machine);
         }
         for (place, trial) in plan.trials.each().enumerate() {
             let known = plan.scenarios.get(trial.scenario).is_some_and(|scenario| trial.case < scenario.cases.len());
             if !known {
                 let id = plan.trials.at(place).map(|trial| trial.id).unwrap_or_default();
-                return Err(JudgeError::Plan(format!("the trial {id} is of no case in the plan")));
+                return Err(EvaluationError::Plan(format!("the trial {id} is of no case in the plan")));
             }
         }
         let patterns = plan
@@ -88,8 +89,8 @@ impl<'p> Examiner<'p> {
     ///
     /// # Errors
     /// When the plan has no such trial.
-    pub fn examine(&self, trace: &Trace) -> Result<Examined, JudgeError> {
-        let stranger = || JudgeError::Stranger(trace.trial.clone());
+    pub fn examine(&self, trace: &Trace) -> Result<Examined, EvaluationError> {
+        let stranger = || EvaluationError::Stranger(trace.trial.clone());
         let place = self.plan.trials.place_of(&trace.trial).ok_or_else(stranger)?;
         let trial = self.plan.trials.at(place).ok_or_else(stranger)?;
         let mut result = blank(self.plan, &trial);

@@ -203,7 +203,7 @@ fn quantiles(sorted: &[u64]) -> Vec<Quantile> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::judge;
+    use crate::gate::evaluate;
     use crate::metric::sample::{good, plan, story};
     use crate::trace::What;
 
@@ -217,8 +217,8 @@ mod tests {
             let us = 1_000_000 * (place as u64 + 1);
             Ok(if place < 18 { story.deliver("so", &[], us).done() } else { story.fail("timeout").done() })
         });
-        let judged = judge(&plan, traces).expect("judged");
-        let [row] = judged.latency.as_slice() else { panic!("one row: {:?}", judged.latency) };
+        let evaluated = evaluate(&plan, traces).expect("judged");
+        let [row] = evaluated.latency.as_slice() else { panic!("one row: {:?}", evaluated.latency) };
         assert_eq!((row.turns, row.unanswered, row.kind.as_str()), (20, 2, "simulator"));
         let found: Vec<_> = row.quantiles.iter().map(|one| (one.value, one.lower, one.upper)).collect();
         assert_eq!(found[0], (Edge::Us(10_000_000), Edge::Us(6_000_000), Edge::Us(15_000_000)));
@@ -235,10 +235,10 @@ mod tests {
         traces[2].evidence.recorded_from = "openai gpt-5".into();
         traces[3].evidence.recorded_from = "openai gpt-5 (model), simulator (search)".into();
         traces[4].evidence.recorded_from = "simulator (model), simulator (search)".into();
-        let judged = judge(&plan, traces.into_iter().map(Ok)).expect("judged");
-        let found: Vec<_> = judged.latency.iter().map(|row| (row.kind.as_str(), row.turns)).collect();
+        let evaluated = evaluate(&plan, traces.into_iter().map(Ok)).expect("judged");
+        let found: Vec<_> = evaluated.latency.iter().map(|row| (row.kind.as_str(), row.turns)).collect();
         assert_eq!(found, [("mixed", 1), ("recorded", 1), ("simulator", 2), ("simulator, live", 1)]);
-        let kinds: Vec<_> = judged.turn_kinds.iter().map(|(kind, n)| (kind.as_str(), *n)).collect();
+        let kinds: Vec<_> = evaluated.turn_kinds.iter().map(|(kind, n)| (kind.as_str(), *n)).collect();
         let expected = [("simulator", 1), ("simulator, live", 1), ("recorded", 1), ("mixed", 1), ("simulator", 1)];
         assert_eq!(kinds, expected);
     }
@@ -247,14 +247,14 @@ mod tests {
     fn the_time_to_the_first_token_is_of_streams_alone() {
         let plan = plan(CASES, "[]", 2);
         let mut traces: Vec<_> = (0..2).map(|place| good(&plan, place)).collect();
-        assert_eq!(judge(&plan, traces.clone().into_iter().map(Ok)).expect("judged").latency[0].first_token, None);
+        assert_eq!(evaluate(&plan, traces.clone().into_iter().map(Ok)).expect("judged").latency[0].first_token, None);
         for event in &mut traces[1].events {
             if let What::ModelCalled(called) = &mut event.what {
                 called.first_token_us = Some(250_000);
             }
         }
-        let judged = judge(&plan, traces.into_iter().map(Ok)).expect("judged");
-        let found = judged.latency[0].first_token.as_ref().expect("streamed");
+        let evaluated = evaluate(&plan, traces.into_iter().map(Ok)).expect("judged");
+        let found = evaluated.latency[0].first_token.as_ref().expect("streamed");
         assert_eq!(
             (found.n, found.quantiles[0].value, found.quantiles[0].upper),
             (1, Edge::Us(250_000), Edge::Unbounded)

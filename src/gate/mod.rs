@@ -1,6 +1,6 @@
 //! From observations to verdicts: what a run is judged to be, as plain data (`run.json`).
 //!
-//! [`judge`] reads a plan and its traces one by one; [`Judge`] and [`Examiner`] are the same in two halves, one that
+//! [`judge`] reads a plan and its traces one by one; [`Evaluator`] and [`Examiner`] are the same in two halves, one that
 //! runs side by side and one that adds up. A planned trial without a trace is in ERROR: deleting traces never makes a
 //! run pass. Nothing here knows how a trace came to be or how a verdict is shown.
 
@@ -8,8 +8,9 @@ mod conclusion;
 mod coverage;
 mod criterion;
 mod design;
+mod evaluator;
 mod examine;
-mod judge;
+mod format;
 mod latency;
 mod repeats;
 mod results;
@@ -19,15 +20,14 @@ mod sources;
 mod spending;
 mod stopped;
 mod tally;
-mod wording;
 
 #[cfg(test)]
 mod design_tests;
 #[cfg(test)]
 mod tests;
 
+pub use evaluator::{EvaluationError, Evaluator, evaluate};
 pub use examine::{Examined, Examiner};
-pub use judge::{Judge, JudgeError, judge};
 pub use latency::{Edge, FirstToken, Latency, Quantile};
 pub use results::{TrialResults, TrialRows};
 pub use row::{LaneRow, TrialRow};
@@ -200,7 +200,7 @@ pub struct TrialResult {
 
 /// A run, judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Judgement {
+pub struct Evaluation {
     /// Format version.
     pub version: u32,
     /// The exit code that the verdicts call for.

@@ -85,7 +85,7 @@ fn of((scenario, flow, variant): (&str, &str, &str), counts: &[&Counts]) -> Repe
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::judge;
+    use crate::gate::evaluate;
     use crate::metric::sample::{good, plan, story};
 
     const CASES: &str = "[{case: a, ask: q}, {case: b, ask: q}, {case: c, ask: q}, {case: d, ask: q}, {case: e, ask: q},\
@@ -99,7 +99,7 @@ mod tests {
             let passes = trial.lane.repetition <= passed[trial.case];
             Ok(if passes { good(&plan, place) } else { story(&plan, place).turn("q").fail("timeout").done() })
         });
-        judge(&plan, traces).expect("a judgement").repeats
+        evaluate(&plan, traces).expect("a judgement").repeats
     }
 
     #[test]
@@ -127,10 +127,10 @@ mod tests {
         let fewer = uneven.trials[..uneven.trials.len() - 1].to_vec();
         uneven.trials = fewer.into();
         let traces: Vec<_> = (0..uneven.trials.len()).map(|place| Ok(good(&uneven, place))).collect();
-        let [found] = judge(&uneven, traces.into_iter()).expect("judged").repeats.try_into().expect("one");
+        let [found] = evaluate(&uneven, traces.into_iter()).expect("judged").repeats.try_into().expect("one");
         assert!(found.not_measured.contains("between 1 and 2 times") && found.any.is_empty(), "{found:?}");
         let single = plan(CASES, "[]", 1);
         let traces: Vec<_> = (0..6).map(|place| Ok(good(&single, place))).collect();
-        assert_eq!(judge(&single, traces.into_iter()).expect("judged").repeats, []);
+        assert_eq!(evaluate(&single, traces.into_iter()).expect("judged").repeats, []);
     }
 }

@@ -309,7 +309,7 @@ impl<'de> Deserialize<'de> for TrialResults {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::judge;
+    use crate::gate::evaluate;
     use crate::metric::sample::{good, plan, story};
 
     fn results() -> Vec<TrialResult> {
@@ -317,8 +317,8 @@ mod tests {
         let traces = (0..plan.trials.len()).skip(1).map(|place| {
             Ok(if place == 4 { story(&plan, place).turn("q").fail("timeout").done() } else { good(&plan, place) })
         });
-        let judged = judge(&plan, traces).expect("a judgement");
-        let mut results = judged.trials.to_vec();
+        let evaluated = evaluate(&plan, traces).expect("a judgement");
+        let mut results = evaluated.trials.to_vec();
         results[1].id = "elsewhere".into();
         results[1].departures = vec!["turn 1: lost".into()];
         (results[2].cost, results[2].cached_tokens, results[2].input_tokens) = (Some(0.25), Some(0), None);
@@ -339,7 +339,7 @@ mod tests {
     fn trials_that_pass_share_names_and_checks() {
         let plan = plan("[{case: a, ask: q}]", "[]", 50);
         let traces = (0..50).map(|place| Ok(good(&plan, place)));
-        let trials = judge(&plan, traces).expect("a judgement").trials;
+        let trials = evaluate(&plan, traces).expect("a judgement").trials;
         assert_eq!((trials.names.len(), trials.checks.len(), trials.rare.len()), (1, 1, 0));
         assert!(size_of::<Packed>() <= 96);
     }
@@ -361,7 +361,7 @@ mod tests {
                 })
             })
         };
-        let (listed, in_runs) = (judge(&plan, told()).expect("judged"), judge(&runs, told()).expect("judged"));
+        let (listed, in_runs) = (evaluate(&plan, told()).expect("judged"), evaluate(&runs, told()).expect("judged"));
         assert_eq!(listed.errors[0].trials.len(), 6);
         assert_eq!(listed, in_runs);
     }

@@ -202,7 +202,7 @@ pub(super) fn account(plan: &Plan, trial: &PlannedTrial, trace: &Trace, result: 
 
 #[cfg(test)]
 mod tests {
-    use crate::gate::{Judgement, judge};
+    use crate::gate::{Evaluation, evaluate};
     use crate::metric::sample::{good, plan};
     use crate::plan::{Plan, VariantSettings};
     use crate::price::Price;
@@ -224,7 +224,7 @@ mod tests {
         plan
     }
 
-    fn run(plan: &Plan, change: impl Fn(&mut Option<u64>)) -> Judgement {
+    fn run(plan: &Plan, change: impl Fn(&mut Option<u64>)) -> Evaluation {
         let mut traces: Vec<Trace> = (0..2).map(|place| good(plan, place)).collect();
         for event in &mut traces[1].events {
             if let What::ModelCalled(called) = &mut event.what
@@ -233,7 +233,7 @@ mod tests {
                 change(&mut done.output_tokens);
             }
         }
-        judge(plan, traces.into_iter().map(Ok)).expect("can be judged")
+        evaluate(plan, traces.into_iter().map(Ok)).expect("can be judged")
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a run until decided says of itself: where it stopped, by which rules, and what that saved.
 
-use super::wording::count;
+use super::format::count;
 use serde::{Deserialize, Serialize};
 
 /// How one gate was decided in a run until decided.

@@ -108,7 +108,7 @@ impl Tally {
             return;
         }
         let note = match unit.outcome {
-            Outcome::Took(time) => format!("took {}", super::wording::time(time)),
+            Outcome::Took(time) => format!("took {}", super::format::time(time)),
             _ => unit.note.clone(),
         };
         self.violations.insert(key, Violation { trial: trial.id.clone(), unit: unit.unit.clone(), note });

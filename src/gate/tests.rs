@@ -1,6 +1,6 @@
 //! Judging whole runs.
 
-use super::{Judge, Judgement, Verdict, judge};
+use super::{Evaluation, Evaluator, Verdict, evaluate};
 use crate::metric::sample::{good, plan, story};
 use crate::plan::Plan;
 use crate::scenario::criteria::{Estimand, Undecided};
@@ -11,8 +11,8 @@ use proptest::prelude::*;
 const CASES: &str = "[{case: a, ask: q, expect: {calls: [{never: perplexity_search}]}}]";
 const KB: &str = "metric: mandatory_call_rate(knowledge_base_search)";
 
-fn run(plan: &Plan, traces: impl IntoIterator<Item = Trace>) -> Judgement {
-    judge(plan, traces.into_iter().map(Ok)).expect("can be judged")
+fn run(plan: &Plan, traces: impl IntoIterator<Item = Trace>) -> Evaluation {
+    evaluate(plan, traces.into_iter().map(Ok)).expect("can be judged")
 }
 
 fn all_good(plan: &Plan) -> Vec<Trace> {
@@ -37,24 +37,24 @@ fn the_sentence_says_what_was_seen_what_is_bounded_and_what_is_missing() {
     let plan = plan(CASES, &confidence(), 40);
     let mut traces = all_good(&plan);
     (traces[3], traces[7]) = (bad(&plan, 3), bad(&plan, 7));
-    let judgement = run(&plan, traces);
-    let result = &judgement.criteria[0];
+    let evaluation = run(&plan, traces);
+    let result = &evaluation.criteria[0];
     assert_eq!(
         result.sentence,
         "38/40 = 95.0 %, true rate at least 85.1 %; undecided: 84 more without a failure would pass"
     );
-    assert_eq!((result.verdict, judgement.exit_code), (Verdict::Inconclusive, 4));
+    assert_eq!((result.verdict, evaluation.exit_code), (Verdict::Inconclusive, 4));
     assert_eq!(result.evidence, "REPLAYED, recorded from simulator on 2026-11-21");
-    assert_eq!(judgement.conclusion, "undecided: C");
+    assert_eq!(evaluation.conclusion, "undecided: C");
 }
 
 #[test]
 fn undecided_may_be_let_through_and_says_so() {
     let mut plan = plan(CASES, &confidence(), 40);
     plan.criteria.undecided = Undecided::Warn;
-    let judgement = run(&plan, all_good(&plan));
-    assert_eq!(judgement.exit_code, 0);
-    assert!(judgement.conclusion.contains("UNDECIDED"), "{}", judgement.conclusion);
+    let evaluation = run(&plan, all_good(&plan));
+    assert_eq!(evaluation.exit_code, 0);
+    assert!(evaluation.conclusion.contains("UNDECIDED"), "{}", evaluation.conclusion);
 }
 
 #[test]
@@ -63,23 +63,23 @@ fn one_violation_fails_an_invariant_and_is_named_with_case_and_lane() {
     assert_eq!(run(&plan, all_good(&plan)).exit_code, 0);
     let mut traces = all_good(&plan);
     traces[41] = story(&plan, 41).turn("q").feedback("knowledge_base_search").fail("mandatory_call_missing").done();
-    let judgement = run(&plan, traces);
-    let result = &judgement.criteria[0];
-    assert_eq!((result.verdict, judgement.exit_code), (Verdict::Fail, 1));
+    let evaluation = run(&plan, traces);
+    let result = &evaluation.criteria[0];
+    assert_eq!((result.verdict, evaluation.exit_code), (Verdict::Fail, 1));
     assert!(result.sentence.contains("s/a/tool-rag.base.42, turn 1"), "{}", result.sentence);
-    assert_eq!(judgement.trials.to_vec()[41].verdict, Verdict::Fail);
-    assert_eq!(judgement.trials.to_vec()[41].checks[0].what, "turn 1: an answer");
+    assert_eq!(evaluation.trials.to_vec()[41].verdict, Verdict::Fail);
+    assert_eq!(evaluation.trials.to_vec()[41].checks[0].what, "turn 1: an answer");
 }
 
 #[test]
 fn deleting_traces_never_passes() {
     let plan = plan(CASES, &invariant(), 60);
     for kept in [0, 1, 59] {
-        let judgement = run(&plan, all_good(&plan).into_iter().take(kept));
-        assert_eq!(judgement.exit_code, 3);
-        assert_eq!(judgement.criteria[0].verdict, Verdict::Error, "{kept} kept");
-        assert_eq!(judgement.errors[0].trials.len(), 60 - kept);
-        assert_eq!(judgement.errors[0].kind, "not run");
+        let evaluation = run(&plan, all_good(&plan).into_iter().take(kept));
+        assert_eq!(evaluation.exit_code, 3);
+        assert_eq!(evaluation.criteria[0].verdict, Verdict::Error, "{kept} kept");
+        assert_eq!(evaluation.errors[0].trials.len(), 60 - kept);
+        assert_eq!(evaluation.errors[0].kind, "not run");
     }
 }
 
@@ -96,13 +96,13 @@ fn trials_in_error_are_grouped_by_cause_and_can_still_fail() {
     for (place, cause) in [(1, "x"), (2, "prompt"), (5, "prompt")] {
         traces[place] = story(&plan, place).error(cause);
     }
-    let judgement = run(&plan, traces.clone());
-    assert_eq!((judgement.criteria[0].verdict, judgement.exit_code), (Verdict::Error, 3));
-    let groups: Vec<_> = judgement.errors.iter().map(|group| (group.message.as_str(), group.trials.len())).collect();
+    let evaluation = run(&plan, traces.clone());
+    assert_eq!((evaluation.criteria[0].verdict, evaluation.exit_code), (Verdict::Error, 3));
+    let groups: Vec<_> = evaluation.errors.iter().map(|group| (group.message.as_str(), group.trials.len())).collect();
     assert_eq!(groups, [("miss: prompt", 2), ("miss: x", 1)]);
     traces[9] = bad(&plan, 9);
-    let judgement = run(&plan, traces);
-    assert_eq!((judgement.criteria[0].verdict, judgement.exit_code), (Verdict::Fail, 3), "incomplete goes first");
+    let evaluation = run(&plan, traces);
+    assert_eq!((evaluation.criteria[0].verdict, evaluation.exit_code), (Verdict::Fail, 3), "incomplete goes first");
 }
 
 #[test]
@@ -131,15 +131,15 @@ fn a_proxy_is_shown_and_is_never_a_measurement() {
     let both = [("internal", "doc#1"), ("external", "https://example.org/a")];
     let mixed = |place| story(&plan, place).turn("q").search(&["doc#1"]).external("r").answer("x", &both).done();
     let traces: Vec<_> = (0..30).map(mixed).collect();
-    let judgement = run(&plan, traces.clone());
-    assert_eq!(judgement.criteria[0].sentence, "proxy 30/30 = 100.0 %, not a measurement of satisfaction");
-    assert_eq!((judgement.criteria[0].verdict, judgement.exit_code), (Verdict::NotMeasured, 0));
+    let evaluation = run(&plan, traces.clone());
+    assert_eq!(evaluation.criteria[0].sentence, "proxy 30/30 = 100.0 %, not a measurement of satisfaction");
+    assert_eq!((evaluation.criteria[0].verdict, evaluation.exit_code), (Verdict::NotMeasured, 0));
     plan.criteria.criteria[0].required = true;
     assert_eq!(run(&plan, traces.clone()).exit_code, 1);
     plan.ratings = Some(plan.trials.iter().take(20).map(|trial| (trial.id.clone(), true)).collect());
-    let judgement = run(&plan, traces);
-    assert_eq!((judgement.criteria[0].verdict, judgement.criteria[0].n), (Verdict::Pass, 20));
-    assert!(judgement.criteria[0].sentence.contains("advisory"));
+    let evaluation = run(&plan, traces);
+    assert_eq!((evaluation.criteria[0].verdict, evaluation.criteria[0].n), (Verdict::Pass, 20));
+    assert!(evaluation.criteria[0].sentence.contains("advisory"));
 }
 
 #[test]
@@ -147,8 +147,8 @@ fn measuring_nothing_fails_unless_it_was_declared() {
     let criteria =
         format!("[{{id: K, metric: keyword_coverage, target: '= 100%', kind: invariant}}, {}", &confidence()[1..]);
     let mut plan = plan(CASES, &criteria, 70);
-    let judgement = run(&plan, all_good(&plan));
-    assert_eq!((judgement.criteria[0].verdict, judgement.exit_code), (Verdict::NotMeasured, 1));
+    let evaluation = run(&plan, all_good(&plan));
+    assert_eq!((evaluation.criteria[0].verdict, evaluation.exit_code), (Verdict::NotMeasured, 1));
     plan.not_measured_ok.push("K".into());
     assert_eq!(run(&plan, all_good(&plan)).exit_code, 0);
 }
@@ -158,8 +158,8 @@ fn live_and_replayed_units_are_never_averaged() {
     let plan = plan(CASES, &confidence(), 60);
     let mut traces = all_good(&plan);
     traces[0] = story(&plan, 0).live().turn("q").search(&["doc#1"]).answer("so", &[]).done();
-    let judgement = run(&plan, traces);
-    assert_eq!((judgement.criteria[0].verdict, judgement.exit_code), (Verdict::Error, 3));
+    let evaluation = run(&plan, traces);
+    assert_eq!((evaluation.criteria[0].verdict, evaluation.exit_code), (Verdict::Error, 3));
 }
 
 #[test]
@@ -168,8 +168,8 @@ fn excluded_cases_are_counted_apart_and_shown() {
                   {case: b, ask: q, expect: {within: 60s}, excluded_from: {C: shows the refusal}}]";
     let plan = plan(cases, &confidence(), 59);
     let traces = (0..118).map(|place| if place < 59 { good(&plan, place) } else { bad(&plan, place) });
-    let judgement = run(&plan, traces);
-    let result = &judgement.criteria[0];
+    let evaluation = run(&plan, traces);
+    let result = &evaluation.criteria[0];
     assert_eq!((result.verdict, result.n), (Verdict::Pass, 59));
     assert_eq!(result.with_excluded, "59/118 = 50.0 %");
     assert_eq!((result.excluded[0].case.as_str(), result.excluded[0].reason.as_str()), ("s/b", "shows the refusal"));
@@ -222,12 +222,12 @@ fn control_trials_count_for_their_own_metric_alone() {
         .turn_shown("where do I live?", vec![])
         .answer("unknown", &[])
         .done();
-    let judgement = run(&plan, [tell(0, "In Turku."), forgot]);
-    let verdicts: Vec<_> = judgement.criteria.iter().map(|result| (result.verdict, result.n)).collect();
+    let evaluation = run(&plan, [tell(0, "In Turku."), forgot]);
+    let verdicts: Vec<_> = evaluation.criteria.iter().map(|result| (result.verdict, result.n)).collect();
     assert_eq!(verdicts, [(Verdict::Pass, 1), (Verdict::Pass, 1), (Verdict::Pass, 2)]);
-    assert_eq!(judgement.trials.to_vec()[1].verdict, Verdict::Pass);
-    let judgement = run(&plan, [tell(0, "In Turku."), tell(1, "Turku, as always")]);
-    assert_eq!((judgement.criteria[1].verdict, judgement.trials.to_vec()[1].verdict), (Verdict::Fail, Verdict::Fail));
+    assert_eq!(evaluation.trials.to_vec()[1].verdict, Verdict::Pass);
+    let evaluation = run(&plan, [tell(0, "In Turku."), tell(1, "Turku, as always")]);
+    assert_eq!((evaluation.criteria[1].verdict, evaluation.trials.to_vec()[1].verdict), (Verdict::Fail, Verdict::Fail));
 }
 
 #[test]
@@ -255,15 +255,17 @@ fn what_cannot_be_judged_is_refused_with_a_reason() {
         ("{id: A, metric: case_pass_rate, target: '>= 95%', kind: point, floor: '90%'}", "only an invariant"),
     ] {
         let plan = plan(CASES, &format!("[{criterion}]"), 1);
-        let message = Judge::new(&plan).err().expect(criterion).to_string();
+        let message = Evaluator::new(&plan).err().expect(criterion).to_string();
         assert!(message.starts_with("A: ") && message.contains(part), "{message}");
     }
     let plan = plan(CASES, &confidence(), 1);
-    let twice = judge(&plan, [good(&plan, 0), good(&plan, 0)].into_iter().map(Ok));
+    let twice = evaluate(&plan, [good(&plan, 0), good(&plan, 0)].into_iter().map(Ok));
     assert!(twice.is_err_and(|error| error.to_string().contains("two traces")));
     let mut stranger = good(&plan, 0);
     stranger.trial = "s/other/tool-rag.base.1".into();
-    assert!(judge(&plan, [Ok(stranger)].into_iter()).is_err_and(|error| error.to_string().contains("belong together")));
+    assert!(
+        evaluate(&plan, [Ok(stranger)].into_iter()).is_err_and(|error| error.to_string().contains("belong together"))
+    );
 }
 
 #[test]
@@ -323,10 +325,10 @@ proptest! {
 fn the_shipped_criteria_can_be_judged() {
     let mut plan = plan(CASES, "[]", 1);
     plan.criteria = serde_saphyr::from_str(include_str!("../../scenarios/success-criteria.yaml")).expect("criteria");
-    let judgement = run(&plan, all_good(&plan));
-    let ids: Vec<_> = judgement.criteria.iter().map(|result| result.id.as_str()).collect();
+    let evaluation = run(&plan, all_good(&plan));
+    let ids: Vec<_> = evaluation.criteria.iter().map(|result| result.id.as_str()).collect();
     assert_eq!(ids, ["SC-001", "SC-002", "SC-003", "SC-004", "SC-005", "SC-006", "SC-007", "SC-008"]);
-    assert_eq!(judgement.exit_code, 1, "one trial leaves most of them unmeasured: {}", judgement.conclusion);
+    assert_eq!(evaluation.exit_code, 1, "one trial leaves most of them unmeasured: {}", evaluation.conclusion);
 }
 
 #[test]
@@ -337,14 +339,18 @@ fn transitions_are_counted_in_the_order_of_the_machine_those_never_taken_too() {
     plan.machines.insert("tool-rag".into(), serde_json::to_value(machine).expect("plain data"));
     let moved = || What::Moved(Moved { from: "asking".into(), on: "answer".into(), to: "done".into() });
     let tell = |place| story(&plan, place).turn("q").push(moved()).answer("so", &[]).done();
-    let judgement = run(&plan, [tell(0), tell(1)]);
-    let times: Vec<_> = judgement.transitions[0].taken.iter().map(|row| (row.1.as_str(), row.3)).collect();
+    let evaluation = run(&plan, [tell(0), tell(1)]);
+    let times: Vec<_> = evaluation.transitions[0].taken.iter().map(|row| (row.1.as_str(), row.3)).collect();
     assert_eq!(times, [("give_up", 0), ("answer", 2)]);
-    assert_eq!(judgement.turn_times_us, [2_000_000, 2_000_000]);
+    assert_eq!(evaluation.turn_times_us, [2_000_000, 2_000_000]);
     let lost = What::Moved(Moved { from: "asking".into(), on: "x".into(), to: "lost".into() });
-    let judgement = run(&plan, [story(&plan, 0).turn("q").push(lost).answer("so", &[]).done(), tell(1)]);
-    assert_eq!(judgement.trials.to_vec()[0].departures.len(), 2, "an undeclared move, and an end in no terminal state");
-    assert_eq!(judgement.trials.to_vec()[0].verdict, Verdict::Fail);
+    let evaluation = run(&plan, [story(&plan, 0).turn("q").push(lost).answer("so", &[]).done(), tell(1)]);
+    assert_eq!(
+        evaluation.trials.to_vec()[0].departures.len(),
+        2,
+        "an undeclared move, and an end in no terminal state"
+    );
+    assert_eq!(evaluation.trials.to_vec()[0].verdict, Verdict::Fail);
 }
 
 #[test]
@@ -367,18 +373,18 @@ fn a_gate_of_a_scenario_counts_its_own_trials() {
     let mut other = plan.scenarios[0].clone();
     other.name = "empty".into();
     plan.scenarios.push(other);
-    let judgement = run(&plan, all_good(&plan));
-    let rows: Vec<_> = judgement.gates.iter().map(|gate| (gate.scenario.as_deref(), gate.verdict, gate.n)).collect();
+    let evaluation = run(&plan, all_good(&plan));
+    let rows: Vec<_> = evaluation.gates.iter().map(|gate| (gate.scenario.as_deref(), gate.verdict, gate.n)).collect();
     assert_eq!(rows, [(Some("s"), Verdict::Pass, 60), (Some("empty"), Verdict::NotMeasured, 0)]);
-    assert_eq!(judgement.conclusion, "measured nothing: empty/cases");
+    assert_eq!(evaluation.conclusion, "measured nothing: empty/cases");
 }
 
 #[test]
 fn trials_can_be_examined_side_by_side() {
     fn shared<T: Send + Sync>(_: &T) {}
     let plan = plan(CASES, &confidence(), 8);
-    let mut judge = Judge::new(&plan).expect("readable");
-    let examiner = judge.examiner();
+    let mut evaluator = Evaluator::new(&plan).expect("readable");
+    let examiner = evaluator.examiner();
     shared(&examiner);
     let traces = all_good(&plan);
     let examined: Vec<_> = std::thread::scope(|scope| {
@@ -386,9 +392,9 @@ fn trials_can_be_examined_side_by_side() {
         tasks.into_iter().map(|task| task.join().expect("no panic").expect("planned")).collect()
     });
     for one in examined.into_iter().rev() {
-        judge.add(one).expect("once");
+        evaluator.add(one).expect("once");
     }
-    assert_eq!(judge.finish(), run(&plan, traces));
+    assert_eq!(evaluator.finish(), run(&plan, traces));
 }
 
 #[test]
@@ -408,16 +414,16 @@ fn all_of_k_and_any_of_k_count_each_k_repetitions_of_a_case_once() {
         };
         order.map(one).collect()
     };
-    let judgement = run(&plan, traces(&mut (0..24)));
-    let counts: Vec<_> = judgement.criteria.iter().map(|row| (row.successes, row.n)).collect();
+    let evaluation = run(&plan, traces(&mut (0..24)));
+    let counts: Vec<_> = evaluation.criteria.iter().map(|row| (row.successes, row.n)).collect();
     assert_eq!(counts, [(4, 6), (11, 12), (0, 0)], "pass^4 of the table is 4/6; case 5 fails repetitions 3 and 4");
-    assert_eq!(judgement.criteria[0].violations[0].unit, "repetitions 1 to 4");
+    assert_eq!(evaluation.criteria[0].violations[0].unit, "repetitions 1 to 4");
     assert!(
-        judgement.criteria[0].violations[0].note.starts_with("repetition 4: "),
+        evaluation.criteria[0].violations[0].note.starts_with("repetition 4: "),
         "{:?}",
-        judgement.criteria[0].violations
+        evaluation.criteria[0].violations
     );
-    assert_eq!(judgement.criteria[2].verdict, Verdict::NotMeasured);
+    assert_eq!(evaluation.criteria[2].verdict, Verdict::NotMeasured);
     let backwards = run(&plan, traces(&mut (0..24).rev()));
     let again: Vec<_> = backwards.criteria.iter().map(|row| (row.successes, row.n)).collect();
     assert_eq!(again, counts);

@@ -1,7 +1,7 @@
 //! From a run's traces and verdicts to its point.
 
 use super::{Conditions, POINT_VERSION, Point, Rate, Times, mode_word};
-use crate::gate::{Judgement, Verdict};
+use crate::gate::{Evaluation, Verdict};
 use crate::stats::quantile::nearest_rank;
 use crate::trace::{Mode, Trace, TrialEnd};
 use sha2::{Digest as _, Sha256};
@@ -45,7 +45,7 @@ impl Gather {
     /// Why a run is none: nothing was run, a trial is in ERROR, it was imported, or live and replayed trials are mixed.
     pub fn finish(
         self,
-        judgement: &Judgement,
+        evaluation: &Evaluation,
         now: &str,
         concurrency: u16,
         labels: BTreeMap<String, String>,
@@ -81,15 +81,15 @@ impl Gather {
             at: self.latest.unwrap_or_else(|| now.to_owned()),
             conditions,
             labels,
-            trials: judgement.trials.len() as u64,
-            rates: rates(judgement),
-            times: times(judgement),
+            trials: evaluation.trials.len() as u64,
+            rates: rates(evaluation),
+            times: times(evaluation),
         })
     }
 }
 
-fn rates(judgement: &Judgement) -> Vec<Rate> {
-    let rows = judgement.criteria.iter().chain(&judgement.gates);
+fn rates(evaluation: &Evaluation) -> Vec<Rate> {
+    let rows = evaluation.criteria.iter().chain(&evaluation.gates);
     let measured = rows.filter(|row| row.n > 0 && row.verdict != Verdict::Error && !row.proxy);
     let rate = |row: &crate::gate::CriterionResult| Rate {
         key: row.scenario.as_ref().map_or_else(|| row.id.clone(), |scenario| format!("{scenario}/{}", row.id)),
@@ -102,11 +102,11 @@ fn rates(judgement: &Judgement) -> Vec<Rate> {
 }
 
 /// None where recorded and simulated times stand side by side: they are never averaged.
-fn times(judgement: &Judgement) -> Option<Times> {
-    if judgement.turn_kinds.windows(2).any(|two| two[0].0 != two[1].0) {
+fn times(evaluation: &Evaluation) -> Option<Times> {
+    if evaluation.turn_kinds.windows(2).any(|two| two[0].0 != two[1].0) {
         return None;
     }
-    let mut all = judgement.turn_times_us.clone();
+    let mut all = evaluation.turn_times_us.clone();
     all.sort_unstable();
     let (p50_us, p95_us) = nearest_rank(&all, 0.5).zip(nearest_rank(&all, 0.95))?;
     Some(Times { n: all.len() as u64, p50_us, p95_us })
@@ -115,7 +115,7 @@ fn times(judgement: &Judgement) -> Option<Times> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::judge;
+    use crate::gate::evaluate;
     use crate::metric::sample::{good, plan};
 
     fn point(recorded_at: &str, criteria: &str, live: bool) -> Result<Point, String> {
@@ -134,8 +134,8 @@ mod tests {
         for trace in &traces {
             gather.add(trace);
         }
-        let judgement = judge(&plan, traces.into_iter().map(Ok)).expect("judged");
-        gather.finish(&judgement, "2026-11-22T08:00:00Z", 4, BTreeMap::new())
+        let evaluation = evaluate(&plan, traces.into_iter().map(Ok)).expect("judged");
+        gather.finish(&evaluation, "2026-11-22T08:00:00Z", 4, BTreeMap::new())
     }
 
     const RATE: &str = "[{id: A, metric: turn_success_rate, target: '>= 90%', kind: confidence}]";
@@ -162,7 +162,7 @@ mod tests {
     fn recorded_and_simulated_times_are_not_averaged() {
         let plan = plan("[{case: a, ask: q}]", "[]", 2);
         let mut traces = vec![good(&plan, 0), good(&plan, 1)];
-        let times_of = |traces: &[Trace]| times(&judge(&plan, traces.iter().cloned().map(Ok)).expect("judged"));
+        let times_of = |traces: &[Trace]| times(&evaluate(&plan, traces.iter().cloned().map(Ok)).expect("judged"));
         assert_eq!(times_of(&traces).map(|times| times.n), Some(2));
         traces[1].evidence.recorded_from = "openai gpt-5".into();
         assert_eq!(times_of(&traces), None);
@@ -180,8 +180,8 @@ mod tests {
         });
         let mut gather = Gather::default();
         gather.add(&trace);
-        let judgement = judge(&plan, std::iter::once(Ok(trace))).expect("judged");
-        let refused = gather.finish(&judgement, "2026-11-22T08:00:00Z", 4, BTreeMap::new());
+        let evaluation = evaluate(&plan, std::iter::once(Ok(trace))).expect("judged");
+        let refused = gather.finish(&evaluation, "2026-11-22T08:00:00Z", 4, BTreeMap::new());
         assert_eq!(refused, Err("1 of its trials could not be run".into()));
     }
 }

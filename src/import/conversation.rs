@@ -22,7 +22,7 @@ pub(super) fn events(
     model: &str,
     graded: bool,
 ) -> Result<Vec<Event>, String> {
-    let mut telling = Telling { model: model.to_owned(), ..Telling::default() };
+    let mut telling = TraceBuilder { model: model.to_owned(), ..TraceBuilder::default() };
     let session = What::ConversationStarted { name: "main".into(), session: "main".into() };
     telling.push(session);
     for (place, message) in (1..).zip(messages) {
@@ -36,7 +36,7 @@ pub(super) fn events(
 }
 
 #[derive(Default)]
-struct Telling {
+struct TraceBuilder {
     events: Vec<Event>,
     model: String,
     turns: u32,
@@ -49,7 +49,7 @@ struct Telling {
     waiting: Vec<(String, usize)>,
 }
 
-impl Telling {
+impl TraceBuilder {
     fn push(&mut self, what: What) {
         self.events.push(Event { at_us: 0, conversation: 0, turn: self.turns.saturating_sub(1), what });
     }

@@ -197,14 +197,15 @@ mod tests {
         messages("some logs.jsonl.gz", value.to_string().as_bytes(), None)
     }
 
-    fn talk(task: &str, trial: Option<u32>) -> Value {
+    fn conversation(task: &str, trial: Option<u32>) -> Value {
         json!({"task_id": task, "trial": trial, "reward": 0.5, "model": "m-1",
             "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]})
     }
 
     #[test]
     fn a_task_is_a_case_and_its_conversations_are_repetitions() {
-        let read = import(&json!([talk("b", Some(1)), talk("a", Some(0)), talk("b", Some(0))])).expect("a file");
+        let read = import(&json!([conversation("b", Some(1)), conversation("a", Some(0)), conversation("b", Some(0))]))
+            .expect("a file");
         let ids: Vec<_> = read.plan.trials.iter().map(|trial| trial.id.as_str()).collect();
         let scenario = &read.plan.scenarios[0].name;
         assert!(scenario.starts_with("some-logs-"), "{scenario}");
@@ -218,15 +219,16 @@ mod tests {
 
     #[test]
     fn one_trial_cannot_be_two_conversations() {
-        let mistake = import(&json!([talk("a", Some(3)), talk("a", Some(3))])).expect_err("twice").to_string();
+        let mistake =
+            import(&json!([conversation("a", Some(3)), conversation("a", Some(3))])).expect_err("twice").to_string();
         assert!(mistake.contains("conversation 2") && mistake.contains("trial 3"), "{mistake}");
-        let counted = import(&json!([talk("a", None), talk("a", None)])).expect("counted in order");
+        let counted = import(&json!([conversation("a", None), conversation("a", None)])).expect("counted in order");
         assert_eq!(counted.plan.trials[1].lane.repetition, 2);
     }
 
     #[test]
     fn a_broken_conversation_keeps_its_trial_in_error() {
-        let read = import(&json!([talk("a", None), {"task_id": "a"}])).expect("a file");
+        let read = import(&json!([conversation("a", None), {"task_id": "a"}])).expect("a file");
         let TrialEnd::Error(error) = &read.traces[1].end else { panic!("not an error") };
         assert_eq!(error.kind, TrialErrorKind::ConversationBroken);
         assert!(error.message.contains("no `messages`"), "{}", error.message);

@@ -7,7 +7,7 @@
 
 use super::documents::Corpus;
 use super::full_text::{self, FullText};
-use super::{Found, KnowledgeBase, KnowledgeError, rank, words};
+use super::{Found, KnowledgeBase, KnowledgeError, rank, tokenize};
 use crate::clock::BoxFuture;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ impl Embedded {
             Some(folder) if corpus.passages.len() > IN_MEMORY => Some(derive_file(&corpus, folder)?),
             _ => None,
         };
-        let length = |title: &str, text: &str| words::count(title) + words::count(text);
+        let length = |title: &str, text: &str| tokenize::count(title) + tokenize::count(text);
         let lengths = corpus.passages.iter().map(|passage| length(&passage.title, &passage.text)).collect();
         let base = Self { corpus: Arc::new(corpus), lengths, file, idle: Arc::default(), terms: Arc::default() };
         let first = base.connect().map_err(failed)?;
@@ -85,7 +85,7 @@ impl Embedded {
 
     fn find(&self, query: &str, top_k: usize) -> Result<Vec<Found>, KnowledgeError> {
         let mut parts: Vec<(usize, f64)> = Vec::new();
-        for occurrences in self.occurrences(words::terms(query))? {
+        for occurrences in self.occurrences(tokenize::terms(query))? {
             parts.extend_from_slice(&occurrences);
         }
         // Stable: a passage's parts stay in the order of the terms, and rounding with them.
@@ -239,7 +239,7 @@ mod tests {
 
     /// The rank's definition, word by word over every text.
     fn by_hand(texts: &[String], query: &str) -> Vec<(String, f64)> {
-        let terms = words::terms(query);
+        let terms = tokenize::terms(query);
         let mut scored = Vec::new();
         for text in texts {
             let mut score = 0.0;

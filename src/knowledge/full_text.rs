@@ -6,7 +6,7 @@
 //! Text only ever arrives as a value, never in a query's grammar.
 
 use super::documents::Passage;
-use super::words;
+use super::tokenize;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, params};
 use std::path::Path;
@@ -94,7 +94,7 @@ fn fill(connection: &mut Connection, passages: &[Passage]) -> rusqlite::Result<(
     {
         let mut insert = transaction.prepare("INSERT INTO passages (rowid, title, text) VALUES (?1, ?2, ?3)")?;
         for (row, passage) in (1_i64..).zip(passages) {
-            insert.execute(params![row, words::apart(&passage.title), words::apart(&passage.text)])?;
+            insert.execute(params![row, tokenize::apart(&passage.title), tokenize::apart(&passage.text)])?;
         }
     }
     transaction.commit()

@@ -6,7 +6,7 @@
 //! behind a busy timeout. The tables are in `keyword_store`.
 
 use super::KnowledgeError;
-use super::{keyword_store as store, words};
+use super::{keyword_store as store, tokenize};
 use jiff::Timestamp;
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
@@ -155,7 +155,7 @@ impl KeywordIndex {
         at: Timestamp,
     ) -> Result<Indexed, KnowledgeError> {
         let mut distinct: Vec<String> = Vec::new();
-        for keyword in keywords.iter().map(|keyword| words::normalised_keyword(keyword)) {
+        for keyword in keywords.iter().map(|keyword| tokenize::normalised_keyword(keyword)) {
             if !keyword.is_empty() && !distinct.contains(&keyword) {
                 distinct.push(keyword);
             }
@@ -181,7 +181,7 @@ impl KeywordIndex {
     /// # Errors
     /// When the index cannot be read.
     pub fn find(&self, query: &str) -> Result<Vec<LearnedHit>, KnowledgeError> {
-        let stems = words::stems(query);
+        let stems = tokenize::stems(query);
         if stems.is_empty() {
             return Ok(Vec::new());
         }

@@ -10,7 +10,7 @@
 //! `PRAGMA user_version` is the version of this layout; a file of another version is refused, never rewritten.
 
 use super::keyword_index::{ExternalRecord, KeywordEntry, Provenance, PruneRule, Pruned};
-use super::words;
+use super::tokenize;
 use jiff::Timestamp;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
@@ -117,7 +117,7 @@ pub(super) fn insert(
             merged.push(keyword.clone());
             id
         } else {
-            let stems = words::stems(keyword);
+            let stems = tokenize::stems(keyword);
             transaction
                 .prepare_cached("INSERT INTO keywords (keyword, stems, uses, last_active) VALUES (?1, ?2, 0, ?3)")?
                 .execute(params![keyword, stems.len() as i64, at])?;

@@ -11,7 +11,7 @@ mod full_text;
 mod keyword_index;
 mod keyword_store;
 mod rank;
-pub mod words;
+pub mod tokenize;
 
 pub use documents::{Corpus, Passage};
 pub use embedded::Embedded;

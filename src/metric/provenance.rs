@@ -29,21 +29,24 @@ pub struct Provenance {
 /// The provenance of every answer of a trace, by conversation and turn.
 pub fn provenance(trace: &Trace) -> BTreeMap<(u32, u32), Provenance> {
     let mut found = BTreeMap::new();
-    let mut talks: BTreeMap<u32, Talk<'_>> = BTreeMap::new();
+    let mut talks: BTreeMap<u32, ConversationView<'_>> = BTreeMap::new();
     let mut externals: Vec<External<'_>> = Vec::new();
     for event in &trace.events {
-        let talk = talks.entry(event.conversation).or_default();
+        let conversation = talks.entry(event.conversation).or_default();
         match &event.what {
-            What::TurnStarted { .. } => talk.named = None,
+            What::TurnStarted { .. } => conversation.named = None,
             What::ToolCalled(called) => {
                 if let ToolOutcome::Ok(ToolResult::External(result)) = &called.outcome {
                     externals.push((event.conversation, result));
                 }
-                talk.hear(called, event.turn);
+                conversation.hear(called, event.turn);
             }
             What::TurnEnded(ended) => {
                 if let TurnOutcome::Answered(answer) = &ended.outcome {
-                    found.insert((event.conversation, event.turn), talk.judge(answer, event.conversation, &externals));
+                    found.insert(
+                        (event.conversation, event.turn),
+                        conversation.judge(answer, event.conversation, &externals),
+                    );
                 }
             }
             _ => {}
@@ -57,14 +60,14 @@ type External<'t> = (u32, &'t ExternalResult);
 
 /// What one conversation has been given so far, and what its last response call names.
 #[derive(Default)]
-struct Talk<'t> {
+struct ConversationView<'t> {
     given: BTreeMap<&'t str, String>,
     /// Learned entries: the conversation and the result that each was made of.
     learned: BTreeMap<&'t str, (u32, &'t str)>,
     named: Option<Vec<&'t str>>,
 }
 
-impl<'t> Talk<'t> {
+impl<'t> ConversationView<'t> {
     fn hear(&mut self, called: &'t ToolCalled, turn: u32) {
         let ToolOutcome::Ok(result) = &called.outcome else { return };
         let by = || format!("{}, turn {}", called.tool, turn + 1);
@@ -138,13 +141,13 @@ impl<'t> Talk<'t> {
         let here = shown.get(number - 1).copied();
         let made_of = |id: &&str| self.learned.get(id).copied();
         let learned: Vec<(u32, &str)> = shown.iter().filter_map(made_of).collect();
-        let from = |(talk, found): &&External<'_>| {
-            *talk == own || self.learned.values().any(|known| *known == (*talk, found.result.as_str()))
+        let from = |(conversation, found): &&External<'_>| {
+            *conversation == own || self.learned.values().any(|known| *known == (*conversation, found.result.as_str()))
         };
-        let copied = externals.iter().filter(from).find_map(|(talk, found)| {
+        let copied = externals.iter().filter(from).find_map(|(conversation, found)| {
             let there = markers(&found.answer);
             let number = there.iter().find(|(_, words)| words.len() == WORDS && words == before)?.0;
-            let kept = learned.contains(&(*talk, found.result.as_str()));
+            let kept = learned.contains(&(*conversation, found.result.as_str()));
             found.citations.get(number - 1).map(|(_, url)| (number, url.as_str(), kept))
         });
         match (copied, here) {

@@ -83,7 +83,7 @@ impl ChatClient {
     /// The tools of the last request as they were written, when they are these and nobody holds that request any more.
     fn written(&self, request: &ChatRequest) -> Option<Value> {
         let Last { tools, body } = self.last().take()?;
-        if !Arc::ptr_eq(&tools, &request.tools) || request.kept.is_some() {
+        if !Arc::ptr_eq(&tools, &request.tools) || request.passthrough.is_some() {
             return None;
         }
         Arc::try_unwrap(body).ok()?.get_mut("tools").map(Value::take)
@@ -155,7 +155,13 @@ mod tests {
             messages: vec![
                 Message::text(Role::System, "Be brief."),
                 Message::text(Role::User, "Hello"),
-                Message { role: Role::Assistant, content: String::new(), calls: vec![call], answers: None, kept: None },
+                Message {
+                    role: Role::Assistant,
+                    content: String::new(),
+                    calls: vec![call],
+                    answers: None,
+                    passthrough: None,
+                },
                 Message::tool_result("c1", "found"),
             ],
             tools: Arc::from([ToolDefinition {
@@ -168,7 +174,7 @@ mod tests {
             max_tokens: Some(100),
             seed: Some(7),
             parallel_calls: Some(false),
-            kept: None,
+            passthrough: None,
         }
     }
 

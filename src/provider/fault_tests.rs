@@ -124,7 +124,7 @@ fn request() -> ChatRequest {
         max_tokens: None,
         seed: None,
         parallel_calls: None,
-        kept: None,
+        passthrough: None,
     }
 }
 

@@ -7,7 +7,7 @@ pub mod chat_client;
 mod failure;
 #[cfg(test)]
 mod fault_tests;
-pub mod overheard;
+pub mod observed;
 pub mod perplexity_agent;
 mod quirks;
 mod retry;

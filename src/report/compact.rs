@@ -305,7 +305,7 @@ mod tests {
     fn encoded(copies: usize) -> Value {
         let run = sample::run(copies);
         let mut encoder = Encoder::default();
-        for (trace, result) in run.traces.iter().zip(&run.judgement.trials.to_vec()) {
+        for (trace, result) in run.traces.iter().zip(&run.evaluation.trials.to_vec()) {
             encoder.add(trace, result);
         }
         serde_json::from_slice(&encoder.finish().1).expect("a block is JSON")
@@ -326,7 +326,7 @@ mod tests {
         let strings = |copies: usize| {
             let mut encoder = Encoder::default();
             for _ in 0..copies {
-                encoder.add(&run.traces[1], &run.judgement.trials.to_vec()[1]);
+                encoder.add(&run.traces[1], &run.evaluation.trials.to_vec()[1]);
             }
             let block: Value = serde_json::from_slice(&encoder.finish().1).expect("a block is JSON");
             block["s"].as_array().expect("strings").len()
@@ -343,7 +343,7 @@ mod tests {
         let event = Event { at_us: 0, conversation: 0, turn: 0, what: What::TurnStarted { query } };
         trace.events = vec![event; EVENTS + 5];
         let mut encoder = Encoder::default();
-        encoder.add(&trace, &run.judgement.trials.to_vec()[0]);
+        encoder.add(&trace, &run.evaluation.trials.to_vec()[0]);
         let block: Value = serde_json::from_slice(&encoder.finish().1).expect("a block is JSON");
         assert_eq!(block["t"][0]["c"], 5);
         let longest =

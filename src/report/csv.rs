@@ -75,7 +75,7 @@ impl Format for TrialsCsv {
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let mut rows = ::csv::Writer::from_writer(out);
         rows.write_record(TRIAL_COLUMNS)?;
-        for trial in &view.judgement.trials {
+        for trial in &view.evaluation.trials {
             let (transport, model, tool) = trial.retries;
             let failed: Vec<_> =
                 trial.checks.iter().filter(|check| !check.passed).map(|check| check.what.as_str()).collect();
@@ -123,7 +123,7 @@ impl Format for CriteriaCsv {
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let mut rows = ::csv::Writer::from_writer(out);
         rows.write_record(CRITERION_COLUMNS)?;
-        for row in view.judgement.criteria.iter().chain(&view.judgement.gates) {
+        for row in view.evaluation.criteria.iter().chain(&view.evaluation.gates) {
             rows.write_record(criterion(row).iter().map(AsRef::as_ref))?;
         }
         rows.flush()
@@ -178,8 +178,8 @@ mod tests {
         let run = sample::run(2);
         let rows = read(&written(&TrialsCsv, &run.view()));
         assert_eq!(rows[0], TRIAL_COLUMNS);
-        assert_eq!(rows.len(), run.judgement.trials.len() + 1);
-        for (row, trial) in rows[1..].iter().zip(&run.judgement.trials) {
+        assert_eq!(rows.len(), run.evaluation.trials.len() + 1);
+        for (row, trial) in rows[1..].iter().zip(&run.evaluation.trials) {
             assert_eq!(row[7], trial.verdict.as_str());
             assert!(!row.iter().any(|cell| cell.starts_with(['=', '@', '\t', '\r'])), "{row:?}");
         }
@@ -190,7 +190,7 @@ mod tests {
         let run = sample::run(1);
         let rows = read(&written(&CriteriaCsv, &run.view()));
         assert_eq!(rows[0], CRITERION_COLUMNS);
-        assert_eq!(rows.len(), run.judgement.criteria.len() + run.judgement.gates.len() + 1);
+        assert_eq!(rows.len(), run.evaluation.criteria.len() + run.evaluation.gates.len() + 1);
         let unmeasured = rows.iter().find(|row| row[6] == "NOT_MEASURED").expect("the sample has one");
         assert_eq!((unmeasured[7].as_str(), unmeasured[9].as_str()), ("0", ""));
     }

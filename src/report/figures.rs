@@ -3,7 +3,7 @@
 //! They are for display; verdicts rest on the bounds in `gate`.
 
 use crate::gate::Verdict;
-use crate::gate::{CriterionResult, Edge, Judgement, Latency, Quantile, Repeats, Spent};
+use crate::gate::{CriterionResult, Edge, Evaluation, Latency, Quantile, Repeats, Spent};
 use crate::price::dollars;
 use crate::scenario::{Target, parse_target, resolve_metric};
 
@@ -125,10 +125,10 @@ pub fn claimed_share(metric: &str) -> Option<f64> {
 }
 
 /// Trials by verdict, in the order PASS, FAIL, INCONCLUSIVE, NOT_MEASURED, ERROR; verdicts without trials left out.
-pub fn tally(judgement: &Judgement) -> Vec<(Verdict, u64)> {
+pub fn tally(evaluation: &Evaluation) -> Vec<(Verdict, u64)> {
     let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Inconclusive, Verdict::NotMeasured, Verdict::Error];
     let mut numbers = verdicts.map(|verdict| (verdict, 0));
-    for trial in &judgement.trials {
+    for trial in &evaluation.trials {
         numbers.iter_mut().filter(|(verdict, _)| *verdict == trial.verdict).for_each(|(_, number)| *number += 1);
     }
     numbers.into_iter().filter(|(_, number)| *number > 0).collect()

@@ -19,7 +19,7 @@ impl Format for Json {
     }
 
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut *out, view.judgement)?;
+        serde_json::to_writer_pretty(&mut *out, view.evaluation)?;
         out.write_all(b"\n")
     }
 }
@@ -27,13 +27,13 @@ impl Format for Json {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::Judgement;
+    use crate::gate::Evaluation;
     use crate::report::{sample, tests::written};
 
     #[test]
     fn a_judgement_reads_back_as_it_was() {
         let run = sample::run(1);
-        let read: Judgement = serde_json::from_str(&written(&Json, &run.view())).expect("run.json is JSON");
-        assert_eq!(read, run.judgement);
+        let read: Evaluation = serde_json::from_str(&written(&Json, &run.view())).expect("run.json is JSON");
+        assert_eq!(read, run.evaluation);
     }
 }

@@ -29,20 +29,20 @@ impl Format for Junit {
     }
 
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let judgement = view.judgement;
+        let evaluation = view.evaluation;
         writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
         writeln!(out, "<testsuites name=\"ragcheck\">")?;
-        suite(out, "criteria", &judgement.criteria.iter().map(criterion).collect::<Vec<_>>())?;
-        suite(out, "gates", &judgement.gates.iter().map(criterion).collect::<Vec<_>>())?;
+        suite(out, "criteria", &evaluation.criteria.iter().map(criterion).collect::<Vec<_>>())?;
+        suite(out, "gates", &evaluation.gates.iter().map(criterion).collect::<Vec<_>>())?;
         let mut names: Vec<&str> = Vec::new();
-        for trial in &judgement.trials {
+        for trial in &evaluation.trials {
             if names.last() != Some(&trial.scenario) && !names.contains(&trial.scenario) {
                 names.push(trial.scenario);
             }
         }
         for name in names {
             let tests: Vec<_> =
-                judgement.trials.iter().filter(|one| one.scenario == name).map(|one| trial(&one)).collect();
+                evaluation.trials.iter().filter(|one| one.scenario == name).map(|one| trial(&one)).collect();
             suite(out, name, &tests)?;
         }
         writeln!(out, "</testsuites>")
@@ -154,14 +154,14 @@ mod tests {
     fn each_trial_and_each_criterion_is_one_test() {
         let run = sample::run(2);
         let tests = written(&Junit, &run.view()).matches("<testcase ").count();
-        let judgement = &run.judgement;
-        assert_eq!(tests, judgement.trials.len() + judgement.criteria.len() + judgement.gates.len());
+        let evaluation = &run.evaluation;
+        assert_eq!(tests, evaluation.trials.len() + evaluation.criteria.len() + evaluation.gates.len());
     }
 
     #[test]
     fn a_required_criterion_without_a_decision_is_an_error_and_never_passes() {
         let run = sample::run(1);
-        let row = run.judgement.criteria.iter().find(|row| row.verdict == Verdict::Inconclusive).expect("sample");
+        let row = run.evaluation.criteria.iter().find(|row| row.verdict == Verdict::Inconclusive).expect("sample");
         let with = |required| criterion(&CriterionResult { required, ..row.clone() }).outcome.expect("not passed").0;
         assert_eq!((with(true), with(false)), ("error", "skipped"));
     }

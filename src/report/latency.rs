@@ -31,7 +31,7 @@ impl Format for LatencyCsv {
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let mut rows = ::csv::Writer::from_writer(out);
         rows.write_record(COLUMNS)?;
-        for row in &view.judgement.latency {
+        for row in &view.evaluation.latency {
             for record in records(row) {
                 let place = [cell(&row.flow), cell(&row.variant), Cow::Borrowed(row.kind.as_str())];
                 rows.write_record(place.iter().chain(&record).map(AsRef::as_ref))?;

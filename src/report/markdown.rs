@@ -25,28 +25,32 @@ impl Format for Markdown {
     }
 
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let judgement = view.judgement;
-        writeln!(out, "### ragcheck: exit code {}\n", judgement.exit_code)?;
-        writeln!(out, "{}\n", escaped(&judgement.conclusion))?;
-        if let Some(stopped) = &judgement.stopped {
+        let evaluation = view.evaluation;
+        writeln!(out, "### ragcheck: exit code {}\n", evaluation.exit_code)?;
+        writeln!(out, "{}\n", escaped(&evaluation.conclusion))?;
+        if let Some(stopped) = &evaluation.stopped {
             writeln!(out, "- {}", escaped(&stopped.sentence))?;
         }
-        for evidence in &judgement.evidence {
+        for evidence in &evaluation.evidence {
             writeln!(out, "- {}", escaped(evidence))?;
         }
-        for row in judgement.repeats.iter().filter(|row| row.not_measured.is_empty()) {
+        for row in evaluation.repeats.iter().filter(|row| row.not_measured.is_empty()) {
             writeln!(out, "- {}", escaped(&figures::repeats(row)))?;
         }
         times_and_cost(view, out)?;
-        table(out, "Criteria", judgement.criteria.iter())?;
-        let passed = judgement.gates.iter().filter(|gate| gate.verdict == Verdict::Pass).count();
-        if !judgement.gates.is_empty() {
-            writeln!(out, "\n{passed} of {} passed.", figures::counted(judgement.gates.len() as u64, "scenario gate"))?;
+        table(out, "Criteria", evaluation.criteria.iter())?;
+        let passed = evaluation.gates.iter().filter(|gate| gate.verdict == Verdict::Pass).count();
+        if !evaluation.gates.is_empty() {
+            writeln!(
+                out,
+                "\n{passed} of {} passed.",
+                figures::counted(evaluation.gates.len() as u64, "scenario gate")
+            )?;
         }
-        table(out, "Gates that do not pass", judgement.gates.iter().filter(|gate| gate.verdict != Verdict::Pass))?;
-        if !judgement.errors.is_empty() {
+        table(out, "Gates that do not pass", evaluation.gates.iter().filter(|gate| gate.verdict != Verdict::Pass))?;
+        if !evaluation.errors.is_empty() {
             writeln!(out, "\n#### Trials that could not be run\n")?;
-            for group in &judgement.errors {
+            for group in &evaluation.errors {
                 let number = figures::counted(group.trials.len() as u64, "trial");
                 writeln!(out, "- {} × {}: {}", number, escaped(&group.kind), escaped(&group.message))?;
             }
@@ -56,15 +60,15 @@ impl Format for Markdown {
 }
 
 fn times_and_cost(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let judgement = view.judgement;
-    for row in judgement.latency.iter().take(LISTED) {
+    let evaluation = view.evaluation;
+    for row in evaluation.latency.iter().take(LISTED) {
         writeln!(out, "- Time of {}", escaped(&figures::latency(row)))?;
     }
     let said = |spent| figures::spent(spent).unwrap_or_else(|| format!("not measured: {}", spent.not_measured));
-    if !judgement.spending.is_empty() {
-        writeln!(out, "- Tokens and cost: {}", escaped(&said(&judgement.spending.run)))?;
+    if !evaluation.spending.is_empty() {
+        writeln!(out, "- Tokens and cost: {}", escaped(&said(&evaluation.spending.run)))?;
     }
-    let variants = &judgement.spending.variants;
+    let variants = &evaluation.spending.variants;
     for (name, spent) in variants.iter().take(LISTED).filter(|_| variants.len() > 1) {
         writeln!(out, "  - {}: {}", escaped(name), escaped(&said(spent)))?;
     }
@@ -98,7 +102,7 @@ fn table<'a>(out: &mut dyn Write, title: &str, rows: impl Iterator<Item = &'a Cr
 }
 
 fn failing(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let failing: Vec<_> = view.judgement.trials.iter().filter(|trial| trial.verdict == Verdict::Fail).collect();
+    let failing: Vec<_> = view.evaluation.trials.iter().filter(|trial| trial.verdict == Verdict::Fail).collect();
     if failing.is_empty() {
         return Ok(());
     }
@@ -171,7 +175,7 @@ mod tests {
     fn at_most_twenty_failing_trials_are_listed_and_the_rest_is_counted() {
         let run = sample::run(30);
         let text = written(&Markdown, &run.view());
-        let failing = run.judgement.trials.iter().filter(|trial| trial.verdict == Verdict::Fail).count();
+        let failing = run.evaluation.trials.iter().filter(|trial| trial.verdict == Verdict::Fail).count();
         assert!(failing > LISTED);
         assert!(text.contains(&format!("and {} more", failing - LISTED)));
     }
@@ -181,7 +185,7 @@ mod tests {
         let mut run = sample::run(2);
         let text = written(&Markdown, &run.view());
         assert!(text.contains("tokens read") && text.contains("cost NOT\\_MEASURED: the plan does not say"), "{text}");
-        run.judgement.spending.run.output_tokens = None;
+        run.evaluation.spending.run.output_tokens = None;
         let text = written(&Markdown, &run.view());
         assert!(text.contains("- Tokens and cost: not measured: the plan does not say"), "{text}");
     }
@@ -190,8 +194,8 @@ mod tests {
     fn each_criterion_is_one_row_of_the_table() {
         let run = sample::run(1);
         let text = written(&Markdown, &run.view());
-        let failing_gates = run.judgement.gates.iter().filter(|gate| gate.verdict != Verdict::Pass).count();
+        let failing_gates = run.evaluation.gates.iter().filter(|gate| gate.verdict != Verdict::Pass).count();
         let rows = text.lines().filter(|line| line.starts_with("| ") && line.contains("**")).count();
-        assert_eq!(rows, run.judgement.criteria.len() + failing_gates);
+        assert_eq!(rows, run.evaluation.criteria.len() + failing_gates);
     }
 }

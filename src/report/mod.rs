@@ -30,7 +30,7 @@ pub use self::markdown::Markdown;
 pub use self::terminal::terminal;
 pub use self::timelines::{BUDGET, Room, TimelineBuilder, Timelines};
 
-use crate::gate::Judgement;
+use crate::gate::Evaluation;
 use crate::plan::Plan;
 use std::io::{self, Write};
 
@@ -43,7 +43,7 @@ pub struct View<'a> {
     /// What was to be run.
     pub plan: &'a Plan,
     /// What it is judged to be.
-    pub judgement: &'a Judgement,
+    pub evaluation: &'a Evaluation,
     /// The trials' conversations; only the HTML report shows them.
     pub timelines: &'a Timelines,
     /// Whether a comparison lies beside the report, for a link to it.

@@ -20,52 +20,52 @@ const RESTS_ON: usize = 14;
 
 /// The result in at most `width` columns (80 to 140 suit it), with ANSI colours when `colour` is set.
 pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
-    let judgement = view.judgement;
+    let evaluation = view.evaluation;
     let width = width.clamp(60, 160);
     let paint = Paint { colour };
     let mut out = String::new();
-    out.push_str(&table(judgement.criteria.iter().collect(), width, &paint));
-    let open: Vec<_> = judgement.gates.iter().filter(|gate| gate.verdict != Verdict::Pass).collect();
-    if !judgement.gates.is_empty() {
-        let counts = figures::verdict_counts(judgement.gates.iter());
-        let gates = figures::counted(judgement.gates.len() as u64, "scenario gate");
+    out.push_str(&table(evaluation.criteria.iter().collect(), width, &paint));
+    let open: Vec<_> = evaluation.gates.iter().filter(|gate| gate.verdict != Verdict::Pass).collect();
+    if !evaluation.gates.is_empty() {
+        let counts = figures::verdict_counts(evaluation.gates.iter());
+        let gates = figures::counted(evaluation.gates.len() as u64, "scenario gate");
         let _ = writeln!(out, "\n{gates}: {counts}");
         out.push_str(&table(open.clone(), width, &paint));
     }
-    let unmet = judgement.criteria.iter().chain(open).filter(|row| row.verdict != Verdict::Pass);
+    let unmet = evaluation.criteria.iter().chain(open).filter(|row| row.verdict != Verdict::Pass);
     for row in unmet {
         unmet_row(&mut out, row, width, &paint);
     }
-    for group in &judgement.errors {
+    for group in &evaluation.errors {
         error(&mut out, group, width, &paint);
     }
-    let excluded: Vec<_> = judgement.criteria.iter().filter(|row| !row.excluded.is_empty()).map(excluded).collect();
+    let excluded: Vec<_> = evaluation.criteria.iter().filter(|row| !row.excluded.is_empty()).map(excluded).collect();
     if !excluded.is_empty() {
         let _ = writeln!(out);
         wrap(&mut out, &format!("Excluded: {}", excluded.join("; ")), width, "");
     }
-    let trials = figures::tally(judgement).into_iter();
+    let trials = figures::tally(evaluation).into_iter();
     let trials: Vec<_> = trials.map(|(verdict, n)| format!("{} {}", figures::count(n), verdict.as_str())).collect();
-    let total = figures::counted(judgement.trials.len() as u64, "trial");
+    let total = figures::counted(evaluation.trials.len() as u64, "trial");
     let split = if trials.is_empty() { String::new() } else { format!(": {}", trials.join(", ")) };
     let _ = writeln!(out, "\n{total}{split}");
-    if let Some(stopped) = &judgement.stopped {
+    if let Some(stopped) = &evaluation.stopped {
         wrap(&mut out, &stopped.sentence, width, "  ");
     }
-    for evidence in &judgement.evidence {
+    for evidence in &evaluation.evidence {
         wrap(&mut out, evidence, width, "  ");
     }
-    for row in judgement.latency.iter().take(TIMED) {
+    for row in evaluation.latency.iter().take(TIMED) {
         wrap(&mut out, &format!("time of {}", figures::latency(row)), width, "  ");
     }
-    if judgement.latency.len() > TIMED {
-        let more = judgement.latency.len() - TIMED;
+    if evaluation.latency.len() > TIMED {
+        let more = evaluation.latency.len() - TIMED;
         wrap(&mut out, &format!("time of {more} more lanes and kinds of evidence: latency.csv"), width, "  ");
     }
-    if let Some(spent) = figures::spent(&judgement.spending.run) {
+    if let Some(spent) = figures::spent(&evaluation.spending.run) {
         wrap(&mut out, &spent, width, "  ");
     }
-    let (measured, other): (Vec<_>, Vec<_>) = judgement.repeats.iter().partition(|row| row.not_measured.is_empty());
+    let (measured, other): (Vec<_>, Vec<_>) = evaluation.repeats.iter().partition(|row| row.not_measured.is_empty());
     // Where nothing ever failed, rates of 100 % again and again tell nothing.
     let always = |row: &&Repeats| row.all.iter().all(|share| *share >= 1.0);
     let (always, measured): (Vec<_>, Vec<_>) = measured.into_iter().partition(always);
@@ -84,14 +84,14 @@ pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
             wrap(&mut out, &more, width, "  ");
         }
     }
-    let verdict = match judgement.exit_code {
+    let verdict = match evaluation.exit_code {
         0 => Verdict::Pass,
         1 => Verdict::Fail,
         4 => Verdict::Inconclusive,
         _ => Verdict::Error,
     };
     let mut conclusion = String::new();
-    let said = format!("{} (exit code {})", judgement.conclusion, judgement.exit_code);
+    let said = format!("{} (exit code {})", evaluation.conclusion, evaluation.exit_code);
     wrap(&mut conclusion, &said, width, "");
     let _ = writeln!(out, "\n{}", paint.as_verdict(verdict, conclusion.trim_end()));
     out
@@ -271,7 +271,7 @@ mod tests {
     fn every_criterion_stands_there_with_its_verdict_in_words() {
         let run = sample::run(2);
         let text = terminal(&run.view(), 110, false);
-        for row in &run.judgement.criteria {
+        for row in &run.evaluation.criteria {
             let shown = text.lines().find(|line| line.starts_with(&row.id)).expect("one line a criterion");
             assert!(shown.trim_end_matches(')').ends_with(row.verdict.as_str()), "{shown}");
         }
@@ -300,7 +300,7 @@ mod tests {
     fn one_cause_of_error_is_one_message_with_the_number_of_trials() {
         let run = sample::run(4);
         let text = terminal(&run.view(), 100, false);
-        let group = &run.judgement.errors[0];
+        let group = &run.evaluation.errors[0];
         assert_eq!(text.matches(&group.kind).count(), 1);
         assert!(text.contains(&format!("({} trials)", group.trials.len())));
     }

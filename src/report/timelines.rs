@@ -206,7 +206,7 @@ mod tests {
     fn build(copies: usize, budget: usize) -> (sample::Run, Timelines) {
         let run = sample::run(copies);
         let mut builder = TimelineBuilder::within(budget);
-        for (trace, result) in run.traces.iter().zip(&run.judgement.trials.to_vec()) {
+        for (trace, result) in run.traces.iter().zip(&run.evaluation.trials.to_vec()) {
             builder.add(Some(trace), result);
         }
         (run, builder.finish())
@@ -235,20 +235,20 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_counted_and_trials_that_failed_come_first() {
         let (run, whole) = build(60, BUDGET);
-        assert_eq!((whole.kept(), whole.left_out()), (run.judgement.trials.len(), 0));
-        let troubled: usize = run.judgement.trials.iter().filter(|trial| trial.verdict != Verdict::Pass).count();
+        assert_eq!((whole.kept(), whole.left_out()), (run.evaluation.trials.len(), 0));
+        let troubled: usize = run.evaluation.trials.iter().filter(|trial| trial.verdict != Verdict::Pass).count();
         let bytes: usize = whole.blocks().iter().map(|block| block.gzip.len()).sum();
         let (_, part) = build(60, bytes - 1);
-        assert_eq!(part.kept() + part.left_out(), run.judgement.trials.len());
+        assert_eq!(part.kept() + part.left_out(), run.evaluation.trials.len());
         assert!(part.left_out() > 0 && part.kept() >= troubled);
         let first = &part.blocks()[0].trials[0];
-        let verdict = run.judgement.trials.iter().find(|trial| trial.id == *first).map(|trial| trial.verdict);
+        let verdict = run.evaluation.trials.iter().find(|trial| trial.id == *first).map(|trial| trial.verdict);
         assert_ne!(verdict, Some(Verdict::Pass));
     }
 
     #[test]
     fn without_any_bytes_everything_is_left_out() {
         let (run, none) = build(1, 0);
-        assert_eq!((none.kept(), none.left_out()), (0, run.judgement.trials.len()));
+        assert_eq!((none.kept(), none.left_out()), (0, run.evaluation.trials.len()));
     }
 }

@@ -8,7 +8,7 @@ use super::{Commit, Inspected, Step, pass_ended};
 use crate::clock::{Clock, RealClock};
 use crate::plan::{Plan, PlannedTrial};
 use crate::trace::Trace;
-use crate::world::{Doing, Factory, Finished};
+use crate::trial::{Doing, Finished, TrialRunner};
 use futures_util::StreamExt;
 use std::collections::BTreeMap;
 use std::io;
@@ -32,7 +32,7 @@ pub struct LiveOptions {
 /// # Errors
 /// When the runtime cannot be started, or when `commit` fails: the run ends there.
 pub fn live<T>(
-    factory: &Arc<Factory>,
+    runner: &Arc<TrialRunner>,
     plan: &Arc<Plan>,
     options: LiveOptions,
     inspect: &dyn Fn(&Trace) -> T,
@@ -47,7 +47,7 @@ pub fn live<T>(
                 let mut finished = places
                     .map(|place| {
                         let trial =
-                            start(Arc::clone(factory), Arc::clone(plan), plan.trials[place].clone(), options.record);
+                            start(Arc::clone(runner), Arc::clone(plan), plan.trials[place].clone(), options.record);
                         async move { (place, trial.await) }
                     })
                     .buffered(options.jobs.max(1));
@@ -72,14 +72,14 @@ pub fn live<T>(
         tokio::select! {
             biased;
             done = all => done,
-            () = watch(factory, options.limit) => Ok(()),
+            () = watch(runner, options.limit) => Ok(()),
         }
     })
 }
 
 /// Ends the run when it is interrupted or its time is over; never resolves itself.
-async fn watch(factory: &Factory, limit: Option<Duration>) {
-    let budget = factory.budget();
+async fn watch(runner: &TrialRunner, limit: Option<Duration>) {
+    let budget = runner.budget();
     let time = async {
         match limit {
             Some(limit) => RealClock::start().sleep(limit).await,
@@ -99,24 +99,24 @@ async fn watch(factory: &Factory, limit: Option<Duration>) {
 }
 
 #[expect(clippy::disallowed_methods, reason = "live trials are tasks of their own, and only run owns tasks")]
-async fn start(factory: Arc<Factory>, plan: Arc<Plan>, trial: PlannedTrial, record: bool) -> Finished {
+async fn start(runner: Arc<TrialRunner>, plan: Arc<Plan>, trial: PlannedTrial, record: bool) -> Finished {
     // Asked for in the order of the plan, and given in the order of asking.
-    let turnstile = if Factory::is_external(&trial) {
+    let turnstile = if TrialRunner::is_external(&trial) {
         tokio::select! {
             biased;
-            _ = factory.budget().ended() => None,
-            passed = factory.turnstile() => Some(passed),
+            _ = runner.budget().ended() => None,
+            passed = runner.turnstile() => Some(passed),
         }
     } else {
         None
     };
-    if let Some(reason) = factory.budget().reason() {
-        return factory.stopped(&plan, &trial, reason);
+    if let Some(reason) = runner.budget().reason() {
+        return runner.stopped(&plan, &trial, reason);
     }
-    let (tasks_factory, tasks_plan, tasks_trial) = (Arc::clone(&factory), Arc::clone(&plan), trial.clone());
+    let (tasks_factory, tasks_plan, tasks_trial) = (Arc::clone(&runner), Arc::clone(&plan), trial.clone());
     let mut task = tokio::spawn(async move {
         let _turnstile = turnstile;
-        if Factory::is_external(&tasks_trial) {
+        if TrialRunner::is_external(&tasks_trial) {
             let doing = if record { Doing::Record } else { Doing::Live };
             tasks_factory.external(&tasks_plan, &tasks_trial, doing).await
         } else if record {
@@ -129,11 +129,11 @@ async fn start(factory: Arc<Factory>, plan: Arc<Plan>, trial: PlannedTrial, reco
         biased;
         done = &mut task => match done {
             Ok(finished) => finished,
-            Err(failure) => factory.crashed(&plan, &trial, &failure.to_string()),
+            Err(failure) => runner.crashed(&plan, &trial, &failure.to_string()),
         },
-        reason = factory.budget().ended() => {
+        reason = runner.budget().ended() => {
             task.abort();
-            factory.stopped(&plan, &trial, reason)
+            runner.stopped(&plan, &trial, reason)
         }
     }
 }

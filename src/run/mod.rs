@@ -5,17 +5,17 @@
 //! the calling thread, so that nothing depends on the number of threads. A plan with a stopping design is run pass by
 //! pass, and what `commit` answers at the end of one says whether another begins. Nothing here judges.
 
-mod again;
 pub mod folder;
 mod live;
 mod replay;
+mod resend;
 
-pub use again::again;
 pub use live::{LiveOptions, live};
 pub use replay::replay;
+pub use resend::again;
 
 use crate::plan::{Plan, PlannedTrial};
-use crate::world::Finished;
+use crate::trial::Finished;
 use std::io;
 use std::ops::ControlFlow;
 

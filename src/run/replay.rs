@@ -6,7 +6,7 @@
 use super::{Commit, Inspected, Step, pass_ended};
 use crate::plan::{Plan, PlannedTrial};
 use crate::trace::Trace;
-use crate::world::{Doing, Factory, Finished};
+use crate::trial::{Doing, Finished, TrialRunner};
 use rayon::prelude::*;
 use std::io;
 use std::ops::ControlFlow;
@@ -21,7 +21,7 @@ const WINDOW: usize = 16;
 /// # Errors
 /// When threads cannot be started, or when `commit` fails: the run ends there.
 pub fn replay<T: Send>(
-    factory: &Factory,
+    runner: &TrialRunner,
     plan: &Plan,
     jobs: usize,
     inspect: &(dyn Fn(&Trace) -> T + Sync),
@@ -33,14 +33,14 @@ pub fn replay<T: Send>(
         .build()
         .map_err(io::Error::other)?;
     // One for all passes: the proxies that the factory keeps live on it.
-    let outside = if plan.trials.iter().any(Factory::is_external) {
+    let outside = if plan.trials.iter().any(TrialRunner::is_external) {
         Some(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
     } else {
         None
     };
     let hands = Hands { pool, jobs, outside };
     for pass in plan.passes() {
-        if whole(factory, plan, pass, &hands, inspect, commit)?.is_break() {
+        if whole(runner, plan, pass, &hands, inspect, commit)?.is_break() {
             return Ok(());
         }
         if pass_ended(plan, pass, commit)?.is_break() {
@@ -60,7 +60,7 @@ struct Hands {
 
 /// Replays one pass.
 fn whole<T: Send>(
-    factory: &Factory,
+    runner: &TrialRunner,
     plan: &Plan,
     pass: &[PlannedTrial],
     hands: &Hands,
@@ -76,16 +76,15 @@ fn whole<T: Send>(
         scope.spawn(move || {
             for window in pass.chunks(WINDOW * hands.jobs.max(1)) {
                 let mut finished: Vec<Option<Inspected<T>>> = hands.pool.install(|| {
-                    let ours = |trial: &PlannedTrial| !Factory::is_external(trial);
-                    let run =
-                        window.par_iter().map(|trial| ours(trial).then(|| inspected(factory.replay(plan, trial))));
+                    let ours = |trial: &PlannedTrial| !TrialRunner::is_external(trial);
+                    let run = window.par_iter().map(|trial| ours(trial).then(|| inspected(runner.replay(plan, trial))));
                     run.collect()
                 });
                 for (place, trial) in finished.iter_mut().zip(window).filter(|(place, _)| place.is_none()) {
                     *place = hands.outside.as_ref().map(|runtime| {
                         let turn = async {
-                            let _turnstile = factory.turnstile().await;
-                            factory.external(plan, trial, Doing::Replay).await
+                            let _turnstile = runner.turnstile().await;
+                            runner.external(plan, trial, Doing::Replay).await
                         };
                         inspected(runtime.block_on(turn))
                     });

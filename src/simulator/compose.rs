@@ -1,7 +1,7 @@
 //! What the simulated model writes: answers made of sentences that it was shown, with the sources they came from.
 
+use super::sentences::{content_words, overlap, sentences, stem, stems};
 use super::situation::{Chunk, Situation};
-use super::words::{content_words, overlap, sentences, stem, stems};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -95,7 +95,7 @@ fn extracted(situation: &Situation, asked: &[String], cited: &[&Chunk]) -> Vec<S
             parts.push(format!("Our documentation says: {}", best_sentences(&chunk.text, asked, 1)));
         }
         let outside = sentences(&external.answer);
-        parts.push(format!("Outside sources add: {}", outside[..outside.len().min(3)].join(" ")));
+        parts.push(format!("ExternalSetup sources add: {}", outside[..outside.len().min(3)].join(" ")));
         return parts;
     }
     if situation.search_down {
@@ -133,7 +133,7 @@ pub fn subject(question: &str, earlier: &[&str]) -> Vec<String> {
     };
     let mut chain = vec![question];
     let mut back = earlier.iter().rev();
-    while super::words::points_back(chain[chain.len() - 1]) {
+    while super::sentences::points_back(chain[chain.len() - 1]) {
         let Some(before) = back.next() else { break };
         chain.push(before);
     }

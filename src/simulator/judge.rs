@@ -5,7 +5,7 @@
 
 use super::dice::{Dice, Latency};
 use super::model::{Completion, Outcome};
-use super::words::{content_words, overlap, sentences};
+use super::sentences::{content_words, overlap, sentences};
 use crate::chat::{Finish, Message};
 use serde::Deserialize;
 use serde_json::json;

@@ -13,11 +13,11 @@ mod habit;
 mod judge;
 mod model;
 mod search;
+mod sentences;
 mod server;
 mod situation;
 mod stream;
 mod wire;
-mod words;
 
 pub use behaviour::{Behaviour, Pace, load};
 pub use server::{LATENCY_HEADER, NAME_HEADER, TRIAL_HEADER, serve};

@@ -161,8 +161,8 @@ async fn chat(State(server): State<Arc<Server>>, headers: HeaderMap, body: Bytes
         let body = wire::write_error("server_error", "The model failed; try again.");
         return server.respond(StatusCode::INTERNAL_SERVER_ERROR, brief, &body).await;
     }
-    let talk = String::from_utf8_lossy(&body);
-    let id = Dice::new(seed, &["completion", &trial, &talk]).id("id");
+    let dialogue = String::from_utf8_lossy(&body);
+    let id = Dice::new(seed, &["completion", &trial, &dialogue]).id("id");
     let completion = wire::write_chat(&request, &outcome.completion, &id);
     if request.stream {
         return server.respond_in_pieces(outcome.latency, super::stream::pieces(&completion, request.stream_usage));

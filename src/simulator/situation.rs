@@ -229,7 +229,7 @@ mod tests {
 
     fn call(id: &str, name: &str) -> Message {
         let calls = vec![ToolCall { id: id.into(), name: name.into(), arguments: r#"{"query":"q"}"#.into() }];
-        Message { role: Role::Assistant, content: String::new(), calls, answers: None, kept: None }
+        Message { role: Role::Assistant, content: String::new(), calls, answers: None, passthrough: None }
     }
 
     fn next(messages: &[Message]) -> (Step, u32) {
@@ -241,61 +241,61 @@ mod tests {
 
     #[test]
     fn the_steps_follow_what_the_tools_gave() {
-        let mut talk = vec![Message::text(Role::User, "q")];
-        assert_eq!(next(&talk), (Step::KnowledgeBaseSearch, 0));
-        talk.push(call("1", "knowledge_base_search"));
-        talk.push(Message::tool_result("1", r#"{"chunks":[]}"#));
-        assert_eq!(next(&talk), (Step::PerplexitySearch, 0));
-        talk.push(call("2", "perplexity_search"));
-        talk.push(Message::tool_result("2", r#"{"result_id":"result-1","answer":"a","citations":[]}"#));
-        assert_eq!(next(&talk), (Step::IndexKeywords, 0));
-        talk.push(call("3", "index_keywords"));
-        talk.push(Message::tool_result("3", r#"{"error":{"cause":"generic_keyword","guidance":"be specific"}}"#));
-        assert_eq!(next(&talk), (Step::IndexKeywords, 1));
-        talk.push(call("4", "index_keywords"));
-        talk.push(Message::tool_result("4", r#"{"indexed":true}"#));
-        assert_eq!(next(&talk), (Step::GenerateResponse, 0));
+        let mut dialogue = vec![Message::text(Role::User, "q")];
+        assert_eq!(next(&dialogue), (Step::KnowledgeBaseSearch, 0));
+        dialogue.push(call("1", "knowledge_base_search"));
+        dialogue.push(Message::tool_result("1", r#"{"chunks":[]}"#));
+        assert_eq!(next(&dialogue), (Step::PerplexitySearch, 0));
+        dialogue.push(call("2", "perplexity_search"));
+        dialogue.push(Message::tool_result("2", r#"{"result_id":"result-1","answer":"a","citations":[]}"#));
+        assert_eq!(next(&dialogue), (Step::IndexKeywords, 0));
+        dialogue.push(call("3", "index_keywords"));
+        dialogue.push(Message::tool_result("3", r#"{"error":{"cause":"generic_keyword","guidance":"be specific"}}"#));
+        assert_eq!(next(&dialogue), (Step::IndexKeywords, 1));
+        dialogue.push(call("4", "index_keywords"));
+        dialogue.push(Message::tool_result("4", r#"{"indexed":true}"#));
+        assert_eq!(next(&dialogue), (Step::GenerateResponse, 0));
     }
 
     #[test]
     fn feedback_is_not_taken_for_a_question() {
-        let talk = vec![
+        let dialogue = vec![
             Message::text(Role::System, "rules"),
             Message::text(Role::User, "What is frost?"),
             Message::text(Role::Assistant, "Cold."),
             Message::text(Role::User, "Call knowledge_base_search first."),
         ];
-        assert_eq!(question_at(&talk), Some(1));
-        assert_eq!(next(&talk[1..]), (Step::KnowledgeBaseSearch, 1));
+        assert_eq!(question_at(&dialogue), Some(1));
+        assert_eq!(next(&dialogue[1..]), (Step::KnowledgeBaseSearch, 1));
     }
 
     #[test]
     fn a_call_that_came_too_early_does_not_count_as_an_outage() {
-        let talk = vec![
+        let dialogue = vec![
             Message::text(Role::User, "q"),
             call("1", "perplexity_search"),
             Message::tool_result("1", r#"{"error":{"retryable":false,"message":"search first"}}"#),
             call("2", "knowledge_base_search"),
             Message::tool_result("2", r#"{"chunks":[]}"#),
         ];
-        assert_eq!(next(&talk), (Step::PerplexitySearch, 0));
+        assert_eq!(next(&dialogue), (Step::PerplexitySearch, 0));
     }
 
     #[test]
     fn an_outage_is_tried_again_once_only_if_that_may_help() {
-        let mut talk = vec![
+        let mut dialogue = vec![
             Message::text(Role::User, "q"),
             call("1", "knowledge_base_search"),
             Message::tool_result("1", r#"{"chunks":[]}"#),
             call("2", "perplexity_search"),
         ];
-        let mut gone = talk.clone();
+        let mut gone = dialogue.clone();
         gone.push(Message::tool_result("2", r#"{"error":{"retryable":false}}"#));
         assert_eq!(next(&gone), (Step::GenerateResponse, 0));
-        talk.push(Message::tool_result("2", r#"{"error":{"retryable":true}}"#));
-        assert_eq!(next(&talk), (Step::PerplexitySearch, 1));
-        talk.push(call("3", "perplexity_search"));
-        talk.push(Message::tool_result("3", r#"{"error":{"retryable":true}}"#));
-        assert_eq!(next(&talk), (Step::GenerateResponse, 0));
+        dialogue.push(Message::tool_result("2", r#"{"error":{"retryable":true}}"#));
+        assert_eq!(next(&dialogue), (Step::PerplexitySearch, 1));
+        dialogue.push(call("3", "perplexity_search"));
+        dialogue.push(Message::tool_result("3", r#"{"error":{"retryable":true}}"#));
+        assert_eq!(next(&dialogue), (Step::GenerateResponse, 0));
     }
 }

@@ -3,8 +3,8 @@
 
 use super::behaviour::Behaviour;
 use super::model::{Completion, Prompt, complete};
+use super::sentences::{content_words, overlap};
 use super::serve;
-use super::words::{content_words, overlap};
 use crate::chat::{Message, Role, ToolCall, ToolChoice, ToolDefinition};
 use crate::clock::RealClock;
 use serde_json::{Value, json};
@@ -60,13 +60,13 @@ fn tools() -> Vec<ToolDefinition> {
 }
 
 /// One conversation: its messages, and what was called with which outcome.
-struct Talk<'a> {
+struct Dialogue<'a> {
     trial: &'a str,
     messages: Vec<Message>,
     log: Vec<String>,
 }
 
-impl<'a> Talk<'a> {
+impl<'a> Dialogue<'a> {
     fn new(trial: &'a str) -> Self {
         Self { trial, messages: vec![Message::text(Role::System, "Use tools.")], log: Vec::new() }
     }
@@ -89,7 +89,7 @@ impl<'a> Talk<'a> {
                 content: said.text,
                 calls: said.calls.clone(),
                 answers: None,
-                kept: None,
+                passthrough: None,
             };
             self.messages.push(message);
             if said.calls.is_empty() {
@@ -163,9 +163,9 @@ const FROST: &str = "Is frost expected in the valley tonight?";
 
 #[test]
 fn an_obedient_model_answers_from_the_knowledge_base_with_its_source() {
-    let mut talk = Talk::new("plain");
-    let answer = talk.ask(PUMP, true).expect("an answer");
-    assert_eq!(talk.log, ["knowledge_base_search", "generate_response"]);
+    let mut dialogue = Dialogue::new("plain");
+    let answer = dialogue.ask(PUMP, true).expect("an answer");
+    assert_eq!(dialogue.log, ["knowledge_base_search", "generate_response"]);
     assert!(answer["answer"].as_str().expect("text").contains("6 bar"));
     assert_eq!(answer["sources"][0]["id"], "pump#1");
     assert_eq!((&answer["used_internal_kb"], &answer["used_external_kb"]), (&json!(true), &json!(false)));
@@ -173,9 +173,9 @@ fn an_obedient_model_answers_from_the_knowledge_base_with_its_source() {
 
 #[test]
 fn what_the_knowledge_base_lacks_is_asked_outside_and_indexed() {
-    let mut talk = Talk::new("plain");
-    let answer = talk.ask(FROST, true).expect("an answer");
-    assert_eq!(talk.log, ["knowledge_base_search", "perplexity_search", "index_keywords", "generate_response"]);
+    let mut dialogue = Dialogue::new("plain");
+    let answer = dialogue.ask(FROST, true).expect("an answer");
+    assert_eq!(dialogue.log, ["knowledge_base_search", "perplexity_search", "index_keywords", "generate_response"]);
     assert_eq!(answer["used_external_kb"], json!(true));
     assert_eq!(answer["sources"][0]["id"], "https://example.org/frost");
 }
@@ -193,36 +193,39 @@ fn every_declared_mistake_shows_and_is_corrected_after_feedback() {
         ("invents", PUMP, vec![kb[0], "generate_response!", kb[1]]),
         ("poor", FROST, vec![kb[0], "perplexity_search", "index_keywords!", "index_keywords", kb[1]]),
     ] {
-        let mut talk = Talk::new(trial);
-        assert!(talk.ask(question, true).is_some(), "{trial} ends with an answer");
-        assert_eq!(talk.log, expected, "{trial}");
+        let mut dialogue = Dialogue::new(trial);
+        assert!(dialogue.ask(question, true).is_some(), "{trial} ends with an answer");
+        assert_eq!(dialogue.log, expected, "{trial}");
     }
 }
 
 #[test]
 fn skipped_keywords_lead_straight_to_the_response() {
-    let mut talk = Talk::new("skips");
-    talk.ask(FROST, true).expect("an answer");
-    assert_eq!(talk.log, ["knowledge_base_search", "perplexity_search", "generate_response"]);
+    let mut dialogue = Dialogue::new("skips");
+    dialogue.ask(FROST, true).expect("an answer");
+    assert_eq!(dialogue.log, ["knowledge_base_search", "perplexity_search", "generate_response"]);
 }
 
 #[test]
 fn an_outage_of_the_search_service_leaves_the_knowledge_base() {
-    let mut talk = Talk::new("outage");
-    let answer = talk.ask(FROST, false).expect("an answer");
-    assert_eq!(talk.log, ["knowledge_base_search", "perplexity_search!", "perplexity_search!", "generate_response"]);
+    let mut dialogue = Dialogue::new("outage");
+    let answer = dialogue.ask(FROST, false).expect("an answer");
+    assert_eq!(
+        dialogue.log,
+        ["knowledge_base_search", "perplexity_search!", "perplexity_search!", "generate_response"]
+    );
     assert_eq!(answer["used_external_kb"], json!(false));
     assert!(answer["answer"].as_str().expect("text").contains("not available"));
 }
 
 #[test]
 fn a_follow_up_needs_its_history_and_recalls_what_was_said() {
-    let mut talk = Talk::new("plain");
-    talk.ask("How long is the warranty of the pump with serial GL-4410?", true).expect("an answer");
-    let answer = talk.ask("And of the vents?", true).expect("an answer");
+    let mut dialogue = Dialogue::new("plain");
+    dialogue.ask("How long is the warranty of the pump with serial GL-4410?", true).expect("an answer");
+    let answer = dialogue.ask("And of the vents?", true).expect("an answer");
     let text = answer["answer"].as_str().expect("text");
     assert!(text.contains("GL-4410") && text.contains("24 months"), "{text}");
-    let mut alone = Talk::new("plain");
+    let mut alone = Dialogue::new("plain");
     let answer = alone.ask("And of the vents?", true).expect("an answer");
     assert!(!answer["answer"].as_str().expect("text").contains("GL-4410"));
 }

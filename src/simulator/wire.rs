@@ -90,7 +90,7 @@ fn read_message(message: &Value) -> Result<Message, String> {
         ToolCall { id: text_of(call, "id"), name: text_of(function, "name"), arguments: text_of(function, "arguments") }
     });
     let answers = message.get("tool_call_id").and_then(Value::as_str).map(str::to_owned);
-    Ok(Message { role, content: flat(message.get("content")), calls: calls.collect(), answers, kept: None })
+    Ok(Message { role, content: flat(message.get("content")), calls: calls.collect(), answers, passthrough: None })
 }
 
 fn tokens(characters: usize) -> u64 {

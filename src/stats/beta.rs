@@ -99,8 +99,8 @@ mod tests {
         // P(Bin(10, 0.3) >= 4), summed by hand from the definition.
         let tail: f64 = (4_i32..=10)
             .map(|k| {
-                let ways: f64 = (0..k).map(|i| f64::from(10 - i) / f64::from(k - i)).product();
-                ways * 0.3_f64.powi(k) * 0.7_f64.powi(10 - k)
+                let services: f64 = (0..k).map(|i| f64::from(10 - i) / f64::from(k - i)).product();
+                services * 0.3_f64.powi(k) * 0.7_f64.powi(10 - k)
             })
             .sum();
         assert!((regularised(4.0, 7.0, 0.3) - tail).abs() < 1e-12);

@@ -102,8 +102,8 @@ fn sums_of(parts: &[usize], n: usize) -> Vec<f64> {
             }
         }
     }
-    let ways: f64 = chosen[n].iter().sum();
-    chosen[n].iter().map(|count| count / ways).collect()
+    let services: f64 = chosen[n].iter().sum();
+    chosen[n].iter().map(|count| count / services).collect()
 }
 
 #[cfg(test)]

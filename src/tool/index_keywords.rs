@@ -4,7 +4,7 @@
 //! that would fit any text.
 
 use super::{Refusal, guard, sanitise};
-use crate::knowledge::{ExternalRecord, Indexed, KeywordIndex, KnowledgeError, words};
+use crate::knowledge::{ExternalRecord, Indexed, KeywordIndex, KnowledgeError, tokenize};
 use serde_json::{Map, Value, json};
 
 const LEAST: usize = 3;
@@ -136,7 +136,9 @@ pub fn schema() -> Value {
 
 /// Whether a normalised keyword says nothing about any subject.
 pub fn is_generic(keyword: &str) -> bool {
-    words::words(keyword).iter().all(|word| words::is_stop_word(word) || GENERIC.binary_search(&word.as_str()).is_ok())
+    tokenize::words(keyword)
+        .iter()
+        .all(|word| tokenize::is_stop_word(word) || GENERIC.binary_search(&word.as_str()).is_ok())
 }
 
 impl IndexKeywords {
@@ -156,10 +158,10 @@ impl IndexKeywords {
 }
 
 fn checked_keywords<'a>(given: impl Iterator<Item = &'a str>, query: &str) -> Result<Vec<String>, Refusal> {
-    let whole_query = words::words(query);
+    let whole_query = tokenize::words(query);
     let mut keywords: Vec<String> = Vec::new();
     for raw in given {
-        let keyword = words::normalised_keyword(&sanitise::line(raw));
+        let keyword = tokenize::normalised_keyword(&sanitise::line(raw));
         let count = keyword.chars().count();
         if !(SHORTEST..=LONGEST).contains(&count) {
             let reason = format!("the keyword \"{}\" has {count} characters", shown(&keyword));
@@ -173,7 +175,7 @@ fn checked_keywords<'a>(given: impl Iterator<Item = &'a str>, query: &str) -> Re
                             with the word that narrows it.";
             return Err(Refusal::new("generic_keyword", reason, guidance));
         }
-        if whole_query.len() > 4 && words::words(&keyword) == whole_query {
+        if whole_query.len() > 4 && tokenize::words(&keyword) == whole_query {
             let guidance = "Name the single concepts of the answer instead of repeating the question.";
             return Err(Refusal::new("full_query", "a keyword repeats the whole query", guidance));
         }

@@ -5,7 +5,7 @@
 
 use super::pace::Pace;
 use super::{HttpRequest, HttpResponse, Service, Transport, TransportError};
-use crate::clock::{BoxFuture, HeldClock};
+use crate::clock::{BoxFuture, PausableClock};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -107,7 +107,7 @@ pub struct LimitTransport {
     inner: Arc<dyn Transport>,
     paces: BTreeMap<Service, Arc<Pace>>,
     budget: Arc<Budget>,
-    clock: HeldClock,
+    clock: PausableClock,
     meter: Option<Meter>,
 }
 
@@ -117,7 +117,7 @@ impl LimitTransport {
         inner: Arc<dyn Transport>,
         paces: BTreeMap<Service, Arc<Pace>>,
         budget: Arc<Budget>,
-        clock: HeldClock,
+        clock: PausableClock,
     ) -> Self {
         Self { inner, paces, budget, clock, meter: None }
     }
@@ -206,7 +206,7 @@ mod tests {
         let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
         let pay: Meter = Arc::new(|_, _, response| String::from_utf8_lossy(&response.body).parse().ok());
         let budget = Arc::new(Budget::new(None).with_dollars(Some(1.0)));
-        let held = || HeldClock::new(Arc::new(clock.clone()));
+        let held = || PausableClock::new(Arc::new(clock.clone()));
         let limited = LimitTransport::new(Arc::new(Till), BTreeMap::new(), Arc::clone(&budget), held()).with_meter(pay);
         for _ in 0..3 {
             assert!(block_on(&clock, limited.send(request(Service::Model))).expect("no deadlock").is_ok());
@@ -238,9 +238,9 @@ mod tests {
         let shared: Arc<dyn Clock> = Arc::new(clock.clone());
         let limits = Limits { concurrency: Some(2), ..Limits::default() };
         let paces = BTreeMap::from([(Service::Model, Arc::new(Pace::new(limits, Arc::clone(&shared))))]);
-        let trials: Vec<(HeldClock, LimitTransport)> = (0..6)
+        let trials: Vec<(PausableClock, LimitTransport)> = (0..6)
             .map(|_| {
-                let held = HeldClock::new(Arc::clone(&shared));
+                let held = PausableClock::new(Arc::clone(&shared));
                 (held.clone(), LimitTransport::new(Arc::clone(&inner) as _, paces.clone(), Arc::default(), held))
             })
             .collect();
@@ -258,7 +258,7 @@ mod tests {
     fn the_call_beyond_the_budget_is_never_sent_and_ends_the_run() {
         let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
         let budget = Arc::new(Budget::new(Some(2)));
-        let held = HeldClock::new(Arc::new(clock.clone()));
+        let held = PausableClock::new(Arc::new(clock.clone()));
         let limited = LimitTransport::new(slow(&clock), BTreeMap::new(), Arc::clone(&budget), held);
         for _ in 0..2 {
             assert!(block_on(&clock, limited.send(request(Service::Model))).expect("no deadlock").is_err());

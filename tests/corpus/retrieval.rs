@@ -4,7 +4,7 @@
 
 use crate::published;
 use ragcheck::clock::{VirtualClock, block_on};
-use ragcheck::knowledge::{Corpus, Embedded, KnowledgeBase, Passage, words};
+use ragcheck::knowledge::{Corpus, Embedded, KnowledgeBase, Passage, tokenize};
 use rusqlite::{Connection, params};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ const COLLECTIONS: [(&str, usize); 2] = [("anthropic-docs", 100), ("cacm", 52)];
 struct Collection {
     passages: Vec<Passage>,
     /// Query and the ids that answer it.
-    judged: Vec<(String, BTreeSet<String>)>,
+    evaluated: Vec<(String, BTreeSet<String>)>,
 }
 
 fn lines(file: &Path) -> Vec<Value> {
@@ -42,8 +42,8 @@ fn collection(name: &str) -> Option<Collection> {
         }
     }
     let queries = lines(&folder.join("queries.jsonl")).into_iter();
-    let judged = queries.filter_map(|row| Some((text(&row["text"]), relevant.remove(&text(&row["_id"]))?)));
-    Some(Collection { passages: passages.map(passage).collect(), judged: judged.collect() })
+    let evaluated = queries.filter_map(|row| Some((text(&row["text"]), relevant.remove(&text(&row["_id"]))?)));
+    Some(Collection { passages: passages.map(passage).collect(), evaluated: evaluated.collect() })
 }
 
 /// FTS5 with its own BM25, asked for any of the words.
@@ -60,7 +60,7 @@ fn bm25(passages: &[Passage], queries: &[String]) -> Vec<Vec<String>> {
     let mut ask =
         connection.prepare("SELECT rowid FROM p WHERE p MATCH ?1 ORDER BY rank, rowid LIMIT 10").expect("a query");
     let mut found = |query: &String| {
-        let any: Vec<String> = words::terms(query).iter().map(|term| format!("\"{term}\"")).collect();
+        let any: Vec<String> = tokenize::terms(query).iter().map(|term| format!("\"{term}\"")).collect();
         let rows = ask.query_map([any.join(" OR ")], |row| row.get::<_, i64>(0)).expect("searches");
         rows.map(|row| passages[row.expect("a row") as usize - 1].id.clone()).collect()
     };
@@ -78,9 +78,9 @@ fn ours(passages: &[Passage], queries: &[String]) -> Vec<Vec<String>> {
 }
 
 /// Mean recall at 5 and mean nDCG at 10.
-fn figures(judged: &[(String, BTreeSet<String>)], found: &[Vec<String>]) -> (f64, f64) {
+fn figures(evaluated: &[(String, BTreeSet<String>)], found: &[Vec<String>]) -> (f64, f64) {
     let (mut recall, mut gain) = (0.0, 0.0);
-    for ((_, relevant), found) in judged.iter().zip(found) {
+    for ((_, relevant), found) in evaluated.iter().zip(found) {
         let seen = found.iter().take(5).filter(|id| relevant.contains(*id)).count();
         recall += seen as f64 / relevant.len() as f64;
         let discounted = |rank: usize| 1.0 / ((rank + 2) as f64).log2();
@@ -88,18 +88,18 @@ fn figures(judged: &[(String, BTreeSet<String>)], found: &[Vec<String>]) -> (f64
         let reached = found.iter().take(10).enumerate().filter(|(_, id)| relevant.contains(*id));
         gain += reached.map(|(rank, _)| discounted(rank)).sum::<f64>() / ideal;
     }
-    (recall / judged.len() as f64, gain / judged.len() as f64)
+    (recall / evaluated.len() as f64, gain / evaluated.len() as f64)
 }
 
 #[test]
 fn the_search_finds_no_less_than_bm25_does() {
     let mut rows = Vec::new();
     for (name, queries) in COLLECTIONS {
-        let Some(Collection { passages, judged }) = collection(name) else { return };
-        assert_eq!(judged.len(), queries, "{name}");
-        let asked: Vec<String> = judged.iter().map(|(query, _)| query.clone()).collect();
-        let (recall, gain) = figures(&judged, &ours(&passages, &asked));
-        let (least_recall, least_gain) = figures(&judged, &bm25(&passages, &asked));
+        let Some(Collection { passages, evaluated }) = collection(name) else { return };
+        assert_eq!(evaluated.len(), queries, "{name}");
+        let asked: Vec<String> = evaluated.iter().map(|(query, _)| query.clone()).collect();
+        let (recall, gain) = figures(&evaluated, &ours(&passages, &asked));
+        let (least_recall, least_gain) = figures(&evaluated, &bm25(&passages, &asked));
         assert!(recall >= least_recall && gain >= least_gain, "{name} finds less than BM25");
         let counts = [passages.len(), queries].map(|count| count.to_string());
         let shares = [recall, least_recall, gain, least_gain].map(|share| format!("{share:.3}"));

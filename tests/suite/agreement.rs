@@ -46,7 +46,7 @@ fn a_keyword_that_the_judge_calls_generic_is_refused_by_the_tool() {
 proptest! {
     #[test]
     fn the_judge_compares_keywords_in_the_form_in_which_they_are_stored(keyword in "\\PC{0,30}") {
-        let stored = knowledge::words::normalised_keyword(&keyword);
+        let stored = knowledge::tokenize::normalised_keyword(&keyword);
         prop_assert_eq!(metric::generic::normalise(&keyword), stored);
     }
 }

@@ -14,7 +14,7 @@ use ragcheck::clock::{Clock, VirtualClock, block_on};
 use ragcheck::plan::{self, Plan, PlannedTrial, Selection};
 use ragcheck::scenario;
 use ragcheck::trace::TrialEnd;
-use ragcheck::world::Factory;
+use ragcheck::trial::TrialRunner;
 use rayon::prelude::*;
 use script::Script;
 use std::path::Path;
@@ -24,27 +24,27 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// In words, when the project cannot be loaded.
-pub fn load(root: &Path) -> Result<(Factory, Plan), String> {
+pub fn load(root: &Path) -> Result<(TrialRunner, Plan), String> {
     let loaded = scenario::load(root, &[], None).map_err(|mistakes| format!("{mistakes:?}"))?;
     let mut plan = plan::build(&loaded, &Selection::default(), 0).map_err(|mistakes| format!("{mistakes:?}"))?;
-    let factory = Factory::new(Arc::new(loaded)).map_err(|why| why.to_string())?;
-    plan.machines = factory.machines();
-    Ok((factory, plan))
+    let runner = TrialRunner::new(Arc::new(loaded)).map_err(|why| why.to_string())?;
+    plan.machines = runner.machines();
+    Ok((runner, plan))
 }
 
 /// Records every trial of `plan`; `brief` is the project's.
 ///
 /// # Errors
 /// In words, when one does not run to its end.
-pub fn record(factory: &Factory, plan: &Plan, brief: bool) -> Result<(), String> {
-    plan.trials.par_iter().try_for_each(|trial| record_one(factory, plan, trial, brief))
+pub fn record(runner: &TrialRunner, plan: &Plan, brief: bool) -> Result<(), String> {
+    plan.trials.par_iter().try_for_each(|trial| record_one(runner, plan, trial, brief))
 }
 
-fn record_one(factory: &Factory, plan: &Plan, trial: &PlannedTrial, brief: bool) -> Result<(), String> {
+fn record_one(runner: &TrialRunner, plan: &Plan, trial: &PlannedTrial, brief: bool) -> Result<(), String> {
     let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
     let shared: Arc<dyn Clock> = Arc::new(clock.clone());
     let script = Arc::new(Script::new(&trial.id, project::indexes(trial.case), brief, Arc::clone(&shared)));
-    let finished = block_on(&clock, factory.record_with(plan, trial, shared, script));
+    let finished = block_on(&clock, runner.record_with(plan, trial, shared, script));
     match finished.map_err(|deadlock| deadlock.to_string())?.trace.end {
         TrialEnd::Completed => Ok(()),
         TrialEnd::Error(why) => Err(format!("{}: {}\n{}", trial.id, why.message, why.detail.join("\n"))),

@@ -10,7 +10,7 @@ use crate::cli::run::{select, variables};
 use crate::run;
 use crate::trace::text::quote;
 use crate::transport::sse;
-use crate::world::{Again, Factory, documents};
+use crate::trial::{Resend, TrialRunner, documents};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
@@ -28,7 +28,7 @@ type Group = (String, String, String, bool);
 
 /// A recorded exchange that can be sent again.
 struct Candidate {
-    again: Again,
+    again: Resend,
     recorded: Vec<Value>,
 }
 
@@ -38,23 +38,23 @@ struct Candidate {
 /// Every mistake in the files, or that nothing recorded can be sent.
 pub fn run(given: &Diff) -> Result<Exit, Problem> {
     let (loaded, plan) = select(&given.select, None, |_, _| Ok(None))?;
-    let factory = Factory::new(Arc::new(loaded)).map_err(|why| why.to_string())?;
-    let factory = factory.with_variables(variables(given.env_file.as_deref())?);
+    let runner = TrialRunner::new(Arc::new(loaded)).map_err(|why| why.to_string())?;
+    let runner = runner.with_variables(variables(given.env_file.as_deref())?);
     let (mut groups, mut incomplete) = (BTreeMap::<Group, Vec<Candidate>>::new(), 0);
     let mut known = BTreeSet::new();
     for (index, trial) in plan.trials.iter().enumerate() {
-        let Ok(cassette) = factory.recording(&plan, trial) else { continue };
+        let Ok(cassette) = runner.recording(&plan, trial) else { continue };
         for (exchange, request) in cassette.exchanges.iter().zip(cassette.requests()) {
             let Outcome::Response { status: 200..300, headers, body, .. } = &exchange.outcome else { continue };
             let Some(recorded) = documents(headers, body) else { continue };
-            let who = factory.who(&plan, trial, &exchange.service);
+            let who = runner.who(&plan, trial, &exchange.service);
             if request.problem.is_some() {
                 incomplete += 1;
             } else if known.insert((who.clone(), exchange.key.clone())) {
                 let streams = sse::is_stream(headers);
                 let group = (who, exchange.service.clone(), exchange.profile.clone(), streams);
                 let (service, profile) = (exchange.service.clone(), exchange.profile.clone());
-                let again = Again { trial: index, service, profile, request };
+                let again = Resend { trial: index, service, profile, request };
                 groups.entry(group).or_default().push(Candidate { again, recorded });
             }
         }
@@ -79,8 +79,8 @@ pub fn run(given: &Diff) -> Result<Exit, Problem> {
         candidates.shuffle(&mut ChaCha8Rng::seed_from_u64(given.select.seed));
         let recorded = candidates.len();
         candidates.truncate(given.sample as usize);
-        let requests: Vec<Again> = candidates.iter().map(|candidate| candidate.again.clone()).collect();
-        let answers = run::again(&factory, &plan, &requests, JOBS).map_err(|why| format!("nothing was sent: {why}"))?;
+        let requests: Vec<Resend> = candidates.iter().map(|candidate| candidate.again.clone()).collect();
+        let answers = run::again(&runner, &plan, &requests, JOBS).map_err(|why| format!("nothing was sent: {why}"))?;
         let (mut asked, mut now, mut failures) = (Shape::default(), Shape::default(), BTreeMap::<String, usize>::new());
         for (candidate, answer) in candidates.iter().zip(answers) {
             match answer.map(|answer| documents(&answer.headers, &answer.body)) {

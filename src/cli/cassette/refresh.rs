@@ -15,7 +15,7 @@ use crate::price::dollars;
 use crate::run::{self, Step};
 use crate::scenario::Project;
 use crate::trace::{TrialEnd, TrialErrorKind};
-use crate::world::{Factory, Spending};
+use crate::trial::{Spending, TrialRunner};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write as _};
 use std::ops::ControlFlow;
@@ -29,17 +29,17 @@ pub fn run(given: &Refresh) -> Result<Exit, Problem> {
     let (loaded, plan) = select(&given.select, None, |_, _| Ok(None))?;
     let project = loaded.project.clone();
     let ages = Ages::new(given.warn_recordings_after, &project)?;
-    let factory = Factory::new(Arc::new(loaded)).map_err(|why| why.to_string())?;
+    let runner = TrialRunner::new(Arc::new(loaded)).map_err(|why| why.to_string())?;
     let mut reasons: BTreeMap<&'static str, usize> = BTreeMap::new();
     let mut wanted: BTreeSet<usize> = BTreeSet::new();
     if given.missed {
-        for (index, why) in missed(&factory, &plan).map_err(|why| format!("the replay stopped: {why}"))? {
+        for (index, why) in missed(&runner, &plan).map_err(|why| format!("the replay stopped: {why}"))? {
             *reasons.entry(why).or_default() += 1;
             wanted.insert(index);
         }
     }
     if given.stale {
-        for (index, why) in stale(&factory, &plan, ages) {
+        for (index, why) in stale(&runner, &plan, ages) {
             if wanted.insert(index) {
                 *reasons.entry(if why.old.is_some() { "too old" } else { "drifted" }).or_default() += 1;
             }
@@ -49,21 +49,21 @@ pub fn run(given: &Refresh) -> Result<Exit, Problem> {
         output::result(&format!("nothing to record again: {} looked at\n", plural(plan.trials.len(), "lane")));
         return Ok(Exit::Passed);
     }
-    output::remark(&announcement(&factory, &project, &plan, &wanted, &reasons));
+    output::remark(&announcement(&runner, &project, &plan, &wanted, &reasons));
     if !given.yes && !agreed()? {
         output::remark("nothing was recorded");
         return Ok(Exit::Passed);
     }
     let trials = wanted.iter().map(|index| plan.trials[*index].id.clone()).collect();
-    drop(factory);
+    drop(runner);
     carry_on(&recording(given), Some(trials))
 }
 
 /// The trials whose replay does not get through for want of a recording, by index, with why.
-fn missed(factory: &Factory, plan: &Plan) -> std::io::Result<Vec<(usize, &'static str)>> {
+fn missed(runner: &TrialRunner, plan: &Plan) -> std::io::Result<Vec<(usize, &'static str)>> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let (mut missed, mut index) = (Vec::new(), 0);
-    run::replay(factory, plan, cores, &|_| (), &mut |step| {
+    run::replay(runner, plan, cores, &|_| (), &mut |step| {
         let Step::Trial(done) = step else { return Ok(ControlFlow::Continue(())) };
         if let TrialEnd::Error(problem) = &done.finished.trace.end {
             let lacking = [TrialErrorKind::LaneMissing, TrialErrorKind::CassetteMiss, TrialErrorKind::CassetteBroken];
@@ -79,7 +79,7 @@ fn missed(factory: &Factory, plan: &Plan) -> std::io::Result<Vec<(usize, &'stati
 
 /// How many lanes and why, how many calls, and about how much money.
 fn announcement(
-    factory: &Factory,
+    runner: &TrialRunner,
     project: &Project,
     plan: &Plan,
     wanted: &BTreeSet<usize>,
@@ -91,10 +91,10 @@ fn announcement(
     let mut means: BTreeMap<usize, Option<(Spending, u64)>> = BTreeMap::new();
     for index in wanted {
         let trial = &plan.trials[*index];
-        if let Ok(cassette) = factory.recording(plan, trial) {
-            all.add(&factory.spending(plan, trial, &cassette));
+        if let Ok(cassette) = runner.recording(plan, trial) {
+            all.add(&runner.spending(plan, trial, &cassette));
         } else {
-            let mean = means.entry(trial.scenario).or_insert_with(|| total(factory, plan, trial.scenario));
+            let mean = means.entry(trial.scenario).or_insert_with(|| total(runner, plan, trial.scenario));
             match mean {
                 Some((sum, lanes)) => {
                     let share = |calls: u64| calls.div_ceil(*lanes);
@@ -138,11 +138,11 @@ fn announcement(
 }
 
 /// What the recorded lanes of a scenario came to together, and how many they are; `None` without any.
-fn total(factory: &Factory, plan: &Plan, scenario: usize) -> Option<(Spending, u64)> {
+fn total(runner: &TrialRunner, plan: &Plan, scenario: usize) -> Option<(Spending, u64)> {
     let (mut sum, mut lanes) = (Spending::default(), 0);
     for trial in plan.trials.iter().filter(|trial| trial.scenario == scenario) {
-        if let Ok(cassette) = factory.recording(plan, trial) {
-            sum.add(&factory.spending(plan, trial, &cassette));
+        if let Ok(cassette) = runner.recording(plan, trial) {
+            sum.add(&runner.spending(plan, trial, &cassette));
             lanes += 1;
         }
     }

@@ -7,17 +7,17 @@
 //! Two times are needed for a turn: that of its exchanges, which recordings hold, and the agent's own, which [`Pace`]
 //! measures or takes from the recording. A foreign process follows no clock of ours.
 
+mod decoder;
 mod groups;
-mod reading;
 mod target;
-mod telling;
 #[cfg(test)]
 mod tests;
+mod trace_builder;
 
 pub use target::{Endpoint, Fill, PLACEHOLDERS, Target};
 
-use super::environment::micros;
-use super::talk::digest;
+use super::context::micros;
+use super::conversation::digest;
 use crate::chat::{Message, Role};
 use crate::clock::{Clock, timeout};
 use crate::tool::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
@@ -26,7 +26,7 @@ use crate::transport::{HttpRequest, HttpResponse, Miss, Passed, Tap, Transport, 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use telling::Telling;
+use trace_builder::TraceBuilder;
 
 /// The name that scenarios use.
 pub const NAME: &str = crate::trace::EXTERNAL;
@@ -132,7 +132,7 @@ pub struct Session<'a> {
 
 /// One conversation with the agent.
 #[derive(Debug, Clone)]
-pub struct Talk {
+pub struct ExternalConversation {
     /// Its ordinal within the trial, from 0.
     pub ordinal: u32,
     turns: u32,
@@ -154,25 +154,25 @@ pub async fn reset(endpoint: &Endpoint, way: &dyn Transport, trial: &str) -> Res
 
 impl Session<'_> {
     /// Begins a conversation.
-    pub fn begin(&mut self, ordinal: u32, name: &str) -> Talk {
+    pub fn begin(&mut self, ordinal: u32, name: &str) -> ExternalConversation {
         let what = What::ConversationStarted { name: name.to_owned(), session: name.to_owned() };
         self.push(self.took, ordinal, 0, what);
-        Talk { ordinal, turns: 0, history: Vec::new() }
+        ExternalConversation { ordinal, turns: 0, history: Vec::new() }
     }
 
     /// One turn, from the user's words to the agent's reply.
     ///
     /// # Errors
     /// [`Trouble`] when the trial cannot go on. An agent that answers with an error has ended its turn, which is no error.
-    pub async fn turn(&mut self, talk: &mut Talk, query: &str) -> Result<(), Trouble> {
-        let (turn, began) = (talk.turns, self.took);
-        talk.turns += 1;
-        self.push(began, talk.ordinal, turn, What::TurnStarted { query: query.to_owned() });
-        let shown: &[Message] = if self.withhold_history { &[] } else { &talk.history };
-        let conversation = self.conversation(talk.ordinal, turn);
+    pub async fn turn(&mut self, conversation: &mut ExternalConversation, query: &str) -> Result<(), Trouble> {
+        let (turn, began) = (conversation.turns, self.took);
+        conversation.turns += 1;
+        self.push(began, conversation.ordinal, turn, What::TurnStarted { query: query.to_owned() });
+        let shown: &[Message] = if self.withhold_history { &[] } else { &conversation.history };
+        let conversation_id = self.conversation(conversation.ordinal, turn);
         let fill = Fill {
             message: query,
-            conversation: &conversation,
+            conversation: &conversation_id,
             history: shown,
             variant: self.variant,
             trial: self.trial,
@@ -185,32 +185,32 @@ impl Session<'_> {
         let passed = self.tap.take();
         let exchanges = passed.iter().map(Passed::took).sum();
         let took = self.pace.turn(real, exchanges);
-        let known: Vec<(Role, String)> = talk
+        let known: Vec<(Role, String)> = conversation
             .history
             .iter()
             .map(|message| (message.role, message.content.clone()))
             .chain([(Role::User, query.to_owned())])
             .collect();
-        let mut telling = Telling::new(&self.settings.roles, self.words, &known, self.completions);
+        let mut telling = TraceBuilder::new(&self.settings.roles, self.words, &known, self.completions);
         let miss = telling.hear(passed);
         let reply = self.settings.target.reply(reply);
         let outcome = telling.end(reply.map(|text| self.words.text(&text)));
         self.completions = telling.completions();
         for (at, what) in telling.into_events() {
-            self.push(began + at.min(took), talk.ordinal, turn, what);
+            self.push(began + at.min(took), conversation.ordinal, turn, what);
         }
         self.took = began + took;
         if let Some(miss) = miss {
             return Err(Trouble::Miss(miss));
         }
         let outcome = outcome?;
-        talk.history.push(Message::text(Role::User, query));
+        conversation.history.push(Message::text(Role::User, query));
         if let TurnOutcome::Answered(answer) = &outcome {
-            talk.history.push(Message::text(Role::Assistant, answer.text.clone()));
+            conversation.history.push(Message::text(Role::Assistant, answer.text.clone()));
         }
-        let history = talk.history.iter().map(|message| digest(message.role, &message.content)).collect();
+        let history = conversation.history.iter().map(|message| digest(message.role, &message.content)).collect();
         let took_us = micros(took);
-        self.push(self.took, talk.ordinal, turn, What::TurnEnded(TurnEnded { took_us, outcome, history }));
+        self.push(self.took, conversation.ordinal, turn, What::TurnEnded(TurnEnded { took_us, outcome, history }));
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Turns told from exchanges as an agent makes them, and what is sent to it.
 
 use super::target::Reply;
-use super::telling::Telling;
+use super::trace_builder::TraceBuilder;
 use super::*;
 use crate::trace::{Account, ToolOutcome, ToolResult};
 use crate::transport::{HttpRequest, HttpResponse, Service};
@@ -36,16 +36,16 @@ fn call(id: &str, tool: &str, arguments: &Value) -> Value {
 }
 
 /// A model's exchange: the conversation so far, and the message that it adds.
-fn model(talk: &mut Vec<Value>, said: Value) -> Passed {
+fn model(conversation: &mut Vec<Value>, said: Value) -> Passed {
     let finish = if said.get("tool_calls").is_some() { "tool_calls" } else { "stop" };
     let answer = json!({"model": "m", "choices": [{"index": 0, "finish_reason": finish, "message": said}]});
-    let asked = json!({"model": "m", "messages": talk});
-    talk.push(said);
+    let asked = json!({"model": "m", "messages": conversation});
+    conversation.push(said);
     passed(Service::Model, "openai-chat", asked, 200, &answer)
 }
 
-fn result(talk: &mut Vec<Value>, id: &str, content: &Value) {
-    talk.push(json!({"role": "tool", "tool_call_id": id, "content": content.to_string()}));
+fn result(conversation: &mut Vec<Value>, id: &str, content: &Value) {
+    conversation.push(json!({"role": "tool", "tool_call_id": id, "content": content.to_string()}));
 }
 
 fn search(question: &str, answer: &str) -> Passed {
@@ -59,7 +59,7 @@ fn search(question: &str, answer: &str) -> Passed {
 fn told(exchanges: Vec<Passed>) -> (Vec<What>, TurnOutcome) {
     let known = [(Role::User, "why?".to_owned())];
     let roles = roles();
-    let mut telling = Telling::new(&roles, &Plain, &known, 0);
+    let mut telling = TraceBuilder::new(&roles, &Plain, &known, 0);
     assert!(telling.hear(exchanges).is_none());
     let outcome = telling.end(Reply::Answer("because".into())).expect("a reply");
     (telling.into_events().into_iter().map(|(_, what)| what).collect(), outcome)
@@ -71,15 +71,18 @@ fn calls(events: &[What]) -> Vec<&crate::trace::ToolCalled> {
 
 #[test]
 fn a_whole_turn_is_told_in_our_words_with_its_answer_and_sources() {
-    let mut talk = vec![json!({"role": "user", "content": "why?"})];
-    let mut exchanges = vec![model(&mut talk, call("1", "look", &json!({"query": "cause"})))];
-    result(&mut talk, "1", &json!({"chunks": [{"id": "a#1", "text": "so"}]}));
-    exchanges.push(model(&mut talk, call("2", "web", &json!({"query": "cause now"}))));
+    let mut conversation = vec![json!({"role": "user", "content": "why?"})];
+    let mut exchanges = vec![model(&mut conversation, call("1", "look", &json!({"query": "cause"})))];
+    result(&mut conversation, "1", &json!({"chunks": [{"id": "a#1", "text": "so"}]}));
+    exchanges.push(model(&mut conversation, call("2", "web", &json!({"query": "cause now"}))));
     exchanges.push(search("cause now", "Today's cause [1]."));
-    result(&mut talk, "2", &json!({"result_id": "w-7", "answer": "Today's cause [1]."}));
-    exchanges.push(model(&mut talk, call("3", "keep", &json!({"keywords": ["Cause"], "result_id": "w-7"}))));
-    result(&mut talk, "3", &json!({"ok": true}));
-    exchanges.push(model(&mut talk, call("4", "say", &json!({"answer": "because", "sources": ["a#1", "https://a"]}))));
+    result(&mut conversation, "2", &json!({"result_id": "w-7", "answer": "Today's cause [1]."}));
+    exchanges.push(model(&mut conversation, call("3", "keep", &json!({"keywords": ["Cause"], "result_id": "w-7"}))));
+    result(&mut conversation, "3", &json!({"ok": true}));
+    exchanges.push(model(
+        &mut conversation,
+        call("4", "say", &json!({"answer": "because", "sources": ["a#1", "https://a"]})),
+    ));
     let (events, outcome) = told(exchanges);
     let made = calls(&events);
     let names: Vec<&str> = made.iter().map(|call| call.tool.as_str()).collect();
@@ -88,7 +91,9 @@ fn a_whole_turn_is_told_in_our_words_with_its_answer_and_sources() {
     let ToolOutcome::Ok(ToolResult::External(found)) = &made[1].outcome else { panic!("{:?}", made[1]) };
     assert_eq!((found.result.as_str(), found.citations[0].1.as_str()), ("w-7", "https://a"));
     assert_eq!((made[1].took_us, made[1].attempts.len()), (10_000, 1));
-    assert!(matches!(&made[2].outcome, ToolOutcome::Ok(ToolResult::Indexed(kept)) if kept.result == "w-7"));
+    assert!(
+        matches!(&made[2].outcome, ToolOutcome::Ok(ToolResult::Indexed(passthrough)) if passthrough.result == "w-7")
+    );
     let TurnOutcome::Answered(answer) = outcome else { panic!("no answer") };
     assert_eq!((answer.text.as_str(), answer.sources.len()), ("because", 2));
     assert!(answer.used_internal_kb && answer.used_external_kb);
@@ -97,13 +102,13 @@ fn a_whole_turn_is_told_in_our_words_with_its_answer_and_sources() {
 
 #[test]
 fn a_reminder_is_feedback_about_the_tool_that_is_still_due_and_only_after_a_slip() {
-    let mut talk = vec![json!({"role": "user", "content": "why?"})];
-    let mut exchanges = vec![model(&mut talk, call("1", "look", &json!({"query": "cause"})))];
-    result(&mut talk, "1", &json!({"chunks": []}));
-    talk.push(json!({"role": "system", "content": "Now use say."}));
-    exchanges.push(model(&mut talk, json!({"role": "assistant", "content": "Because."})));
-    talk.push(json!({"role": "system", "content": "First look, then say."}));
-    exchanges.push(model(&mut talk, call("2", "say", &json!({"answer": "because"}))));
+    let mut conversation = vec![json!({"role": "user", "content": "why?"})];
+    let mut exchanges = vec![model(&mut conversation, call("1", "look", &json!({"query": "cause"})))];
+    result(&mut conversation, "1", &json!({"chunks": []}));
+    conversation.push(json!({"role": "system", "content": "Now use say."}));
+    exchanges.push(model(&mut conversation, json!({"role": "assistant", "content": "Because."})));
+    conversation.push(json!({"role": "system", "content": "First look, then say."}));
+    exchanges.push(model(&mut conversation, call("2", "say", &json!({"answer": "because"}))));
     let (events, _) = told(exchanges);
     let fed: Vec<_> = events.iter().filter_map(|w| if let What::FedBack(fed) = w { Some(fed) } else { None }).collect();
     assert_eq!(fed.len(), 1, "what follows a call that worked is guidance");
@@ -115,11 +120,11 @@ fn a_reminder_is_feedback_about_the_tool_that_is_still_due_and_only_after_a_slip
 
 #[test]
 fn a_request_repeated_after_a_failure_is_one_call_with_two_attempts() {
-    let mut talk = vec![json!({"role": "user", "content": "why?"})];
+    let mut conversation = vec![json!({"role": "user", "content": "why?"})];
     let busy = json!({"error": {"message": "slow down", "code": "rate_limit_exceeded"}});
-    let asked = json!({"model": "m", "messages": talk});
+    let asked = json!({"model": "m", "messages": conversation});
     let failed = passed(Service::Model, "openai-chat", asked, 429, &busy);
-    let (events, _) = told(vec![failed, model(&mut talk, call("1", "say", &json!({"answer": "because"})))]);
+    let (events, _) = told(vec![failed, model(&mut conversation, call("1", "say", &json!({"answer": "because"})))]);
     let What::ModelCalled(called) = &events[0] else { panic!("{events:?}") };
     assert_eq!((called.attempts.len(), called.took_us), (2, 20_000));
     assert_eq!(called.attempts[0].cause.as_deref(), Some("rate_limit"));
@@ -129,12 +134,12 @@ fn a_request_repeated_after_a_failure_is_one_call_with_two_attempts() {
 #[test]
 fn searches_side_by_side_are_told_in_one_order_and_calls_without_a_result_say_so() {
     let story = |first: &str, second: &str| {
-        let mut talk = vec![json!({"role": "user", "content": "why?"})];
+        let mut conversation = vec![json!({"role": "user", "content": "why?"})];
         let both = json!({"role": "assistant", "content": null, "tool_calls": [
             {"id": "1", "type": "function", "function": {"name": "web", "arguments": "{\"query\":\"a\"}"}},
             {"id": "2", "type": "function", "function": {"name": "web", "arguments": "{\"query\":\"b\"}"}},
             {"id": "3", "type": "function", "function": {"name": "look", "arguments": "{}"}}]});
-        told(vec![model(&mut talk, both), search(first, first), search(second, second)]).0
+        told(vec![model(&mut conversation, both), search(first, first), search(second, second)]).0
     };
     assert_eq!(story("a", "b"), story("b", "a"));
     let events = story("a", "b");
@@ -147,10 +152,10 @@ fn searches_side_by_side_are_told_in_one_order_and_calls_without_a_result_say_so
 fn earlier_words_are_found_however_the_agent_wraps_them() {
     let known =
         [(Role::User, "why?".to_owned()), (Role::Assistant, "because".to_owned()), (Role::User, "so?".to_owned())];
-    let mut talk = vec![json!({"role": "user", "content": "Guest: why?\nDesk: because\nGuest: so?"})];
-    let exchange = model(&mut talk, json!({"role": "assistant", "content": "Yes."}));
+    let mut conversation = vec![json!({"role": "user", "content": "Guest: why?\nDesk: because\nGuest: so?"})];
+    let exchange = model(&mut conversation, json!({"role": "assistant", "content": "Yes."}));
     let roles = roles();
-    let mut telling = Telling::new(&roles, &Plain, &known, 3);
+    let mut telling = TraceBuilder::new(&roles, &Plain, &known, 3);
     telling.hear(vec![exchange]);
     assert_eq!(telling.completions(), 4);
     let (_, What::ModelCalled(called)) = telling.into_events().remove(0) else { panic!("no completion") };

@@ -14,7 +14,7 @@ pub(in crate::flow) mod turn;
 #[cfg(test)]
 mod tests;
 
-use super::{Abort, Environment, Flow, Talk};
+use super::{Abort, AgentContext, ConversationState, Flow};
 use crate::clock::{BoxFuture, timeout};
 use crate::state_machine::Machine;
 use crate::trace::TurnOutcome;
@@ -39,12 +39,12 @@ impl Flow for ToolRag {
 
     fn turn<'a>(
         &'a self,
-        env: &'a Environment,
-        talk: &'a mut Talk,
+        env: &'a AgentContext,
+        conversation: &'a mut ConversationState,
         query: &'a str,
     ) -> BoxFuture<'a, Result<(), Abort>> {
         Box::pin(async move {
-            let mut turn = Turn::begin(env, talk, query);
+            let mut turn = Turn::begin(env, conversation, query);
             let limit = env.settings.limits.turn;
             let ended = timeout(&*env.clock, limit, converse(&mut turn)).await;
             let outcome = if let Ok(outcome) = ended {

@@ -188,8 +188,8 @@ async fn search(turn: &mut Turn<'_>, call: &tool::KnowledgeBaseSearch) -> Done {
         Err(error) => return broken(turn, KNOWLEDGE_BASE_SEARCH, &error, "knowledge_failed"),
     };
     turn.tool_worked(KNOWLEDGE_BASE_SEARCH);
-    turn.talk.citable.searched = true;
-    turn.talk.citable.internal.extend(found.hits.iter().map(|hit| hit.id.clone()));
+    turn.conversation.citable.searched = true;
+    turn.conversation.citable.internal.extend(found.hits.iter().map(|hit| hit.id.clone()));
     let used = found.hits.iter().filter_map(|hit| hit.learned.as_ref()).flat_map(|learned| &learned.keywords);
     // Counting uses is housekeeping: a search that worked does not fail by it.
     let _ = env.keywords.note_use(used, env.clock.wall());
@@ -243,15 +243,15 @@ async fn ask_outside(turn: &mut Turn<'_>, call: &tool::PerplexitySearch) -> Resu
         }
         Ok(answer) => {
             turn.tool_worked(PERPLEXITY_SEARCH);
-            let result = format!("result-{}", turn.talk.received.len() + 1);
+            let result = format!("result-{}", turn.conversation.received.len() + 1);
             let told = perplexity_search::for_model(&result, call, &answer);
             let citations: Vec<(String, String)> =
                 answer.citations.into_iter().map(|citation| (citation.title, citation.url)).collect();
-            turn.talk.citable.asked = true;
-            turn.talk.citable.external.extend(citations.iter().map(|(_, url)| url.clone()));
-            turn.talk.received.push(ExternalRecord {
-                session: turn.talk.session.clone(),
-                conversation: turn.talk.ordinal,
+            turn.conversation.citable.asked = true;
+            turn.conversation.citable.external.extend(citations.iter().map(|(_, url)| url.clone()));
+            turn.conversation.received.push(ExternalRecord {
+                session: turn.conversation.session.clone(),
+                conversation: turn.conversation.ordinal,
                 result: result.clone(),
                 query: call.query.clone(),
                 answer: answer.text.clone(),
@@ -277,8 +277,8 @@ async fn ask_outside(turn: &mut Turn<'_>, call: &tool::PerplexitySearch) -> Resu
 }
 
 async fn index(turn: &mut Turn<'_>, call: &tool::IndexKeywords) -> Done {
-    let Some(record) = turn.talk.received.iter().find(|record| record.result == call.result).cloned() else {
-        let known: Vec<&str> = turn.talk.received.iter().map(|record| record.result.as_str()).collect();
+    let Some(record) = turn.conversation.received.iter().find(|record| record.result == call.result).cloned() else {
+        let known: Vec<&str> = turn.conversation.received.iter().map(|record| record.result.as_str()).collect();
         let guidance = format!("Use the result_id of an external answer of this conversation: {}.", known.join(", "));
         let reason = "`perplexity_result_id` names no external answer of this conversation";
         return rejected(turn, INDEX_KEYWORDS, Refusal::new("unknown_result", reason, guidance));
@@ -300,7 +300,7 @@ async fn index(turn: &mut Turn<'_>, call: &tool::IndexKeywords) -> Done {
 }
 
 fn respond(turn: &Turn<'_>, call: tool::GenerateResponse) -> Done {
-    if let Err(refusal) = generate_response::agrees(&call, &turn.talk.citable) {
+    if let Err(refusal) = generate_response::agrees(&call, &turn.conversation.citable) {
         return rejected(turn, GENERATE_RESPONSE, refusal);
     }
     let source = |source: generate_response::Source| SourceRef {

@@ -4,8 +4,8 @@ use super::machine;
 use super::progress::{Progress, Step};
 use super::retries::Retries;
 use crate::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolCall};
-use crate::flow::environment::micros;
-use crate::flow::{Abort, Environment, Talk, digest, prompts};
+use crate::flow::context::micros;
+use crate::flow::{Abort, AgentContext, ConversationState, digest, prompts};
 use crate::provider::{self, ProviderError};
 use crate::trace::{
     Attempt, Completion, FedBack, ModelCalled, Moved, Reply as Replied, ToolCalled, ToolOutcome, TurnEnded,
@@ -38,8 +38,8 @@ enum InFlight {
 }
 
 pub(super) struct Turn<'a> {
-    pub(super) env: &'a Environment,
-    pub(super) talk: &'a mut Talk,
+    pub(super) env: &'a AgentContext,
+    pub(super) conversation: &'a mut ConversationState,
     pub(super) progress: Progress,
     pub(super) retries: Retries,
     number: u32,
@@ -55,21 +55,21 @@ pub(super) struct Turn<'a> {
 
 impl<'a> Turn<'a> {
     /// Begins the next turn of `talk`.
-    pub(super) fn begin(env: &'a Environment, talk: &'a mut Talk, query: &str) -> Self {
-        let number = talk.turns;
-        talk.turns += 1;
+    pub(super) fn begin(env: &'a AgentContext, conversation: &'a mut ConversationState, query: &str) -> Self {
+        let number = conversation.turns;
+        conversation.turns += 1;
         let started = env.clock.now();
-        env.push(started, talk.ordinal, number, What::TurnStarted { query: query.to_owned() });
+        env.push(started, conversation.ordinal, number, What::TurnStarted { query: query.to_owned() });
         let settings = &env.settings;
         let mut messages = vec![Message::text(Role::System, settings.prompts.system())];
         let mut shown = vec![settings.prompts.system_digest().to_owned()];
         if !settings.withhold_history {
-            messages.extend(talk.history.iter().cloned());
-            shown.extend(talk.history_digests());
+            messages.extend(conversation.history.iter().cloned());
+            shown.extend(conversation.history_digests());
         }
         let mut turn = Self {
             env,
-            talk,
+            conversation,
             progress: Progress::default(),
             retries: Retries::default(),
             number,
@@ -87,7 +87,7 @@ impl<'a> Turn<'a> {
 
     /// Records one event that began at `at`.
     pub(super) fn push(&self, at: Duration, what: What) {
-        self.env.push(at, self.talk.ordinal, self.number, what);
+        self.env.push(at, self.conversation.ordinal, self.number, what);
     }
 
     fn say(&mut self, message: Message) {
@@ -105,7 +105,7 @@ impl<'a> Turn<'a> {
     pub(super) async fn ask_model(&mut self) -> Result<Reply, Abort> {
         let settings = &self.env.settings;
         self.model_calls += 1;
-        self.progress.answers_read = !self.talk.received.is_empty();
+        self.progress.answers_read = !self.conversation.received.is_empty();
         let request = ChatRequest {
             model: settings.model.name.clone(),
             messages: std::mem::take(&mut self.messages),
@@ -117,7 +117,7 @@ impl<'a> Turn<'a> {
             max_tokens: settings.model.max_tokens,
             seed: settings.seed,
             parallel_calls: settings.model.parallel_calls,
-            kept: None,
+            passthrough: None,
         };
         let ordinal = self.env.next_model_call();
         let at = self.env.clock.now();
@@ -163,7 +163,8 @@ impl<'a> Turn<'a> {
     fn hear(&mut self, response: ChatResponse) -> Vec<ToolCall> {
         let content = response.refusal.filter(|_| response.content.is_empty()).unwrap_or(response.content);
         let calls = response.calls.clone();
-        let message = Message { role: Role::Assistant, content, calls, answers: None, kept: response.kept };
+        let message =
+            Message { role: Role::Assistant, content, calls, answers: None, passthrough: response.passthrough };
         // A message with neither text nor calls is one that some providers refuse to read back.
         if !message.content.is_empty() || !message.calls.is_empty() {
             self.say(message);
@@ -295,10 +296,10 @@ impl<'a> Turn<'a> {
         for (tool, reason) in failing.iter().filter(|(_, reason)| !reason.is_empty()) {
             self.degraded(tool, reason);
         }
-        self.talk.remember(query, &outcome);
+        self.conversation.remember(query, &outcome);
         let now = self.env.clock.now();
         let took_us = micros(now.saturating_sub(self.started));
-        self.push(now, What::TurnEnded(TurnEnded { took_us, outcome, history: self.talk.history_digests() }));
+        self.push(now, What::TurnEnded(TurnEnded { took_us, outcome, history: self.conversation.history_digests() }));
     }
 }
 

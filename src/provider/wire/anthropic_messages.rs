@@ -6,7 +6,7 @@
 //! output is obligatory: without one, [`MAX_TOKENS`] is sent.
 
 use super::document::{Reader, ToolShape, WireError, plus, put, small, text, tokens};
-use super::kept::{self, Filled};
+use super::passthrough::{self, Filled};
 use crate::chat::{
     ChatRequest, ChatResponse, Finish, Message, Piece, Role, ToolCall, ToolChoice, ToolDefinition, Usage,
 };
@@ -30,7 +30,10 @@ pub fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
     if let Some(system) = fields.get_mut("system") {
         let (content, pieces) = read_text_blocks(system);
         let around = Map::from_iter([("system".to_owned(), emptied(system))]);
-        messages.push(Message { kept: kept::keep(NAME, around, pieces), ..Message::text(Role::System, content) });
+        messages.push(Message {
+            passthrough: passthrough::keep(NAME, around, pieces),
+            ..Message::text(Role::System, content)
+        });
         *system = Value::Null;
     }
     for (index, message) in READER.list(&fields, "messages")?.iter().enumerate() {
@@ -50,7 +53,7 @@ pub fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
         max_tokens: fields.get("max_tokens").and_then(small),
         seed: None,
         parallel_calls: choice.and_then(read_parallel),
-        kept: None,
+        passthrough: None,
     };
     fields.insert("model".to_owned(), Value::from(""));
     fields.insert("messages".to_owned(), json!([]));
@@ -59,15 +62,15 @@ pub fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
             *tool = tool.as_object().map_or(Value::Null, |tool| Value::Object(TOOL.template(tool)));
         }
     }
-    Ok(ChatRequest { kept: kept::keep(NAME, fields, Vec::new()), ..request })
+    Ok(ChatRequest { passthrough: passthrough::keep(NAME, fields, Vec::new()), ..request })
 }
 
 /// Writes a request's body.
 pub fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
-    let kept = kept::of(NAME, request.kept.as_ref());
-    let mut body = kept.map(|kept| kept.fields.clone()).unwrap_or_default();
+    let passthrough = passthrough::of(NAME, request.passthrough.as_ref());
+    let mut body = passthrough.map(|passthrough| passthrough.fields.clone()).unwrap_or_default();
     body.insert("model".to_owned(), Value::from(request.model.as_str()));
-    let limit = request.max_tokens.or(kept.is_none().then_some(MAX_TOKENS));
+    let limit = request.max_tokens.or(passthrough.is_none().then_some(MAX_TOKENS));
     put(&mut body, "max_tokens", limit.as_ref(), small, |number| json!(number));
     let (system, messages) = split_system(&request.messages);
     match write_system(system) {
@@ -75,7 +78,7 @@ pub fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
         None => _ = body.shift_remove("system"),
     }
     body.insert("messages".to_owned(), write_messages(messages));
-    kept::write_tools(&mut body, tools, &request.tools, name_of, write_tool);
+    passthrough::write_tools(&mut body, tools, &request.tools, name_of, write_tool);
     let written = body.get("tool_choice");
     let read = written.and_then(read_choice).unwrap_or(ToolChoice::Auto);
     if read != request.tool_choice || written.and_then(read_parallel) != request.parallel_calls {
@@ -125,7 +128,7 @@ pub fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
             Some("refusal") => Finish::ContentFilter,
             other => Finish::Other(other.unwrap_or_default().to_owned()),
         },
-        kept: if plain { None } else { kept::keep(NAME, around, message.1) },
+        passthrough: if plain { None } else { passthrough::keep(NAME, around, message.1) },
         content: message.0.content,
         calls: message.0.calls,
         refusal,
@@ -249,7 +252,8 @@ fn read_message(at: &str, wire: &Map<String, Value>, messages: &mut Vec<Message>
     };
     let Some(blocks) = content.as_array() else {
         let said = content.as_str().unwrap_or_default();
-        messages.push(Message { kept: kept::keep(NAME, around(), Vec::new()), ..Message::text(role, said) });
+        messages
+            .push(Message { passthrough: passthrough::keep(NAME, around(), Vec::new()), ..Message::text(role, said) });
         return Ok(());
     };
     let is_result = |block: &Value| block["type"] == "tool_result" && role == Role::User;
@@ -268,14 +272,18 @@ fn read_message(at: &str, wire: &Map<String, Value>, messages: &mut Vec<Message>
             block["tool_use_id"] = Value::from("");
             fields.insert("block".to_owned(), block);
             let answers = result["tool_use_id"].as_str().unwrap_or_default();
-            messages.push(Message { kept: kept::keep(NAME, fields, pieces), ..Message::tool_result(answers, content) });
+            messages.push(Message {
+                passthrough: passthrough::keep(NAME, fields, pieces),
+                ..Message::tool_result(answers, content)
+            });
         } else {
             let (message, pieces) = read_blocks(group, role);
-            messages.push(Message { kept: kept::keep(NAME, fields, pieces), ..message });
+            messages.push(Message { passthrough: passthrough::keep(NAME, fields, pieces), ..message });
         }
     }
     if !any {
-        messages.push(Message { kept: kept::keep(NAME, around(), Vec::new()), ..Message::text(role, "") });
+        messages
+            .push(Message { passthrough: passthrough::keep(NAME, around(), Vec::new()), ..Message::text(role, "") });
     }
     Ok(())
 }
@@ -284,14 +292,16 @@ fn read_message(at: &str, wire: &Map<String, Value>, messages: &mut Vec<Message>
 fn split_system(messages: &[Message]) -> (&[Message], &[Message]) {
     let in_conversation = |message: &Message| {
         message.role != Role::System
-            || kept::of(NAME, message.kept.as_ref()).is_some_and(|kept| kept.fields.contains_key("envelope"))
+            || passthrough::of(NAME, message.passthrough.as_ref())
+                .is_some_and(|passthrough| passthrough.fields.contains_key("envelope"))
     };
     messages.split_at(messages.iter().position(in_conversation).unwrap_or(messages.len()))
 }
 
 fn write_system(messages: &[Message]) -> Option<Value> {
     if let [only] = messages {
-        let around = kept::of(NAME, only.kept.as_ref()).and_then(|kept| kept.fields.get("system"));
+        let around =
+            passthrough::of(NAME, only.passthrough.as_ref()).and_then(|passthrough| passthrough.fields.get("system"));
         return Some(if around.is_some_and(Value::is_array) {
             Value::Array(write_blocks(only))
         } else {
@@ -304,8 +314,9 @@ fn write_system(messages: &[Message]) -> Option<Value> {
 fn write_messages(messages: &[Message]) -> Value {
     let mut written: Vec<Value> = Vec::new();
     for message in messages {
-        let kept = kept::of(NAME, message.kept.as_ref());
-        let envelope = kept.and_then(|kept| kept.fields.get("envelope")).and_then(kept::object);
+        let passthrough = passthrough::of(NAME, message.passthrough.as_ref());
+        let envelope =
+            passthrough.and_then(|passthrough| passthrough.fields.get("envelope")).and_then(passthrough::object);
         // A later system message has no place of its own in most models: the user says it.
         let role = if message.role == Role::Assistant { "assistant" } else { "user" };
         let results_before = written.last().is_some_and(|last| {
@@ -315,7 +326,7 @@ fn write_messages(messages: &[Message]) -> Value {
                     .is_some_and(|blocks| blocks.last().is_some_and(|block| block["type"] == "tool_result"))
         });
         // The results of one turn belong into one message.
-        let joins = match kept {
+        let joins = match passthrough {
             Some(_) => envelope.is_none() && written.last().is_some_and(|last| last["role"] == role),
             None => message.role == Role::Tool && results_before,
         };
@@ -337,8 +348,8 @@ fn write_messages(messages: &[Message]) -> Value {
 }
 
 fn write_blocks(message: &Message) -> Vec<Value> {
-    let kept = kept::of(NAME, message.kept.as_ref());
-    let filled = kept::fill(message, kept);
+    let passthrough = passthrough::of(NAME, message.passthrough.as_ref());
+    let filled = passthrough::fill(message, passthrough);
     let mut blocks = filled.iter().map(|piece| match piece {
         Filled::Text(text, template) => {
             let mut block =
@@ -350,7 +361,7 @@ fn write_blocks(message: &Message) -> Vec<Value> {
             let mut block = template.map_or_else(|| json!({"type": "tool_use"}), |template| (*template).clone());
             block["id"] = Value::from(call.id.as_str());
             block["name"] = Value::from(call.name.as_str());
-            block["input"] = kept::arguments_object(&call.arguments);
+            block["input"] = passthrough::arguments_object(&call.arguments);
             block
         }
         Filled::Other(block) => (*block).clone(),
@@ -358,7 +369,7 @@ fn write_blocks(message: &Message) -> Vec<Value> {
     if message.role != Role::Tool {
         return blocks.collect();
     }
-    let template = kept.and_then(|kept| kept.fields.get("block")).and_then(kept::object);
+    let template = passthrough.and_then(|passthrough| passthrough.fields.get("block")).and_then(passthrough::object);
     let mut result =
         template.cloned().unwrap_or_else(|| json!({"type": "tool_result", "tool_use_id": "", "content": ""}));
     result["tool_use_id"] = Value::from(message.answers.as_deref().unwrap_or_default());

@@ -114,7 +114,7 @@ impl Block {
 
     fn whole(mut self) -> Value {
         if !self.input.trim().is_empty() && self.value.is_object() {
-            self.value["input"] = super::kept::arguments_object(&self.input);
+            self.value["input"] = super::passthrough::arguments_object(&self.input);
         }
         self.value
     }

@@ -22,7 +22,7 @@ pub struct EmbeddingRequest {
     /// Numbers a vector should have; `None` leaves it to the model.
     pub dimensions: Option<u32>,
     /// The rest of a document that was read, without model and texts.
-    pub kept: Map<String, Value>,
+    pub passthrough: Map<String, Value>,
 }
 
 /// How vectors in strings are packed.
@@ -47,9 +47,9 @@ pub struct EmbeddingResponse {
 
 /// Reads a request's body; token lists as input are no texts and an error.
 pub fn decode_request(body: &Value) -> Result<EmbeddingRequest, WireError> {
-    let mut kept = READER.object("", body)?.clone();
-    let model = READER.string(&kept, "model")?.to_owned();
-    let inputs = match kept.get("input") {
+    let mut passthrough = READER.object("", body)?.clone();
+    let model = READER.string(&passthrough, "model")?.to_owned();
+    let inputs = match passthrough.get("input") {
         Some(Value::String(text)) => vec![text.clone()],
         Some(Value::Array(texts)) => texts
             .iter()
@@ -61,16 +61,16 @@ pub fn decode_request(body: &Value) -> Result<EmbeddingRequest, WireError> {
             .collect::<Result<_, _>>()?,
         other => return Err(READER.wrong("/input", "a string or a list of strings", other)),
     };
-    let hole = if kept["input"].is_string() { json!("") } else { json!([]) };
-    kept.insert("input".to_owned(), hole);
-    kept.insert("model".to_owned(), json!(""));
-    let dimensions = kept.get("dimensions").and_then(small);
-    Ok(EmbeddingRequest { model, inputs, dimensions, kept })
+    let hole = if passthrough["input"].is_string() { json!("") } else { json!([]) };
+    passthrough.insert("input".to_owned(), hole);
+    passthrough.insert("model".to_owned(), json!(""));
+    let dimensions = passthrough.get("dimensions").and_then(small);
+    Ok(EmbeddingRequest { model, inputs, dimensions, passthrough })
 }
 
 /// Writes a request's body.
 pub fn encode_request(request: &EmbeddingRequest) -> Value {
-    let mut body = request.kept.clone();
+    let mut body = request.passthrough.clone();
     body.insert("model".to_owned(), Value::from(request.model.as_str()));
     let input = match &request.inputs[..] {
         [only] if body.get("input").is_some_and(Value::is_string) => Value::from(only.as_str()),

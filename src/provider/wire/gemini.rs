@@ -7,7 +7,7 @@
 
 use super::document::{Reader, WireError, plus, put, small, tokens};
 use super::gemini_parts::{self, Minted, key_of};
-use super::kept;
+use super::passthrough;
 use crate::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolChoice, ToolDefinition, Usage};
 use serde_json::{Map, Value, json};
 
@@ -80,7 +80,7 @@ pub fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
         max_tokens: number("maxOutputTokens").and_then(small),
         seed: number("seed").and_then(small),
         parallel_calls: None,
-        kept: None,
+        passthrough: None,
     };
     fields.insert("contents".to_owned(), json!([]));
     for declarations in all_declarations(fields.get_mut("tools")) {
@@ -88,13 +88,13 @@ pub fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
             *function = function.as_object().map_or(Value::Null, |function| Value::Object(TOOL.template(function)));
         }
     }
-    Ok(ChatRequest { kept: kept::keep(NAME, fields, Vec::new()), ..request })
+    Ok(ChatRequest { passthrough: passthrough::keep(NAME, fields, Vec::new()), ..request })
 }
 
 /// Writes a request's body; the model goes into the path.
 pub fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
-    let kept = kept::of(NAME, request.kept.as_ref());
-    let mut body = kept.map(|kept| kept.fields.clone()).unwrap_or_default();
+    let passthrough = passthrough::of(NAME, request.passthrough.as_ref());
+    let mut body = passthrough.map(|passthrough| passthrough.fields.clone()).unwrap_or_default();
     let leading = request.messages.iter().take_while(|message| message.role == Role::System).count();
     let (system, messages) = request.messages.split_at(leading);
     let key = key_of(&body, &SYSTEM).unwrap_or(SYSTEM[0]);
@@ -107,7 +107,7 @@ pub fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
         Some(tools) => _ = body.insert("tools".to_owned(), tools),
         None => write_tools(&mut body, &request.tools),
     }
-    write_config(&mut body, request, kept.is_none());
+    write_config(&mut body, request, passthrough.is_none());
     let key = key_of(&body, &GENERATION).unwrap_or(GENERATION[0]);
     let had = body.contains_key(key);
     if let Value::Object(generation) = body.entry(key).or_insert_with(|| json!({})) {
@@ -142,7 +142,7 @@ pub fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
             calls: Vec::new(),
             finish,
             usage,
-            kept: None,
+            passthrough: None,
         });
     };
     let empty = Map::new();
@@ -160,7 +160,7 @@ pub fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
             reason if blocked.contains(&reason) => Finish::ContentFilter,
             other => Finish::Other(other.to_owned()),
         },
-        kept: message.kept,
+        passthrough: message.passthrough,
         content: message.content,
         refusal: None,
         calls: message.calls,
@@ -254,7 +254,7 @@ fn write_tools(body: &mut Map<String, Value>, tools: &[ToolDefinition]) {
                 here.push(left.remove(place));
             }
         }
-        *declarations = kept::place_tools(std::mem::take(declarations), &here, name, write_tool);
+        *declarations = passthrough::place_tools(std::mem::take(declarations), &here, name, write_tool);
     }
     if left.is_empty() {
         return;

@@ -4,7 +4,7 @@
 //! all but the first joined to the first's envelope.
 
 use super::gemini::NAME;
-use super::kept::{self, Filled};
+use super::passthrough::{self, Filled};
 use crate::chat::{Message, Piece, Role, ToolCall};
 use serde_json::{Map, Value, json};
 
@@ -65,7 +65,8 @@ pub(super) fn read_content(wire: &Map<String, Value>, role: Role, minted: &mut M
         })
         .collect();
     if messages.is_empty() {
-        messages.push(Message { kept: kept::keep(NAME, around(), Vec::new()), ..Message::text(role, "") });
+        messages
+            .push(Message { passthrough: passthrough::keep(NAME, around(), Vec::new()), ..Message::text(role, "") });
     }
     messages
 }
@@ -101,7 +102,7 @@ fn read_parts(parts: &[Value], role: Role, fields: Map<String, Value>, minted: &
             pieces.push(Piece::Other { wire: part.clone() });
         }
     }
-    Message { kept: kept::keep(NAME, fields, pieces), ..message }
+    Message { passthrough: passthrough::keep(NAME, fields, pieces), ..message }
 }
 
 fn read_response(part: &Value, mut fields: Map<String, Value>, minted: &mut Minted) -> Message {
@@ -122,7 +123,7 @@ fn read_response(part: &Value, mut fields: Map<String, Value>, minted: &mut Mint
         }
     }
     fields.insert("part".to_owned(), template);
-    Message { kept: kept::keep(NAME, fields, Vec::new()), ..Message::tool_result(answers, content) }
+    Message { passthrough: passthrough::keep(NAME, fields, Vec::new()), ..Message::tool_result(answers, content) }
 }
 
 /// The text of a response that is nothing but a text.
@@ -137,8 +138,9 @@ fn read_said(said: &Value) -> String {
 /// The system instruction, of all leading system messages.
 pub(super) fn write_system(messages: &[Message]) -> Option<Value> {
     let first = messages.first()?;
-    let envelope =
-        kept::of(NAME, first.kept.as_ref()).and_then(|kept| kept.fields.get("envelope")).and_then(kept::object);
+    let envelope = passthrough::of(NAME, first.passthrough.as_ref())
+        .and_then(|passthrough| passthrough.fields.get("envelope"))
+        .and_then(passthrough::object);
     let mut system = envelope.cloned().unwrap_or_else(|| json!({"parts": []}));
     let parts: Vec<Value> = messages.iter().flat_map(write_parts).collect();
     if !parts.is_empty() || system.get("parts").is_some() {
@@ -151,12 +153,13 @@ pub(super) fn write_system(messages: &[Message]) -> Option<Value> {
 pub(super) fn write_contents(messages: &[Message]) -> Value {
     let mut written: Vec<Value> = Vec::new();
     for (index, message) in messages.iter().enumerate() {
-        let kept = kept::of(NAME, message.kept.as_ref());
-        let envelope = kept.and_then(|kept| kept.fields.get("envelope")).and_then(kept::object);
+        let passthrough = passthrough::of(NAME, message.passthrough.as_ref());
+        let envelope =
+            passthrough.and_then(|passthrough| passthrough.fields.get("envelope")).and_then(passthrough::object);
         let role = if message.role == Role::Assistant { "model" } else { "user" };
         let after_result = index.checked_sub(1).is_some_and(|before| messages[before].role == Role::Tool);
         // The results of one turn belong into one content.
-        let joins = match kept {
+        let joins = match passthrough {
             Some(_) => {
                 envelope.is_none() && written.last().is_some_and(|last| last["role"] != "model" || role == "model")
             }
@@ -180,15 +183,15 @@ pub(super) fn write_contents(messages: &[Message]) -> Value {
 }
 
 fn write_parts(message: &Message) -> Vec<Value> {
-    let kept = kept::of(NAME, message.kept.as_ref());
-    let parts = kept::fill(message, kept).into_iter().map(|piece| match piece {
+    let passthrough = passthrough::of(NAME, message.passthrough.as_ref());
+    let parts = passthrough::fill(message, passthrough).into_iter().map(|piece| match piece {
         Filled::Text(text, template) => {
             let mut part = template.cloned().unwrap_or_else(|| json!({}));
             part["text"] = Value::from(text);
             part
         }
         Filled::Call(call, None) => {
-            json!({CALL[0]: {"id": call.id, "name": call.name, "args": kept::arguments_object(&call.arguments)}})
+            json!({CALL[0]: {"id": call.id, "name": call.name, "args": passthrough::arguments_object(&call.arguments)}})
         }
         Filled::Call(call, Some(template)) => {
             let mut part = template.clone();
@@ -197,7 +200,7 @@ fn write_parts(message: &Message) -> Vec<Value> {
                 part[key]["id"] = Value::from(call.id.as_str());
             }
             part[key]["name"] = Value::from(call.name.as_str());
-            let args = kept::arguments_object(&call.arguments);
+            let args = passthrough::arguments_object(&call.arguments);
             if part[key].get("args").is_some() || args != json!({}) {
                 part[key]["args"] = args;
             }
@@ -215,8 +218,9 @@ fn write_response(message: &Message, before: &[Message]) -> Value {
         Ok(said @ Value::Object(_)) if read_said(&said) == message.content => said,
         _ => json!({"result": message.content}),
     };
-    let template =
-        kept::of(NAME, message.kept.as_ref()).and_then(|kept| kept.fields.get("part")).and_then(kept::object);
+    let template = passthrough::of(NAME, message.passthrough.as_ref())
+        .and_then(|passthrough| passthrough.fields.get("part"))
+        .and_then(passthrough::object);
     if let Some(template) = template {
         let mut part = template.clone();
         let key = key_in(&part, &RESPONSE).unwrap_or(RESPONSE[0]);
@@ -238,7 +242,7 @@ fn write_response(message: &Message, before: &[Message]) -> Value {
     let mut response = json!({"name": name, "response": object()});
     // An id that was minted here is not Google's to know.
     let minted = called.is_some_and(|(said, call)| {
-        said.kept.is_some() && call.id.strip_prefix(call.name.as_str()).is_some_and(|rest| rest.starts_with('#'))
+        said.passthrough.is_some() && call.id.strip_prefix(call.name.as_str()).is_some_and(|rest| rest.starts_with('#'))
     });
     if !minted {
         response["id"] = Value::from(answers);

@@ -192,15 +192,15 @@ fn arguments_as_an_object_are_read_and_an_ordinary_reply_keeps_nothing() {
     let call = json!({"id": "a", "function": {"name": "f", "arguments": {"q": [1, 2]}}});
     let reply = answer(json!({"content": null, "tool_calls": [call]}), Value::Null);
     assert_eq!(reply.calls[0].arguments, "{\"q\":[1,2]}");
-    assert_eq!(answer(json!({"role": "assistant", "content": "x", "refusal": null}), Value::Null).kept, None);
+    assert_eq!(answer(json!({"role": "assistant", "content": "x", "refusal": null}), Value::Null).passthrough, None);
 }
 
 #[test]
 fn reasoning_goes_back_with_calls_only() {
     let call = json!({"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}});
     let with = answer(json!({"content": "", "reasoning_content": "hm", "tool_calls": [call]}), Value::Null);
-    assert_eq!(with.kept.expect("kept").fields["reasoning_content"], "hm");
-    assert_eq!(answer(json!({"content": "x", "reasoning_content": "hm"}), Value::Null).kept, None);
+    assert_eq!(with.passthrough.expect("kept").fields["reasoning_content"], "hm");
+    assert_eq!(answer(json!({"content": "x", "reasoning_content": "hm"}), Value::Null).passthrough, None);
 }
 
 fn plain(messages: Vec<Message>) -> ChatRequest {
@@ -213,7 +213,7 @@ fn plain(messages: Vec<Message>) -> ChatRequest {
         max_tokens: None,
         seed: None,
         parallel_calls: None,
-        kept: None,
+        passthrough: None,
     }
 }
 
@@ -244,7 +244,7 @@ fn conversation() -> impl Strategy<Value = Vec<Message>> {
 }
 
 fn words(request: &ChatRequest) -> Vec<Message> {
-    request.messages.iter().map(|message| Message { kept: None, ..message.clone() }).collect()
+    request.messages.iter().map(|message| Message { passthrough: None, ..message.clone() }).collect()
 }
 
 /// Puts `extra` under a name of its own into the `place`-th object of `value`; schemas and arguments are not ours.

@@ -10,9 +10,9 @@
 
 mod document;
 mod error;
-mod kept;
 #[cfg(test)]
 mod laws;
+mod passthrough;
 
 pub mod anthropic_messages;
 mod anthropic_messages_stream;

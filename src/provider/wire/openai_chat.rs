@@ -4,9 +4,9 @@
 //! `x_groq`, cached tokens under four names, reasoning that `completion_tokens` leaves out, calls without an index.
 
 use super::document::{Reader, ToolShape, WireError, put, small, text, tokens};
-use super::kept::{self, Filled};
+use super::passthrough::{self, Filled};
 use crate::chat::{
-    ChatRequest, ChatResponse, Finish, Kept, Message, Piece, Role, ToolCall, ToolChoice, ToolDefinition, Usage,
+    ChatRequest, ChatResponse, Finish, Message, Passthrough, Piece, Role, ToolCall, ToolChoice, ToolDefinition, Usage,
 };
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -59,31 +59,31 @@ pub(super) fn decode(dialect: &'static str, body: &Value) -> Result<ChatRequest,
         max_tokens: ["max_completion_tokens", "max_tokens"].iter().find_map(|key| small(fields.get(*key)?)),
         seed: fields.get("seed").and_then(small),
         parallel_calls: fields.get("parallel_tool_calls").and_then(Value::as_bool),
-        kept: None,
+        passthrough: None,
     };
     fields.insert("model".to_owned(), Value::from(""));
     fields.insert("messages".to_owned(), json!([]));
     if let Some(Value::Array(tools)) = fields.get_mut("tools") {
         tools.iter_mut().for_each(blank_tool);
     }
-    Ok(ChatRequest { kept: kept::keep(dialect, fields, Vec::new()), ..request })
+    Ok(ChatRequest { passthrough: passthrough::keep(dialect, fields, Vec::new()), ..request })
 }
 
 pub(super) fn encode(dialect: &'static str, request: &ChatRequest, tools: Option<Value>) -> Value {
-    let kept = kept::of(dialect, request.kept.as_ref());
-    let mut body = kept.map(|kept| kept.fields.clone()).unwrap_or_default();
+    let passthrough = passthrough::of(dialect, request.passthrough.as_ref());
+    let mut body = passthrough.map(|passthrough| passthrough.fields.clone()).unwrap_or_default();
     body.insert("model".to_owned(), Value::from(request.model.as_str()));
     body.insert(
         "messages".to_owned(),
         request.messages.iter().map(|message| write_message(dialect, message)).collect(),
     );
-    kept::write_tools(&mut body, tools, &request.tools, name_of, write_tool);
-    let ours = kept.is_none() && !request.tools.is_empty();
+    passthrough::write_tools(&mut body, tools, &request.tools, name_of, write_tool);
+    let ours = passthrough.is_none() && !request.tools.is_empty();
     if ours || body.get("tool_choice").and_then(read_choice).unwrap_or(ToolChoice::Auto) != request.tool_choice {
         body.insert("tool_choice".to_owned(), write_choice(&request.tool_choice));
     }
     // Servers refuse the flag in a request without tools.
-    let parallel = request.parallel_calls.filter(|_| kept.is_some() || !request.tools.is_empty());
+    let parallel = request.parallel_calls.filter(|_| passthrough.is_some() || !request.tools.is_empty());
     put(&mut body, "parallel_tool_calls", parallel.as_ref(), Value::as_bool, |flag| json!(flag));
     put(&mut body, "temperature", request.temperature.as_ref(), Value::as_f64, |number| json!(number));
     let limit = if body.contains_key("max_completion_tokens") { "max_completion_tokens" } else { "max_tokens" };
@@ -161,7 +161,7 @@ fn read_message(reader: Reader, at: &str, wire: &Map<String, Value>) -> Result<M
     if answers.is_some() {
         fields.insert("tool_call_id".to_owned(), Value::from(""));
     }
-    Ok(Message { role, content, calls, answers, kept: kept::keep(reader.0, fields, pieces) })
+    Ok(Message { role, content, calls, answers, passthrough: passthrough::keep(reader.0, fields, pieces) })
 }
 
 /// The text of a content, and its pieces where it is a list.
@@ -212,9 +212,9 @@ fn read_calls(message: &Map<String, Value>, pieces: &mut Vec<Piece>) -> Vec<Tool
 }
 
 fn write_message(dialect: &str, message: &Message) -> Value {
-    let kept = kept::of(dialect, message.kept.as_ref());
-    let mut wire = kept.map(|kept| kept.fields.clone()).unwrap_or_default();
-    if kept.is_none() {
+    let passthrough = passthrough::of(dialect, message.passthrough.as_ref());
+    let mut wire = passthrough.map(|passthrough| passthrough.fields.clone()).unwrap_or_default();
+    if passthrough.is_none() {
         wire.insert("role".to_owned(), Value::from(message.role.as_str()));
         if message.role == Role::Tool {
             wire.insert("tool_call_id".to_owned(), Value::from(""));
@@ -222,7 +222,7 @@ fn write_message(dialect: &str, message: &Message) -> Value {
         let only_calls = message.content.is_empty() && !message.calls.is_empty();
         wire.insert("content".to_owned(), if only_calls { Value::Null } else { Value::from("") });
     }
-    let filled = kept::fill(message, kept);
+    let filled = passthrough::fill(message, passthrough);
     let list = matches!(wire.get("content"), Some(Value::Array(_)));
     if list {
         let parts = filled.iter().filter_map(|piece| match piece {
@@ -261,7 +261,7 @@ fn write_call(call: &ToolCall, template: Option<&Value>) -> Value {
     };
     let mut wire = template.clone();
     let arguments = match wire.pointer("/function/arguments") {
-        Some(Value::Object(_)) => kept::arguments_object(&call.arguments),
+        Some(Value::Object(_)) => passthrough::arguments_object(&call.arguments),
         _ => Value::from(call.arguments.as_str()),
     };
     let words = [("/id", Value::from(call.id.as_str())), ("/function/name", Value::from(call.name.as_str()))];
@@ -289,7 +289,7 @@ pub(super) fn reply(dialect: &'static str, body: &Value) -> Result<ChatResponse,
     let refusal = Some(text(message, "refusal")).filter(|words| !words.is_empty()).map(str::to_owned);
     Ok(ChatResponse {
         model: text(document, "model").to_owned(),
-        kept: sent_back(dialect, message, pieces),
+        passthrough: sent_back(dialect, message, pieces),
         finish: finish(choice.get("finish_reason").and_then(Value::as_str), !calls.is_empty()),
         content,
         refusal,
@@ -299,7 +299,7 @@ pub(super) fn reply(dialect: &'static str, body: &Value) -> Result<ChatResponse,
 }
 
 /// What goes back with the reply: signed reasoning, a list of parts, and what a call carries beside its words.
-fn sent_back(dialect: &str, message: &Map<String, Value>, pieces: Vec<Piece>) -> Option<Arc<Kept>> {
+fn sent_back(dialect: &str, message: &Map<String, Value>, pieces: Vec<Piece>) -> Option<Arc<Passthrough>> {
     let mut fields = Map::from_iter([("role".to_owned(), Value::from("assistant"))]);
     let list = message.get("content").is_some_and(Value::is_array);
     let none = message.get("content").is_none_or(|content| content.is_null() || content == "");
@@ -331,7 +331,7 @@ fn sent_back(dialect: &str, message: &Map<String, Value>, pieces: Vec<Piece>) ->
         }
         piece => piece,
     });
-    kept::keep(dialect, fields, pieces.collect())
+    passthrough::keep(dialect, fields, pieces.collect())
 }
 
 fn finish(reason: Option<&str>, calls: bool) -> Finish {

@@ -5,8 +5,8 @@
 //! they were. There is no sampling seed here.
 
 use super::document::{Reader, ToolShape, WireError, put, small, text, tokens};
-use super::kept;
 use super::openai_responses_items as items;
+use super::passthrough;
 use crate::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolChoice, ToolDefinition, Usage};
 use serde_json::{Map, Value, json};
 
@@ -58,7 +58,7 @@ pub(super) fn decode(dialect: &'static str, body: &Value) -> Result<ChatRequest,
         max_tokens: fields.get("max_output_tokens").and_then(small),
         seed: None,
         parallel_calls: fields.get("parallel_tool_calls").and_then(Value::as_bool),
-        kept: None,
+        passthrough: None,
     };
     for (key, hole) in [("model", json!("")), ("input", json!([]))] {
         if let Some(place) = fields.get_mut(key) {
@@ -70,19 +70,20 @@ pub(super) fn decode(dialect: &'static str, body: &Value) -> Result<ChatRequest,
             *tool = tool.as_object().map_or(Value::Null, |tool| Value::Object(TOOL.template(tool)));
         }
     }
-    Ok(ChatRequest { kept: kept::keep(dialect, fields, Vec::new()), ..request })
+    Ok(ChatRequest { passthrough: passthrough::keep(dialect, fields, Vec::new()), ..request })
 }
 
 pub(super) fn encode(dialect: &'static str, request: &ChatRequest, tools: Option<Value>) -> Value {
-    let kept = kept::of(dialect, request.kept.as_ref());
-    let mut body = kept.map(|kept| kept.fields.clone()).unwrap_or_default();
+    let passthrough = passthrough::of(dialect, request.passthrough.as_ref());
+    let mut body = passthrough.map(|passthrough| passthrough.fields.clone()).unwrap_or_default();
     if !request.model.is_empty() || body.contains_key("model") {
         body.insert("model".to_owned(), Value::from(request.model.as_str()));
     }
     // A leading system message is the instructions, unless it was read as an item.
     let mut messages = &request.messages[..];
-    let instructions =
-        messages.first().filter(|first| first.role == Role::System && kept::of(dialect, first.kept.as_ref()).is_none());
+    let instructions = messages
+        .first()
+        .filter(|first| first.role == Role::System && passthrough::of(dialect, first.passthrough.as_ref()).is_none());
     if let Some(first) = instructions {
         body.insert("instructions".to_owned(), Value::from(first.content.as_str()));
         messages = &messages[1..];
@@ -90,14 +91,14 @@ pub(super) fn encode(dialect: &'static str, request: &ChatRequest, tools: Option
         body.shift_remove("instructions");
     }
     match (body.get("input"), messages) {
-        (Some(Value::String(_)), [only]) if only.role == Role::User && only.kept.is_none() => {
+        (Some(Value::String(_)), [only]) if only.role == Role::User && only.passthrough.is_none() => {
             body.insert("input".to_owned(), Value::from(only.content.as_str()));
         }
         (None, []) => {}
         _ => _ = body.insert("input".to_owned(), items::write(dialect, messages)),
     }
-    kept::write_tools(&mut body, tools, &request.tools, name_of, write_tool);
-    let ours = kept.is_none() && !request.tools.is_empty();
+    passthrough::write_tools(&mut body, tools, &request.tools, name_of, write_tool);
+    let ours = passthrough.is_none() && !request.tools.is_empty();
     if ours || body.get("tool_choice").and_then(read_choice).unwrap_or(ToolChoice::Auto) != request.tool_choice {
         let choice = match &request.tool_choice {
             ToolChoice::Auto => json!("auto"),
@@ -160,7 +161,7 @@ pub(super) fn reply(dialect: &'static str, body: &Value) -> Result<ChatResponse,
             ("incomplete", Some(reason)) => Finish::Other(reason.to_owned()),
             (status, _) => Finish::Other(status.to_owned()),
         },
-        kept: message.kept,
+        passthrough: message.passthrough,
         content: message.content,
         calls: message.calls,
         usage: usage(body),

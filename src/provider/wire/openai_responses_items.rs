@@ -3,7 +3,7 @@
 //! An item with text is kept with the length of each text in the text's place, for a message may have several parts.
 
 use super::document::{Reader, WireError};
-use super::kept::{self, Filled};
+use super::passthrough::{self, Filled};
 use crate::chat::{Message, Piece, Role, ToolCall};
 use serde_json::{Map, Value, json};
 
@@ -108,7 +108,7 @@ impl Turn {
     }
 
     fn close(self, dialect: &str) -> Message {
-        Message { kept: kept::keep(dialect, Map::new(), self.pieces), ..self.message }
+        Message { passthrough: passthrough::keep(dialect, Map::new(), self.pieces), ..self.message }
     }
 }
 
@@ -150,7 +150,7 @@ fn put_texts(content: &mut Value, said: &str) {
     let mut places: Vec<&mut Value> =
         parts.iter_mut().filter_map(|part| part.get_mut("text")).filter(|text| text.is_u64()).collect();
     let lengths: Vec<usize> = places.iter().filter_map(|place| place.as_u64()).map(|bytes| bytes as usize).collect();
-    let texts = kept::split(said, &lengths).unwrap_or_else(|| vec![said]);
+    let texts = passthrough::split(said, &lengths).unwrap_or_else(|| vec![said]);
     let mut texts = texts.into_iter();
     for place in &mut places {
         **place = Value::from(texts.next().unwrap_or_default());
@@ -161,9 +161,9 @@ fn put_texts(content: &mut Value, said: &str) {
 }
 
 fn write_message(dialect: &str, message: &Message) -> Vec<Value> {
-    let kept = kept::of(dialect, message.kept.as_ref());
+    let passthrough = passthrough::of(dialect, message.passthrough.as_ref());
     let mut items = Vec::new();
-    for piece in kept::fill(message, kept) {
+    for piece in passthrough::fill(message, passthrough) {
         items.push(match piece {
             Filled::Text(said, Some(template)) => {
                 let mut item = template.clone();

@@ -97,9 +97,9 @@ impl Sources {
     fn extend(&mut self, found: impl Iterator<Item = Citation>) {
         for source in found {
             if let Some(known) = self.places.get(&source.url).and_then(|place| self.list.get_mut(*place)) {
-                for (kept, new) in [(&mut known.title, source.title), (&mut known.snippet, source.snippet)] {
-                    if kept.is_empty() {
-                        *kept = new;
+                for (passthrough, new) in [(&mut known.title, source.title), (&mut known.snippet, source.snippet)] {
+                    if passthrough.is_empty() {
+                        *passthrough = new;
                     }
                 }
                 continue;

@@ -37,11 +37,11 @@ pub fn path(url: &str) -> String {
 }
 
 fn with_query(path: &str, query: &str) -> String {
-    let kept: Vec<&str> = query
+    let passthrough: Vec<&str> = query
         .split('&')
         .filter(|pair| !pair.is_empty() && !KEYS.contains(&pair.split('=').next().unwrap_or_default()))
         .collect();
-    if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) }
+    if passthrough.is_empty() { path.to_owned() } else { format!("{path}?{}", passthrough.join("&")) }
 }
 
 #[cfg(test)]

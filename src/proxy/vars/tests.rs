@@ -16,7 +16,7 @@ fn patterns() -> Vec<Pattern> {
     ]
 }
 
-fn talk(day: &str, tickets: [&str; 2]) -> Value {
+fn conversation(day: &str, tickets: [&str; 2]) -> Value {
     json!({"messages": [
         {"role": "system", "content": format!("Today is {day}. Be brief.")},
         {"role": "tool", "content": format!("opened {} and {}", tickets[0], tickets[1])},
@@ -26,15 +26,15 @@ fn talk(day: &str, tickets: [&str; 2]) -> Value {
 #[test]
 fn other_values_in_the_same_places_are_the_same_request() {
     let recording = Vars::new(patterns(), BTreeMap::new());
-    let bound = recording.bind(&talk("2026-01-02", ["T-71", "T-72"]));
+    let bound = recording.bind(&conversation("2026-01-02", ["T-71", "T-72"]));
     assert_eq!(bound["messages"][0]["content"], "Today is {{today#0}}. Be brief.");
     assert_eq!(bound["messages"][2]["tool_calls"][0]["arguments"], "{\"id\":\"{{ticket#1}}\"}");
-    assert_eq!(recording.unbind(&bound), talk("2026-01-02", ["T-71", "T-72"]));
+    assert_eq!(recording.unbind(&bound), conversation("2026-01-02", ["T-71", "T-72"]));
     assert_eq!(recording.values()["ticket"], ["T-71", "T-72"]);
 
     let replaying = Vars::new(patterns(), recording.values());
-    assert_eq!(replaying.bind(&talk("2027-12-31", ["T-9000", "T-9001"])), bound);
-    assert_eq!(replaying.as_recorded(&bound), talk("2026-01-02", ["T-71", "T-72"]));
+    assert_eq!(replaying.bind(&conversation("2027-12-31", ["T-9000", "T-9001"])), bound);
+    assert_eq!(replaying.as_recorded(&bound), conversation("2026-01-02", ["T-71", "T-72"]));
     let answer = Bytes::from_static(b"{\"text\":\"T-72 on 2026-01-02\"}");
     assert_eq!(replaying.put_back(&answer), "{\"text\":\"T-9001 on 2027-12-31\"}");
     assert_eq!(replaying.told("T-9001 on 2027-12-31"), "T-72 on 2026-01-02");
@@ -44,7 +44,7 @@ fn other_values_in_the_same_places_are_the_same_request() {
 fn a_recorded_value_that_could_not_be_exchanged_is_understood_when_it_comes_back() {
     let recorded = BTreeMap::from([("today".to_owned(), vec!["2026-01-02".to_owned()])]);
     let vars = Vars::new(patterns(), recorded);
-    vars.bind(&talk("2027-12-31", ["T-7100", "T-7200"]));
+    vars.bind(&conversation("2027-12-31", ["T-7100", "T-7200"]));
     let echoed = vars.bind(&json!({"input": "2026-01-02"}));
     assert_eq!(echoed, json!({"input": "{{today#0}}"}));
 }
@@ -81,7 +81,7 @@ proptest! {
         day in "[0-9]{4}-[0-9]{2}", first in 1000_u32..9999, second in 10_000_u32..99_999, other in "[a-zT0-9-]{0,12}",
     ) {
         let vars = Vars::new(patterns(), BTreeMap::new());
-        let mut body = talk(&day, [&format!("T-{first}"), &format!("T-{second}")]);
+        let mut body = conversation(&day, [&format!("T-{first}"), &format!("T-{second}")]);
         body["other"] = json!(other);
         let bound = vars.bind(&body);
         prop_assert_eq!(vars.unbind(&bound), body);

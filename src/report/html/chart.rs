@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn the_interval_says_in_words_what_it_shows_and_nothing_measured_has_none() {
         let run = sample::run(1);
-        let rows = &run.judgement.criteria;
+        let rows = &run.evaluation.criteria;
         let svg = interval(&rows[1]).expect("measured");
         assert!(svg.contains("<title>Observed 99.4 %") && svg.contains("target 95.0 %, n = 164"), "{svg}");
         assert_eq!(interval(&rows[3]), None);

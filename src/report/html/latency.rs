@@ -2,7 +2,7 @@
 //! the critical path, and the time to the first token.
 
 use super::chart::{self, Mark};
-use crate::gate::{Judgement, Latency as Times, Quantile};
+use crate::gate::{Evaluation, Latency as Times, Quantile};
 use crate::report::figures::{self, count, duration, target};
 use crate::scenario::Target;
 use crate::stats::quantile::nearest_rank;
@@ -47,10 +47,10 @@ struct Stages {
 }
 
 /// The times of a run; `None` when no turn was timed.
-pub fn latency(judgement: &Judgement) -> Option<Latency> {
+pub fn latency(evaluation: &Evaluation) -> Option<Latency> {
     let mut by_kind: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
-    let mut rest = judgement.turn_times_us.as_slice();
-    for (kind, n) in &judgement.turn_kinds {
+    let mut rest = evaluation.turn_times_us.as_slice();
+    for (kind, n) in &evaluation.turn_kinds {
         let (these, others) = rest.split_at(rest.len().min(*n as usize));
         by_kind.entry(kind).or_default().extend(these);
         rest = others;
@@ -58,12 +58,12 @@ pub fn latency(judgement: &Judgement) -> Option<Latency> {
     if !rest.is_empty() {
         by_kind.entry("").or_default().extend(rest);
     }
-    let limits = limits(judgement);
+    let limits = limits(evaluation);
     let kinds: Vec<_> = by_kind.into_iter().filter_map(|(kind, times)| distribution(kind, times, &limits)).collect();
     if kinds.is_empty() {
         return None;
     }
-    let rows = &judgement.latency;
+    let rows = &evaluation.latency;
     let first = rows.iter().filter_map(|row| {
         let first = row.first_token.as_ref()?;
         let quantiles = first.quantiles.iter().map(cells).collect();
@@ -83,9 +83,9 @@ fn name(row: &Times) -> String {
 }
 
 /// The limits that criteria set to a time.
-fn limits(judgement: &Judgement) -> Vec<Mark> {
+fn limits(evaluation: &Evaluation) -> Vec<Mark> {
     let mut marks: Vec<Mark> = Vec::new();
-    for row in &judgement.criteria {
+    for row in &evaluation.criteria {
         if let Some(Target::AtMostTime(limit)) = target(row) {
             let at_us = limit.as_micros() as u64;
             if !marks.iter().any(|mark| mark.at_us == at_us) {

@@ -122,20 +122,20 @@ mod tests {
         let open = "<script type=\"application/json\" id=\"data\">";
         let data = html.split_once(open).and_then(|(_, rest)| rest.split_once("</script>")).expect("data").0;
         let data: serde_json::Value = serde_json::from_str(data).expect("JSON");
-        assert_eq!(data["rows"].as_array().expect("rows").len(), run.judgement.trials.len());
+        assert_eq!(data["rows"].as_array().expect("rows").len(), run.evaluation.trials.len());
         let shown: usize =
             data["blocks"].as_array().expect("blocks").iter().map(|b| b.as_array().map_or(0, Vec::len)).sum();
-        assert_eq!(shown, run.judgement.trials.len());
+        assert_eq!(shown, run.evaluation.trials.len());
     }
 
     #[test]
     fn a_run_without_anything_says_so_in_words() {
         let mut run = sample::run(0);
-        run.judgement.criteria.clear();
-        run.judgement.gates.clear();
-        run.judgement.errors.clear();
-        run.judgement.transitions.clear();
-        run.judgement.requirements.clear();
+        run.evaluation.criteria.clear();
+        run.evaluation.gates.clear();
+        run.evaluation.errors.clear();
+        run.evaluation.transitions.clear();
+        run.evaluation.requirements.clear();
         let html = written(&Html, &run.view());
         for words in [
             "No criterion was judged.",
@@ -162,14 +162,14 @@ mod tests {
             assert!(html.contains(words), "{words}");
         }
         assert!(spending(&html).contains("Not measured: <bdi>the plan does not say which model was asked"));
-        run.judgement.spending.run.cost = Some(1.25);
+        run.evaluation.spending.run.cost = Some(1.25);
         assert!(spending(&written(&Html, &run.view())).contains("$1.25"));
     }
 
     #[test]
     fn ten_thousand_trials_stay_below_fifteen_megabytes() {
         let run = sample::run(1_667);
-        assert!(run.judgement.trials.len() >= 10_000);
+        assert!(run.evaluation.trials.len() >= 10_000);
         let html = written(&Html, &run.view());
         assert!(html.len() < 15_000_000, "{} bytes", html.len());
         assert!(run.timelines.kept() > 3_000, "only {} conversations fit", run.timelines.kept());

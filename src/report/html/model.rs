@@ -3,7 +3,7 @@
 use super::chart;
 use super::latency::{Latency, latency};
 use super::spending::{Spending, spending};
-use crate::gate::{CriterionResult, Judgement, Repeats, Verdict, Violation};
+use crate::gate::{CriterionResult, Evaluation, Repeats, Verdict, Violation};
 use crate::report::figures::{self, count, counted};
 use crate::report::{TABLE_ROWS, View};
 use crate::trace::text::clip;
@@ -120,14 +120,14 @@ struct Requirement {
 
 /// Everything that the template shows of `view`.
 pub fn page(view: &View<'_>) -> Page {
-    let judgement = view.judgement;
-    let outcome = match judgement.exit_code {
+    let evaluation = view.evaluation;
+    let outcome = match evaluation.exit_code {
         0 => Verdict::Pass,
         1 => Verdict::Fail,
         4 => Verdict::Inconclusive,
         _ => Verdict::Error,
     };
-    let word = match judgement.exit_code {
+    let word = match evaluation.exit_code {
         0 => "Passed",
         1 => "Failed",
         3 => "Incomplete",
@@ -137,38 +137,38 @@ pub fn page(view: &View<'_>) -> Page {
     let rows = |rows: &[CriterionResult], prefix: &str| -> Vec<Row> {
         rows.iter().enumerate().map(|(place, result)| row(result, &format!("{prefix}-{}", place + 1))).collect()
     };
-    let requirements: Vec<_> = judgement.requirements.iter().map(requirement).collect();
+    let requirements: Vec<_> = evaluation.requirements.iter().map(requirement).collect();
     Page {
         title: format!("{word}: ragcheck report"),
         outcome: Badge { word, ..badge(outcome) },
-        exit_code: judgement.exit_code,
+        exit_code: evaluation.exit_code,
         compared: view.compared,
-        conclusion: judgement.conclusion.clone(),
-        evidence: judgement.evidence.clone(),
+        conclusion: evaluation.conclusion.clone(),
+        evidence: evaluation.evidence.clone(),
         facts: facts(view),
-        tally: figures::tally(judgement).into_iter().map(|(verdict, n)| (badge(verdict), count(n))).collect(),
-        trials: judgement.trials.len() as u64,
-        criteria: rows(&judgement.criteria, "criterion"),
-        criteria_counts: figures::verdict_counts(judgement.criteria.iter()),
-        gates: rows(&judgement.gates, "gate"),
-        gates_counts: figures::verdict_counts(judgement.gates.iter()),
-        errors: errors(judgement),
-        repeats: judgement.repeats.iter().map(repeated).collect(),
-        latency: latency(judgement),
-        spending: spending(&judgement.spending),
-        transitions: transitions(judgement),
+        tally: figures::tally(evaluation).into_iter().map(|(verdict, n)| (badge(verdict), count(n))).collect(),
+        trials: evaluation.trials.len() as u64,
+        criteria: rows(&evaluation.criteria, "criterion"),
+        criteria_counts: figures::verdict_counts(evaluation.criteria.iter()),
+        gates: rows(&evaluation.gates, "gate"),
+        gates_counts: figures::verdict_counts(evaluation.gates.iter()),
+        errors: errors(evaluation),
+        repeats: evaluation.repeats.iter().map(repeated).collect(),
+        latency: latency(evaluation),
+        spending: spending(&evaluation.spending),
+        transitions: transitions(evaluation),
         uncovered: requirements.iter().filter(|row| row.cases.is_empty()).count(),
         requirements,
         kept: count(view.timelines.kept() as u64),
         left_out: view.timelines.left_out() as u64,
-        rows: (judgement.trials.len() > TABLE_ROWS).then(|| count(TABLE_ROWS as u64)),
+        rows: (evaluation.trials.len() > TABLE_ROWS).then(|| count(TABLE_ROWS as u64)),
     }
 }
 
 fn facts(view: &View<'_>) -> Vec<(String, String)> {
-    let judgement = view.judgement;
+    let evaluation = view.evaluation;
     let (mut calls, mut tools, mut read, mut written) = (0, 0, Some(0), Some(0));
-    for trial in &judgement.trials {
+    for trial in &evaluation.trials {
         calls += u64::from(trial.model_calls);
         tools += u64::from(trial.tool_calls);
         if trial.verdict != Verdict::Error {
@@ -184,17 +184,17 @@ fn facts(view: &View<'_>) -> Vec<(String, String)> {
     let mut facts: Vec<(String, String)> = [
         ("Scenarios", count(view.plan.scenarios.len() as u64)),
         ("Cases", count(cases as u64)),
-        ("Trials", count(judgement.trials.len() as u64)),
-        ("Turns timed", count(judgement.turn_times_us.len() as u64)),
+        ("Trials", count(evaluation.trials.len() as u64)),
+        ("Turns timed", count(evaluation.turn_times_us.len() as u64)),
         ("Model calls", count(calls)),
         ("Tool calls", count(tools)),
         ("Tokens", tokens),
-        ("Cost", judgement.spending.run.cost.map_or_else(|| "not measured".to_owned(), crate::price::dollars)),
+        ("Cost", evaluation.spending.run.cost.map_or_else(|| "not measured".to_owned(), crate::price::dollars)),
         ("Seed", view.plan.seed.to_string()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
-    facts.extend(judgement.stopped.iter().map(|stopped| ("Until decided".into(), stopped.sentence.clone())));
+    facts.extend(evaluation.stopped.iter().map(|stopped| ("Until decided".into(), stopped.sentence.clone())));
     facts
 }
 
@@ -272,7 +272,7 @@ fn violation(violation: &Violation) -> Link {
     Link { unit, note, ..link(&violation.trial) }
 }
 
-fn errors(judgement: &Judgement) -> Vec<ErrorRow> {
+fn errors(evaluation: &Evaluation) -> Vec<ErrorRow> {
     let group = |group: &crate::gate::ErrorGroup| ErrorRow {
         kind: group.kind.clone(),
         message: group.message.clone(),
@@ -281,10 +281,10 @@ fn errors(judgement: &Judgement) -> Vec<ErrorRow> {
         trials: group.trials.iter().take(LISTED).map(|trial| link(trial)).collect(),
         more: group.trials.len().saturating_sub(LISTED),
     };
-    judgement.errors.iter().map(group).collect()
+    evaluation.errors.iter().map(group).collect()
 }
 
-fn transitions(judgement: &Judgement) -> Vec<Flow> {
+fn transitions(evaluation: &Evaluation) -> Vec<Flow> {
     let flow = |coverage: &crate::gate::TransitionCoverage| Flow {
         name: coverage.flow.clone(),
         taken: coverage.taken.iter().filter(|(.., times)| *times > 0).count(),
@@ -295,7 +295,7 @@ fn transitions(judgement: &Judgement) -> Vec<Flow> {
             .map(|(from, on, to, times)| (from.clone(), on.clone(), to.clone(), *times, count(*times)))
             .collect(),
     };
-    judgement.transitions.iter().map(flow).collect()
+    evaluation.transitions.iter().map(flow).collect()
 }
 
 fn requirement(coverage: &crate::gate::RequirementCoverage) -> Requirement {

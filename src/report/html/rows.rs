@@ -29,7 +29,7 @@ pub fn data(view: &View<'_>) -> serde_json::Result<String> {
     let mut names = Names::default();
     let mut rows = Vec::new();
     let mut ordinals: HashMap<String, usize> = HashMap::new();
-    for (ordinal, trial) in shown(&view.judgement.trials, TABLE_ROWS).enumerate() {
+    for (ordinal, trial) in shown(&view.evaluation.trials, TABLE_ROWS).enumerate() {
         if ordinal > 0 {
             rows.push(b',');
         }
@@ -123,16 +123,16 @@ mod tests {
     #[test]
     fn an_unusual_id_is_kept_and_a_usual_one_is_left_to_its_parts() {
         let mut run = sample::run(1);
-        let mut trials = run.judgement.trials.to_vec();
+        let mut trials = run.evaluation.trials.to_vec();
         trials[0].id = "elsewhere".into();
-        run.judgement.trials = trials.into_iter().collect();
+        run.evaluation.trials = trials.into_iter().collect();
         let data = read(&run.view());
         assert_eq!((&data["rows"][0][0], &data["rows"][1][0]), (&json!("elsewhere"), &json!(0)));
     }
 
     #[test]
     fn a_table_that_is_too_long_shows_what_did_not_pass_first() {
-        let trials = sample::run(5).judgement.trials;
+        let trials = sample::run(5).evaluation.trials;
         let troubled = trials.iter().filter(|trial| trial.verdict != Verdict::Pass).count();
         assert!(troubled > 3 && troubled + 2 < trials.len());
         let few: Vec<_> = shown(&trials, 3).collect();
@@ -148,7 +148,7 @@ mod tests {
     fn every_conversation_points_to_its_row() {
         let run = sample::run(2);
         let data = read(&run.view());
-        let trials = run.judgement.trials.to_vec();
+        let trials = run.evaluation.trials.to_vec();
         for (block, packed) in data["blocks"].as_array().expect("blocks").iter().zip(run.timelines.blocks()) {
             for (ordinal, id) in block.as_array().expect("ordinals").iter().zip(&packed.trials) {
                 let ordinal = ordinal.as_u64().expect("a number") as usize;

@@ -7,7 +7,7 @@ mod script;
 mod verdicts;
 
 use super::{TimelineBuilder, Timelines, View};
-use crate::gate::{Judgement, Verdict, judge};
+use crate::gate::{Evaluation, Verdict, evaluate};
 use crate::plan::{Plan, PlannedCase, PlannedScenario, PlannedTrial};
 use crate::scenario::{Case, Criteria};
 use crate::trace::{Arm, Lane, Trace};
@@ -21,14 +21,14 @@ pub const HOSTILE: &str =
 /// Everything that a [`View`] borrows, and the traces behind it.
 pub struct Run {
     pub plan: Plan,
-    pub judgement: Judgement,
+    pub evaluation: Evaluation,
     pub timelines: Timelines,
     pub traces: Vec<Trace>,
 }
 
 impl Run {
     pub fn view(&self) -> View<'_> {
-        View { plan: &self.plan, judgement: &self.judgement, timelines: &self.timelines, compared: false }
+        View { plan: &self.plan, evaluation: &self.evaluation, timelines: &self.timelines, compared: false }
     }
 }
 
@@ -79,18 +79,18 @@ pub fn run(copies: usize) -> Run {
         prices: BTreeMap::new(),
         requirements: BTreeMap::new(),
     };
-    let judged = judge(&plan, traces.iter().cloned().map(Ok)).expect("the sample can be judged");
-    let judgement = Judgement {
-        turn_kinds: judged.turn_kinds,
-        latency: judged.latency,
-        spending: judged.spending,
-        ..verdicts::judgement(trials, judged.turn_times_us)
+    let evaluated = evaluate(&plan, traces.iter().cloned().map(Ok)).expect("the sample can be judged");
+    let evaluation = Evaluation {
+        turn_kinds: evaluated.turn_kinds,
+        latency: evaluated.latency,
+        spending: evaluated.spending,
+        ..verdicts::evaluation(trials, evaluated.turn_times_us)
     };
     let mut builder = TimelineBuilder::default();
-    for (trace, result) in traces.iter().zip(&judgement.trials.to_vec()) {
+    for (trace, result) in traces.iter().zip(&evaluation.trials.to_vec()) {
         builder.add(Some(trace), result);
     }
-    Run { plan, judgement, timelines: builder.finish(), traces }
+    Run { plan, evaluation, timelines: builder.finish(), traces }
 }
 
 fn scenario(name: &str, cases: std::ops::Range<usize>) -> PlannedScenario {

@@ -3,7 +3,7 @@
 use super::HOSTILE;
 use super::script::error;
 use crate::gate::{
-    CriterionResult, ErrorGroup, Excluded, Judgement, RequirementCoverage, Spending, TransitionCoverage, TrialResult,
+    CriterionResult, ErrorGroup, Evaluation, Excluded, RequirementCoverage, Spending, TransitionCoverage, TrialResult,
     Verdict, Violation,
 };
 use crate::metric::Check;
@@ -110,7 +110,7 @@ fn criterion(
     }
 }
 
-pub fn judgement(trials: Vec<TrialResult>, turn_times_us: Vec<u64>) -> Judgement {
+pub fn evaluation(trials: Vec<TrialResult>, turn_times_us: Vec<u64>) -> Evaluation {
     use Verdict::{Error, Fail, Inconclusive, NotMeasured, Pass};
     let failing: Vec<_> = trials.iter().filter(|trial| trial.verdict == Fail).take(100).collect();
     let violation = |trial: &&TrialResult| Violation {
@@ -191,7 +191,7 @@ pub fn judgement(trials: Vec<TrialResult>, turn_times_us: Vec<u64>) -> Judgement
         about: about.into(),
         cases: cases.iter().map(|(case, passed, run)| ((*case).to_owned(), *passed, *run)).collect(),
     };
-    Judgement {
+    Evaluation {
         version: 1,
         exit_code: 3,
         conclusion: "The run is incomplete: trials could not be replayed, and SC-001 fails.".into(),

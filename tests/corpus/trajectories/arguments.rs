@@ -7,7 +7,7 @@
 
 use super::unzipped;
 use crate::published;
-use ragcheck::gate::{Verdict, judge};
+use ragcheck::gate::{Verdict, evaluate};
 use ragcheck::import::messages;
 use ragcheck::scenario::expect::{ArgumentPattern, CallExpectation, CallPattern, Expectation};
 use serde_json::{Map, Value, json};
@@ -221,9 +221,9 @@ fn accepted_of(attempts: &[Attempt]) -> Vec<bool> {
     for (case, attempt) in read.plan.scenarios[0].cases.iter_mut().zip(attempts) {
         case.case.expect = Some(Expectation { calls: attempt.expected.clone(), ..Expectation::default() });
     }
-    let judgement = judge(&read.plan, read.traces.into_iter().map(Ok)).expect("a judgement");
-    assert_eq!((judgement.trials.len(), judgement.errors.len()), (attempts.len(), 0));
-    judgement.trials.iter().map(|trial| trial.verdict == Verdict::Pass).collect()
+    let evaluation = evaluate(&read.plan, read.traces.into_iter().map(Ok)).expect("a judgement");
+    assert_eq!((evaluation.trials.len(), evaluation.errors.len()), (attempts.len(), 0));
+    evaluation.trials.iter().map(|trial| trial.verdict == Verdict::Pass).collect()
 }
 
 /// Questions, ground truths that are not accepted, and how many spoiled answers are rejected: renamed, missing, wrong

@@ -1,7 +1,7 @@
 //! tau-bench's airline conversations: 50 tasks of 4 trials, with the rates that its authors published.
 
 use super::unzipped;
-use ragcheck::gate::{Judgement, Verdict, judge};
+use ragcheck::gate::{Evaluation, Verdict, evaluate};
 use ragcheck::import::{Imported, messages};
 use ragcheck::trace::{ToolOutcome, What};
 
@@ -12,15 +12,15 @@ fn imported() -> Option<Imported> {
     Some(messages("gpt-4o-airline.json.gz", text.as_bytes(), None).expect("conversations"))
 }
 
-fn judged(read: &Imported) -> Judgement {
-    judge(&read.plan, read.traces.iter().cloned().map(Ok)).expect("a judgement")
+fn evaluated(read: &Imported) -> Evaluation {
+    evaluate(&read.plan, read.traces.iter().cloned().map(Ok)).expect("a judgement")
 }
 
 #[test]
 fn the_published_rates_come_out() {
     let Some(read) = imported() else { return };
-    let judgement = judged(&read);
-    let [found] = <[_; 1]>::try_from(judgement.repeats).expect("one scenario and variant");
+    let evaluation = evaluated(&read);
+    let [found] = <[_; 1]>::try_from(evaluation.repeats).expect("one scenario and variant");
     assert_eq!((found.cases, found.repetitions, found.not_measured.as_str()), (50, 4, ""));
     for (k, (all, any)) in [(0.42, 0.42), (0.2733, 0.5667), (0.22, 0.66), (0.2, 0.72)].into_iter().enumerate() {
         assert!((found.all[k] - all).abs() < 5e-5, "pass^{}: {}", k + 1, found.all[k]);
@@ -28,8 +28,8 @@ fn the_published_rates_come_out() {
     }
     assert!(found.standard_error.is_some_and(|error| (error - 0.0522).abs() < 5e-5), "{:?}", found.standard_error);
     assert!(found.naive_error.is_some_and(|error| (error - 0.0349).abs() < 5e-5), "{:?}", found.naive_error);
-    let passed = judgement.trials.iter().filter(|trial| trial.verdict == Verdict::Pass).count();
-    assert_eq!((passed, judgement.trials.len(), judgement.errors.len()), (84, 200, 0));
+    let passed = evaluation.trials.iter().filter(|trial| trial.verdict == Verdict::Pass).count();
+    assert_eq!((passed, evaluation.trials.len(), evaluation.errors.len()), (84, 200, 0));
 }
 
 #[test]
@@ -45,9 +45,9 @@ fn every_message_reaches_the_traces_and_no_time_is_made_up() {
         1164
     );
     assert_eq!(count(|what| matches!(what, What::ToolCalled(call) if !call.arguments.is_object())), 0);
-    let judgement = judged(&read);
-    assert!(judgement.turn_times_us.is_empty());
-    let answers = &judgement.criteria[0];
+    let evaluation = evaluated(&read);
+    assert!(evaluation.turn_times_us.is_empty());
+    let answers = &evaluation.criteria[0];
     // The other 51 conversations end with the result of a call, not with words.
     assert_eq!((answers.successes, answers.n), (1290, 1341), "{}", answers.sentence);
     assert!(answers.evidence.starts_with("IMPORTED, from gpt-4o-airline.json.gz"), "{}", answers.evidence);

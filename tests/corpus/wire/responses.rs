@@ -70,7 +70,7 @@ fn sent_back(dialect: Dialect, response: &ChatResponse, body: &Value) -> Result<
         max_tokens: None,
         seed: None,
         parallel_calls: None,
-        kept: None,
+        passthrough: None,
     };
     let written = dialect.encode_request(&request);
     let again = dialect.decode_request("", &written).map_err(|error| error.to_string())?;

@@ -49,7 +49,7 @@ fn samples() -> Vec<ChatRequest> {
                     max_tokens: parallel.map(|_| 800),
                     seed: parallel.map(|_| 7),
                     parallel_calls: parallel,
-                    kept: None,
+                    passthrough: None,
                 });
             }
         }
@@ -65,7 +65,7 @@ fn samples() -> Vec<ChatRequest> {
             max_tokens: None,
             seed: None,
             parallel_calls: None,
-            kept: None,
+            passthrough: None,
         });
     }
     samples

@@ -16,7 +16,7 @@ pub const KEY: &str = "agents-own-key-4711";
 
 /// What can differ between two starts of the agent.
 #[derive(Debug, Clone)]
-pub struct Ways {
+pub struct ServiceSettings {
     pub stream: bool,
     /// Whether each turn mints a ticket and a date, from this number on.
     pub mints: Option<u32>,
@@ -26,7 +26,7 @@ pub struct Ways {
     pub ponders: Duration,
 }
 
-impl Default for Ways {
+impl Default for ServiceSettings {
     fn default() -> Self {
         Self {
             stream: false,
@@ -40,7 +40,7 @@ impl Default for Ways {
 
 struct Inside {
     proxy: SocketAddr,
-    ways: Ways,
+    ways: ServiceSettings,
     client: reqwest::Client,
     minted: AtomicU32,
     resets: AtomicU32,
@@ -57,7 +57,7 @@ pub struct Agent {
 impl Agent {
     /// Starts one whose base URLs lead to `proxy`.
     #[expect(clippy::disallowed_methods, reason = "the agent is a server of its own")]
-    pub fn start(proxy: SocketAddr, ways: Ways) -> Self {
+    pub fn start(proxy: SocketAddr, ways: ServiceSettings) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("one");
         let _ = rustls::crypto::ring::default_provider().install_default();
         let minted = AtomicU32::new(ways.mints.unwrap_or_default());

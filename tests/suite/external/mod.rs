@@ -7,7 +7,7 @@ mod python;
 use super::project::{Outcome, Project};
 use super::secrets::walk;
 use super::simulator::Simulator;
-use agent::{Agent, KEY, Ways};
+use agent::{Agent, KEY, ServiceSettings};
 use serde_json::Value;
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
@@ -82,7 +82,7 @@ impl Stage {
         Self { project, simulator: Some(simulator), proxy }
     }
 
-    fn agent(&self, ways: Ways, more: &str) -> Agent {
+    fn agent(&self, ways: ServiceSettings, more: &str) -> Agent {
         let agent = Agent::start(self.proxy, ways);
         let scenario = SCENARIO
             .replace("AGENT", &agent.address.to_string())
@@ -129,7 +129,7 @@ fn holding(folder: &Path, words: &str, found: &mut Vec<String>) {
 #[test]
 fn what_was_recorded_replays_to_the_same_verdicts_and_bytes_without_its_providers() {
     let mut stage = Stage::set();
-    let agent = stage.agent(Ways::default(), "");
+    let agent = stage.agent(ServiceSettings::default(), "");
     let traces = stage.recorded_and_replayed();
     assert_eq!(agent.resets(), 9, "before each trial, and before the replay of what was recorded");
     assert_eq!(traces[0]["evidence"]["recorded_from"], "simulator");
@@ -155,7 +155,7 @@ fn what_was_recorded_replays_to_the_same_verdicts_and_bytes_without_its_provider
 #[test]
 fn what_traffic_cannot_show_is_not_measured_and_says_why() {
     let stage = Stage::set();
-    let _agent = stage.agent(Ways::default(), "");
+    let _agent = stage.agent(ServiceSettings::default(), "");
     let outcome = stage.run(&["--mode", "live"]);
     assert!(outcome.stdout.contains("LIVE"), "{}{}", outcome.stdout, outcome.stderr);
     let run = stage.project.latest("run.json");
@@ -172,7 +172,7 @@ fn what_traffic_cannot_show_is_not_measured_and_says_why() {
 #[test]
 fn streams_pass_through_with_their_bytes() {
     let mut stage = Stage::set();
-    let _agent = stage.agent(Ways { stream: true, ..Ways::default() }, "");
+    let _agent = stage.agent(ServiceSettings { stream: true, ..ServiceSettings::default() }, "");
     let traces = stage.recorded_and_replayed();
     assert!(events(&traces[0], "model_called").iter().all(|call| call["first_token_us"].is_u64()), "{}", traces[0]);
     let cassette = stage.project.read(LANE);
@@ -182,7 +182,7 @@ fn streams_pass_through_with_their_bytes() {
 #[test]
 fn calls_side_by_side_tell_one_story() {
     let mut stage = Stage::set();
-    let _agent = stage.agent(Ways { both_at_once: true, ..Ways::default() }, "");
+    let _agent = stage.agent(ServiceSettings { both_at_once: true, ..ServiceSettings::default() }, "");
     let traces = stage.recorded_and_replayed();
     let calls = events(&traces[1], "tool_called");
     assert_eq!(calls.iter().filter(|call| call["tool"] == "perplexity_search").count(), 2, "{}", traces[1]);
@@ -192,18 +192,18 @@ fn calls_side_by_side_tell_one_story() {
 fn what_the_agent_mints_is_bound_where_vars_say_and_a_miss_where_they_do_not() {
     let vars = "vars:\n  day: {at: /messages/0/content, match: 'day (\\d+)'}\n  ticket: {at: /messages/0/content, match: 'TK-\\d+'}\n";
     let mut stage = Stage::set();
-    let agent = stage.agent(Ways { mints: Some(71_000), ..Ways::default() }, vars);
+    let agent = stage.agent(ServiceSettings { mints: Some(71_000), ..ServiceSettings::default() }, vars);
     let traces = stage.recorded_and_replayed();
     let cassette = stage.project.read("fixtures/cassettes/agent/remembers/external.base.1.yaml");
     assert!(cassette.contains("{{day#1}}") && cassette.contains("TK-7100"), "{cassette}");
     drop(agent);
 
-    let _other = stage.agent(Ways { mints: Some(83_000), ..Ways::default() }, vars);
+    let _other = stage.agent(ServiceSettings { mints: Some(83_000), ..ServiceSettings::default() }, vars);
     let outcome = stage.run(&[]);
     assert!(outcome.stdout.contains("3 trials: 3 PASS"), "{}{}", outcome.stdout, outcome.stderr);
     assert_eq!(stage.project.traces(), traces, "traces tell the values of the recording");
 
-    let _third = stage.agent(Ways { mints: Some(90_000), ..Ways::default() }, "");
+    let _third = stage.agent(ServiceSettings { mints: Some(90_000), ..ServiceSettings::default() }, "");
     let outcome = stage.run(&["--only", "warranty"]);
     outcome.expect_code(3);
     assert!(outcome.stdout.contains("system prompt changed"), "{}", outcome.stdout);
@@ -213,7 +213,7 @@ fn what_the_agent_mints_is_bound_where_vars_say_and_a_miss_where_they_do_not() {
 #[test]
 fn a_recording_that_its_own_replay_does_not_repeat_is_an_error_that_names_vars() {
     let stage = Stage::set();
-    let _agent = stage.agent(Ways { mints: Some(71_000), ..Ways::default() }, "");
+    let _agent = stage.agent(ServiceSettings { mints: Some(71_000), ..ServiceSettings::default() }, "");
     let outcome = stage.run(&["--mode", "record", "--only", "warranty"]);
     outcome.expect_code(3);
     assert!(outcome.stdout.contains("`vars`"), "{}", outcome.stdout);
@@ -222,10 +222,10 @@ fn a_recording_that_its_own_replay_does_not_repeat_is_an_error_that_names_vars()
 #[test]
 fn a_changed_prompt_of_the_agents_is_an_explained_miss() {
     let mut stage = Stage::set();
-    let agent = stage.agent(Ways::default(), "");
+    let agent = stage.agent(ServiceSettings::default(), "");
     stage.recorded_and_replayed();
     drop(agent);
-    let _changed = stage.agent(Ways { prompt: "Help with glasshouses.", ..Ways::default() }, "");
+    let _changed = stage.agent(ServiceSettings { prompt: "Help with glasshouses.", ..ServiceSettings::default() }, "");
     let outcome = stage.run(&[]);
     outcome.expect_code(3);
     for part in
@@ -238,7 +238,7 @@ fn a_changed_prompt_of_the_agents_is_an_explained_miss() {
 #[test]
 fn an_agent_that_is_down_is_an_error_with_its_address_and_the_base_urls_it_needs() {
     let mut stage = Stage::set();
-    let agent = stage.agent(Ways::default(), "");
+    let agent = stage.agent(ServiceSettings::default(), "");
     stage.recorded_and_replayed();
     let address = agent.address.to_string();
     drop(agent);
@@ -254,7 +254,7 @@ fn an_agent_that_is_down_is_an_error_with_its_address_and_the_base_urls_it_needs
 fn an_agent_that_is_late_is_refused_and_awaited_so_that_the_next_trial_is_its_own() {
     let stage = Stage::set();
     let ponders = Duration::from_millis(1500);
-    let agent = stage.agent(Ways { ponders, ..Ways::default() }, "limits: {turn: 1s}\n");
+    let agent = stage.agent(ServiceSettings { ponders, ..ServiceSettings::default() }, "limits: {turn: 1s}\n");
     let outcome = stage.run(&["--mode", "live"]);
     outcome.expect_code(3);
     assert!(outcome.stdout.contains("gave no reply within 1 s (limits.turn)"), "{}", outcome.stdout);
@@ -269,7 +269,7 @@ fn an_agent_that_is_late_is_refused_and_awaited_so_that_the_next_trial_is_its_ow
 #[test]
 fn a_port_that_is_taken_is_said_with_what_to_do() {
     let stage = Stage::set();
-    let _agent = stage.agent(Ways::default(), "");
+    let _agent = stage.agent(ServiceSettings::default(), "");
     let _taken = TcpListener::bind(stage.proxy).expect("the port");
     let outcome = stage.run(&["--mode", "live", "--only", "warranty"]);
     outcome.expect_code(3);

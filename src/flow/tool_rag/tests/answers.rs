@@ -78,7 +78,7 @@ fn two_conversations_at_once_that_index_the_same_keyword_merge_it() {
     // Both ask at the same moments, so the script serves them in turn.
     let model = one().into_iter().zip(one()).flat_map(|(a, b)| [a, b]).collect();
     let (_, env) = play(model).environment(&clock);
-    let (mut a, mut b) = (Talk::new(0, "a"), Talk::new(1, "b"));
+    let (mut a, mut b) = (ConversationState::new(0, "a"), ConversationState::new(1, "b"));
     let both =
         futures_util::future::join(ToolRag.turn(&env, &mut a, "Tariff?"), ToolRag.turn(&env, &mut b, "Tariff please?"));
     let (first, second) = block_on(&clock, both).expect("no deadlock");

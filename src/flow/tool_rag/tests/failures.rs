@@ -35,7 +35,7 @@ fn an_external_service_that_comes_back_is_a_recovered_tool_retry() {
 #[test]
 fn an_unavailable_model_ends_the_turn_and_not_the_conversation() {
     let model = vec![search("warranty"), Says::Fails(ErrorKind::Overloaded), search("warranty"), responds(inside())];
-    let played = play(model).turns(&["Warranty?", "Again: warranty?"]);
+    let played = play(model).turns(&["Warranty?", "Resend: warranty?"]);
     assert_eq!(played.ends(), ["model_unavailable", "answered"]);
     assert!(played.requests[2].messages[2].content.starts_with("(No answer was given."));
 }
@@ -83,8 +83,8 @@ fn a_request_that_no_recording_holds_aborts_the_trial() {
     let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
     let (_, mut env) = play(vec![]).environment(&clock);
     env.model = Arc::new(Missing);
-    let mut talk = Talk::new(0, "main");
-    let ended = block_on(&clock, ToolRag.turn(&env, &mut talk, "Warranty?")).expect("no deadlock");
+    let mut conversation = ConversationState::new(0, "main");
+    let ended = block_on(&clock, ToolRag.turn(&env, &mut conversation, "Warranty?")).expect("no deadlock");
     assert!(matches!(ended, Err(Abort::Miss(miss)) if miss.message == "no such exchange"));
     assert!(!env.take_events().iter().any(|event| matches!(event.what, What::TurnEnded(_))));
 }

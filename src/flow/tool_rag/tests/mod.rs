@@ -140,7 +140,7 @@ impl ChatModel for Scripted<Says> {
             let calls = made.into_iter().enumerate().map(one).collect();
             let usage = Usage::default();
             let response =
-                ChatResponse { model: "scripted".into(), content, refusal, calls, finish, usage, kept: None };
+                ChatResponse { model: "scripted".into(), content, refusal, calls, finish, usage, passthrough: None };
             Attempted { result: Ok(response), attempts }
         })
     }
@@ -194,7 +194,7 @@ struct Played {
     events: Vec<Event>,
     requests: Vec<ChatRequest>,
     clock: VirtualClock,
-    talks: Vec<Talk>,
+    talks: Vec<ConversationState>,
 }
 
 fn knowledge() -> Embedded {
@@ -218,12 +218,12 @@ impl Play {
         let (model, env) = self.environment(&clock);
         let mut talks = Vec::new();
         for (ordinal, queries) in (0..).zip(all) {
-            let mut talk = Talk::new(ordinal, &format!("talk-{ordinal}"));
-            env.conversation_started(&talk);
+            let mut conversation = ConversationState::new(ordinal, &format!("talk-{ordinal}"));
+            env.conversation_started(&conversation);
             for query in *queries {
-                block_on(&clock, ToolRag.turn(&env, &mut talk, query)).expect("no deadlock").expect("no abort");
+                block_on(&clock, ToolRag.turn(&env, &mut conversation, query)).expect("no deadlock").expect("no abort");
             }
-            talks.push(talk);
+            talks.push(conversation);
         }
         let requests = model.requests.lock().expect("not poisoned").clone();
         let played = Played { events: env.take_events(), requests, clock, talks };
@@ -231,7 +231,7 @@ impl Play {
         played
     }
 
-    fn environment(self, clock: &VirtualClock) -> (Arc<Scripted<Says>>, Environment) {
+    fn environment(self, clock: &VirtualClock) -> (Arc<Scripted<Says>>, AgentContext) {
         let model = Arc::new(Scripted {
             clock: clock.clone(),
             script: Mutex::new(self.model.into()),
@@ -248,7 +248,7 @@ impl Play {
             seed: None,
             withhold_history: self.withhold_history,
         };
-        let env = Environment::new(
+        let env = AgentContext::new(
             Arc::clone(&model) as Arc<dyn ChatModel>,
             self.external.then(|| Arc::new(service) as Arc<dyn SearchService>),
             Arc::new(knowledge()),

@@ -1,0 +1,183 @@
+//! From traces to a judged, written run folder: the one way that `run` and `score` share.
+
+use crate::compare::{Collector, Seen, Summary};
+use crate::gate::{Evaluation, EvaluationError, Evaluator, Examined, Examiner, Verdict};
+use crate::plan::Plan;
+use crate::report::{self, Room, TimelineBuilder, Timelines, View};
+use crate::trace::{self, Trace};
+use rayon::prelude::*;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a worker makes of one trace.
+pub struct Prepared {
+    examined: Result<Examined, EvaluationError>,
+    /// The trace as a line of `traces.jsonl`, with its newline.
+    pub line: Vec<u8>,
+}
+
+impl Prepared {
+    /// The trial's verdict, as reports spell it; `None` when it could not be examined.
+    pub fn verdict(&self) -> Option<&'static str> {
+        self.verdict_of().map(Verdict::as_str)
+    }
+
+    fn verdict_of(&self) -> Option<Verdict> {
+        self.examined.as_ref().ok().map(|examined| examined.result().verdict)
+    }
+}
+
+/// Makes [`Prepared`]s on any thread.
+#[derive(Clone)]
+pub struct Preparer<'p> {
+    examiner: Arc<Examiner<'p>>,
+    room: Room,
+    /// Whether every trace is looked at again when it is added.
+    collects: bool,
+}
+
+impl Preparer<'_> {
+    /// Examines a trace and spells its line.
+    pub fn make(&self, trace: &Trace) -> Prepared {
+        let mut line = Vec::with_capacity(8 * 1024);
+        // Writing into memory cannot fail, and a trace has string keys only.
+        let _ = trace::write_trace(&mut line, trace);
+        self.make_of_line(trace, line)
+    }
+
+    /// Whether the trace is of no further use, and need not be handed to [`EvaluationBuilder::add`].
+    pub fn is_done_with(&self, made: &Prepared) -> bool {
+        !self.collects && made.verdict_of().is_some_and(|verdict| self.room.is_full(verdict))
+    }
+
+    /// Examines a trace whose line is known.
+    pub fn make_of_line(&self, trace: &Trace, line: Vec<u8>) -> Prepared {
+        Prepared { examined: self.examiner.examine(trace), line }
+    }
+}
+
+/// Adds up examined traces in plan order.
+pub struct EvaluationBuilder<'p> {
+    plan: &'p Plan,
+    evaluator: Evaluator<'p>,
+    timelines: TimelineBuilder,
+    collector: Option<Collector<'p>>,
+}
+
+impl<'p> EvaluationBuilder<'p> {
+    /// Begins to judge a run of `plan`.
+    ///
+    /// # Errors
+    /// When a criterion or expectation of the plan cannot be understood.
+    pub fn begin(plan: &'p Plan) -> Result<Self, EvaluationError> {
+        Ok(Self { plan, evaluator: Evaluator::new(plan)?, timelines: TimelineBuilder::default(), collector: None })
+    }
+
+    /// Keeps the figures of every case too, for a comparison.
+    #[must_use]
+    pub fn collecting(mut self) -> Self {
+        let examiner = self.evaluator.examiner();
+        self.collector = Some(Collector::new(self.plan, |written| examiner.metric(written)));
+        self
+    }
+
+    /// What workers need.
+    pub fn maker(&self) -> Preparer<'p> {
+        Preparer {
+            examiner: self.evaluator.examiner(),
+            room: self.timelines.room(),
+            collects: self.collector.is_some(),
+        }
+    }
+
+    /// Adds one trial; call it in plan order. `trace` may be left out as [`Preparer::is_done_with`] says.
+    ///
+    /// # Errors
+    /// When the trial is not in the plan, or was added before.
+    pub fn add(&mut self, trace: Option<&Trace>, made: Prepared) -> Result<(), EvaluationError> {
+        let examined = made.examined?;
+        self.timelines.add(trace, examined.result());
+        let collector = self.collector.as_mut().filter(|_| examined.result().verdict != Verdict::Error);
+        if let Some((collector, trace)) = collector.zip(trace) {
+            let (result, examiner) = (examined.result(), self.evaluator.examiner());
+            let missed = result.checks.iter().find(|check| !check.passed);
+            let seen = Seen {
+                passed: result.verdict == Verdict::Pass,
+                why: missed.map(|check| format!("{}: {}", check.what, check.seen)).unwrap_or_default(),
+                units: examiner.units(&examined).collect(),
+            };
+            collector.add(trace, &seen);
+        }
+        self.evaluator.add(examined)
+    }
+
+    /// In a run until decided: `pass` is complete. Whether another one is needed.
+    pub fn end_of_pass(&mut self, pass: u32) -> bool {
+        self.evaluator.end_of_pass(pass)
+    }
+
+    /// The verdicts.
+    pub fn finish(self) -> EvaluatedRun<'p> {
+        EvaluatedRun {
+            plan: self.plan,
+            evaluation: self.evaluator.finish(),
+            timelines: self.timelines.finish(),
+            collector: self.collector,
+            compared: false,
+        }
+    }
+}
+
+/// A judged run.
+pub struct EvaluatedRun<'p> {
+    plan: &'p Plan,
+    /// The verdicts.
+    pub evaluation: Evaluation,
+    timelines: Timelines,
+    collector: Option<Collector<'p>>,
+    /// Whether a comparison lies beside its report.
+    compared: bool,
+}
+
+impl EvaluatedRun<'_> {
+    /// What reports are made from.
+    pub fn view(&self) -> View<'_> {
+        let Self { plan, evaluation, timelines, compared, .. } = self;
+        View { plan, evaluation, timelines, compared: *compared }
+    }
+
+    /// `index.html` with a link to the comparison beside it.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn linked(&self) -> io::Result<Vec<u8>> {
+        let mut out = Vec::new();
+        report::Format::write(&report::Html, &View { compared: true, ..self.view() }, &mut out)?;
+        Ok(out)
+    }
+
+    /// The figures of every case under the name `label`, once; `None` unless they were kept, and afterwards.
+    pub fn summary(&mut self, label: &str) -> Option<Summary> {
+        let passes = self.evaluation.stopped.as_ref().map(|stopped| stopped.passes);
+        self.collector.take().map(|collector| collector.finish(label, passes))
+    }
+
+    /// Writes every file that a run folder keeps of its traces, each beside and renamed.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn write(&mut self, folder: &Path) -> io::Result<()> {
+        self.compared = folder.join(trace::COMPARISON_HTML).exists();
+        let view = self.view();
+        let kept = [trace::RUN, trace::TRIALS_CSV, trace::CRITERIA_CSV, trace::LATENCY_CSV, trace::INDEX_HTML];
+        report::FORMATS.into_par_iter().filter(|format| kept.contains(&format.file())).try_for_each(|format| {
+            let beside = folder.join(format!(".{}", format.file()));
+            let mut out = BufWriter::with_capacity(1 << 18, File::create(&beside)?);
+            format.write(&view, &mut out)?;
+            out.flush()?;
+            fs::rename(&beside, folder.join(format.file()))
+        })
+    }
+}

@@ -1,0 +1,266 @@
+//! What `ragcheck list --estimate` says of each criterion: how many units would decide it, and the smallest difference
+//! from another run that it could show.
+//!
+//! Units are what the recordings of the selection measure when they are replayed; a trial that was not recorded is
+//! taken for the mean of the recorded ones of its case. Nothing is guessed for cases without any.
+
+use super::evaluation::EvaluationBuilder;
+use crate::compare::{CASES, Measured, Summary};
+use crate::plan::Plan;
+use crate::scenario::criteria::Estimand;
+use crate::scenario::{Criterion, GateKind, resolve_metric};
+use crate::stats::power::{Spread, repeats_difference, smallest_visible_difference};
+use crate::stats::rate::units_for;
+use crate::trace::{Arm, Trace, TrialEnd};
+use crate::trial::TrialRunner;
+use rayon::prelude::*;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// The probability with which a difference is to be seen.
+pub const POWER: f64 = 0.8;
+/// The share of cases that get worse by chance between two single runs.
+pub const WORSE_BY_CHANCE: f64 = 0.02;
+/// Variance of one repetition: that of a rate of 91 %.
+pub const WITHIN: f64 = 0.08;
+/// Variance of the true difference between cases, for cases not seen yet.
+pub const BETWEEN: f64 = 0.01;
+/// Trials that are replayed before their figures are taken.
+const WINDOW: usize = 256;
+/// Failures up to which a sample that decides is looked for.
+const MOST_FAILURES: u64 = 200;
+
+/// One criterion: what would decide it, and what it could show.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Deciding {
+    /// The criterion's id, `scenario/id` for a gate, `cases` for the gates on cases.
+    pub key: String,
+    /// The metric as written.
+    pub metric: String,
+    /// Units that the plan gives, as far as recordings tell; 0 when they measure none.
+    pub units: f64,
+    /// Cases, each variant counted, that have units.
+    pub cases: u64,
+    /// The share of good units in the recordings.
+    pub good: Option<f64>,
+    /// Units without a failure that decide it; `None` where it is decided otherwise.
+    pub needed: Option<u64>,
+    /// Units that decide it at the share of good ones seen; `None` when none would.
+    pub needed_as_seen: Option<u64>,
+    /// Trials of this selection that give `needed` units.
+    pub trials: Option<u64>,
+    /// The smallest visible difference of two rates, 0 to 1.
+    pub difference: Option<f64>,
+    /// In a sentence.
+    pub sentence: String,
+}
+
+/// Every criterion of `plan`, in its order, the cases last; empty when nothing was recorded.
+pub fn deciding(runner: &TrialRunner, plan: &Plan) -> Vec<Deciding> {
+    let plan = Plan { machines: runner.machines(), ..plan.clone() };
+    let Ok(judging) = EvaluationBuilder::begin(&plan) else { return Vec::new() };
+    let mut judging = judging.collecting();
+    let maker = judging.maker();
+    let mut recorded = false;
+    for window in plan.trials.chunks(WINDOW) {
+        let lanes = window.par_iter().filter(|trial| !TrialRunner::is_external(trial));
+        let lanes = lanes.filter(|trial| runner.lane_file(&plan, trial).is_file());
+        let traces = lanes.map(|trial| runner.replay(&plan, trial).trace);
+        let whole: Vec<Trace> = traces.filter(|trace| trace.end == TrialEnd::Completed).collect();
+        for trace in whole {
+            if judging.add(Some(&trace), maker.make(&trace)).is_err() {
+                return Vec::new();
+            }
+            recorded = true;
+        }
+    }
+    let Some(summary) = judging.finish().summary("estimate").filter(|_| recorded) else { return Vec::new() };
+    let mut planned: BTreeMap<(String, String, String), u64> = BTreeMap::new();
+    for trial in plan.trials.iter().filter(|trial| trial.lane.arm == Arm::Main) {
+        let scenario = &plan.scenarios[trial.scenario];
+        let case = scenario.cases[trial.case].case.case.clone();
+        *planned.entry((scenario.name.clone(), case, trial.lane.variant.clone())).or_default() += 1;
+    }
+    let trials = planned.values().sum();
+    let row = |measured| of(measured, written(&plan, measured), &summary, &planned, trials, plan.criteria.estimand);
+    summary.criteria.iter().map(row).collect()
+}
+
+/// The criterion as written; `None` for the row on all cases.
+fn written<'p>(plan: &'p Plan, measured: &Measured) -> Option<&'p Criterion> {
+    if measured.key == CASES {
+        return None;
+    }
+    let gates = plan.scenarios.iter();
+    let mut gates = gates.flat_map(|scenario| scenario.gates.iter().map(move |gate| (scenario.name.as_str(), gate)));
+    let whole = plan.criteria.criteria.iter().find(|criterion| criterion.id == measured.key);
+    whole.or_else(|| gates.find(|(name, gate)| format!("{name}/{}", gate.id) == measured.key).map(|(_, gate)| gate))
+}
+
+fn of(
+    measured: &Measured,
+    written: Option<&Criterion>,
+    summary: &Summary,
+    planned: &BTreeMap<(String, String, String), u64>,
+    trials: u64,
+    estimand: Estimand,
+) -> Deciding {
+    let (mut units, mut cases, mut seen) = (0.0, 0, (0, 0));
+    for case in &summary.cases {
+        let Some((successes, n)) = case.units.get(&measured.key).copied().filter(|(_, n)| *n > 0) else { continue };
+        let key = (case.scenario.clone(), case.case.clone(), case.variant.clone());
+        // A unit of several repetitions, or of a control arm, is not one a trial: what was seen is scaled all the same.
+        let scale = planned.get(&key).copied().unwrap_or(0) as f64 / case.trials.max(1) as f64;
+        units += n as f64 * scale.max(1.0);
+        cases += 1;
+        seen = (seen.0 + if measured.fewer_is_better { n - successes } else { successes }, seen.1 + n);
+    }
+    let good = (seen.1 > 0).then(|| seen.0 as f64 / seen.1 as f64);
+    let rule = written.and_then(rule);
+    let (needed, needed_as_seen) = match rule.filter(|_| !measured.proxy && estimand == Estimand::FixedSuite) {
+        Some(rule) => (rule.units(0), good.and_then(|good| rule.at(good))),
+        None => (None, None),
+    };
+    let share = units / trials.max(1) as f64;
+    let mut row = Deciding {
+        key: measured.key.clone(),
+        metric: measured.metric.clone(),
+        units,
+        cases,
+        good,
+        needed,
+        needed_as_seen,
+        trials: needed.filter(|_| share > 0.0).map(|needed| (needed as f64 / share).ceil() as u64),
+        difference: visible(cases, (units / cases.max(1) as f64) as u64, estimand),
+        sentence: String::new(),
+    };
+    row.sentence = sentence(&row, measured, written, estimand);
+    row
+}
+
+/// What a sample must show: a lower bound on the share of good units, and so many of them.
+#[derive(Debug, Clone, Copy)]
+struct Rule {
+    bound: f64,
+    min_n: u64,
+    /// Whether one bad unit fails it.
+    strict: bool,
+}
+
+fn rule(written: &Criterion) -> Option<Rule> {
+    let read = written.read().ok()?;
+    let quantile = resolve_metric(&written.metric).ok()?.entry.figure.quantile().unwrap_or(0.95);
+    let min_n = u64::from(written.min_n.unwrap_or(0)).max(1);
+    Some(match written.kind {
+        GateKind::Invariant => Rule { bound: read.floor.unwrap_or(0.0), min_n, strict: true },
+        GateKind::Confidence => Rule { bound: read.target.good_share(quantile), min_n, strict: false },
+        GateKind::Point => Rule { bound: 0.0, min_n, strict: false },
+    })
+}
+
+impl Rule {
+    /// Units that pass with so many bad ones among them.
+    fn units(self, failures: u64) -> Option<u64> {
+        (!self.strict || failures == 0).then(|| units_for(failures, self.bound)).flatten().map(|n| n.max(self.min_n))
+    }
+
+    /// The fewest units of which a share of `good` would pass; `None` when it is too low, or so near that hundreds of
+    /// failures must be seen.
+    fn at(self, good: f64) -> Option<u64> {
+        let bad = 1.0 - good;
+        (0..=MOST_FAILURES).find_map(|failures| {
+            let n = self.units(failures)?;
+            // So many units hold no more bad ones than that.
+            (bad * n as f64 <= failures as f64 + 1e-9).then_some(n)
+        })
+    }
+}
+
+/// The smallest difference of two rates that so many cases, of so many units each, would show.
+pub fn visible(cases: u64, units: u64, estimand: Estimand) -> Option<f64> {
+    let between = if estimand == Estimand::Population { BETWEEN } else { 0.0 };
+    let spread = Spread { between, within_a: WITHIN, within_b: WITHIN };
+    let difference = match (units, estimand) {
+        (0, _) => None,
+        // Single units are tested by McNemar's test, which asks nothing about cases not seen yet.
+        (1, Estimand::FixedSuite) => smallest_visible_difference(cases, WORSE_BY_CHANCE, POWER),
+        _ => repeats_difference(spread, cases, units, POWER),
+    };
+    difference.filter(|seen| *seen < 1.0)
+}
+
+fn sentence(row: &Deciding, measured: &Measured, written: Option<&Criterion>, estimand: Estimand) -> String {
+    if row.units < 0.5 {
+        return "no recording here measures it".into();
+    }
+    let units = row.units.round();
+    let decides = match (row.needed, row.good.filter(|good| *good < 1.0)) {
+        _ if measured.proxy => "a stand-in never passes".to_owned(),
+        _ if estimand == Estimand::Population => "what decides it is the number of cases, not of units".to_owned(),
+        (None, _) if written.is_none() => "every trial must pass".to_owned(),
+        (None, _) => "no number decides it".to_owned(),
+        (Some(needed), None) => decided(needed, units, row.trials),
+        (Some(needed), Some(good)) => {
+            let seen = match row.needed_as_seen {
+                Some(n) => format!("{n} at the recorded {:.1} %", good * 100.0),
+                None => format!("at the recorded {:.1} % it does not pass", good * 100.0),
+            };
+            format!("{}; {seen}", decided(needed, units, row.trials))
+        }
+    };
+    let shows = row.difference.map_or_else(
+        || "shows no difference".to_owned(),
+        |difference| format!("shows {:.1} points or more", difference * 100.0),
+    );
+    format!("{units} units of {} cases; {decides}; {shows}", row.cases)
+}
+
+fn decided(needed: u64, units: f64, trials: Option<u64>) -> String {
+    match trials.filter(|_| units < needed as f64) {
+        Some(trials) => format!("{needed} without a failure decide it, about {trials} trials like these"),
+        None => format!("{needed} without a failure decide it"),
+    }
+}
+
+/// The lines below the estimate.
+pub fn text(rows: &[Deciding]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from(
+        "\nCriterion by criterion, by what their recordings measure (points: difference from another run, 80 % power,\n\
+         before the correction for several criteria)\n",
+    );
+    let width = rows.iter().map(|row| row.key.chars().count()).max().unwrap_or(0).min(40);
+    for row in rows {
+        let _ = writeln!(out, "  {:width$}  {}", crate::trace::text::line(&row.key), row.sentence);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(bound: f64, strict: bool) -> Rule {
+        Rule { bound, min_n: 1, strict }
+    }
+
+    #[test]
+    fn fifty_nine_units_without_a_failure_decide_95_percent_and_more_with_failures() {
+        assert_eq!((rule(0.95, false).units(0), rule(0.95, false).units(1)), (Some(59), Some(93)));
+        assert_eq!(rule(0.95, false).at(1.0), Some(59));
+        assert!(rule(0.95, false).at(0.98).is_some_and(|n| n > 93), "{:?}", rule(0.95, false).at(0.98));
+        assert_eq!(rule(0.95, false).at(0.95), None, "no better than the target");
+        assert_eq!(rule(0.95, true).at(0.999), None, "an invariant takes no failure");
+        assert_eq!(rule(1.0, false).units(0), None);
+    }
+
+    #[test]
+    fn the_units_at_a_share_pass_when_that_share_is_seen() {
+        let found = rule(0.9, false).at(0.95).expect("above the target");
+        let bad = (0.05 * found as f64).floor() as u64;
+        assert!(crate::stats::lower_bound(found - bad, found) >= 0.9, "{found}");
+    }
+}

@@ -1,0 +1,109 @@
+//! What a flow acts in: its ways to the model, the tools and the knowledge, and the record of what happened.
+//!
+//! It records and decides nothing. Times are microseconds of the trial's clock since the environment was made.
+
+use super::{ConversationState, Settings};
+use crate::clock::{BoxFuture, Clock};
+use crate::knowledge::{KeywordIndex, KnowledgeBase};
+use crate::provider::{ChatModel, SearchService};
+use crate::trace::{Event, What};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Time that local work takes: noted when live, slept when replayed.
+pub trait Stages: Send + Sync {
+    /// The work named `stage` is done and took `real` on this clock; resolves when it counts as done.
+    fn spent<'a>(&'a self, stage: &'static str, real: Duration) -> BoxFuture<'a, ()>;
+}
+
+#[derive(Debug, Default)]
+struct Record {
+    events: Vec<Event>,
+    model_calls: u32,
+}
+
+/// Everything that one trial's flow acts in.
+pub struct AgentContext {
+    /// The chat model.
+    pub model: Arc<dyn ChatModel>,
+    /// The external search service.
+    pub search: Option<Arc<dyn SearchService>>,
+    /// The knowledge base.
+    pub knowledge: Arc<dyn KnowledgeBase>,
+    /// The trial's keyword index.
+    pub keywords: Arc<KeywordIndex>,
+    /// The trial's clock.
+    pub clock: Arc<dyn Clock>,
+    /// Time that local work takes.
+    pub stages: Arc<dyn Stages>,
+    /// The settings.
+    pub settings: Arc<Settings>,
+    started: Duration,
+    record: Mutex<Record>,
+}
+
+impl std::fmt::Debug for AgentContext {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("AgentContext").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl AgentContext {
+    /// An environment whose time begins now.
+    pub fn new(
+        model: Arc<dyn ChatModel>,
+        search: Option<Arc<dyn SearchService>>,
+        knowledge: Arc<dyn KnowledgeBase>,
+        keywords: Arc<KeywordIndex>,
+        clock: Arc<dyn Clock>,
+        stages: Arc<dyn Stages>,
+        settings: Arc<Settings>,
+    ) -> Self {
+        let started = clock.now();
+        Self { model, search, knowledge, keywords, clock, stages, settings, started, record: Mutex::default() }
+    }
+
+    /// Records that a conversation began.
+    pub fn conversation_started(&self, conversation: &ConversationState) {
+        let what = What::ConversationStarted { name: conversation.name.clone(), session: conversation.session.clone() };
+        self.push(self.clock.now(), conversation.ordinal, conversation.turns, what);
+    }
+
+    /// Records one event that began at `at` of the clock.
+    pub fn push(&self, at: Duration, conversation: u32, turn: u32, what: What) {
+        let at_us = micros(at.saturating_sub(self.started));
+        self.record().events.push(Event { at_us, conversation, turn, what });
+    }
+
+    /// The ordinal of the next completion within the trial.
+    pub fn next_model_call(&self) -> u32 {
+        let mut record = self.record();
+        let ordinal = record.model_calls;
+        record.model_calls += 1;
+        ordinal
+    }
+
+    /// A copy of the events so far.
+    pub fn events(&self) -> Vec<Event> {
+        self.record().events.clone()
+    }
+
+    /// The events, taken out.
+    pub fn take_events(&self) -> Vec<Event> {
+        std::mem::take(&mut self.record().events)
+    }
+
+    /// Time since the environment was made, in microseconds.
+    pub fn elapsed_us(&self) -> u64 {
+        micros(self.clock.now().saturating_sub(self.started))
+    }
+
+    fn record(&self) -> MutexGuard<'_, Record> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whole microseconds.
+pub(super) fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}

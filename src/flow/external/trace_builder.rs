@@ -1,0 +1,379 @@
+//! From the exchanges of one turn to its events.
+//!
+//! Model calls are exchanges with the model; a failed one that is sent again unchanged is one call with several attempts.
+//! A tool call stands in a completion, its result in a later request of the same turn; an exchange with the search
+//! service belongs to the call of the outside search that waits for it. A message that nobody but the agent can have
+//! written, after a completion without a call or a call that failed, is its feedback. Exchanges with the search service
+//! between two with the model are put in the order of their words, so that calls side by side tell one story.
+
+use super::groups::{Group, grouped, in_order};
+use super::target::Reply;
+use super::{Roles, Trouble, Words, decoder, micros};
+use crate::chat::{ChatRequest, Message, Role};
+use crate::flow::conversation::digest;
+use crate::flow::tool_rag::retries::Retries;
+use crate::flow::tool_rag::turn::{attempts_of, completion_of};
+use crate::provider::{Attempt, ErrorKind, SearchAnswer, observed};
+use crate::tool::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
+use crate::trace::{
+    self, Answer, ExternalResult, FedBack, ModelCalled, SearchResult, ToolCalled, ToolOutcome, ToolResult, TurnOutcome,
+    What,
+};
+use crate::transport::{Miss, Passed, Service, TransportError};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// The state of every completion: an agent of somebody else declares none.
+const STATE: &str = "unknown";
+/// Outcomes that the traffic does not show.
+const UNSEEN: &str = "the traffic does not show what came of it: no result was shown to the model";
+
+/// One turn in the telling.
+pub(super) struct TraceBuilder<'a> {
+    roles: &'a Roles,
+    words: &'a dyn Words,
+    /// What was said before and now, for [`ModelCalled::shown`].
+    known: &'a [(Role, String)],
+    events: Vec<(Duration, What)>,
+    retries: Retries,
+    at: Duration,
+    completions: u32,
+    waiting: Vec<Waiting>,
+    /// The last request's messages.
+    before: Vec<Message>,
+    /// Whether the model has slipped since it was last asked: only then a message of the agent's is feedback.
+    slipped: Option<&'static str>,
+    response: Option<Value>,
+    externals: u32,
+    /// Tools that gave a result in this turn, by our names.
+    worked: BTreeSet<String>,
+}
+
+/// A call whose result was not seen yet.
+struct Waiting {
+    at: Duration,
+    completion: u32,
+    id: String,
+    tool: String,
+    arguments: Value,
+    attempts: Vec<Attempt>,
+    found: Option<SearchAnswer>,
+}
+
+impl<'a> TraceBuilder<'a> {
+    /// Before the first exchange of a turn; `completions` is the ordinal of its first completion.
+    pub(super) fn new(roles: &'a Roles, words: &'a dyn Words, known: &'a [(Role, String)], completions: u32) -> Self {
+        Self {
+            roles,
+            words,
+            known,
+            events: Vec::new(),
+            retries: Retries::default(),
+            at: Duration::ZERO,
+            completions,
+            waiting: Vec::new(),
+            before: Vec::new(),
+            slipped: None,
+            response: None,
+            externals: 0,
+            worked: BTreeSet::new(),
+        }
+    }
+
+    /// Tells the turn's exchanges; gives the first that no recording holds.
+    pub(super) fn hear(&mut self, passed: Vec<Passed>) -> Option<Box<Miss>> {
+        let miss = passed.iter().find_map(|one| match &one.result {
+            Err(TransportError::Miss(miss)) => Some(miss.clone()),
+            _ => None,
+        });
+        let answered = passed.into_iter().filter(|one| !matches!(one.result, Err(TransportError::Miss(_))));
+        for group in grouped(in_order(answered.collect()), self.words) {
+            match group.request.service {
+                Service::Model => self.model(&group),
+                Service::Search | Service::Agent => self.search(&group),
+            }
+        }
+        miss
+    }
+
+    /// The ordinal of the next completion.
+    pub(super) fn completions(&self) -> u32 {
+        self.completions
+    }
+
+    /// What happened, with the time since the turn began.
+    pub(super) fn into_events(self) -> Vec<(Duration, What)> {
+        self.events
+    }
+
+    /// The agent replied: what is still open is closed.
+    pub(super) fn end(&mut self, reply: Reply) -> Result<TurnOutcome, Trouble> {
+        let answered = matches!(reply, Reply::Answer(_));
+        for call in std::mem::take(&mut self.waiting) {
+            let accepted = call.tool == GENERATE_RESPONSE && answered;
+            let outcome = match (&call.found, accepted) {
+                (Some(found), _) => ToolOutcome::Ok(self.external(&call, &Value::Null, found.clone())),
+                (None, true) => ToolOutcome::Ok(ToolResult::Responded),
+                (None, false) => ToolOutcome::Failed { message: UNSEEN.to_owned(), retryable: false },
+            };
+            self.called(call, outcome);
+        }
+        for retried in self.retries.settle_all() {
+            self.push(What::Retried(retried));
+        }
+        Ok(match reply {
+            Reply::Answer(text) => TurnOutcome::Answered(self.answer(text)),
+            Reply::Failed(kind, message) => TurnOutcome::Failed { kind: kind.to_owned(), message },
+            Reply::Trouble(trouble) => return Err(trouble),
+        })
+    }
+
+    fn push(&mut self, what: What) {
+        self.events.push((self.at, what));
+    }
+
+    fn model(&mut self, group: &Group) {
+        let heard: Vec<_> = group.passed.iter().map(|one| observed::completion(&group.request, &one.result)).collect();
+        let Some(last) = heard.last() else { return };
+        let asked = observed::asked(&group.request);
+        if let Some(asked) = &asked {
+            self.results(asked);
+            self.feedback(asked);
+            self.before.clone_from(&asked.messages);
+        }
+        let attempts: Vec<Attempt> = heard.iter().map(|one| one.attempt.clone()).collect();
+        let took: Duration = attempts.iter().map(|one| one.took).sum();
+        let earlier: Duration = attempts.iter().rev().skip(1).map(|one| one.took).sum();
+        let reply = match &last.result {
+            Ok(response) => {
+                let mut completion = completion_of(response);
+                for call in &mut completion.calls {
+                    *call = self.roles.ours(call).to_owned();
+                }
+                trace::Reply::Completion(completion)
+            }
+            Err(failure) => {
+                trace::Reply::Failure { kind: failure.kind.as_str().to_owned(), message: failure.message.clone() }
+            }
+        };
+        let ordinal = self.completions;
+        self.completions += 1;
+        self.push(What::ModelCalled(ModelCalled {
+            call: ordinal,
+            state: STATE.to_owned(),
+            took_us: micros(took),
+            first_token_us: last.attempt.first_token.map(|first| micros(earlier + first)),
+            shown: asked.iter().flat_map(|asked| &asked.messages).flat_map(|one| self.digests(one)).collect(),
+            tool_choice: asked.as_ref().map_or_else(|| "unknown".to_owned(), |asked| asked.tool_choice.to_string()),
+            attempts: attempts_of(&attempts),
+            reply,
+        }));
+        self.at += took;
+        self.transport("model", &attempts);
+        let Ok(response) = &last.result else { return };
+        if response.calls.is_empty() {
+            self.slipped = Some(if response.content.trim().is_empty() { "missing_call" } else { "free_text" });
+        }
+        self.waiting.extend(response.calls.iter().map(|call| Waiting {
+            at: self.at,
+            completion: ordinal,
+            id: call.id.clone(),
+            tool: self.roles.ours(&call.name).to_owned(),
+            arguments: decoder::document(&call.arguments),
+            attempts: Vec::new(),
+            found: None,
+        }));
+    }
+
+    /// The results that a request shows of calls that wait for one.
+    fn results(&mut self, asked: &ChatRequest) {
+        for message in asked.messages.iter().filter(|message| message.role == Role::Tool) {
+            let place = self.waiting.iter().position(|call| Some(&call.id) == message.answers.as_ref());
+            let Some(place) = place else { continue };
+            let call = self.waiting.remove(place);
+            let result = decoder::document(&message.content);
+            let outcome = self.outcome(&call, result);
+            self.called(call, outcome);
+        }
+    }
+
+    fn outcome(&mut self, call: &Waiting, result: Value) -> ToolOutcome {
+        if let Some((message, retryable)) = decoder::error(&result) {
+            return ToolOutcome::Failed { message, retryable };
+        }
+        ToolOutcome::Ok(match call.tool.as_str() {
+            KNOWLEDGE_BASE_SEARCH => match decoder::passages(&result) {
+                None => ToolResult::Other(result),
+                Some(hits) => {
+                    let kb_id = call.arguments.get("kb_id").and_then(Value::as_str).unwrap_or_default().to_owned();
+                    let without_learned = hits.iter().map(|hit| hit.id.clone()).collect();
+                    let query = decoder::query(&call.arguments);
+                    ToolResult::Search(SearchResult { query, kb_id, hits, without_learned })
+                }
+            },
+            PERPLEXITY_SEARCH => match &call.found {
+                Some(found) => self.external(call, &result, found.clone()),
+                None => ToolResult::Other(result),
+            },
+            INDEX_KEYWORDS => ToolResult::Indexed(decoder::indexed(&call.arguments, &result)),
+            GENERATE_RESPONSE => ToolResult::Responded,
+            _ => ToolResult::Other(result),
+        })
+    }
+
+    fn external(&mut self, call: &Waiting, result: &Value, found: SearchAnswer) -> ToolResult {
+        self.externals += 1;
+        ToolResult::External(ExternalResult {
+            result: decoder::result_id(result).unwrap_or_else(|| format!("result-{}", self.externals)),
+            query: decoder::query(&call.arguments),
+            answer: found.text,
+            citations: found.citations.into_iter().map(|one| (one.title, one.url)).collect(),
+            model: found.model,
+            input_tokens: found.usage.input,
+            cached_tokens: found.usage.cached,
+            output_tokens: found.usage.output,
+        })
+    }
+
+    /// Records a call whose outcome is known, and books it where it is a retry.
+    fn called(&mut self, call: Waiting, outcome: ToolOutcome) {
+        let worked = matches!(outcome, ToolOutcome::Ok(_));
+        let ours = call.tool.clone();
+        if worked {
+            if ours == GENERATE_RESPONSE {
+                self.response = Some(call.arguments.clone());
+            }
+            self.worked.insert(ours.clone());
+        } else {
+            self.slipped = Some("invalid_arguments");
+        }
+        let took: Duration = call.attempts.iter().map(|one| one.took).sum();
+        let called = ToolCalled {
+            call: call.completion,
+            id: call.id,
+            tool: call.tool,
+            arguments: call.arguments,
+            outcome,
+            took_us: micros(took),
+            attempts: attempts_of(&call.attempts),
+        };
+        self.events.push((call.at, What::ToolCalled(called)));
+        self.transport("search", &call.attempts);
+        let booked = if ours == GENERATE_RESPONSE {
+            self.retries.settle(&ours, worked)
+        } else {
+            self.retries.called(&ours, (!worked).then_some("tool_failed"))
+        };
+        if let Some(retried) = booked {
+            self.push(What::Retried(retried));
+        }
+        if ours == GENERATE_RESPONSE && !worked {
+            self.retries.reminded(GENERATE_RESPONSE, "invalid_arguments");
+        }
+    }
+
+    /// What the agent told the model after a slip: messages that continue the conversation and are nobody else's.
+    fn feedback(&mut self, asked: &ChatRequest) {
+        let slipped = self.slipped.take();
+        let Some((cause, told)) = slipped.zip(continued(&self.before, &asked.messages)) else { return };
+        for message in told.iter().filter(|message| matches!(message.role, Role::User | Role::System)) {
+            // Of several tools that are named, the one that is still to be called.
+            let named = self.roles.named(&message.content);
+            let due = named.iter().find(|tool| !self.worked.contains(**tool));
+            let tool = due.or(named.last()).copied().unwrap_or_default();
+            let step = match tool {
+                KNOWLEDGE_BASE_SEARCH => "knowledge_base",
+                INDEX_KEYWORDS => "keywords",
+                GENERATE_RESPONSE => "response",
+                _ => "unknown",
+            };
+            if !tool.is_empty() {
+                self.retries.reminded(tool, cause);
+            }
+            let (step, tool, cause) = (step.to_owned(), tool.to_owned(), cause.to_owned());
+            self.push(What::FedBack(FedBack { step, tool, cause, message: message.content.clone() }));
+        }
+    }
+
+    fn search(&mut self, group: &Group) {
+        let heard: Vec<_> =
+            group.passed.iter().map(|one| observed::search_answer(&group.request, &one.result)).collect();
+        let Some(last) = heard.last() else { return };
+        let attempts: Vec<Attempt> = heard.iter().map(|one| one.attempt.clone()).collect();
+        let at = self.at;
+        self.at += attempts.iter().map(|one| one.took).sum::<Duration>();
+        let found = last.result.as_ref().ok().cloned();
+        let question = observed::question(&group.request);
+        let free = |call: &Waiting| call.tool == PERPLEXITY_SEARCH && call.attempts.is_empty();
+        let asks = |call: &Waiting| question.contains(&decoder::query(&call.arguments));
+        let place = self.waiting.iter().position(|call| free(call) && asks(call));
+        let place = place.or_else(|| self.waiting.iter().position(free));
+        if let Some(call) = place.and_then(|place| self.waiting.get_mut(place)) {
+            (call.attempts, call.found) = (attempts, found);
+            return;
+        }
+        // The agent asks by itself, without a call of the model.
+        let (id, tool) = (String::new(), PERPLEXITY_SEARCH.to_owned());
+        let (completion, arguments) = (self.completions.saturating_sub(1), serde_json::json!({ "query": question }));
+        let call = Waiting { at, completion, id, tool, arguments, attempts, found: None };
+        let outcome = match (found, &last.result) {
+            (Some(found), _) => ToolOutcome::Ok(self.external(&call, &Value::Null, found)),
+            (None, Err(failure)) => {
+                let retryable = failure.kind.is_transient();
+                ToolOutcome::Failed { message: failure.message.clone(), retryable }
+            }
+            (None, Ok(_)) => return,
+        };
+        self.called(call, outcome);
+    }
+
+    fn transport(&mut self, target: &str, attempts: &[Attempt]) {
+        let told: Vec<_> = attempts.iter().map(|one| (one.cause.map(ErrorKind::as_str), one.cause.is_none())).collect();
+        for retried in self.retries.transport(target, &told) {
+            self.push(What::Retried(retried));
+        }
+    }
+
+    fn answer(&self, text: String) -> Answer {
+        let nothing = Value::Null;
+        let response = self.response.as_ref().unwrap_or(&nothing);
+        let said = |name: &str| response.get(name).and_then(Value::as_bool);
+        let confidence = ["confidence_score", "confidence"].into_iter().find_map(|name| response.get(name)?.as_f64());
+        Answer {
+            text,
+            sources: decoder::sources(response),
+            confidence,
+            used_internal_kb: said("used_internal_kb").unwrap_or_else(|| self.worked.contains(KNOWLEDGE_BASE_SEARCH)),
+            used_external_kb: said("used_external_kb").unwrap_or_else(|| self.worked.contains(PERPLEXITY_SEARCH)),
+        }
+    }
+
+    /// What a message shows: earlier words that stand in it, else itself.
+    fn digests(&self, message: &Message) -> Vec<String> {
+        let mut texts = vec![message.content.clone()];
+        for call in &message.calls {
+            leaves(&decoder::document(&call.arguments), &mut texts);
+        }
+        let known =
+            self.known.iter().filter(|(_, said)| !said.is_empty() && texts.iter().any(|text| text.contains(said)));
+        let shown: Vec<String> = known.map(|(role, said)| digest(*role, said)).collect();
+        if shown.is_empty() { vec![digest(message.role, &message.content)] } else { shown }
+    }
+}
+
+fn leaves(value: &Value, texts: &mut Vec<String>) {
+    match value {
+        Value::String(text) => texts.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| leaves(item, texts)),
+        Value::Object(members) => members.values().for_each(|item| leaves(item, texts)),
+        _ => {}
+    }
+}
+
+/// The messages that `after` adds to `before`; `None` when it is another conversation.
+fn continued<'m>(before: &[Message], after: &'m [Message]) -> Option<&'m [Message]> {
+    let same = |(one, other): (&Message, &Message)| one.role == other.role && one.content == other.content;
+    let prefix = !before.is_empty() && before.len() <= after.len() && before.iter().zip(after).all(same);
+    prefix.then(|| &after[before.len()..])
+}

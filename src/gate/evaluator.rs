@@ -1,0 +1,337 @@
+//! The judge: takes examined trials in any order, and gives the run's judgement.
+
+use super::conclusion::{NOT_RUN, conclude, group};
+use super::criterion::Item;
+use super::design::Design;
+use super::examine::{Examined, Examiner, blank};
+use super::latency::{Kind, Latencies};
+use super::repeats::repeats;
+use super::sources::Sources;
+use super::tally::Tally;
+use super::{Evaluation, RUN_VERSION, Spending, Stopped, TrialResult, TrialResults, Verdict, coverage};
+use crate::metric::{Metric, catalogue};
+use crate::plan::Plan;
+use crate::scenario::criteria::Estimand;
+use crate::scenario::{Criterion, GateKind, ReadCriterion};
+use crate::trace::{Trace, TraceError, TrialError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Why a run cannot be judged at all.
+#[derive(Debug, thiserror::Error)]
+pub enum EvaluationError {
+    /// A criterion or gate that cannot be understood.
+    #[error("{id}: {problem}")]
+    Criterion {
+        /// Its id, with its scenario before it for a gate.
+        id: String,
+        /// What is wrong, and what to write.
+        problem: String,
+    },
+    /// A plan that contradicts itself.
+    #[error("the plan cannot be used: {0}")]
+    Plan(String),
+    /// A trace of a trial that the plan does not have.
+    #[error("there is a trace of {0}, which the plan does not have: do plan.json and traces.jsonl belong together?")]
+    Stranger(String),
+    /// Two traces of one trial.
+    #[error("there are two traces of {0}: each trial counts once")]
+    Twice(String),
+    /// A trace that cannot be read.
+    #[error("traces.jsonl, {0}")]
+    Trace(#[from] TraceError),
+}
+
+/// Adds up examined trials.
+pub struct Evaluator<'p> {
+    examiner: Arc<Examiner<'p>>,
+    items: Vec<Item<'p>>,
+    trials: TrialResults,
+    errors: BTreeMap<usize, TrialError>,
+    sources: Sources,
+    taken: BTreeMap<String, Vec<u64>>,
+    /// Turn times with the place of their trial and the kind of evidence that they are.
+    turn_times: Vec<(u32, Kind, u64)>,
+    latencies: Latencies,
+    /// Passes whose end was reached, in a run until decided.
+    closed: u32,
+}
+
+impl<'p> Evaluator<'p> {
+    /// A judge of that plan: reads its criteria and gates.
+    ///
+    /// # Errors
+    /// When a criterion, a gate or the plan itself cannot be understood.
+    pub fn new(plan: &'p Plan) -> Result<Self, EvaluationError> {
+        let mut metrics: Vec<Box<dyn Metric>> = Vec::new();
+        let mut names: Vec<&str> = Vec::new();
+        let mut items = Vec::new();
+        let whole = plan.criteria.criteria.iter().map(|criterion| (None, criterion));
+        let gates = plan.scenarios.iter().enumerate();
+        let gates = gates.flat_map(|(index, scenario)| scenario.gates.iter().map(move |gate| (Some(index), gate)));
+        for (scenario, written) in whole.chain(gates) {
+            let refuse = |problem| mistake(plan, scenario, written, problem);
+            let ReadCriterion { metric, target, floor, margin } = written.read().map_err(refuse)?;
+            let known = names.iter().position(|name| *name == written.metric);
+            let index = known.unwrap_or(metrics.len());
+            if known.is_none() {
+                metrics.push(catalogue::resolve(&metric).map_err(refuse)?);
+                names.push(&written.metric);
+            }
+            let (tally, by_pass) = (Tally::default(), Vec::new());
+            items.push(Item {
+                written,
+                scenario,
+                metric: index,
+                target,
+                floor,
+                margin,
+                tally,
+                by_pass,
+                open: BTreeMap::new(),
+                design: None,
+            });
+        }
+        designs(plan, &metrics, &mut items)?;
+        let relevant = (0..plan.scenarios.len()).map(|scenario| {
+            let counts = |metric: &usize| {
+                items.iter().any(|item| item.metric == *metric && item.scenario.is_none_or(|of| of == scenario))
+            };
+            (0..metrics.len()).filter(counts).collect()
+        });
+        let relevant = relevant.collect();
+        Ok(Self {
+            examiner: Arc::new(Examiner::new(plan, metrics, names, relevant)?),
+            items,
+            trials: TrialResults::slots(plan.trials.number()),
+            errors: BTreeMap::new(),
+            sources: Sources::default(),
+            taken: BTreeMap::new(),
+            turn_times: Vec::new(),
+            latencies: Latencies::default(),
+            closed: 0,
+        })
+    }
+
+    /// The half that can be shared between threads while this one adds up.
+    pub fn examiner(&self) -> Arc<Examiner<'p>> {
+        Arc::clone(&self.examiner)
+    }
+
+    /// Examines one trial; see [`Examiner::examine`].
+    ///
+    /// # Errors
+    /// When the plan has no such trial.
+    pub fn examine(&self, trace: &Trace) -> Result<Examined, EvaluationError> {
+        self.examiner.examine(trace)
+    }
+
+    /// Adds one examined trial; the order does not matter.
+    ///
+    /// # Errors
+    /// When the trial was added before.
+    pub fn add(&mut self, examined: Examined) -> Result<(), EvaluationError> {
+        let Examined { place, trial, result, error, evidence, units, taken, turn_times, timed } = examined;
+        let plan = self.examiner.plan;
+        if self.trials.verdict(place).is_some() {
+            return Err(EvaluationError::Twice(trial.id));
+        }
+        self.trials.put(place, result);
+        if let Some(error) = error {
+            self.errors.insert(place, error);
+            return Ok(());
+        }
+        self.sources.add(&evidence);
+        let kind = Kind::of(&evidence);
+        self.turn_times.extend(turn_times.into_iter().map(|time| (place as u32, kind, time)));
+        self.latencies.add(&trial.lane, kind, timed);
+        self.count_moves(&trial.lane.flow, &taken);
+        let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
+        for item in self.items.iter_mut().filter(|item| item.scenario.is_none_or(|of| of == trial.scenario)) {
+            let (excluded, target) = (case.excluded_from.contains_key(&item.written.id), item.target);
+            let metric = &self.examiner.metrics[item.metric];
+            let (hidden, grouped) = (metric.hidden(evidence.mode, &trial.lane.flow), metric.group());
+            let seen = units.iter().find(|(metric, _)| *metric == item.metric);
+            let tally = item.tally_of(trial.lane.repetition);
+            tally.hidden = tally.hidden.or(hidden);
+            match (seen, grouped) {
+                (Some((_, seen)), None) => tally.add(place, &trial, seen, target, excluded, &evidence),
+                (Some((_, seen)), grouped) => {
+                    let (repetition, units) = item.units_of(grouped, &trial, seen);
+                    item.tally_of(repetition).add(place, &trial, &units, target, excluded, &evidence);
+                }
+                (None, _) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn count_moves(&mut self, flow: &str, taken: &[u32]) {
+        if taken.is_empty() {
+            return;
+        }
+        let declared = self.examiner.machines.get(flow).map_or(0, |machine| machine.transitions.len());
+        let counts = self.taken.entry(flow.to_owned()).or_insert_with(|| vec![0; declared]);
+        for index in taken {
+            counts[*index as usize] += 1;
+        }
+    }
+
+    /// In a run until decided: `pass` is complete, and what it lacks is in ERROR. Whether another one is needed.
+    pub fn end_of_pass(&mut self, pass: u32) -> bool {
+        while self.closed < pass {
+            self.closed += 1;
+            self.close(self.closed);
+        }
+        !self.is_settled()
+    }
+
+    fn close(&mut self, pass: u32) {
+        let plan = self.examiner.plan;
+        for (place, _) in plan.trials.each().enumerate().filter(|(_, trial)| trial.repetition == pass) {
+            if self.trials.verdict(place).is_none_or(|verdict| verdict == Verdict::Error) {
+                self.touch(place);
+            }
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        let (plan, metrics) = (self.examiner.plan, &self.examiner.metrics);
+        let mut required = self.items.iter().filter(|item| item.written.required);
+        self.closed > 0 && required.all(|item| item.is_settled(plan, metrics[item.metric].as_ref(), self.closed))
+    }
+
+    /// Closes the passes that were needed; how many trials they have, and what is to be said of it.
+    fn stop(&mut self) -> Option<(usize, Stopped)> {
+        let plan = self.examiner.plan;
+        let max = plan.stopping?.max_passes;
+        while self.closed < max && !self.is_settled() {
+            self.end_of_pass(self.closed + 1);
+        }
+        let needed = plan.trials.each().take_while(|trial| trial.repetition <= self.closed).count();
+        let trials = (needed as u64, plan.trials.number() as u64);
+        Some((needed, Stopped::new((self.closed, max), trials)))
+    }
+
+    /// The judgement, once every trace has been added. A planned trial that was not is in ERROR, unless a run until
+    /// decided did not need it.
+    pub fn finish(mut self) -> Evaluation {
+        let plan = self.examiner.plan;
+        let (needed, stopped) = match self.stop() {
+            Some((needed, stopped)) => (needed, Some(stopped)),
+            None => (plan.trials.number(), None),
+        };
+        self.trials.truncate(needed);
+        let mut errors = Vec::new();
+        for place in 0..needed {
+            let verdict = self.trials.verdict(place);
+            if verdict.is_some_and(|verdict| verdict != Verdict::Error) {
+                continue;
+            }
+            if let Some(planned) = plan.trials.at(place) {
+                if verdict.is_none() {
+                    self.trials.put(place, TrialResult { error: NOT_RUN.into(), ..blank(plan, &planned) });
+                }
+                errors.push((planned.id, self.errors.remove(&place)));
+                if stopped.is_none() {
+                    self.touch(place);
+                }
+            }
+        }
+        let trials = std::mem::take(&mut self.trials);
+        let in_error = errors.len() as u64;
+        // Stable: the turns of a trial stay in their order.
+        self.turn_times.sort_by_key(|(place, ..)| *place);
+        let metrics = &self.examiner.metrics;
+        let (items, closed) = (self.items.iter_mut(), self.closed);
+        let mut results: Vec<_> = items.map(|item| item.result(plan, metrics[item.metric].as_ref(), closed)).collect();
+        let (exit_code, conclusion) = conclude(results.iter(), in_error, needed as u64, plan.criteria.undecided);
+        let gates = results.split_off(plan.criteria.criteria.len());
+        Evaluation {
+            version: RUN_VERSION,
+            exit_code,
+            conclusion,
+            evidence: self.sources.entries(),
+            criteria: results,
+            gates,
+            stopped,
+            errors: group(errors, plan),
+            turn_kinds: kinds(&self.turn_times),
+            turn_times_us: self.turn_times.iter().map(|(_, _, time)| *time).collect(),
+            latency: self.latencies.finish(),
+            transitions: coverage::transitions(&self.examiner.machines, &self.taken),
+            requirements: coverage::requirements(plan, &trials),
+            repeats: repeats(&trials),
+            spending: Spending::of(plan, &trials),
+            trials,
+        }
+    }
+
+    /// Counts a trial in ERROR for every criterion that it would have counted for.
+    fn touch(&mut self, place: usize) {
+        let plan = self.examiner.plan;
+        let Some(trial) = plan.trials.at(place) else { return };
+        let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
+        for item in self.items.iter_mut().filter(|item| item.scenario.is_none_or(|of| of == trial.scenario)) {
+            let metric = &self.examiner.metrics[item.metric];
+            let counts = metric.arm() == trial.lane.arm && metric.applies(case);
+            if counts && !case.excluded_from.contains_key(&item.written.id) {
+                item.tally_of(trial.lane.repetition).errors += 1;
+            }
+        }
+    }
+}
+
+/// Kinds of evidence of turn times, and how many of each stand in a row.
+fn kinds(times: &[(u32, Kind, u64)]) -> Vec<(String, u64)> {
+    let rows = times.chunk_by(|(_, one, _), (_, next, _)| one == next);
+    rows.filter_map(|row| row.first().map(|(_, kind, _)| (kind.as_str().to_owned(), row.len() as u64))).collect()
+}
+
+/// Gives every criterion its stopping rule, where the plan has a stopping design.
+fn designs(plan: &Plan, metrics: &[Box<dyn Metric>], items: &mut [Item<'_>]) -> Result<(), EvaluationError> {
+    let Some(stopping) = plan.stopping else { return Ok(()) };
+    let level = |alpha: f64| alpha > 0.0 && alpha < 1.0;
+    if !level(stopping.alpha_pass) || !level(stopping.alpha_fail) {
+        return Err(EvaluationError::Plan("the error probabilities of its stopping design lie between 0 and 1".into()));
+    }
+    if !plan.trials.each().map(|trial| trial.repetition).is_sorted() {
+        return Err(EvaluationError::Plan(
+            "it stops between passes, and its trials are not in the order of passes".into(),
+        ));
+    }
+    if plan.criteria.estimand == Estimand::Population {
+        let why = "passes repeat the same cases, which says little about others: with `estimand: population` a run cannot stop when it is decided";
+        return Err(EvaluationError::Plan(why.into()));
+    }
+    // Failing one of several gates is enough to fail the run: the probability is shared among those that can err.
+    let can_err = |item: &&mut Item<'_>| item.written.required && item.written.kind == GateKind::Confidence;
+    let sharing = items.iter_mut().filter(can_err).count().max(1);
+    for item in items {
+        let asked = item.asked(metrics[item.metric].as_ref());
+        let (alpha_pass, alpha_fail) = (stopping.alpha_pass, stopping.alpha_fail / sharing as f64);
+        item.design = Some(Design::of(asked, item.margin, stopping.max_passes, alpha_pass, alpha_fail));
+    }
+    Ok(())
+}
+
+fn mistake(plan: &Plan, scenario: Option<usize>, written: &Criterion, problem: String) -> EvaluationError {
+    let id = scenario.map_or_else(|| written.id.clone(), |of| format!("{}/{}", plan.scenarios[of].name, written.id));
+    EvaluationError::Criterion { id, problem }
+}
+
+/// Judges a run from its plan and its traces, one at a time.
+///
+/// # Errors
+/// When a criterion cannot be understood, a trace cannot be read, or a trace does not belong to the plan.
+pub fn evaluate(
+    plan: &Plan,
+    traces: impl Iterator<Item = Result<Trace, TraceError>>,
+) -> Result<Evaluation, EvaluationError> {
+    let mut evaluator = Evaluator::new(plan)?;
+    for trace in traces {
+        let examined = evaluator.examine(&trace?)?;
+        evaluator.add(examined)?;
+    }
+    Ok(evaluator.finish())
+}

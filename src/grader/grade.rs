@@ -1,0 +1,250 @@
+//! One content graded: from its recording, from the provider, or from the provider and recorded on the way.
+
+use super::prompt::{Order, data, request};
+use super::reply::{ItemGrade, combine, read};
+use super::tasks::{Content, GradingTask};
+use crate::cassette::{Cassette, Header, hex};
+use crate::chat::ChatResponse;
+use crate::clock::{Clock, VirtualClock, block_on};
+use crate::provider::{ChatClient, ChatModel, ProviderError};
+use crate::scenario::Rubric;
+use crate::trace::{TrialError, TrialErrorKind};
+use crate::transport::{RecordTransport, ReplayTransport, Service, Transport};
+use crate::trial::ModelAccess;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// The folder of judge recordings below the project's cassettes, and the scenario in their headers.
+const FOLDER: &str = "judge";
+
+/// The grades of one content, and what they are evidence of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Graded {
+    /// One grade an item, by the rubric's order.
+    pub items: Vec<ItemGrade>,
+    /// Who answered: `simulator`, or the provider and model.
+    pub from: String,
+    /// When it was recorded (RFC 3339, UTC); `None` when it was not.
+    pub recorded_at: Option<String>,
+}
+
+/// Grades contents by one rubric.
+pub struct Grader {
+    rubric: Rubric,
+    around: String,
+    access: ModelAccess,
+    root: PathBuf,
+    folder: PathBuf,
+    rerecord: String,
+    lanes: OnceLock<BTreeMap<String, PathBuf>>,
+}
+
+impl Grader {
+    /// A bench whose recordings lie below `cassettes` of the project at `root`; `rerecord` is the command that makes
+    /// the missing ones, for messages.
+    pub fn new(rubric: Rubric, access: ModelAccess, root: &Path, cassettes: &str, rerecord: String) -> Self {
+        let text = serde_json::to_string(&rubric).unwrap_or_default();
+        let around = hex(&Sha256::digest(text.as_bytes()), 64);
+        let folder = root.join(cassettes).join(FOLDER);
+        Self { rubric, around, access, root: root.to_owned(), folder, rerecord, lanes: OnceLock::new() }
+    }
+
+    /// The rubric.
+    pub fn rubric(&self) -> &Rubric {
+        &self.rubric
+    }
+
+    /// The way to the model.
+    pub fn access(&self) -> &ModelAccess {
+        &self.access
+    }
+
+    /// The hash that names a content's recording.
+    pub fn hash(&self, content: &Content) -> String {
+        content.hash(&self.around)
+    }
+
+    /// Grades a content from its recording.
+    ///
+    /// # Errors
+    /// That there is none or that it does not fit, explained.
+    pub fn replay(&self, task: &GradingTask) -> Result<Graded, TrialError> {
+        let path = self.path(&self.hash(&task.content));
+        if !path.exists() {
+            return Err(self.missing(task));
+        }
+        self.replay_file(&path, &task.content)
+    }
+
+    /// Grades a content by the provider and records nothing.
+    ///
+    /// # Errors
+    /// Why the provider gave nothing.
+    pub async fn live(&self, task: &GradingTask) -> Result<Graded, TrialError> {
+        let hash = self.hash(&task.content);
+        let (clock, transport) = self.access.live(&purpose(&hash)).map_err(|why| provider(&why))?;
+        let client = self.access.client(transport, clock, seed(&hash));
+        let items = self.ask(&client, &task.content).await?;
+        let from = format!("{} {}", self.access.name(), self.rubric.model.name);
+        Ok(Graded { items, from, recorded_at: None })
+    }
+
+    /// Grades a content by the provider, writes its recording and gives what replaying that gives.
+    ///
+    /// # Errors
+    /// Why the provider gave nothing, or why the recording cannot be used; an earlier one is then as it was.
+    pub async fn record(&self, task: &GradingTask) -> Result<Graded, TrialError> {
+        let hash = self.hash(&task.content);
+        let (clock, transport) = self.access.live(&purpose(&hash)).map_err(|why| provider(&why))?;
+        self.record_with(task, clock, transport).await
+    }
+
+    /// Like [`Grader::record`], against whatever `transport` leads to, on `clock`.
+    ///
+    /// # Errors
+    /// As [`Grader::record`].
+    pub async fn record_with(
+        &self,
+        task: &GradingTask,
+        clock: Arc<dyn Clock>,
+        transport: Arc<dyn Transport>,
+    ) -> Result<Graded, TrialError> {
+        let hash = self.hash(&task.content);
+        let redactor = Arc::clone(self.access.redactor());
+        let recorder = Arc::new(RecordTransport::new(transport, Arc::clone(&clock), Arc::clone(&redactor)));
+        let started = clock.wall();
+        let client = self.access.client(Arc::clone(&recorder) as Arc<dyn Transport>, clock, seed(&hash));
+        let live = self.ask(&client, &task.content).await?;
+        let (path, blobs) = (self.path(&hash), self.blobs());
+        let (take, takes) = Cassette::next_take(&path, &blobs);
+        let names = BTreeMap::from([(Service::Model.as_str().to_owned(), self.access.name().to_owned())]);
+        let header = Header {
+            scenario: FOLDER.to_owned(),
+            case: hash.clone(),
+            lane: lane(task),
+            recorded_at: started.round(jiff::Unit::Second).unwrap_or(started),
+            recorded_from: recorder.recorded_from(&names),
+            recorder: format!("ragcheck {}", env!("CARGO_PKG_VERSION")),
+            knowledge: self.around.clone(),
+            seed: seed(&hash),
+            take,
+            takes,
+            profiles: recorder.profiles(),
+            vars: BTreeMap::default(),
+        };
+        let cassette = Cassette::new(header, recorder.finish(), BTreeMap::new());
+        // Beside, until it is known to replay: an earlier recording stays whole as long.
+        let beside = path.with_extension("taking");
+        cassette.save(&beside, &blobs, &redactor).map_err(|why| broken(&why.to_string(), Vec::new()))?;
+        let replayed = self.replay_file(&beside, &task.content);
+        match &replayed {
+            Ok(graded) if graded.items == live => {
+                let placed = std::fs::rename(&beside, &path);
+                placed.map_err(|why| broken(&format!("{}: {why}", path.display()), Vec::new()))?;
+                replayed
+            }
+            _ => {
+                let _ = std::fs::remove_file(&beside);
+                replayed.and_then(|_| {
+                    let message = "the replay of what was just recorded differs from what the judge said";
+                    Err(broken(message, Vec::new()))
+                })
+            }
+        }
+    }
+
+    fn replay_file(&self, path: &Path, content: &Content) -> Result<Graded, TrialError> {
+        let shown = path.strip_prefix(&self.root).unwrap_or(path);
+        let cassette = Cassette::load_as(path, shown, &self.blobs()).map_err(|why| {
+            broken(&why.to_string(), vec![format!("mend or delete it, then record it again: {}", self.rerecord)])
+        })?;
+        let header = cassette.header.clone();
+        let clock = VirtualClock::at(header.recorded_at);
+        let shared: Arc<dyn Clock> = Arc::new(clock.clone());
+        let transport = ReplayTransport::new(cassette, Arc::clone(&shared), self.rerecord.clone());
+        let client = self.access.client(Arc::new(transport), shared, header.seed);
+        let asked = block_on(&clock, self.ask(&client, content));
+        let items = asked.unwrap_or_else(|deadlock| Err(error(TrialErrorKind::Deadlock, &deadlock.to_string())))?;
+        let from = header.recorded_from.into_values().next().unwrap_or_else(|| "nothing".to_owned());
+        Ok(Graded { items, from, recorded_at: Some(header.recorded_at.to_string()) })
+    }
+
+    async fn ask(&self, client: &ChatClient, content: &Content) -> Result<Vec<ItemGrade>, TrialError> {
+        let shown = data(content);
+        let written = complete(client, &request(&self.rubric, content, Order::Written)).await?;
+        let reversed = complete(client, &request(&self.rubric, content, Order::Reversed)).await?;
+        Ok(combine(&self.rubric, &read(&written, &self.rubric, &shown), &read(&reversed, &self.rubric, &shown)))
+    }
+
+    /// Why there is no recording: what differs from one of the same turn, where there is one.
+    fn missing(&self, task: &GradingTask) -> TrialError {
+        let earlier = self.lanes.get_or_init(|| self.recorded()).get(&lane(task));
+        if let Some(Err(why)) = earlier.map(|path| self.replay_file(path, &task.content)) {
+            return why;
+        }
+        let mut missing = error(TrialErrorKind::LaneMissing, "this answer was never judged by this rubric and model");
+        missing.detail = vec![format!("record it: {}     (about 2 calls an answer)", self.rerecord)];
+        missing
+    }
+
+    /// The recordings that there are, by the turn that needed them.
+    fn recorded(&self) -> BTreeMap<String, PathBuf> {
+        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let mut files: Vec<PathBuf> =
+            entries.filter(|path| path.extension().is_some_and(|end| end == "yaml")).collect();
+        files.sort();
+        let blobs = self.blobs();
+        let lanes = files.into_iter().filter_map(|path| Some((Cassette::load(&path, &blobs).ok()?.header.lane, path)));
+        lanes.collect()
+    }
+
+    fn path(&self, hash: &str) -> PathBuf {
+        self.folder.join(format!("{hash}.yaml"))
+    }
+
+    fn blobs(&self) -> PathBuf {
+        self.folder.join("blobs")
+    }
+}
+
+async fn complete(client: &ChatClient, request: &crate::chat::ChatRequest) -> Result<ChatResponse, TrialError> {
+    client.complete(request).await.result.map_err(|why| match why {
+        ProviderError::Miss(miss) => TrialError {
+            kind: TrialErrorKind::CassetteMiss,
+            message: miss.message,
+            cause: miss.cause,
+            detail: miss.detail,
+        },
+        ProviderError::Failed { kind, message, .. } => {
+            provider(&format!("the judge's model gave no reply ({}): {message}", kind.as_str()))
+        }
+    })
+}
+
+fn lane(task: &GradingTask) -> String {
+    format!("{}, {}", task.trial, task.turn)
+}
+
+/// What a simulator is told, so that each content has chances of its own.
+fn purpose(hash: &str) -> String {
+    format!("{FOLDER}/{}", hash.get(..16).unwrap_or(hash))
+}
+
+/// Waits between attempts are drawn from the content.
+fn seed(hash: &str) -> u64 {
+    hash.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or_default()
+}
+
+fn error(kind: TrialErrorKind, message: &str) -> TrialError {
+    TrialError { kind, message: message.to_owned(), cause: message.to_owned(), detail: Vec::new() }
+}
+
+fn provider(why: &str) -> TrialError {
+    error(TrialErrorKind::Provider, why)
+}
+
+fn broken(why: &str, detail: Vec<String>) -> TrialError {
+    TrialError { detail, ..error(TrialErrorKind::CassetteBroken, why) }
+}

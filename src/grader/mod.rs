@@ -1,0 +1,24 @@
+//! A model that grades answers by a rubric, recorded and replayed like any other traffic.
+//!
+//! [`sittings`] finds what there is to grade in a run, a [`Grader`] has each distinct [`Content`] graded once, [`Tally`]
+//! adds up and sets the grades beside human ratings. Every content is put twice, the rubric's items in order and
+//! reversed; an item whose verdict depends on that has none. On disk a content is one cassette,
+//! `<cassettes>/judge/<content hash>.yaml`, whose header names the turn that first needed it as its lane and the
+//! rubric's hash in place of the knowledge.
+//!
+//! Nothing here passes or fails a criterion: a model's opinion is a proxy for what people think.
+
+mod csv;
+mod grade;
+mod prompt;
+mod reply;
+mod table;
+mod tally;
+mod tasks;
+
+pub use csv::{Outcome, write_csv};
+pub use grade::{Graded, Grader};
+pub use reply::{Grade, ItemGrade};
+pub use table::table;
+pub use tally::{Beside, Row, Tally};
+pub use tasks::{Content, GradingTask, Scope, tasks};

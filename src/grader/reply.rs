@@ -1,0 +1,231 @@
+//! A judge's replies, read strictly, and what two of them come to.
+//!
+//! A reply that is not what was asked for is an error of its items, never a grade: not JSON, members out of order (the
+//! quotation stands before the verdict, so that it is not made to fit), an item left out, words quoted that nobody
+//! wrote. One code fence around the JSON is passed over.
+
+use super::prompt::Order;
+use crate::chat::{ChatResponse, Finish};
+use crate::scenario::Rubric;
+use crate::trace::text;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// What one item came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grade {
+    /// It passes in both orders.
+    Pass,
+    /// It fails in both orders.
+    Fail,
+    /// It passes in one order and fails in the other: no verdict.
+    Inconsistent,
+    /// A reply could not be used: no verdict.
+    Error,
+}
+
+impl Grade {
+    /// As files and tables write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Inconsistent => "inconsistent",
+            Self::Error => "error",
+        }
+    }
+
+    /// Whether it passes; `None` without a verdict.
+    pub fn verdict(self) -> Option<bool> {
+        match self {
+            Self::Pass => Some(true),
+            Self::Fail => Some(false),
+            Self::Inconsistent | Self::Error => None,
+        }
+    }
+}
+
+/// One item's grade.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ItemGrade {
+    /// The item.
+    pub item: String,
+    /// What it came to.
+    pub grade: Grade,
+    /// What the judge quoted, empty when nothing.
+    pub quote: String,
+    /// Why there is no verdict, empty when there is one.
+    pub reason: String,
+}
+
+/// What one reply says of one item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    quote: String,
+    passes: bool,
+}
+
+/// What one reply says of each item; `shown` is the data that the judge saw.
+pub fn read(reply: &ChatResponse, rubric: &Rubric, shown: &str) -> BTreeMap<String, Result<Said, String>> {
+    let all = |why: &str| rubric.items.iter().map(|item| (item.id.clone(), Err(why.to_owned()))).collect();
+    if reply.refusal.is_some() || reply.finish == Finish::ContentFilter {
+        return all("the judge refused");
+    }
+    if reply.finish == Finish::Length {
+        return all("the reply was cut off at the limit of output tokens");
+    }
+    let entries = match entries(&reply.content) {
+        Ok(entries) => entries,
+        Err(why) => return all(&why),
+    };
+    let shown = folded(shown);
+    let said = |item: &str| {
+        let mut own = entries.iter().filter(|entry| entry.get("id").and_then(Value::as_str) == Some(item));
+        match (own.next(), own.next()) {
+            (None, _) => Err("the reply leaves it out".to_owned()),
+            (Some(_), Some(_)) => Err("the reply grades it twice".to_owned()),
+            (Some(entry), None) => one(entry, &shown),
+        }
+    };
+    rubric.items.iter().map(|item| (item.id.clone(), said(&item.id))).collect()
+}
+
+fn entries(reply: &str) -> Result<Vec<Value>, String> {
+    let value: Value =
+        serde_json::from_str(bare(reply)).map_err(|why| format!("the reply is not the JSON asked for: {why}"))?;
+    match value {
+        Value::Object(mut members) if members.len() == 1 => match members.remove("items") {
+            Some(Value::Array(entries)) => Ok(entries),
+            _ => Err("the reply has no list `items`".to_owned()),
+        },
+        _ => Err("the reply is not one object with `items` alone".to_owned()),
+    }
+}
+
+/// The text without one code fence around it.
+fn bare(reply: &str) -> &str {
+    let reply = reply.trim();
+    let inside = reply.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
+    inside.and_then(|rest| rest.split_once('\n')).map_or(reply, |(_, rest)| rest.trim())
+}
+
+fn one(entry: &Value, shown: &str) -> Result<Said, String> {
+    let members: Vec<&str> =
+        entry.as_object().map_or_else(Vec::new, |entry| entry.keys().map(String::as_str).collect());
+    if members != ["id", "evidence", "verdict"] {
+        return Err("its members are not `id`, `evidence`, `verdict` in this order".to_owned());
+    }
+    let Some(quote) = entry["evidence"].as_str() else { return Err("`evidence` is no text".to_owned()) };
+    let passes = match entry["verdict"].as_str() {
+        Some("pass") => true,
+        Some("fail") => false,
+        _ => return Err("`verdict` is neither \"pass\" nor \"fail\"".to_owned()),
+    };
+    if !shown.contains(&folded(quote)) {
+        return Err(format!("it quotes what nobody wrote: {}", text::quote(quote, 80)));
+    }
+    Ok(Said { quote: quote.to_owned(), passes })
+}
+
+/// Letter case and white space do not make a quotation another one.
+fn folded(words: &str) -> String {
+    text::line(words).to_lowercase()
+}
+
+/// What the replies in both orders come to, by the rubric's order.
+pub fn combine(
+    rubric: &Rubric,
+    written: &BTreeMap<String, Result<Said, String>>,
+    reversed: &BTreeMap<String, Result<Said, String>>,
+) -> Vec<ItemGrade> {
+    let grade = |item: &str| {
+        let of = |said: &BTreeMap<String, Result<Said, String>>, order: Order| {
+            let said = said.get(item).cloned().unwrap_or_else(|| Err("the reply leaves it out".to_owned()));
+            said.map_err(|why| match order {
+                Order::Written => format!("items in order: {why}"),
+                Order::Reversed => format!("items reversed: {why}"),
+            })
+        };
+        let (grade, quote, reason) = match (of(written, Order::Written), of(reversed, Order::Reversed)) {
+            (Err(why), _) | (_, Err(why)) => (Grade::Error, String::new(), why),
+            (Ok(one), Ok(two)) if one.passes != two.passes => {
+                let passing = if one.passes { "in order" } else { "reversed" };
+                (Grade::Inconsistent, one.quote, format!("it passes only with the items {passing}"))
+            }
+            (Ok(one), Ok(_)) => (if one.passes { Grade::Pass } else { Grade::Fail }, one.quote, String::new()),
+        };
+        ItemGrade { item: item.to_owned(), grade, quote, reason }
+    };
+    rubric.items.iter().map(|item| grade(&item.id)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::prompt::{data, tests::content, tests::rubric};
+    use super::*;
+    use crate::chat::Usage;
+
+    fn reply(text: &str) -> BTreeMap<String, Result<Said, String>> {
+        let response = ChatResponse {
+            model: "m".into(),
+            content: text.into(),
+            refusal: None,
+            calls: Vec::new(),
+            finish: Finish::Stop,
+            usage: Usage::default(),
+            passthrough: None,
+        };
+        read(&response, &rubric(), &data(&content()))
+    }
+
+    fn graded(one: &str, two: &str) -> String {
+        format!(
+            r#"{{"items": [{{"id": "two", "evidence": "", "verdict": "{two}"}}, {{"id": "one", "evidence": "it  LASTS two years", "verdict": "{one}"}}]}}"#
+        )
+    }
+
+    fn why(text: &str) -> String {
+        reply(text)["one"].clone().expect_err(text)
+    }
+
+    #[test]
+    fn a_verdict_needs_both_orders_and_one_that_depends_on_them_is_none() {
+        let (yes, no) = (reply(&graded("pass", "fail")), reply(&graded("fail", "fail")));
+        let both: Vec<Grade> = combine(&rubric(), &yes, &no).iter().map(|item| item.grade).collect();
+        assert_eq!(both, [Grade::Inconsistent, Grade::Fail]);
+        let same = combine(&rubric(), &yes, &yes);
+        assert_eq!((same[0].grade, same[0].quote.as_str()), (Grade::Pass, "it  LASTS two years"));
+        let broken = combine(&rubric(), &yes, &reply("Certainly!"));
+        assert!(broken.iter().all(|item| item.grade == Grade::Error && item.reason.starts_with("items reversed:")));
+    }
+
+    #[test]
+    fn one_code_fence_is_passed_over_and_nothing_else_around_the_json() {
+        assert!(reply(&format!("```json\n{}\n```", graded("pass", "pass")))["one"].is_ok());
+        assert!(why(&format!("Here it is: {}", graded("pass", "pass"))).contains("not the JSON"));
+    }
+
+    #[test]
+    fn a_reply_that_is_not_as_asked_is_an_error_of_the_item_alone() {
+        let verdict_first = graded("pass", "pass").replace(
+            r#""evidence": "it  LASTS two years", "verdict": "pass""#,
+            r#""verdict": "pass", "evidence": "it  LASTS two years""#,
+        );
+        assert!(why(&verdict_first).contains("in this order"));
+        assert!(reply(&verdict_first)["two"].is_ok());
+        assert!(why(&graded("maybe", "pass")).contains("neither"));
+        assert!(
+            why(&graded("pass", "pass").replace("LASTS two", "lasts three")).contains("nobody wrote: it lasts three")
+        );
+        assert!(why(&graded("pass", "pass").replace("\"one\"", "\"uno\"")).contains("leaves it out"));
+        assert!(why(&graded("pass", "pass").replace("\"two\"", "\"one\"")).contains("twice"));
+        assert!(why("[]").contains("one object"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_reply_makes_the_reader_panic_or_leave_an_item_out(text in proptest::prelude::any::<String>()) {
+            proptest::prop_assert_eq!(reply(&text).len(), 2);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Grades added up, and set beside what people said.
+//!
+//! A rating is of a whole trial, so there a trial's verdict on an item is that of all its graded turns together: it
+//! passes when all do, fails when one does, and is none otherwise. The estimate from both is prediction-powered
+//! inference (`stats::prediction_powered`), which assumes that the rated trials are a random sample.
+
+use super::grade::Graded;
+use super::reply::Grade;
+use super::tasks::GradingTask;
+use crate::scenario::Rubric;
+use crate::stats::agreement::Confusion;
+use crate::stats::prediction_powered::{Estimate, Weight, estimate};
+use std::collections::BTreeMap;
+
+/// What one item came to over all graded turns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// The item; `None` for all items together.
+    pub item: Option<String>,
+    /// Turns that pass.
+    pub passed: u64,
+    /// Turns with a verdict.
+    pub n: u64,
+    /// Turns whose verdict depends on the order of the items.
+    pub inconsistent: u64,
+    /// Turns whose reply could not be used.
+    pub errors: u64,
+    /// The same beside human ratings; `None` when no rated trial has a verdict.
+    pub beside: Option<Beside>,
+}
+
+/// Verdicts of the judge beside ratings of people, by trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Beside {
+    /// Trials with both.
+    pub table: Confusion,
+    /// Trials that only the judge looked at.
+    pub unrated: usize,
+    /// The rate of satisfied people, estimated from both.
+    pub estimate: Option<Estimate>,
+}
+
+/// Grades of a run.
+#[derive(Debug, Default)]
+pub struct Tally {
+    turns: Vec<(String, Vec<Grade>)>,
+}
+
+impl Tally {
+    /// Adds one graded turn.
+    pub fn add(&mut self, task: &GradingTask, graded: &Graded) {
+        self.turns.push((task.trial.clone(), graded.items.iter().map(|item| item.grade).collect()));
+    }
+
+    /// One row for each item of `rubric` and one for all of them, set beside `ratings` where there are any.
+    pub fn rows(&self, rubric: &Rubric, ratings: Option<&BTreeMap<String, bool>>) -> Vec<Row> {
+        let items = rubric.items.iter().enumerate();
+        let mut rows: Vec<Row> = items
+            .map(|(place, item)| {
+                let own = |grades: &[Grade]| grades.get(place).copied().unwrap_or(Grade::Error);
+                self.row(Some(item.id.clone()), &own, ratings)
+            })
+            .collect();
+        rows.push(self.row(None, &together, ratings));
+        rows
+    }
+
+    fn row(
+        &self,
+        item: Option<String>,
+        grade: &dyn Fn(&[Grade]) -> Grade,
+        ratings: Option<&BTreeMap<String, bool>>,
+    ) -> Row {
+        let mut trials: BTreeMap<&str, Vec<Grade>> = BTreeMap::new();
+        let mut row = Row { item, passed: 0, n: 0, inconsistent: 0, errors: 0, beside: None };
+        for (trial, grades) in &self.turns {
+            let grade = grade(grades);
+            match grade {
+                Grade::Pass => (row.passed, row.n) = (row.passed + 1, row.n + 1),
+                Grade::Fail => row.n += 1,
+                Grade::Inconsistent => row.inconsistent += 1,
+                Grade::Error => row.errors += 1,
+            }
+            trials.entry(trial).or_default().push(grade);
+        }
+        let verdicts = trials.iter().filter_map(|(trial, grades)| Some((*trial, together(grades).verdict()?)));
+        row.beside = ratings.and_then(|ratings| beside(verdicts, ratings));
+        row
+    }
+}
+
+/// Several grades as one: a failure counts before a missing verdict.
+fn together(grades: &[Grade]) -> Grade {
+    let order = [Grade::Fail, Grade::Error, Grade::Inconsistent];
+    order.into_iter().find(|grade| grades.contains(grade)).unwrap_or(Grade::Pass)
+}
+
+fn beside<'v>(verdicts: impl Iterator<Item = (&'v str, bool)>, ratings: &BTreeMap<String, bool>) -> Option<Beside> {
+    let (mut pairs, mut unrated) = (Vec::new(), Vec::new());
+    for (trial, passes) in verdicts {
+        match ratings.get(trial) {
+            Some(satisfied) => pairs.push((passes, *satisfied)),
+            None => unrated.push(share(passes)),
+        }
+    }
+    if pairs.is_empty() {
+        return None;
+    }
+    let rated: Vec<(f64, f64)> = pairs.iter().map(|(judge, human)| (share(*judge), share(*human))).collect();
+    let weight = if unrated.is_empty() { Weight::Nothing } else { Weight::Tuned };
+    let estimate = estimate(&rated, &unrated, weight);
+    Some(Beside { table: Confusion::of(pairs), unrated: unrated.len(), estimate })
+}
+
+fn share(good: bool) -> f64 {
+    if good { 1.0 } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::prompt::tests::{content, rubric};
+    use super::super::reply::ItemGrade;
+    use super::*;
+
+    fn tally(turns: &[(&str, [Grade; 2])]) -> Tally {
+        let mut tally = Tally::default();
+        for (trial, grades) in turns {
+            let task =
+                GradingTask { trial: (*trial).into(), turn: "turn 1".into(), model: "m".into(), content: content() };
+            let item = |grade: &Grade| ItemGrade {
+                item: String::new(),
+                grade: *grade,
+                quote: String::new(),
+                reason: String::new(),
+            };
+            let items = grades.iter().map(item).collect();
+            tally.add(&task, &Graded { items, from: String::new(), recorded_at: None });
+        }
+        tally
+    }
+
+    #[test]
+    fn what_has_no_verdict_is_in_no_denominator_and_is_counted_beside() {
+        use Grade::{Error, Fail, Inconsistent, Pass};
+        let tally =
+            tally(&[("a", [Pass, Fail]), ("b", [Pass, Inconsistent]), ("c", [Error, Pass]), ("d", [Pass, Pass])]);
+        let rows = tally.rows(&rubric(), None);
+        let seen: Vec<_> = rows.iter().map(|row| (row.passed, row.n, row.inconsistent, row.errors)).collect();
+        assert_eq!(seen, [(3, 3, 0, 1), (2, 3, 1, 0), (1, 2, 1, 1)]);
+        assert!(rows.iter().all(|row| row.beside.is_none()));
+    }
+
+    #[test]
+    fn a_rating_is_set_beside_all_turns_of_its_trial_together() {
+        use Grade::{Fail, Pass};
+        let tally = tally(&[("a", [Pass, Pass]), ("a", [Fail, Pass]), ("b", [Pass, Pass]), ("c", [Pass, Pass])]);
+        let ratings = BTreeMap::from([("a".to_owned(), true), ("b".to_owned(), true), ("other".to_owned(), false)]);
+        let rows = tally.rows(&rubric(), Some(&ratings));
+        let first = rows[0].beside.as_ref().expect("rated");
+        assert_eq!(first.table, Confusion { both: 1, judge_only: 0, human_only: 1, neither: 0 });
+        assert_eq!(first.unrated, 1);
+        let none = BTreeMap::from([("other".to_owned(), false)]);
+        assert_eq!(tally.rows(&rubric(), Some(&none))[0].beside, None);
+    }
+
+    #[test]
+    fn the_estimate_is_the_vector_of_the_oracle() {
+        use Grade::{Fail, Pass};
+        let cells = [(84, Pass, true), (4, Fail, true), (8, Pass, false), (4, Fail, false)];
+        let (mut turns, mut ratings) = (Vec::new(), BTreeMap::new());
+        for (number, grade, satisfied) in cells {
+            for _ in 0..number {
+                let name = format!("rated-{:03}", turns.len());
+                ratings.insert(name.clone(), satisfied);
+                turns.push((name, grade));
+            }
+        }
+        turns.extend((0..400).map(|number| (format!("only-{number:03}"), if number < 372 { Pass } else { Fail })));
+        let named: Vec<(&str, [Grade; 2])> = turns.iter().map(|(name, grade)| (name.as_str(), [*grade; 2])).collect();
+        let rows = tally(&named).rows(&rubric(), Some(&ratings));
+        let found = rows[0].beside.as_ref().and_then(|beside| beside.estimate).expect("an estimate");
+        assert!((found.value - 0.883_63).abs() < 5e-6 && (found.low - 0.8231).abs() < 5e-5, "{found:?}");
+        assert_eq!((rows[0].passed, rows[0].n), (464, 500));
+    }
+}

@@ -1,0 +1,232 @@
+//! What there is to grade: answered turns, each with the question, the answer and what the agent had been given.
+//!
+//! Evidence is what a trace holds of it: the first 160 characters of each passage, and external answers in full, of
+//! this turn and earlier ones of the conversation.
+
+use crate::cassette::hex;
+use crate::plan::Plan;
+use crate::scenario::{Case, SequenceStep};
+use crate::trace::{Answer, Arm, Event, ToolOutcome, ToolResult, Trace, TrialEnd, TurnOutcome, What};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// Which answers are graded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Those for which knowledge base and external search both gave something: what SC-004 is about.
+    BothSources,
+    /// All of them.
+    All,
+}
+
+/// What a judge is shown of one turn. Equal contents get equal grades, so each is graded once.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Content {
+    /// What the user had asked before in the conversation.
+    pub earlier: Vec<String>,
+    /// The question.
+    pub question: String,
+    /// The answer with the sources that it names.
+    pub answer: String,
+    /// Passages and external answers that the agent was given, in order of coming.
+    pub evidence: Vec<String>,
+}
+
+impl Content {
+    /// SHA-256, in hex, over all parts and over `around` (rubric and model), each with its length.
+    pub fn hash(&self, around: &str) -> String {
+        let mut hash = Sha256::new();
+        let mut add = |kind: u8, text: &str| {
+            hash.update([kind]);
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(text.as_bytes());
+        };
+        add(0, around);
+        self.earlier.iter().for_each(|text| add(1, text));
+        add(2, &self.question);
+        add(3, &self.answer);
+        self.evidence.iter().for_each(|text| add(4, text));
+        hex(&hash.finalize(), 64)
+    }
+}
+
+/// One answered turn of one trial.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GradingTask {
+    /// The trial.
+    pub trial: String,
+    /// The turn for people: `turn 2`, or `conversation b, turn 1` in a sequence.
+    pub turn: String,
+    /// The model that answered.
+    pub model: String,
+    /// What is graded.
+    pub content: Content,
+}
+
+/// The turns of `trace` that `scope` asks for; none of a trial that is a control or could not be run.
+pub fn tasks(plan: &Plan, trace: &Trace, scope: Scope) -> Vec<GradingTask> {
+    if trace.lane.arm == Arm::Control || trace.end != TrialEnd::Completed {
+        return Vec::new();
+    }
+    let planned = plan.trials.place_of(&trace.trial).and_then(|place| plan.trials.at(place));
+    let case =
+        planned.as_ref().and_then(|trial| Some(&plan.scenarios.get(trial.scenario)?.cases.get(trial.case)?.case));
+    let mut conversations: BTreeMap<u32, Dialogue> = BTreeMap::new();
+    let mut found = Vec::new();
+    for event in &trace.events {
+        let dialogue = conversations.entry(event.conversation).or_default();
+        let Some(answer) = dialogue.hear(event) else { continue };
+        let both = dialogue.internal && dialogue.external;
+        if scope == Scope::All || both {
+            let content = Content {
+                earlier: dialogue.earlier.clone(),
+                question: dialogue.question.clone(),
+                answer: words(answer),
+                evidence: dialogue.evidence.clone(),
+            };
+            let turn = label(case, event);
+            found.push((
+                (event.conversation, event.turn),
+                GradingTask { trial: trace.trial.clone(), turn, model: trace.evidence.model.clone(), content },
+            ));
+        }
+    }
+    found.sort_by_key(|(at, _)| *at);
+    found.into_iter().map(|(_, task)| task).collect()
+}
+
+/// What was said and found in one conversation so far.
+#[derive(Default)]
+struct Dialogue {
+    earlier: Vec<String>,
+    question: String,
+    evidence: Vec<String>,
+    internal: bool,
+    external: bool,
+}
+
+impl Dialogue {
+    /// Takes one event in; gives the answer when the event is one.
+    fn hear<'e>(&mut self, event: &'e Event) -> Option<&'e Answer> {
+        match &event.what {
+            What::TurnStarted { query } => {
+                let before = std::mem::replace(&mut self.question, query.clone());
+                if event.turn > 0 {
+                    self.earlier.push(before);
+                }
+                (self.internal, self.external) = (false, false);
+            }
+            What::ToolCalled(called) => {
+                if let ToolOutcome::Ok(result) = &called.outcome {
+                    self.find(result);
+                }
+            }
+            What::TurnEnded(ended) => {
+                if let TurnOutcome::Answered(answer) = &ended.outcome {
+                    return Some(answer);
+                }
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn find(&mut self, result: &ToolResult) {
+        match result {
+            ToolResult::Search(search) => {
+                self.internal |= !search.hits.is_empty();
+                for hit in &search.hits {
+                    self.add(format!("passage {} ({}): {}", hit.id, hit.title, hit.excerpt));
+                }
+            }
+            ToolResult::External(found) => {
+                self.external = true;
+                let pages: Vec<String> =
+                    found.citations.iter().map(|(title, url)| format!("\npage {url} ({title})")).collect();
+                self.add(format!("external answer {}: {}{}", found.result, found.answer, pages.concat()));
+            }
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, piece: String) {
+        if !self.evidence.contains(&piece) {
+            self.evidence.push(piece);
+        }
+    }
+}
+
+fn words(answer: &Answer) -> String {
+    let sources: Vec<String> = answer.sources.iter().map(|source| format!("{} {}", source.kind, source.id)).collect();
+    let named = if sources.is_empty() { "none".to_owned() } else { sources.join(", ") };
+    format!("{}\nSources named: {named}", answer.text)
+}
+
+fn label(case: Option<&Case>, event: &Event) -> String {
+    let steps = case.map_or(&[][..], |case| case.sequence.as_slice());
+    let names = steps.iter().flat_map(|step| match step {
+        SequenceStep::Conversation(one) => std::slice::from_ref(one),
+        SequenceStep::Together(several) => several.as_slice(),
+    });
+    match names.map(|one| one.name.as_str()).nth(event.conversation as usize) {
+        Some(name) => format!("conversation {name}, turn {}", event.turn + 1),
+        None => format!("turn {}", event.turn + 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::sample::{plan, story};
+
+    const CASE: &str = "[{case: a, turns: [{ask: q}, {ask: r}]}]";
+
+    fn both() -> (Plan, Trace) {
+        let plan = plan(CASE, "[]", 1);
+        let sources = [("internal", "doc#1")];
+        let trace = story(&plan, 0).turn("first").search(&["doc#1"]).answer("so", &sources).turn("second");
+        let trace = trace.search(&["doc#1"]).external("result-1").answer("thus", &sources).done();
+        (plan, trace)
+    }
+
+    #[test]
+    fn only_answers_for_which_both_sources_gave_something_are_graded_unless_all_are() {
+        let (plan, trace) = both();
+        let found = tasks(&plan, &trace, Scope::BothSources);
+        assert_eq!(found.iter().map(|one| one.turn.as_str()).collect::<Vec<_>>(), ["turn 2"]);
+        assert_eq!(found[0].content.earlier, ["first"]);
+        assert_eq!(found[0].content.evidence.len(), 2, "a passage found twice is shown once: {found:?}");
+        assert!(found[0].content.answer.ends_with("Sources named: internal doc#1"));
+        assert_eq!(tasks(&plan, &trace, Scope::All).len(), 2);
+    }
+
+    #[test]
+    fn a_turn_without_an_answer_and_a_trial_that_could_not_run_give_nothing() {
+        let plan = plan(CASE, "[]", 1);
+        let failed = story(&plan, 0).turn("q").search(&["doc#1"]).external("result-1").fail("timeout").done();
+        assert_eq!(tasks(&plan, &failed, Scope::All), []);
+        let (_, mut trace) = both();
+        trace.lane.arm = Arm::Control;
+        assert_eq!(tasks(&plan, &trace, Scope::All), []);
+    }
+
+    #[test]
+    fn any_part_of_a_content_changes_its_hash_and_parts_cannot_run_into_each_other() {
+        let content = |earlier: &[&str], question: &str, evidence: &[&str]| Content {
+            earlier: earlier.iter().map(ToString::to_string).collect(),
+            question: question.into(),
+            answer: "a".into(),
+            evidence: evidence.iter().map(ToString::to_string).collect(),
+        };
+        let hashes = [
+            content(&[], "q", &["e"]).hash("r"),
+            content(&[], "q", &["e"]).hash("s"),
+            content(&["q"], "q", &["e"]).hash("r"),
+            content(&[], "qa", &["e"]).hash("r"),
+            content(&[], "q", &["e", "f"]).hash("r"),
+            content(&[], "q", &["ef"]).hash("r"),
+        ];
+        assert_eq!(hashes.iter().collect::<std::collections::BTreeSet<_>>().len(), hashes.len());
+        assert_eq!(hashes[0].len(), 64);
+    }
+}

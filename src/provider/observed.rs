@@ -1,0 +1,148 @@
+//! Traffic between somebody else's agent and a service, read: which dialect a request speaks, and what came of it.
+//!
+//! The agent retries by itself, so every exchange is one attempt here, success or not.
+
+use super::chat_client;
+use super::failure::unreadable;
+use super::retry::Failure;
+use super::wire::{Dialect, perplexity};
+use super::{Attempt, ErrorKind, SearchAnswer, perplexity_agent, stream};
+use crate::cassette::Redactor;
+use crate::chat::{ChatRequest, ChatResponse, Role};
+use crate::transport::{HttpRequest, HttpResponse, TransportError, sse};
+use serde_json::Value;
+
+/// One attempt, and what it gave.
+#[derive(Debug, Clone)]
+pub struct Observed<T> {
+    /// The attempt.
+    pub attempt: Attempt,
+    /// What it gave.
+    pub result: Result<T, Failure>,
+}
+
+/// A request to a model, read; `None` when it is not what its dialect says.
+pub fn asked(request: &HttpRequest) -> Option<ChatRequest> {
+    Dialect::by_name(request.profile)?.decode_request(&request.path, &request.body).ok()
+}
+
+/// The words of a request to a search service: the last thing that the user says in it.
+pub fn question(request: &HttpRequest) -> String {
+    let words = request.body.get("query").and_then(Value::as_str).map(str::to_owned);
+    let said = || {
+        let asked = asked(request)?;
+        asked.messages.into_iter().rev().find(|message| message.role == Role::User).map(|message| message.content)
+    };
+    words.or_else(said).unwrap_or_default()
+}
+
+/// A model's answer.
+pub fn completion(request: &HttpRequest, result: &Result<HttpResponse, TransportError>) -> Observed<ChatResponse> {
+    let dialect = Dialect::by_name(request.profile).unwrap_or(Dialect::OpenAiChat);
+    let mut heard = read(result, |response| chat_client::decode(dialect, response, &Redactor::default()));
+    if let (Ok(response), Ok(_)) = (result, &heard.result) {
+        heard.attempt.first_token = stream::first_token(dialect, response);
+    }
+    heard
+}
+
+/// A search service's answer, streamed or not; a bare list of results is an answer without text.
+pub fn search_answer(request: &HttpRequest, result: &Result<HttpResponse, TransportError>) -> Observed<SearchAnswer> {
+    let dialect = Dialect::by_name(request.profile).unwrap_or(Dialect::PerplexityAgent);
+    read(result, |response| {
+        let redactor = Redactor::default();
+        let good = (200..300).contains(&response.status);
+        if good && stream::is_stream(response) {
+            let document = assembled(dialect, response, &redactor)?;
+            return perplexity::decode_answer(&document).map_err(|error| unreadable(response, &error, &redactor));
+        }
+        let listed = serde_json::from_slice::<Value>(&response.body).ok().filter(|_| good);
+        match listed.and_then(|body| perplexity::decode_results(&body)) {
+            Some(answer) => Ok(answer),
+            None => perplexity_agent::decode(response, &redactor),
+        }
+    })
+}
+
+fn assembled(dialect: Dialect, response: &HttpResponse, redactor: &Redactor) -> Result<Value, Failure> {
+    let mut assembler = dialect.assembler();
+    for event in sse::read_all(&response.body).unwrap_or_default() {
+        assembler.push(&event).map_err(|error| unreadable(response, &error, redactor))?;
+    }
+    if assembler.complete() {
+        return Ok(assembler.document());
+    }
+    let message = "the stream ended before its last event".to_owned();
+    Err(Failure { kind: ErrorKind::Connection, status: Some(response.status), message })
+}
+
+fn read<T>(
+    result: &Result<HttpResponse, TransportError>,
+    decode: impl FnOnce(&HttpResponse) -> Result<T, Failure>,
+) -> Observed<T> {
+    let (took, status, result) = match result {
+        Ok(response) => (response.took, Some(response.status), decode(response)),
+        Err(error) => {
+            let kind = match error {
+                TransportError::Connection { .. } => ErrorKind::Connection,
+                TransportError::Timeout { .. } => ErrorKind::Timeout,
+                TransportError::Miss(_) | TransportError::Invalid { .. } => ErrorKind::BadRequest,
+            };
+            (error.took(), None, Err(Failure { kind, status: None, message: error.to_string() }))
+        }
+    };
+    let cause = result.as_ref().err().map(|failure| failure.kind);
+    Observed { attempt: Attempt { status, cause, took, wait: None, first_token: None }, result }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::Service;
+    use serde_json::json;
+    use std::time::Duration;
+
+    fn request(profile: &'static str, body: Value) -> HttpRequest {
+        let (service, path, headers) = (Service::Search, String::new(), Vec::new());
+        HttpRequest { service, profile, method: "POST", path, body: body.into(), stream: None, headers }
+    }
+
+    fn response(body: &str, content: &str) -> Result<HttpResponse, TransportError> {
+        let headers = vec![("content-type".to_owned(), content.to_owned())];
+        let (body, took) = (bytes::Bytes::from(body.to_owned()), Duration::from_millis(5));
+        Ok(HttpResponse { status: 200, headers, body, took, chunks: Vec::new() })
+    }
+
+    #[test]
+    fn a_search_is_read_whole_streamed_and_as_a_bare_list() {
+        let asked = request("perplexity-agent", json!({"model": "m", "input": "frost tonight?"}));
+        assert_eq!(question(&asked), "frost tonight?");
+        assert_eq!(question(&request("perplexity-agent", json!({"query": "frost"}))), "frost");
+        let whole = json!({"id": "r", "object": "response", "model": "m", "status": "completed", "output": [
+            {"type": "message", "id": "x", "role": "assistant", "status": "completed",
+             "content": [{"type": "output_text", "text": "Yes.", "annotations": []}]}]});
+        let streamed = format!(
+            "event: response.completed\ndata: {}\n\n",
+            json!({"type": "response.completed", "response": whole})
+        );
+        for heard in [
+            search_answer(&asked, &response(&whole.to_string(), "application/json")),
+            search_answer(&asked, &response(&streamed, "text/event-stream")),
+        ] {
+            assert_eq!(heard.result.expect("an answer").text, "Yes.");
+            assert_eq!(heard.attempt.took, Duration::from_millis(5));
+        }
+        let bare = json!({"id": "s", "results": [{"title": "T", "url": "https://a", "snippet": "s"}]}).to_string();
+        let heard = search_answer(&asked, &response(&bare, "application/json")).result.expect("a list");
+        assert_eq!((heard.text.as_str(), heard.citations[0].url.as_str()), ("", "https://a"));
+    }
+
+    #[test]
+    fn what_never_came_is_an_attempt_with_its_cause() {
+        let asked = request("openai-chat", json!({"model": "m", "messages": []}));
+        let lost = TransportError::Timeout { after: Duration::from_secs(2) };
+        let heard = completion(&asked, &Err(lost));
+        assert_eq!((heard.attempt.cause, heard.attempt.took), (Some(ErrorKind::Timeout), Duration::from_secs(2)));
+        assert!(heard.result.is_err());
+    }
+}

@@ -1,0 +1,206 @@
+//! Puts neutral words back into the places that [`Kept`] left for them.
+//!
+//! The law: fill(words, kept) gives the original pieces when the words are the original ones. When they were changed,
+//! the pieces that are neither text nor call stay, the new text takes the place of the first old one, and calls take
+//! the places of calls in order.
+
+use crate::chat::{Message, Passthrough, Piece, ToolCall, ToolDefinition};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// A piece of content with its words.
+#[derive(Debug, PartialEq)]
+pub(super) enum Filled<'a> {
+    /// Text, and what surrounds it.
+    Text(&'a str, Option<&'a Value>),
+    /// A call, and what surrounds it.
+    Call(&'a ToolCall, Option<&'a Value>),
+    /// Verbatim.
+    Other(&'a Value),
+}
+
+/// What `dialect` kept; another dialect's is no concern of its.
+pub(super) fn of<'a>(dialect: &str, passthrough: Option<&'a Arc<Passthrough>>) -> Option<&'a Passthrough> {
+    passthrough.map(|passthrough| &**passthrough).filter(|passthrough| passthrough.dialect == dialect)
+}
+
+/// Keeps `fields` and `pieces` for `dialect`.
+pub(super) fn keep(dialect: &str, fields: Map<String, Value>, pieces: Vec<Piece>) -> Option<Arc<Passthrough>> {
+    Some(Arc::new(Passthrough { dialect: dialect.to_owned(), fields, pieces }))
+}
+
+/// The message's text and calls in their pieces.
+pub(super) fn fill<'a>(message: &'a Message, passthrough: Option<&'a Passthrough>) -> Vec<Filled<'a>> {
+    let pieces = passthrough.map_or(&[][..], |passthrough| &passthrough.pieces[..]);
+    let mut texts = cut(&message.content, pieces);
+    let mut calls = message.calls.iter();
+    let mut filled = Vec::with_capacity(pieces.len() + 1);
+    for piece in pieces {
+        match piece {
+            Piece::Text { wire, .. } => filled.extend(texts.next().map(|text| Filled::Text(text, object(wire)))),
+            Piece::Call { wire } => filled.extend(calls.next().map(|call| Filled::Call(call, object(wire)))),
+            Piece::Other { wire } => filled.push(Filled::Other(wire)),
+        }
+    }
+    if let Some(text) = texts.next().filter(|text| !text.is_empty()) {
+        let place = filled.iter().position(|piece| matches!(piece, Filled::Call(..))).unwrap_or(filled.len());
+        filled.insert(place, Filled::Text(text, None));
+    }
+    filled.extend(calls.map(|call| Filled::Call(call, None)));
+    filled
+}
+
+/// What surrounds words is an object; anything else was not written here and is left out.
+pub(super) fn object(wire: &Value) -> Option<&Value> {
+    Some(wire).filter(|wire| wire.is_object())
+}
+
+/// The text cut as the pieces say; whole where it is no longer as long as they say.
+fn cut<'a>(content: &'a str, pieces: &[Piece]) -> std::vec::IntoIter<&'a str> {
+    let lengths: Vec<usize> = pieces
+        .iter()
+        .filter_map(|piece| match piece {
+            Piece::Text { bytes, .. } => Some(*bytes),
+            _ => None,
+        })
+        .collect();
+    split(content, &lengths).unwrap_or_else(|| vec![content]).into_iter()
+}
+
+/// `content` in parts of these lengths; `None` where they do not add up to it or would cut a character.
+pub(super) fn split<'a>(content: &'a str, lengths: &[usize]) -> Option<Vec<&'a str>> {
+    let mut rest = content;
+    let mut parts = Vec::with_capacity(lengths.len());
+    for length in lengths {
+        let (part, after) = rest.split_at_checked(*length)?;
+        parts.push(part);
+        rest = after;
+    }
+    rest.is_empty().then_some(parts).filter(|parts| !parts.is_empty())
+}
+
+/// Writes a body's `tools` where they are one list: `ready`, what an earlier body had for the same definitions, or each
+/// in the place of its template, see [`place_tools`].
+pub(super) fn write_tools(
+    body: &mut Map<String, Value>,
+    ready: Option<Value>,
+    tools: &[ToolDefinition],
+    name: impl Fn(&Value) -> Option<String>,
+    write: impl Fn(Option<Value>, &ToolDefinition) -> Value,
+) {
+    let written = ready.or_else(|| {
+        let templates = body.get_mut("tools").and_then(Value::as_array_mut).map(std::mem::take);
+        let needed = templates.is_some() || !tools.is_empty();
+        needed.then(|| Value::Array(place_tools(templates.unwrap_or_default(), tools, name, write)))
+    });
+    if let Some(written) = written {
+        body.insert("tools".to_owned(), written);
+    }
+}
+
+/// The tools in the places of their templates, by name; those without a template follow, templates without a tool go.
+/// `name` reads the name of a template that is a function, and anything else stays where it is.
+pub(super) fn place_tools(
+    templates: Vec<Value>,
+    tools: &[ToolDefinition],
+    name: impl Fn(&Value) -> Option<String>,
+    write: impl Fn(Option<Value>, &ToolDefinition) -> Value,
+) -> Vec<Value> {
+    let mut left: Vec<&ToolDefinition> = tools.iter().collect();
+    let mut written = Vec::with_capacity(templates.len().max(tools.len()));
+    for template in templates {
+        match name(&template) {
+            Some(name) => {
+                if let Some(place) = left.iter().position(|tool| tool.name == name) {
+                    written.push(write(Some(template), left.remove(place)));
+                }
+            }
+            None => written.push(template),
+        }
+    }
+    written.extend(left.into_iter().map(|tool| write(None, tool)));
+    written
+}
+
+/// The call's arguments as an object, for dialects that send one; what is no JSON object is wrapped, not lost.
+pub(super) fn arguments_object(arguments: &str) -> Value {
+    match serde_json::from_str(arguments) {
+        Ok(Value::Object(object)) => Value::Object(object),
+        _ if arguments.trim().is_empty() => Value::Object(Map::new()),
+        _ => serde_json::json!({ "invalid_arguments": arguments }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chat::Role;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn call(id: &str) -> ToolCall {
+        ToolCall { id: id.into(), name: "look".into(), arguments: "{}".into() }
+    }
+
+    fn pieces() -> Vec<Piece> {
+        vec![
+            Piece::Other { wire: json!("signature") },
+            Piece::Text { bytes: 2, wire: json!({"n": 1}) },
+            Piece::Call { wire: json!({"n": 2}) },
+            Piece::Text { bytes: 3, wire: json!({"n": 3}) },
+        ]
+    }
+
+    #[test]
+    fn unchanged_words_return_to_their_places() {
+        let mut message = Message::text(Role::Assistant, "äbcd");
+        message.calls.push(call("a"));
+        let passthrough = Passthrough { dialect: "d".into(), fields: Map::new(), pieces: pieces() };
+        let (one, two, three) = (json!({"n": 1}), json!({"n": 2}), json!({"n": 3}));
+        assert_eq!(
+            fill(&message, Some(&passthrough)),
+            [
+                Filled::Other(&json!("signature")),
+                Filled::Text("ä", Some(&one)),
+                Filled::Call(&message.calls[0], Some(&two)),
+                Filled::Text("bcd", Some(&three)),
+            ]
+        );
+    }
+
+    #[test]
+    fn changed_words_keep_the_signature_and_lose_the_old_cuts() {
+        let mut message = Message::text(Role::Assistant, "other");
+        message.content.push_str(" words");
+        message.calls.extend([call("a"), call("b")]);
+        let passthrough = Passthrough { dialect: "d".into(), fields: Map::new(), pieces: pieces() };
+        let filled = fill(&message, Some(&passthrough));
+        assert_eq!(filled.len(), 4);
+        assert!(matches!(filled[0], Filled::Other(_)));
+        assert!(matches!(filled[1], Filled::Text("other words", Some(_))));
+        assert!(matches!(filled[3], Filled::Call(last, None) if last.id == "b"));
+    }
+
+    #[test]
+    fn what_one_dialect_kept_is_nothing_to_another() {
+        let passthrough = keep("gemini", Map::new(), pieces());
+        assert!(of("gemini", passthrough.as_ref()).is_some());
+        assert!(of("openai-chat", passthrough.as_ref()).is_none());
+    }
+
+    #[test]
+    fn arguments_that_are_no_object_are_wrapped() {
+        assert_eq!(arguments_object("{\"a\":1}"), json!({"a": 1}));
+        assert_eq!(arguments_object(""), json!({}));
+        assert_eq!(arguments_object("[1]"), json!({"invalid_arguments": "[1]"}));
+    }
+
+    proptest! {
+        #[test]
+        fn parts_of_a_text_add_up_to_it(parts in proptest::collection::vec("[aä🦀]{0,4}", 1..6)) {
+            let lengths: Vec<usize> = parts.iter().map(String::len).collect();
+            let whole = parts.concat();
+            prop_assert_eq!(split(&whole, &lengths), Some(parts.iter().map(String::as_str).collect()));
+        }
+    }
+}

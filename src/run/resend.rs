@@ -1,0 +1,24 @@
+//! Recorded requests sent once more, some at a time, answers in the order of the requests.
+
+use crate::plan::Plan;
+use crate::transport::HttpResponse;
+use crate::trial::{Resend, TrialRunner};
+use futures_util::StreamExt;
+use std::io;
+
+/// Sends all of `requests`, `jobs` at a time.
+///
+/// # Errors
+/// When the runtime cannot be started. What becomes of a request is in its place in the list.
+pub fn again(
+    runner: &TrialRunner,
+    plan: &Plan,
+    requests: &[Resend],
+    jobs: usize,
+) -> io::Result<Vec<Result<HttpResponse, String>>> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    Ok(runtime.block_on(async {
+        let sent = futures_util::stream::iter(requests).map(|request| runner.send_again(plan, request));
+        sent.buffered(jobs.max(1)).collect().await
+    }))
+}

@@ -1,0 +1,134 @@
+//! What a recording cost when it was made, as far as services told their tokens and the project knows prices: the
+//! best guess at what making it again costs.
+
+use super::TrialRunner;
+use crate::cassette::{Cassette, Exchange, Outcome};
+use crate::plan::{Plan, PlannedTrial};
+use crate::price::{Price, Tokens};
+use crate::provider::wire;
+use crate::transport::{Meter, Service, sse};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Calls and money.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Spending {
+    /// Requests to the model.
+    pub model_calls: u64,
+    /// Requests to the search service.
+    pub search_calls: u64,
+    /// US dollars for all that is known.
+    pub dollars: f64,
+    /// `provider/model` without a price.
+    pub unpriced: BTreeSet<String>,
+    /// Requests whose tokens the service did not tell, though they have a price.
+    pub untold: u64,
+}
+
+impl Spending {
+    /// Adds another lane's.
+    pub fn add(&mut self, other: &Self) {
+        self.model_calls += other.model_calls;
+        self.search_calls += other.search_calls;
+        self.dollars += other.dollars;
+        self.unpriced.extend(other.unpriced.iter().cloned());
+        self.untold += other.untold;
+    }
+}
+
+impl TrialRunner {
+    /// What the requests of a trial's recording came to.
+    pub fn spending(&self, plan: &Plan, trial: &PlannedTrial, cassette: &Cassette) -> Spending {
+        let mut spending = Spending::default();
+        for exchange in &cassette.exchanges {
+            let search = exchange.service == Service::Search.as_str();
+            *(if search { &mut spending.search_calls } else { &mut spending.model_calls }) += 1;
+            let service = if search { Service::Search } else { Service::Model };
+            let Some(model) = self.model_of(plan, trial, service) else { continue };
+            match (self.loaded.project.prices.get(&model), tokens(exchange)) {
+                (None, _) => {
+                    spending.unpriced.insert(model);
+                }
+                (Some(price), tokens) => match tokens.and_then(|tokens| price.of(tokens)) {
+                    Some(dollars) => spending.dollars += dollars,
+                    None => spending.untold += 1,
+                },
+            }
+        }
+        spending
+    }
+
+    /// `provider/model` of all services of a plan that have no price.
+    pub fn unpriced(&self, plan: &Plan) -> BTreeSet<String> {
+        let services = [Service::Model, Service::Search];
+        // A variant of a scenario asks the same services in all its trials.
+        let mut variants = BTreeSet::new();
+        let firsts = plan.trials.iter().filter(|trial| variants.insert((trial.scenario, &trial.lane.variant)));
+        let models = firsts.flat_map(|trial| services.map(|service| self.model_of(plan, trial, service)));
+        models.flatten().filter(|model| !self.loaded.project.prices.contains_key(model)).collect()
+    }
+
+    /// What responses to a trial cost.
+    pub(super) fn meter(&self, plan: &Plan, trial: &PlannedTrial) -> Meter {
+        let price = |service| {
+            let model = self.model_of(plan, trial, service)?;
+            self.loaded.project.prices.get(&model).copied()
+        };
+        meter(price(Service::Model), price(Service::Search))
+    }
+
+    /// The name under which a trial's service has its price: `provider/model`.
+    pub(super) fn model_of(&self, plan: &Plan, trial: &PlannedTrial, service: Service) -> Option<String> {
+        let written = self.written(plan, trial)?;
+        if let Some(outside) = self.outside.get(&written.scenario.scenario) {
+            return outside.model_of(service);
+        }
+        let setup = self.setup(trial, written)?;
+        let (provider, model) = match service {
+            Service::Model => (&setup.services.model, &setup.settings.model.name),
+            Service::Search => (setup.services.search.as_ref()?, &setup.settings.search.as_ref()?.name),
+            Service::Agent => return None,
+        };
+        Some(format!("{provider}/{model}"))
+    }
+}
+
+/// What responses cost at these prices.
+pub(super) fn meter(model: Option<Price>, search: Option<Price>) -> Meter {
+    Arc::new(move |service, profile, response| {
+        if response.status >= 400 {
+            return Some(0.0);
+        }
+        let price = if service == Service::Search { search } else { model };
+        let stream = sse::is_stream(&response.headers);
+        price?.of(tokens_of(profile, stream, &response.body)?)
+    })
+}
+
+/// The tokens of one exchange: none of a request that failed, `None` when the service did not tell.
+fn tokens(exchange: &Exchange) -> Option<Tokens> {
+    let nothing = Tokens { input: Some(0), cached: None, output: Some(0) };
+    let Outcome::Response { status, headers, body, .. } = &exchange.outcome else { return Some(nothing) };
+    if *status >= 400 {
+        return Some(nothing);
+    }
+    let stream = sse::is_stream(headers);
+    tokens_of(&exchange.profile, stream, body)
+}
+
+/// The tokens that an answer tells of, by the name of its dialect.
+fn tokens_of(dialect: &str, stream: bool, body: &[u8]) -> Option<Tokens> {
+    let dialect = wire::Dialect::by_name(dialect)?;
+    let document: Value = if stream {
+        let mut assembler = dialect.assembler();
+        for event in sse::read_all(body).ok()? {
+            assembler.push(&event).ok()?;
+        }
+        assembler.document()
+    } else {
+        serde_json::from_slice(body).ok()?
+    };
+    let usage = dialect.decode_response(&document).ok()?.usage;
+    Some(Tokens { input: usage.input, cached: usage.cached, output: usage.output })
+}

@@ -1,0 +1,140 @@
+//! How a lane's recording stands to what its trial would send today: without a replay, by the hashes beside each
+//! exchange.
+//!
+//! The trial runs as far as its first request, which nobody answers. Where a part of that request (model, system
+//! prompt, tools, parameters) no longer has the hash of the first recorded exchange, every exchange that was recorded
+//! with the same hash has drifted: its key cannot be met any more.
+
+use super::settings::environment;
+use super::stages::RecordedStages;
+use super::{TrialRunner, case_of};
+use crate::cassette::{self, Cassette, CassetteError, Drift, LocalTimes, Redactor};
+use crate::clock::{BoxFuture, Clock, VirtualClock, block_on};
+use crate::plan::{Plan, PlannedTrial};
+use crate::transport::{HttpRequest, HttpResponse, Miss, Transport, TransportError, profile};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A part of a request that people change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// The model's name.
+    Model,
+    /// The system prompt.
+    System,
+    /// The tool list.
+    Tools,
+    /// Everything else but the conversation.
+    Parameters,
+}
+
+impl Part {
+    const ALL: [Self; 4] = [Self::Model, Self::System, Self::Tools, Self::Parameters];
+
+    /// As messages say it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::System => "system prompt",
+            Self::Tools => "tool list",
+            Self::Parameters => "parameters",
+        }
+    }
+
+    fn of(self, drift: &Drift) -> &str {
+        match self {
+            Self::Model => &drift.model,
+            Self::System => &drift.system,
+            Self::Tools => &drift.tools,
+            Self::Parameters => &drift.parameters,
+        }
+    }
+}
+
+/// What a recording is like beside today's trial.
+#[derive(Debug)]
+pub struct Standing {
+    /// The recording.
+    pub cassette: Cassette,
+    /// Parts that drifted, each with the ordinals of the exchanges that hold the old one.
+    pub drifted: Vec<(Part, Vec<u32>)>,
+}
+
+impl TrialRunner {
+    /// The file of a trial's lane.
+    pub fn lane_file(&self, plan: &Plan, trial: &PlannedTrial) -> PathBuf {
+        let (scenario, case) = super::names(plan, trial);
+        cassette::path(self.cassettes(), &scenario, &case, &trial.lane)
+    }
+
+    /// Reads a trial's recording.
+    ///
+    /// # Errors
+    /// [`CassetteError`] when there is none, or it is broken; files are named below the project.
+    pub fn recording(&self, plan: &Plan, trial: &PlannedTrial) -> Result<Cassette, CassetteError> {
+        let path = self.lane_file(plan, trial);
+        let (scenario, _) = super::names(plan, trial);
+        Cassette::load_as(&path, self.shown(&path), &cassette::blobs_dir(self.cassettes(), &scenario))
+    }
+
+    /// Compares a trial's recording with what the trial would send today.
+    ///
+    /// # Errors
+    /// [`CassetteError`] when there is no recording, or it is broken.
+    pub fn standing(&self, plan: &Plan, trial: &PlannedTrial) -> Result<Standing, CassetteError> {
+        let cassette = self.recording(plan, trial)?;
+        let mut drifted = Vec::new();
+        if let (Some(first), Some(today)) = (cassette.exchanges.first(), self.first_request(plan, trial))
+            && first.service == today.service.as_str()
+        {
+            let body = cassette::stored_body(profile(today.profile), &today.body, &Redactor::default());
+            let today = cassette::drift(&body);
+            for part in Part::ALL {
+                let old = part.of(&first.drift);
+                if old != part.of(&today) {
+                    let same = cassette
+                        .exchanges
+                        .iter()
+                        .filter(|exchange| exchange.service == first.service && part.of(&exchange.drift) == old);
+                    drifted.push((part, same.map(|exchange| exchange.ordinal).collect()));
+                }
+            }
+        }
+        Ok(Standing { cassette, drifted })
+    }
+
+    /// The first request of a trial; `None` when it sends none.
+    fn first_request(&self, plan: &Plan, trial: &PlannedTrial) -> Option<HttpRequest> {
+        let setup = self.setup(trial, self.written(plan, trial)?)?;
+        let probe = Arc::new(Probe::default());
+        let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
+        let shared: Arc<dyn Clock> = Arc::new(clock.clone());
+        let stages = RecordedStages::replaying(
+            Arc::new(LocalTimes::replaying(std::collections::BTreeMap::new())),
+            Arc::clone(&shared),
+        );
+        let transport = Arc::clone(&probe) as Arc<dyn Transport>;
+        let project = &self.loaded.project;
+        let built = environment(project, trial, setup, &transport, &shared, Arc::new(stages), trial.seed).ok()?;
+        let case = case_of(plan, trial)?;
+        // However the trial ends, what counts is what it had sent by then.
+        let _ = catch_unwind(AssertUnwindSafe(|| block_on(&clock, super::drive::drive(setup.flow, &built, case))));
+        probe.first.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Keeps the first request and answers none: the trial ends as by a miss.
+#[derive(Default)]
+struct Probe {
+    first: Mutex<Option<HttpRequest>>,
+}
+
+impl Transport for Probe {
+    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(request);
+        let words = || "only the first request was asked for".to_owned();
+        let miss = Miss { message: words(), cause: words(), detail: Vec::new() };
+        Box::pin(std::future::ready(Err(TransportError::Miss(Box::new(miss)))))
+    }
+}

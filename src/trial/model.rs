@@ -1,0 +1,104 @@
+//! One chat model of the project, outside any trial: for whoever asks a model something of their own.
+
+use super::SetupError;
+use super::cost::meter;
+use super::services::{self, Keys, Variables};
+use crate::cassette::Redactor;
+use crate::clock::{Clock, PausableClock, RealClock};
+use crate::price::Price;
+use crate::provider::{ChatClient, RetryPolicy};
+use crate::scenario::Project;
+use crate::scenario::project::Provider;
+use crate::transport::{Budget, LimitTransport, LiveTransport, Pace, Service, Transport};
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// Time for one request.
+const REQUEST: Duration = Duration::from_mins(1);
+
+/// A clock, and a way to the provider on it.
+pub type Way = (Arc<dyn Clock>, Arc<dyn Transport>);
+
+/// The way to one provider's models.
+pub struct ModelAccess {
+    name: String,
+    provider: Provider,
+    variables: Variables,
+    redactor: Arc<Redactor>,
+    pace: Option<Arc<Pace>>,
+    budget: Arc<Budget>,
+    price: Option<Price>,
+    live: OnceLock<Result<LiveTransport, String>>,
+}
+
+impl ModelAccess {
+    /// The way to the provider `name` of `project`; keys are looked up when something is sent.
+    ///
+    /// # Errors
+    /// [`SetupError::Provider`] when the project has no such provider.
+    pub fn new(project: &Project, name: &str, variables: Variables, budget: Budget) -> Result<Self, SetupError> {
+        let provider = project.providers.get(name).cloned().ok_or_else(|| SetupError::Provider {
+            provider: name.to_owned(),
+            reason: "it is not in the project file".to_owned(),
+        })?;
+        Ok(Self {
+            name: name.to_owned(),
+            redactor: Arc::new(services::redactor(project, &variables)),
+            pace: services::paces(project).get(name).cloned(),
+            budget: Arc::new(budget),
+            price: None,
+            live: OnceLock::new(),
+            provider,
+            variables,
+        })
+    }
+
+    /// With what its model costs, so that a budget in US dollars can be kept.
+    #[must_use]
+    pub fn at_price(self, price: Option<Price>) -> Self {
+        Self { price, ..self }
+    }
+
+    /// Its name in the project file.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Knows every key that is set.
+    pub fn redactor(&self) -> &Arc<Redactor> {
+        &self.redactor
+    }
+
+    /// What may be sent in all.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// A client that sends through `transport`; waits between attempts are drawn from `seed`.
+    pub fn client(&self, transport: Arc<dyn Transport>, clock: Arc<dyn Clock>, seed: u64) -> ChatClient {
+        let policy = RetryPolicy { seed, ..RetryPolicy::default() };
+        ChatClient::new(services::wire(self.provider.dialect), transport, clock, policy)
+            .with_quirks(services::quirks(&self.provider.quirks))
+    }
+
+    /// A clock and a way to the provider itself, for one purpose with a name.
+    ///
+    /// # Errors
+    /// Why the provider cannot be asked, in words: its key is missing, or its address is none.
+    pub fn live(&self, purpose: &str) -> Result<Way, String> {
+        let held = PausableClock::new(Arc::new(RealClock::start()));
+        let clock: Arc<dyn Clock> = Arc::new(held.clone());
+        let shared = self.live.get_or_init(|| {
+            let key = services::key(&self.name, &self.provider, &self.variables, Keys::Ours)?;
+            let target = services::target(&self.provider, key, REQUEST);
+            let targets = BTreeMap::from([(Service::Model, target)]);
+            LiveTransport::new(targets, Arc::clone(&clock)).map_err(|problem| problem.to_string())
+        });
+        let own = shared.as_ref().map_err(Clone::clone)?.with_clock(Arc::clone(&clock)).with_trial(purpose);
+        let paces = self.pace.iter().map(|pace| (Service::Model, Arc::clone(pace))).collect();
+        let limited = LimitTransport::new(Arc::new(own), paces, Arc::clone(&self.budget), held);
+        let limited = limited.with_meter(meter(self.price, None));
+        Ok((clock, Arc::new(limited)))
+    }
+}

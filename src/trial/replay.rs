@@ -1,0 +1,155 @@
+//! One trial from its cassette, on a virtual clock: no socket, no real second.
+
+use super::settings::environment;
+use super::stages::RecordedStages;
+use super::{Finished, TrialRunner, VariantSetup, case_of, no_evidence, trace_of};
+use crate::cassette::{self, Cassette, LocalTimes};
+use crate::clock::{Clock, VirtualClock, block_on};
+use crate::flow::Abort;
+use crate::plan::{Plan, PlannedTrial};
+use crate::scenario::LoadedScenario;
+use crate::trace::{Evidence, Mode, TrialEnd, TrialError, TrialErrorKind};
+use crate::transport::{ReplayTransport, Transport};
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+impl TrialRunner {
+    /// Replays one trial; whatever goes wrong is the trial's end, never a panic.
+    pub fn replay(&self, plan: &Plan, trial: &PlannedTrial) -> Finished {
+        let Some((written, case)) = self.written(plan, trial).zip(case_of(plan, trial)) else {
+            return failed(
+                plan,
+                trial,
+                TrialErrorKind::Panic,
+                "the plan names a scenario that is not loaded",
+                Vec::new(),
+            );
+        };
+        let Some(setup) = self.setup(trial, written) else {
+            return failed(
+                plan,
+                trial,
+                TrialErrorKind::Panic,
+                "the plan names a variant that is not loaded",
+                Vec::new(),
+            );
+        };
+        let path = cassette::path(self.cassettes(), &written.scenario.scenario, &case.case, &trial.lane);
+        let record = rerecord(written, &case.case, trial);
+        if !path.exists() {
+            let detail = vec![format!("record it: {record}")];
+            return failed(plan, trial, TrialErrorKind::LaneMissing, "this lane has no recording", detail);
+        }
+        let blobs = cassette::blobs_dir(self.cassettes(), &written.scenario.scenario);
+        let cassette = match Cassette::load_as(&path, self.shown(&path), &blobs) {
+            Ok(cassette) => cassette,
+            Err(error) => {
+                let detail = vec![format!("mend it, or record it again: {record}")];
+                return failed(plan, trial, TrialErrorKind::CassetteBroken, &error.to_string(), detail);
+            }
+        };
+        self.replay_from(plan, trial, setup, cassette, &record)
+    }
+
+    pub(super) fn replay_from(
+        &self,
+        plan: &Plan,
+        trial: &PlannedTrial,
+        setup: &VariantSetup,
+        cassette: Cassette,
+        record: &str,
+    ) -> Finished {
+        let header = cassette.header.clone();
+        let clock = VirtualClock::at(header.recorded_at);
+        let shared: Arc<dyn Clock> = Arc::new(clock.clone());
+        let times = Arc::new(LocalTimes::replaying(cassette.stages.clone()));
+        let stages = RecordedStages::replaying(times, Arc::clone(&shared));
+        let transport = Arc::new(ReplayTransport::new(cassette, Arc::clone(&shared), record.to_owned()));
+        let evidence = Evidence {
+            mode: Mode::Replay,
+            recorded_from: sources(&header.recorded_from),
+            recorded_at: Some(header.recorded_at.to_string()),
+            model: setup.settings.model.name.clone(),
+            knowledge: setup.knowledge.hash().to_owned(),
+            earlier_takes: header.earlier_verdicts(),
+        };
+        let way = Arc::clone(&transport) as Arc<dyn Transport>;
+        let project = &self.loaded.project;
+        let built = environment(project, trial, setup, &way, &shared, Arc::new(stages), header.seed);
+        let environment = match built {
+            Ok(environment) => environment,
+            Err(error) => return failed(plan, trial, TrialErrorKind::Provider, &error.to_string(), Vec::new()),
+        };
+        let Some(case) = case_of(plan, trial) else {
+            return failed(plan, trial, TrialErrorKind::Panic, "the plan names a case that is not loaded", Vec::new());
+        };
+        let ran =
+            catch_unwind(AssertUnwindSafe(|| block_on(&clock, super::drive::drive(setup.flow, &environment, case))));
+        let end = match ran {
+            Ok(Ok(Ok(()))) => TrialEnd::Completed,
+            Ok(Ok(Err(abort))) => TrialEnd::Error(aborted(&abort)),
+            Ok(Err(deadlock)) => TrialEnd::Error(error(TrialErrorKind::Deadlock, &deadlock.to_string(), Vec::new())),
+            Err(panic) => TrialEnd::Error(error(TrialErrorKind::Panic, &words_of(&panic), Vec::new())),
+        };
+        let completed = end == TrialEnd::Completed;
+        let mut trace = trace_of(plan, trial, evidence, end);
+        trace.took_us = u64::try_from(clock.now().as_micros()).unwrap_or(u64::MAX);
+        trace.events = environment.take_events();
+        let unused = if completed { transport.unused() } else { Vec::new() };
+        Finished { trace, unused }
+    }
+}
+
+/// Who answered, in one phrase: the services' sources, named apart where they differ.
+pub(super) fn sources(from: &BTreeMap<String, String>) -> String {
+    let distinct: BTreeSet<&String> = from.values().collect();
+    match distinct.len() {
+        0 => "nothing".into(),
+        1 => distinct.into_iter().cloned().collect(),
+        _ => from.iter().map(|(service, who)| format!("{who} ({service})")).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// The command that records a lane again.
+pub(super) fn rerecord(written: &LoadedScenario, case: &str, trial: &PlannedTrial) -> String {
+    let variant =
+        if written.scenario.variants.is_empty() { String::new() } else { format!(" --variant {}", trial.lane.variant) };
+    format!("ragcheck run {} --mode record --only {case}{variant}", written.file)
+}
+
+/// The end of a trial that cannot go on.
+pub(super) fn aborted(abort: &Abort) -> TrialError {
+    match abort {
+        Abort::Miss(miss) => TrialError {
+            kind: TrialErrorKind::CassetteMiss,
+            message: miss.message.clone(),
+            cause: miss.cause.clone(),
+            detail: miss.detail.clone(),
+        },
+    }
+}
+
+/// An error whose message is its cause.
+pub(super) fn error(kind: TrialErrorKind, message: &str, detail: Vec<String>) -> TrialError {
+    TrialError { kind, message: message.to_owned(), cause: message.to_owned(), detail }
+}
+
+/// A panic's own words.
+pub(super) fn words_of(panic: &Box<dyn std::any::Any + Send>) -> String {
+    let words = panic.downcast_ref::<String>().cloned();
+    let words = words.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+    format!("this is a bug of ragcheck: {}", words.unwrap_or_else(|| "a panic without words".into()))
+}
+
+/// A trial that never ran.
+pub(super) fn failed(
+    plan: &Plan,
+    trial: &PlannedTrial,
+    kind: TrialErrorKind,
+    message: &str,
+    detail: Vec<String>,
+) -> Finished {
+    let end = TrialEnd::Error(error(kind, message, detail));
+    Finished { trace: trace_of(plan, trial, no_evidence(Mode::Replay, ""), end), unused: Vec::new() }
+}
