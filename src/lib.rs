@@ -27,7 +27,6 @@ pub mod scenario;
 pub mod simulator;
 pub mod state_machine;
 pub mod stats;
-pub mod tool;
 pub mod trace;
 pub mod transport;
 pub mod trial;

@@ -5,8 +5,8 @@
 //! can be stored and restored by whoever serves sessions.
 
 use crate::chat::{Message, Role};
+use crate::flow::tool_rag::tools::generate_response::Citable;
 use crate::knowledge::ExternalRecord;
-use crate::tool::generate_response::Citable;
 use crate::trace::TurnOutcome;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

@@ -8,8 +8,10 @@ mod context;
 mod conversation;
 pub mod external;
 pub mod prompts;
+mod retries;
 mod settings;
 pub mod tool_rag;
+pub mod tools;
 
 pub use context::{AgentContext, Stages};
 pub use conversation::{ConversationState, digest};

@@ -6,20 +6,20 @@
 
 use super::conversation::digest;
 use crate::chat::{Role, ToolDefinition};
-use crate::tool;
+use crate::flow::tool_rag::tools as tool;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const SOURCES: [(&str, &str); 9] = [
-    ("system", include_str!("prompts/system.md")),
-    (tool::KNOWLEDGE_BASE_SEARCH, include_str!("prompts/knowledge_base_search.md")),
-    (tool::PERPLEXITY_SEARCH, include_str!("prompts/perplexity_search.md")),
-    (tool::INDEX_KEYWORDS, include_str!("prompts/index_keywords.md")),
-    (tool::GENERATE_RESPONSE, include_str!("prompts/generate_response.md")),
-    ("keyword_guidance", include_str!("prompts/keyword_guidance.md")),
-    (MISSING_CALL, include_str!("prompts/missing_call.txt")),
-    (ORDER, include_str!("prompts/order.txt")),
-    (RESPONSE_RETRY, include_str!("prompts/response_retry.txt")),
+    ("system", include_str!("tool_rag/prompts/system.md")),
+    (tool::KNOWLEDGE_BASE_SEARCH, include_str!("tool_rag/prompts/knowledge_base_search.md")),
+    (tool::PERPLEXITY_SEARCH, include_str!("tool_rag/prompts/perplexity_search.md")),
+    (tool::INDEX_KEYWORDS, include_str!("tool_rag/prompts/index_keywords.md")),
+    (tool::GENERATE_RESPONSE, include_str!("tool_rag/prompts/generate_response.md")),
+    ("keyword_guidance", include_str!("tool_rag/prompts/keyword_guidance.md")),
+    (MISSING_CALL, include_str!("tool_rag/prompts/missing_call.txt")),
+    (ORDER, include_str!("tool_rag/prompts/order.txt")),
+    (RESPONSE_RETRY, include_str!("tool_rag/prompts/response_retry.txt")),
 ];
 
 /// Feedback on a mandatory call that is missing.

@@ -1,8 +1,9 @@
 //! What one room may not read of another and both must know: the two agree.
 
 use proptest::prelude::*;
+use ragcheck::flow::tool_rag::tools as tool;
 use ragcheck::scenario::{self, vocabulary};
-use ragcheck::{flow, knowledge, metric, tool};
+use ragcheck::{flow, knowledge, metric};
 use std::collections::BTreeSet;
 
 #[test]

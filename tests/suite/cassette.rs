@@ -77,7 +77,7 @@ fn check_notes_what_is_old_what_drifted_and_what_belongs_to_nothing() {
     clean.expect_code(0);
     assert!(clean.stdout.contains("0 errors, 0 notes"), "{}", clean.stdout);
 
-    let prompt = include_str!("../../src/flow/prompts/system.md");
+    let prompt = include_str!("../../src/flow/tool_rag/prompts/system.md");
     project.write("scenarios/prompts/system.md", &format!("{prompt}\nBe brief.\n"));
     project.edit(
         "scenarios/knowledge.yaml",

@@ -42,7 +42,7 @@ fn a_deleted_exchange_is_named() {
 #[test]
 fn one_changed_word_of_the_system_prompt_is_one_message_with_the_word_and_the_number_of_trials() {
     let project = Project::shipped();
-    let prompt = include_str!("../../src/flow/prompts/system.md");
+    let prompt = include_str!("../../src/flow/tool_rag/prompts/system.md");
     let word = "knowledge base";
     assert!(prompt.contains(word));
     project.write("scenarios/prompts/system.md", &prompt.replacen(word, "knowledge store", 1));
@@ -68,7 +68,7 @@ fn one_changed_word_of_the_system_prompt_is_one_message_with_the_word_and_the_nu
 #[test]
 fn the_prompt_that_is_written_out_word_for_word_is_no_change() {
     let project = Project::shipped();
-    project.write("scenarios/prompts/system.md", include_str!("../../src/flow/prompts/system.md"));
+    project.write("scenarios/prompts/system.md", include_str!("../../src/flow/tool_rag/prompts/system.md"));
     project.edit(
         SCENARIO,
         "repeat: 3\n",

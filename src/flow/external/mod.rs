@@ -20,7 +20,7 @@ use super::context::micros;
 use super::conversation::digest;
 use crate::chat::{Message, Role};
 use crate::clock::{Clock, timeout};
-use crate::tool::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
+use crate::flow::tool_rag::tools::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
 use crate::trace::{Event, TurnEnded, TurnOutcome, What};
 use crate::transport::{HttpRequest, HttpResponse, Miss, Passed, Tap, Transport, TransportError};
 use std::collections::BTreeMap;

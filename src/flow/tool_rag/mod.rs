@@ -2,13 +2,13 @@
 //!
 //! One turn is: search the knowledge base (mandatory), judge, go outside for what is missing, keep keywords for what
 //! came from there, respond through `generate_response` (mandatory). A missing mandatory call is fed back once, then
-//! the turn fails. [`converse`] reads from top to bottom; the decisions are pure functions in `progress`, what each
+//! the turn fails. [`converse`] reads from top to bottom; the decisions are pure functions in `policy`, what each
 //! tool call does is in `steps`, the states are in `machine`, retries are booked in `retries`.
 
 mod machine;
-mod progress;
-pub(in crate::flow) mod retries;
+mod policy;
 mod steps;
+pub mod tools;
 pub(in crate::flow) mod turn;
 
 #[cfg(test)]
@@ -18,7 +18,7 @@ use super::{Abort, AgentContext, ConversationState, Flow};
 use crate::clock::{BoxFuture, timeout};
 use crate::state_machine::Machine;
 use crate::trace::TurnOutcome;
-use progress::{Next, Seen, Step};
+use policy::{Next, Seen, Step};
 use turn::{Reply, Turn};
 
 /// The name that scenarios use.
@@ -87,7 +87,7 @@ async fn converse(turn: &mut Turn<'_>) -> Result<TurnOutcome, Abort> {
             answer = steps::take(turn, &made, &mut seen).await?.or(answer);
         }
 
-        match progress::next(&turn.progress, &seen) {
+        match policy::next(&turn.progress, &seen) {
             Next::Ask => {}
             Next::FeedBack(step, cause, reason) => turn.feed_back(step, cause, &reason),
             Next::Deliver => {

@@ -1,14 +1,15 @@
 //! What one tool call does: refused, out of order, or run, and recorded either way.
 
-use super::progress::{Progress, Seen, out_of_order};
+use super::policy::{Progress, Seen, out_of_order};
+use super::tools::{self as tool, Call};
 use super::turn::Turn;
 use crate::chat::ToolCall;
+use crate::flow::tool_rag::tools::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
+use crate::flow::tool_rag::tools::{generate_response, index_keywords, knowledge_base_search, perplexity_search};
+use crate::flow::tools::{Refusal, error_for_model};
 use crate::flow::{Abort, prompts};
 use crate::knowledge::{ExternalRecord, KnowledgeError};
 use crate::provider::{self, ProviderError};
-use crate::tool::{self, Call, Refusal};
-use crate::tool::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
-use crate::tool::{generate_response, index_keywords, knowledge_base_search, perplexity_search};
 use crate::trace::{
     Answer, ExternalResult, Hit, IndexResult, Learned, Rejection, SearchResult, SourceRef, ToolOutcome, ToolResult,
     What,
@@ -134,7 +135,7 @@ fn unknown(turn: &Turn<'_>, tool: &str) -> Refusal {
 
 fn rejected(turn: &Turn<'_>, tool: &str, refusal: Refusal) -> Done {
     let retryable = refusal.cause != "retries_exhausted" && has_tries(turn, tool);
-    let told = tool::error_for_model(refusal.cause, &refusal.reason, &refusal.guidance, retryable);
+    let told = error_for_model(refusal.cause, &refusal.reason, &refusal.guidance, retryable);
     let cause = Some(refusal.cause);
     let outcome = ToolOutcome::Rejected(rejection(refusal));
     Done { outcome, told, attempts: Vec::new(), on: "call_rejected", answer: None, cause }
@@ -169,7 +170,7 @@ fn broken(turn: &mut Turn<'_>, tool: &'static str, error: &KnowledgeError, on: &
     let retryable = has_tries(turn, tool);
     let message = error.to_string();
     turn.tool_failed(tool, &message, !retryable);
-    let told = tool::error_for_model("failed", "the tool failed", "Try once more, or go on without it.", retryable);
+    let told = error_for_model("failed", "the tool failed", "Try once more, or go on without it.", retryable);
     let outcome = ToolOutcome::Failed { message, retryable };
     Done { outcome, told, attempts: Vec::new(), on, answer: None, cause: Some("tool_failed") }
 }
@@ -236,7 +237,7 @@ async fn ask_outside(turn: &mut Turn<'_>, call: &tool::PerplexitySearch) -> Resu
                 "Answer from the knowledge base alone and say what is missing."
             };
             let reason = format!("the external service failed ({}{status})", kind.as_str());
-            let told = tool::error_for_model(kind.as_str(), &reason, guidance, retryable);
+            let told = error_for_model(kind.as_str(), &reason, guidance, retryable);
             let outcome = ToolOutcome::Failed { message, retryable };
             let (attempts, cause) = (attempted.attempts, Some(kind.as_str()));
             Done { outcome, told, attempts, on: "external_failed", answer: None, cause }

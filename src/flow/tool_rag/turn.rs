@@ -1,10 +1,10 @@
 //! One turn under way: what the model is shown, and what goes into the record.
 
 use super::machine;
-use super::progress::{Progress, Step};
-use super::retries::Retries;
+use super::policy::{Progress, Step};
 use crate::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolCall};
 use crate::flow::context::micros;
+use crate::flow::retries::Retries;
 use crate::flow::{Abort, AgentContext, ConversationState, digest, prompts};
 use crate::provider::{self, ProviderError};
 use crate::trace::{

@@ -11,12 +11,12 @@ mod wander;
 use super::*;
 use crate::chat::{ChatRequest, ChatResponse, Finish, Role, ToolCall, Usage};
 use crate::clock::{Clock, VirtualClock, block_on};
+use crate::flow::tool_rag::tools::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
 use crate::flow::{Enforcement, Limits, ModelSettings, Prompts, SearchSettings, Settings, Stages};
 use crate::knowledge::{Corpus, Embedded, KeywordIndex, Passage};
 use crate::provider::{
     Attempt, Attempted, ChatModel, Citation, ErrorKind, ProviderError, SearchAnswer, SearchQuestion, SearchService,
 };
-use crate::tool::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
 use crate::trace::{
     Account, Arm, Event, Evidence, Lane, Mode, Reply as Replied, Retried, ToolCalled, ToolOutcome, ToolResult, Trace,
     TrialEnd, What,

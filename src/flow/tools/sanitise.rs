@@ -9,7 +9,7 @@ fn is_invisible(letter: char) -> bool {
 }
 
 /// Normalised text; line breaks and tabs stay, other control characters go.
-pub(super) fn text(raw: &str) -> String {
+pub fn text(raw: &str) -> String {
     let stays = |letter: &char| !is_invisible(*letter) && (!letter.is_control() || matches!(letter, '\n' | '\t'));
     // ASCII has one form only.
     let plain: String =
@@ -18,12 +18,12 @@ pub(super) fn text(raw: &str) -> String {
 }
 
 /// Normalised text on one line.
-pub(super) fn line(raw: &str) -> String {
+pub fn line(raw: &str) -> String {
     text(raw).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Refuses text outside `least..=most` characters, counted after sanitising.
-pub(super) fn length(field: &str, text: &str, least: usize, most: usize) -> Result<(), Refusal> {
+pub fn length(field: &str, text: &str, least: usize, most: usize) -> Result<(), Refusal> {
     let count = text.chars().count();
     if count < least {
         let reason =

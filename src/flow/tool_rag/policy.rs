@@ -3,7 +3,7 @@
 use super::machine;
 use crate::chat::ToolChoice;
 use crate::flow::Enforcement;
-use crate::tool::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
+use crate::flow::tool_rag::tools::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
 
 /// The three mandatory steps, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
