@@ -10,6 +10,7 @@ pub mod chat;
 pub mod cli;
 pub mod clock;
 pub mod compare;
+pub mod evaluation;
 pub mod flow;
 pub mod gate;
 pub mod grader;

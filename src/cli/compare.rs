@@ -2,18 +2,16 @@
 //! `ragcheck run --baseline`.
 
 use super::arguments::{Compare, Comparing, FailOn, Printed};
-use super::evaluation::EvaluationBuilder;
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::run::reports_folder;
-use super::score::{judge_by, read_plan};
 use super::show::conversation;
 use crate::compare::{Comparison, Summary, compare};
+use crate::evaluation;
 use crate::report::comparison::{self, Shown};
 use crate::trace;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::BufReader;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Flips whose conversations the page shows.
@@ -74,9 +72,7 @@ impl Side {
         let folder = target.map_or_else(|| path.to_owned(), |target| path.with_file_name(target));
         let whole = folder.canonicalize().unwrap_or_else(|_| folder.clone());
         let label = whole.file_name().map_or_else(|| "run".into(), |name| name.to_string_lossy().into_owned());
-        let plan = read_plan(&folder)?;
-        let judging = EvaluationBuilder::begin(&plan).map_err(|why| format!("{}: {why}", folder.display()))?;
-        let mut evaluated = judge_by(judging.collecting(), &folder)?;
+        let mut evaluated = evaluation::score(&folder, true)?;
         let summary = evaluated.summary(&label).ok_or_else(|| format!("{} has no figures", folder.display()))?;
         let linked = newer.then(|| evaluated.linked()).transpose().map_err(|why| why.to_string())?;
         Ok(Self { summary, folder: Some(folder), linked })
@@ -86,12 +82,9 @@ impl Side {
     fn conversations<'t>(&self, wanted: impl Iterator<Item = &'t String>) -> Result<BTreeMap<String, String>, Problem> {
         let mut found: BTreeMap<String, String> = wanted.map(|trial| (trial.clone(), String::new())).collect();
         let Some(folder) = self.folder.as_ref().filter(|_| !found.is_empty()) else { return Ok(BTreeMap::new()) };
-        let file = folder.join(trace::TRACES);
-        let unreadable = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
-        let input = BufReader::with_capacity(1 << 20, File::open(&file).map_err(|why| unreadable(&why))?);
         let mut missing = found.len();
-        for trace in trace::read_traces(input) {
-            let trace = trace.map_err(|why| unreadable(&why))?;
+        for trace in evaluation::read_traces(folder)? {
+            let trace = trace?;
             if let Some(text) = found.get_mut(&trace.trial) {
                 *text = conversation(&trace);
                 missing -= 1;

@@ -9,7 +9,7 @@
 //! What is quoted comes from files and may be hostile: control characters never reach the terminal.
 
 use crate::scenario::{Diagnostic, Severity};
-use crate::trace::text::is_treacherous;
+use crate::trace::text::{is_treacherous, plural};
 use anstyle::{AnsiColor, Style};
 use std::fmt::Write as _;
 
@@ -33,11 +33,6 @@ pub fn summary(diagnostics: &[Diagnostic], files: usize) -> String {
     let errors = plural(count(Severity::Error), "error");
     let notes = plural(count(Severity::Note), "note");
     format!("{errors}, {notes} in {}", plural(files, "file"))
-}
-
-/// `1 file`, `2 files`.
-pub(super) fn plural(count: usize, word: &str) -> String {
-    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }
 
 fn one(diagnostic: &Diagnostic, styled: bool) -> String {

@@ -1,11 +1,10 @@
 //! `ragcheck history`: what live runs and recordings showed over time.
 
 use super::arguments::{History, HistoryCommand, Printed};
-use super::evaluation::EvaluationBuilder;
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::run::reports_folder;
-use super::score::{judge_by, read_plan};
+use crate::evaluation;
 use crate::gate::Evaluation;
 use crate::history::{self, Gather, HISTORY, Series};
 use crate::report;
@@ -13,8 +12,7 @@ use crate::scenario;
 use crate::trace;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufReader, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Trials at the same time in a live or recording run that was not told how many.
@@ -36,7 +34,7 @@ pub fn run(given: &History) -> Result<Exit, Problem> {
         }
         Some(HistoryCommand::Merge { files }) => {
             let (all, new) = history::merge(&file, files).map_err(words)?;
-            let points = super::diagnostic::plural(all, "point");
+            let points = crate::trace::text::plural(all, "point");
             output::result(&format!("{}: {points}, {new} of them new\n", file.display()));
         }
         None => {
@@ -128,20 +126,16 @@ pub fn note(file: &Path, gather: Gather, judgement: &Evaluation, jobs: Option<u1
 
 /// The point of a run folder.
 fn of_folder(folder: &Path, labels: BTreeMap<String, String>) -> Result<history::Point, Problem> {
-    let plan = read_plan(folder)?;
-    let judging = EvaluationBuilder::begin(&plan).map_err(|why| why.to_string())?;
-    let judged = judge_by(judging, folder)?;
-    let traces = folder.join(trace::TRACES);
-    let unreadable = |why: &dyn std::fmt::Display| format!("{}: {why}", traces.display());
+    let evaluated = evaluation::score(folder, false)?;
     let mut gather = Gather::default();
-    for trace in trace::read_traces(BufReader::new(File::open(&traces).map_err(|why| unreadable(&why))?)) {
-        gather.add(&trace.map_err(|why| unreadable(&why))?);
+    for trace in evaluation::read_traces(folder)? {
+        gather.add(&trace?);
     }
     let environment = std::fs::read(folder.join(trace::ENVIRONMENT)).ok();
     let environment: Value = environment.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
     let made = environment["written_at"].as_str().unwrap_or_default().to_owned();
     let jobs = environment["jobs"].as_u64().and_then(|jobs| u16::try_from(jobs).ok()).unwrap_or(USUAL_JOBS);
-    let point = gather.finish(&judged.evaluation, &made, jobs, labels);
+    let point = gather.finish(&evaluated.evaluation, &made, jobs, labels);
     let point = point.map_err(|why| format!("{} is no point of a history: {why}", folder.display()))?;
     if point.at.is_empty() {
         let file = folder.join(trace::ENVIRONMENT);

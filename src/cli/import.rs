@@ -1,11 +1,11 @@
 //! `ragcheck score --import messages FILE`: a run folder of another agent's conversations.
 
 use super::arguments::Score;
-use super::evaluation::EvaluationBuilder;
 use super::exit::Exit;
 use super::output::Problem;
 use super::run::{reports_folder, write_environment};
 use super::score::print;
+use crate::evaluation::EvaluationBuilder;
 use crate::import;
 use crate::run::folder::Writing;
 use crate::scenario::{self, Criteria};
@@ -13,6 +13,7 @@ use flate2::read::MultiGzDecoder;
 use rayon::prelude::*;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Conversations that are judged side by side before they are added up.
 const WINDOW: usize = 256;
@@ -34,21 +35,21 @@ pub fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
     let name = file.file_name().map_or_else(|| "messages".into(), |name| name.to_string_lossy().into_owned());
     let text = read(file)?;
     let read = import::messages(&name, &text, criteria).map_err(|why| format!("{}: {why}", file.display()))?;
-    let plan = read.plan;
+    let plan = Arc::new(read.plan);
     let reports = given.report_dir.clone().unwrap_or_else(reports_folder);
-    let mut judging = EvaluationBuilder::begin(&plan).map_err(|why| why.to_string())?;
-    let maker = judging.maker();
+    let mut builder = EvaluationBuilder::begin(&plan).map_err(|why| why.to_string())?;
+    let preparer = builder.preparer();
     let text = plan.to_json().map_err(|why| why.to_string())?;
     let cannot_write = |why: std::io::Error| format!("the run cannot be written below {}: {why}", reports.display());
     let mut writing = Writing::begin(&reports, &text).map_err(cannot_write)?;
     for traces in read.traces.chunks(WINDOW) {
-        let made: Vec<_> = traces.par_iter().map(|trace| maker.make(trace)).collect();
+        let made: Vec<_> = traces.par_iter().map(|trace| preparer.prepare(trace)).collect();
         for (trace, made) in traces.iter().zip(made) {
             writing.trace(&made.line).map_err(cannot_write)?;
-            judging.add(Some(trace), made).map_err(|why| why.to_string())?;
+            builder.add(Some(trace), made).map_err(|why| why.to_string())?;
         }
     }
-    let mut evaluated = judging.finish();
+    let mut evaluated = builder.finish();
     evaluated.write(writing.path()).map_err(cannot_write)?;
     let root = std::env::current_dir().unwrap_or_default();
     write_environment(writing.path(), "import", None, &root).map_err(cannot_write)?;

@@ -1,14 +1,14 @@
 //! `ragcheck judge`: answers of a run, graded by a model with a rubric.
 
 use super::arguments::{Judge, Mode};
-use super::diagnostic::plural;
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::run::variables;
-use super::score::read_plan;
+use crate::evaluation::{self, read_plan};
 use crate::grader::{self, Graded, Grader, GradingTask, Outcome, Scope, Tally};
 use crate::plan::Plan;
 use crate::scenario;
+use crate::trace::text::plural;
 use crate::trace::{self, TrialError, TrialErrorKind};
 use crate::transport::Budget;
 use crate::trial::ModelAccess;
@@ -16,7 +16,7 @@ use futures_util::StreamExt;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 /// Where a rubric is unless one is named.
@@ -91,12 +91,9 @@ fn grader(given: &Judge) -> Result<Grader, Problem> {
 
 /// What there is to judge in a run folder, in its order.
 fn collect(folder: &Path, plan: &Plan, scope: Scope) -> Result<Vec<GradingTask>, Problem> {
-    let file = folder.join(trace::TRACES);
-    let unreadable = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
-    let input = BufReader::with_capacity(1 << 20, File::open(&file).map_err(|why| unreadable(&why))?);
     let mut found = Vec::new();
-    for trace in trace::read_traces(input) {
-        found.extend(grader::tasks(plan, &trace.map_err(|why| unreadable(&why))?, scope));
+    for trace in evaluation::read_traces(folder)? {
+        found.extend(grader::tasks(plan, &trace?, scope));
     }
     Ok(found)
 }

@@ -2,14 +2,14 @@
 
 use super::arguments::{List, Printed};
 use super::check::cassette;
-use super::diagnostic::plural;
-use super::estimate::{estimate, turns};
+use super::estimate;
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::run::select;
-use super::until_decided;
+use crate::evaluation::{self, recorded_passes, turns};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::Loaded;
+use crate::trace::text::plural;
 use crate::trial::TrialRunner;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -83,18 +83,21 @@ pub fn json(rows: &[Row]) -> String {
 /// # Errors
 /// Every mistake in the files, or that nothing is selected.
 pub(super) fn run(given: &List) -> Result<Exit, Problem> {
-    let (loaded, plan) = select(&given.select, None, until_decided::of_recordings)?;
+    let (loaded, plan) = select(&given.select, None, |loaded, selection| {
+        let recorded = recorded_passes(loaded, selection)?;
+        recorded.iter().filter_map(evaluation::RecordedPasses::note).for_each(|note| output::remark(&note));
+        Ok(recorded.map(|recorded| recorded.most))
+    })?;
     let rows = rows(&loaded, &plan, None);
     let estimate = if given.estimate {
-        let turns: Vec<usize> = rows.iter().map(|row| row.turns).collect();
         let runner = TrialRunner::new(Arc::new(loaded.clone())).map_err(|why| why.to_string())?;
-        Some(estimate(&runner, &loaded, &plan, &turns))
+        Some(evaluation::estimate(&runner, &loaded, &plan))
     } else {
         None
     };
     match (given.format, estimate) {
         (Printed::Human, None) => output::result(&text(&rows)),
-        (Printed::Human, Some(estimate)) => output::result(&(text(&rows) + &estimate.text())),
+        (Printed::Human, Some(estimate)) => output::result(&(text(&rows) + &estimate::text(&estimate))),
         (Printed::Json, None) => output::result(&format!("{}\n", json(&rows))),
         (Printed::Json, Some(estimate)) => {
             let both = serde_json::json!({"trials": rows, "estimate": estimate});

@@ -9,7 +9,6 @@ pub mod check;
 mod compare;
 pub mod diagnostic;
 mod estimate;
-mod evaluation;
 mod exit;
 mod explain;
 mod history;
@@ -19,7 +18,6 @@ mod keywords;
 mod knowledge;
 pub mod list;
 mod output;
-mod pass_plan;
 mod report;
 mod run;
 pub mod schema;
@@ -27,7 +25,6 @@ mod score;
 mod show;
 mod simulate;
 mod staleness;
-mod until_decided;
 
 pub use exit::Exit;
 

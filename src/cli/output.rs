@@ -1,5 +1,6 @@
 //! The one place that prints: results to stdout, everything else to stderr.
 
+use crate::evaluation::{ScoreError, StopError};
 use crate::scenario::Diagnostic;
 use std::io::{IsTerminal, Write};
 
@@ -15,6 +16,21 @@ pub enum Problem {
 impl From<String> for Problem {
     fn from(words: String) -> Self {
         Self::Words(words)
+    }
+}
+
+impl From<ScoreError> for Problem {
+    fn from(error: ScoreError) -> Self {
+        Self::Words(error.to_string())
+    }
+}
+
+impl From<StopError> for Problem {
+    fn from(error: StopError) -> Self {
+        match error {
+            StopError::Plan(mistakes) => Self::Diagnostics(mistakes),
+            other => Self::Words(other.to_string()),
+        }
     }
 }
 

@@ -3,8 +3,7 @@
 use super::arguments::{Report, Rows, To};
 use super::exit::Exit;
 use super::output::{self, Problem};
-use super::score::{evaluate, read_plan};
-use crate::{report, trace};
+use crate::{evaluation, report, trace};
 
 /// Does what `ragcheck report` was asked to.
 ///
@@ -18,8 +17,7 @@ pub fn run(given: &Report) -> Result<Exit, Problem> {
         To::Markdown => "markdown",
         To::Json => "json",
     };
-    let plan = read_plan(&given.run)?;
-    let evaluated = evaluate(&given.run, &plan)?;
+    let evaluated = evaluation::score(&given.run, false)?;
     let file = match (given.to, given.rows) {
         (To::Csv, Rows::Criteria) => Some(trace::CRITERIA_CSV),
         (To::Csv, Rows::Latency) => Some(trace::LATENCY_CSV),

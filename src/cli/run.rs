@@ -2,13 +2,12 @@
 
 use super::arguments::{Mode, Run, Select};
 use super::compare::{self, Side};
-use super::evaluation::{EvaluatedRun, EvaluationBuilder, Prepared, Preparer};
 use super::exit::Exit;
 use super::history;
 use super::output::{self, Problem};
 use super::score::print;
 use super::staleness::Ages;
-use super::until_decided::{self, Designs};
+use crate::evaluation::{Designs, EvaluatedRun, EvaluationBuilder, Prepared, Preparer, passes, recorded_passes};
 use crate::gate::{Evaluation, Verdict};
 use crate::history::{Gather, HISTORY};
 use crate::plan::{self, Plan, Selection};
@@ -90,12 +89,13 @@ pub fn carry_on(given: &Run, trials: Option<BTreeSet<String>>) -> Result<Exit, P
     let labels = history::labels(&given.label)?;
     let baseline = given.baseline.as_deref().map(|named| Side::read(named, false)).transpose()?;
     let every = trials.is_none();
-    let (loaded, mut plan) =
-        select(&given.select, trials, |loaded, selection| until_decided::passes(given, loaded, selection))?;
+    let (loaded, mut plan) = select(&given.select, trials, |loaded, selection| most_passes(given, loaded, selection))?;
     let ages = Ages::new(given.warn_recordings_after, &loaded.project)?;
     let reports = given.report_dir.clone().unwrap_or_else(|| loaded.root.join(&loaded.project.reports));
     let root = loaded.root.clone();
-    let designs = (given.mode == Mode::Record).then(|| Designs::begin(&loaded, &plan, given, every)).transpose()?;
+    let chosen = &given.select;
+    let whole = every && chosen.only.is_empty() && chosen.variant.is_none() && chosen.flow.is_none();
+    let designs = (given.mode == Mode::Record).then(|| Designs::begin(&loaded, &plan, whole)).transpose()?;
     let runner = TrialRunner::new(Arc::new(loaded)).map_err(|why| why.to_string())?;
     let runner = runner.with_variables(variables(given.env_file.as_deref())?);
     let runner = Arc::new(runner.with_budget(Budget::new(given.max_calls).with_dollars(given.max_cost)));
@@ -111,11 +111,11 @@ pub fn carry_on(given: &Run, trials: Option<BTreeSet<String>>) -> Result<Exit, P
         plan.order = plan::interleaved(&plan.trials, plan.seed);
     }
     let plan = Arc::new(plan);
-    let mut judging = EvaluationBuilder::begin(&plan).map_err(|why| why.to_string())?;
+    let mut builder = EvaluationBuilder::begin(&plan).map_err(|why| why.to_string())?;
     if baseline.is_some() {
-        judging = judging.collecting();
+        builder = builder.collecting();
     }
-    let maker = judging.maker();
+    let preparer = builder.preparer();
     let text = plan.to_json().map_err(|why| why.to_string())?;
     let cannot_write = |why: io::Error| format!("the run cannot be written below {}: {why}", reports.display());
     let mut writing = Writing::begin(&reports, &text).map_err(cannot_write)?;
@@ -125,7 +125,7 @@ pub fn carry_on(given: &Run, trials: Option<BTreeSet<String>>) -> Result<Exit, P
     let mut commit = |step: Step<Prepared>| {
         let done = match step {
             Step::Trial(done) => *done,
-            Step::PassEnded(pass) if judging.end_of_pass(pass) => return Ok(ControlFlow::Continue(())),
+            Step::PassEnded(pass) if builder.end_of_pass(pass) => return Ok(ControlFlow::Continue(())),
             Step::PassEnded(_) => return Ok(ControlFlow::Break(())),
         };
         writing.trace(&done.made.line)?;
@@ -144,13 +144,13 @@ pub fn carry_on(given: &Run, trials: Option<BTreeSet<String>>) -> Result<Exit, P
         {
             runner.note_verdict(&done.finished.trace, verdict).map_err(io::Error::other)?;
         }
-        judging.add(Some(&done.finished.trace), done.made).map_err(io::Error::other)?;
+        builder.add(Some(&done.finished.trace), done.made).map_err(io::Error::other)?;
         progress.inc(1);
         Ok(ControlFlow::Continue(()))
     };
-    carry_out(given, &runner, &plan, &maker, &mut commit).map_err(|why| format!("the run stopped: {why}"))?;
+    carry_out(given, &runner, &plan, &preparer, &mut commit).map_err(|why| format!("the run stopped: {why}"))?;
     progress.finish_and_clear();
-    let mut judged = judging.finish();
+    let mut judged = builder.finish();
     if let Some(designs) = designs {
         designs.end(judged.evaluation.stopped.as_ref(), judged.evaluation.errors.is_empty())?;
     }
@@ -173,6 +173,23 @@ pub fn carry_on(given: &Run, trials: Option<BTreeSet<String>>) -> Result<Exit, P
     let linked = judged.linked().map_err(|why| why.to_string())?;
     let this = Side::of_run(summary, &folder, linked);
     Ok(exit.worse(compare::conclude(&baseline, &this, &given.comparing, given.format, false)?))
+}
+
+/// The most passes of a run that stops when it is decided; `None` for one that runs every trial. A live or recording
+/// run is asked for it; a replay does what its recordings say.
+fn most_passes(given: &Run, loaded: &Loaded, selection: &Selection) -> Result<Option<u32>, Problem> {
+    if given.mode != Mode::Replay {
+        let most = given.until_decided.then(|| passes(loaded, selection, given.max_trials));
+        return Ok(most.transpose()?);
+    }
+    let recorded = recorded_passes(loaded, selection)?;
+    if given.until_decided && recorded.is_none() {
+        return Err(Problem::Words(
+            "--until-decided is for --mode record and --mode live: these recordings are as many as were planned, and a replay judges them so".into(),
+        ));
+    }
+    recorded.iter().filter_map(|recorded| recorded.note()).for_each(|note| output::remark(&note));
+    Ok(recorded.map(|recorded| recorded.most))
 }
 
 /// What a run that was ended early lacks, and how to get it.
@@ -203,10 +220,10 @@ fn carry_out(
     given: &Run,
     runner: &Arc<TrialRunner>,
     plan: &Arc<Plan>,
-    maker: &Preparer<'_>,
+    preparer: &Preparer<'_>,
     commit: &mut Commit<'_, Prepared>,
 ) -> io::Result<()> {
-    let make = |trace: &Trace| maker.make(trace);
+    let make = |trace: &Trace| preparer.prepare(trace);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     match given.mode {
         Mode::Replay => run::replay(runner, plan, given.jobs.map_or(cores, usize::from), &make, commit),
@@ -221,7 +238,7 @@ fn carry_out(
     }
 }
 
-fn report(judged: &EvaluatedRun<'_>, given: &Run, folder: &Path, unused: &[String]) {
+fn report(judged: &EvaluatedRun, given: &Run, folder: &Path, unused: &[String]) {
     print(judged, given.format, folder);
     if !unused.is_empty() {
         let number = unused.len();

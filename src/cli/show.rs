@@ -4,11 +4,10 @@ use super::arguments::Show;
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::run::reports_folder;
+use crate::evaluation;
 use crate::trace::text::quote;
-use crate::trace::{self, Answer, Event, Reply, ToolOutcome, ToolResult, Trace, TrialEnd, TurnOutcome, What};
+use crate::trace::{Answer, Event, Reply, ToolOutcome, ToolResult, Trace, TrialEnd, TurnOutcome, What};
 use std::fmt::Write;
-use std::fs::File;
-use std::io::BufReader;
 use std::path::PathBuf;
 
 /// Does what `ragcheck show` was asked to.
@@ -17,11 +16,9 @@ use std::path::PathBuf;
 /// When there is no such run, or no such trial in it.
 pub fn run(given: &Show) -> Result<Exit, Problem> {
     let (folder, name) = place(&given.trial);
-    let file = folder.join(trace::TRACES);
-    let input = File::open(&file).map_err(|why| format!("{}: {why}", file.display()))?;
     let mut nearest: Option<(f64, String)> = None;
-    for found in trace::read_traces(BufReader::new(input)) {
-        let found = found.map_err(|why| format!("{}: {why}", file.display()))?;
+    for found in evaluation::read_traces(&folder)? {
+        let found = found?;
         if found.trial == name {
             output::result(&conversation(&found));
             return Ok(Exit::Passed);

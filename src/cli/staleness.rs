@@ -3,11 +3,11 @@
 //! An age is counted to now, or to the time that `RAGCHECK_NOW` holds (RFC 3339): a pipeline that is run again gives
 //! the same warnings then. Nothing here goes into a report.
 
-use super::diagnostic::plural;
 use super::output::Problem;
 use crate::clock::{Clock, RealClock};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::{Diagnostic, Project};
+use crate::trace::text::plural;
 use crate::trial::{Part, TrialRunner};
 use jiff::Timestamp;
 use rayon::prelude::*;

@@ -48,6 +48,16 @@ pub struct Diagnostic {
     pub help: Vec<String>,
 }
 
+/// Diagnostics as plain lines for an error's message: `file:line:column: what`; the command line renders them in full.
+pub fn listed(diagnostics: &[Diagnostic]) -> String {
+    let one = |one: &Diagnostic| match (one.file.is_empty(), one.place) {
+        (true, _) => one.message.clone(),
+        (false, None) => format!("{}: {}", one.file, one.message),
+        (false, Some(place)) => format!("{}:{}:{}: {}", one.file, place.line, place.column, one.message),
+    };
+    diagnostics.iter().map(one).collect::<Vec<_>>().join("\n")
+}
+
 impl Diagnostic {
     /// An error about a whole file, or (with an empty `file`) about none.
     pub fn error(code: &'static str, file: &str, message: impl Into<String>) -> Self {

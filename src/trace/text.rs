@@ -38,6 +38,11 @@ pub fn quote(text: &str, most: usize) -> String {
     clip(&line(text), most).into_owned()
 }
 
+/// `1 file`, `2 files`.
+pub fn plural(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
 /// `text` as a cell of a CSV file: led by an apostrophe when its first character other than a space would begin a formula.
 pub fn cell(text: &str) -> Cow<'_, str> {
     let begins =

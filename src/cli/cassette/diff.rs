@@ -3,11 +3,11 @@
 
 use super::arguments::Diff;
 use crate::cassette::{Change, Outcome, Shape};
-use crate::cli::diagnostic::plural;
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Problem};
 use crate::cli::run::{select, variables};
 use crate::run;
+use crate::trace::text::plural;
 use crate::trace::text::quote;
 use crate::transport::sse;
 use crate::trial::{Resend, TrialRunner, documents};

@@ -3,12 +3,12 @@
 use super::arguments::Import;
 use super::scan::known;
 use crate::cassette::{self, Cassette, Header, Imported, Redactor, Route};
-use crate::cli::diagnostic::plural;
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Problem};
 use crate::cli::run::variables;
 use crate::provider::wire::route;
 use crate::scenario;
+use crate::trace::text::plural;
 use crate::trace::text::quote;
 use crate::transport::profile;
 use std::collections::{BTreeMap, BTreeSet};

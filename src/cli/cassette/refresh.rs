@@ -5,7 +5,6 @@
 
 use super::arguments::Refresh;
 use crate::cli::arguments::{Comparing, Mode, Printed, Run};
-use crate::cli::diagnostic::plural;
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Problem};
 use crate::cli::run::{carry_on, select};
@@ -14,6 +13,7 @@ use crate::plan::Plan;
 use crate::price::dollars;
 use crate::run::{self, Step};
 use crate::scenario::Project;
+use crate::trace::text::plural;
 use crate::trace::{TrialEnd, TrialErrorKind};
 use crate::trial::{Spending, TrialRunner};
 use std::collections::{BTreeMap, BTreeSet};

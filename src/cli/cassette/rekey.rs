@@ -3,9 +3,9 @@
 use super::arguments::Rekey;
 use super::files::cassettes;
 use crate::cassette::{Cassette, Redactor};
-use crate::cli::diagnostic::plural;
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Problem};
+use crate::trace::text::plural;
 use crate::transport::known_profile;
 use std::path::Path;
 

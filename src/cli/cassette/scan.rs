@@ -5,11 +5,11 @@
 
 use super::arguments::Scan;
 use crate::cassette::{self, Redactor};
-use crate::cli::diagnostic::plural;
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Problem};
 use crate::cli::run::variables;
 use crate::scenario::{self, Project};
+use crate::trace::text::plural;
 use crate::trace::text::quote;
 use rayon::prelude::*;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! From traces to a judged, written run folder: the one way that `run` and `score` share.
+//! From traces to verdicts and the files of a run folder: the one way that runs, scores and imports share.
 
 use crate::compare::{Collector, Seen, Summary};
 use crate::gate::{Evaluation, EvaluationError, Evaluator, Examined, Examiner, Verdict};
@@ -29,7 +29,7 @@ impl Prepared {
     }
 }
 
-/// Makes [`Prepared`]s on any thread.
+/// Examines traces on any thread.
 #[derive(Clone)]
 pub struct Preparer<'p> {
     examiner: Arc<Examiner<'p>>,
@@ -40,38 +40,38 @@ pub struct Preparer<'p> {
 
 impl Preparer<'_> {
     /// Examines a trace and spells its line.
-    pub fn make(&self, trace: &Trace) -> Prepared {
+    pub fn prepare(&self, trace: &Trace) -> Prepared {
         let mut line = Vec::with_capacity(8 * 1024);
         // Writing into memory cannot fail, and a trace has string keys only.
         let _ = trace::write_trace(&mut line, trace);
-        self.make_of_line(trace, line)
+        self.prepare_line(trace, line)
     }
 
     /// Whether the trace is of no further use, and need not be handed to [`EvaluationBuilder::add`].
-    pub fn is_done_with(&self, made: &Prepared) -> bool {
-        !self.collects && made.verdict_of().is_some_and(|verdict| self.room.is_full(verdict))
+    pub fn is_done_with(&self, prepared: &Prepared) -> bool {
+        !self.collects && prepared.verdict_of().is_some_and(|verdict| self.room.is_full(verdict))
     }
 
     /// Examines a trace whose line is known.
-    pub fn make_of_line(&self, trace: &Trace, line: Vec<u8>) -> Prepared {
+    pub fn prepare_line(&self, trace: &Trace, line: Vec<u8>) -> Prepared {
         Prepared { examined: self.examiner.examine(trace), line }
     }
 }
 
 /// Adds up examined traces in plan order.
 pub struct EvaluationBuilder<'p> {
-    plan: &'p Plan,
+    plan: &'p Arc<Plan>,
     evaluator: Evaluator<'p>,
     timelines: TimelineBuilder,
     collector: Option<Collector<'p>>,
 }
 
 impl<'p> EvaluationBuilder<'p> {
-    /// Begins to judge a run of `plan`.
+    /// Begins to evaluate a run of `plan`.
     ///
     /// # Errors
     /// When a criterion or expectation of the plan cannot be understood.
-    pub fn begin(plan: &'p Plan) -> Result<Self, EvaluationError> {
+    pub fn begin(plan: &'p Arc<Plan>) -> Result<Self, EvaluationError> {
         Ok(Self { plan, evaluator: Evaluator::new(plan)?, timelines: TimelineBuilder::default(), collector: None })
     }
 
@@ -84,7 +84,7 @@ impl<'p> EvaluationBuilder<'p> {
     }
 
     /// What workers need.
-    pub fn maker(&self) -> Preparer<'p> {
+    pub fn preparer(&self) -> Preparer<'p> {
         Preparer {
             examiner: self.evaluator.examiner(),
             room: self.timelines.room(),
@@ -96,8 +96,8 @@ impl<'p> EvaluationBuilder<'p> {
     ///
     /// # Errors
     /// When the trial is not in the plan, or was added before.
-    pub fn add(&mut self, trace: Option<&Trace>, made: Prepared) -> Result<(), EvaluationError> {
-        let examined = made.examined?;
+    pub fn add(&mut self, trace: Option<&Trace>, prepared: Prepared) -> Result<(), EvaluationError> {
+        let examined = prepared.examined?;
         self.timelines.add(trace, examined.result());
         let collector = self.collector.as_mut().filter(|_| examined.result().verdict != Verdict::Error);
         if let Some((collector, trace)) = collector.zip(trace) {
@@ -119,29 +119,36 @@ impl<'p> EvaluationBuilder<'p> {
     }
 
     /// The verdicts.
-    pub fn finish(self) -> EvaluatedRun<'p> {
+    pub fn finish(self) -> EvaluatedRun {
+        let evaluation = self.evaluator.finish();
+        let passes = evaluation.stopped.as_ref().map(|stopped| stopped.passes);
         EvaluatedRun {
-            plan: self.plan,
-            evaluation: self.evaluator.finish(),
+            plan: Arc::clone(self.plan),
+            evaluation,
             timelines: self.timelines.finish(),
-            collector: self.collector,
+            cases: self.collector.map(|collector| collector.finish("", passes)),
             compared: false,
         }
     }
 }
 
-/// A judged run.
-pub struct EvaluatedRun<'p> {
-    plan: &'p Plan,
+/// A run with its verdicts.
+pub struct EvaluatedRun {
+    plan: Arc<Plan>,
     /// The verdicts.
     pub evaluation: Evaluation,
     timelines: Timelines,
-    collector: Option<Collector<'p>>,
+    cases: Option<Summary>,
     /// Whether a comparison lies beside its report.
     compared: bool,
 }
 
-impl EvaluatedRun<'_> {
+impl EvaluatedRun {
+    /// The plan that it was evaluated by.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
     /// What reports are made from.
     pub fn view(&self) -> View<'_> {
         let Self { plan, evaluation, timelines, compared, .. } = self;
@@ -160,8 +167,7 @@ impl EvaluatedRun<'_> {
 
     /// The figures of every case under the name `label`, once; `None` unless they were kept, and afterwards.
     pub fn summary(&mut self, label: &str) -> Option<Summary> {
-        let passes = self.evaluation.stopped.as_ref().map(|stopped| stopped.passes);
-        self.collector.take().map(|collector| collector.finish(label, passes))
+        self.cases.take().map(|cases| Summary { label: label.to_owned(), ..cases })
     }
 
     /// Writes every file that a run folder keeps of its traces, each beside and renamed.

@@ -1,10 +1,10 @@
-//! What `ragcheck list --estimate` says of each criterion: how many units would decide it, and the smallest difference
-//! from another run that it could show.
+//! Each criterion of a plan: how many units would decide it, and the smallest difference from another run that it
+//! could show.
 //!
 //! Units are what the recordings of the selection measure when they are replayed; a trial that was not recorded is
 //! taken for the mean of the recorded ones of its case. Nothing is guessed for cases without any.
 
-use super::evaluation::EvaluationBuilder;
+use super::builder::EvaluationBuilder;
 use crate::compare::{CASES, Measured, Summary};
 use crate::plan::Plan;
 use crate::scenario::criteria::Estimand;
@@ -16,7 +16,7 @@ use crate::trial::TrialRunner;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::sync::Arc;
 
 /// The probability with which a difference is to be seen.
 pub const POWER: f64 = 0.8;
@@ -58,10 +58,10 @@ pub struct Deciding {
 
 /// Every criterion of `plan`, in its order, the cases last; empty when nothing was recorded.
 pub fn deciding(runner: &TrialRunner, plan: &Plan) -> Vec<Deciding> {
-    let plan = Plan { machines: runner.machines(), ..plan.clone() };
-    let Ok(judging) = EvaluationBuilder::begin(&plan) else { return Vec::new() };
-    let mut judging = judging.collecting();
-    let maker = judging.maker();
+    let plan = Arc::new(Plan { machines: runner.machines(), ..plan.clone() });
+    let Ok(builder) = EvaluationBuilder::begin(&plan) else { return Vec::new() };
+    let mut builder = builder.collecting();
+    let preparer = builder.preparer();
     let mut recorded = false;
     for window in plan.trials.chunks(WINDOW) {
         let lanes = window.par_iter().filter(|trial| !TrialRunner::is_external(trial));
@@ -69,13 +69,13 @@ pub fn deciding(runner: &TrialRunner, plan: &Plan) -> Vec<Deciding> {
         let traces = lanes.map(|trial| runner.replay(&plan, trial).trace);
         let whole: Vec<Trace> = traces.filter(|trace| trace.end == TrialEnd::Completed).collect();
         for trace in whole {
-            if judging.add(Some(&trace), maker.make(&trace)).is_err() {
+            if builder.add(Some(&trace), preparer.prepare(&trace)).is_err() {
                 return Vec::new();
             }
             recorded = true;
         }
     }
-    let Some(summary) = judging.finish().summary("estimate").filter(|_| recorded) else { return Vec::new() };
+    let Some(summary) = builder.finish().summary("estimate").filter(|_| recorded) else { return Vec::new() };
     let mut planned: BTreeMap<(String, String, String), u64> = BTreeMap::new();
     for trial in plan.trials.iter().filter(|trial| trial.lane.arm == Arm::Main) {
         let scenario = &plan.scenarios[trial.scenario];
@@ -221,22 +221,6 @@ fn decided(needed: u64, units: f64, trials: Option<u64>) -> String {
         Some(trials) => format!("{needed} without a failure decide it, about {trials} trials like these"),
         None => format!("{needed} without a failure decide it"),
     }
-}
-
-/// The lines below the estimate.
-pub fn text(rows: &[Deciding]) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
-    let mut out = String::from(
-        "\nCriterion by criterion, by what their recordings measure (points: difference from another run, 80 % power,\n\
-         before the correction for several criteria)\n",
-    );
-    let width = rows.iter().map(|row| row.key.chars().count()).max().unwrap_or(0).min(40);
-    for row in rows {
-        let _ = writeln!(out, "  {:width$}  {}", crate::trace::text::line(&row.key), row.sentence);
-    }
-    out
 }
 
 #[cfg(test)]

@@ -1,0 +1,22 @@
+//! What runs showed: verdicts of traces as they come and of run folders, and what a run would take before it is begun.
+//!
+//! | entry point | does |
+//! |---|---|
+//! | [`EvaluationBuilder`] | takes traces as they come and gives an [`EvaluatedRun`], which writes its files |
+//! | [`score`](fn@score) | the same of a run folder, from `plan.json` and `traces.jsonl` alone |
+//! | [`estimate`](fn@estimate) | calls, money and the smallest visible difference of a live run, from recordings |
+//! | [`passes`], [`recorded_passes`], [`Designs`] | runs until decided: how many passes there may be, and where recordings say so |
+//!
+//! Nothing here prints, and nothing here knows how a trace came to be.
+
+mod builder;
+mod deciding;
+mod estimate;
+mod score;
+mod until_decided;
+
+pub use builder::{EvaluatedRun, EvaluationBuilder, Prepared, Preparer};
+pub use deciding::Deciding;
+pub use estimate::{Estimate, Money, Requests, Visible, estimate, turns};
+pub use score::{ScoreError, read_plan, read_traces, score};
+pub use until_decided::{Designs, RecordedPasses, StopError, passes, recorded_passes};

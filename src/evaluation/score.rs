@@ -1,0 +1,214 @@
+//! Verdicts of a run folder, from `plan.json` and `traces.jsonl` alone.
+
+use super::builder::{EvaluatedRun, EvaluationBuilder, Prepared, Preparer};
+use crate::gate::EvaluationError;
+use crate::plan::{Plan, RUNS_VERSION};
+use crate::trace::{self, Trace, TraceError};
+use rayon::prelude::*;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+
+/// Lines that are parsed and examined side by side before they are added up.
+const WINDOW: usize = 512;
+
+/// Room that is made for a window from the start, in bytes.
+const TYPICAL: usize = 2 << 20;
+
+/// Bytes after which a window has no further line.
+const WINDOW_BYTES: usize = 8 << 20;
+
+/// Why a run folder cannot be scored.
+#[derive(Debug, thiserror::Error)]
+pub enum ScoreError {
+    /// No plan can be read in it.
+    #[error("{folder} is not a run folder: {} cannot be read: {error}", trace::PLAN, folder = folder.display())]
+    NoRun {
+        /// The folder.
+        folder: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Its plan is not one.
+    #[error("{file}: {error}", file = file.display())]
+    Plan {
+        /// The plan.
+        file: PathBuf,
+        /// Why, with line and column.
+        error: serde_json::Error,
+    },
+    /// Its plan was written by a newer build.
+    #[error("{file}: plan format {version} is newer than this build reads ({RUNS_VERSION}); update ragcheck", file = file.display())]
+    Newer {
+        /// The plan.
+        file: PathBuf,
+        /// Its version.
+        version: u32,
+    },
+    /// Its traces cannot be opened.
+    #[error("{file}: {error}", file = file.display())]
+    Open {
+        /// The traces.
+        file: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A line of its traces cannot be used.
+    #[error("{file}: {error}", file = file.display())]
+    Trace {
+        /// The traces.
+        file: PathBuf,
+        /// Why, with the line.
+        error: TraceError,
+    },
+    /// Plan and traces cannot be evaluated.
+    #[error("{file}: {error}", file = file.display())]
+    Evaluation {
+        /// The plan, or the traces.
+        file: PathBuf,
+        /// Why.
+        error: EvaluationError,
+    },
+}
+
+/// Evaluates a run folder; with the figures of every case when a comparison is to follow.
+///
+/// # Errors
+/// When the folder does not hold a readable run, with file and line.
+pub fn score(folder: &Path, for_comparison: bool) -> Result<EvaluatedRun, ScoreError> {
+    let plan = Arc::new(read_plan(folder)?);
+    let file = folder.join(trace::PLAN);
+    let builder = EvaluationBuilder::begin(&plan).map_err(|error| ScoreError::Evaluation { file, error })?;
+    add_traces(if for_comparison { builder.collecting() } else { builder }, folder)
+}
+
+/// Reads the plan of a run folder.
+///
+/// # Errors
+/// When it cannot be read, or was written by a newer build.
+pub fn read_plan(folder: &Path) -> Result<Plan, ScoreError> {
+    let file = folder.join(trace::PLAN);
+    let text = std::fs::read(&file).map_err(|error| ScoreError::NoRun { folder: folder.to_owned(), error })?;
+    let plan: Plan = serde_json::from_slice(&text).map_err(|error| ScoreError::Plan { file: file.clone(), error })?;
+    if plan.version > RUNS_VERSION {
+        return Err(ScoreError::Newer { file, version: plan.version });
+    }
+    Ok(plan)
+}
+
+/// Reads the traces of a run folder, one by one, in their order.
+///
+/// # Errors
+/// When the file cannot be opened; each trace that cannot be read is an error of its own.
+pub fn read_traces(folder: &Path) -> Result<impl Iterator<Item = Result<Trace, ScoreError>>, ScoreError> {
+    let file = folder.join(trace::TRACES);
+    let input = File::open(&file).map_err(|error| ScoreError::Open { file: file.clone(), error })?;
+    let traces = trace::read_traces(BufReader::with_capacity(1 << 20, input));
+    Ok(traces.map(move |found| found.map_err(|error| ScoreError::Trace { file: file.clone(), error })))
+}
+
+/// One thread reads, all parse and examine, and this one adds up in the order of the file; no more than a few windows of
+/// traces are in memory.
+fn add_traces(mut builder: EvaluationBuilder<'_>, folder: &Path) -> Result<EvaluatedRun, ScoreError> {
+    let file = folder.join(trace::TRACES);
+    let preparer = builder.preparer();
+    let input = File::open(&file).map_err(|error| ScoreError::Open { file: file.clone(), error })?;
+    let reader = BufReader::with_capacity(1 << 20, input);
+    std::thread::scope(|scope| {
+        let (read, windows) = sync_channel::<Result<Window, TraceError>>(1);
+        let (examined, seen) = sync_channel::<Vec<Result<Seen, TraceError>>>(1);
+        scope.spawn(move || Window::read_all(reader, |window| read.send(window).is_ok()));
+        scope.spawn(move || {
+            for window in windows {
+                let seen = match window {
+                    Ok(window) => window.lines().into_par_iter().map(|line| see(&preparer, line)).collect(),
+                    Err(why) => vec![Err(why)],
+                };
+                if examined.send(seen).is_err() {
+                    return;
+                }
+            }
+        });
+        for seen in seen.into_iter().flatten() {
+            let (trace, prepared) = seen.map_err(|error| ScoreError::Trace { file: file.clone(), error })?;
+            let added = builder.add(trace.as_ref(), prepared);
+            added.map_err(|error| ScoreError::Evaluation { file: file.clone(), error })?;
+        }
+        Ok(builder.finish())
+    })
+}
+
+/// A trace, where it is still needed, and what was made of it.
+type Seen = (Option<Trace>, Prepared);
+
+fn see(preparer: &Preparer<'_>, (number, line): (usize, &[u8])) -> Result<Seen, TraceError> {
+    let no_text = |why| TraceError::Read { line: number, error: io::Error::new(io::ErrorKind::InvalidData, why) };
+    let trace = trace::parse_trace(std::str::from_utf8(line).map_err(no_text)?, number)?;
+    let prepared = preparer.prepare_line(&trace, Vec::new());
+    let done = preparer.is_done_with(&prepared);
+    Ok(((!done).then_some(trace), prepared))
+}
+
+/// Some lines of a file.
+struct Window {
+    /// The number of the first one, from 1.
+    first: usize,
+    text: Vec<u8>,
+    /// Where each line ends.
+    ends: Vec<usize>,
+}
+
+impl Window {
+    /// Hands over the lines of `reader` in windows until there are no more, or `hand` answers no.
+    fn read_all(mut reader: impl BufRead, mut hand: impl FnMut(Result<Self, TraceError>) -> bool) {
+        let mut first = 1;
+        loop {
+            let mut window = Self { first, text: Vec::with_capacity(TYPICAL), ends: Vec::with_capacity(WINDOW) };
+            while window.ends.len() < WINDOW && window.text.len() < WINDOW_BYTES {
+                match reader.read_until(b'\n', &mut window.text) {
+                    Ok(0) => break,
+                    Ok(_) => window.ends.push(window.text.len()),
+                    Err(error) => {
+                        hand(Err(TraceError::Read { line: first + window.ends.len(), error }));
+                        return;
+                    }
+                }
+            }
+            first += window.ends.len();
+            if window.ends.is_empty() || !hand(Ok(window)) {
+                return;
+            }
+        }
+    }
+
+    /// Its lines with their numbers, blank ones left out.
+    fn lines(&self) -> Vec<(usize, &[u8])> {
+        let starts = [0].into_iter().chain(self.ends.iter().copied());
+        let lines = starts.zip(&self.ends).map(|(start, end)| &self.text[start..*end]);
+        (self.first..).zip(lines).filter(|(_, line)| !line.trim_ascii().is_empty()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_keep_their_numbers_across_windows_and_blank_ones_are_passed_over() {
+        let text: String =
+            (1..=WINDOW * 2 + 3).map(|line| if line % 7 == 0 { "\n".into() } else { format!("{line}\n") }).collect();
+        let (mut seen, mut windows) = (Vec::new(), 0);
+        Window::read_all(text.trim_end().as_bytes(), |window| {
+            let window = window.expect("readable");
+            let told = |(number, line): (usize, &[u8])| (number, String::from_utf8_lossy(line).trim().to_owned());
+            seen.extend(window.lines().into_iter().map(told));
+            windows += 1;
+            true
+        });
+        assert_eq!(windows, 3);
+        let expected = (1..=WINDOW * 2 + 3).filter(|line| line % 7 != 0).map(|line| (line, line.to_string()));
+        assert_eq!(seen, expected.collect::<Vec<_>>());
+    }
+}
