@@ -11,9 +11,8 @@ use ragcheck::chat::{ChatRequest, Message, Role, ToolChoice, ToolDefinition};
 use ragcheck::clock::{Clock, PausableClock, RealClock};
 use ragcheck::provider::wire::Dialect;
 use ragcheck::provider::{ChatClient, ChatModel, RetryPolicy};
-use ragcheck::transport::{
-    Auth, Budget, LimitTransport, Limits, LiveTransport, Pace, RecordTransport, Service, Target, Transport,
-};
+use ragcheck::settings::{Auth, PaceLimits};
+use ragcheck::transport::{Budget, LimitTransport, LiveTransport, Pace, RecordTransport, Service, Target, Transport};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -114,12 +113,13 @@ async fn ours(base: &str, record: bool) -> Result<f64, Box<dyn std::error::Error
     let target = Target {
         base_url: base.to_owned(),
         key: Some("a-key-of-the-benchmark".to_owned()),
-        auth: Auth::BEARER,
+        auth: Auth::Bearer,
+        headers: &[],
         timeout: Duration::from_secs(30),
         trial_header: false,
     };
     let live = LiveTransport::new(BTreeMap::from([(Service::Model, target)]), Arc::clone(&clock))?;
-    let pace = Arc::new(Pace::new(Limits::default(), Arc::clone(&clock)));
+    let pace = Arc::new(Pace::new(PaceLimits::default(), Arc::clone(&clock)));
     let budget = Arc::new(Budget::default());
     let request = Arc::new(question());
     rate(|| {

@@ -25,6 +25,7 @@ pub mod proxy;
 pub mod report;
 pub mod run;
 pub mod scenario;
+pub mod settings;
 pub mod simulator;
 pub mod state_machine;
 pub mod stats;

@@ -125,7 +125,7 @@ pub struct Run {
     #[arg(long, value_name = "USD", value_parser = money)]
     pub max_cost: Option<f64>,
     /// Time for a live or recording run, `10m` for example; the trials that it does not suffice for end as stopped.
-    #[arg(long, value_name = "D", value_parser = crate::scenario::parse_duration)]
+    #[arg(long, value_name = "D", value_parser = crate::settings::parse_duration)]
     pub timeout: Option<Duration>,
     /// What to call a live or recording run in the history: `release=1.4.0`; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
@@ -134,7 +134,7 @@ pub struct Run {
     #[arg(long)]
     pub no_history: bool,
     /// Warn of recordings older than this, `90d` for example; by default as `recordings: {warn_after: …}` says.
-    #[arg(long, value_name = "AGE", value_parser = crate::scenario::parse_age)]
+    #[arg(long, value_name = "AGE", value_parser = crate::settings::parse_age)]
     pub warn_recordings_after: Option<Duration>,
     /// Where run folders go; by default the project's.
     #[arg(long, value_name = "DIR")]
@@ -266,7 +266,7 @@ pub struct Check {
     #[arg(long, value_name = "FILE")]
     pub criteria: Option<PathBuf>,
     /// Warn of recordings older than this, `90d` for example; by default as `recordings: {warn_after: …}` says.
-    #[arg(long, value_name = "AGE", value_parser = crate::scenario::parse_age)]
+    #[arg(long, value_name = "AGE", value_parser = crate::settings::parse_age)]
     pub warn_recordings_after: Option<Duration>,
     /// How the result is printed.
     #[arg(long, value_enum, default_value_t = Printed::Human)]

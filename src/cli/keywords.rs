@@ -5,7 +5,7 @@ use super::exit::Exit;
 use super::output::{self, Problem};
 use crate::clock::{Clock, RealClock};
 use crate::knowledge::{KeywordIndex, PruneRule};
-use crate::scenario::parse_duration;
+use crate::settings::parse_duration;
 use std::path::Path;
 
 /// Does what `ragcheck keywords` was asked to.

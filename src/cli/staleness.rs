@@ -37,7 +37,7 @@ impl Ages {
         };
         let limit = match given {
             Some(limit) => Some(limit),
-            None => project.recordings.warn_after()?,
+            None => project.recordings.warn_after(),
         };
         Ok(Self { now, limit })
     }

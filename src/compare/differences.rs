@@ -1,7 +1,6 @@
 //! What differs between the two sides besides their figures: to be read before any of those.
 
 use super::summary::Setting;
-use crate::scenario::document::Enforcement;
 use serde::{Deserialize, Serialize};
 use similar::TextDiff;
 use std::collections::{BTreeMap, BTreeSet};
@@ -88,7 +87,7 @@ fn facts(a: &Setting, b: &Setting) -> Vec<(&'static str, String, String)> {
         }
     }
     if let Some((one, other)) = a.enforcement.zip(b.enforcement) {
-        facts.push(("enforcement", enforcement(one).into(), enforcement(other).into()));
+        facts.push(("enforcement", one.name().into(), other.name().into()));
     }
     if let Some((one, other)) = a.provider.clone().zip(b.provider.clone()) {
         let temperature = |value: Option<f64>| value.map_or_else(|| "the provider's own".into(), |t| t.to_string());
@@ -109,13 +108,6 @@ fn words(set: &BTreeSet<String>) -> String {
     set.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
-fn enforcement(word: Enforcement) -> &'static str {
-    match word {
-        Enforcement::Feedback => "feedback",
-        Enforcement::Forced => "forced",
-    }
-}
-
 fn changed(a: &str, b: &str) -> Vec<String> {
     let diff = TextDiff::from_lines(a, b);
     let hunks = diff.unified_diff().context_radius(1).to_string();
@@ -126,6 +118,7 @@ fn changed(a: &str, b: &str) -> Vec<String> {
 mod tests {
     use super::super::sample::summary;
     use super::*;
+    use crate::settings::Enforcement;
 
     #[test]
     fn equal_settings_differ_in_nothing() {

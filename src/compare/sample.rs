@@ -2,7 +2,7 @@
 
 use super::collect::cases_row;
 use super::summary::{BASELINE_VERSION, CASES, CaseFigures, Setting, Summary, TrialOutcome};
-use crate::scenario::document::Enforcement;
+use crate::settings::Enforcement;
 
 /// A run of the scenario `s`: a case a row, with trials passed and trials run, the failing ones last.
 pub(crate) fn summary(label: &str, cases: &[(&str, u64, u64)]) -> Summary {

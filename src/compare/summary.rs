@@ -3,7 +3,7 @@
 //! On disk it is JSON with one criterion, one setting and one case a line, so that a change of the baseline reads well
 //! as a diff. A reader refuses a `version` that is newer than its own and ignores fields that it does not know.
 
-use crate::scenario::document::Enforcement;
+use crate::settings::Enforcement;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -16,7 +16,7 @@ pub mod tools;
 pub use context::{AgentContext, Stages};
 pub use conversation::{ConversationState, digest};
 pub use prompts::{PromptError, Prompts};
-pub use settings::{Enforcement, Limits, ModelSettings, SearchSettings, Settings};
+pub use settings::Settings;
 
 use crate::clock::BoxFuture;
 use crate::state_machine::Machine;

@@ -206,7 +206,7 @@ mod tests {
     use crate::metric::sample::{good, plan};
     use crate::plan::{Plan, VariantSettings};
     use crate::price::Price;
-    use crate::scenario::document::Enforcement;
+    use crate::settings::Enforcement;
     use crate::trace::{Reply, Trace, What};
 
     fn asking(provider: &str) -> Plan {

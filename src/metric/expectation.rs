@@ -10,10 +10,11 @@ use super::refusal_rate::refuses;
 use super::turns::{names, planned};
 use super::{Check, TrialView, TurnView, keywords, quote};
 use crate::plan::PlannedCase;
+use crate::scenario::Case;
 use crate::scenario::expect::{
     AnswerExpectation, ErrorExpectation, Expectation, Probe, RetryExpectation, SourcesExpectation,
 };
-use crate::scenario::{Case, parse_duration};
+use crate::settings::TimeSpan;
 use crate::trace::{Answer, Arm, TurnOutcome};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -261,8 +262,8 @@ fn retries(expected: &RetryExpectation, turns: &[&TurnView<'_>]) -> Vec<Checked>
     results
 }
 
-fn within(limit: &str, turn: &TurnView<'_>) -> Result<(), String> {
-    let limit = parse_duration(limit)?.as_micros();
+fn within(limit: &TimeSpan, turn: &TurnView<'_>) -> Result<(), String> {
+    let limit = limit.as_micros();
     match turn.ended() {
         Some(end) if u128::from(end.took_us) < limit => Ok(()),
         Some(end) => Err(format!("it took {:.2} s", end.took_us as f64 / 1e6)),

@@ -9,8 +9,8 @@ pub use order::interleaved;
 pub use trials::{Planned, Trials};
 
 use crate::price::Prices;
-use crate::scenario::document::Enforcement;
 use crate::scenario::{Case, Criteria};
+use crate::settings::Enforcement;
 use crate::trace::Lane;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,7 +1,6 @@
 //! A chat model behind HTTP, whatever its dialect: encode, send with retries, decode. `wire` does the translation.
 
 use super::failure::{failure, malformed, unreadable};
-use super::quirks::Quirks;
 use super::retry::{Failure, RetryPolicy, attempt};
 use super::stream;
 use super::wire::Dialect;
@@ -9,6 +8,7 @@ use super::{Attempted, ChatModel};
 use crate::cassette::Redactor;
 use crate::chat::{ChatRequest, ChatResponse, ToolDefinition};
 use crate::clock::{BoxFuture, Clock};
+use crate::settings::Quirks;
 use crate::transport::{HttpRequest, HttpResponse, Service, Transport};
 use serde_json::Value;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -6,7 +6,8 @@ use super::*;
 use crate::cassette::{Cassette, Header, Redactor};
 use crate::chat::{Message, Role, ToolChoice};
 use crate::clock::{Clock, RealClock, VirtualClock, block_on};
-use crate::transport::{Auth, LiveTransport, RecordTransport, ReplayTransport, Service, Target, Transport};
+use crate::settings::Auth;
+use crate::transport::{LiveTransport, RecordTransport, ReplayTransport, Service, Target, Transport};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -143,7 +144,7 @@ fn client(transport: Arc<dyn Transport>, clock: Arc<dyn Clock>, streaming: bool)
 async fn ask(faults: Vec<Fault>, streaming: bool) -> Attempted<ChatResponse> {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let base_url = format!("http://{}", listener.local_addr().expect("bound"));
-    let target = Target { base_url, key: None, auth: Auth::BEARER, timeout: LIMIT, trial_header: false };
+    let target = Target { base_url, key: None, auth: Auth::Bearer, headers: &[], timeout: LIMIT, trial_header: false };
     let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
     let recorded_at = clock.wall();
     let live = LiveTransport::new(BTreeMap::from([(Service::Model, target)]), Arc::clone(&clock)).expect("a transport");

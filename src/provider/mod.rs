@@ -1,7 +1,7 @@
 //! Services behind HTTP: one client for chat models, one for search, one retry loop for all.
 //!
 //! `wire` translates between `chat` and each wire format and maps error bodies to [`ErrorKind`]; it never retries,
-//! waits or records. What single servers do differently is declared ([`Quirks`]). [`Attempt`]s are data: every one is reported to the caller.
+//! waits or records. What single servers do differently is declared ([`crate::settings::Quirks`]). [`Attempt`]s are data: every one is reported to the caller.
 
 pub mod chat_client;
 mod failure;
@@ -18,7 +18,6 @@ pub mod wire;
 
 pub use chat_client::ChatClient;
 pub use perplexity_agent::PerplexityAgent;
-pub use quirks::Quirks;
 pub use retry::{Failure, RetryPolicy};
 pub use stream::ended_by;
 

@@ -3,32 +3,9 @@
 //! No dialect knows about servers. Whatever a quirk takes out of a request is what the server refuses or ignores; it
 //! therefore shows in the recording, and in the evidence that comes of it.
 
-use super::wire::Dialect;
+use crate::settings::{Dialect, Quirks};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-
-/// Where a server departs from its dialect.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Quirks {
-    /// Wants `max_completion_tokens` instead of `max_tokens`: OpenAI's reasoning models.
-    pub max_completion_tokens: bool,
-    /// Refuses `tool_choice`, so nothing can be forced.
-    pub no_tool_choice: bool,
-    /// Refuses `parallel_tool_calls`.
-    pub no_parallel_flag: bool,
-    /// Says `any` where OpenAI says `required`: Mistral.
-    pub any_for_required: bool,
-    /// Takes ids of calls of exactly nine letters or digits: Mistral.
-    pub nine_character_ids: bool,
-    /// Calls the sampling seed `random_seed`: Mistral.
-    pub random_seed: bool,
-    /// Refuses a temperature: reasoning models.
-    pub no_temperature: bool,
-    /// Refuses `stream_options`, so a stream carries no usage unless the server sends it anyway.
-    pub no_stream_options: bool,
-    /// The `api-version` that every address carries: Azure.
-    pub api_version: Option<String>,
-}
 
 impl Quirks {
     /// The path with what the server wants behind it.

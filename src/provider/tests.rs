@@ -4,7 +4,8 @@ use super::*;
 use crate::cassette::{Cassette, Header, Redactor};
 use crate::chat::{Message, Role, ToolChoice};
 use crate::clock::{Clock, RealClock, VirtualClock, block_on};
-use crate::transport::{Auth, LiveTransport, RecordTransport, ReplayTransport, Service, Target, Transport};
+use crate::settings::Auth;
+use crate::transport::{LiveTransport, RecordTransport, ReplayTransport, Service, Target, Transport};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -53,7 +54,8 @@ async fn retries_answers_and_waits_of_a_recording_come_again_in_replay() {
     let target = |base: &str| Target {
         base_url: format!("{}{base}", server.uri()),
         key: None,
-        auth: Auth::BEARER,
+        auth: Auth::Bearer,
+        headers: &[],
         timeout: Duration::from_secs(10),
         trial_header: true,
     };

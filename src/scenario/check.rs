@@ -6,10 +6,10 @@ use super::Scenario;
 use super::check_criteria::{self, Judged};
 use super::check_expect::Expectations;
 use super::diagnostic::{At, Mistake, did_you_mean};
-use super::document::{ModelSettings, PromptText, SearchSettings};
-use super::grammar::parse_duration;
-use super::project::{Dialect, Project};
+use super::document::PromptText;
+use super::project::Project;
 use super::vocabulary::{FLOWS, PROMPTS, REQUIREMENTS, is_name, requirement};
+use crate::settings::{Dialect, ModelSettings, SearchSettings};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -157,13 +157,9 @@ impl Checker<'_> {
 
     fn limits(&mut self, at: At<'_>) {
         let limits = &self.scenario.limits;
-        for (key, text) in [("turn", &limits.turn), ("request", &limits.request)] {
-            match parse_duration(text) {
-                Err(message) => self.say(Mistake::at(at.key(key), "bad-duration", message)),
-                Ok(time) if time.is_zero() => {
-                    self.say(Mistake::at(at.key(key), "bad-duration", "no time at all: nothing can end in it"));
-                }
-                Ok(_) => {}
+        for (key, time) in [("turn", &limits.turn), ("request", &limits.request)] {
+            if time.is_zero() {
+                self.say(Mistake::at(at.key(key), "bad-duration", "no time at all: nothing can end in it"));
             }
         }
         if limits.model_calls == 0 {

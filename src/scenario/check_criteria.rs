@@ -192,9 +192,6 @@ pub fn project(project: &Project) -> Vec<Mistake> {
             mistakes.push(Mistake::at(at.key(name), "bad-value", format!("with `{name}: 0` nothing is ever asked")));
         }
     }
-    if let Err(why) = project.recordings.warn_after() {
-        mistakes.push(Mistake::at(root.key("recordings").key("warn_after"), "bad-duration", why));
-    }
     mistakes.extend(super::prices::check(&project.prices, root.key("prices")));
     mistakes
 }

@@ -2,7 +2,6 @@
 
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::expect::{ArgumentPattern, ContextExpectation, RetryExpectation};
-use super::grammar::parse_duration;
 use super::vocabulary::{TOOLS, tools};
 use super::{CallExpectation, CallPattern, Expectation};
 use serde_json::Value;
@@ -61,14 +60,8 @@ impl Expectations {
         if let Some(context) = &expect.context {
             self.context(context, at.key("context"), scene);
         }
-        if let Some(within) = &expect.within {
-            match parse_duration(within) {
-                Err(message) => self.say(Mistake::at(at.key("within"), "bad-duration", message)),
-                Ok(time) if time.is_zero() => {
-                    self.say(Mistake::at(at.key("within"), "bad-duration", "no time at all: no turn can end in it"));
-                }
-                Ok(_) => {}
-            }
+        if expect.within.as_ref().is_some_and(|within| within.is_zero()) {
+            self.say(Mistake::at(at.key("within"), "bad-duration", "no time at all: no turn can end in it"));
         }
         if expect.error.is_some() {
             for (key, given) in [("answer", expect.answer.is_some()), ("sources", expect.sources.is_some())] {

@@ -2,10 +2,9 @@
 
 use super::check::Checker;
 use super::diagnostic::{At, Mistake, did_you_mean};
-use super::document::{Enforcement, Limits};
 use super::external::MintedValue;
-use super::project::Dialect;
 use super::{Case, Expectation, SequenceStep};
+use crate::settings::{Dialect, Enforcement, Limits};
 use crate::trace::EXTERNAL;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -175,7 +174,7 @@ impl Checker<'_> {
             }
         }
         let provider = self.around.project.providers.get(&model.provider);
-        if provider.is_some_and(|provider| provider.dialect != Dialect::OpenaiChat) {
+        if provider.is_some_and(|provider| provider.dialect != Dialect::OpenAiChat) {
             let mistake = Mistake::at(at.key("provider"), "wrong-dialect", "the proxy speaks `openai-chat` only");
             self.say(mistake.help("name a provider of that dialect; the agent reaches it through the proxy"));
         }

@@ -3,6 +3,7 @@
 use super::criteria::Gate;
 use super::expect::Expectation;
 use super::external::{AgentReset, AgentRoles, AgentTarget, MintedValue};
+use crate::settings::{Enforcement, Limits, ModelSettings, SearchSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -72,74 +73,6 @@ pub struct Scenario {
 
 fn one() -> u32 {
     1
-}
-
-/// The chat model and its parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ModelSettings {
-    /// A provider of the project file.
-    pub provider: String,
-    /// The model's name as the provider knows it.
-    pub name: String,
-    /// Sampling temperature.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub temperature: Option<f64>,
-    /// Bound on output tokens of one completion.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_tokens: Option<u32>,
-    /// Whether the model may make several calls in one message.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parallel_calls: Option<bool>,
-    /// Whether each trial sends a sampling seed made from the trial's name (not from the run's seed).
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub seeded: bool,
-    /// Whether answers come in pieces, so that the time to the first token is known.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub stream: bool,
-}
-
-/// The external search service.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SearchSettings {
-    /// A provider of the project file.
-    pub provider: String,
-    /// The service's model, `perplexity/sonar` for example.
-    pub name: String,
-}
-
-/// How a mandatory step is enforced.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Enforcement {
-    /// A missing call is fed back and retried once.
-    #[default]
-    Feedback,
-    /// The request names the tool in `tool_choice`.
-    Forced,
-}
-
-/// Bounds on a turn.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Limits {
-    /// Completions of the model in one turn.
-    pub model_calls: u32,
-    /// Retries of one failing or rejected tool in one turn.
-    pub tool_retries: u32,
-    /// Time for one turn, `60s` for example.
-    pub turn: String,
-    /// Time for one HTTP attempt.
-    pub request: String,
-    /// HTTP retries of one request.
-    pub transport_retries: u32,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { model_calls: 12, tool_retries: 2, turn: "120s".into(), request: "60s".into(), transport_retries: 2 }
-    }
 }
 
 /// A replaced prompt text: exactly one of the two.

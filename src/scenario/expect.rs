@@ -1,5 +1,6 @@
 //! What a case or a turn expects, as written.
 
+use crate::settings::TimeSpan;
 use crate::trace::Account;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,7 +31,7 @@ pub struct Expectation {
     pub context: Option<ContextExpectation>,
     /// The turn must end within this time, `10s` for example.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub within: Option<String>,
+    pub within: Option<TimeSpan>,
     /// The turn must end with this error instead of an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorExpectation>,

@@ -1,8 +1,9 @@
-//! The small language of criteria: metrics, targets and durations, as text and as values.
+//! The small language of criteria: metrics and targets, as text and as values.
 //!
-//! `mandatory_call_rate(knowledge_base_search, at=first)`, `>= 95%`, `<= 10s`, `1500ms`. Parsing is pure; printing
+//! `mandatory_call_rate(knowledge_base_search, at=first)`, `>= 95%`, `<= 10s`. Parsing is pure; printing
 //! what was parsed and parsing it again gives the same value.
 
+use crate::settings::{parse_duration, print_duration};
 use std::fmt;
 use std::time::Duration;
 
@@ -219,64 +220,10 @@ fn decimal(text: &str) -> Option<f64> {
     if written { text.parse().ok() } else { None }
 }
 
-const UNITS: [(&str, u64); 5] =
-    [("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000), ("m", 60_000_000_000), ("h", 3_600_000_000_000)];
-
-/// Parses a number of days, `90d`, or what [`parse_duration`] reads; the message of an error is for people.
-pub fn parse_age(text: &str) -> Result<Duration, String> {
-    let days = text.trim().strip_suffix('d').map(str::trim);
-    match days {
-        None => parse_duration(text).map_err(|_| format!("`{}` is not an age: write `90d` or `12h`", text.trim())),
-        Some(days) => match days.parse::<u64>() {
-            Ok(days) if days <= 36_500 => Ok(Duration::from_hours(days * 24)),
-            _ => Err(format!("`{}` is not an age: write a whole number of days, `90d`", text.trim())),
-        },
-    }
-}
-
-/// Parses `10s`, `1500ms`, `1.5s`, `2m`, `1h` or `250us`; the message of an error is for people.
-pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let text = text.trim();
-    let wrong = || format!("`{text}` is not a time: write `10s`, `1500ms` or `2m`");
-    let split = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
-    let (number, unit) = (&text[..split], text[split..].trim());
-    let (_, scale) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?;
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
-    if fraction.len() > 9 {
-        return Err(wrong());
-    }
-    let whole: u64 = whole.parse().map_err(|_| wrong())?;
-    let parts: u64 = fraction.parse().map_err(|_| wrong())?;
-    let tenth = 10_u64.pow(fraction.len() as u32);
-    let nanos = u128::from(whole) * u128::from(*scale) + u128::from(parts) * u128::from(*scale) / u128::from(tenth);
-    let nanos = u64::try_from(nanos).map_err(|_| wrong())?;
-    Ok(Duration::from_nanos(nanos))
-}
-
-/// The shortest way to write a time, to the microsecond.
-pub fn print_duration(time: Duration) -> String {
-    let nanos = time.as_nanos();
-    let fits = UNITS.iter().rev().find(|(_, scale)| nanos > 0 && nanos.is_multiple_of(u128::from(*scale)));
-    match fits {
-        Some((unit, scale)) => format!("{}{unit}", nanos / u128::from(*scale)),
-        None if nanos == 0 => "0s".into(),
-        None => format!("{}us", nanos / 1_000),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn an_age_may_be_written_in_days() {
-        assert_eq!(parse_age("90d"), Ok(Duration::from_hours(90 * 24)));
-        assert_eq!(parse_age(" 12h"), Ok(Duration::from_hours(12)));
-        for wrong in ["", "d", "1.5d", "-1d", "99999999999999999999d", "90 days"] {
-            assert!(parse_age(wrong).expect_err(wrong).contains("is not an age"), "{wrong}");
-        }
-    }
 
     #[test]
     fn a_metric_has_positional_and_named_arguments() {
@@ -317,16 +264,6 @@ mod tests {
         assert!(parse_floor("<= 1s", seconds).is_err() && parse_floor("= 100%", seconds).is_err());
     }
 
-    #[test]
-    fn durations_have_units() {
-        assert_eq!(parse_duration("1500ms"), Ok(Duration::from_millis(1500)));
-        assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
-        assert_eq!(parse_duration("2m"), Ok(Duration::from_mins(2)));
-        for bad in ["10", "s", "-1s", "1d", "", "1.s.s", "99999999999999999999h", "1..5s"] {
-            assert!(parse_duration(bad).is_err(), "{bad}");
-        }
-    }
-
     proptest! {
         #[test]
         fn printing_and_parsing_a_metric_gives_it_back(
@@ -347,12 +284,6 @@ mod tests {
             ] {
                 prop_assert_eq!(parse_target(&target.to_string()), Ok(target));
             }
-        }
-
-        #[test]
-        fn printing_and_parsing_a_time_gives_it_back(micros in 0..u64::MAX / 1000) {
-            let time = Duration::from_micros(micros);
-            prop_assert_eq!(parse_duration(&print_duration(time)), Ok(time));
         }
 
         #[test]

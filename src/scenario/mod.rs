@@ -40,7 +40,7 @@ pub use check_criteria::ReadCriterion;
 pub use check_external::PLACEHOLDERS;
 pub use diagnostic::{Diagnostic, Place, Severity};
 pub use files::find_root;
-pub use grammar::{MetricCall, Target, parse_age, parse_duration, parse_floor, parse_metric, parse_target};
+pub use grammar::{MetricCall, Target, parse_floor, parse_metric, parse_target};
 pub use load::{Examined, Loaded, LoadedScenario, examine, load, load_project, load_rubric};
 
 pub use criteria::{Criteria, Criterion, GateKind};

@@ -78,7 +78,7 @@ struct Repaired {
 fn repair(walked: &Walked, list: &str, required: &[(&str, Value)]) -> Option<Repaired> {
     let mut value = walked.value.as_object()?.clone();
     let (mut patched, mut dropped) = (BTreeSet::new(), BTreeSet::new());
-    for mistake in &walked.mistakes {
+    for mistake in walked.mistakes.iter().filter(|mistake| mistake.code != shape::BAD_DURATION) {
         match mistake.path.as_slice() {
             [Step::Key(key), Step::Index(index), ..] if key == list => {
                 dropped.insert(*index);

@@ -4,8 +4,8 @@
 //! the answer and the evidence. There is no scale, because people and models agree on scales less than on facts.
 
 use super::diagnostic::{At, Mistake};
-use super::document::ModelSettings;
 use super::project::Project;
+use crate::settings::ModelSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

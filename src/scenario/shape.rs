@@ -6,17 +6,21 @@
 
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::node::{Kind, Node, entries};
+use crate::settings::{AgeLimit, TimeSpan};
 use serde_json::{Map, Number, Value};
 use std::collections::BTreeSet;
 
 /// Nodes that are looked at, aliases counted each time.
 const BUDGET: usize = 2_000_000;
 
+/// The mistake that leaves a sound document, see [`Walked::value`].
+pub const BAD_DURATION: &str = "bad-duration";
+
 /// What a walk found.
 pub struct Walked {
     /// The mistakes, in the order of the document.
     pub mistakes: Vec<Mistake>,
-    /// The document as JSON; what has a mistake is null.
+    /// The document as JSON; what has a mistake is null, but a time that is none is another time.
     pub value: Value,
 }
 
@@ -93,7 +97,7 @@ impl<'s> Walker<'s> {
             _ => false,
         };
         match types.iter().find(|name| fits(name)) {
-            Some(&"string") => Value::String(text.to_owned()),
+            Some(&"string") => self.text(text, schema, at),
             Some(&"array") => Value::Array(Vec::new()),
             Some(&"object") => Value::Object(Map::new()),
             Some(_) => meaning,
@@ -106,6 +110,18 @@ impl<'s> Walker<'s> {
                 Value::Null
             }
         }
+    }
+
+    /// Text, which may have to be a time: a wrong one is told here, and a right one stands in for it.
+    fn text(&mut self, text: &str, schema: &'s Value, at: At<'_>) -> Value {
+        let wrong = match schema.get("pattern").and_then(Value::as_str) {
+            Some(TimeSpan::PATTERN) => text.parse::<TimeSpan>().err(),
+            Some(AgeLimit::PATTERN) => text.parse::<AgeLimit>().err(),
+            _ => None,
+        };
+        let Some(wrong) = wrong else { return Value::String(text.to_owned()) };
+        self.mistakes.push(Mistake::at(at, BAD_DURATION, wrong.to_string()));
+        Value::String("1s".to_owned())
     }
 
     fn word(&mut self, text: &str, known: Vec<&str>, at: At<'_>) -> Value {
@@ -225,7 +241,7 @@ impl<'s> Walker<'s> {
     /// Pairs with text keys, repeated ones reported and left out; own pairs win over merged ones.
     fn pairs<'n>(&mut self, node: &'n Node, at: At<'_>) -> Vec<(&'n str, &'n Node)> {
         let Kind::Mapping(own) = &node.kind else { return Vec::new() };
-        let own: Vec<&str> = own.iter().filter_map(|(key, _)| key.text()).collect();
+        let own: Vec<&str> = own.iter().filter_map(|(key, _)| key.text()).filter(|key| *key != "<<").collect();
         let mut seen = BTreeSet::new();
         let mut pairs = Vec::new();
         for (index, (key, value)) in entries(node).into_iter().enumerate() {

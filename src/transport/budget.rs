@@ -159,9 +159,9 @@ impl Transport for LimitTransport {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pace::Limits;
     use super::*;
     use crate::clock::{Clock, VirtualClock, block_on};
+    use crate::settings::PaceLimits;
     use futures_util::future::join_all;
     use serde_json::Value;
     use std::time::Duration;
@@ -236,7 +236,7 @@ mod tests {
         let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
         let inner = slow(&clock);
         let shared: Arc<dyn Clock> = Arc::new(clock.clone());
-        let limits = Limits { concurrency: Some(2), ..Limits::default() };
+        let limits = PaceLimits { concurrency: Some(2), ..PaceLimits::default() };
         let paces = BTreeMap::from([(Service::Model, Arc::new(Pace::new(limits, Arc::clone(&shared))))]);
         let trials: Vec<(PausableClock, LimitTransport)> = (0..6)
             .map(|_| {

@@ -3,6 +3,7 @@
 use super::{HttpRequest, HttpResponse, Service, StreamEnd, Transport, TransportError, links, sse};
 use crate::cassette::{Chunk, Redactor};
 use crate::clock::{BoxFuture, Clock, timeout};
+use crate::settings::Auth;
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,30 +12,6 @@ use std::time::Duration;
 /// Longest body that is read, in bytes: an endless answer must not fill the memory.
 const LONGEST_BODY: usize = 64 << 20;
 
-/// Headers that carry keys: an agent that sends one of its own is not given another.
-const KEYS: [&str; 4] = ["authorization", "x-api-key", "x-goog-api-key", "api-key"];
-
-/// How a service is told who asks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Auth {
-    /// The header that carries the key, in lower case.
-    pub header: &'static str,
-    /// What stands before the key in it.
-    pub prefix: &'static str,
-    /// Headers that go with every request, with or without a key.
-    pub beside: &'static [(&'static str, &'static str)],
-}
-
-impl Auth {
-    /// The key as a bearer token (RFC 6750).
-    pub const BEARER: Self = Self { header: "authorization", prefix: "Bearer ", beside: &[] };
-
-    /// The key alone in a header of the service's own.
-    pub const fn header(header: &'static str) -> Self {
-        Self { header, prefix: "", beside: &[] }
-    }
-}
-
 /// Where a service is, and how to talk to it.
 #[derive(Clone)]
 pub struct Target {
@@ -42,8 +19,10 @@ pub struct Target {
     pub base_url: String,
     /// The key, sent as `auth` says.
     pub key: Option<String>,
-    /// How the key is sent, and what goes with every request.
+    /// How the key is sent.
     pub auth: Auth,
+    /// Headers that go with every request, with or without a key.
+    pub headers: &'static [(&'static str, &'static str)],
     /// Time for one request, from sending to the end of the body.
     pub timeout: Duration,
     /// Whether it is told the trial's name, see [`LiveTransport::with_trial`]: for simulators only.
@@ -58,6 +37,7 @@ impl std::fmt::Debug for Target {
             .field("base_url", &self.base_url)
             .field("key", &key)
             .field("auth", &self.auth)
+            .field("headers", &self.headers)
             .field("timeout", &self.timeout)
             .field("trial_header", &self.trial_header)
             .finish()
@@ -169,17 +149,18 @@ impl LiveTransport {
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT_ENCODING, "identity")
             .body(request.body.to_string());
-        let own = request.headers.iter().any(|(name, _)| KEYS.contains(&name.as_str()));
+        // An agent that sends a key of its own is not given another.
+        let own = request.headers.iter().any(|(name, _)| Auth::ALL.iter().any(|auth| auth.header() == name));
         if let Some(key) = target.key.as_ref().filter(|_| !own) {
-            let secret = HeaderValue::from_str(&format!("{}{key}", target.auth.prefix));
+            let secret = HeaderValue::from_str(&format!("{}{key}", target.auth.prefix()));
             let Ok(mut secret) = secret else {
                 let message = "the key holds characters that no header can carry".to_owned();
                 return Err(TransportError::Invalid { message });
             };
             secret.set_sensitive(true);
-            call = call.header(target.auth.header, secret);
+            call = call.header(target.auth.header(), secret);
         }
-        for (name, value) in target.auth.beside {
+        for (name, value) in target.headers {
             call = call.header(*name, *value);
         }
         for (name, value) in self.headers.iter().filter(|_| target.trial_header) {

@@ -15,8 +15,8 @@ mod tap;
 mod tests;
 
 pub use budget::{Budget, LimitTransport, Meter};
-pub use live::{Auth, LiveError, LiveTransport, Target};
-pub use pace::{Limits, Pace, Permit};
+pub use live::{LiveError, LiveTransport, Target};
+pub use pace::{Pace, Permit};
 pub use profile::{known_profile, profile};
 pub use record::{RecordTransport, SIMULATOR_HEADER};
 pub use replay::ReplayTransport;

@@ -6,6 +6,7 @@
 //! they are a debt: the next request waits until the minute's allowance has paid it off.
 
 use crate::clock::Clock;
+use crate::settings::PaceLimits;
 use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,20 +18,9 @@ const SLOWEST: f64 = 1.0 / 32.0;
 /// What a success gives back.
 const GROWTH: f64 = 1.0 / 20.0;
 
-/// What a provider declares.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Limits {
-    /// Requests at the same time.
-    pub concurrency: Option<u32>,
-    /// Requests a minute.
-    pub requests_per_minute: Option<u32>,
-    /// Tokens a minute, read and written.
-    pub tokens_per_minute: Option<u64>,
-}
-
 /// The pace of one provider.
 pub struct Pace {
-    limits: Limits,
+    limits: PaceLimits,
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
     told: Notify,
@@ -59,7 +49,7 @@ pub struct Permit<'p> {
 
 impl Pace {
     /// A pace on `clock`, which all trials share.
-    pub fn new(limits: Limits, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(limits: PaceLimits, clock: Arc<dyn Clock>) -> Self {
         let zero = Duration::ZERO;
         let state = State { under_way: 0, share: 1.0, found: None, next: zero, paid: zero, shrunk: zero };
         Self { limits, clock, state: Mutex::new(state), told: Notify::new() }
@@ -180,14 +170,14 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn pace(limits: Limits) -> (VirtualClock, Pace) {
+    fn pace(limits: PaceLimits) -> (VirtualClock, Pace) {
         let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
         (clock.clone(), Pace::new(limits, Arc::new(clock)))
     }
 
     #[test]
     fn requests_a_minute_are_spread_over_it() {
-        let (clock, pace) = pace(Limits { requests_per_minute: Some(60), ..Limits::default() });
+        let (clock, pace) = pace(PaceLimits { requests_per_minute: Some(60), ..PaceLimits::default() });
         let work = async {
             for _ in 0..5 {
                 pace.enter().await.answered(200, b"{}");
@@ -199,7 +189,7 @@ mod tests {
 
     #[test]
     fn used_tokens_are_a_debt_that_the_next_request_waits_for() {
-        let (clock, pace) = pace(Limits { tokens_per_minute: Some(6_000), ..Limits::default() });
+        let (clock, pace) = pace(PaceLimits { tokens_per_minute: Some(6_000), ..PaceLimits::default() });
         let work = async {
             pace.enter().await.answered(200, br#"{"usage": {"input_tokens": 700, "output_tokens": 300}}"#);
             pace.enter().await.answered(200, b"{}");
@@ -210,7 +200,7 @@ mod tests {
 
     #[test]
     fn too_many_halves_the_pace_once_a_burst_and_successes_bring_it_back() {
-        let (clock, pace) = pace(Limits { concurrency: Some(8), ..Limits::default() });
+        let (clock, pace) = pace(PaceLimits { concurrency: Some(8), ..PaceLimits::default() });
         let work = async {
             let burst = join_all((0..8).map(|_| pace.enter())).await;
             clock.sleep(SECOND).await;
@@ -232,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_provider_without_declared_limits_is_slowed_down_all_the_same() {
-        let (clock, pace) = pace(Limits::default());
+        let (clock, pace) = pace(PaceLimits::default());
         let work = async {
             let many = join_all((0..10).map(|_| pace.enter())).await;
             many[0].answered(529, b"");

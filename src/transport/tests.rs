@@ -3,6 +3,7 @@
 use super::*;
 use crate::cassette::{self, Cassette, Header, Redactor};
 use crate::clock::{Clock, RealClock, VirtualClock, block_on, timeout};
+use crate::settings::Auth;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,8 +25,14 @@ fn request(words: &str) -> HttpRequest {
 }
 
 fn live(url: String, limit: Duration) -> LiveTransport {
-    let target =
-        Target { base_url: url, key: Some(KEY.to_owned()), auth: Auth::BEARER, timeout: limit, trial_header: true };
+    let target = Target {
+        base_url: url,
+        key: Some(KEY.to_owned()),
+        auth: Auth::Bearer,
+        headers: &[],
+        timeout: limit,
+        trial_header: true,
+    };
     LiveTransport::new(BTreeMap::from([(Service::Model, target)]), Arc::new(RealClock::start())).expect("a transport")
 }
 

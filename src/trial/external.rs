@@ -17,9 +17,10 @@ use crate::flow::external::{Endpoint, Pace, Session, Trouble, reset};
 use crate::plan::{Plan, PlannedTrial};
 use crate::proxy::{Bound, MODEL_MOUNT, Proxy, SEARCH_MOUNT, Serving, Unbound, Vars};
 use crate::scenario::{Case, LoadedScenario, SequenceStep, Turn};
+use crate::settings::Auth;
 use crate::trace::{Arm, EXTERNAL, Evidence, Mode, Trace, TrialEnd, TrialError, TrialErrorKind};
 use crate::transport::{
-    Auth, LimitTransport, LiveTransport, RecordTransport, ReplayTransport, Service, Tap, Target as Address, Transport,
+    LimitTransport, LiveTransport, RecordTransport, ReplayTransport, Service, Tap, Target as Address, Transport,
 };
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -258,7 +259,8 @@ impl Work<'_> {
         let address = Address {
             base_url: endpoint.origin.clone(),
             key: None,
-            auth: Auth::BEARER,
+            auth: Auth::Bearer,
+            headers: &[],
             timeout: self.outside.settings.turn.saturating_mul(3),
             trial_header: false,
         };

@@ -5,8 +5,8 @@ use super::settings::{self, ServiceSettings};
 use crate::cassette::LocalTimes;
 use crate::flow::external::{Endpoint, Pace, Roles, Settings, Target, Words};
 use crate::proxy::{Pattern, Vars};
+use crate::scenario::LoadedScenario;
 use crate::scenario::external::USUAL_PROXY;
-use crate::scenario::{LoadedScenario, parse_duration};
 use crate::transport::Service;
 use serde_json::Value;
 use std::net::SocketAddr;
@@ -64,9 +64,9 @@ impl ExternalSetup {
                     roles.index.as_deref(),
                     roles.respond.as_deref(),
                 ),
-                turn: parse_duration(&scenario.limits.turn).map_err(|why| wrong(format!("limits.turn: {why}")))?,
+                turn: *scenario.limits.turn,
             },
-            services: settings::services(written, &scenario.model).map_err(wrong)?,
+            services: settings::services(written, &scenario.model),
             model: scenario.model.name.clone(),
             search: scenario.search.as_ref().map(|search| search.name.clone()),
             proxy: proxy.parse().map_err(|why| wrong(format!("proxy: {why}")))?,

@@ -8,7 +8,7 @@ use crate::clock::{Clock, PausableClock, RealClock};
 use crate::price::Price;
 use crate::provider::{ChatClient, RetryPolicy};
 use crate::scenario::Project;
-use crate::scenario::project::Provider;
+use crate::settings::Provider;
 use crate::transport::{Budget, LimitTransport, LiveTransport, Pace, Service, Transport};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -78,8 +78,7 @@ impl ModelAccess {
     /// A client that sends through `transport`; waits between attempts are drawn from `seed`.
     pub fn client(&self, transport: Arc<dyn Transport>, clock: Arc<dyn Clock>, seed: u64) -> ChatClient {
         let policy = RetryPolicy { seed, ..RetryPolicy::default() };
-        ChatClient::new(services::wire(self.provider.dialect), transport, clock, policy)
-            .with_quirks(services::quirks(&self.provider.quirks))
+        ChatClient::new(self.provider.dialect, transport, clock, policy).with_quirks(self.provider.quirks.clone())
     }
 
     /// A clock and a way to the provider itself, for one purpose with a name.

@@ -7,10 +7,9 @@ use super::TrialRunner;
 use super::settings::ServiceSettings;
 use crate::cassette::Redactor;
 use crate::clock::RealClock;
-use crate::provider::{Quirks, wire};
 use crate::scenario::Project;
-use crate::scenario::project::{self, Dialect, Provider};
-use crate::transport::{Auth, Limits, Pace, Service, Target};
+use crate::settings::Provider;
+use crate::transport::{Pace, Service, Target};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -108,7 +107,8 @@ pub(super) fn target(provider: &Provider, key: Option<String>, timeout: Duration
     Target {
         base_url: provider.base_url.clone(),
         key,
-        auth: auth(provider),
+        auth: provider.auth(),
+        headers: provider.dialect.headers(),
         timeout,
         trial_header: provider.quirks.trial_header,
     }
@@ -127,60 +127,8 @@ fn missing(provider: &str, variable: &str) -> String {
 
 /// One pace for each provider, for all trials of a run.
 pub(super) fn paces(project: &Project) -> BTreeMap<String, Arc<Pace>> {
-    let pace = |provider: &Provider| {
-        let limits = Limits {
-            concurrency: provider.concurrency,
-            requests_per_minute: provider.requests_per_minute,
-            tokens_per_minute: provider.tokens_per_minute,
-        };
-        Arc::new(Pace::new(limits, Arc::new(RealClock::start())))
-    };
+    let pace = |provider: &Provider| Arc::new(Pace::new(provider.pace_limits(), Arc::new(RealClock::start())));
     project.providers.iter().map(|(name, provider)| (name.clone(), pace(provider))).collect()
-}
-
-/// How a provider is told who asks: as it declares, else as its dialect does.
-fn auth(provider: &Provider) -> Auth {
-    let own = match provider.dialect {
-        Dialect::OpenaiChat | Dialect::OpenaiResponses | Dialect::PerplexityAgent => Auth::BEARER,
-        Dialect::AnthropicMessages => {
-            Auth { beside: &[("anthropic-version", "2023-06-01")], ..Auth::header("x-api-key") }
-        }
-        Dialect::Gemini => Auth::header("x-goog-api-key"),
-    };
-    let declared = match provider.auth {
-        None => own,
-        Some(project::Auth::Bearer) => Auth::BEARER,
-        Some(project::Auth::XApiKey) => Auth::header("x-api-key"),
-        Some(project::Auth::XGoogApiKey) => Auth::header("x-goog-api-key"),
-        Some(project::Auth::ApiKey) => Auth::header("api-key"),
-    };
-    Auth { beside: own.beside, ..declared }
-}
-
-/// The wire format of a declared dialect.
-pub(super) fn wire(dialect: Dialect) -> wire::Dialect {
-    match dialect {
-        Dialect::OpenaiChat => wire::Dialect::OpenAiChat,
-        Dialect::OpenaiResponses => wire::Dialect::OpenAiResponses,
-        Dialect::AnthropicMessages => wire::Dialect::AnthropicMessages,
-        Dialect::Gemini => wire::Dialect::Gemini,
-        Dialect::PerplexityAgent => wire::Dialect::PerplexityAgent,
-    }
-}
-
-/// What a provider declares of its departures from the dialect.
-pub(super) fn quirks(declared: &project::Quirks) -> Quirks {
-    Quirks {
-        max_completion_tokens: declared.max_completion_tokens,
-        no_tool_choice: declared.no_tool_choice,
-        no_parallel_flag: declared.no_parallel_flag,
-        any_for_required: declared.any_for_required,
-        nine_character_ids: declared.nine_character_ids,
-        random_seed: declared.random_seed,
-        no_temperature: declared.no_temperature,
-        no_stream_options: declared.no_stream_options,
-        api_version: declared.api_version.clone(),
-    }
 }
 
 #[cfg(test)]
@@ -195,34 +143,6 @@ mod tests {
         assert_eq!(pairs, [("A_KEY", "one two"), ("B", "x=y#z"), ("C", "$A_KEY"), ("EMPTY", "")]);
         for (text, line) in [("A=1\nsk-secret", 2), ("A B=1", 1), ("=x", 1), ("1A=x", 1)] {
             assert_eq!(read_variables(text), Err(line), "{text}");
-        }
-    }
-
-    #[test]
-    fn every_dialect_has_its_name_on_the_wire_and_its_header() {
-        for (dialect, header) in [
-            (Dialect::OpenaiChat, "authorization"),
-            (Dialect::OpenaiResponses, "authorization"),
-            (Dialect::AnthropicMessages, "x-api-key"),
-            (Dialect::Gemini, "x-goog-api-key"),
-            (Dialect::PerplexityAgent, "authorization"),
-        ] {
-            assert_eq!(wire(dialect).name(), dialect.name());
-            let written = serde_json::to_value(dialect).expect("a word");
-            assert_eq!(written, dialect.name());
-            let provider = Provider {
-                dialect,
-                base_url: String::new(),
-                key: None,
-                auth: None,
-                quirks: project::Quirks::default(),
-                concurrency: None,
-                requests_per_minute: None,
-                tokens_per_minute: None,
-            };
-            assert_eq!(auth(&provider).header, header);
-            let azure = Provider { auth: Some(project::Auth::ApiKey), ..provider };
-            assert_eq!((auth(&azure).header, auth(&azure).prefix), ("api-key", ""));
         }
     }
 }

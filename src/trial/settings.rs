@@ -1,13 +1,13 @@
 //! From what a scenario and its variant say to the settings of a flow and the ways to its services.
 
-use super::{SetupError, VariantSetup, services};
+use super::{SetupError, VariantSetup};
 use crate::clock::Clock;
-use crate::flow::{self, AgentContext, Prompts, Settings, Stages};
+use crate::flow::{AgentContext, Prompts, Settings, Stages};
 use crate::knowledge::KeywordIndex;
 use crate::plan::PlannedTrial;
 use crate::provider::{ChatClient, PerplexityAgent, RetryPolicy, SearchService};
-use crate::scenario::document::{Enforcement, ModelSettings};
-use crate::scenario::{LoadedScenario, Project, parse_duration};
+use crate::scenario::{LoadedScenario, Project};
+use crate::settings::ModelSettings;
 use crate::trace::Arm;
 use crate::transport::Transport;
 use sha2::{Digest, Sha256};
@@ -34,7 +34,7 @@ pub struct ServiceSettings {
 /// The settings of `variant` of a scenario; the trial's own (sampling seed, history) are filled in later.
 ///
 /// # Errors
-/// [`SetupError::Settings`] when a duration or a prompt does not fit.
+/// [`SetupError::Settings`] when a prompt does not fit.
 pub fn resolve(written: &LoadedScenario, variant: &str) -> Result<(Settings, ServiceSettings), SetupError> {
     let scenario = &written.scenario;
     let wrong = |reason: String| SetupError::Settings { file: written.file.clone(), reason };
@@ -45,46 +45,29 @@ pub fn resolve(written: &LoadedScenario, variant: &str) -> Result<(Settings, Ser
     let texts = written.prompts.get(variant).cloned().unwrap_or_default();
     let prompts = Prompts::resolve(&texts, scenario.search.is_some())
         .map_err(|why| wrong(format!("variant `{variant}`: {why}")))?;
-    let limits = &scenario.limits;
     let settings = Settings {
         prompts: Arc::new(prompts),
-        enforcement: match enforcement {
-            Enforcement::Feedback => flow::Enforcement::Feedback,
-            Enforcement::Forced => flow::Enforcement::Forced,
-        },
-        model: flow::ModelSettings {
-            name: model.name.clone(),
-            temperature,
-            max_tokens: model.max_tokens,
-            parallel_calls: model.parallel_calls,
-        },
-        search: scenario.search.as_ref().map(|search| flow::SearchSettings { name: search.name.clone() }),
-        limits: flow::Limits {
-            model_calls: limits.model_calls,
-            tool_retries: limits.tool_retries,
-            turn: parse_duration(&limits.turn).map_err(|why| wrong(format!("limits.turn: {why}")))?,
-        },
+        enforcement,
+        model: ModelSettings { temperature, ..model.clone() },
+        search: scenario.search.clone(),
+        limits: scenario.limits.clone(),
         seed: None,
         withhold_history: false,
     };
-    let services = services(written, model).map_err(wrong)?;
-    Ok((settings, services))
+    Ok((settings, services(written, model)))
 }
 
 /// The ways to the services of a scenario with that model.
-///
-/// # Errors
-/// In words, when a duration does not fit.
-pub fn services(written: &LoadedScenario, model: &ModelSettings) -> Result<ServiceSettings, String> {
+pub fn services(written: &LoadedScenario, model: &ModelSettings) -> ServiceSettings {
     let (scenario, limits) = (&written.scenario, &written.scenario.limits);
-    Ok(ServiceSettings {
+    ServiceSettings {
         model: model.provider.clone(),
         search: scenario.search.as_ref().map(|search| search.provider.clone()),
-        request: parse_duration(&limits.request).map_err(|why| format!("limits.request: {why}"))?,
+        request: *limits.request,
         attempts: limits.transport_retries + 1,
         seeded: model.seeded,
         stream: model.stream,
-    })
+    }
 }
 
 /// The environment of one trial, whatever its transport and clock; waits between HTTP attempts are drawn from `seed`.
@@ -106,8 +89,8 @@ pub fn environment(
         project.providers.get(name).ok_or_else(|| SetupError::Provider { provider: name.to_owned(), reason })
     };
     let chat = provider(&setup.services.model)?;
-    let model = ChatClient::new(services::wire(chat.dialect), Arc::clone(transport), Arc::clone(clock), policy)
-        .with_quirks(services::quirks(&chat.quirks))
+    let model = ChatClient::new(chat.dialect, Arc::clone(transport), Arc::clone(clock), policy)
+        .with_quirks(chat.quirks.clone())
         .streaming(setup.services.stream);
     let search = match &setup.services.search {
         None => None,

@@ -70,10 +70,10 @@ pub struct Refresh {
     #[arg(long, value_name = "USD", value_parser = crate::cli::arguments::money)]
     pub max_cost: Option<f64>,
     /// Time for all; the lanes that it does not suffice for stay as they were.
-    #[arg(long, value_name = "D", value_parser = crate::scenario::parse_duration)]
+    #[arg(long, value_name = "D", value_parser = crate::settings::parse_duration)]
     pub timeout: Option<Duration>,
     /// Recordings older than this are stale; by default as `recordings: {warn_after: …}` says.
-    #[arg(long, value_name = "AGE", value_parser = crate::scenario::parse_age)]
+    #[arg(long, value_name = "AGE", value_parser = crate::settings::parse_age)]
     pub warn_recordings_after: Option<Duration>,
     /// Where the run folder goes; by default the project's.
     #[arg(long, value_name = "DIR")]

@@ -45,7 +45,7 @@ impl Flow for ToolRag {
     ) -> BoxFuture<'a, Result<(), Abort>> {
         Box::pin(async move {
             let mut turn = Turn::begin(env, conversation, query);
-            let limit = env.settings.limits.turn;
+            let limit = *env.settings.limits.turn;
             let ended = timeout(&*env.clock, limit, converse(&mut turn)).await;
             let outcome = if let Ok(outcome) = ended {
                 outcome?

@@ -2,8 +2,8 @@
 
 use super::machine;
 use crate::chat::ToolChoice;
-use crate::flow::Enforcement;
 use crate::flow::tool_rag::tools::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
+use crate::settings::Enforcement;
 
 /// The three mandatory steps, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 pub use super::anthropic_messages_stream::Assembler;
 
 /// The dialect's name.
-pub const NAME: &str = "anthropic-messages";
+pub const NAME: &str = crate::settings::Dialect::AnthropicMessages.name();
 
 /// Output tokens asked for where the request says nothing.
 pub const MAX_TOKENS: u32 = 4096;

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 pub use super::gemini_stream::Assembler;
 
 /// The dialect's name.
-pub const NAME: &str = "gemini";
+pub const NAME: &str = crate::settings::Dialect::Gemini.name();
 
 pub(super) const READER: Reader = Reader(NAME);
 const TOOL: super::document::ToolShape =

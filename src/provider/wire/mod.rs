@@ -28,6 +28,7 @@ mod openai_responses_stream;
 pub mod perplexity;
 pub mod route;
 
+pub use crate::settings::Dialect;
 pub use document::WireError;
 pub use error::{error_kind, error_message};
 
@@ -35,51 +36,7 @@ use crate::chat::{ChatRequest, ChatResponse};
 use crate::transport::sse::Event;
 use serde_json::Value;
 
-/// A wire format of a chat model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Dialect {
-    /// OpenAI's Chat Completions and what is compatible with it.
-    OpenAiChat,
-    /// OpenAI's Responses and what is compatible with it.
-    OpenAiResponses,
-    /// Anthropic's Messages.
-    AnthropicMessages,
-    /// Google's generateContent.
-    Gemini,
-    /// Perplexity's Agent API.
-    PerplexityAgent,
-    /// Perplexity's chat API, retired on 27 September 2026: read for old recordings.
-    PerplexitySonar,
-}
-
 impl Dialect {
-    /// Every dialect, in the order of reports.
-    pub const ALL: [Self; 6] = [
-        Self::OpenAiChat,
-        Self::OpenAiResponses,
-        Self::AnthropicMessages,
-        Self::Gemini,
-        Self::PerplexityAgent,
-        Self::PerplexitySonar,
-    ];
-
-    /// The name used in `ragcheck.yaml`, cassettes and messages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::OpenAiChat => openai_chat::NAME,
-            Self::OpenAiResponses => openai_responses::NAME,
-            Self::AnthropicMessages => anthropic_messages::NAME,
-            Self::Gemini => gemini::NAME,
-            Self::PerplexityAgent => perplexity::AGENT,
-            Self::PerplexitySonar => perplexity::SONAR,
-        }
-    }
-
-    /// The dialect of that name.
-    pub fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|dialect| dialect.name() == name)
-    }
-
     /// The path below the base URL that the provider's own client libraries use.
     pub fn path(self, model: &str, stream: bool) -> String {
         match self {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub use super::openai_chat_stream::Assembler;
 
 /// The dialect's name.
-pub const NAME: &str = "openai-chat";
+pub const NAME: &str = crate::settings::Dialect::OpenAiChat.name();
 
 const TOOL: ToolShape = ToolShape { parameters: &["parameters"] };
 

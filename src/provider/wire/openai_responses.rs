@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 pub use super::openai_responses_stream::Assembler;
 
 /// The dialect's name.
-pub const NAME: &str = "openai-responses";
+pub const NAME: &str = crate::settings::Dialect::OpenAiResponses.name();
 
 const TOOL: ToolShape = ToolShape { parameters: &["parameters"] };
 

@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 pub use super::openai_responses_stream::Assembler;
 
 /// The Agent API's name.
-pub const AGENT: &str = "perplexity-agent";
+pub const AGENT: &str = crate::settings::Dialect::PerplexityAgent.name();
 /// The retired chat API's name.
-pub const SONAR: &str = "perplexity-sonar";
+pub const SONAR: &str = crate::settings::Dialect::PerplexitySonar.name();
 
 /// Reads a request of the Agent API.
 pub fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {

@@ -1,6 +1,7 @@
 //! Services that fail, bounds that are reached, and a recording that does not fit.
 
 use super::*;
+use crate::settings::TimeSpan;
 use crate::transport::Miss;
 
 #[test]
@@ -52,7 +53,7 @@ fn repeated_http_attempts_are_booked_on_the_transport_account() {
 
 #[test]
 fn a_turn_takes_no_longer_than_its_limit_and_shows_what_it_waited_for() {
-    let limits = Limits { turn: Duration::from_secs(10), ..Limits::default() };
+    let limits = Limits { turn: TimeSpan::seconds(10), ..Limits::default() };
     let played = Play { limits, ..play(vec![search("warranty"), Says::Late(60)]) }.turns(&["Warranty?"]);
     assert_eq!(played.ends(), ["timeout"]);
     assert_eq!(played.clock.now(), Duration::from_secs(10));

@@ -12,11 +12,12 @@ use super::*;
 use crate::chat::{ChatRequest, ChatResponse, Finish, Role, ToolCall, Usage};
 use crate::clock::{Clock, VirtualClock, block_on};
 use crate::flow::tool_rag::tools::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
-use crate::flow::{Enforcement, Limits, ModelSettings, Prompts, SearchSettings, Settings, Stages};
+use crate::flow::{Prompts, Settings, Stages};
 use crate::knowledge::{Corpus, Embedded, KeywordIndex, Passage};
 use crate::provider::{
     Attempt, Attempted, ChatModel, Citation, ErrorKind, ProviderError, SearchAnswer, SearchQuestion, SearchService,
 };
+use crate::settings::{Enforcement, Limits, ModelSettings, SearchSettings};
 use crate::trace::{
     Account, Arm, Event, Evidence, Lane, Mode, Reply as Replied, Retried, ToolCalled, ToolOutcome, ToolResult, Trace,
     TrialEnd, What,
@@ -243,7 +244,7 @@ impl Play {
             prompts: Arc::new(Prompts::resolve(&BTreeMap::new(), self.external).expect("resolves")),
             enforcement: self.enforcement,
             model: ModelSettings { name: "scripted".into(), ..ModelSettings::default() },
-            search: self.external.then(|| SearchSettings { name: "sonar".into() }),
+            search: self.external.then(|| SearchSettings { provider: "search".into(), name: "sonar".into() }),
             limits: self.limits,
             seed: None,
             withhold_history: self.withhold_history,

@@ -1,0 +1,17 @@
+//! What is declared about models, search services, limits and providers: one set of types for all who read it.
+//!
+//! | question | file |
+//! |---|---|
+//! | how is a time written | `duration` |
+//! | which model, which search service, within which bounds | `model` |
+//! | where is a provider, what does it speak, how does it depart from that | `provider` |
+//!
+//! These are plain values: what they mean for a request is decided where requests are made.
+
+mod duration;
+mod model;
+mod provider;
+
+pub use duration::{AgeLimit, DurationError, TimeSpan, parse_age, parse_duration, print_duration};
+pub use model::{Enforcement, Limits, ModelSettings, SearchSettings};
+pub use provider::{Auth, Dialect, PaceLimits, Provider, Quirks};

@@ -1,0 +1,103 @@
+//! Which model answers, which service searches, and within which bounds.
+
+use super::TimeSpan;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The chat model and its parameters.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelSettings {
+    /// A provider of the project file.
+    pub provider: String,
+    /// The model's name as the provider knows it.
+    pub name: String,
+    /// Sampling temperature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// Bound on output tokens of one completion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u32>,
+    /// Whether the model may make several calls in one message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallel_calls: Option<bool>,
+    /// Whether each trial sends a sampling seed made from the trial's name (not from the run's seed).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub seeded: bool,
+    /// Whether answers come in pieces, so that the time to the first token is known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stream: bool,
+}
+
+impl ModelSettings {
+    /// The name under which it has its price: `provider/model`.
+    pub fn price_name(&self) -> String {
+        format!("{}/{}", self.provider, self.name)
+    }
+}
+
+/// The external search service.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SearchSettings {
+    /// A provider of the project file.
+    pub provider: String,
+    /// The service's model, `perplexity/sonar` for example.
+    pub name: String,
+}
+
+impl SearchSettings {
+    /// The name under which it has its price: `provider/model`.
+    pub fn price_name(&self) -> String {
+        format!("{}/{}", self.provider, self.name)
+    }
+}
+
+/// How a mandatory step is enforced.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Enforcement {
+    /// A missing call is fed back and retried once.
+    #[default]
+    Feedback,
+    /// The request names the tool in `tool_choice`.
+    Forced,
+}
+
+impl Enforcement {
+    /// As scenarios write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Feedback => "feedback",
+            Self::Forced => "forced",
+        }
+    }
+}
+
+/// Bounds on a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Completions of the model in one turn.
+    pub model_calls: u32,
+    /// Retries of one failing or rejected tool in one turn.
+    pub tool_retries: u32,
+    /// Time for one turn, `60s` for example.
+    pub turn: TimeSpan,
+    /// Time for one HTTP attempt.
+    pub request: TimeSpan,
+    /// HTTP retries of one request.
+    pub transport_retries: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            model_calls: 12,
+            tool_retries: 2,
+            turn: TimeSpan::seconds(120),
+            request: TimeSpan::seconds(60),
+            transport_retries: 2,
+        }
+    }
+}
