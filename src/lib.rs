@@ -11,6 +11,7 @@ pub mod cli;
 pub mod clock;
 pub mod compare;
 pub mod evaluation;
+pub mod files;
 pub mod flow;
 pub mod gate;
 pub mod grader;

@@ -1,0 +1,82 @@
+//! What keeps a file from being read or written, with what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a file was not read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The path leads out of every place.
+    #[error(
+        "{} lies outside the project {}: only files below it are opened; `--allow-path FOLDER` allows another folder",
+        path.display(), root.display()
+    )]
+    Outside {
+        /// The path as it was asked for.
+        path: PathBuf,
+        /// The project's folder.
+        root: PathBuf,
+    },
+    /// Nothing is there.
+    #[error("{} does not exist", path.display())]
+    NotFound {
+        /// The path as it was asked for.
+        path: PathBuf,
+    },
+    /// A folder, device, pipe or socket where a file was expected.
+    #[error("{} is not a regular file", path.display())]
+    NotAFile {
+        /// The path as it was asked for.
+        path: PathBuf,
+    },
+    /// More bytes than are read.
+    #[error("{} is larger than {} MiB, the limit for one file", path.display(), limit >> 20)]
+    TooLarge {
+        /// The path as it was asked for.
+        path: PathBuf,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// Bytes that are no text.
+    #[error("{} is not UTF-8 text", path.display())]
+    NotText {
+        /// The path as it was asked for.
+        path: PathBuf,
+    },
+    /// What the operating system says.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The path as it was asked for.
+        path: PathBuf,
+        /// Its error.
+        source: io::Error,
+    },
+}
+
+impl FileError {
+    /// The error of an operation on `path`.
+    pub fn of(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        if source.kind() == io::ErrorKind::NotFound { Self::NotFound { path } } else { Self::Io { path, source } }
+    }
+
+    /// Whether nothing is there, which many readers take as empty.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::NotFound { .. })
+    }
+
+    /// What it says without the path, for a message that already names it.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Outside { root, .. } => format!(
+                "it lies outside the project {}: only files below it are opened; `--allow-path FOLDER` allows another folder",
+                root.display()
+            ),
+            Self::NotFound { .. } => "it does not exist".to_owned(),
+            Self::NotAFile { .. } => "it is not a regular file".to_owned(),
+            Self::TooLarge { limit, .. } => format!("it is larger than {} MiB, the limit for one file", limit >> 20),
+            Self::NotText { .. } => "it is not UTF-8 text".to_owned(),
+            Self::Io { source, .. } => source.to_string(),
+        }
+    }
+}

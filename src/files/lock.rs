@@ -1,0 +1,83 @@
+//! One lock a project: any number may read recordings, one may write them.
+
+use super::{FileError, Files};
+use std::fs::{File, TryLockError};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+/// The lock's file, below the project.
+const LOCK: &str = ".ragcheck/lock";
+
+/// Why the lock was not given.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Somebody else writes recordings.
+    #[error("{holder} is recording in this project: wait until it has ended, or stop it")]
+    Held {
+        /// Who: the command and its process number.
+        holder: String,
+    },
+    /// The lock's file cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// Held while recordings are read or written; given back when it is dropped or the process ends, however it ends.
+#[derive(Debug)]
+pub struct ProjectLock {
+    _file: File,
+}
+
+impl Files {
+    /// The lock of one that only reads recordings. A project that cannot be written needs none: `Ok(None)`.
+    ///
+    /// # Errors
+    /// [`LockError::Held`] while another process records.
+    pub fn lock_shared(&self) -> Result<Option<ProjectLock>, LockError> {
+        let Ok((path, file)) = self.lock_file() else { return Ok(None) };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(Some(ProjectLock { _file: file })),
+            Err(TryLockError::WouldBlock) => Err(LockError::Held { holder: holder(file) }),
+            Err(TryLockError::Error(error)) => Err(FileError::of(&path, error).into()),
+        }
+    }
+
+    /// The lock of one that writes recordings; `who` stands in the message of those that come meanwhile.
+    /// What killed runs left half written is removed.
+    ///
+    /// # Errors
+    /// [`LockError::Held`] while another process records or replays.
+    pub fn lock_exclusive(&self, who: &str) -> Result<ProjectLock, LockError> {
+        let (path, mut file) = self.lock_file()?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(LockError::Held { holder: holder(file) }),
+            Err(TryLockError::Error(error)) => return Err(FileError::of(&path, error).into()),
+        }
+        let of = |error| FileError::of(&path, error);
+        file.set_len(0).map_err(of)?;
+        file.seek(SeekFrom::Start(0)).map_err(of)?;
+        writeln!(file, "{who} (process {})", std::process::id()).map_err(of)?;
+        self.clear_temporary();
+        Ok(ProjectLock { _file: file })
+    }
+
+    fn lock_file(&self) -> Result<(std::path::PathBuf, File), FileError> {
+        let path = self.root().join(LOCK);
+        let (place, inside) = self.locate(&path)?;
+        let of = |error| place.error(&path, error);
+        place.make_folder(&path, inside.parent().unwrap_or(Path::new(".")))?;
+        let mut options = cap_std::fs::OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let file = place.dir.open_with(&inside, &options).map_err(of)?.into_std();
+        Ok((path, file))
+    }
+}
+
+/// Who wrote itself into the lock's file last.
+fn holder(mut file: File) -> String {
+    let mut text = String::new();
+    let _ = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_string(&mut text));
+    let line = text.lines().next().unwrap_or_default().trim();
+    if line.is_empty() { "another process".to_owned() } else { crate::trace::text::quote(line, 200) }
+}
