@@ -31,17 +31,6 @@ pub struct Kappa {
     pub high: f64,
 }
 
-/// A rate corrected for the errors of the judge that measured it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Corrected {
-    /// The corrected rate, kept within 0 and 1.
-    pub value: f64,
-    /// Lower end of the two-sided 95 % interval, in which the errors of the calibration count too.
-    pub low: f64,
-    /// Upper end of that interval.
-    pub high: f64,
-}
-
 impl Confusion {
     /// Counts pairs of (judge, human).
     pub fn of(pairs: impl IntoIterator<Item = (bool, bool)>) -> Self {
@@ -107,25 +96,6 @@ impl Confusion {
         let chance = 2.0 * good * (1.0 - good);
         self.agreement().map(|agreement| (agreement - chance) / (1.0 - chance))
     }
-
-    /// The rate behind `good` of `judged` verdicts of the judge (Rogan and Gladen 1978), with a delta-method interval;
-    /// `None` when the judge is no better than chance or was calibrated on one kind of answers only.
-    pub fn rogan_gladen(&self, good: u64, judged: u64) -> Option<Corrected> {
-        let (sensitivity, specificity) = (self.sensitivity()?, self.specificity()?);
-        let rate = share(good, judged)?;
-        let skill = sensitivity + specificity - 1.0;
-        if skill <= 0.0 {
-            return None;
-        }
-        let value = (rate + specificity - 1.0) / skill;
-        let spread = |rate: f64, n: u64| rate * (1.0 - rate) / n as f64;
-        let variance = spread(rate, judged)
-            + value.powi(2) * spread(sensitivity, self.both + self.human_only)
-            + (1.0 - value).powi(2) * spread(specificity, self.neither + self.judge_only);
-        let half = normal_quantile(0.975) * variance.sqrt() / skill;
-        let within = |rate: f64| rate.clamp(0.0, 1.0);
-        Some(Corrected { value: within(value), low: within(value - half), high: within(value + half) })
-    }
 }
 
 fn share(part: u64, whole: u64) -> Option<f64> {
@@ -157,28 +127,11 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_of_a_lenient_judge_is_corrected_downwards() {
-        let found = table(84, 8, 4, 4).rogan_gladen(372, 400).expect("better than chance");
-        assert!((found.value - 0.9147).abs() < 5e-5, "{found:?}");
-        assert!(found.low < 0.9 && found.high > 0.93, "twelve bad answers calibrate little: {found:?}");
-        assert_eq!(table(5, 5, 5, 5).rogan_gladen(10, 20), None, "a coin corrects nothing");
-        assert_eq!(table(9, 0, 1, 0).rogan_gladen(10, 20), None, "no bad answer was calibrated");
-    }
-
-    #[test]
     fn nothing_rated_is_nothing_known() {
         let nothing = Confusion::of([]);
         assert_eq!((nothing.agreement(), nothing.ac1(), nothing.kappa()), (None, None, None));
-        assert_eq!(nothing.rogan_gladen(1, 1), None);
         assert_eq!(table(8, 0, 0, 0).kappa(), None, "all good for both: chance agrees too");
         assert_eq!(Confusion::of([(true, false), (true, true)]), table(1, 1, 0, 0));
-    }
-
-    #[test]
-    fn a_perfect_judge_corrects_nothing() {
-        let found = table(50, 0, 0, 50).rogan_gladen(30, 40).expect("perfect");
-        assert!((found.value - 0.75).abs() < 1e-12);
-        assert!((table(50, 0, 0, 50).kappa().expect("some").value - 1.0).abs() < 1e-12);
     }
 
     proptest! {

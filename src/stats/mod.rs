@@ -9,20 +9,17 @@ pub mod agreement;
 mod beta;
 pub mod bootstrap;
 pub mod change_points;
-pub mod citations;
 mod clustered;
 #[cfg(test)]
 mod coverage;
 pub mod critical_path;
 pub mod effect;
-pub mod nuggets;
 pub mod operating;
 mod paired;
 pub mod permutation;
 pub mod power;
 pub mod prediction_powered;
 pub mod quantile;
-pub mod rank_sum;
 pub mod rate;
 mod repeats;
 pub mod sequential;
@@ -31,7 +28,7 @@ pub mod stopping;
 mod student;
 
 pub use clustered::{Clustered, clustered};
-pub use paired::{benjamini_hochberg, holm, mcnemar_exact, mcnemar_mid_p};
+pub use paired::{benjamini_hochberg, holm, mcnemar_exact};
 pub use rate::{lower_bound, upper_bound};
 pub use repeats::{pass_all_of, pass_any_of};
 

@@ -10,14 +10,6 @@ pub fn mcnemar_exact(only_a: u64, only_b: u64) -> Option<f64> {
     (pairs > 0).then(|| (2.0 * binomial_cdf(only_a.min(only_b), pairs, 0.5)).min(1.0))
 }
 
-/// Two-sided mid-p of the McNemar test, which counts half of what was seen: less strict than [`mcnemar_exact`], for
-/// display beside it; `None` without discordant pairs.
-pub fn mcnemar_mid_p(only_a: u64, only_b: u64) -> Option<f64> {
-    let (fewer, pairs) = (only_a.min(only_b), only_a + only_b);
-    let below = fewer.checked_sub(1).map_or(0.0, |most| binomial_cdf(most, pairs, 0.5));
-    (pairs > 0).then(|| (below + binomial_cdf(fewer, pairs, 0.5)).min(1.0))
-}
-
 /// P-values adjusted by Holm's step-down method (1979), in the order given.
 pub fn holm(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
@@ -58,8 +50,6 @@ mod tests {
         assert!((mcnemar_exact(11, 1).expect("pairs") - 0.006_348).abs() < 1e-6);
         assert_eq!(mcnemar_exact(10, 2), mcnemar_exact(2, 10));
         assert_eq!(mcnemar_exact(0, 0), None);
-        assert!((mcnemar_mid_p(2, 10).expect("pairs") - 0.022_460_9).abs() < 1e-7);
-        assert_eq!(mcnemar_mid_p(0, 0), None);
     }
 
     #[test]

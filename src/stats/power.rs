@@ -1,56 +1,11 @@
-//! What a plan can show: units for a power, the power of a number of units, and the smallest visible difference.
+//! What a plan can show: the power of a number of pairs, and the smallest difference that it can find.
 
 use super::paired::mcnemar_exact;
-use super::rate::{binomial_cdf, lower_bound};
+use super::rate::binomial_cdf;
 use super::student::normal_quantile;
 
 /// Two-sided error probability of the comparisons planned here.
 const ALPHA: f64 = 0.05;
-
-/// The furthest that searches for a number of units look.
-const FURTHEST: u64 = 20_000;
-
-/// The probability that `n` units of rate `truth` have an exact one-sided lower bound of `target` or more.
-pub fn gate_power(n: u64, truth: f64, target: f64) -> f64 {
-    // Bounds grow with the successes: the fewest that reach the target, by bisection.
-    let (mut low, mut high) = (0, n + 1);
-    while low < high {
-        let middle = u64::midpoint(low, high);
-        if lower_bound(middle, n) >= target {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    if n == 0 || low > n { 0.0 } else { binomial_cdf(n - low, n, 1.0 - truth) }
-}
-
-/// The fewest units with which a rate of `truth` shows at least `target` with probability `power`; `None` when the
-/// truth is no better than the target, or more than 20,000 units would be needed.
-pub fn units_for_gate(truth: f64, target: f64, power: f64) -> Option<u64> {
-    (truth > target).then(|| (1..=FURTHEST).find(|n| gate_power(*n, truth, target) >= power)).flatten()
-}
-
-/// The fewest units, and the failures to allow among them, with which a rate of `bad` is accepted with probability
-/// `alpha` at most and one of `good` refused with probability `beta` at most; `None` when the rates are not in
-/// order, or more than 20,000 units would be needed.
-pub fn acceptance_plan(bad: f64, good: f64, alpha: f64, beta: f64) -> Option<(u64, u64)> {
-    if !(bad < good && bad > 0.0 && good <= 1.0) {
-        return None;
-    }
-    let accepts = |failures: u64, n: u64, rate: f64| binomial_cdf(failures, n, 1.0 - rate);
-    let mut failures = 0;
-    for n in 1..=FURTHEST {
-        // The most failures that keep `bad` out grow with n.
-        while failures < n && accepts(failures + 1, n, bad) <= alpha {
-            failures += 1;
-        }
-        if accepts(failures, n, bad) <= alpha && accepts(failures, n, good) >= 1.0 - beta {
-            return Some((n, failures));
-        }
-    }
-    None
-}
 
 /// The exact power of the two-sided McNemar test over `pairs` pairs, of which a share of `only_a` succeeds under A
 /// alone and of `only_b` under B alone.
@@ -83,27 +38,6 @@ fn critical_count(m: u64) -> Option<u64> {
         }
     }
     low.checked_sub(1)
-}
-
-/// The fewest pairs with which McNemar's test finds discordant shares `only_a` and `only_b` with probability `power`
-/// (exact, where the normal formula of Connor 1987 promises too much); `None` when they are equal, or more than
-/// 20,000 pairs would be needed.
-pub fn pairs_for_power(only_a: f64, only_b: f64, power: f64) -> Option<u64> {
-    let gap = only_b - only_a;
-    if gap == 0.0 || only_a < 0.0 || only_b < 0.0 || only_a + only_b > 1.0 {
-        return None;
-    }
-    // The exact number is never far below the normal formula's, so the search starts short of that.
-    let start = (normal_pairs(only_a, only_b, power) * 0.8).floor().max(1.0) as u64;
-    (start <= FURTHEST).then(|| (start..=FURTHEST).find(|n| mcnemar_power(*n, only_a, only_b) >= power)).flatten()
-}
-
-/// The pairs that the normal approximation asks for (Connor 1987), not rounded.
-fn normal_pairs(only_a: f64, only_b: f64, power: f64) -> f64 {
-    let (discordant, gap) = (only_a + only_b, only_b - only_a);
-    let reach = normal_quantile(1.0 - ALPHA / 2.0) * discordant.sqrt()
-        + normal_quantile(power) * (discordant - gap * gap).sqrt();
-    (reach / gap).powi(2)
 }
 
 /// The smallest gain that `pairs` pairs find with probability `power` when a share of `only_a` gets worse all the
@@ -152,14 +86,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_for_mcnemar_exceed_what_the_normal_formula_promises() {
-        for (only_b, only_a, exact, normal) in
-            [(0.10, 0.02, 153, 145.0), (0.15, 0.05, 168, 155.0), (0.20, 0.05, 92, 85.0)]
-        {
-            assert_eq!(pairs_for_power(only_a, only_b, 0.8), Some(exact), "{only_b} {only_a}");
-            assert!((normal_pairs(only_a, only_b, 0.8).ceil() - normal).abs() < 1e-9, "{only_b} {only_a}");
+    fn mcnemar_needs_more_pairs_than_the_normal_formula_promises() {
+        // (only B, only A, pairs that the exact power of 80 % takes, pairs by the normal formula of Connor 1987).
+        for (only_b, only_a, exact, normal) in [(0.10, 0.02, 153, 145), (0.15, 0.05, 168, 155), (0.20, 0.05, 92, 85)] {
+            assert!(mcnemar_power(exact, only_a, only_b) >= 0.8, "{only_b} {only_a}");
+            assert!(mcnemar_power(exact - 1, only_a, only_b) < 0.8, "{only_b} {only_a}");
+            assert!(mcnemar_power(normal, only_a, only_b) < 0.8, "{only_b} {only_a}");
         }
-        assert_eq!(pairs_for_power(0.1, 0.1, 0.8), None);
     }
 
     #[test]
@@ -170,29 +103,6 @@ mod tests {
             assert!((found - expected).abs() < 5e-4, "K {repeats}: {found}");
         }
         assert_eq!(repeats_difference(spread, 0, 3, 0.8), None);
-    }
-
-    #[test]
-    fn units_for_recoveries_and_for_rescues() {
-        assert_eq!(units_for_gate(0.95, 0.80, 0.8), Some(30));
-        assert_eq!(units_for_gate(0.90, 0.80, 0.8), Some(82));
-        for (truth, units) in [(0.30, 116), (0.40, 35), (0.50, 17)] {
-            assert_eq!(units_for_gate(truth, 0.20, 0.8), Some(units), "{truth}");
-        }
-        assert_eq!(units_for_gate(0.8, 0.8, 0.8), None, "no number shows what is not so");
-    }
-
-    #[test]
-    fn a_fixed_plan_for_two_rates() {
-        assert_eq!(acceptance_plan(0.90, 0.97, 0.05, 0.05), Some((129, 7)));
-        assert_eq!(acceptance_plan(0.97, 0.90, 0.05, 0.05), None);
-    }
-
-    #[test]
-    fn eight_gates_with_power_95_percent_pass_together_two_times_in_three() {
-        let n = units_for_gate(0.99, 0.95, 0.95).expect("a plan");
-        let each = gate_power(n, 0.99, 0.95);
-        assert!(each >= 0.95 && 0.95_f64.powi(8) < 0.67, "{each}");
     }
 
     #[test]

@@ -85,7 +85,7 @@ pub fn hodges_lehmann(values: &[f64]) -> Option<Location> {
 
 /// How many values each end of an ordered list loses for a 95 % interval, given the null distribution of the
 /// statistic that counts them; `None` when even the widest interval has less than 95 %.
-pub(super) fn least_rank(null: &[f64]) -> Option<usize> {
+fn least_rank(null: &[f64]) -> Option<usize> {
     let mut cumulated = 0.0;
     let outside = null.iter().take_while(|mass| {
         cumulated += **mass;
@@ -96,7 +96,7 @@ pub(super) fn least_rank(null: &[f64]) -> Option<usize> {
 
 /// The median of `values`, which get sorted, and the interval that leaves out `skipped` of `all` at each end, `values`
 /// standing for all.
-pub(super) fn location(values: &mut [f64], skipped: Option<usize>, all: f64) -> Location {
+fn location(values: &mut [f64], skipped: Option<usize>, all: f64) -> Location {
     values.sort_by(f64::total_cmp);
     let n = values.len();
     let value = f64::midpoint(values[(n - 1) / 2], values[n / 2]);
@@ -109,7 +109,7 @@ pub(super) fn location(values: &mut [f64], skipped: Option<usize>, all: f64) -> 
 }
 
 /// The values in order, or as many evenly spaced ones of them as may be paired.
-pub(super) fn thin(values: &[f64]) -> Vec<f64> {
+fn thin(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     if sorted.len() <= PAIRED_UP_TO {
@@ -119,7 +119,7 @@ pub(super) fn thin(values: &[f64]) -> Vec<f64> {
 }
 
 /// Twice the rank of each value, ties sharing their mean rank: whole numbers.
-pub(super) fn doubled_ranks(values: &[f64]) -> Vec<usize> {
+fn doubled_ranks(values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|left, right| values[*left].total_cmp(&values[*right]));
     let mut ranks = vec![0; values.len()];

@@ -49,7 +49,7 @@ impl Rule {
     }
 
     /// Whether `f` failures leave a way to pass within `max_units`: all other units being successes.
-    pub fn can_pass(&self, f: u64, max_units: u64) -> bool {
+    fn can_pass(&self, f: u64, max_units: u64) -> bool {
         max_units.checked_sub(f).is_some_and(|s| self.decide(s, f) == Decision::Pass)
     }
 }
