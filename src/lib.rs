@@ -19,6 +19,7 @@ pub mod history;
 pub mod import;
 pub mod knowledge;
 pub mod metric;
+pub mod percent;
 pub mod plan;
 pub mod price;
 pub mod provider;

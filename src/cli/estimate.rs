@@ -1,6 +1,7 @@
 //! What `ragcheck list --estimate` prints below the trials.
 
 use crate::evaluation::{Deciding, Estimate, Money, Requests};
+use crate::percent::{Rounding, at_least, rounded};
 use crate::price::dollars;
 use crate::trace::text::{line, plural, quote};
 use std::fmt::Write as _;
@@ -58,7 +59,7 @@ pub fn text(estimate: &Estimate) -> String {
         let declared = if one.declared { ", which the criteria are about" } else { "" };
         let said = one.difference.map_or_else(
             || "no difference of two rates".to_owned(),
-            |seen| format!("a difference of {:.1} points or more", seen * 100.0),
+            |seen| format!("a difference of {} points or more", rounded(seen * 100.0, 1, Rounding::Up)),
         );
         let _ = writeln!(out, "  for {what} (`{}`{declared}): {said}", one.estimand);
     }
@@ -73,9 +74,9 @@ pub fn text(estimate: &Estimate) -> String {
     );
     let _ = writeln!(
         out,
-        "and by itself: a rate over its {} to be at least {:.1} %, if none of them failed",
+        "and by itself: a rate over its {} to be at least {}, if none of them failed",
         plural(estimate.turns, "turn"),
-        estimate.without_failure * 100.0
+        at_least(estimate.without_failure)
     );
     out.push_str(&criteria(&estimate.criteria));
     out

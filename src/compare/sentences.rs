@@ -4,22 +4,16 @@ use super::flips::Flip;
 use super::pairing::Pairing;
 use super::summary::{CASES, Summary};
 use super::{Finding, Row, Scale, times::FEWEST};
+use crate::percent::{Rounding, percent, points, points_interval, rounded};
 use std::collections::BTreeSet;
 
 /// Cases that a note names.
 const NAMED: usize = 5;
 
-/// A share as `95.0 %`, never as all or nothing when it is neither.
-pub(super) fn percent(share: f64) -> String {
-    let one = format!("{:.1} %", share * 100.0);
-    let rounded = (share < 1.0 && one == "100.0 %") || (share > 0.0 && one == "0.0 %");
-    if rounded { format!("{:.3} %", share * 100.0) } else { one }
-}
-
 /// A difference of rates in points, or of times in per cent, with its sign.
 fn change(scale: Scale, value: f64) -> String {
     let unit = if scale == Scale::Rate { "points" } else { "%" };
-    format!("{:+.1} {unit}", value * 100.0)
+    format!("{} {unit}", points(value))
 }
 
 fn level(scale: Scale, value: f64) -> String {
@@ -47,8 +41,7 @@ pub(super) fn sentence(row: &Row, margin: f64) -> String {
         let both = level(row.scale, a);
         return format!("{proxy}no discordance in {cases}, {both} on both sides; {}", seen(row));
     };
-    let interval =
-        row.interval.map_or_else(String::new, |(low, high)| format!(" [{:+.1}, {:+.1}]", low * 100.0, high * 100.0));
+    let interval = row.interval.map_or_else(String::new, |(low, high)| format!(" {}", points_interval(low, high)));
     let correction = if row.gated { "Holm" } else { "not gated, Benjamini-Hochberg" };
     let head = format!(
         "{proxy}{} to {}, {}{interval}, {} ({correction}; {}, {} alone); of {cases} {} better and {} worse",
@@ -61,7 +54,11 @@ pub(super) fn sentence(row: &Row, margin: f64) -> String {
         row.better,
         row.worse
     );
-    let allowed = format!("{:.1} {}", margin * 100.0, if row.scale == Scale::Rate { "points" } else { "%" });
+    let allowed = format!(
+        "{} {}",
+        rounded(margin * 100.0, 1, Rounding::Nearest),
+        if row.scale == Scale::Rate { "points" } else { "%" }
+    );
     let gain = if row.fewer_is_better { -difference } else { difference };
     match row.finding {
         Finding::Better => format!("{head}: better"),
@@ -190,14 +187,6 @@ pub(super) fn conclusion(rows: &[Row], flips: &[Flip], cases: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_share_that_is_neither_all_nor_nothing_does_not_read_so() {
-        assert_eq!(
-            [1.0, 0.0, 0.95, 0.9999, 0.0001].map(percent),
-            ["100.0 %", "0.0 %", "95.0 %", "99.990 %", "0.010 %"]
-        );
-    }
 
     #[test]
     fn notes_name_a_few_and_count_the_rest() {

@@ -6,6 +6,7 @@
 
 use super::builder::EvaluationBuilder;
 use crate::compare::{CASES, Measured, Summary};
+use crate::percent::{Rounding, percent, rounded};
 use crate::plan::Plan;
 use crate::scenario::criteria::Estimand;
 use crate::scenario::{Criterion, GateKind, resolve_metric};
@@ -203,15 +204,15 @@ fn sentence(row: &Deciding, measured: &Measured, written: Option<&Criterion>, es
         (Some(needed), None) => decided(needed, units, row.trials),
         (Some(needed), Some(good)) => {
             let seen = match row.needed_as_seen {
-                Some(n) => format!("{n} at the recorded {:.1} %", good * 100.0),
-                None => format!("at the recorded {:.1} % it does not pass", good * 100.0),
+                Some(n) => format!("{n} at the recorded {}", percent(good)),
+                None => format!("at the recorded {} it does not pass", percent(good)),
             };
             format!("{}; {seen}", decided(needed, units, row.trials))
         }
     };
     let shows = row.difference.map_or_else(
         || "shows no difference".to_owned(),
-        |difference| format!("shows {:.1} points or more", difference * 100.0),
+        |difference| format!("shows {} points or more", rounded(difference * 100.0, 1, Rounding::Up)),
     );
     format!("{units} units of {} cases; {decides}; {shows}", row.cases)
 }

@@ -1,11 +1,12 @@
 //! One criterion from its sums to its result and its sentence.
 
 use super::design::{Design, Standing};
-use super::format::{bound, count, share, time};
+use super::format::{count, share, time};
 use super::rule::{Asked, Evidence, Ruling, Sample, rule};
 use super::tally::Tally;
 use super::{CriterionResult, Sequential, Verdict};
 use crate::metric::{Group, Metric, Observation, Outcome};
+use crate::percent::{Rounding, bound};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::criteria::Estimand;
 use crate::scenario::{Criterion, GateKind, Target};
@@ -218,9 +219,9 @@ impl Item<'_> {
         let fails = ruling.verdict == Verdict::Fail && self.written.kind == GateKind::Confidence;
         let against = self.against(metric);
         result.bound_text = if few == fails {
-            format!("true rate at least {}", bound(lower, against))
+            format!("true rate at least {}", bound(lower, Rounding::Down, against))
         } else {
-            format!("true rate at most {}", bound(upper, against))
+            format!("true rate at most {}", bound(upper, Rounding::Up, against))
         };
     }
 

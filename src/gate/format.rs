@@ -1,31 +1,6 @@
-//! Figures in words: rates, bounds and times as verdicts print them.
+//! Figures in words: rates, times and counts as verdicts print them.
 
-/// A rate with one decimal, or as many as it takes not to read as all or nothing when it is neither.
-pub(super) fn percent(rate: f64) -> String {
-    for decimals in 1..=4_usize {
-        let text = format!("{:.decimals$}", rate * 100.0);
-        let reads: f64 = text.parse().unwrap_or(rate * 100.0);
-        let all = reads >= 100.0 && rate < 1.0;
-        let nothing = reads <= 0.0 && rate > 0.0;
-        if !(all || nothing) || decimals == 4 {
-            return format!("{text} %");
-        }
-    }
-    String::new()
-}
-
-/// A bound, with enough decimals that it reads on the side of `target` where it is.
-pub(super) fn bound(value: f64, target: f64) -> String {
-    for decimals in 1..=6_usize {
-        let text = format!("{:.decimals$}", value * 100.0);
-        let reads: f64 = text.parse().unwrap_or(value * 100.0);
-        // The written figure is a decimal and the target a binary fraction: compare with that much slack.
-        if (reads >= target * 100.0 - 1e-9) == (value >= target) {
-            return format!("{text} %");
-        }
-    }
-    format!("{:.6} %", value * 100.0)
-}
+use crate::percent::percent;
 
 /// `38/40 = 95.0 %`.
 pub(super) fn share(successes: u64, n: u64) -> String {
@@ -57,15 +32,6 @@ mod tests {
         assert_eq!(share(38, 40), "38/40 = 95.0 %");
         assert_eq!(share(40, 40), "40/40 = 100.0 %");
         assert_eq!(share(9_999, 10_000), "9999/10000 = 99.99 %");
-        assert_eq!(percent(0.0001), "0.01 %");
-        assert_eq!(percent(0.0), "0.0 %");
-    }
-
-    #[test]
-    fn a_bound_reads_on_its_own_side_of_the_target() {
-        assert_eq!(bound(0.949_7, 0.95), "94.97 %");
-        assert_eq!(bound(0.850_848, 0.95), "85.1 %");
-        assert_eq!(bound(0.950_2, 0.95), "95.0 %");
     }
 
     #[test]

@@ -1,16 +1,17 @@
 //! The tally as a table for a terminal, with the words that keep it from being read as a verdict.
 
 use super::tally::{Beside, Row};
+use crate::percent::{interval, percent};
 use crate::stats::rate::wilson;
 use std::fmt::Write as _;
 
 /// One line an item, then what people said where they did; `rated` tells whether the run has human ratings.
 pub fn table(rows: &[Row], rated: bool) -> String {
     let width = rows.iter().map(|row| name(row).len()).max().unwrap_or(0).max(4);
-    let mut out = format!("{:width$}  {:>5}  {:>6}  {:16}  no verdict\n", "item", "turns", "pass", "95% (Wilson)");
+    let mut out = format!("{:width$}  {:>5}  {:>7}  {:18}  no verdict\n", "item", "turns", "pass", "95 % (Wilson)");
     for row in rows {
-        let (rate, interval) = figures(row);
-        let line = format!("{:width$}  {:>5}  {rate:>6}  {interval:16}  {}", name(row), row.n, unsettled(row));
+        let (rate, range) = figures(row);
+        let line = format!("{:width$}  {:>5}  {rate:>7}  {range:18}  {}", name(row), row.n, unsettled(row));
         let _ = writeln!(out, "{}", line.trim_end());
     }
     out.push('\n');
@@ -27,7 +28,7 @@ fn figures(row: &Row) -> (String, String) {
         return ("-".to_owned(), "nothing measured".to_owned());
     }
     let (low, high) = wilson(row.passed as f64, row.n as f64);
-    (percent(row.passed as f64 / row.n as f64), format!("{} to {}", percent(low), percent(high)))
+    (percent(row.passed as f64 / row.n as f64), interval(low, high))
 }
 
 fn unsettled(row: &Row) -> String {
@@ -81,11 +82,7 @@ fn estimated(beside: &Beside) -> String {
     let (low, high) = (found.low.max(0.0), found.high.min(1.0));
     let share = percent(found.value.clamp(0.0, 1.0));
     let alone = if beside.unrated == 0 { ", people alone" } else { "" };
-    format!("{share} ({} to {}{alone}; {} rated)", percent(low), percent(high), beside.table.total())
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1}%", share * 100.0)
+    format!("{share} ({}{alone}; {} rated)", interval(low, high), beside.table.total())
 }
 
 #[cfg(test)]
@@ -100,14 +97,14 @@ mod tests {
     #[test]
     fn without_ratings_the_table_says_that_it_is_a_proxy() {
         let shown = table(&[row(38, 40, None)], false);
-        assert!(shown.contains("grounded     40   95.0%  83.5% to 98.6%    2 by order\n"), "{shown}");
+        assert!(shown.contains("grounded     40   95.0 %  83.4 % to 98.7 %    2 by order\n"), "{shown}");
         assert!(shown.contains("a proxy for the satisfaction of people, and never a verdict on SC-004"));
         assert!(table(&[row(1, 1, None)], true).starts_with("item"));
     }
 
     #[test]
     fn nothing_measured_is_no_rate() {
-        assert!(table(&[row(0, 0, None)], false).contains("grounded      0       -  nothing measured  2 by order"));
+        assert!(table(&[row(0, 0, None)], false).contains("grounded      0        -  nothing measured    2 by order"));
     }
 
     #[test]

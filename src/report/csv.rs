@@ -6,6 +6,7 @@
 
 use super::{Format, View};
 use crate::gate::CriterionResult;
+use crate::percent::{Rounding, rounded};
 use crate::trace::text::cell;
 use crate::trace::{Arm, CRITERIA_CSV, TRIALS_CSV};
 use std::borrow::Cow;
@@ -142,8 +143,8 @@ fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 16] {
         row.n.to_string().into(),
         row.successes.to_string().into(),
         decimal(row.observed).into(),
-        decimal(row.lower).into(),
-        decimal(row.upper).into(),
+        bound(row.lower, Rounding::Down).into(),
+        bound(row.upper, Rounding::Up).into(),
         row.excluded.iter().map(|excluded| excluded.n).sum::<u64>().to_string().into(),
         row.errors.to_string().into(),
         cell(&row.evidence),
@@ -161,6 +162,11 @@ fn whole(number: Option<u64>) -> String {
 
 fn decimal(number: Option<f64>) -> String {
     number.map(|number| format!("{number:.6}")).unwrap_or_default()
+}
+
+/// A bound with six decimals, rounded away from what it claims.
+fn bound(share: Option<f64>, rounding: Rounding) -> String {
+    share.map(|share| rounded(share, 6, rounding)).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 use crate::gate::Verdict;
 use crate::gate::{CriterionResult, Edge, Evaluation, Latency, Quantile, Repeats, Spent};
+use crate::percent::{self, Rounding, at_least, percent};
 use crate::price::dollars;
 use crate::scenario::{Target, parse_target, resolve_metric};
 
@@ -83,11 +84,6 @@ pub fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
-/// A share of 0 to 1 as `95.0 %`.
-pub fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
-}
-
 /// The target of a result; `None` for what no chart can show.
 pub fn target(row: &CriterionResult) -> Option<Target> {
     parse_target(&row.target).ok()
@@ -96,9 +92,13 @@ pub fn target(row: &CriterionResult) -> Option<Target> {
 /// The bound that decides, in few characters: `≥ 92.8 %`, and in words where there is no number.
 pub fn bound(row: &CriterionResult) -> String {
     match (target(row), row.lower, row.upper) {
-        (Some(Target::AtMostRate(_)), _, Some(upper)) => format!("≤ {}", percent(upper)),
-        (Some(Target::AtLeastRate(_)), Some(lower), _) => format!("≥ {}", percent(lower)),
-        (Some(Target::AtMostTime(_)), Some(lower), _) => format!("≥ {} in time", percent(lower)),
+        (Some(Target::AtMostRate(aim)), _, Some(upper)) => {
+            format!("≤ {}", percent::bound(upper, Rounding::Up, aim))
+        }
+        (Some(Target::AtLeastRate(aim)), Some(lower), _) => {
+            format!("≥ {}", percent::bound(lower, Rounding::Down, aim))
+        }
+        (Some(Target::AtMostTime(_)), Some(lower), _) => format!("≥ {} in time", at_least(lower)),
         _ if row.bound_text.is_empty() => "–".into(),
         _ => row.bound_text.clone(),
     }

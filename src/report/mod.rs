@@ -16,6 +16,7 @@ mod json;
 mod junit;
 mod latency;
 mod markdown;
+mod page;
 #[cfg(test)]
 mod sample;
 mod terminal;

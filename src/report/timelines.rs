@@ -182,21 +182,6 @@ fn gzip(json: &[u8]) -> Vec<u8> {
     encoder.write_all(json).and_then(|()| encoder.finish()).unwrap_or_default()
 }
 
-/// Standard base64 with padding (RFC 4648, section 4).
-pub fn base64(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let byte = |index: usize| u32::from(chunk.get(index).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for place in 0..4 {
-            let letter = ALPHABET[(bits >> (18 - 6 * place) & 63) as usize];
-            out.push(if place <= chunk.len() { char::from(letter) } else { '=' });
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,14 +195,6 @@ mod tests {
             builder.add(Some(trace), result);
         }
         (run, builder.finish())
-    }
-
-    #[test]
-    fn base64_agrees_with_the_examples_of_its_standard() {
-        let known = [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")];
-        for (plain, coded) in known {
-            assert_eq!(base64(plain.as_bytes()), coded);
-        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! figures are empty. New columns come last.
 
 use crate::compare::{Comparison, Scale};
+use crate::percent::{Rounding, rounded};
 use crate::trace::text::cell;
 use std::io;
 
@@ -33,6 +34,7 @@ pub(super) fn csv(comparison: &Comparison) -> io::Result<Vec<u8>> {
     let mut rows = ::csv::Writer::from_writer(Vec::new());
     rows.write_record(COLUMNS)?;
     let figure = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.6}"));
+    let bound = |value: Option<f64>, rounding| value.map_or_else(String::new, |value| rounded(value, 6, rounding));
     for row in &comparison.rows {
         rows.write_record([
             cell(&row.key).as_ref(),
@@ -43,8 +45,8 @@ pub(super) fn csv(comparison: &Comparison) -> io::Result<Vec<u8>> {
             &figure(row.a),
             &figure(row.b),
             &figure(row.difference),
-            &figure(row.interval.map(|(low, _)| low)),
-            &figure(row.interval.map(|(_, high)| high)),
+            &bound(row.interval.map(|(low, _)| low), Rounding::Down),
+            &bound(row.interval.map(|(_, high)| high), Rounding::Up),
             &figure(row.p),
             &figure(row.p_adjusted),
             &row.method,

@@ -3,17 +3,20 @@
 use super::terminal::{difference, p};
 use super::{SAME, Shown, differs};
 use crate::compare::{Finding, Scale};
-use crate::report::figures::percent;
-use crate::report::html::STYLE;
-use crate::report::timelines::base64;
-use crate::trace::text;
+use crate::percent::percent;
+use crate::report::page;
+use crate::trace::COMPARISON_HTML;
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::io;
 
-const PAGE: &str = include_str!("page.html");
-const MORE_STYLE: &str = include_str!("comparison.css");
+const PAGE: page::Page = page::Page {
+    file: COMPARISON_HTML,
+    kind: "comparison",
+    template: include_str!("page.html"),
+    style: include_str!("comparison.css"),
+    script: "",
+};
 
 #[derive(Serialize)]
 struct Page {
@@ -68,19 +71,7 @@ struct Flip {
 
 /// The page.
 pub(super) fn html(shown: &Shown<'_>) -> io::Result<Vec<u8>> {
-    let style = format!("{STYLE}{MORE_STYLE}");
-    let render = || -> Result<String, minijinja::Error> {
-        let mut templates = minijinja::Environment::new();
-        templates.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
-        templates.add_template("page.html", PAGE)?;
-        templates.get_template("page.html")?.render(minijinja::context! {
-            page => minijinja::Value::from(minijinja::value::Serde(page(shown))),
-            style => &style,
-            style_hash => format!("sha256-{}", base64(&Sha256::digest(style.as_bytes()))),
-        })
-    };
-    let page = render().map_err(|error| io::Error::other(format!("comparison.html: {error:#}")))?;
-    Ok(text::block(&page).into_bytes())
+    Ok(page::render(&PAGE, page(shown))?.into_bytes())
 }
 
 fn page(shown: &Shown<'_>) -> Page {

@@ -2,7 +2,8 @@
 
 use super::{SAME, Shown, differs};
 use crate::compare::{Finding, Flip, Row, Scale};
-use crate::report::figures::{count, counted, percent};
+use crate::percent::{percent, points, points_interval};
+use crate::report::figures::{count, counted};
 use crate::report::terminal::wrap;
 use crate::trace::text::{block, clip, line};
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
@@ -127,9 +128,8 @@ fn table(rows: &[Row], width: usize, colour: bool) -> String {
 pub(super) fn difference(row: &Row) -> String {
     let Some(value) = row.difference else { return "–".into() };
     let unit = if row.scale == Scale::Rate { "" } else { " %" };
-    let interval =
-        row.interval.map_or_else(String::new, |(low, high)| format!(" [{:+.1}, {:+.1}]", low * 100.0, high * 100.0));
-    format!("{:+.1}{unit}{interval}", value * 100.0)
+    let interval = row.interval.map_or_else(String::new, |(low, high)| format!(" {}", points_interval(low, high)));
+    format!("{}{unit}{interval}", points(value))
 }
 
 pub(super) fn p(value: f64) -> String {

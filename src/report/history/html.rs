@@ -3,15 +3,17 @@
 use super::{changed, chart, conditions, value, when};
 use crate::history::{Line, Series};
 use crate::report::figures::counted;
-use crate::report::html::STYLE;
-use crate::report::timelines::base64;
-use crate::trace::text;
+use crate::report::page;
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 use std::io;
 
-const PAGE: &str = include_str!("page.html");
-const MORE_STYLE: &str = include_str!("history.css");
+const PAGE: page::Page = page::Page {
+    file: "history.html",
+    kind: "history",
+    template: include_str!("page.html"),
+    style: include_str!("history.css"),
+    script: "",
+};
 
 #[derive(Serialize)]
 struct Page {
@@ -42,19 +44,7 @@ struct Trend {
 /// # Errors
 /// When the template cannot be filled in, which would be a bug.
 pub fn html(series: &[Series]) -> io::Result<Vec<u8>> {
-    let style = format!("{STYLE}{MORE_STYLE}");
-    let render = || -> Result<String, minijinja::Error> {
-        let mut templates = minijinja::Environment::new();
-        templates.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
-        templates.add_template("page.html", PAGE)?;
-        templates.get_template("page.html")?.render(minijinja::context! {
-            page => minijinja::Value::from(minijinja::value::Serde(page(series))),
-            style => &style,
-            style_hash => format!("sha256-{}", base64(&Sha256::digest(style.as_bytes()))),
-        })
-    };
-    let page = render().map_err(|error| io::Error::other(format!("history.html: {error:#}")))?;
-    Ok(text::block(&page).into_bytes())
+    Ok(page::render(&PAGE, page(series))?.into_bytes())
 }
 
 fn page(series: &[Series]) -> Page {

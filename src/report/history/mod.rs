@@ -10,8 +10,9 @@ mod terminal;
 pub use html::html;
 pub use terminal::terminal;
 
-use super::figures::{duration, percent};
+use super::figures::duration;
 use crate::history::{Change, Line, Series, Unit};
+use crate::percent::{percent, points};
 use crate::trace::text::quote;
 use std::collections::BTreeMap;
 
@@ -53,8 +54,8 @@ fn conditions(series: &Series) -> String {
 /// A change in words: `changed at 2026-03-02 (release=1.5.0): 97.1 % to 90.2 %`.
 fn changed(series: &Series, line: &Line, change: &Change) -> String {
     let relative = match line.unit {
-        Unit::Rate => format!("{:+.1} points", (change.after - change.before) * 100.0),
-        Unit::Time => format!("{:+.1} %", (change.after / change.before - 1.0) * 100.0),
+        Unit::Rate => format!("{} points", points(change.after - change.before)),
+        Unit::Time => format!("{} %", points(change.after / change.before - 1.0)),
     };
     let p = if change.p < 1e-4 { "p below 0.0001".to_owned() } else { format!("p {:.4}", change.p) };
     format!(

@@ -4,7 +4,8 @@
 //! `style.css`; each chart has a `<title>` that says in words what it shows.
 
 use crate::gate::CriterionResult;
-use crate::report::figures::{claimed_share, duration, percent, target};
+use crate::percent::{self, Rounding, at_least, at_most, percent, rounded};
+use crate::report::figures::{claimed_share, duration, target};
 use crate::scenario::Target;
 use crate::stats::quantile::nearest_rank;
 use std::fmt::Write as _;
@@ -23,23 +24,23 @@ pub fn interval(row: &CriterionResult) -> Option<String> {
         Some(Target::AtMostTime(_)) => claimed_share(&row.metric),
         None => None,
     };
-    let bound = match target(row) {
-        Some(Target::AtMostRate(_)) => row.upper,
-        _ => row.lower,
-    };
+    let few = matches!(target(row), Some(Target::AtMostRate(_)));
+    let bound = if few { row.upper } else { row.lower };
     let shown = [Some(low), Some(high), Some(observed), aim, bound];
     let (left, right) = domain(shown.into_iter().flatten());
     let x = |share: f64| 8.0 + (share - left) / (right - left) * (INTERVAL_WIDTH - 16.0);
     let mut svg = String::new();
     let _ = write!(svg, "<svg class=\"interval\" viewBox=\"0 0 {INTERVAL_WIDTH:.0} 46\" role=\"img\"><title>");
-    let _ = write!(svg, "Observed {}, 95 % Wilson interval {} to {}", percent(observed), percent(low), percent(high));
+    let _ = write!(svg, "Observed {}, 95 % Wilson interval {}", percent(observed), percent::interval(low, high));
     if let Some(bound) = bound {
-        let _ = write!(svg, ", one-sided 95 % bound {}", percent(bound));
+        let written = if few { at_most(bound) } else { at_least(bound) };
+        let _ = write!(svg, ", one-sided 95 % bound {written}");
     }
     if let Some(aim) = aim {
         let _ = write!(svg, ", target {}", percent(aim));
     }
     let _ = write!(svg, ", n = {}</title>", row.n);
+    let whole = |share: f64| rounded(share * 100.0, 0, Rounding::Nearest);
     let (from, to) = (x(left), x(right));
     let _ = write!(svg, "<path class=\"axis\" d=\"M{from:.1} 30H{to:.1}M{from:.1} 27v6M{to:.1} 27v6\"/>");
     let _ = write!(
@@ -59,8 +60,8 @@ pub fn interval(row: &CriterionResult) -> Option<String> {
         );
     }
     let _ = write!(svg, "<circle class=\"seen\" cx=\"{:.1}\" cy=\"18\" r=\"4.5\"/>", x(observed));
-    let _ = write!(svg, "<text x=\"{from:.1}\" y=\"44\">{:.0} %</text>", left * 100.0);
-    let _ = write!(svg, "<text x=\"{to:.1}\" y=\"44\" text-anchor=\"end\">{:.0} %</text></svg>", right * 100.0);
+    let _ = write!(svg, "<text x=\"{from:.1}\" y=\"44\">{} %</text>", whole(left));
+    let _ = write!(svg, "<text x=\"{to:.1}\" y=\"44\" text-anchor=\"end\">{} %</text></svg>", whole(right));
     Some(svg)
 }
 

@@ -3,6 +3,7 @@
 
 use super::chart::{self, Mark};
 use crate::gate::{Evaluation, Latency as Times, Quantile};
+use crate::percent::{at_most, percent};
 use crate::report::figures::{self, count, duration, target};
 use crate::scenario::Target;
 use crate::stats::quantile::nearest_rank;
@@ -128,9 +129,9 @@ fn cells(one: &Quantile) -> (String, String) {
     (figures::edge(one.value), figures::bounds(one))
 }
 
-/// A share, never as nothing when it is something.
+/// A share in a narrow column, never as nothing when it is something.
 fn brief(share: f64) -> String {
-    if share > 0.0 && share < 0.0005 { "< 0.1 %".into() } else { figures::percent(share) }
+    if share > 0.0 && share < 0.0005 { format!("< {}", at_most(share)) } else { percent(share) }
 }
 
 fn stages(row: &Times) -> Stages {

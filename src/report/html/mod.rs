@@ -1,10 +1,8 @@
-//! `index.html`: the whole report in one file that opens from disk, without a server and without a network.
+//! `index.html`: the whole report in one file.
 //!
 //! The template fills in what one looks at first; two data islands follow. `#data` is JSON with one short row a trial
 //! (`<` written as `\u003c`), which the table is made of; each `.block` is gzip in base64 with up to 200 conversations,
-//! unpacked when one of them is opened. The page's policy allows exactly the one style and the one script of this
-//! build, by hash, and no connection: text that slipped through escaping still could not run. The script puts data
-//! into the page as text only, never as markup.
+//! unpacked when one of them is opened. The script puts data into the page as text only, never as markup.
 
 mod chart;
 mod latency;
@@ -12,21 +10,23 @@ mod model;
 mod rows;
 mod spending;
 
-use super::timelines::base64;
+use super::page::{self, Page};
 use super::{Format, View};
 use crate::trace::INDEX_HTML;
-use crate::trace::text;
-use sha2::{Digest as _, Sha256};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use std::io::{self, Write};
 
 /// Writes `index.html`.
 #[derive(Debug, Clone, Copy)]
 pub struct Html;
 
-const PAGE: &str = include_str!("page.html");
-/// The look of every page.
-pub(super) const STYLE: &str = concat!(include_str!("style.css"), include_str!("trial.css"));
-const SCRIPT: &str = concat!(include_str!("table.js"), include_str!("timeline.js"), include_str!("events.js"));
+const PAGE: Page = Page {
+    file: INDEX_HTML,
+    kind: "report",
+    template: include_str!("page.html"),
+    style: include_str!("trial.css"),
+    script: concat!(include_str!("table.js"), include_str!("timeline.js"), include_str!("events.js")),
+};
 /// Where the data islands go; text cannot contain it, for its `<` would be escaped.
 const ISLANDS: &str = "<!--islands-->";
 
@@ -40,8 +40,7 @@ impl Format for Html {
     }
 
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let page = render(view).map_err(|error| io::Error::other(format!("index.html: {error:#}")))?;
-        let page = text::block(&page);
+        let page = page::render(&PAGE, model::page(view))?;
         let (before, after) = page
             .split_once(ISLANDS)
             .ok_or_else(|| io::Error::other("index.html: the template has no place for data"))?;
@@ -49,30 +48,17 @@ impl Format for Html {
         let data = rows::data(view)?.replace('<', "\\u003c");
         writeln!(out, "<script type=\"application/json\" id=\"data\">{data}</script>")?;
         for block in view.timelines.blocks() {
-            writeln!(out, "<script type=\"text/plain\" class=\"block\">{}</script>", base64(&block.gzip))?;
+            writeln!(out, "<script type=\"text/plain\" class=\"block\">{}</script>", STANDARD.encode(&block.gzip))?;
         }
         out.write_all(after.as_bytes())
     }
-}
-
-fn render(view: &View<'_>) -> Result<String, minijinja::Error> {
-    let mut templates = minijinja::Environment::new();
-    templates.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
-    templates.add_template("page.html", PAGE)?;
-    let hash = |text: &str| format!("sha256-{}", base64(&Sha256::digest(text.as_bytes())));
-    templates.get_template("page.html")?.render(minijinja::context! {
-        page => minijinja::Value::from(minijinja::value::Serde(model::page(view))),
-        style => STYLE,
-        script => SCRIPT,
-        style_hash => hash(STYLE),
-        script_hash => hash(SCRIPT),
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::report::{sample, tests::written};
+    use sha2::{Digest as _, Sha256};
 
     /// The page without its data islands, style and script.
     fn markup(html: &str) -> String {
@@ -105,7 +91,7 @@ mod tests {
             html.split_once(open).and_then(|(_, rest)| rest.split_once(close)).expect("it is there").0
         };
         for (open, close) in [("<style>", "</style>"), ("<script>", "</script>")] {
-            let hash = base64(&Sha256::digest(inside(open, close).as_bytes()));
+            let hash = STANDARD.encode(Sha256::digest(inside(open, close).as_bytes()));
             assert!(html.contains(&format!("'sha256-{hash}'")), "{open}");
         }
         assert!(html.contains("default-src 'none'"));

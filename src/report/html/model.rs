@@ -4,9 +4,11 @@ use super::chart;
 use super::latency::{Latency, latency};
 use super::spending::{Spending, spending};
 use crate::gate::{CriterionResult, Evaluation, Repeats, Verdict, Violation};
+use crate::percent::percent;
 use crate::report::figures::{self, count, counted};
 use crate::report::{TABLE_ROWS, View};
 use crate::trace::text::clip;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 
 /// Trials that an ERROR group or a requirement lists by name.
@@ -199,7 +201,7 @@ fn facts(view: &View<'_>) -> Vec<(String, String)> {
 }
 
 fn repeated(row: &Repeats) -> Repeated {
-    let error = |share: Option<f64>| share.map_or_else(|| "–".to_owned(), figures::percent);
+    let error = |share: Option<f64>| share.map_or_else(|| "–".to_owned(), percent);
     Repeated {
         name: figures::place(row),
         cases: format!("{}, {} each", count(row.cases), counted(row.repetitions, "trial")),
@@ -227,7 +229,7 @@ fn row(result: &CriterionResult, anchor: &str) -> Row {
         (one.case.clone(), one.reason.clone(), figure)
     });
     let variants = result.by_variant.iter().map(|(name, successes, n)| {
-        let share = if *n == 0 { "–".into() } else { figures::percent(*successes as f64 / *n as f64) };
+        let share = if *n == 0 { "–".into() } else { percent(*successes as f64 / *n as f64) };
         (name.clone(), format!("{successes}/{n} = {share}"))
     });
     Row {
@@ -263,7 +265,7 @@ fn together(text: &str) -> String {
 }
 
 fn link(trial: &str) -> Link {
-    let href = format!("#trial={}", percent_encoded(trial));
+    let href = format!("#trial={}", utf8_percent_encode(trial, FRAGMENT));
     Link { trial: trial.to_owned(), href, unit: String::new(), note: String::new() }
 }
 
@@ -309,28 +311,15 @@ fn requirement(coverage: &crate::gate::RequirementCoverage) -> Requirement {
     }
 }
 
-/// `text` for the value of a URL's fragment: everything but unreserved characters and `/` percent-encoded.
-fn percent_encoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            const HEX: &[u8; 16] = b"0123456789ABCDEF";
-            out.push('%');
-            out.push(char::from(HEX[usize::from(byte >> 4)]));
-            out.push(char::from(HEX[usize::from(byte & 15)]));
-        }
-    }
-    out
-}
+/// What stays as it is in the value of a URL's fragment: unreserved characters and `/`.
+const FRAGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 #[cfg(test)]
 mod tests {
-    use super::percent_encoded;
+    use super::*;
 
     #[test]
     fn fragments_hold_only_unreserved_characters() {
-        assert_eq!(percent_encoded("a/b c.ü<"), "a/b%20c.%C3%BC%3C");
+        assert_eq!(utf8_percent_encode("a/b c.ü<", FRAGMENT).to_string(), "a/b%20c.%C3%BC%3C");
     }
 }

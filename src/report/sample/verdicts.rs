@@ -7,6 +7,7 @@ use crate::gate::{
     Verdict, Violation,
 };
 use crate::metric::Check;
+use crate::percent::{at_least, percent};
 use crate::trace::{Trace, TrialErrorKind, What};
 
 pub fn result(trace: &Trace, verdict: Verdict, kind: usize) -> TrialResult {
@@ -72,12 +73,12 @@ fn criterion(
     let interval = (n > 0).then(|| wilson(successes, n));
     let share = successes as f64 / n.max(1) as f64;
     let lower = interval.map(|(lower, _)| lower + (share - lower) * 0.1);
-    let bound_text = lower.map(|lower| format!("true rate at least {:.1} %", lower * 100.0)).unwrap_or_default();
+    let bound_text = lower.map(|lower| format!("true rate at least {}", at_least(lower))).unwrap_or_default();
     let time = metric.starts_with("latency");
     let observed_text = match (n, time) {
         (0, _) => "nothing measured".into(),
         (_, true) => "p95 8.41 s".into(),
-        (_, false) => format!("{successes}/{n} = {:.1} %", share * 100.0),
+        (_, false) => format!("{successes}/{n} = {}", percent(share)),
     };
     CriterionResult {
         id: id.into(),
