@@ -18,6 +18,7 @@ pub mod grader;
 pub mod history;
 pub mod import;
 pub mod knowledge;
+pub mod loopback;
 pub mod metric;
 pub mod percent;
 pub mod plan;

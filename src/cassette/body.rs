@@ -27,11 +27,6 @@ pub(super) fn encode(body: &[u8]) -> (&'static str, Value) {
     }
 }
 
-/// Whether these bytes are text.
-pub(super) fn is_text(bytes: &[u8]) -> bool {
-    std::str::from_utf8(bytes).is_ok()
-}
-
 /// The bytes that a `response` mapping stands for.
 ///
 /// # Errors

@@ -76,8 +76,9 @@ pub(super) fn canonical(value: &Value) -> Vec<u8> {
 
 /// Lower-case hex, cut to `digits`.
 pub fn hex(bytes: &[u8], digits: usize) -> String {
-    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half & 15)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).take(digits).collect()
+    let mut text = hex::encode(bytes);
+    text.truncate(digits);
+    text
 }
 
 fn form(request: Request<'_>, redactor: &Redactor) -> Vec<u8> {

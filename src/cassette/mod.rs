@@ -30,6 +30,7 @@ mod stopping;
 mod store;
 #[cfg(test)]
 mod tests;
+mod unpack;
 mod vcr;
 mod word_diff;
 mod yaml;
@@ -46,4 +47,5 @@ pub use scan::{Find, scan};
 pub use shape::{Change, Shape};
 pub use stopping::{StoppingDesign, StoppingError, stopping_path};
 pub use store::{CassetteError, blobs_dir, path};
-pub use vcr::{Imported, Route, import_vcr};
+pub use unpack::{LONGEST_BODY, UnpackError, unpack};
+pub use vcr::{Imported, Refusal, Route, VcrError, import_vcr};

@@ -4,25 +4,84 @@
 //! that some projects keep instead of the bytes. What cannot be taken over is told with the reason; what is taken over
 //! with a loss (times are not in the format, some bodies are not as they were sent) is told too.
 
-use super::body;
 use super::canonical::{Profile, Request, key, stored_body};
 use super::drift::drift;
 use super::exchange::{Exchange, Outcome, StoredRequest};
 use super::redact::Redactor;
+use super::unpack::{UnpackError, unpack};
 use super::{base64, word_diff::printable};
 use bytes::Bytes;
-use flate2::read::{DeflateDecoder, GzDecoder, ZlibDecoder};
 use regex::Regex;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-/// Longest unpacked body, in bytes.
-const LONGEST_BODY: u64 = 64 << 20;
+/// Unpacked bodies of one file, in bytes together.
+const LONGEST_FILE: usize = 128 << 20;
 /// A body of bytes: the tag would be lost by reading the document, so the member's name tells.
-static TAGGED: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?m)^( *(?:- )?)(string|body): !!binary ").ok());
+static TAGGED: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(?m)^( *(?:- )?)(string|body|content): !!binary ").ok());
+
+/// Why a file is no foreign cassette.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum VcrError {
+    /// It begins as JSON and is none.
+    #[error("not JSON: {0}")]
+    NotJson(String),
+    /// It is not YAML.
+    #[error("not YAML: {0}")]
+    NotYaml(String),
+    /// It holds no list of interactions.
+    #[error("not a VCR.py cassette: no list of `interactions` in it{}", if *har { ": it looks like a HAR file" } else { "" })]
+    NoInteractions {
+        /// Whether it has the member that every HAR file has.
+        har: bool,
+    },
+}
+
+/// Why an interaction was not taken over.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Its request says not where it went.
+    #[error("it has no `uri`")]
+    NoAddress,
+    /// Its request has no method.
+    #[error("it has no `method`")]
+    NoMethod,
+    /// Its response has no status.
+    #[error("the response has no status")]
+    NoStatus,
+    /// What was sent cannot be matched.
+    #[error("the body of the request is no JSON document ({bytes} bytes), and only those can be matched")]
+    NotJson {
+        /// How long it is.
+        bytes: usize,
+    },
+    /// A body is said to be base64.
+    #[error("the body of {whose} is marked as base64 and is none")]
+    NotBase64 {
+        /// `the request` or `the response`.
+        whose: &'static str,
+    },
+    /// A body is a number or a truth value.
+    #[error("the body of {whose} is neither text nor bytes nor a document")]
+    NotBody {
+        /// `the request` or `the response`.
+        whose: &'static str,
+    },
+    /// A body cannot be unpacked.
+    #[error("the body of {whose} {error}")]
+    Unpack {
+        /// `the request` or `the response`.
+        whose: &'static str,
+        /// Why.
+        error: UnpackError,
+    },
+    /// The file's bodies are too long together.
+    #[error("the bodies of this file are longer than {} MiB together: cut it into several", LONGEST_FILE >> 20)]
+    FileTooLong,
+}
 
 /// Where a request of a foreign recording went, in our words.
 #[derive(Debug, Clone)]
@@ -45,20 +104,21 @@ pub struct Imported {
     /// The time that the first answer with a date tells.
     pub recorded_at: Option<jiff::Timestamp>,
     /// Interactions that were not taken over, by number from 1, with why.
-    pub refused: Vec<(usize, String)>,
+    pub refused: Vec<(usize, Refusal)>,
     /// What the exchanges lack beside what was sent.
     pub losses: BTreeSet<&'static str>,
+    /// Bytes of bodies so far.
+    bytes: usize,
 }
 
 /// Reads a VCR.py cassette; `route` tells where an address leads.
 ///
 /// # Errors
-/// In words, when the text is no such cassette.
-pub fn import_vcr(text: &str, route: &dyn Fn(&str) -> Route, redactor: &Redactor) -> Result<Imported, String> {
+/// [`VcrError`] when the text is no such cassette.
+pub fn import_vcr(text: &str, route: &dyn Fn(&str) -> Route, redactor: &Redactor) -> Result<Imported, VcrError> {
     let document = parse(text)?;
     let Some(interactions) = document.get("interactions").and_then(Value::as_array) else {
-        let har = if document.get("log").is_some() { ": it looks like a HAR file" } else { "" };
-        return Err(format!("not a VCR.py cassette: no list of `interactions` in it{har}"));
+        return Err(VcrError::NoInteractions { har: document.get("log").is_some() });
     };
     let mut imported = Imported::default();
     for (number, interaction) in (1..).zip(interactions) {
@@ -70,9 +130,9 @@ pub fn import_vcr(text: &str, route: &dyn Fn(&str) -> Route, redactor: &Redactor
     Ok(imported)
 }
 
-fn parse(text: &str) -> Result<Value, String> {
+fn parse(text: &str) -> Result<Value, VcrError> {
     if text.trim_start().starts_with('{') {
-        return serde_json::from_str(text).map_err(|why| format!("not JSON: {why}"));
+        return serde_json::from_str(text).map_err(|why| VcrError::NotJson(why.to_string()));
     }
     let marked = TAGGED.as_ref().map_or(text.into(), |tagged| tagged.replace_all(text, "${1}${2}_in_base64: "));
     let mut budget = serde_saphyr::Budget::default();
@@ -86,7 +146,7 @@ fn parse(text: &str) -> Result<Value, String> {
     };
     serde_saphyr::from_str_with_options(&marked, options).map_err(|why| {
         let why = why.to_string();
-        format!("not YAML: {}", printable(why.lines().next().unwrap_or_default(), 200))
+        VcrError::NotYaml(printable(why.lines().next().unwrap_or_default(), 200))
     })
 }
 
@@ -95,34 +155,44 @@ fn exchange(
     route: &dyn Fn(&str) -> Route,
     redactor: &Redactor,
     imported: &mut Imported,
-) -> Result<Exchange, String> {
+) -> Result<Exchange, Refusal> {
     let (request, response) = (&interaction["request"], &interaction["response"]);
     let word = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
-    let url = word(request, "uri").or_else(|| word(request, "url")).ok_or("it has no `uri`")?;
-    let method = word(request, "method").ok_or("it has no `method`")?.to_ascii_uppercase();
+    let url = word(request, "uri").or_else(|| word(request, "url")).ok_or(Refusal::NoAddress)?;
+    let method = word(request, "method").ok_or(Refusal::NoMethod)?.to_ascii_uppercase();
     let Route { service, profile, path } = route(&url);
-    let sent = match message(request, &headers(request), "the request")? {
+    let sent = match message(request, &headers(request).0, "the request")? {
         Message::Parsed(value) => value,
         Message::Bytes(bytes) if bytes.is_empty() => Value::Null,
-        Message::Bytes(bytes) => serde_json::from_slice(&bytes).map_err(|_| {
-            format!(
-                "the body of the request is no JSON document ({} bytes), and only those can be matched",
-                bytes.len()
-            )
-        })?,
+        Message::Bytes(bytes) => serde_json::from_slice(&bytes).map_err(|_| Refusal::NotJson { bytes: bytes.len() })?,
     };
-    let received = headers(response);
+    let (received, several) = headers(response);
     let status = response["status"].get("code").unwrap_or(&response["status"]).as_u64();
     let status = status.or_else(|| response["status_code"].as_u64()).and_then(|status| u16::try_from(status).ok());
-    let status = status.ok_or("the response has no status")?;
+    let status = status.ok_or(Refusal::NoStatus)?;
+    if BODIES.iter().all(|name| response.get(name).is_none()) {
+        imported.losses.insert("an answer has no `body` in its file: it is empty in the recording");
+    }
     let answer = match message(response, &received, "the response")? {
         Message::Bytes(bytes) => Bytes::from(bytes),
         Message::Parsed(value) => {
-            imported.losses.insert("bodies that were kept parsed are spelt anew");
-            serde_json::to_vec(&value).map_err(|why| why.to_string())?.into()
+            imported.losses.insert("bodies that the file has as documents are written as compact JSON");
+            value.to_string().into_bytes().into()
         }
     };
+    imported.bytes = imported.bytes.saturating_add(answer.len());
+    if imported.bytes > LONGEST_FILE {
+        return Err(Refusal::FileTooLong);
+    }
     imported.losses.insert("times are not in the format: every answer comes at once");
+    imported.losses.insert("headers of requests are left out: method, path and body are matched");
+    if several {
+        imported.losses.insert("of a header with several values the first is taken");
+    }
+    let kept = redactor.headers(&received);
+    if kept.len() < received.len() {
+        imported.losses.insert("of the headers of answers only those that clients act on are kept");
+    }
     if imported.recorded_at.is_none() {
         let date = received.iter().find(|(name, _)| name == "date");
         imported.recorded_at = date.and_then(|(_, date)| jiff::fmt::rfc2822::parse(date).ok()).map(|at| at.timestamp());
@@ -143,7 +213,7 @@ fn exchange(
         request: Some(StoredRequest { path: redactor.redact(&path).into_owned(), method, body: stored, problem: None }),
         outcome: Outcome::Response {
             status,
-            headers: redactor.headers(&received),
+            headers: kept,
             rewritten: redacted.is_some(),
             body: redacted.map_or(answer, Bytes::from),
             took: Duration::ZERO,
@@ -158,69 +228,63 @@ enum Message {
     Parsed(Value),
 }
 
+/// Members that hold a body: httpx's recorder says `content`.
+const BODIES: [&str; 5] = ["body", "content", "parsed_body", "body_in_base64", "content_in_base64"];
+
 /// The body of a request or response, unpacked.
-fn message(message: &Value, headers: &[(String, String)], whose: &str) -> Result<Message, String> {
+fn message(message: &Value, headers: &[(String, String)], whose: &'static str) -> Result<Message, Refusal> {
+    let member = |names: [&str; 2]| names.iter().find_map(|name| message.get(name).filter(|body| !body.is_null()));
     if let Some(parsed) = message.get("parsed_body").filter(|parsed| !parsed.is_null()) {
         return Ok(Message::Parsed(parsed.clone()));
     }
-    let body = message.get("body").unwrap_or(&Value::Null);
-    let bytes = if let Some(text) = message.get("body_in_base64").and_then(Value::as_str) {
+    let bytes = if let Some(text) = member(["body_in_base64", "content_in_base64"]).and_then(Value::as_str) {
         decoded(text, whose)?
     } else {
-        match body {
-            Value::Null => Vec::new(),
-            Value::String(text) => text.clone().into_bytes(),
-            Value::Object(entries) => {
-                let text = |name: &str| entries.get(name).and_then(Value::as_str);
-                if let Some(text) = text("string_in_base64").or_else(|| text("base64_string")) {
-                    decoded(text, whose)?
-                } else {
-                    text("string").unwrap_or_default().as_bytes().to_vec()
-                }
-            }
-            _ => return Err(format!("the body of {whose} is neither text nor bytes")),
+        match member(["body", "content"]) {
+            None => Vec::new(),
+            Some(Value::String(text)) => text.clone().into_bytes(),
+            Some(Value::Object(entries)) => match wrapped(entries, whose)? {
+                Some(bytes) => bytes,
+                None => return Ok(Message::Parsed(Value::Object(entries.clone()))),
+            },
+            Some(list @ Value::Array(_)) => return Ok(Message::Parsed(list.clone())),
+            Some(_) => return Err(Refusal::NotBody { whose }),
         }
     };
-    unpacked(bytes, headers).map(Message::Bytes).map_err(|why| format!("the body of {whose} {why}"))
+    unpack(bytes, headers).map(Message::Bytes).map_err(|error| Refusal::Unpack { whose, error })
 }
 
-fn decoded(text: &str, whose: &str) -> Result<Vec<u8>, String> {
-    base64::decode(text).ok_or_else(|| format!("the body of {whose} is marked as base64 and is none"))
-}
-
-/// Takes the packing off that `content-encoding` tells of, unless somebody did before and left the header.
-fn unpacked(bytes: Vec<u8>, headers: &[(String, String)]) -> Result<Vec<u8>, String> {
-    let packing = headers.iter().find(|(name, _)| name == "content-encoding").map(|(_, value)| value.trim());
-    let gzip = bytes.starts_with(&[0x1f, 0x8b]);
-    if gzip {
-        return read(GzDecoder::new(&bytes[..])).map_err(|why| format!("is broken gzip: {why}"));
+/// The bytes of a mapping that wraps a body; `None` for one that is the body itself.
+fn wrapped(entries: &Map<String, Value>, whose: &'static str) -> Result<Option<Vec<u8>>, Refusal> {
+    const WRAPPING: [&str; 4] = ["string", "base64_string", "string_in_base64", "encoding"];
+    if entries.is_empty() || !entries.keys().all(|key| WRAPPING.contains(&key.as_str())) {
+        return Ok(None);
     }
-    match packing.map(str::to_ascii_lowercase).as_deref() {
-        Some("deflate") if body::is_text(&bytes) => Ok(bytes),
-        Some("deflate") => read(ZlibDecoder::new(&bytes[..]))
-            .or_else(|_| read(DeflateDecoder::new(&bytes[..])))
-            .map_err(|why| format!("is broken deflate: {why}")),
-        Some(other) if !matches!(other, "" | "identity" | "gzip") && !body::is_text(&bytes) => {
-            Err(format!("is packed with {}, which is not read here", printable(other, 40)))
-        }
-        _ => Ok(bytes),
+    let text = |name: &str| entries.get(name).and_then(Value::as_str);
+    if let Some(text) = text("string_in_base64").or_else(|| text("base64_string")) {
+        return decoded(text, whose).map(Some);
     }
+    Ok(Some(text("string").unwrap_or_default().as_bytes().to_vec()))
 }
 
-fn read(packed: impl Read) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    packed.take(LONGEST_BODY + 1).read_to_end(&mut bytes).map_err(|why| why.to_string())?;
-    if bytes.len() as u64 > LONGEST_BODY { Err("it is longer than 64 MiB".to_owned()) } else { Ok(bytes) }
+fn decoded(text: &str, whose: &'static str) -> Result<Vec<u8>, Refusal> {
+    base64::decode(text).ok_or(Refusal::NotBase64 { whose })
 }
 
-/// The headers in lower case; of several values the first.
-fn headers(message: &Value) -> Vec<(String, String)> {
+/// The headers in lower case, of several values the first, and whether one had several.
+fn headers(message: &Value) -> (Vec<(String, String)>, bool) {
     let entries = message.get("headers").and_then(Value::as_object).into_iter().flatten();
+    let mut several = false;
     let first = |value: &Value| match value {
-        Value::Array(values) => values.first().and_then(Value::as_str).map(str::to_owned),
+        Value::Array(values) => {
+            several |= values.len() > 1;
+            values.first().and_then(Value::as_str).map(str::to_owned)
+        }
         other => other.as_str().map(str::to_owned),
     };
-    entries.filter_map(|(name, value)| Some((name.to_ascii_lowercase(), first(value)?))).collect()
+    let mut first = first;
+    let pairs = entries.filter_map(|(name, value)| Some((name.to_ascii_lowercase(), first(value)?))).collect();
+    (pairs, several)
 }
 
 #[cfg(test)]
@@ -241,9 +305,9 @@ mod tests {
         let request = json!({"method": "post", "uri": "https://api.example/v1/chat/completions", "headers": {},
             "body": "{\"model\": \"m-1\", \"user\": \"u\", \"messages\": []}"});
         let cassette = json!({"version": 1, "interactions": [{"request": request, "response": response}]}).to_string();
-        let imported = import_vcr(&cassette, &route, &Redactor::default())?;
+        let imported = import_vcr(&cassette, &route, &Redactor::default()).map_err(|why| why.to_string())?;
         if let Some((_, why)) = imported.refused.first() {
-            return Err(why.clone());
+            return Err(why.to_string());
         }
         let Outcome::Response { body, .. } = &imported.exchanges[0].outcome else { return Err("no response".into()) };
         let body = body.clone();
@@ -270,7 +334,32 @@ mod tests {
         }
         let brotli =
             json!({"status": 200, "headers": {"content-encoding": "br"}, "body": {"base64_string": "//79/A=="}});
-        assert!(one(&brotli).expect_err("brotli").contains("packed with br"));
+        assert!(one(&brotli).expect_err("brotli").contains("compressed with br"));
+    }
+
+    #[test]
+    fn bodies_under_content_and_bodies_that_are_documents_are_taken_over() {
+        for (member, body, expected) in [
+            ("content", json!("{\"a\": 1}"), "{\"a\": 1}"),
+            ("content", json!({"a": [1, null]}), "{\"a\":[1,null]}"),
+            ("body", json!({"a": 1, "string": "no wrapping"}), "{\"a\":1,\"string\":\"no wrapping\"}"),
+            ("body", json!([{"a": 1}]), "[{\"a\":1}]"),
+            ("body", json!({"encoding": "UTF-8", "string": "plain"}), "plain"),
+        ] {
+            let (imported, read) = one(&json!({"status_code": 200, "headers": {}, member: body})).expect("read");
+            assert_eq!(read, expected, "{member}");
+            let documents = imported.losses.iter().any(|loss| loss.contains("as documents"));
+            assert_eq!(documents, !body.is_string() && body.get("encoding").is_none(), "{member} {body}");
+        }
+        let (imported, read) = one(&json!({"status_code": 204, "headers": {}})).expect("read");
+        assert!(read.is_empty() && imported.losses.iter().any(|loss| loss.contains("no `body`")));
+        assert!(one(&json!({"status": 200, "body": 7})).expect_err("a number").contains("neither text nor bytes"));
+        let request =
+            json!({"method": "POST", "uri": "https://api.example/v1/x", "body": {"model": "m", "messages": []}});
+        let text = json!({"interactions": [{"request": request, "response": {"status": 200, "body": ""}}]}).to_string();
+        let imported = import_vcr(&text, &route, &Redactor::default()).expect("a cassette");
+        let stored = imported.exchanges[0].request.as_ref().map(|request| request.body.clone());
+        assert_eq!(stored, Some(json!({"model": "m", "messages": []})));
     }
 
     #[test]
@@ -304,11 +393,14 @@ mod tests {
             matches!(&imported.exchanges[0].outcome, Outcome::Response { body, .. } if body[..] == [0xff, 0, 0xfe])
         );
         assert_eq!(imported.refused.len(), 1);
-        assert!(imported.refused[0].1.starts_with("the body of the request is no JSON document (7 bytes)"));
+        assert!(imported.refused[0].1.to_string().starts_with("the body of the request is no JSON document (7 bytes)"));
         for (broken, why) in
             [("interactions: [", "not YAML"), ("{\"log\": {}}", "HAR"), ("a: 1", "no list of `interactions`")]
         {
-            assert!(import_vcr(broken, &route, &Redactor::default()).expect_err(broken).contains(why), "{broken}");
+            assert!(
+                import_vcr(broken, &route, &Redactor::default()).expect_err(broken).to_string().contains(why),
+                "{broken}"
+            );
         }
     }
 }

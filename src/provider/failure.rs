@@ -26,6 +26,9 @@ pub(super) fn unreadable(response: &HttpResponse, error: &WireError, redactor: &
         WireError::Reported { kind, message } => {
             Failure { kind: *kind, status: Some(response.status), message: clipped(message, redactor) }
         }
+        WireError::Cut => {
+            Failure { kind: ErrorKind::Connection, status: Some(response.status), message: error.to_string() }
+        }
         other => malformed(response, &other.to_string(), redactor),
     }
 }

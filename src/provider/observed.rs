@@ -5,7 +5,7 @@
 use super::chat_client;
 use super::failure::unreadable;
 use super::retry::Failure;
-use super::wire::{Dialect, perplexity};
+use super::wire::{self, Dialect, WireError, perplexity};
 use super::{Attempt, ErrorKind, SearchAnswer, perplexity_agent, stream};
 use crate::cassette::Redactor;
 use crate::chat::{ChatRequest, ChatResponse, Role};
@@ -43,6 +43,9 @@ pub fn completion(request: &HttpRequest, result: &Result<HttpResponse, Transport
     if let (Ok(response), Ok(_)) = (result, &heard.result) {
         heard.attempt.first_token = stream::first_token(dialect, response);
     }
+    if let (Ok(reply), Some(asked)) = (&mut heard.result, asked(request)) {
+        wire::continue_ids(&asked, &mut reply.calls);
+    }
     heard
 }
 
@@ -72,8 +75,7 @@ fn assembled(dialect: Dialect, response: &HttpResponse, redactor: &Redactor) -> 
     if assembler.complete() {
         return Ok(assembler.document());
     }
-    let message = "the stream ended before its last event".to_owned();
-    Err(Failure { kind: ErrorKind::Connection, status: Some(response.status), message })
+    Err(unreadable(response, &WireError::Cut, redactor))
 }
 
 fn read<T>(

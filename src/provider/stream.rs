@@ -3,10 +3,9 @@
 //! A stream is believed only when it says that it ended; what breaks off is a broken connection. The time to the first
 //! token is the arrival of the bytes after which the answer holds a word, a refusal or a call.
 
-use super::ErrorKind;
 use super::failure::{malformed, unreadable};
 use super::retry::Failure;
-use super::wire::Dialect;
+use super::wire::{Dialect, WireError};
 use crate::cassette::Redactor;
 use crate::chat::ChatResponse;
 use crate::transport::sse::{self, Event};
@@ -28,7 +27,7 @@ pub(super) fn ask(dialect: Dialect, body: &mut Value) {
 
 /// Whether a response is a stream: a server may also answer at once to whoever asked for one.
 pub(super) fn is_stream(response: &HttpResponse) -> bool {
-    sse::is_stream(&response.headers)
+    sse::is_stream(&response.headers, &response.body)
 }
 
 /// The test by which the transport knows that nothing is missing from a stream.
@@ -58,8 +57,7 @@ pub(super) fn decode(dialect: Dialect, response: &HttpResponse, redactor: &Redac
         assembler.push(event).map_err(|error| unreadable(response, &error, redactor))?;
     }
     if !assembler.complete() {
-        let message = "the stream ended before its last event".to_owned();
-        return Err(Failure { kind: ErrorKind::Connection, status: Some(response.status), message });
+        return Err(unreadable(response, &WireError::Cut, redactor));
     }
     dialect.decode_response(&assembler.document()).map_err(|error| unreadable(response, &error, redactor))
 }
@@ -91,6 +89,7 @@ fn says_something(dialect: Dialect, events: &[Event]) -> bool {
 mod tests {
     use super::*;
     use crate::cassette::Chunk;
+    use crate::provider::ErrorKind;
 
     const CHAT: [&str; 5] = [
         "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n",
@@ -124,7 +123,9 @@ mod tests {
         assert_eq!(first_token(Dialect::OpenAiChat, &response(&CHAT)), Some(Duration::from_millis(20)));
         assert_eq!(first_token(Dialect::AnthropicMessages, &response(&MESSAGES)), Some(Duration::from_millis(20)));
         assert_eq!(first_token(Dialect::OpenAiChat, &response(&CHAT[..1])), None);
-        let whole = HttpResponse { headers: Vec::new(), ..response(&CHAT) };
+        let untyped = HttpResponse { headers: Vec::new(), ..response(&CHAT) };
+        assert_eq!(first_token(Dialect::OpenAiChat, &untyped), Some(Duration::from_millis(20)), "told by its body");
+        let whole = HttpResponse { body: "{\"choices\": []}".into(), headers: Vec::new(), ..response(&CHAT) };
         assert_eq!(first_token(Dialect::OpenAiChat, &whole), None);
     }
 

@@ -31,7 +31,7 @@ pub(super) fn route(path: &str, query: Option<&str>) -> Option<Route> {
     let unversioned = |rest: &str| rest.strip_prefix("/v1").filter(|rest| rest.starts_with('/')).map(str::to_owned);
     let (service, dialect, path) = if let Some(rest) = below("/model") {
         let rest = unversioned(rest).unwrap_or_else(|| rest.to_owned());
-        (rest == "/chat/completions").then_some((Service::Model, Dialect::OpenAiChat, rest))?
+        (rest == "/chat/completions" || is_deployment(&rest)).then_some((Service::Model, Dialect::OpenAiChat, rest))?
     } else {
         let rest = below(SEARCH_MOUNT)?;
         match unversioned(rest).as_deref().unwrap_or(rest) {
@@ -44,6 +44,12 @@ pub(super) fn route(path: &str, query: Option<&str>) -> Option<Route> {
     };
     let path = query.map_or(path.clone(), |query| format!("{path}?{query}"));
     Some(Route { service, profile: dialect.name(), dialect, path })
+}
+
+/// Whether a path is that of Azure's clients, which name the model in it.
+fn is_deployment(path: &str) -> bool {
+    let name = path.strip_prefix("/openai/deployments/").and_then(|rest| rest.strip_suffix("/chat/completions"));
+    name.is_some_and(|name| !name.is_empty() && !name.contains('/'))
 }
 
 /// What is served, for messages.
@@ -70,6 +76,9 @@ mod tests {
         }
         let versioned = route("/model/v1/chat/completions", Some("api-version=1")).expect("a route");
         assert_eq!(versioned.path, "/chat/completions?api-version=1");
+        let azure = route("/model/openai/deployments/gpt/chat/completions", Some("api-version=1")).expect("a route");
+        assert_eq!(azure.path, "/openai/deployments/gpt/chat/completions?api-version=1");
+        assert_eq!(route("/model/openai/deployments/a/b/chat/completions", None), None);
     }
 
     #[test]

@@ -2,10 +2,12 @@
 
 use super::refusal::{failed, refusal};
 use super::route::{Route, SERVED, route};
+use crate::loopback;
 use crate::provider::ended_by;
 use crate::transport::{HttpRequest, HttpResponse, Transport};
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
+use axum::http::header::{HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
@@ -92,6 +94,10 @@ fn lock(slot: &Slot) -> MutexGuard<'_, Option<Arc<dyn Transport>>> {
 }
 
 async fn answer(State(slot): State<Slot>, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+    let header = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("?"));
+    if let Err(stranger) = loopback::admit(header(HOST), header(ORIGIN)) {
+        return refusal(StatusCode::FORBIDDEN, "ragcheck_forbidden", &stranger.to_string());
+    }
     let Some(route) = route(uri.path(), uri.query()).filter(|_| method == Method::POST) else {
         let message = format!("nothing is served at {method} {}; known: {SERVED}", uri.path());
         return refusal(StatusCode::NOT_FOUND, "ragcheck_unknown_path", &message);

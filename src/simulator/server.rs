@@ -8,9 +8,12 @@ use super::behaviour::{Behaviour, FailTimes, Pace};
 use super::dice::Dice;
 use super::{aliases, judge, model, search, wire};
 use crate::clock::Clock;
+use crate::loopback;
 use axum::body::{Body, Bytes};
+use axum::extract::Request;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use futures_util::{StreamExt, stream};
@@ -56,6 +59,7 @@ pub async fn serve(
         .route("/v1/agent", post(agent))
         .route("/v1/responses", post(agent))
         .fallback(unknown)
+        .layer(middleware::from_fn(admitted))
         .layer(DefaultBodyLimit::max(LONGEST_BODY))
         .with_state(server);
     Ok((bound, async move { axum::serve(listener, routes).await }))
@@ -120,6 +124,20 @@ impl Server {
             failed.remove(&key);
         }
         still
+    }
+}
+
+async fn admitted(request: Request, next: Next) -> Response {
+    let admitted = {
+        let header = |name| request.headers().get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("?"));
+        loopback::admit(header(header::HOST), header(header::ORIGIN))
+    };
+    match admitted {
+        Ok(()) => next.run(request).await,
+        Err(stranger) => {
+            let body = wire::write_error("forbidden", &stranger.to_string());
+            (StatusCode::FORBIDDEN, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+        }
     }
 }
 

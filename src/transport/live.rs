@@ -1,16 +1,13 @@
 //! Requests over the wire, by reqwest on rustls.
 
 use super::{HttpRequest, HttpResponse, Service, StreamEnd, Transport, TransportError, links, sse};
-use crate::cassette::{Chunk, Redactor};
+use crate::cassette::{Chunk, LONGEST_BODY, Redactor, UnpackError, unpack};
 use crate::clock::{BoxFuture, Clock, timeout};
 use crate::settings::Auth;
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Longest body that is read, in bytes: an endless answer must not fill the memory.
-const LONGEST_BODY: usize = 64 << 20;
 
 /// Where a service is, and how to talk to it.
 #[derive(Clone)]
@@ -192,7 +189,7 @@ impl LiveTransport {
 
 /// Whether a response is a stream that lacks its end: it must be neither believed nor recorded.
 fn is_cut(response: &HttpResponse, ended: StreamEnd) -> bool {
-    let stream = sse::is_stream(&response.headers);
+    let stream = sse::is_stream(&response.headers, &response.body);
     (200..300).contains(&response.status) && stream && !ended(&response.body)
 }
 
@@ -200,23 +197,34 @@ fn is_cut(response: &HttpResponse, ended: StreamEnd) -> bool {
 async fn read(call: reqwest::RequestBuilder, arrivals: Option<(&dyn Clock, Duration)>) -> Result<HttpResponse, String> {
     let mut response = call.send().await.map_err(|error| chain(&error.without_url()))?;
     let status = response.status().as_u16();
-    let headers = response
+    let mut headers: Vec<(String, String)> = response
         .headers()
         .iter()
         .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
         .collect();
-    let mut body = bytes::BytesMut::new();
+    let too_long = || format!("the response {}", UnpackError::TooLong);
+    if response.content_length().is_some_and(|length| length > LONGEST_BODY as u64) {
+        return Err(too_long());
+    }
+    let mut body = Vec::new();
     let mut chunks = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| chain(&error.without_url()))? {
-        body.extend_from_slice(&chunk);
-        if body.len() > LONGEST_BODY {
-            return Err(format!("the response is longer than {LONGEST_BODY} bytes"));
+        if body.len() + chunk.len() > LONGEST_BODY {
+            return Err(too_long());
         }
+        body.extend_from_slice(&chunk);
         if let Some((clock, start)) = arrivals {
             chunks.push(Chunk { at: clock.now().saturating_sub(start), end: body.len() });
         }
     }
-    Ok(HttpResponse { status, headers, body: body.freeze(), took: Duration::ZERO, chunks })
+    // Nothing packed was asked for; some servers pack all the same.
+    if headers.iter().any(|(name, _)| name == "content-encoding") {
+        body = unpack(body, &headers).map_err(|error| format!("the body of the response {error}"))?;
+        headers.retain(|(name, _)| name != "content-encoding");
+        // Where the pieces ended is known of the packed bytes alone.
+        chunks = chunks.last().map(|last| Chunk { at: last.at, end: body.len() }).into_iter().collect();
+    }
+    Ok(HttpResponse { status, headers, body: body.into(), took: Duration::ZERO, chunks })
 }
 
 /// An error with its causes on one line: reqwest alone says little more than that sending failed.

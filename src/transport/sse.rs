@@ -9,10 +9,16 @@ use std::ops::Range;
 /// Bytes of one event that are read before the stream is refused.
 pub const LIMIT: usize = 64 * 1024 * 1024;
 
-/// Whether the headers of a response, their names in lower case, say that it is a stream.
-pub fn is_stream(headers: &[(String, String)]) -> bool {
+/// Whether a response is a stream: its headers, their names in lower case, say so, or its body begins as one. Servers
+/// forget the content type or give another, and no JSON document begins like an event.
+pub fn is_stream(headers: &[(String, String)], body: &[u8]) -> bool {
     let says = |value: &str| value.trim_start().to_ascii_lowercase().starts_with("text/event-stream");
-    headers.iter().any(|(name, value)| name == "content-type" && says(value))
+    headers.iter().any(|(name, value)| name == "content-type" && says(value)) || begins_as_stream(body)
+}
+
+fn begins_as_stream(body: &[u8]) -> bool {
+    let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body).trim_ascii_start();
+    [&b"data:"[..], b"event:", b"id:", b"retry:", b": ", b":\n", b":\r"].iter().any(|field| body.starts_with(field))
 }
 
 /// One event.
@@ -165,6 +171,26 @@ mod tests {
             assert_eq!(events[0].name.as_deref(), Some("e"));
             assert_eq!(events[0].data, "a\nb");
             assert_eq!((events[1].name.as_deref(), events[1].id.as_deref()), (None, Some("7")));
+        }
+    }
+
+    #[test]
+    fn a_stream_is_told_by_its_content_type_or_by_how_its_body_begins() {
+        let typed = |content: &str| vec![("content-type".to_owned(), content.to_owned())];
+        assert!(is_stream(&typed("Text/Event-Stream; charset=utf-8"), b""));
+        for body in [
+            "data: {}\n\n",
+            "event: ping\ndata: {}\n\n",
+            ": PROCESSING\n\ndata: x\n\n",
+            "\u{feff}\r\nid: 1\ndata: x\n\n",
+        ] {
+            assert!(
+                is_stream(&[], body.as_bytes()) && is_stream(&typed("application/json"), body.as_bytes()),
+                "{body}"
+            );
+        }
+        for body in ["", "{\"data\": 1}", "[{}]", "<html>data:", "database: gone", ":-("] {
+            assert!(!is_stream(&[], body.as_bytes()), "{body}");
         }
     }
 

@@ -101,7 +101,7 @@ pub(super) fn meter(model: Option<Price>, search: Option<Price>) -> Meter {
             return Some(0.0);
         }
         let price = if service == Service::Search { search } else { model };
-        let stream = sse::is_stream(&response.headers);
+        let stream = sse::is_stream(&response.headers, &response.body);
         price?.of(tokens_of(profile, stream, &response.body)?)
     })
 }
@@ -113,7 +113,7 @@ fn tokens(exchange: &Exchange) -> Option<Tokens> {
     if *status >= 400 {
         return Some(nothing);
     }
-    let stream = sse::is_stream(headers);
+    let stream = sse::is_stream(headers, body);
     tokens_of(&exchange.profile, stream, body)
 }
 

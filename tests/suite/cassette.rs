@@ -208,7 +208,7 @@ fn a_foreign_cassette_becomes_a_lane_without_its_secrets_and_what_is_left_out_is
     let import = ["cassette", "import", "vcr", "--format", "vcr", "--scenario", "theirs"];
     let outcome = project.run(&import);
     outcome.expect_code(3);
-    let lane = "fixtures/cassettes/theirs/test-login-a/vcr.base.1.yaml";
+    let lane = "fixtures/cassettes/theirs/test-login-a/external.base.1.yaml";
     assert!(outcome.stdout.contains(&format!("vcr/Test_Login[a].yaml: 1 exchange -> {lane}\n")), "{}", outcome.stdout);
     assert!(outcome.stdout.contains("1 exchange imported; 0 of 3 files whole"), "{}", outcome.stdout);
     for words in [

@@ -94,7 +94,8 @@ pub struct Import {
     /// The recorder that wrote them.
     #[arg(long, value_enum)]
     pub format: Foreign,
-    /// The scenario below whose name the cassettes are put; each file becomes a case of it.
+    /// The scenario below whose name the cassettes are put; each file becomes a case of it, for a scenario of that name with
+    /// `flow: external` to replay.
     #[arg(long, value_name = "NAME", default_value = "imported")]
     pub scenario: String,
     /// A file of `KEY=VALUE` lines whose values are redacted, beside those of the environment.

@@ -51,7 +51,7 @@ pub fn run(given: &Diff) -> Result<Exit, Problem> {
             if request.problem.is_some() {
                 incomplete += 1;
             } else if known.insert((who.clone(), exchange.key.clone())) {
-                let streams = sse::is_stream(headers);
+                let streams = sse::is_stream(headers, body);
                 let group = (who, exchange.service.clone(), exchange.profile.clone(), streams);
                 let (service, profile) = (exchange.service.clone(), exchange.profile.clone());
                 let again = Resend { trial: index, service, profile, request };

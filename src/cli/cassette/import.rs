@@ -2,21 +2,21 @@
 
 use super::arguments::Import;
 use super::scan::known;
-use crate::cassette::{self, Cassette, Header, Imported, Redactor, Route};
+use crate::cassette::{self, Cassette, CassetteError, Header, Imported, Redactor, Refusal, Route, VcrError};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Problem};
 use crate::cli::run::variables;
-use crate::provider::wire::route;
+use crate::provider::wire::{Dialect, route};
 use crate::scenario;
 use crate::trace::text::plural;
 use crate::trace::text::quote;
-use crate::transport::profile;
+use crate::transport::{Service, profile};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The lane's name: nobody's flow, nobody's variant.
-const LANE: &str = "vcr.base.1";
+/// The lane that an agent which runs elsewhere replays: see docs/external-agents.md, "Recordings of other tools".
+const LANE: &str = "external.base.1";
 
 /// Does what `ragcheck cassette import` was asked to.
 ///
@@ -73,17 +73,33 @@ struct Target<'a> {
     case: String,
 }
 
-fn import(file: &Path, target: &Target<'_>, redactor: &Redactor) -> Result<(Imported, PathBuf), String> {
-    let text = fs::read_to_string(file).map_err(|why| format!("it cannot be read: {why}"))?;
+/// Why a file was not imported.
+#[derive(Debug, thiserror::Error)]
+enum ImportError {
+    #[error("it cannot be read: {0}")]
+    Unreadable(std::io::Error),
+    #[error("{scenario}/{case} is there already: delete it, or give another --scenario")]
+    Present { scenario: String, case: String },
+    #[error(transparent)]
+    Foreign(#[from] VcrError),
+    #[error("it holds no interaction")]
+    Empty,
+    #[error("{0}")]
+    Refused(Refusal),
+    #[error(transparent)]
+    Unwritable(#[from] CassetteError),
+}
+
+fn import(file: &Path, target: &Target<'_>, redactor: &Redactor) -> Result<(Imported, PathBuf), ImportError> {
+    let text = fs::read_to_string(file).map_err(ImportError::Unreadable)?;
     let path = cassette::path(target.folder, target.scenario, &target.case, &LANE);
     if path.exists() {
-        let place = format!("{}/{}", target.scenario, target.case);
-        return Err(format!("{place} is there already: delete it, or give another --scenario"));
+        return Err(ImportError::Present { scenario: target.scenario.to_owned(), case: target.case.clone() });
     }
     let mut imported = cassette::import_vcr(&text, &routed, redactor)?;
     if imported.exchanges.is_empty() {
-        let why = imported.refused.first().map_or("it holds no interaction", |(_, why)| why.as_str());
-        return Err(why.to_owned());
+        let why = imported.refused.into_iter().next();
+        return Err(why.map_or(ImportError::Empty, |(_, why)| ImportError::Refused(why)));
     }
     let header = Header {
         scenario: target.scenario.to_owned(),
@@ -101,7 +117,7 @@ fn import(file: &Path, target: &Target<'_>, redactor: &Redactor) -> Result<(Impo
     };
     let lane = Cassette::new(header, std::mem::take(&mut imported.exchanges), BTreeMap::new());
     let blobs = cassette::blobs_dir(target.folder, target.scenario);
-    lane.save(&path, &blobs, redactor).map_err(|why| why.to_string())?;
+    lane.save(&path, &blobs, redactor)?;
     imported.exchanges = lane.exchanges;
     Ok((imported, path))
 }
@@ -109,7 +125,11 @@ fn import(file: &Path, target: &Target<'_>, redactor: &Redactor) -> Result<(Impo
 /// Where an address leads: by its dialect, or to a service of no known one, whose requests are matched as a whole.
 fn routed(url: &str) -> Route {
     match route::route(url) {
-        Some((dialect, path)) => Route { service: "model".into(), profile: profile(dialect.name()), path },
+        Some((dialect, path)) => {
+            let search = matches!(dialect, Dialect::PerplexityAgent | Dialect::PerplexitySonar);
+            let service = if search { Service::Search } else { Service::Model };
+            Route { service: service.as_str().into(), profile: profile(dialect.name()), path }
+        }
         None => Route { service: "other".into(), profile: profile("exact"), path: route::path(url) },
     }
 }

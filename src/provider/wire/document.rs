@@ -25,6 +25,9 @@ pub enum WireError {
         /// What the parser says, and where.
         message: String,
     },
+    /// It is a stream whose last event is missing.
+    #[error("the stream ended before its last event")]
+    Cut,
     /// It is an answer in which the provider reports an error.
     #[error("the provider reports {}: {message}", kind.as_str())]
     Reported {

@@ -35,6 +35,16 @@ pub(super) fn reported(document: &Value) -> Option<WireError> {
     })
 }
 
+/// The sentence of a content filter that stands in the place of an answer; `None` for any other document.
+pub(super) fn filtered(document: &Value) -> Option<String> {
+    let error = document.get("error").filter(|error| error.is_object())?;
+    let answered = ["choices", "candidates", "output", "content"].iter().any(|key| document.get(key).is_some());
+    let names = |value: Option<&Value>, word: &str| value.and_then(Value::as_str) == Some(word);
+    let policy = names(error.pointer("/innererror/code"), "ResponsibleAIPolicyViolation");
+    let found = policy || names(error.get("code"), "content_filter") || names(error.get("type"), "content_filter");
+    (found && !answered).then(|| sentence(document).unwrap_or("the content filter stopped the request").to_owned())
+}
+
 fn error_of(document: &Value) -> &Value {
     // Gemini's streams send errors in a list; Google's gateways too.
     let document = document.get(0).unwrap_or(document);
@@ -114,7 +124,9 @@ fn kind(status: Option<u16>, document: &Value) -> ErrorKind {
         Some(503 | 529) => ErrorKind::Overloaded,
         Some(400..=499) => ErrorKind::BadRequest,
         Some(500..) => ErrorKind::Server,
-        _ if part(&["invalid_", "not_found", "unsupported", "failed_precondition"]) => ErrorKind::BadRequest,
+        _ if part(&["invalid_", "not_found", "unsupported", "failed_precondition", "content_filter"]) => {
+            ErrorKind::BadRequest
+        }
         _ => ErrorKind::Server,
     }
 }

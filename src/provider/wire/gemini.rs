@@ -5,8 +5,9 @@
 //! before it. `STOP` together with a call means that the model waits for results. Thought signatures stay with their
 //! parts. Field names may be in either spelling (`functionCall`, `function_call`); each is written back as it was.
 
+use super::call_ids::CallIds;
 use super::document::{Reader, WireError, plus, put, small, tokens};
-use super::gemini_parts::{self, Minted, key_of};
+use super::gemini_parts::{self, key_of};
 use super::passthrough;
 use crate::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolChoice, ToolDefinition, Usage};
 use serde_json::{Map, Value, json};
@@ -41,8 +42,9 @@ pub fn model_of(path: &str) -> Option<&str> {
 pub fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
     let mut fields = READER.object("", body)?.clone();
     let mut messages = Vec::new();
-    let mut minted = Minted::default();
-    if let Some(key) = key_of(&fields, &SYSTEM) {
+    let mut ids = CallIds::default();
+    // Some libraries write null where there is none.
+    if let Some(key) = key_of(&fields, &SYSTEM).filter(|key| !fields[*key].is_null()) {
         let system = &mut fields[key];
         let wire = match &*system {
             // The libraries accept a bare string.
@@ -50,8 +52,8 @@ pub fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
             other => other.clone(),
         };
         let whole = READER.object("/systemInstruction", &wire)?;
-        messages.extend(gemini_parts::read_content(whole, Role::System, &mut minted));
-        *system = Value::Null;
+        messages.extend(gemini_parts::read_content(whole, Role::System, &mut ids));
+        *system = json!({});
     }
     match fields.get("contents") {
         Some(Value::Array(contents)) => {
@@ -63,7 +65,7 @@ pub fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
                     None | Some("user" | "function") => Role::User,
                     Some(_) => return Err(READER.wrong(&format!("{at}/role"), "user or model", content.get("role"))),
                 };
-                messages.extend(gemini_parts::read_content(content, role, &mut minted));
+                messages.extend(gemini_parts::read_content(content, role, &mut ids));
             }
         }
         other => return Err(READER.wrong("/contents", "a list", other)),
@@ -100,6 +102,7 @@ pub fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
     let key = key_of(&body, &SYSTEM).unwrap_or(SYSTEM[0]);
     match gemini_parts::write_system(system) {
         Some(system) => _ = body.insert(key.to_owned(), system),
+        None if body.get(key).is_some_and(Value::is_null) => {}
         None => _ = body.shift_remove(key),
     }
     body.insert("contents".to_owned(), gemini_parts::write_contents(messages));
@@ -123,6 +126,9 @@ pub fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
 
 /// Reads a whole response.
 pub fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
+    if let Value::Array(chunks) = body {
+        return decode_response(&assembled(chunks)?);
+    }
     if let Some(reported) = super::error::reported(body) {
         return Err(reported);
     }
@@ -147,7 +153,7 @@ pub fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
     };
     let empty = Map::new();
     let content = candidate.get("content").and_then(Value::as_object).unwrap_or(&empty);
-    let message = gemini_parts::read_content(content, Role::Assistant, &mut Minted::default()).into_iter().next();
+    let message = gemini_parts::read_content(content, Role::Assistant, &mut CallIds::default()).into_iter().next();
     let message = message.unwrap_or_else(|| Message::text(Role::Assistant, ""));
     let reason = candidate.get("finishReason").and_then(Value::as_str).unwrap_or_default();
     let blocked = ["SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "IMAGE_SAFETY"];
@@ -166,6 +172,18 @@ pub fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
         calls: message.calls,
         usage: usage(body),
     })
+}
+
+/// A stream that came as one JSON array, as it does without `alt=sse`.
+fn assembled(chunks: &[Value]) -> Result<Value, WireError> {
+    let mut assembler = Assembler::default();
+    for chunk in chunks {
+        if let Some(reported) = super::error::reported(chunk) {
+            return Err(reported);
+        }
+        assembler.push(chunk);
+    }
+    if assembler.complete() { Ok(assembler.document()) } else { Err(WireError::Cut) }
 }
 
 fn usage(body: &Value) -> Usage {

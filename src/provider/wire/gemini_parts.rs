@@ -3,6 +3,7 @@
 //! A model's parts are one neutral message; a user's are one for each function response and one for the parts between,
 //! all but the first joined to the first's envelope.
 
+use super::call_ids::{CallIds, generated};
 use super::gemini::NAME;
 use super::passthrough::{self, Filled};
 use crate::chat::{Message, Piece, Role, ToolCall};
@@ -10,30 +11,6 @@ use serde_json::{Map, Value, json};
 
 const CALL: [&str; 2] = ["functionCall", "function_call"];
 const RESPONSE: [&str; 2] = ["functionResponse", "function_response"];
-
-/// Ids for calls that have none: the name and a number that counts such calls of the conversation.
-#[derive(Debug, Default)]
-pub(super) struct Minted {
-    count: usize,
-    open: Vec<(String, String)>,
-}
-
-impl Minted {
-    fn mint(&mut self, name: &str) -> String {
-        let id = format!("{name}#{}", self.count);
-        self.count += 1;
-        self.open.push((name.to_owned(), id.clone()));
-        id
-    }
-
-    /// The oldest call of that name without a result.
-    fn answer(&mut self, name: &str) -> String {
-        match self.open.iter().position(|(open, _)| open == name) {
-            Some(place) => self.open.remove(place).1,
-            None => name.to_owned(),
-        }
-    }
-}
 
 /// Whichever of two spellings an object uses.
 pub(super) fn key_of(map: &Map<String, Value>, spellings: &[&'static str; 2]) -> Option<&'static str> {
@@ -45,7 +22,7 @@ fn key_in(part: &Value, spellings: &[&'static str; 2]) -> Option<&'static str> {
 }
 
 /// Reads one content as one or more messages.
-pub(super) fn read_content(wire: &Map<String, Value>, role: Role, minted: &mut Minted) -> Vec<Message> {
+pub(super) fn read_content(wire: &Map<String, Value>, role: Role, ids: &mut CallIds) -> Vec<Message> {
     let mut envelope = wire.clone();
     if let Some(Value::Array(parts)) = envelope.get_mut("parts") {
         parts.clear();
@@ -60,8 +37,8 @@ pub(super) fn read_content(wire: &Map<String, Value>, role: Role, minted: &mut M
     let mut messages: Vec<Message> = parts
         .chunk_by(|one, other| !is_response(one) && !is_response(other))
         .map(|group| match group {
-            [part] if is_response(part) => read_response(part, around(), minted),
-            _ => read_parts(group, role, around(), minted),
+            [part] if is_response(part) => read_response(part, around(), ids),
+            _ => read_parts(group, role, around(), ids),
         })
         .collect();
     if messages.is_empty() {
@@ -71,7 +48,7 @@ pub(super) fn read_content(wire: &Map<String, Value>, role: Role, minted: &mut M
     messages
 }
 
-fn read_parts(parts: &[Value], role: Role, fields: Map<String, Value>, minted: &mut Minted) -> Message {
+fn read_parts(parts: &[Value], role: Role, fields: Map<String, Value>, ids: &mut CallIds) -> Message {
     let mut message = Message::text(role, "");
     let mut pieces = Vec::with_capacity(parts.len());
     for part in parts {
@@ -86,14 +63,14 @@ fn read_parts(parts: &[Value], role: Role, fields: Map<String, Value>, minted: &
             let call = &part[key];
             let name = call["name"].as_str().unwrap_or_default().to_owned();
             let id = call.get("id").and_then(Value::as_str).filter(|id| !id.is_empty());
-            let id = id.map_or_else(|| minted.mint(&name), str::to_owned);
+            let id = id.map_or_else(|| ids.generate(&name), str::to_owned);
             let arguments =
                 call.get("args").filter(|args| args.is_object()).map_or_else(|| "{}".to_owned(), Value::to_string);
             message.calls.push(ToolCall { id, name, arguments });
             let mut wire = part.clone();
             for (word, hole) in [("id", json!("")), ("name", json!("")), ("args", json!({}))] {
                 if let Some(place) = wire[key].get_mut(word).filter(|place| !place.is_null() && **place != "") {
-                    // An id that is told stays marked, one that is minted is not written.
+                    // An id that is told stays marked, one that was generated is not written.
                     *place = if word == "id" { json!("*") } else { hole };
                 }
             }
@@ -105,7 +82,7 @@ fn read_parts(parts: &[Value], role: Role, fields: Map<String, Value>, minted: &
     Message { passthrough: passthrough::keep(NAME, fields, pieces), ..message }
 }
 
-fn read_response(part: &Value, mut fields: Map<String, Value>, minted: &mut Minted) -> Message {
+fn read_response(part: &Value, mut fields: Map<String, Value>, ids: &mut CallIds) -> Message {
     let mut template = part.clone();
     let mut answers = String::new();
     let mut content = String::new();
@@ -113,7 +90,7 @@ fn read_response(part: &Value, mut fields: Map<String, Value>, minted: &mut Mint
         let response = &part[key];
         let name = response["name"].as_str().unwrap_or_default();
         let told = response.get("id").and_then(Value::as_str).filter(|id| !id.is_empty());
-        answers = told.map_or_else(|| minted.answer(name), str::to_owned);
+        answers = told.map_or_else(|| ids.answer(name), str::to_owned);
         if told.is_some() {
             template[key]["id"] = json!("*");
         }
@@ -240,11 +217,9 @@ fn write_response(message: &Message, before: &[Message]) -> Value {
     let called = calls.find(|(_, call)| call.id == answers);
     let name = called.map_or(answers, |(_, call)| call.name.as_str());
     let mut response = json!({"name": name, "response": object()});
-    // An id that was minted here is not Google's to know.
-    let minted = called.is_some_and(|(said, call)| {
-        said.passthrough.is_some() && call.id.strip_prefix(call.name.as_str()).is_some_and(|rest| rest.starts_with('#'))
-    });
-    if !minted {
+    // An id that was generated here is not Google's to know.
+    let ours = called.is_some_and(|(said, call)| said.passthrough.is_some() && generated(call).is_some());
+    if !ours {
         response["id"] = Value::from(answers);
     }
     json!({RESPONSE[0]: response})

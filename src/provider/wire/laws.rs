@@ -367,3 +367,59 @@ fn rubbish() -> impl Strategy<Value = Value> {
         ]
     })
 }
+
+#[test]
+fn a_null_system_instruction_is_none_and_stays_null() {
+    let body = json!({"systemInstruction": null, "contents": [{"role": "user", "parts": [{"text": "q"}]}]});
+    let request = Dialect::Gemini.decode_request("", &body).expect("decodes");
+    assert_eq!(request.messages.len(), 1);
+    assert_eq!(Dialect::Gemini.encode_request(&request), body);
+}
+
+#[test]
+fn a_gemini_stream_that_came_as_one_array_is_an_answer_when_it_is_whole() {
+    let chunk = |text: &str| json!({"candidates": [{"content": {"role": "model", "parts": [{"text": text}]}}], "modelVersion": "g"});
+    let mut last = chunk("lo");
+    last["candidates"][0]["finishReason"] = json!("STOP");
+    let whole = json!([chunk("Hel"), last]);
+    assert_eq!(Dialect::Gemini.decode_response(&whole).expect("an answer").content, "Hello");
+    assert_eq!(Dialect::Gemini.decode_response(&json!([chunk("Hel")])), Err(WireError::Cut));
+    let failed = json!([chunk("Hel"), {"error": {"code": 503, "status": "UNAVAILABLE", "message": "busy"}}]);
+    let error = Dialect::Gemini.decode_response(&failed).expect_err("an error");
+    assert_eq!(error, WireError::Reported { kind: ErrorKind::Overloaded, message: "busy".into() });
+}
+
+#[test]
+fn azures_requests_have_their_model_in_the_path_and_are_written_back_without_it() {
+    let mut body = sample(Dialect::OpenAiChat);
+    body.as_object_mut().expect("an object").shift_remove("model");
+    let path = "/openai/deployments/gpt-4o/chat/completions?api-version=2024-10-21";
+    let request = Dialect::OpenAiChat.decode_request(path, &body).expect("decodes");
+    assert_eq!(request.model, "gpt-4o");
+    assert!(request.messages.iter().any(|message| message.role == Role::Tool));
+    assert_eq!(Dialect::OpenAiChat.encode_request(&request), body);
+    assert_eq!(Dialect::OpenAiChat.decode_request("/chat/completions", &body).expect("decodes").model, "");
+}
+
+#[test]
+fn azures_content_filter_is_a_finish_whatever_it_leaves_of_the_answer() {
+    let filtered = json!({"hate": {"filtered": true, "severity": "high"}, "violence": {"filtered": false}});
+    let stopped = json!({"model": "m", "choices": [{"index": 0, "finish_reason": "content_filter", "content_filter_results": filtered}]});
+    let refused = json!({"error": {"code": "content_filter", "message": "Policy.", "status": 400, "param": "prompt",
+        "innererror": {"code": "ResponsibleAIPolicyViolation"}}});
+    for (body, said) in [(&stopped, "the content filter removed the answer: hate"), (&refused, "Policy.")] {
+        let reply = Dialect::OpenAiChat.decode_response(body).expect("an answer");
+        assert_eq!((reply.finish, reply.refusal.as_deref()), (Finish::ContentFilter, Some(said)));
+    }
+    let begun = json!({"choices": [{"index": 0, "delta": {"content": "Well, "}}]});
+    for events in [vec![&refused], vec![&begun, &refused]] {
+        let mut assembler = Dialect::OpenAiChat.assembler();
+        let stream: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        for event in sse::read_all(stream.as_bytes()).expect("short") {
+            assembler.push(&event).expect("no failure");
+        }
+        assert!(assembler.complete());
+        let reply = Dialect::OpenAiChat.decode_response(&assembler.document()).expect("an answer");
+        assert_eq!((reply.finish, reply.refusal.as_deref()), (Finish::ContentFilter, Some("Policy.")));
+    }
+}

@@ -8,6 +8,7 @@
 //! [`Dialect`] chooses among the files by value. `kept` fills the places again, `document` reads JSON with messages
 //! for people, `error` sorts error bodies, `embeddings` stands apart because its words are vectors.
 
+mod call_ids;
 mod document;
 mod error;
 #[cfg(test)]
@@ -21,6 +22,7 @@ pub mod gemini;
 mod gemini_parts;
 mod gemini_stream;
 pub mod openai_chat;
+mod openai_chat_legacy;
 mod openai_chat_stream;
 pub mod openai_responses;
 mod openai_responses_items;
@@ -28,6 +30,7 @@ mod openai_responses_stream;
 pub mod perplexity;
 pub mod route;
 
+pub use call_ids::continue_ids;
 pub use crate::settings::Dialect;
 pub use document::WireError;
 pub use error::{error_kind, error_message};
@@ -48,10 +51,16 @@ impl Dialect {
         }
     }
 
-    /// Reads a request that was sent to `path`; Gemini's model stands only there.
+    /// Reads a request that was sent to `path`; Gemini's model stands only there, and Azure's.
     pub fn decode_request(self, path: &str, body: &Value) -> Result<ChatRequest, WireError> {
         match self {
-            Self::OpenAiChat => openai_chat::decode_request(body),
+            Self::OpenAiChat => {
+                let mut request = openai_chat::decode_request(body)?;
+                if request.model.is_empty() {
+                    route::deployment(path).unwrap_or_default().clone_into(&mut request.model);
+                }
+                Ok(request)
+            }
             Self::OpenAiResponses => openai_responses::decode_request(body),
             Self::AnthropicMessages => anthropic_messages::decode_request(body),
             Self::Gemini => {
@@ -130,6 +139,12 @@ impl Assembler {
         let data: Value = serde_json::from_str(&event.data).map_err(|error| WireError::NotJson {
             message: format!("the event at byte {} of the stream: {error}", event.bytes.start),
         })?;
+        if let Self::Chat(chat) = self
+            && let Some(message) = error::filtered(&data)
+        {
+            chat.filtered(&message);
+            return Ok(());
+        }
         if let Some(reported) = error::reported(&data) {
             return Err(reported);
         }

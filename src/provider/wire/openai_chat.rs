@@ -1,14 +1,18 @@
 //! OpenAI Chat Completions, as its own server and the compatible ones write it.
 //!
 //! Departures that are read without being asked for: content as a list of parts, arguments as an object, usage below
-//! `x_groq`, cached tokens under four names, reasoning that `completion_tokens` leaves out, calls without an index.
+//! `x_groq`, cached tokens under four names, reasoning that `completion_tokens` leaves out, calls without an
+//! index, requests whose model stands in the path and answers of a content filter (Azure), the words before tools (`legacy`).
 
+use super::call_ids::CallIds;
 use super::document::{Reader, ToolShape, WireError, put, small, text, tokens};
+use super::openai_chat_legacy as legacy;
 use super::passthrough::{self, Filled};
 use crate::chat::{
     ChatRequest, ChatResponse, Finish, Message, Passthrough, Piece, Role, ToolCall, ToolChoice, ToolDefinition, Usage,
 };
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use super::openai_chat_stream::Assembler;
@@ -39,48 +43,64 @@ pub fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
 pub(super) fn decode(dialect: &'static str, body: &Value) -> Result<ChatRequest, WireError> {
     let reader = Reader(dialect);
     let mut fields = reader.object("", body)?.clone();
-    let model = reader.string(&fields, "model")?.to_owned();
+    let model = match fields.get("model") {
+        // Azure names the model in the path alone.
+        None | Some(Value::Null) => String::new(),
+        Some(_) => reader.string(&fields, "model")?.to_owned(),
+    };
+    let mut ids = CallIds::default();
     let listed = reader.list(&fields, "messages")?;
     let messages = listed
         .iter()
         .enumerate()
         .map(|(index, message)| {
             let at = format!("/messages/{index}");
-            read_message(reader, &at, reader.object(&at, message)?)
+            read_message(reader, &at, reader.object(&at, message)?, &mut ids)
         })
         .collect::<Result<Vec<_>, _>>()?;
-    let tools = fields.get("tools").and_then(Value::as_array).map_or_else(Vec::new, |tools| read_tools(tools));
+    let tools = fields.get("tools").and_then(Value::as_array);
+    let tools = tools.map_or_else(|| legacy::read_functions(&fields, &TOOL), |tools| read_tools(tools));
+    let choice = fields.get("tool_choice").and_then(read_choice).or_else(|| legacy::read_choice(&fields));
     let request = ChatRequest {
         model,
         messages,
         tools: tools.into(),
-        tool_choice: fields.get("tool_choice").and_then(read_choice).unwrap_or(ToolChoice::Auto),
+        tool_choice: choice.unwrap_or(ToolChoice::Auto),
         temperature: fields.get("temperature").and_then(Value::as_f64),
         max_tokens: ["max_completion_tokens", "max_tokens"].iter().find_map(|key| small(fields.get(*key)?)),
         seed: fields.get("seed").and_then(small),
         parallel_calls: fields.get("parallel_tool_calls").and_then(Value::as_bool),
         passthrough: None,
     };
-    fields.insert("model".to_owned(), Value::from(""));
+    if fields.get("model").is_some_and(Value::is_string) {
+        fields.insert("model".to_owned(), Value::from(""));
+    }
     fields.insert("messages".to_owned(), json!([]));
     if let Some(Value::Array(tools)) = fields.get_mut("tools") {
         tools.iter_mut().for_each(blank_tool);
     }
+    legacy::blank_functions(&mut fields, &TOOL);
     Ok(ChatRequest { passthrough: passthrough::keep(dialect, fields, Vec::new()), ..request })
 }
 
 pub(super) fn encode(dialect: &'static str, request: &ChatRequest, tools: Option<Value>) -> Value {
     let passthrough = passthrough::of(dialect, request.passthrough.as_ref());
     let mut body = passthrough.map(|passthrough| passthrough.fields.clone()).unwrap_or_default();
-    body.insert("model".to_owned(), Value::from(request.model.as_str()));
+    // What was read without a model has it in its path.
+    if passthrough.is_none() || body.get("model").is_some_and(Value::is_string) {
+        body.insert("model".to_owned(), Value::from(request.model.as_str()));
+    }
+    let names = legacy::names(dialect, &request.messages);
     body.insert(
         "messages".to_owned(),
-        request.messages.iter().map(|message| write_message(dialect, message)).collect(),
+        request.messages.iter().map(|message| write_message(dialect, message, &names)).collect(),
     );
-    passthrough::write_tools(&mut body, tools, &request.tools, name_of, write_tool);
-    let ours = passthrough.is_none() && !request.tools.is_empty();
-    if ours || body.get("tool_choice").and_then(read_choice).unwrap_or(ToolChoice::Auto) != request.tool_choice {
-        body.insert("tool_choice".to_owned(), write_choice(&request.tool_choice));
+    if !legacy::write_functions(&mut body, &request.tools, &request.tool_choice, &TOOL) {
+        passthrough::write_tools(&mut body, tools, &request.tools, name_of, write_tool);
+        let ours = passthrough.is_none() && !request.tools.is_empty();
+        if ours || body.get("tool_choice").and_then(read_choice).unwrap_or(ToolChoice::Auto) != request.tool_choice {
+            body.insert("tool_choice".to_owned(), write_choice(&request.tool_choice));
+        }
     }
     // Servers refuse the flag in a request without tools.
     let parallel = request.parallel_calls.filter(|_| passthrough.is_some() || !request.tools.is_empty());
@@ -138,7 +158,7 @@ fn write_choice(choice: &ToolChoice) -> Value {
     }
 }
 
-fn read_message(reader: Reader, at: &str, wire: &Map<String, Value>) -> Result<Message, WireError> {
+fn read_message(reader: Reader, at: &str, wire: &Map<String, Value>, ids: &mut CallIds) -> Result<Message, WireError> {
     let role = match wire.get("role").and_then(Value::as_str) {
         Some("system" | "developer") => Role::System,
         Some("user") => Role::User,
@@ -148,7 +168,9 @@ fn read_message(reader: Reader, at: &str, wire: &Map<String, Value>) -> Result<M
     };
     let mut fields = wire.clone();
     let (content, mut pieces) = read_content(wire.get("content"));
-    let calls = read_calls(wire, &mut pieces);
+    let mut calls = read_calls(wire, &mut pieces);
+    legacy::read_call(wire, &mut calls, &mut pieces, ids);
+    legacy::blank_call(&mut fields);
     match fields.get_mut("content") {
         Some(Value::Array(parts)) => parts.clear(),
         Some(Value::String(content)) => content.clear(),
@@ -161,6 +183,8 @@ fn read_message(reader: Reader, at: &str, wire: &Map<String, Value>) -> Result<M
     if answers.is_some() {
         fields.insert("tool_call_id".to_owned(), Value::from(""));
     }
+    let by_name = wire.get("role").is_some_and(|role| role == "function");
+    let answers = answers.or_else(|| by_name.then(|| ids.answer(text(wire, "name"))));
     Ok(Message { role, content, calls, answers, passthrough: passthrough::keep(reader.0, fields, pieces) })
 }
 
@@ -211,10 +235,15 @@ fn read_calls(message: &Map<String, Value>, pieces: &mut Vec<Piece>) -> Vec<Tool
         .collect()
 }
 
-fn write_message(dialect: &str, message: &Message) -> Value {
+fn write_message(dialect: &str, message: &Message, names: &BTreeMap<&str, &str>) -> Value {
     let passthrough = passthrough::of(dialect, message.passthrough.as_ref());
     let mut wire = passthrough.map(|passthrough| passthrough.fields.clone()).unwrap_or_default();
-    if passthrough.is_none() {
+    let function = message.answers.as_deref().and_then(|id| names.get(id)).filter(|_| passthrough.is_none());
+    if let Some(name) = function {
+        wire.insert("role".to_owned(), Value::from("function"));
+        wire.insert("name".to_owned(), Value::from(*name));
+        wire.insert("content".to_owned(), Value::from(""));
+    } else if passthrough.is_none() {
         wire.insert("role".to_owned(), Value::from(message.role.as_str()));
         if message.role == Role::Tool {
             wire.insert("tool_call_id".to_owned(), Value::from(""));
@@ -239,17 +268,21 @@ fn write_message(dialect: &str, message: &Message) -> Value {
     } else if !message.content.is_empty() {
         wire.insert("content".to_owned(), Value::from(message.content.as_str()));
     }
-    let calls: Vec<Value> = filled
-        .iter()
-        .filter_map(|piece| match piece {
-            Filled::Call(call, template) => Some(write_call(call, *template)),
-            _ => None,
-        })
-        .collect();
+    let mut calls: Vec<Value> = Vec::new();
+    for piece in &filled {
+        match piece {
+            Filled::Call(call, Some(template)) if legacy::is_place(template) => {
+                legacy::write_call(&mut wire, call, template);
+            }
+            Filled::Call(call, template) => calls.push(write_call(call, *template)),
+            Filled::Text(..) | Filled::Other(_) => {}
+        }
+    }
+    legacy::drop_blank(&mut wire);
     if !calls.is_empty() {
         wire.insert("tool_calls".to_owned(), Value::Array(calls));
     }
-    if let Some(answers) = &message.answers {
+    if let Some(answers) = message.answers.as_ref().filter(|_| wire.contains_key("tool_call_id")) {
         wire.insert("tool_call_id".to_owned(), Value::from(answers.as_str()));
     }
     Value::Object(wire)
@@ -275,6 +308,17 @@ fn write_call(call: &ToolCall, template: Option<&Value>) -> Value {
 }
 
 pub(super) fn reply(dialect: &'static str, body: &Value) -> Result<ChatResponse, WireError> {
+    if let Some(message) = super::error::filtered(body) {
+        return Ok(ChatResponse {
+            model: text(body.as_object().unwrap_or(&Map::new()), "model").to_owned(),
+            content: String::new(),
+            refusal: Some(message),
+            calls: Vec::new(),
+            finish: Finish::ContentFilter,
+            usage: usage(body),
+            passthrough: None,
+        });
+    }
     if let Some(reported) = super::error::reported(body) {
         return Err(reported);
     }
@@ -282,11 +326,19 @@ pub(super) fn reply(dialect: &'static str, body: &Value) -> Result<ChatResponse,
     let document = reader.object("", body)?;
     let choice = reader.list(document, "choices")?.first();
     let choice = choice.ok_or_else(|| reader.wrong("/choices/0", "a choice", None))?;
-    let message = choice.get("message").and_then(Value::as_object);
-    let message = message.ok_or_else(|| reader.wrong("/choices/0/message", "an object", choice.get("message")))?;
+    let filtered = choice.get("finish_reason").is_some_and(|reason| reason == "content_filter");
+    let none = Map::new();
+    let message = match choice.get("message") {
+        Some(Value::Object(message)) => message,
+        // Azure's filter leaves nothing of an answer that it stopped.
+        None | Some(Value::Null) if filtered => &none,
+        other => return Err(reader.wrong("/choices/0/message", "an object", other)),
+    };
     let (content, mut pieces) = read_content(message.get("content"));
-    let calls = read_calls(message, &mut pieces);
+    let mut calls = read_calls(message, &mut pieces);
+    legacy::read_call(message, &mut calls, &mut pieces, &mut CallIds::default());
     let refusal = Some(text(message, "refusal")).filter(|words| !words.is_empty()).map(str::to_owned);
+    let refusal = refusal.or_else(|| (filtered && message.is_empty()).then(|| filtered_for(choice)));
     Ok(ChatResponse {
         model: text(document, "model").to_owned(),
         passthrough: sent_back(dialect, message, pieces),
@@ -296,6 +348,18 @@ pub(super) fn reply(dialect: &'static str, body: &Value) -> Result<ChatResponse,
         calls,
         usage: usage(body),
     })
+}
+
+/// What a content filter says that it found.
+fn filtered_for(choice: &Value) -> String {
+    let results = choice.get("content_filter_results").and_then(Value::as_object).into_iter().flatten();
+    let found: Vec<&str> =
+        results.filter(|(_, result)| result["filtered"] == true).map(|(name, _)| name.as_str()).collect();
+    if found.is_empty() {
+        "the content filter removed the answer".to_owned()
+    } else {
+        format!("the content filter removed the answer: {}", found.join(", "))
+    }
 }
 
 /// What goes back with the reply: signed reasoning, a list of parts, and what a call carries beside its words.
@@ -318,8 +382,9 @@ fn sent_back(dialect: &str, message: &Map<String, Value>, pieces: Vec<Piece>) ->
             fields.insert(key.to_owned(), value.clone());
         }
     }
-    let signed =
-        pieces.iter().any(|piece| matches!(piece, Piece::Call { wire } if wire.get("extra_content").is_some()));
+    let signed = pieces.iter().any(
+        |piece| matches!(piece, Piece::Call { wire } if wire.get("extra_content").is_some() || legacy::is_place(wire)),
+    );
     if fields.len() == 2 && !list && !signed {
         return None;
     }

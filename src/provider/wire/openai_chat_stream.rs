@@ -42,6 +42,20 @@ impl Assembler {
         self.done = true;
     }
 
+    /// Ends the stream with a content filter's message in the place of what is missing.
+    pub fn filtered(&mut self, message: &str) {
+        if self.choices.is_empty() {
+            self.push_choice(0, &json!({"index": 0, "delta": {}}));
+        }
+        for choice in self.choices.values_mut() {
+            choice.insert("finish_reason".to_owned(), Value::from("content_filter"));
+            if let Some(Value::Object(said)) = choice.get_mut("message") {
+                said.insert("refusal".to_owned(), Value::from(message));
+            }
+        }
+        self.done = true;
+    }
+
     /// Whether the last word was said, or every choice says why it ended.
     pub fn complete(&self) -> bool {
         self.done
@@ -101,6 +115,7 @@ fn add(message: &mut Map<String, Value>, delta: &Map<String, Value>) {
     for (key, value) in delta {
         match key.as_str() {
             "tool_calls" => add_calls(message.entry(key.clone()).or_insert_with(|| json!([])), value),
+            "function_call" => super::openai_chat_legacy::add(message, value),
             "reasoning_details" => add_details(message.entry(key.clone()).or_insert_with(|| json!([])), value),
             "content" if value.is_array() || message.get("content").is_some_and(Value::is_array) => {
                 add_parts(message.entry(key.clone()).or_insert(Value::Null), value);

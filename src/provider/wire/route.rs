@@ -11,9 +11,14 @@ pub fn route(url: &str) -> Option<(Dialect, String)> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let (host, rest) = rest.split_at(rest.find('/')?);
     let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let (dialect, path) = if path.ends_with("/chat/completions") {
-        let sonar = host == "api.perplexity.ai";
-        (if sonar { Dialect::PerplexitySonar } else { Dialect::OpenAiChat }, "/chat/completions")
+    let (dialect, path) = if host == "api.perplexity.ai" {
+        match path {
+            "/chat/completions" => (Dialect::PerplexitySonar, path),
+            "/v1/agent" | "/v1/responses" | "/search" => (Dialect::PerplexityAgent, path),
+            _ => return None,
+        }
+    } else if path.ends_with("/chat/completions") {
+        (Dialect::OpenAiChat, "/chat/completions")
     } else if path.ends_with("/responses") {
         (Dialect::OpenAiResponses, "/responses")
     } else if path.ends_with("/v1/messages") {
@@ -26,6 +31,12 @@ pub fn route(url: &str) -> Option<(Dialect, String)> {
         return None;
     };
     Some((dialect, with_query(path, query)))
+}
+
+/// The deployment that an Azure path names.
+pub fn deployment(path: &str) -> Option<&str> {
+    let name = path.split_once("/deployments/")?.1.split(['/', '?']).next()?;
+    Some(name).filter(|name| !name.is_empty())
 }
 
 /// The path and query of any address, without keys.
@@ -54,6 +65,7 @@ mod tests {
             ("https://api.openai.com/v1/chat/completions", Dialect::OpenAiChat, "/chat/completions"),
             ("https://api.groq.com/openai/v1/chat/completions", Dialect::OpenAiChat, "/chat/completions"),
             ("https://api.perplexity.ai/chat/completions", Dialect::PerplexitySonar, "/chat/completions"),
+            ("https://api.perplexity.ai/v1/responses", Dialect::PerplexityAgent, "/v1/responses"),
             ("https://api.openai.com/v1/responses", Dialect::OpenAiResponses, "/responses"),
             ("https://api.anthropic.com/v1/messages?beta=true", Dialect::AnthropicMessages, "/v1/messages?beta=true"),
             (

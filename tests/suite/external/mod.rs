@@ -8,8 +8,11 @@ use super::project::{Outcome, Project};
 use super::secrets::walk;
 use super::simulator::Simulator;
 use agent::{Agent, KEY, ServiceSettings};
-use serde_json::Value;
+use ragcheck::cassette::{self, Cassette};
+use ragcheck::proxy::Proxy;
+use serde_json::{Value, json};
 use std::fs;
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::time::Duration;
@@ -150,6 +153,69 @@ fn what_was_recorded_replays_to_the_same_verdicts_and_bytes_without_its_provider
     assert!(found.is_empty(), "the agent's key is in {found:?}");
     let cassette = stage.project.read(LANE);
     assert!(cassette.contains("name: \"search_docs\"") || cassette.contains("$blob"), "{cassette}");
+}
+
+/// A lane as VCR.py would have written it: bodies as documents, and for streams as text.
+fn as_vcr(lane: &Path, blobs: &Path) -> Value {
+    let cassette = Cassette::load(lane, blobs).expect("a cassette");
+    let interactions = cassette.exchanges.iter().zip(cassette.requests()).map(|(exchange, request)| {
+        let cassette::Outcome::Response { status, body, .. } = &exchange.outcome else { panic!("no response") };
+        let host = if exchange.service == "search" { "https://api.perplexity.ai" } else { "https://models.example/v1" };
+        json!({
+            "request": {"method": "POST", "uri": format!("{host}{}", request.path), "body": request.body, "headers": {}},
+            "response": {"status_code": status, "headers": {"Content-Type": ["application/json"]},
+                "content": String::from_utf8_lossy(body)},
+        })
+    });
+    json!({"version": 1, "interactions": interactions.collect::<Vec<_>>()})
+}
+
+#[test]
+fn lanes_imported_from_another_recorder_replay_behind_the_agent_as_the_documentation_says() {
+    let mut stage = Stage::set();
+    let _agent = stage.agent(ServiceSettings::default(), "");
+    stage.recorded_and_replayed();
+    let recordings = stage.project.path("fixtures/cassettes/agent");
+    for case in ["warranty", "frost", "remembers"] {
+        let lane = recordings.join(case).join("external.base.1.yaml");
+        stage.project.write(&format!("vcr/{case}.json"), &as_vcr(&lane, &recordings.join("blobs")).to_string());
+    }
+    fs::remove_dir_all(&recordings).expect("the recordings");
+    let import = stage.project.run(&["cassette", "import", "vcr", "--format", "vcr", "--scenario", "agent"]);
+    import.expect_code(0);
+    assert!(import.stderr.contains("headers of requests are left out"), "{}", import.stderr);
+    let replayed = stage.run(&[]);
+    assert!(replayed.stdout.contains("3 trials: 3 PASS"), "{}{}", replayed.stdout, replayed.stderr);
+}
+
+/// What the proxy answers to a request with these headers, sent while an agent's turn is running.
+fn status_of(proxy: SocketAddr, headers: &str) -> String {
+    let mut stream = std::net::TcpStream::connect(proxy).expect("the proxy listens");
+    let body = "{\"model\":\"m\",\"messages\":[]}";
+    let length = body.len();
+    let request = format!(
+        "POST /model/v1/chat/completions HTTP/1.1\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer.lines().next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn no_web_page_is_answered_by_the_proxy() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("one");
+    let proxy = runtime.block_on(Proxy::open(SocketAddr::from(([127, 0, 0, 1], 0)))).expect("a proxy");
+    let address = proxy.address();
+    for page in [
+        "Host: 127.0.0.1\r\nOrigin: https://evil.example\r\n",
+        "Host: 127.0.0.1\r\nOrigin: null\r\n",
+        "Host: evil.example\r\n",
+    ] {
+        assert_eq!(status_of(address, page), "HTTP/1.1 403 Forbidden", "{page}");
+    }
+    let program = status_of(address, "Host: localhost\r\n");
+    assert_eq!(program, "HTTP/1.1 400 Bad Request", "it is served: no trial is running");
 }
 
 #[test]

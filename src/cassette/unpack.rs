@@ -1,0 +1,81 @@
+//! Compressed bodies, unpacked within bounds: a few kilobytes of gzip may hold gigabytes.
+
+use super::word_diff::printable;
+use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use std::io::Read;
+
+/// Longest body of a response, in bytes, packed or not; longer ones are refused.
+pub const LONGEST_BODY: usize = 16 << 20;
+
+/// Why a body cannot be unpacked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnpackError {
+    /// It is not what its header says.
+    #[error("is broken {packing}: {message}")]
+    Broken {
+        /// The name of the compression.
+        packing: &'static str,
+        /// What the decoder says.
+        message: String,
+    },
+    /// It is longer than [`LONGEST_BODY`].
+    #[error("is longer than {} MiB", LONGEST_BODY >> 20)]
+    TooLong,
+    /// It is compressed in a way that is not read here.
+    #[error("is compressed with {packing}, which ragcheck does not read (it reads gzip and deflate)")]
+    Unknown {
+        /// The header's word.
+        packing: String,
+    },
+}
+
+/// The body without the compression that `content-encoding` names; as it is, when somebody unpacked it before and left
+/// the header. Header names are in lower case.
+///
+/// # Errors
+/// [`UnpackError`].
+pub fn unpack(bytes: Vec<u8>, headers: &[(String, String)]) -> Result<Vec<u8>, UnpackError> {
+    let packing = headers.iter().find(|(name, _)| name == "content-encoding").map(|(_, value)| value.trim());
+    let broken = |packing: &'static str| move |message: String| UnpackError::Broken { packing, message };
+    if bytes.starts_with(&[0x1f, 0x8b]) {
+        return bounded(MultiGzDecoder::new(&bytes[..]), broken("gzip"));
+    }
+    let text = std::str::from_utf8(&bytes).is_ok();
+    match packing.map(str::to_ascii_lowercase).as_deref() {
+        Some("deflate") if !text => match bounded(ZlibDecoder::new(&bytes[..]), broken("deflate")) {
+            Err(UnpackError::Broken { .. }) => bounded(DeflateDecoder::new(&bytes[..]), broken("deflate")),
+            read => read,
+        },
+        Some(other) if !matches!(other, "" | "identity" | "gzip" | "deflate") && !text => {
+            Err(UnpackError::Unknown { packing: printable(other, 40) })
+        }
+        _ if bytes.len() > LONGEST_BODY => Err(UnpackError::TooLong),
+        _ => Ok(bytes),
+    }
+}
+
+fn bounded(packed: impl Read, broken: impl Fn(String) -> UnpackError) -> Result<Vec<u8>, UnpackError> {
+    let mut bytes = Vec::new();
+    packed.take(LONGEST_BODY as u64 + 1).read_to_end(&mut bytes).map_err(|why| broken(why.to_string()))?;
+    if bytes.len() > LONGEST_BODY { Err(UnpackError::TooLong) } else { Ok(bytes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::Write;
+
+    #[test]
+    fn a_small_archive_of_a_huge_body_is_refused_at_the_bound() {
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
+        for _ in 0..=LONGEST_BODY >> 20 {
+            gzip.write_all(&vec![b' '; 1 << 20]).expect("memory");
+        }
+        let packed = gzip.finish().expect("memory");
+        assert!(packed.len() < 1 << 20, "{}", packed.len());
+        assert_eq!(unpack(packed, &[]), Err(UnpackError::TooLong));
+        assert_eq!(unpack(vec![b' '; LONGEST_BODY + 1], &[]), Err(UnpackError::TooLong));
+    }
+}

@@ -1,0 +1,77 @@
+//! Who may speak to a server that listens on this machine.
+//!
+//! A page in a browser can send requests to loopback, too, and the proxy would answer them with somebody's key. Browsers
+//! say `Origin` in such requests, and a name that a hostile page resolves to this machine stands in `Host`: both are
+//! refused. Programs send no `Origin`, and reach a local server by an address, `localhost` or their container's name
+//! for it.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+/// Names besides `localhost` by which a container reaches the machine that it runs on.
+const CONTAINER_HOSTS: [&str; 3] = ["host.docker.internal", "host.containers.internal", "gateway.docker.internal"];
+
+/// Why a request is not answered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Stranger {
+    /// A page in a browser sent it.
+    #[error(
+        "requests from web pages are refused (Origin: {0}): a page could spend your provider's key; call from a program"
+    )]
+    Page(String),
+    /// It was sent to a name that anybody can point at this machine.
+    #[error("requests to the host name `{0}` are refused: use 127.0.0.1, localhost or the address of this machine")]
+    Name(String),
+}
+
+/// Whether a request with these headers comes from a program on this machine or one that was told its address.
+///
+/// # Errors
+/// [`Stranger`] when it may come from a web page.
+pub fn admit(host: Option<&str>, origin: Option<&str>) -> Result<(), Stranger> {
+    let shown = |text: &str| text.chars().filter(|letter| !letter.is_control()).take(100).collect();
+    if let Some(origin) = origin {
+        return Err(Stranger::Page(shown(origin)));
+    }
+    match host {
+        Some(host) if !is_local(host) => Err(Stranger::Name(shown(host))),
+        _ => Ok(()),
+    }
+}
+
+fn is_local(host: &str) -> bool {
+    if let Some(rest) = host.strip_prefix('[') {
+        return rest.split_once(']').is_some_and(|(address, _)| address.parse::<Ipv6Addr>().is_ok());
+    }
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name).trim_end_matches('.').to_ascii_lowercase();
+    name.parse::<IpAddr>().is_ok()
+        || name == "localhost"
+        || name.ends_with(".localhost")
+        || CONTAINER_HOSTS.contains(&name.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_admitted_and_pages_and_foreign_names_are_not() {
+        for host in [
+            "127.0.0.1:8101",
+            "127.0.0.1",
+            "[::1]:8101",
+            "localhost:80",
+            "LOCALHOST",
+            "10.0.0.7:1",
+            "host.docker.internal:8101",
+        ] {
+            assert_eq!(admit(Some(host), None), Ok(()), "{host}");
+        }
+        assert_eq!(admit(None, None), Ok(()));
+        for host in ["evil.example:8101", "127.0.0.1.evil.example", "localhost.evil.example", "", "[evil]"] {
+            assert_eq!(admit(Some(host), None), Err(Stranger::Name(host.to_owned())), "{host}");
+        }
+        for origin in ["https://evil.example", "null", "http://localhost:3000"] {
+            assert_eq!(admit(Some("127.0.0.1"), Some(origin)), Err(Stranger::Page(origin.to_owned())));
+        }
+    }
+}

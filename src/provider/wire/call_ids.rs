@@ -1,0 +1,70 @@
+//! Ids for calls that have none on the wire: the name and a number that counts such calls of the conversation.
+//!
+//! They are never sent. A result that names only its function belongs to the oldest call of that name without a result.
+
+use crate::chat::{ChatRequest, ToolCall};
+
+/// Generates ids while a conversation is read from its beginning.
+#[derive(Debug, Default)]
+pub(super) struct CallIds {
+    count: usize,
+    open: Vec<(String, String)>,
+}
+
+impl CallIds {
+    /// The id of the next call, of this name.
+    pub fn generate(&mut self, name: &str) -> String {
+        let id = format!("{name}#{}", self.count);
+        self.count += 1;
+        self.open.push((name.to_owned(), id.clone()));
+        id
+    }
+
+    /// The id of the oldest call of that name without a result; the name where there is none.
+    pub fn answer(&mut self, name: &str) -> String {
+        match self.open.iter().position(|(open, _)| open == name) {
+            Some(place) => self.open.remove(place).1,
+            None => name.to_owned(),
+        }
+    }
+}
+
+/// The number in a call's id, when the id was generated here.
+pub(super) fn generated(call: &ToolCall) -> Option<usize> {
+    call.id.strip_prefix(call.name.as_str())?.strip_prefix('#')?.parse().ok()
+}
+
+/// Numbers the generated ids of an answer as the next request of the conversation will number them.
+pub fn continue_ids(asked: &ChatRequest, calls: &mut [ToolCall]) {
+    let before = asked.messages.iter().flat_map(|message| &message.calls).filter(|call| generated(call).is_some());
+    let before = before.count();
+    for call in calls {
+        if let Some(number) = generated(call) {
+            call.id = format!("{}#{}", call.name, before + number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::wire::Dialect;
+    use serde_json::json;
+
+    #[test]
+    fn an_answers_calls_are_numbered_as_the_next_request_numbers_them() {
+        let call = json!({"role": "assistant", "content": null, "function_call": {"name": "f", "arguments": "{}"}});
+        let said = json!({"role": "function", "name": "f", "content": "found"});
+        let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "q"}, call, said]});
+        let read = |body: &serde_json::Value| Dialect::OpenAiChat.decode_request("", body).expect("a request");
+        let answer = json!({"choices": [{"finish_reason": "function_call", "message": call}]});
+        let mut calls = Dialect::OpenAiChat.decode_response(&answer).expect("an answer").calls;
+        continue_ids(&read(&body), &mut calls);
+        if let Some(messages) = body["messages"].as_array_mut() {
+            messages.extend([call, said]);
+        }
+        let next = read(&body);
+        assert_eq!(calls[0].id, "f#1");
+        assert_eq!(next.messages[4].answers.as_deref(), Some("f#1"));
+    }
+}
