@@ -5,9 +5,14 @@ default:
 
 # format, lints, tests
 check:
-    cargo fmt --check
-    cargo clippy --all-targets -- -D warnings
-    cargo test
+    .ci/run format lints tests
+
+# all that continuous integration checks, and what takes hours
+ci:
+    .ci/run
+
+slow:
+    .ci/slow
 
 test:
     cargo test
@@ -17,19 +22,19 @@ bench:
 
 # a project of 10,000 recorded lanes, replayed, judged and reported; and 5,000 cases listed
 scale:
-    cargo build --release --bin ragcheck --example scale
+    cargo build --profile dist --bin ragcheck --example scale
     rm -rf target/scale target/scale-list
-    ./target/release/examples/scale target/scale
-    ./target/release/examples/scale target/scale-list --cases 5000 --repeat 1 --no-recordings
-    cd target/scale && time ../release/ragcheck run
-    cd target/scale-list && time ../release/ragcheck list > ../scale-list.txt
+    ./target/dist/examples/scale target/scale
+    ./target/dist/examples/scale target/scale-list --cases 5000 --repeat 1 --no-recordings
+    cd target/scale && time ../dist/ragcheck run
+    cd target/scale-list && time ../dist/ragcheck list > ../scale-list.txt
 
 # a run of a million small traces, scored again
 million:
-    cargo build --release --bin ragcheck --example scale
+    cargo build --profile dist --bin ragcheck --example scale
     rm -rf target/million
-    ./target/release/examples/scale target/million --traces 1000000
-    time ./target/release/ragcheck score target/million/run
+    ./target/dist/examples/scale target/million --traces 1000000
+    time ./target/dist/ragcheck score target/million/run
 
 # record the shipped suites again, from the simulator (no key needed)
 record:

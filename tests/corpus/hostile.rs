@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 const FEW: usize = 40;
 
 /// By kind, most frequent first: how many texts, how many refused.
-fn counted(file: &str) -> Option<Vec<(String, usize, usize)>> {
-    let text = unzipped(file)?;
+fn counted(file: &str) -> Vec<(String, usize, usize)> {
+    let text = unzipped(file);
     let mut kinds: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for line in text.lines() {
         let row: Value = serde_json::from_str(line).expect("a row of JSON");
@@ -30,7 +30,7 @@ fn counted(file: &str) -> Option<Vec<(String, usize, usize)>> {
         let sum = few.iter().fold((0, 0), |sum, (_, count)| (sum.0 + count.0, sum.1 + count.1));
         rows.push((format!("{} rarer kinds", few.len()), sum.0, sum.1));
     }
-    Some(rows)
+    rows
 }
 
 fn total(rows: &[(String, usize, usize)]) -> (usize, usize) {
@@ -45,12 +45,9 @@ fn cells((kind, all, refused): &(String, usize, usize)) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "needs the recordings and data sets of others: RAGCHECK_CORPUS"]
 fn most_attacks_are_refused_and_hardly_any_harmless_text() {
-    let (Some(hostile), Some(harmless)) =
-        (counted("adversarial/malicious.jsonl.gz"), counted("adversarial/benign.jsonl.gz"))
-    else {
-        return;
-    };
+    let (hostile, harmless) = (counted("adversarial/malicious.jsonl.gz"), counted("adversarial/benign.jsonl.gz"));
     for (name, what, rows) in [("hostile", "hostile texts", &hostile), ("harmless", "harmless texts", &harmless)] {
         let (all, refused) = total(rows);
         let mut lines: Vec<Vec<String>> = rows.iter().map(cells).collect();

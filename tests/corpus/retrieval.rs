@@ -28,8 +28,8 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn collection(name: &str) -> Option<Collection> {
-    let folder = crate::part(&format!("ir/{name}"))?;
+fn collection(name: &str) -> Collection {
+    let folder = crate::part(&format!("ir/{name}"));
     let passages = lines(&folder.join("corpus.jsonl")).into_iter();
     let passage = |row: Value| Passage { id: text(&row["_id"]), title: text(&row["title"]), text: text(&row["text"]) };
     let mut relevant: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -43,7 +43,7 @@ fn collection(name: &str) -> Option<Collection> {
     }
     let queries = lines(&folder.join("queries.jsonl")).into_iter();
     let evaluated = queries.filter_map(|row| Some((text(&row["text"]), relevant.remove(&text(&row["_id"]))?)));
-    Some(Collection { passages: passages.map(passage).collect(), evaluated: evaluated.collect() })
+    Collection { passages: passages.map(passage).collect(), evaluated: evaluated.collect() }
 }
 
 /// FTS5 with its own BM25, asked for any of the words.
@@ -92,10 +92,11 @@ fn figures(evaluated: &[(String, BTreeSet<String>)], found: &[Vec<String>]) -> (
 }
 
 #[test]
+#[ignore = "needs the recordings and data sets of others: RAGCHECK_CORPUS"]
 fn the_search_finds_no_less_than_bm25_does() {
     let mut rows = Vec::new();
     for (name, queries) in COLLECTIONS {
-        let Some(Collection { passages, evaluated }) = collection(name) else { return };
+        let Collection { passages, evaluated } = collection(name);
         assert_eq!(evaluated.len(), queries, "{name}");
         let asked: Vec<String> = evaluated.iter().map(|(query, _)| query.clone()).collect();
         let (recall, gain) = figures(&evaluated, &ours(&passages, &asked));

@@ -25,8 +25,9 @@ fn lanes(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
+#[ignore = "needs the recordings and data sets of others: RAGCHECK_CORPUS"]
 fn every_cassette_is_imported_and_says_what_the_file_says() {
-    let Some(folder) = part("vcr") else { return };
+    let folder = part("vcr");
     let project = tempfile::tempdir().expect("a folder");
     let output = Command::new(env!("CARGO_BIN_EXE_ragcheck"))
         .args(["cassette", "import", "--format", "vcr"])

@@ -100,6 +100,23 @@ fn a_recording_that_is_interrupted_leaves_the_old_one_whole() {
 }
 
 #[test]
+#[ignore = "forty moments: .ci/slow"]
+#[expect(clippy::disallowed_methods, reason = "the recorder is another process, and is to be met in the middle")]
+fn a_recording_that_is_killed_at_any_moment_leaves_recordings_that_replay() {
+    let (project, _simulator) = recording();
+    for moment in 0..40 {
+        let mut recorder =
+            project.command(&RECORD).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+        std::thread::sleep(std::time::Duration::from_millis(25 * moment));
+        // It may have ended by itself.
+        let _ = recorder.kill();
+        recorder.wait().expect("it ends");
+        let replayed = project.run(&["run", "scenarios/external.yaml", "--only", "feed-in-tariff"]);
+        assert!(replayed.stdout.contains("3 trials: 3 PASS"), "{moment}: {}{}", replayed.stdout, replayed.stderr);
+    }
+}
+
+#[test]
 fn a_suite_that_was_never_recorded_can_be_recorded_from_nothing() {
     let (project, simulator) = recording();
     project.write(

@@ -255,11 +255,12 @@ const TABLE: [(&str, usize, &[&str], [usize; 3]); 6] = [
 ];
 
 #[test]
+#[ignore = "needs the recordings and data sets of others: RAGCHECK_CORPUS"]
 fn accepted_answers_are_accepted_and_spoiled_ones_are_not() {
     let (mut wrong, mut lines) = (Vec::new(), Vec::new());
     for (file, questions, pinned, spoiled) in TABLE {
-        let Some(asked) = unzipped(&format!("bfcl/{file}.jsonl.gz")) else { return };
-        let Some(answers) = unzipped(&format!("bfcl/possible_answer/{file}.jsonl.gz")) else { return };
+        let asked = unzipped(&format!("bfcl/{file}.jsonl.gz"));
+        let answers = unzipped(&format!("bfcl/possible_answer/{file}.jsonl.gz"));
         let row = |line: &str| serde_json::from_str::<Value>(line).expect("a row of JSON");
         let answers: BTreeMap<String, Value> =
             answers.lines().map(row).map(|row| (row["id"].as_str().expect("an id").to_owned(), row)).collect();

@@ -111,8 +111,9 @@ fn signatures(value: &Value) -> Vec<String> {
 
 /// Every document with one part of it taken out or replaced is read or refused, without a panic.
 #[test]
+#[ignore = "needs the recordings and data sets of others: RAGCHECK_CORPUS"]
 fn broken_documents_are_refused_and_never_panic() {
-    let Some(corpus) = corpus() else { return };
+    let corpus = corpus();
     let (mut read, mut refused) = (0, 0);
     for exchange in exchanges(&corpus) {
         let Some(dialect) = exchange.dialect else { continue };
