@@ -4,7 +4,7 @@
 use super::arguments::{Compare, Comparing, FailOn, Printed};
 use super::exit::Exit;
 use super::output::{self, Problem};
-use super::run::reports_folder;
+use super::select::reports_folder;
 use super::show::conversation;
 use crate::compare::{Comparison, Summary, compare};
 use crate::evaluation;

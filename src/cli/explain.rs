@@ -12,7 +12,7 @@ use std::fmt::Write;
 /// # Errors
 /// When nothing has that name, or the criteria have mistakes.
 pub fn run(given: &Explain) -> Result<Exit, Problem> {
-    let here = std::env::current_dir().map_err(|why| format!("the current folder cannot be read: {why}"))?;
+    let here = super::select::current_folder()?;
     let named = given.name.as_deref();
     let metrics: Vec<&MetricEntry> =
         METRICS.iter().filter(|entry| named.is_none_or(|name| name == entry.name)).collect();

@@ -3,20 +3,17 @@
 use super::arguments::{History, HistoryCommand, Printed};
 use super::exit::Exit;
 use super::output::{self, Problem};
-use super::run::reports_folder;
+use super::select::reports_folder;
 use crate::evaluation;
-use crate::gate::Evaluation;
 use crate::history::{self, Gather, HISTORY, Series};
 use crate::report;
 use crate::scenario;
+use crate::suite::DEFAULT_JOBS;
 use crate::trace;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-
-/// Trials at the same time in a live or recording run that was not told how many.
-pub const USUAL_JOBS: u16 = 4;
 
 /// Does what `ragcheck history` was asked to.
 ///
@@ -108,22 +105,6 @@ pub fn labels(typed: &[String]) -> Result<BTreeMap<String, String>, Problem> {
     Ok(labels)
 }
 
-/// Adds the point of a run that was just made to the project's history; says so where it cannot. The run's verdict is
-/// not touched by it.
-#[expect(clippy::disallowed_methods, reason = "a live run's point says when it was made")]
-pub fn note(file: &Path, gather: Gather, judgement: &Evaluation, jobs: Option<u16>, labels: BTreeMap<String, String>) {
-    let now = jiff::Timestamp::now().to_string();
-    let point = gather.finish(judgement, &now, jobs.unwrap_or(USUAL_JOBS), labels);
-    let added = point.map(|point| history::append(file, &point));
-    match added {
-        Ok(Ok(_)) => {}
-        Ok(Err(why)) => output::remark(&format!(
-            "warning: the history has no point of this run: {why}; mend it, then `ragcheck history add reports/latest`"
-        )),
-        Err(why) => output::remark(&format!("note: this run is no point of the history: {why}")),
-    }
-}
-
 /// The point of a run folder.
 fn of_folder(folder: &Path, labels: BTreeMap<String, String>) -> Result<history::Point, Problem> {
     let evaluated = evaluation::score(folder, false)?;
@@ -134,12 +115,12 @@ fn of_folder(folder: &Path, labels: BTreeMap<String, String>) -> Result<history:
     let environment = std::fs::read(folder.join(trace::ENVIRONMENT)).ok();
     let environment: Value = environment.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
     let made = environment["written_at"].as_str().unwrap_or_default().to_owned();
-    let jobs = environment["jobs"].as_u64().and_then(|jobs| u16::try_from(jobs).ok()).unwrap_or(USUAL_JOBS);
+    let jobs = environment["jobs"].as_u64().and_then(|jobs| u16::try_from(jobs).ok()).unwrap_or(DEFAULT_JOBS);
     let point = gather.finish(&evaluated.evaluation, &made, jobs, labels);
-    let point = point.map_err(|why| format!("{} is no point of a history: {why}", folder.display()))?;
+    let point = point.map_err(|why| format!("{} cannot be added to a history: {why}", folder.display()))?;
     if point.at.is_empty() {
         let file = folder.join(trace::ENVIRONMENT);
-        return Err(Problem::Words(format!("{}: when the live run was made is not known", file.display())));
+        return Err(Problem::Words(format!("{}: the time of the live run is unknown", file.display())));
     }
     Ok(point)
 }

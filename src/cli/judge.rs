@@ -3,7 +3,7 @@
 use super::arguments::{Judge, Mode};
 use super::exit::Exit;
 use super::output::{self, Problem};
-use super::run::variables;
+use super::select::{current_folder, variables};
 use crate::evaluation::{self, read_plan};
 use crate::grader::{self, Graded, Grader, GradingTask, Outcome, Scope, Tally};
 use crate::plan::Plan;
@@ -67,7 +67,7 @@ pub fn run(given: &Judge) -> Result<Exit, Problem> {
 }
 
 fn grader(given: &Judge) -> Result<Grader, Problem> {
-    let here = std::env::current_dir().map_err(|why| format!("the current folder cannot be read: {why}"))?;
+    let here = current_folder()?;
     let root = scenario::find_root(&here);
     let file = given.rubric.as_ref().map_or_else(|| root.join(RUBRIC), |file| here.join(file));
     let (project, rubric) = scenario::load_rubric(&root, &file)?;

@@ -1,13 +1,13 @@
 //! `ragcheck list`: the trials that would run.
 
 use super::arguments::{List, Printed};
-use super::check::cassette;
 use super::estimate;
 use super::exit::Exit;
 use super::output::{self, Problem};
-use super::run::select;
-use crate::evaluation::{self, recorded_passes, turns};
+use super::select::{load, selection};
+use crate::evaluation::{self, RecordedPasses, turns};
 use crate::plan::{Plan, PlannedTrial};
+use crate::recordings::lane_file;
 use crate::scenario::Loaded;
 use crate::trace::text::plural;
 use crate::trial::TrialRunner;
@@ -44,7 +44,7 @@ pub fn rows(loaded: &Loaded, plan: &Plan, cassettes: Option<&Path>) -> Vec<Row> 
             case: case.case.clone(),
             lane: trial.lane.to_string(),
             turns: turns(plan, trial),
-            recorded: cassette(loaded, cassettes, &trial.id).is_file(),
+            recorded: lane_file(loaded, cassettes, &trial.id).is_file(),
         }
     };
     plan.trials.iter().map(row).collect()
@@ -83,15 +83,14 @@ pub fn json(rows: &[Row]) -> String {
 /// # Errors
 /// Every mistake in the files, or that nothing is selected.
 pub(super) fn run(given: &List) -> Result<Exit, Problem> {
-    let (loaded, plan) = select(&given.select, None, |loaded, selection| {
-        let recorded = recorded_passes(loaded, selection)?;
-        recorded.iter().filter_map(evaluation::RecordedPasses::note).for_each(|note| output::remark(&note));
-        Ok(recorded.map(|recorded| recorded.most))
-    })?;
-    let rows = rows(&loaded, &plan, None);
+    let suite = load(&given.select)?;
+    let (plan, recorded) = suite.plan(&selection(&given.select), given.select.seed)?;
+    recorded.iter().filter_map(RecordedPasses::note).for_each(|note| output::remark(&note));
+    let loaded = suite.loaded();
+    let rows = rows(loaded, &plan, None);
     let estimate = if given.estimate {
-        let runner = TrialRunner::new(Arc::new(loaded.clone())).map_err(|why| why.to_string())?;
-        Some(evaluation::estimate(&runner, &loaded, &plan))
+        let runner = TrialRunner::new(Arc::clone(loaded))?;
+        Some(evaluation::estimate(&runner, loaded, &plan))
     } else {
         None
     };

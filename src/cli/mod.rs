@@ -18,13 +18,14 @@ mod keywords;
 mod knowledge;
 pub mod list;
 mod output;
+mod recording_age;
 mod report;
 mod run;
 pub mod schema;
 mod score;
+mod select;
 mod show;
 mod simulate;
-mod staleness;
 
 pub use exit::Exit;
 

@@ -1,7 +1,10 @@
 //! The one place that prints: results to stdout, everything else to stderr.
 
-use crate::evaluation::{ScoreError, StopError};
+use crate::evaluation::ScoreError;
+use crate::recordings::{DiffError, FileError};
 use crate::scenario::Diagnostic;
+use crate::suite::{ImportFileError, SuiteError};
+use crate::trial::SetupError;
 use std::io::{IsTerminal, Write};
 
 /// Why a subcommand cannot do what was asked.
@@ -19,20 +22,36 @@ impl From<String> for Problem {
     }
 }
 
-impl From<ScoreError> for Problem {
-    fn from(error: ScoreError) -> Self {
-        Self::Words(error.to_string())
-    }
-}
-
-impl From<StopError> for Problem {
-    fn from(error: StopError) -> Self {
+impl From<SuiteError> for Problem {
+    fn from(error: SuiteError) -> Self {
         match error {
-            StopError::Plan(mistakes) => Self::Diagnostics(mistakes),
+            SuiteError::Files(mistakes) => Self::Diagnostics(mistakes),
             other => Self::Words(other.to_string()),
         }
     }
 }
+
+impl From<ImportFileError> for Problem {
+    fn from(error: ImportFileError) -> Self {
+        match error {
+            ImportFileError::Run(error) => error.into(),
+            other => Self::Words(other.to_string()),
+        }
+    }
+}
+
+/// Errors whose message says it all.
+macro_rules! in_words {
+    ($($error:ty),*) => {$(
+        impl From<$error> for Problem {
+            fn from(error: $error) -> Self {
+                Self::Words(error.to_string())
+            }
+        }
+    )*};
+}
+
+in_words!(ScoreError, SetupError, FileError, DiffError);
 
 impl From<Vec<Diagnostic>> for Problem {
     fn from(diagnostics: Vec<Diagnostic>) -> Self {

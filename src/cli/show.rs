@@ -3,7 +3,7 @@
 use super::arguments::Show;
 use super::exit::Exit;
 use super::output::{self, Problem};
-use super::run::reports_folder;
+use super::select::reports_folder;
 use crate::evaluation;
 use crate::trace::text::quote;
 use crate::trace::{Answer, Event, Reply, ToolOutcome, ToolResult, Trace, TrialEnd, TurnOutcome, What};

@@ -261,7 +261,7 @@ fn a_diff_compares_shapes_with_what_the_services_answer_today() {
     drop(simulator);
     let outcome = project.run(&diff);
     outcome.expect_code(3);
-    assert!(outcome.stdout.contains("failed 3 times: "), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("3 requests failed: "), "{}", outcome.stdout);
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 pub mod arguments;
 mod diff;
-mod files;
 mod import;
 mod refresh;
 mod rekey;
@@ -10,7 +9,10 @@ mod scan;
 
 use super::exit::Exit;
 use super::output::Problem;
+use crate::recordings::{self, CassetteFile};
+use crate::scenario;
 use arguments::{Cassette, CassetteCommand};
+use std::path::PathBuf;
 
 /// Does what `ragcheck cassette` was asked to.
 ///
@@ -24,4 +26,15 @@ pub fn run(given: &Cassette) -> Result<Exit, Problem> {
         CassetteCommand::Import(given) => import::run(given),
         CassetteCommand::Diff(given) => diff::run(given),
     }
+}
+
+/// The cassettes at and below these paths; the project's without any.
+fn cassettes(paths: &[PathBuf]) -> Result<Vec<CassetteFile>, Problem> {
+    let here = super::select::current_folder()?;
+    if !paths.is_empty() {
+        return Ok(recordings::cassettes(&here, paths)?);
+    }
+    let root = scenario::find_root(&here);
+    let all = root.join(scenario::load_project(&root)?.cassettes);
+    Ok(recordings::cassettes(&here, &[all])?)
 }

@@ -1,13 +1,12 @@
 //! `ragcheck cassette rekey`: keys by this build's matching profiles, from the stored requests.
 
 use super::arguments::Rekey;
-use super::files::cassettes;
-use crate::cassette::{Cassette, Redactor};
+use super::cassettes;
+use crate::cassette::Rekeyed;
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Problem};
+use crate::recordings::rekey;
 use crate::trace::text::plural;
-use crate::transport::known_profile;
-use std::path::Path;
 
 /// Does what `ragcheck cassette rekey` was asked to.
 ///
@@ -18,10 +17,11 @@ pub fn run(given: &Rekey) -> Result<Exit, Problem> {
     let (mut changed, mut refused) = (0, 0);
     for file in &files {
         match rekey(&file.path, &file.blobs) {
-            Ok(None) => {}
-            Ok(Some(what)) => {
-                changed += 1;
-                output::result(&format!("{}: {what}\n", file.shown));
+            Ok((rekeyed, exchanges)) => {
+                if let Some(what) = words(&rekeyed, exchanges) {
+                    changed += 1;
+                    output::result(&format!("{}: {what}\n", file.shown));
+                }
             }
             Err(why) => {
                 refused += 1;
@@ -38,19 +38,15 @@ pub fn run(given: &Rekey) -> Result<Exit, Problem> {
     Ok(Exit::Passed)
 }
 
-/// Rekeys one file; what changed in words, `None` when nothing did.
-fn rekey(path: &Path, blobs: &Path) -> Result<Option<String>, String> {
-    let mut cassette = Cassette::load(path, blobs).map_err(|why| why.to_string())?;
-    let rekeyed = cassette.rekey(known_profile)?;
+/// What changed, in words; `None` when nothing did.
+fn words(rekeyed: &Rekeyed, exchanges: usize) -> Option<String> {
     if rekeyed.is_empty() {
-        return Ok(None);
+        return None;
     }
-    cassette.save(path, blobs, &Redactor::default()).map_err(|why| why.to_string())?;
-    let all = cassette.exchanges.len();
-    let mut words = vec![format!("{} of {} with a new key", rekeyed.keys.len(), plural(all, "exchange"))];
+    let mut words = vec![format!("{} of {} with a new key", rekeyed.keys.len(), plural(exchanges, "exchange"))];
     if !rekeyed.hashes.is_empty() {
         words.push(format!("{} with new hashes", rekeyed.hashes.len()));
     }
     words.extend(rekeyed.profiles.iter().map(|(name, before, now)| format!("{name} from version {before} to {now}")));
-    Ok(Some(words.join(", ")))
+    Some(words.join(", "))
 }

@@ -1,12 +1,11 @@
-//! Which cassettes a verb is about.
+//! Which cassettes are meant.
 
-use crate::cli::output::Problem;
-use crate::scenario;
+use super::FileError;
 use std::path::{Path, PathBuf};
 
 /// A cassette on disk.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct File {
+pub struct CassetteFile {
     /// Where it is.
     pub path: PathBuf,
     /// Its scenario's blobs: beside its case's folder, or beside itself where there are no cases.
@@ -15,17 +14,12 @@ pub struct File {
     pub shown: String,
 }
 
-/// The cassettes at and below these paths, sorted; the project's without any.
+/// The cassettes at and below these paths, sorted; messages name them as seen from the folder `here`.
 ///
 /// # Errors
 /// When a path is not there, or cannot be read, or when nothing is found.
-pub fn cassettes(paths: &[PathBuf]) -> Result<Vec<File>, Problem> {
-    let here = std::env::current_dir().map_err(|why| format!("the current folder cannot be read: {why}"))?;
+pub fn cassettes(here: &Path, paths: &[PathBuf]) -> Result<Vec<CassetteFile>, FileError> {
     let mut found = Vec::new();
-    if paths.is_empty() {
-        let root = scenario::find_root(&here);
-        descend(&root.join(scenario::load_project(&root)?.cassettes), &mut found)?;
-    }
     for path in paths {
         descend(&here.join(path), &mut found)?;
     }
@@ -34,19 +28,19 @@ pub fn cassettes(paths: &[PathBuf]) -> Result<Vec<File>, Problem> {
     let file = |path: PathBuf| {
         let folder = path.parent().unwrap_or(Path::new(""));
         let scenario = folder.parent().unwrap_or(Path::new(""));
-        // A judge's recordings have no cases: their blobs are right beside them.
+        // A grader's recordings have no cases: their blobs are right beside them.
         let blobs = Some(folder.join("blobs")).filter(|blobs| blobs.is_dir()).unwrap_or_else(|| scenario.join("blobs"));
-        let shown = path.strip_prefix(&here).unwrap_or(&path).display().to_string();
-        File { path, blobs, shown }
+        let shown = path.strip_prefix(here).unwrap_or(&path).display().to_string();
+        CassetteFile { path, blobs, shown }
     };
     if found.is_empty() {
-        return Err(Problem::Words("there is no cassette: a cassette is a .yaml file below fixtures/cassettes".into()));
+        return Err(FileError::NoCassette);
     }
     Ok(found.into_iter().map(file).collect())
 }
 
-fn descend(path: &Path, found: &mut Vec<PathBuf>) -> Result<(), Problem> {
-    let unreadable = |why: std::io::Error| format!("{} cannot be read: {why}", path.display());
+fn descend(path: &Path, found: &mut Vec<PathBuf>) -> Result<(), FileError> {
+    let unreadable = |error| FileError::Read { path: path.to_owned(), error };
     if !path.is_dir() {
         std::fs::metadata(path).map_err(unreadable)?;
         found.push(path.to_owned());

@@ -1,22 +1,16 @@
-//! What `check` and `run` say of recordings that have gone stale, and what `cassette refresh --stale` records again.
+//! Recordings that are too old, no longer fit their trial, belong to no trial, or are missing.
 //!
-//! An age is counted to now, or to the time that `RAGCHECK_NOW` holds (RFC 3339): a pipeline that is run again gives
-//! the same warnings then. Nothing here goes into a report.
+//! Nothing here goes into a report: the same run gives the same bytes on another day.
 
-use super::output::Problem;
-use crate::clock::{Clock, RealClock};
-use crate::plan::{Plan, PlannedTrial};
-use crate::scenario::{Diagnostic, Project};
+use crate::plan::{self, Plan, PlannedTrial, Selection};
+use crate::scenario::{Diagnostic, Loaded};
 use crate::trace::text::plural;
 use crate::trial::{Part, TrialRunner};
 use jiff::Timestamp;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// The variable that stands in for the machine's clock.
-const NOW: &str = "RAGCHECK_NOW";
 
 /// Which recordings are too old.
 #[derive(Debug, Clone, Copy)]
@@ -26,20 +20,9 @@ pub struct Ages {
 }
 
 impl Ages {
-    /// By the command line, else by the project file.
-    ///
-    /// # Errors
-    /// When `RAGCHECK_NOW` is no time, or the project's age is none.
-    pub fn new(given: Option<Duration>, project: &Project) -> Result<Self, Problem> {
-        let now = match std::env::var(NOW) {
-            Ok(text) => text.parse().map_err(|why| format!("{NOW} is no time such as 2026-02-11T09:14:03Z: {why}"))?,
-            Err(_) => RealClock::start().wall(),
-        };
-        let limit = match given {
-            Some(limit) => Some(limit),
-            None => project.recordings.warn_after(),
-        };
-        Ok(Self { now, limit })
+    /// Older than `limit` at the time `now`; `None` is never too old.
+    pub fn new(limit: Option<Duration>, now: Timestamp) -> Self {
+        Self { now, limit }
     }
 
     /// Whether what was recorded then is too old.
@@ -55,7 +38,7 @@ impl Ages {
         if hours.is_multiple_of(24) { plural((hours / 24) as usize, "day") } else { plural(hours as usize, "hour") }
     }
 
-    /// What `run` says of the recordings that it replayed; `None` when none is too old.
+    /// A warning of the recordings among these that are too old; `None` when none is.
     pub fn remark(&self, recorded: &[(String, Timestamp)]) -> Option<String> {
         let old: Vec<&(String, Timestamp)> = recorded.iter().filter(|(_, at)| self.too_old(*at)).collect();
         let (trial, at) = old.iter().min_by_key(|(trial, at)| (*at, trial))?;
@@ -96,7 +79,7 @@ pub fn stale(runner: &TrialRunner, plan: &Plan, ages: Ages) -> BTreeMap<usize, S
     lanes.collect()
 }
 
-/// What `check` notes of stale and unused recordings, by scenario.
+/// Notes on stale and unused recordings, by scenario.
 pub fn notes(runner: &TrialRunner, plan: &Plan, ages: Ages) -> Vec<Diagnostic> {
     let stale = stale(runner, plan, ages);
     let mut notes = Vec::new();
@@ -165,6 +148,33 @@ fn unused(runner: &TrialRunner, plan: &Plan, scenario: usize) -> Option<Diagnost
     let message = format!("{what} of `{}` {verb} to no trial: {}{more}", planned.name, shown.join(", "));
     let help = "delete what a renamed or removed case, variant or repetition left behind";
     (!left.is_empty()).then(|| Diagnostic::note("unused-recording", &planned.file, message).with_help(help))
+}
+
+/// The file of a trial's recording; `cassettes` wins over the project's folder.
+pub fn lane_file(loaded: &Loaded, cassettes: Option<&Path>, trial: &str) -> PathBuf {
+    let folder = cassettes.map_or_else(|| PathBuf::from(&loaded.project.cassettes), Path::to_path_buf);
+    loaded.root.join(folder).join(format!("{trial}.yaml"))
+}
+
+/// One note for each case with lanes that have no recording, with the command that records them.
+pub fn unrecorded(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnostic> {
+    let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
+    let mut missing: BTreeMap<(usize, usize), (usize, usize)> = BTreeMap::new();
+    for trial in &plan.trials {
+        let counts = missing.entry((trial.scenario, trial.case)).or_default();
+        counts.0 += usize::from(!lane_file(loaded, cassettes, &trial.id).is_file());
+        counts.1 += 1;
+    }
+    let notes = missing.into_iter().filter(|(_, (missing, _))| *missing > 0);
+    notes
+        .map(|((scenario, case), (missing, all))| {
+            let scenario = &plan.scenarios[scenario];
+            let case = &scenario.cases[case].case.case;
+            let message = format!("{missing} of {all} lanes of `{case}` have no recording");
+            let command = format!("ragcheck run {} --mode record --only {}/{case}", scenario.file, scenario.name);
+            Diagnostic::note("no-recording", &scenario.file, message).with_help(format!("record them: {command}"))
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,56 @@
+//! From what was typed to a loaded suite and a selection of its trials.
+
+use super::arguments::Select;
+use super::output::Problem;
+use crate::plan::Selection;
+use crate::scenario;
+use crate::suite::Suite;
+use crate::trial::{self, Variables};
+use std::path::{Path, PathBuf};
+
+/// The folder that the command was given in.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn current_folder() -> Result<PathBuf, Problem> {
+    std::env::current_dir().map_err(|why| Problem::Words(format!("the current folder cannot be read: {why}")))
+}
+
+/// Loads what is named.
+///
+/// # Errors
+/// Every mistake in the files.
+pub fn load(given: &Select) -> Result<Suite, Problem> {
+    Ok(Suite::load(&current_folder()?, &given.paths, given.criteria.as_deref())?)
+}
+
+/// Which trials are wanted.
+pub fn selection(given: &Select) -> Selection {
+    Selection {
+        only: given.only.clone(),
+        flow: given.flow.clone(),
+        variant: given.variant.clone(),
+        repeat: given.repeat,
+        trials: None,
+        passes: None,
+    }
+}
+
+/// The variables of the environment file, where one is given.
+///
+/// # Errors
+/// When it cannot be read, or a line of it is no variable.
+pub fn variables(file: Option<&Path>) -> Result<Variables, Problem> {
+    let Some(file) = file else { return Ok(Variables::new()) };
+    let shown = file.display();
+    let text = std::fs::read_to_string(file).map_err(|why| format!("--env-file: {shown} cannot be read: {why}"))?;
+    let read = trial::read_variables(&text);
+    read.map_err(|line| Problem::Words(format!("--env-file: {shown}, line {line}: expected `KEY=VALUE` or a comment")))
+}
+
+/// The folder that holds runs, as the project says; the usual one where the project has mistakes.
+pub fn reports_folder() -> PathBuf {
+    let root = scenario::find_root(&std::env::current_dir().unwrap_or_default());
+    let reports = scenario::load(&root, &[], None).map_or_else(|_| "reports".into(), |loaded| loaded.project.reports);
+    root.join(reports)
+}

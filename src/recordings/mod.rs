@@ -1,0 +1,48 @@
+//! Managing recordings: which are stale or missing, what recording them again takes, and what else is done to files.
+//!
+//! | entry point | does |
+//! |---|---|
+//! | [`stale`], [`notes`] | finds recordings that are too old, no longer fit their trial, or belong to none |
+//! | [`unrecorded`] | finds cases with trials that have no recording |
+//! | [`refresh`](fn@refresh) | finds the trials to record again, and what that takes |
+//! | [`diff`](fn@diff) | sends recorded requests again and compares the shapes of the answers |
+//! | [`import`](fn@import) | makes a cassette of what another recorder wrote |
+//! | [`rekey`](fn@rekey) | computes the keys of a cassette again |
+//! | [`scan`](fn@scan) | finds secrets in files |
+//!
+//! Nothing here prints, and nothing here records: that is a run in record mode.
+
+mod diff;
+mod files;
+mod import;
+mod refresh;
+mod rekey;
+mod scan;
+mod staleness;
+
+pub use diff::{DiffError, ServiceDiff, diff};
+pub use files::{CassetteFile, cassettes};
+pub use import::{CaseNames, Import, ImportError, import, import_files, is_name};
+pub use refresh::{Refresh, RefreshCost, refresh};
+pub use rekey::{RekeyError, rekey};
+pub use scan::{known_secrets, scan, scan_files};
+pub use staleness::{Ages, Stale, lane_file, notes, stale, unrecorded};
+
+use std::io;
+use std::path::PathBuf;
+
+/// A file or folder of recordings that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// It cannot be read.
+    #[error("{} cannot be read: {error}", path.display())]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Nothing that was named is a cassette.
+    #[error("there is no cassette: a cassette is a .yaml file below fixtures/cassettes")]
+    NoCassette,
+}

@@ -1,0 +1,22 @@
+//! `environment.json`: what differs between machines and runs, and therefore is in no other file.
+
+use crate::trace;
+use serde_json::json;
+use std::io;
+use std::path::Path;
+
+/// Writes the file into a run folder.
+#[expect(clippy::disallowed_methods, reason = "environment.json is where the wall clock may show")]
+pub fn write(folder: &Path, mode: &str, jobs: Option<u16>, root: &Path) -> io::Result<()> {
+    let environment = json!({
+        "ragcheck": env!("CARGO_PKG_VERSION"),
+        "written_at": jiff::Timestamp::now().to_string(),
+        "mode": mode,
+        "jobs": jobs,
+        "project": root.display().to_string(),
+        "arguments": std::env::args().skip(1).collect::<Vec<_>>(),
+        "system": std::env::consts::OS,
+        "processor": std::env::consts::ARCH,
+    });
+    std::fs::write(folder.join(trace::ENVIRONMENT), serde_json::to_vec_pretty(&environment)?)
+}

@@ -1,0 +1,93 @@
+//! Why a suite cannot be loaded, planned or run.
+
+use crate::evaluation::StopError;
+use crate::gate::EvaluationError;
+use crate::scenario::Diagnostic;
+use crate::scenario::diagnostic::listed;
+use crate::trial::SetupError;
+use std::io;
+use std::path::PathBuf;
+
+/// Why a suite cannot be loaded, planned or run; a trial that cannot be run is an ERROR of that trial instead.
+#[derive(Debug, thiserror::Error)]
+pub enum SuiteError {
+    /// Mistakes in scenarios, criteria, the project file or the selection: all of them.
+    #[error("{}", listed(.0))]
+    Files(Vec<Diagnostic>),
+    /// The selection holds no trial.
+    #[error(
+        "no trial is selected: `ragcheck list` shows what there is to select from with --only, --flow and --variant"
+    )]
+    NothingSelected,
+    /// A run until decided that cannot be planned, or recordings that were made by one and cannot be read.
+    #[error(transparent)]
+    Stop(StopError),
+    /// A replay is asked to go on until decided, and its recordings were not made so.
+    #[error(
+        "--until-decided is for --mode record and --mode live: the number of these recordings was planned, and a \
+         replay evaluates all of them"
+    )]
+    RecordedFixed,
+    /// Bounds on a replay.
+    #[error(
+        "--max-calls, --max-cost and --timeout bound live and recording runs; a replay sends nothing and waits for \
+         nothing: leave them out, or add --mode live"
+    )]
+    BoundedReplay,
+    /// Trials cannot be set up.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// A bound on money, and no price for something that is called.
+    #[error(
+        "--max-cost needs the price of every model and search service, and ragcheck.yaml has none of {}: add it under \
+         `prices`",
+        .0.join(", ")
+    )]
+    Unpriced(Vec<String>),
+    /// A criterion or the plan cannot be used.
+    #[error(transparent)]
+    Evaluation(#[from] EvaluationError),
+    /// The plan cannot be written as JSON.
+    #[error("the plan cannot be written as JSON: {0}")]
+    Plan(#[from] serde_json::Error),
+    /// The run ended before its last trial.
+    #[error("the run stopped: {0}")]
+    Stopped(io::Error),
+    /// The run folder cannot be written.
+    #[error("the run cannot be written below {}: {error}", reports.display())]
+    Write {
+        /// The folder of runs.
+        reports: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// There is no earlier run whose trials could be run again.
+    #[error("--failed needs an earlier run, and {} cannot be read: {reason}", file.display())]
+    NoEarlierRun {
+        /// Its `run.json`.
+        file: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// Every trial of the earlier run passed.
+    #[error("--failed: every trial of {} passed", file.display())]
+    EveryTrialPassed {
+        /// Its `run.json`.
+        file: PathBuf,
+    },
+}
+
+impl From<Vec<Diagnostic>> for SuiteError {
+    fn from(mistakes: Vec<Diagnostic>) -> Self {
+        Self::Files(mistakes)
+    }
+}
+
+impl From<StopError> for SuiteError {
+    fn from(error: StopError) -> Self {
+        match error {
+            StopError::Plan(mistakes) => Self::Files(mistakes),
+            other => Self::Stop(other),
+        }
+    }
+}

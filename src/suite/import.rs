@@ -1,0 +1,118 @@
+//! A run folder of another agent's conversations: read, evaluated, written.
+
+use super::{SuiteError, environment};
+use crate::evaluation::{EvaluatedRun, EvaluationBuilder};
+use crate::import::{self, ImportError};
+use crate::run::folder::Writing;
+use crate::scenario::Criteria;
+use flate2::read::MultiGzDecoder;
+use rayon::prelude::*;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Conversations that are examined side by side before they are added up.
+const WINDOW: usize = 256;
+
+/// The most that a file may hold once unpacked: a small archive can unpack to more than any machine has.
+const MAX_BYTES: u64 = 2 << 30;
+
+/// Why a file of conversations cannot be made a run.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportFileError {
+    /// It cannot be read.
+    #[error("{} cannot be read: {error}", file.display())]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// It unpacks to more than can be read.
+    #[error("{} unpacks to more than 2 GiB: split it", file.display())]
+    TooLarge {
+        /// The file.
+        file: PathBuf,
+    },
+    /// It does not hold conversations.
+    #[error("{}: {error}", file.display())]
+    Conversations {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        error: ImportError,
+    },
+    /// The run cannot be evaluated or written.
+    #[error(transparent)]
+    Run(#[from] SuiteError),
+}
+
+/// Reads the conversations of `file` (JSON or JSON lines of OpenAI chat messages, gzip or not), evaluates them by
+/// `criteria` (those for any conversation without) and writes a run folder below `reports`; `root` is noted in
+/// `environment.json`.
+///
+/// # Errors
+/// When the file cannot be used, or the folder cannot be written.
+pub fn import(
+    file: &Path,
+    criteria: Option<Criteria>,
+    reports: &Path,
+    root: &Path,
+) -> Result<(PathBuf, EvaluatedRun), ImportFileError> {
+    let name = file.file_name().map_or_else(|| "messages".into(), |name| name.to_string_lossy().into_owned());
+    let read = import::messages(&name, &read(file)?, criteria)
+        .map_err(|error| ImportFileError::Conversations { file: file.to_owned(), error })?;
+    Ok(written(read, reports, root)?)
+}
+
+fn written(read: import::Imported, reports: &Path, root: &Path) -> Result<(PathBuf, EvaluatedRun), SuiteError> {
+    let plan = Arc::new(read.plan);
+    let mut builder = EvaluationBuilder::begin(&plan)?;
+    let preparer = builder.preparer();
+    let unwritten = |error: io::Error| SuiteError::Write { reports: reports.to_owned(), error };
+    let mut writing = Writing::begin(reports, &plan.to_json()?).map_err(unwritten)?;
+    for traces in read.traces.chunks(WINDOW) {
+        let prepared: Vec<_> = traces.par_iter().map(|trace| preparer.prepare(trace)).collect();
+        for (trace, prepared) in traces.iter().zip(prepared) {
+            writing.trace(&prepared.line).map_err(unwritten)?;
+            builder.add(Some(trace), prepared)?;
+        }
+    }
+    let mut evaluated = builder.finish();
+    evaluated.write(writing.path()).map_err(unwritten)?;
+    environment::write(writing.path(), "import", None, root).map_err(unwritten)?;
+    Ok((writing.finish().map_err(unwritten)?, evaluated))
+}
+
+/// The content of a file, unpacked when it is gzip.
+fn read(file: &Path) -> Result<Vec<u8>, ImportFileError> {
+    let unreadable = |error: io::Error| ImportFileError::Read { file: file.to_owned(), error };
+    let packed = std::fs::read(file).map_err(unreadable)?;
+    if !packed.starts_with(&[0x1f, 0x8b]) {
+        return Ok(packed);
+    }
+    let mut text = Vec::new();
+    MultiGzDecoder::new(packed.as_slice()).take(MAX_BYTES + 1).read_to_end(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(ImportFileError::TooLarge { file: file.to_owned() });
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn packed_files_read_as_what_they_hold() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (plain, packed) = (folder.path().join("a.json"), folder.path().join("a.json.gz"));
+        std::fs::write(&plain, b"[1]").expect("written");
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(b"[1]").expect("packed");
+        std::fs::write(&packed, encoder.finish().expect("packed")).expect("written");
+        assert_eq!(read(&plain).expect("read"), read(&packed).expect("read"));
+        assert!(read(&folder.path().join("none")).is_err());
+    }
+}

@@ -1,0 +1,99 @@
+//! A suite from its files to a written run folder: load, plan, run, evaluate, report.
+//!
+//! | entry point | does |
+//! |---|---|
+//! | [`Suite::load`] | reads scenarios, criteria and the project file |
+//! | [`Suite::plan`] | says which trials a selection makes |
+//! | [`Suite::run`] | runs them from recordings or against providers, evaluates the traces as they come, writes the run folder |
+//! | [`failed_trials`] | the trials of a run folder that did not pass |
+//! | [`import`](fn@import) | makes a run folder of another agent's conversations |
+//!
+//! Nothing here prints: what is worth saying beside the verdicts stands in [`FinishedRun`].
+
+mod environment;
+mod error;
+mod import;
+mod options;
+mod run;
+
+pub use error::SuiteError;
+pub use import::{ImportFileError, import};
+pub use options::{DEFAULT_JOBS, Mode, RunOptions};
+pub use run::{FinishedRun, HistoryPoint, StoppedRun};
+
+use crate::evaluation::{self, RecordedPasses};
+use crate::gate::{Evaluation, Verdict};
+use crate::plan::{self, Plan, Selection};
+use crate::scenario::{self, Loaded};
+use crate::trace;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Scenarios, criteria and project settings, read and checked.
+#[derive(Debug, Clone)]
+pub struct Suite {
+    loaded: Arc<Loaded>,
+}
+
+impl Suite {
+    /// Reads the project at or above `folder`: the scenarios at `paths` (files or folders; the project's own without any),
+    /// and the criteria (`criteria` wins over the file that the project names).
+    ///
+    /// # Errors
+    /// [`SuiteError::Files`]: every mistake in the files, with its place.
+    pub fn load(folder: &Path, paths: &[PathBuf], criteria: Option<&Path>) -> Result<Self, SuiteError> {
+        let loaded = scenario::load(&scenario::find_root(folder), paths, criteria)?;
+        Ok(Self { loaded: Arc::new(loaded) })
+    }
+
+    /// What was read.
+    pub fn loaded(&self) -> &Arc<Loaded> {
+        &self.loaded
+    }
+
+    /// The trials that `selection` makes, as a replay of their recordings plans them: a selection that was recorded until
+    /// decided is planned pass by pass, and how it was recorded comes beside the plan. State machines are filled in by
+    /// [`Suite::run`].
+    ///
+    /// # Errors
+    /// When nothing is selected, or the selection names what does not exist.
+    pub fn plan(&self, selection: &Selection, seed: u64) -> Result<(Plan, Option<RecordedPasses>), SuiteError> {
+        let recorded = evaluation::recorded_passes(&self.loaded, selection)?;
+        let passes = recorded.as_ref().map(|recorded| recorded.most);
+        Ok((self.plan_passes(selection, seed, passes)?, recorded))
+    }
+
+    /// The trials that `selection` makes: `passes` complete passes, or as often as the cases say.
+    ///
+    /// # Errors
+    /// When nothing is selected, or the selection names what does not exist.
+    pub fn plan_passes(&self, selection: &Selection, seed: u64, passes: Option<u32>) -> Result<Plan, SuiteError> {
+        let plan = plan::build(&self.loaded, &Selection { passes, ..selection.clone() }, seed)?;
+        if plan.trials.is_empty() { Err(SuiteError::NothingSelected) } else { Ok(plan) }
+    }
+
+    /// Where the project's run folders are.
+    pub fn reports(&self) -> PathBuf {
+        self.loaded.root.join(&self.loaded.project.reports)
+    }
+}
+
+/// The trials of a run folder that did not pass, by its `run.json`.
+///
+/// # Errors
+/// When the file cannot be read, or every trial passed.
+pub fn failed_trials(folder: &Path) -> Result<BTreeSet<String>, SuiteError> {
+    let file = folder.join(trace::RUN);
+    let text = std::fs::read_to_string(&file)
+        .map_err(|error| SuiteError::NoEarlierRun { file: file.clone(), reason: error.to_string() })?;
+    let earlier: Evaluation = serde_json::from_str(&text)
+        .map_err(|error| SuiteError::NoEarlierRun { file: file.clone(), reason: error.to_string() })?;
+    let failed: BTreeSet<String> = earlier
+        .trials
+        .iter()
+        .filter(|trial| trial.verdict != Verdict::Pass)
+        .map(|trial| trial.id.into_owned())
+        .collect();
+    if failed.is_empty() { Err(SuiteError::EveryTrialPassed { file }) } else { Ok(failed) }
+}
