@@ -315,7 +315,11 @@ fn a_run_ends_cleanly_when_its_money_is_spent_and_needs_a_price_for_everything()
     let run = ["run", "scenarios/external.yaml", "--mode", "live", "--jobs", "1", "--max-cost", "0.2"];
     let unpriced = project.run(&run);
     unpriced.expect_code(2);
-    assert!(unpriced.stderr.contains("--max-cost needs the price of everything"), "{}", unpriced.stderr);
+    assert!(
+        unpriced.stderr.contains("--max-cost needs the price of every model and search service"),
+        "{}",
+        unpriced.stderr
+    );
     assert!(
         unpriced.stderr.contains("simulator-search/perplexity/sonar, simulator/fernlight-sim"),
         "{}",
@@ -359,5 +363,5 @@ fn a_refresh_of_what_drifted_keeps_the_old_lane_until_the_new_one_is_whole() {
     assert!(done.stdout.contains("1 trial: 1 PASS"), "{}{}", done.stdout, done.stderr);
     assert!(project.read(&lane).contains("take: 2\n"));
     let again = project.run(&refresh);
-    assert!(again.stdout.contains("nothing to record again: 1 lane looked at"), "{}{}", again.stdout, again.stderr);
+    assert!(again.stdout.contains("nothing to record again: 1 lane checked"), "{}{}", again.stdout, again.stderr);
 }

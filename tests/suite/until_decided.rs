@@ -128,7 +128,7 @@ fn what_cannot_stop_by_itself_is_refused_with_what_to_do() {
         outcome.expect_code(2);
         assert!(outcome.stderr.contains(word), "{more:?}: {}", outcome.stderr);
     };
-    refused(&["--until-decided"], "as many as were planned");
+    refused(&["--until-decided"], "the number of these recordings was planned");
     refused(&["--max-trials", "9"], "--until-decided");
     refused(&["--mode", "live", "--until-decided"], "--max-trials N (one pass is 2 trials)");
     refused(&["--mode", "live", "--until-decided", "--max-trials", "1"], "less than one pass");
