@@ -30,8 +30,8 @@ mod openai_responses_stream;
 pub mod perplexity;
 pub mod route;
 
-pub use call_ids::continue_ids;
 pub use crate::settings::Dialect;
+pub use call_ids::continue_ids;
 pub use document::WireError;
 pub use error::{error_kind, error_message};
 
