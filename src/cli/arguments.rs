@@ -2,6 +2,7 @@
 
 use super::cassette::arguments::Cassette;
 use super::exit;
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -305,21 +306,6 @@ pub struct Score {
     pub format: Printed,
 }
 
-/// Formats of a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum To {
-    /// One self-contained page.
-    Html,
-    /// One row a criterion; with `--rows trials`, one row a trial.
-    Csv,
-    /// For build servers.
-    Junit,
-    /// For comments.
-    Markdown,
-    /// Everything.
-    Json,
-}
-
 /// What a row of CSV is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Rows {
@@ -337,8 +323,8 @@ pub struct Report {
     #[arg(default_value = "reports/latest")]
     pub run: PathBuf,
     /// The format.
-    #[arg(long, value_enum)]
-    pub to: To,
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(crate::report::names()))]
+    pub to: String,
     /// What a row of CSV is.
     #[arg(long, value_enum, default_value_t = Rows::Criteria)]
     pub rows: Rows,

@@ -1,6 +1,6 @@
 //! `ragcheck report`: one report of a run in some format, on stdout.
 
-use super::arguments::{Report, Rows, To};
+use super::arguments::{Report, Rows};
 use super::exit::Exit;
 use super::output::{self, Problem};
 use crate::{evaluation, report, trace};
@@ -10,20 +10,13 @@ use crate::{evaluation, report, trace};
 /// # Errors
 /// When the folder does not hold a readable run.
 pub fn run(given: &Report) -> Result<Exit, Problem> {
-    let name = match given.to {
-        To::Html => "html",
-        To::Csv => "csv",
-        To::Junit => "junit",
-        To::Markdown => "markdown",
-        To::Json => "json",
-    };
     let evaluated = evaluation::score(&given.run, false)?;
-    let file = match (given.to, given.rows) {
-        (To::Csv, Rows::Criteria) => Some(trace::CRITERIA_CSV),
-        (To::Csv, Rows::Latency) => Some(trace::LATENCY_CSV),
-        (To::Csv, Rows::Trials) => Some(trace::TRIALS_CSV),
-        _ => None,
-    };
+    let name = given.to.as_str();
+    let file = (name == "csv").then_some(match given.rows {
+        Rows::Criteria => trace::CRITERIA_CSV,
+        Rows::Latency => trace::LATENCY_CSV,
+        Rows::Trials => trace::TRIALS_CSV,
+    });
     let format = report::named(name)
         .find(|format| file.is_none_or(|file| format.file() == file))
         .ok_or_else(|| format!("no report format is called `{name}`"))?;

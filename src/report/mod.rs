@@ -1,33 +1,24 @@
 //! Reports: one judged run, written for people, spreadsheets, browsers and CI.
 //!
 //! Everything here reads a [`View`] and gives bytes; where they go is the caller's business. Each file format is a
-//! sibling behind [`Format`]; the terminal has a function of its own, [`terminal`](terminal::terminal). Conversations
+//! file of `formats` behind [`Format`]; the terminal has a function of its own, [`terminal`](terminal::terminal). Conversations
 //! reach the HTML report through [`Timelines`], built while traces stream by, so that a run is never held in memory.
 //! Text from models and documents is hostile: [`crate::trace::text`] says what becomes of it. Nothing here asks the time, and no
 //! unordered map reaches the output: the same run gives the same bytes.
 
 mod compact;
 pub mod comparison;
-mod csv;
 mod figures;
+mod formats;
 pub mod history;
-mod html;
-mod json;
-mod junit;
-mod latency;
-mod markdown;
 mod page;
 #[cfg(test)]
 mod sample;
 mod terminal;
 mod timelines;
 
-pub use self::csv::{CriteriaCsv, TrialsCsv};
-pub use self::html::Html;
-pub use self::json::Json;
-pub use self::junit::Junit;
-pub use self::latency::LatencyCsv;
-pub use self::markdown::Markdown;
+pub use self::formats::html::Html;
+pub use self::formats::{FORMATS, named, names};
 pub use self::terminal::terminal;
 pub use self::timelines::{BUDGET, Room, TimelineBuilder, Timelines};
 
@@ -64,14 +55,6 @@ pub trait Format: Sync {
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()>;
 }
 
-/// Every file format, in the order of the help.
-pub const FORMATS: [&dyn Format; 7] = [&Html, &TrialsCsv, &CriteriaCsv, &LatencyCsv, &Junit, &Markdown, &Json];
-
-/// The formats behind one word of `--to`; `csv` gives three, an unknown word none.
-pub fn named(name: &str) -> impl Iterator<Item = &'static dyn Format> {
-    FORMATS.into_iter().filter(move |format| format.name() == name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,5 +82,6 @@ mod tests {
         assert_eq!(files.len(), FORMATS.len());
         assert_eq!(named("csv").count(), 3);
         assert_eq!(named("pdf").count(), 0);
+        assert_eq!(names(), ["html", "csv", "junit", "markdown", "json"]);
     }
 }

@@ -1,4 +1,4 @@
-//! The walls of ARCHITECTURE.md hold: no room imports a room that its row does not name.
+//! The boundaries of ARCHITECTURE.md hold: no module imports one that its row does not name, and none in a circle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The table of ARCHITECTURE.md: room to what it may import; `everything` stands as itself.
+/// The table of ARCHITECTURE.md: module to what it may import; `everything` stands as itself.
 fn table() -> BTreeMap<String, BTreeSet<String>> {
     let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
-    let rows = text.split("| room | question | may import |").nth(1).expect("the table of rooms");
+    let rows = text.split("| module | question | may import |").nth(1).expect("the table of modules");
     rows.lines()
         .skip(2)
         .take_while(|line| line.starts_with('|'))
@@ -43,8 +43,8 @@ fn module(path: &Path) -> Vec<String> {
     parts
 }
 
-/// The rooms that `text`, a file of module `here`, names.
-fn rooms_named(text: &str, here: &[String]) -> BTreeSet<String> {
+/// The top-level modules that `text`, a file of module `here`, names.
+fn modules_named(text: &str, here: &[String]) -> BTreeSet<String> {
     // A test module written out ends the code; one in a file of its own, declared at the top, does not.
     let tests = regex::Regex::new(r"#\[cfg\(test\)\]\s*mod \w+ \{").expect("a pattern");
     let code: String = tests
@@ -86,30 +86,30 @@ fn rooms_named(text: &str, here: &[String]) -> BTreeSet<String> {
 }
 
 #[test]
-fn no_room_imports_what_the_table_does_not_allow() {
+fn no_module_imports_what_the_table_does_not_allow() {
     let table = table();
-    assert!(table.len() > 15, "the table of rooms was not found whole");
+    assert!(table.len() > 15, "the table of modules was not found whole");
     let mut files = Vec::new();
     sources(&root().join("src"), &mut files);
     let mut trespasses = Vec::new();
     for file in files {
         let here = module(&file);
-        let room = here.first().cloned().unwrap_or_default();
-        if room == "lib" || room == "main" {
+        let own = here.first().cloned().unwrap_or_default();
+        if own == "lib" || own == "main" {
             continue;
         }
-        let Some(allowed) = table.get(&room) else {
-            trespasses.push(format!("{}: the room `{room}` is not in the table", file.display()));
+        let Some(allowed) = table.get(&own) else {
+            trespasses.push(format!("{}: the module `{own}` is not in the table", file.display()));
             continue;
         };
         let text = std::fs::read_to_string(&file).expect("a source file");
-        for named in rooms_named(&text, &here) {
+        for named in modules_named(&text, &here) {
             if table.contains_key(&named)
-                && named != room
+                && named != own
                 && !allowed.contains(&named)
                 && !allowed.contains("everything")
             {
-                trespasses.push(format!("{}: `{room}` may not import `{named}`", file.display()));
+                trespasses.push(format!("{}: `{own}` may not import `{named}`", file.display()));
             }
         }
     }
@@ -117,21 +117,61 @@ fn no_room_imports_what_the_table_does_not_allow() {
 }
 
 #[test]
+fn no_files_of_different_modules_import_each_other_in_a_circle() {
+    let table = table();
+    let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut files = Vec::new();
+    sources(&root().join("src"), &mut files);
+    for file in files {
+        let here = module(&file);
+        let own = here.first().cloned().unwrap_or_default();
+        if !table.contains_key(&own) {
+            continue;
+        }
+        let text = std::fs::read_to_string(&file).expect("a source file");
+        let others = modules_named(&text, &here).into_iter().filter(|named| table.contains_key(named) && *named != own);
+        imports.entry(own.clone()).or_default().extend(others);
+    }
+    assert_eq!(circle(imports), BTreeMap::new(), "these modules import each other in a circle");
+}
+
+/// What is left of `imports` when modules that import nothing which is left are taken away, again and again.
+fn circle(mut imports: BTreeMap<String, BTreeSet<String>>) -> BTreeMap<String, BTreeSet<String>> {
+    loop {
+        let before = imports.len();
+        let left: BTreeSet<String> = imports.keys().cloned().collect();
+        imports.retain(|_, others| others.iter().any(|other| left.contains(other)));
+        if imports.len() == before {
+            return imports;
+        }
+    }
+}
+
+#[test]
+fn a_circle_of_three_would_be_seen() {
+    let row = |from: &str, to: &[&str]| (from.to_owned(), to.iter().map(|name| (*name).to_owned()).collect());
+    let leaf = row("leaf", &[]);
+    let round = [row("a", &["b", "leaf"]), row("b", &["c"]), row("c", &["a"])];
+    assert_eq!(circle([leaf.clone()].into_iter().chain(round.clone()).collect()).len(), 3);
+    assert!(circle([leaf, round[0].clone(), round[1].clone()].into()).is_empty());
+}
+
+#[test]
 fn a_trespass_would_be_seen_in_every_spelling() {
     let here = ["metric".to_owned(), "latency".to_owned()];
     for text in ["use crate::flow::Flow;", "let x = super::super::flow::by_name();", "use crate::{clock::Clock, flow};"]
     {
-        assert!(rooms_named(text, &here).contains("flow"), "{text}");
+        assert!(modules_named(text, &here).contains("flow"), "{text}");
     }
     let below_a_test_file = "#[cfg(test)]\nmod tests;\nuse crate::flow::Flow;";
-    assert!(rooms_named(below_a_test_file, &here).contains("flow"));
+    assert!(modules_named(below_a_test_file, &here).contains("flow"));
     let within_tests = "fn x() {}\n#[cfg(test)]\nmod tests {\n    use crate::flow::Flow;\n}";
-    assert!(rooms_named(within_tests, &here).is_empty());
-    assert!(rooms_named("use super::Metric;\n// use crate::flow;", &here).iter().all(|room| room != "flow"));
+    assert!(modules_named(within_tests, &here).is_empty());
+    assert!(modules_named("use super::Metric;\n// use crate::flow;", &here).iter().all(|name| name != "flow"));
 }
 
 #[test]
-fn no_room_is_a_drawer_for_everything() {
+fn no_module_is_a_drawer_for_everything() {
     let mut files = Vec::new();
     sources(&root().join("src"), &mut files);
     let drawers = ["util", "utils", "common", "core", "types", "helpers", "misc"];

@@ -22,6 +22,7 @@ mod mistakes;
 mod no_network;
 mod not_measured;
 mod project;
+mod registries;
 mod sample;
 mod schemas;
 mod secrets;

@@ -3,8 +3,8 @@
 //! The verdict, the criteria, the gates that do not pass, causes of ERROR and the first trials that failed. Text is
 //! escaped for GitHub: no markup, no mention, no issue link and no automatic link survives.
 
-use super::{Format, View, figures};
 use crate::gate::{CriterionResult, Verdict};
+use crate::report::{Format, View, figures};
 use crate::trace::text;
 use std::io::{self, Write};
 

@@ -4,9 +4,9 @@
 //! that a spreadsheet would take for a formula is led by an apostrophe; numbers stay numbers. New columns come last,
 //! so that readers by position go on working.
 
-use super::{Format, View};
 use crate::gate::CriterionResult;
 use crate::percent::{Rounding, rounded};
+use crate::report::{Format, View};
 use crate::trace::text::cell;
 use crate::trace::{Arm, CRITERIA_CSV, TRIALS_CSV};
 use std::borrow::Cow;

@@ -1,7 +1,7 @@
 //! `run.json`: the judgement as it is, indented. An old reader meets new fields by ignoring them and a newer `version`
 //! by refusing it.
 
-use super::{Format, View};
+use crate::report::{Format, View};
 use crate::trace::RUN;
 use std::io::{self, Write};
 

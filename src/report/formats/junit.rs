@@ -5,8 +5,8 @@
 //! required and `skipped` where it is not, for JUnit has no word for them and must not show them as passed. Characters
 //! that XML 1.0 does not allow are left out.
 
-use super::{Format, View};
 use crate::gate::{CriterionResult, TrialRow, Verdict};
+use crate::report::{Format, View};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use std::io::{self, Write};
 use std::time::Duration;

@@ -4,9 +4,9 @@
 //! `unanswered`, a bound that too few times allow the word `unbounded`. A stage's value is its mean over the answered
 //! turns, along the critical path; the means sum to that of `total`.
 
-use super::figures::quantile_name;
-use super::{Format, View};
 use crate::gate::{Edge, Latency, Quantile};
+use crate::report::figures::quantile_name;
+use crate::report::{Format, View};
 use crate::trace::LATENCY_CSV;
 use crate::trace::text::cell;
 use std::borrow::Cow;

@@ -10,8 +10,8 @@ mod model;
 mod rows;
 mod spending;
 
-use super::page::{self, Page};
-use super::{Format, View};
+use crate::report::page::{self, Page};
+use crate::report::{Format, View};
 use crate::trace::INDEX_HTML;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use std::io::{self, Write};
