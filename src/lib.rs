@@ -26,6 +26,8 @@
 //! trace; *verdict* (`metric` to `report`) reads traces. Execution and verdict never import each other; `recordings`,
 //! `evaluation` and `suite` join them. `ARCHITECTURE.md` has the table, `tests/suite/imports.rs` guards it.
 
+#![cfg_attr(not(test), warn(unreachable_pub))]
+
 pub mod cassette;
 pub mod chat;
 pub mod cli;

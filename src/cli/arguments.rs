@@ -11,13 +11,13 @@ use std::time::Duration;
 /// against success criteria, and reports.
 #[derive(Debug, Parser)]
 #[command(name = "ragcheck", version, after_help = exit::TABLE, propagate_version = true)]
-pub struct Arguments {
+pub(super) struct Arguments {
     #[command(subcommand)]
     pub command: Command,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(super) enum Command {
     /// Run scenarios, judge them and report.
     Run(Run),
     /// Print every mistake in scenarios, criteria and the project file, and what has no recording yet.
@@ -52,7 +52,7 @@ pub enum Command {
 
 /// Which trials.
 #[derive(Debug, Clone, Args)]
-pub struct Select {
+pub(super) struct Select {
     /// Scenario files or folders; by default the project's.
     pub paths: Vec<PathBuf>,
     /// Only cases or trials that match this glob: `refund-*`, `refunds/*`, `*/tool-rag.base.1`; may be repeated.
@@ -77,7 +77,7 @@ pub struct Select {
 
 /// Where answers come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Mode {
+pub(super) enum Mode {
     /// From cassettes; opens no socket.
     Replay,
     /// From the providers; cassettes are written and then replayed.
@@ -88,7 +88,7 @@ pub enum Mode {
 
 /// How results are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Printed {
+pub(super) enum Printed {
     /// For people.
     Human,
     /// For programs.
@@ -96,7 +96,7 @@ pub enum Printed {
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct Run {
+pub(super) struct Run {
     #[command(flatten)]
     pub select: Select,
     /// Where answers come from.
@@ -151,7 +151,7 @@ pub struct Run {
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct Judge {
+pub(super) struct Judge {
     /// The run folder.
     pub run: PathBuf,
     /// The rubric; by default `scenarios/rubric.yaml`.
@@ -178,7 +178,7 @@ pub struct Judge {
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct History {
+pub(super) struct History {
     #[command(subcommand)]
     pub command: Option<HistoryCommand>,
     /// The history; by default the project's `history.jsonl`.
@@ -193,7 +193,7 @@ pub struct History {
 }
 
 #[derive(Debug, Clone, Subcommand)]
-pub enum HistoryCommand {
+pub(super) enum HistoryCommand {
     /// Add the point of a run folder, a live run's or a recording's.
     Add {
         /// The run folder.
@@ -213,14 +213,14 @@ pub enum HistoryCommand {
 
 /// What makes a comparison fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FailOn {
+pub(super) enum FailOn {
     /// A required criterion that is worse beyond the margin, corrected p below 0.05 (exit code 1).
     Regression,
 }
 
 /// How a comparison is judged.
 #[derive(Debug, Clone, Args)]
-pub struct Comparing {
+pub(super) struct Comparing {
     /// What ends in a failing exit code.
     #[arg(long, value_enum, value_name = "WHAT")]
     pub fail_on: Option<FailOn>,
@@ -230,7 +230,7 @@ pub struct Comparing {
 }
 
 /// Reads a sum above 0.
-pub fn money(text: &str) -> Result<f64, String> {
+pub(super) fn money(text: &str) -> Result<f64, String> {
     let amount = text.trim().trim_start_matches('$').parse::<f64>().ok();
     amount.filter(|amount| amount.is_finite() && *amount > 0.0).ok_or_else(|| "write US dollars, `2.50`".into())
 }
@@ -243,7 +243,7 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct Compare {
+pub(super) struct Compare {
     /// The older side: a run folder, `RUN@variant`, or a baseline file.
     pub a: String,
     /// The newer side; without it, A is only saved.
@@ -260,7 +260,7 @@ pub struct Compare {
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct Check {
+pub(super) struct Check {
     /// Scenario files or folders; by default the project's.
     pub paths: Vec<PathBuf>,
     /// Criteria file; by default the project's.
@@ -275,7 +275,7 @@ pub struct Check {
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct List {
+pub(super) struct List {
     #[command(flatten)]
     pub select: Select,
     /// Say how many requests a live run of them would send, and the smallest difference that it could show.
@@ -287,7 +287,7 @@ pub struct List {
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct Score {
+pub(super) struct Score {
     /// The run folder.
     #[arg(default_value = "reports/latest", conflicts_with = "import")]
     pub run: PathBuf,
@@ -308,7 +308,7 @@ pub struct Score {
 
 /// What a row of CSV is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Rows {
+pub(super) enum Rows {
     /// A criterion.
     Criteria,
     /// A trial.
@@ -318,7 +318,7 @@ pub enum Rows {
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct Report {
+pub(super) struct Report {
     /// The run folder.
     #[arg(default_value = "reports/latest")]
     pub run: PathBuf,
@@ -331,13 +331,13 @@ pub struct Report {
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct Show {
+pub(super) struct Show {
     /// A run folder and a trial behind it, or a trial of the newest run: `scenario/case/flow.variant.n`.
     pub trial: String,
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct Explain {
+pub(super) struct Explain {
     /// A criterion (`SC-002`) or a metric (`first_attempt_rate`); without one, all of them.
     pub name: Option<String>,
     /// Criteria file; by default the project's.
@@ -346,7 +346,7 @@ pub struct Explain {
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct Simulate {
+pub(super) struct Simulate {
     /// The behaviour file.
     pub behaviour: PathBuf,
     /// Port on loopback; 0 takes a free one.
@@ -355,13 +355,13 @@ pub struct Simulate {
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct Knowledge {
+pub(super) struct Knowledge {
     #[command(subcommand)]
     pub command: KnowledgeCommand,
 }
 
 #[derive(Debug, Clone, Subcommand)]
-pub enum KnowledgeCommand {
+pub(super) enum KnowledgeCommand {
     /// Print what a query finds.
     Search {
         /// The knowledge base: a folder below the project's knowledge folder.
@@ -375,13 +375,13 @@ pub enum KnowledgeCommand {
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct Keywords {
+pub(super) struct Keywords {
     #[command(subcommand)]
     pub command: KeywordsCommand,
 }
 
 #[derive(Debug, Clone, Subcommand)]
-pub enum KeywordsCommand {
+pub(super) enum KeywordsCommand {
     /// Print every keyword, how often it was used, and where it came from.
     List {
         /// The index's file.
@@ -407,7 +407,7 @@ pub enum KeywordsCommand {
 
 /// Files that have a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Schemas {
+pub(super) enum Schemas {
     /// Scenario files.
     Scenario,
     /// Criteria files.
@@ -419,7 +419,7 @@ pub enum Schemas {
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct Schema {
+pub(super) struct Schema {
     /// Which file's.
     #[arg(value_enum, default_value_t = Schemas::Scenario)]
     pub of: Schemas,

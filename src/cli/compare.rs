@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 const SHOWN: usize = 20;
 
 /// One side: its figures, and where its conversations are when it is a run folder.
-pub struct Side {
+pub(super) struct Side {
     /// The figures.
     pub summary: Summary,
     folder: Option<PathBuf>,
@@ -28,7 +28,7 @@ pub struct Side {
 
 impl Side {
     /// A run that has just been made; `linked` is its report with a link to a comparison.
-    pub fn of_run(summary: Summary, folder: &Path, linked: Vec<u8>) -> Self {
+    pub(super) fn of_run(summary: Summary, folder: &Path, linked: Vec<u8>) -> Self {
         Self { summary, folder: Some(folder.to_owned()), linked: Some(linked) }
     }
 
@@ -36,7 +36,7 @@ impl Side {
     ///
     /// # Errors
     /// When there is no such run or file, or it cannot be read.
-    pub fn read(named: &str, newer: bool) -> Result<Self, Problem> {
+    pub(super) fn read(named: &str, newer: bool) -> Result<Self, Problem> {
         if let Some(found) = Self::of_path(named, newer)? {
             return Ok(found);
         }
@@ -101,7 +101,7 @@ impl Side {
 ///
 /// # Errors
 /// When a side cannot be read, or the two cannot be compared.
-pub fn run(given: &Compare) -> Result<Exit, Problem> {
+pub(super) fn run(given: &Compare) -> Result<Exit, Problem> {
     let a = Side::read(&given.a, false)?;
     let b = given.b.as_deref().map(|named| Side::read(named, true)).transpose()?;
     if let Some(file) = &given.save {
@@ -125,7 +125,13 @@ fn save(summary: &Summary, file: &Path) -> Result<(), Problem> {
 ///
 /// # Errors
 /// When the two cannot be compared, or the files cannot be written.
-pub fn conclude(a: &Side, b: &Side, comparing: &Comparing, format: Printed, json: bool) -> Result<Exit, Problem> {
+pub(super) fn conclude(
+    a: &Side,
+    b: &Side,
+    comparing: &Comparing,
+    format: Printed,
+    json: bool,
+) -> Result<Exit, Problem> {
     let found = compare(&a.summary, &b.summary, comparing.margin)?;
     let flips = || found.flips.iter().take(SHOWN);
     let (ours, theirs) = (

@@ -27,7 +27,7 @@ fn money(given: &Money, without: usize) -> String {
 }
 
 /// The lines below the table of trials.
-pub fn text(estimate: &Estimate) -> String {
+pub(super) fn text(estimate: &Estimate) -> String {
     let mut out = String::from("\nA live run of this would send\n");
     let row = |out: &mut String, requests: &Requests, about: &str, from: &str| {
         if requests.trials > 0 {

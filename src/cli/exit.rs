@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 /// The table as `--help` prints it.
-pub const TABLE: &str = "Exit codes:
+pub(super) const TABLE: &str = "Exit codes:
   0  every required gate passed
   1  a required gate failed, or measured nothing that was not declared
   2  usage, scenario or criteria error

@@ -11,7 +11,7 @@ use std::fmt::Write;
 ///
 /// # Errors
 /// When nothing has that name, or the criteria have mistakes.
-pub fn run(given: &Explain) -> Result<Exit, Problem> {
+pub(super) fn run(given: &Explain) -> Result<Exit, Problem> {
     let here = super::select::current_folder()?;
     let named = given.name.as_deref();
     let metrics: Vec<&MetricEntry> =

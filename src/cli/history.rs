@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// When a file cannot be read or written.
-pub fn run(given: &History) -> Result<Exit, Problem> {
+pub(super) fn run(given: &History) -> Result<Exit, Problem> {
     let file = given.file.clone().unwrap_or_else(usual);
     let words = |why: history::HistoryError| Problem::Words(why.to_string());
     match &given.command {
@@ -83,7 +83,7 @@ fn write(page: &Path, bytes: &[u8]) -> std::io::Result<()> {
 }
 
 /// The project's history.
-pub fn usual() -> PathBuf {
+pub(super) fn usual() -> PathBuf {
     scenario::find_root(&std::env::current_dir().unwrap_or_default()).join(HISTORY)
 }
 
@@ -91,7 +91,7 @@ pub fn usual() -> PathBuf {
 ///
 /// # Errors
 /// When one is not `KEY=VALUE`, or a key stands there twice.
-pub fn labels(typed: &[String]) -> Result<BTreeMap<String, String>, Problem> {
+pub(super) fn labels(typed: &[String]) -> Result<BTreeMap<String, String>, Problem> {
     let mut labels = BTreeMap::new();
     for text in typed {
         let pair = text.split_once('=').filter(|(key, value)| !key.trim().is_empty() && !value.trim().is_empty());

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// When the file or the criteria cannot be used, or the folder cannot be written.
-pub fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
+pub(super) fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
     let [format, file] = named else { return Err(Problem::Words("write `--import messages FILE`".into())) };
     if format.as_os_str() != "messages" {
         let format = format.display();

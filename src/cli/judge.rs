@@ -29,7 +29,7 @@ type Outcomes = BTreeMap<String, Result<Graded, TrialError>>;
 ///
 /// # Errors
 /// When the run, the project or the rubric cannot be used.
-pub fn run(given: &Judge) -> Result<Exit, Problem> {
+pub(super) fn run(given: &Judge) -> Result<Exit, Problem> {
     if given.mode == Mode::Replay && (given.max_calls.is_some() || given.max_cost.is_some()) {
         return Err(Problem::Words(
             "--max-calls and --max-cost bound live and recording judges; a replay sends nothing".into(),

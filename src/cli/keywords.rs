@@ -12,7 +12,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// When the index cannot be read or written.
-pub fn run(given: &Keywords) -> Result<Exit, Problem> {
+pub(super) fn run(given: &Keywords) -> Result<Exit, Problem> {
     match &given.command {
         KeywordsCommand::List { index } => {
             let entries = open(index)?.list().map_err(|why| why.to_string())?;

@@ -11,7 +11,7 @@ use crate::scenario;
 ///
 /// # Errors
 /// When the knowledge base cannot be read.
-pub fn run(given: &Knowledge) -> Result<Exit, Problem> {
+pub(super) fn run(given: &Knowledge) -> Result<Exit, Problem> {
     let KnowledgeCommand::Search { base, query, top_k } = &given.command;
     let here = std::env::current_dir().map_err(|why| format!("the current folder cannot be read: {why}"))?;
     let root = scenario::find_root(&here);

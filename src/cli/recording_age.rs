@@ -13,7 +13,7 @@ const NOW: &str = "RAGCHECK_NOW";
 ///
 /// # Errors
 /// When `RAGCHECK_NOW` is no time, or the project's age is none.
-pub fn ages(given: Option<Duration>, project: &Project) -> Result<Ages, Problem> {
+pub(super) fn ages(given: Option<Duration>, project: &Project) -> Result<Ages, Problem> {
     let now = match std::env::var(NOW) {
         Ok(text) => text.parse().map_err(|why| format!("{NOW} is not a time such as 2026-02-11T09:14:03Z: {why}"))?,
         Err(_) => RealClock::start().wall(),

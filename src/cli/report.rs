@@ -9,7 +9,7 @@ use crate::{evaluation, report, trace};
 ///
 /// # Errors
 /// When the folder does not hold a readable run.
-pub fn run(given: &Report) -> Result<Exit, Problem> {
+pub(super) fn run(given: &Report) -> Result<Exit, Problem> {
     let evaluated = evaluation::score(&given.run, false)?;
     let name = given.to.as_str();
     let file = (name == "csv").then_some(match given.rows {

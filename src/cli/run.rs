@@ -20,7 +20,7 @@ const SHOWN: usize = 5;
 ///
 /// # Errors
 /// When nothing could be run at all.
-pub fn run(given: &Run) -> Result<Exit, Problem> {
+pub(super) fn run(given: &Run) -> Result<Exit, Problem> {
     if given.mode == TypedMode::Replay && !given.label.is_empty() {
         return Err(Problem::Words(
             "--label names a point of the history, and a replay adds none: its recording is one already; `ragcheck history add RUN --label …` adds one afterwards".into(),
@@ -73,7 +73,7 @@ pub fn run(given: &Run) -> Result<Exit, Problem> {
 ///
 /// # Errors
 /// When nothing could be run at all.
-pub fn carry_out(suite: &Suite, options: &RunOptions, format: Printed) -> Result<(FinishedRun, Exit), Problem> {
+pub(super) fn carry_out(suite: &Suite, options: &RunOptions, format: Printed) -> Result<(FinishedRun, Exit), Problem> {
     let bar = progress(options.mode);
     let done = suite.run(options, &mut |done, planned| {
         bar.set_length(planned as u64);

@@ -13,7 +13,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// When the folder does not hold a readable run.
-pub fn run(given: &Score) -> Result<Exit, Problem> {
+pub(super) fn run(given: &Score) -> Result<Exit, Problem> {
     if let Some(named) = &given.import {
         return import::run(named, given);
     }
@@ -24,7 +24,7 @@ pub fn run(given: &Score) -> Result<Exit, Problem> {
 }
 
 /// Prints a judged run as asked.
-pub fn print(evaluated: &EvaluatedRun, format: Printed, folder: &Path) {
+pub(super) fn print(evaluated: &EvaluatedRun, format: Printed, folder: &Path) {
     let view = evaluated.view();
     match format {
         Printed::Human => {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn current_folder() -> Result<PathBuf, Problem> {
+pub(super) fn current_folder() -> Result<PathBuf, Problem> {
     std::env::current_dir().map_err(|why| Problem::Words(format!("the current folder cannot be read: {why}")))
 }
 
@@ -20,12 +20,12 @@ pub fn current_folder() -> Result<PathBuf, Problem> {
 ///
 /// # Errors
 /// Every mistake in the files.
-pub fn load(given: &Select) -> Result<Suite, Problem> {
+pub(super) fn load(given: &Select) -> Result<Suite, Problem> {
     Ok(Suite::load(&current_folder()?, &given.paths, given.criteria.as_deref())?)
 }
 
 /// Which trials are wanted.
-pub fn selection(given: &Select) -> Selection {
+pub(super) fn selection(given: &Select) -> Selection {
     Selection {
         only: given.only.clone(),
         flow: given.flow.clone(),
@@ -40,7 +40,7 @@ pub fn selection(given: &Select) -> Selection {
 ///
 /// # Errors
 /// When it cannot be read, or a line of it is no variable.
-pub fn variables(file: Option<&Path>) -> Result<Variables, Problem> {
+pub(super) fn variables(file: Option<&Path>) -> Result<Variables, Problem> {
     let Some(file) = file else { return Ok(Variables::new()) };
     let shown = file.display();
     let text = std::fs::read_to_string(file).map_err(|why| format!("--env-file: {shown} cannot be read: {why}"))?;
@@ -49,7 +49,7 @@ pub fn variables(file: Option<&Path>) -> Result<Variables, Problem> {
 }
 
 /// The folder that holds runs, as the project says; the usual one where the project has mistakes.
-pub fn reports_folder() -> PathBuf {
+pub(super) fn reports_folder() -> PathBuf {
     let root = scenario::find_root(&std::env::current_dir().unwrap_or_default());
     let reports = scenario::load(&root, &[], None).map_or_else(|_| "reports".into(), |loaded| loaded.project.reports);
     root.join(reports)

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 ///
 /// # Errors
 /// When there is no such run, or no such trial in it.
-pub fn run(given: &Show) -> Result<Exit, Problem> {
+pub(super) fn run(given: &Show) -> Result<Exit, Problem> {
     let (folder, name) = place(&given.trial);
     let mut nearest: Option<(f64, String)> = None;
     for found in evaluation::read_traces(&folder)? {
@@ -42,7 +42,7 @@ fn place(given: &str) -> (PathBuf, String) {
 }
 
 /// A trial as people read it: one line an event, times in milliseconds.
-pub fn conversation(trace: &Trace) -> String {
+pub(super) fn conversation(trace: &Trace) -> String {
     let mut out = String::new();
     let evidence = &trace.evidence;
     let when = evidence.recorded_at.as_deref().unwrap_or("now");

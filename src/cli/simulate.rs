@@ -12,7 +12,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// When the behaviour cannot be read, or the port is taken.
-pub fn run(given: &Simulate) -> Result<Exit, Problem> {
+pub(super) fn run(given: &Simulate) -> Result<Exit, Problem> {
     let behaviour = simulator::load(&given.behaviour)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

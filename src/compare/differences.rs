@@ -33,7 +33,7 @@ pub struct PromptChange {
 const BUILT_IN: &str = "(the built-in text)";
 
 /// What differs between paired settings, equal differences of several scenarios told once.
-pub fn differences(settings: &[(&Setting, &Setting)]) -> (Vec<Difference>, Vec<PromptChange>) {
+pub(super) fn differences(settings: &[(&Setting, &Setting)]) -> (Vec<Difference>, Vec<PromptChange>) {
     let mut rows: Vec<Difference> = Vec::new();
     let mut prompts: Vec<PromptChange> = Vec::new();
     for (a, b) in settings {

@@ -28,7 +28,7 @@ pub struct Flip {
 }
 
 /// Every flip: worse ones first, then by the size of the difference and the name.
-pub fn flips(pairs: &[Pair<'_>]) -> Vec<Flip> {
+pub(super) fn flips(pairs: &[Pair<'_>]) -> Vec<Flip> {
     let mut found: Vec<(f64, Flip)> = Vec::new();
     for pair in pairs {
         for (a, b) in &pair.rows {

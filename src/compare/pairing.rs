@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// One case on both sides.
 #[derive(Debug, Clone)]
-pub struct Pair<'s> {
+pub(super) struct Pair<'s> {
     /// The scenario.
     pub scenario: &'s str,
     /// The case.
@@ -19,7 +19,7 @@ pub struct Pair<'s> {
 
 /// All that can be compared, and what cannot.
 #[derive(Debug, Clone, Default)]
-pub struct Pairing<'s> {
+pub(super) struct Pairing<'s> {
     /// Cases on both sides, in the order of A.
     pub pairs: Vec<Pair<'s>>,
     /// Settings on both sides, by scenario.
@@ -33,7 +33,7 @@ pub struct Pairing<'s> {
 }
 
 /// Pairs the cases of two sides.
-pub fn pair<'s>(a: &'s Summary, b: &'s Summary) -> Pairing<'s> {
+pub(super) fn pair<'s>(a: &'s Summary, b: &'s Summary) -> Pairing<'s> {
     let mut pairing = Pairing::default();
     let mut scenarios: Vec<&str> = Vec::new();
     for case in a.cases.iter().chain(&b.cases) {

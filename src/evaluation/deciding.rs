@@ -20,13 +20,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The probability with which a difference is to be seen.
-pub const POWER: f64 = 0.8;
+pub(super) const POWER: f64 = 0.8;
 /// The share of cases that get worse by chance between two single runs.
-pub const WORSE_BY_CHANCE: f64 = 0.02;
+pub(super) const WORSE_BY_CHANCE: f64 = 0.02;
 /// Variance of one repetition: that of a rate of 91 %.
-pub const WITHIN: f64 = 0.08;
+pub(super) const WITHIN: f64 = 0.08;
 /// Variance of the true difference between cases, for cases not seen yet.
-pub const BETWEEN: f64 = 0.01;
+pub(super) const BETWEEN: f64 = 0.01;
 /// Trials that are replayed before their figures are taken.
 const WINDOW: usize = 256;
 /// Failures up to which a sample that decides is looked for.
@@ -58,7 +58,7 @@ pub struct Deciding {
 }
 
 /// Every criterion of `plan`, in its order, the cases last; empty when nothing was recorded.
-pub fn deciding(runner: &TrialRunner, plan: &Plan) -> Vec<Deciding> {
+pub(super) fn deciding(runner: &TrialRunner, plan: &Plan) -> Vec<Deciding> {
     let plan = Arc::new(Plan { machines: runner.machines(), ..plan.clone() });
     let Ok(builder) = EvaluationBuilder::begin(&plan) else { return Vec::new() };
     let mut builder = builder.collecting();
@@ -179,7 +179,7 @@ impl Rule {
 }
 
 /// The smallest difference of two rates that so many cases, of so many units each, would show.
-pub fn visible(cases: u64, units: u64, estimand: Estimand) -> Option<f64> {
+pub(super) fn visible(cases: u64, units: u64, estimand: Estimand) -> Option<f64> {
     let between = if estimand == Estimand::Population { BETWEEN } else { 0.0 };
     let spread = Spread { between, within_a: WITHIN, within_b: WITHIN };
     let difference = match (units, estimand) {

@@ -15,7 +15,7 @@ const TEMPLATE: &str = include_str!("prompts/pointwise.md");
 
 /// In which order the items are put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub(super) enum Order {
     /// As the rubric has them.
     Written,
     /// The last one first.
@@ -23,7 +23,7 @@ pub enum Order {
 }
 
 /// One request for a grade.
-pub fn request(rubric: &Rubric, content: &Content, order: Order) -> ChatRequest {
+pub(super) fn request(rubric: &Rubric, content: &Content, order: Order) -> ChatRequest {
     let model = &rubric.model;
     ChatRequest {
         model: model.name.clone(),
@@ -50,7 +50,7 @@ fn rules(rubric: &Rubric, order: Order) -> String {
 }
 
 /// The data as the judge sees it: quotations are looked up in this.
-pub fn data(content: &Content) -> String {
+pub(super) fn data(content: &Content) -> String {
     let earlier = if content.earlier.is_empty() { "nothing".to_owned() } else { content.earlier.join("\n") };
     let evidence = if content.evidence.is_empty() { "none".to_owned() } else { content.evidence.join("\n") };
     let parts =

@@ -60,13 +60,13 @@ pub struct ItemGrade {
 
 /// What one reply says of one item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub(super) struct Said {
     quote: String,
     passes: bool,
 }
 
 /// What one reply says of each item; `shown` is the data that the judge saw.
-pub fn read(reply: &ChatResponse, rubric: &Rubric, shown: &str) -> BTreeMap<String, Result<Said, String>> {
+pub(super) fn read(reply: &ChatResponse, rubric: &Rubric, shown: &str) -> BTreeMap<String, Result<Said, String>> {
     let all = |why: &str| rubric.items.iter().map(|item| (item.id.clone(), Err(why.to_owned()))).collect();
     if reply.refusal.is_some() || reply.finish == Finish::ContentFilter {
         return all("the judge refused");
@@ -133,7 +133,7 @@ fn folded(words: &str) -> String {
 }
 
 /// What the replies in both orders come to, by the rubric's order.
-pub fn combine(
+pub(super) fn combine(
     rubric: &Rubric,
     written: &BTreeMap<String, Result<Said, String>>,
     reversed: &BTreeMap<String, Result<Said, String>>,

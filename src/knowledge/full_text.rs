@@ -21,14 +21,14 @@ pub(super) struct FullText(Connection);
 
 impl FullText {
     /// An index in memory.
-    pub fn of(passages: &[Passage]) -> rusqlite::Result<Self> {
+    pub(super) fn of(passages: &[Passage]) -> rusqlite::Result<Self> {
         let mut connection = Connection::open_in_memory()?;
         fill(&mut connection, passages)?;
         Self::over(connection)
     }
 
     /// The index in a file that [`write`] made.
-    pub fn open(file: &Path) -> rusqlite::Result<Self> {
+    pub(super) fn open(file: &Path) -> rusqlite::Result<Self> {
         let how = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         Self::over(Connection::open_with_flags(file, how)?)
     }
@@ -46,7 +46,7 @@ impl FullText {
     }
 
     /// The stems of each of `terms`: one as a rule, several where the tokenizer sees more words than we do.
-    pub fn stems(&self, terms: &[&str]) -> rusqlite::Result<Vec<Vec<String>>> {
+    pub(super) fn stems(&self, terms: &[&str]) -> rusqlite::Result<Vec<Vec<String>>> {
         let mut stems = vec![Vec::new(); terms.len()];
         let given = serde_json::Value::from(terms).to_string();
         let mut insert =
@@ -65,7 +65,7 @@ impl FullText {
     }
 
     /// The passages (places in the corpus, ascending) that hold `stem`, each with how often.
-    pub fn counts(&self, stem: &str) -> rusqlite::Result<Vec<(usize, usize)>> {
+    pub(super) fn counts(&self, stem: &str) -> rusqlite::Result<Vec<(usize, usize)>> {
         let mut statement = self.0.prepare_cached("SELECT doc FROM instances WHERE term = ?1")?;
         let rows = statement.query_map([stem], |row| Ok(place(row.get(0)?)))?;
         let mut places = rows.collect::<rusqlite::Result<Vec<usize>>>()?;

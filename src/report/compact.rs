@@ -34,7 +34,7 @@ enum Text<'a> {
 
 /// Trials of one block, encoded as they come.
 #[derive(Debug, Default)]
-pub struct Encoder {
+pub(super) struct Encoder {
     numbers: HashMap<Box<str>, u32>,
     strings: Vec<u8>,
     body: Vec<u8>,
@@ -43,17 +43,17 @@ pub struct Encoder {
 
 impl Encoder {
     /// Ids of the trials so far, in order.
-    pub fn trials(&self) -> &[String] {
+    pub(super) fn trials(&self) -> &[String] {
         &self.trials
     }
 
     /// Bytes of JSON so far.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.strings.len() + self.body.len()
     }
 
     /// Closes the block: the ids of its trials, and its JSON.
-    pub fn finish(self) -> (Vec<String>, Vec<u8>) {
+    pub(super) fn finish(self) -> (Vec<String>, Vec<u8>) {
         let mut json = b"{\"t\":[".to_vec();
         json.extend(self.body);
         json.extend(b"],\"s\":[");
@@ -63,7 +63,7 @@ impl Encoder {
     }
 
     /// Adds one trial.
-    pub fn add(&mut self, trace: &Trace, result: &TrialResult) {
+    pub(super) fn add(&mut self, trace: &Trace, result: &TrialResult) {
         if !self.trials.is_empty() {
             self.body.push(b',');
         }

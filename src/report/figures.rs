@@ -9,7 +9,7 @@ use crate::price::dollars;
 use crate::scenario::{Target, parse_target, resolve_metric};
 
 /// A duration in microseconds as `0.12 ms`, `3.2 ms`, `812 ms`, `8.41 s` or `2 min 05 s`.
-pub fn duration(us: u64) -> String {
+pub(super) fn duration(us: u64) -> String {
     let (milliseconds, seconds) = (us as f64 / 1e3, us as f64 / 1e6);
     match us {
         0 => "0 ms".into(),
@@ -25,7 +25,7 @@ pub fn duration(us: u64) -> String {
 }
 
 /// A time or a bound on one.
-pub fn edge(edge: Edge) -> String {
+pub(super) fn edge(edge: Edge) -> String {
     match edge {
         Edge::Us(us) => duration(us),
         Edge::Unanswered => "no answer".into(),
@@ -34,7 +34,7 @@ pub fn edge(edge: Edge) -> String {
 }
 
 /// The one-sided bounds of a quantile: `1.18 s to unbounded`.
-pub fn bounds(one: &Quantile) -> String {
+pub(super) fn bounds(one: &Quantile) -> String {
     match (one.lower, one.upper) {
         (Edge::Unbounded, Edge::Unbounded) => "unbounded".into(),
         (Edge::Unanswered, _) => "longer than any limit".into(),
@@ -43,12 +43,12 @@ pub fn bounds(one: &Quantile) -> String {
 }
 
 /// `p50` of 0.5.
-pub fn quantile_name(q: f64) -> String {
+pub(super) fn quantile_name(q: f64) -> String {
     format!("p{:.0}", q * 100.0)
 }
 
 /// Times in a sentence: `tool-rag.base, simulator, 164 turns: p50 1.20 s, p95 3.10 s (2.80 s to unbounded); model 92 %, …`.
-pub fn latency(row: &Latency) -> String {
+pub(super) fn latency(row: &Latency) -> String {
     let shown = |q: f64| {
         let one = row.quantiles.iter().find(|one| (one.q - q).abs() < 1e-9)?;
         Some(format!("{} {} ({})", quantile_name(q), edge(one.value), bounds(one)))
@@ -67,7 +67,7 @@ pub fn latency(row: &Latency) -> String {
 }
 
 /// A number with thousands set apart: `10,000`.
-pub fn count(number: u64) -> String {
+pub(super) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -80,17 +80,17 @@ pub fn count(number: u64) -> String {
 }
 
 /// `1 trial`, `2 trials`: a count with its noun, the plural made by an `s`.
-pub fn counted(number: u64, noun: &str) -> String {
+pub(super) fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
 /// The target of a result; `None` for what no chart can show.
-pub fn target(row: &CriterionResult) -> Option<Target> {
+pub(super) fn target(row: &CriterionResult) -> Option<Target> {
     parse_target(&row.target).ok()
 }
 
 /// The bound that decides, in few characters: `≥ 92.8 %`, and in words where there is no number.
-pub fn bound(row: &CriterionResult) -> String {
+pub(super) fn bound(row: &CriterionResult) -> String {
     match (target(row), row.lower, row.upper) {
         (Some(Target::AtMostRate(aim)), _, Some(upper)) => {
             format!("≤ {}", percent::bound(upper, Rounding::Up, aim))
@@ -105,7 +105,7 @@ pub fn bound(row: &CriterionResult) -> String {
 }
 
 /// What a figure rests on, in as few words as say it: `REPLAYED simulator 2026-11-21`.
-pub fn rests_on(row: &CriterionResult) -> String {
+pub(super) fn rests_on(row: &CriterionResult) -> String {
     let brief = row.evidence.replace(", recorded from ", " ").replace(", from ", " ");
     match brief.rsplit_once(" on ") {
         _ if brief.is_empty() => "–".into(),
@@ -115,17 +115,17 @@ pub fn rests_on(row: &CriterionResult) -> String {
 }
 
 /// The figure observed, or a dash.
-pub fn observed(row: &CriterionResult) -> String {
+pub(super) fn observed(row: &CriterionResult) -> String {
     if row.observed_text.is_empty() { "–".into() } else { row.observed_text.clone() }
 }
 
 /// The share that a time metric claims: 0.95 for `latency_p95`; `None` for what is no time.
-pub fn claimed_share(metric: &str) -> Option<f64> {
+pub(super) fn claimed_share(metric: &str) -> Option<f64> {
     resolve_metric(metric).ok()?.entry.figure.quantile()
 }
 
 /// Trials by verdict, in the order PASS, FAIL, INCONCLUSIVE, NOT_MEASURED, ERROR; verdicts without trials left out.
-pub fn tally(evaluation: &Evaluation) -> Vec<(Verdict, u64)> {
+pub(super) fn tally(evaluation: &Evaluation) -> Vec<(Verdict, u64)> {
     let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Inconclusive, Verdict::NotMeasured, Verdict::Error];
     let mut numbers = verdicts.map(|verdict| (verdict, 0));
     for trial in &evaluation.trials {
@@ -135,23 +135,23 @@ pub fn tally(evaluation: &Evaluation) -> Vec<(Verdict, u64)> {
 }
 
 /// Shares of 0 to 1 as `42.0 %, 27.3 %`.
-pub fn percents(shares: &[f64]) -> String {
+pub(super) fn percents(shares: &[f64]) -> String {
     shares.iter().map(|share| percent(*share)).collect::<Vec<_>>().join(", ")
 }
 
 /// What was repeated, and how often: `refunds, tool-rag.base (9 cases of 3 trials)`.
-pub fn repeated(row: &Repeats) -> String {
+pub(super) fn repeated(row: &Repeats) -> String {
     let (cases, trials) = (counted(row.cases, "case"), counted(row.repetitions, "trial"));
     format!("{} ({cases} of {trials})", place(row))
 }
 
 /// Where trials were repeated: `refunds, tool-rag.base`.
-pub fn place(row: &Repeats) -> String {
+pub(super) fn place(row: &Repeats) -> String {
     format!("{}, {}.{}", row.scenario, row.flow, row.variant)
 }
 
 /// Repeated trials in a sentence: `all of 1 to 4 trials pass: 42.0 %, 27.3 %, …`, or why nothing was measured.
-pub fn repeats(row: &Repeats) -> String {
+pub(super) fn repeats(row: &Repeats) -> String {
     let place = place(row);
     if !row.not_measured.is_empty() {
         return format!("{place}: pass^k and pass@k NOT_MEASURED, {}", row.not_measured);
@@ -175,7 +175,7 @@ pub fn repeats(row: &Repeats) -> String {
 }
 
 /// `5 PASS, 1 FAIL` over any judged rows; empty for none.
-pub fn verdict_counts<'a>(rows: impl Iterator<Item = &'a CriterionResult> + Clone) -> String {
+pub(super) fn verdict_counts<'a>(rows: impl Iterator<Item = &'a CriterionResult> + Clone) -> String {
     let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Inconclusive, Verdict::NotMeasured, Verdict::Error];
     let counts = verdicts.map(|verdict| (rows.clone().filter(|row| row.verdict == verdict).count() as u64, verdict));
     let words = counts.into_iter().filter(|(number, _)| *number > 0);
@@ -183,7 +183,7 @@ pub fn verdict_counts<'a>(rows: impl Iterator<Item = &'a CriterionResult> + Clon
 }
 
 /// Tokens and money in a sentence; `None` when nothing is known of either.
-pub fn spent(spent: &Spent) -> Option<String> {
+pub(super) fn spent(spent: &Spent) -> Option<String> {
     let tokens = spent.input_tokens.zip(spent.output_tokens).map(|(input, output)| {
         let cached = spent.cached_tokens.map_or_else(String::new, |cached| format!(" ({} cached)", count(cached)));
         format!("{} tokens read{cached}, {} written", count(input), count(output))

@@ -15,7 +15,7 @@ use std::path::Path;
 
 /// What a scenario is checked against.
 #[derive(Clone, Copy)]
-pub struct Surroundings<'a> {
+pub(super) struct Surroundings<'a> {
     /// The project's folder.
     pub root: &'a Path,
     /// The scenario file.
@@ -27,10 +27,10 @@ pub struct Surroundings<'a> {
 }
 
 /// Prompt texts by variant, then by prompt.
-pub type Prompts = BTreeMap<String, BTreeMap<String, String>>;
+pub(super) type Prompts = BTreeMap<String, BTreeMap<String, String>>;
 
 /// Checks one scenario. `kept` maps its cases to their indices in the file.
-pub fn scenario(scenario: &Scenario, kept: &[usize], around: Surroundings<'_>) -> (Vec<Mistake>, Prompts) {
+pub(super) fn scenario(scenario: &Scenario, kept: &[usize], around: Surroundings<'_>) -> (Vec<Mistake>, Prompts) {
     let mut checker = Checker::new(scenario, around);
     let prompts = checker.head();
     checker.cases(kept);

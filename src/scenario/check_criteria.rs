@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 /// Criteria or gates, with their indices in the file where some were left out.
 #[derive(Clone, Copy)]
-pub struct Judged<'a> {
+pub(super) struct Judged<'a> {
     /// The criteria.
     pub rows: &'a [Criterion],
     /// Their indices in the file; `None` when they are all there.
@@ -16,7 +16,7 @@ pub struct Judged<'a> {
 }
 
 /// Checks a criteria file.
-pub fn criteria(criteria: &Criteria, kept: &[usize]) -> Vec<Mistake> {
+pub(super) fn criteria(criteria: &Criteria, kept: &[usize]) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     let root = At::ROOT;
     if criteria.criteria.is_empty() && kept.is_empty() {
@@ -31,7 +31,7 @@ pub fn criteria(criteria: &Criteria, kept: &[usize]) -> Vec<Mistake> {
 }
 
 /// Checks criteria or gates.
-pub fn rows(judged: Judged<'_>, at: At<'_>, mistakes: &mut Vec<Mistake>) {
+pub(super) fn rows(judged: Judged<'_>, at: At<'_>, mistakes: &mut Vec<Mistake>) {
     let mut ids = BTreeSet::new();
     for (position, row) in judged.rows.iter().enumerate() {
         let index = judged.kept.and_then(|kept| kept.get(position)).copied().unwrap_or(position);
@@ -156,7 +156,7 @@ fn written(error: GrammarError, at: At<'_>, code: &'static str) -> Mistake {
 }
 
 /// Checks the project file.
-pub fn project(project: &Project) -> Vec<Mistake> {
+pub(super) fn project(project: &Project) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     let root = At::ROOT;
     let scenarios = root.key("scenarios");
@@ -197,7 +197,7 @@ pub fn project(project: &Project) -> Vec<Mistake> {
 }
 
 /// Checks the ids that may measure nothing against those that exist.
-pub fn not_measured(project: &Project, known: &BTreeSet<String>) -> Vec<Mistake> {
+pub(super) fn not_measured(project: &Project, known: &BTreeSet<String>) -> Vec<Mistake> {
     let root = At::ROOT;
     let at = root.key("not_measured_ok");
     let unknown = project.not_measured_ok.iter().enumerate().filter(|(_, id)| !known.contains(*id));

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// Where in its case an expectation stands.
 #[derive(Debug, Clone, Default)]
-pub struct Scene {
+pub(super) struct Scene {
     /// The case's conversations, each with the step of the sequence in which it happens.
     pub steps: Vec<(String, usize)>,
     /// The step that the expectation belongs to; `None` when it is the whole case's.
@@ -22,7 +22,7 @@ pub struct Scene {
 
 /// Checks expectations and remembers which regular expressions and schemas it has compiled before.
 #[derive(Default)]
-pub struct Expectations {
+pub(super) struct Expectations {
     /// What was found.
     pub mistakes: Vec<Mistake>,
     compiled: BTreeMap<String, Option<String>>,
@@ -39,7 +39,7 @@ impl Expectations {
     }
 
     /// Checks one expectation.
-    pub fn check(&mut self, expect: &Expectation, at: At<'_>, scene: &Scene) {
+    pub(super) fn check(&mut self, expect: &Expectation, at: At<'_>, scene: &Scene) {
         if *expect == Expectation::default() {
             self.nothing(at, "this expectation asserts nothing");
             return;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Name of the project file.
-pub const PROJECT_FILE: &str = "ragcheck.yaml";
+pub(super) const PROJECT_FILE: &str = "ragcheck.yaml";
 
 /// The nearest folder upwards that holds `ragcheck.yaml`; `start` itself when there is none.
 pub fn find_root(start: &Path) -> PathBuf {
@@ -15,19 +15,19 @@ pub fn find_root(start: &Path) -> PathBuf {
 }
 
 /// A path as messages and plans write it: relative to the root where it can be, with forward slashes.
-pub fn shown(root: &Path, path: &Path) -> String {
+pub(super) fn shown(root: &Path, path: &Path) -> String {
     let relative = path.strip_prefix(root).unwrap_or(path);
     let parts: Vec<_> = relative.components().map(|part| part.as_os_str().to_string_lossy()).collect();
     parts.join("/").replace("//", "/")
 }
 
 /// Whether a YAML text is a criteria file: it has `criteria:` and no `scenario:` at the top.
-pub fn is_criteria(text: &str) -> bool {
+pub(super) fn is_criteria(text: &str) -> bool {
     has(text, "criteria") && !has(text, "scenario")
 }
 
 /// Whether a YAML text is a rubric: it has `rubric:` and no `scenario:` at the top.
-pub fn is_rubric(text: &str) -> bool {
+pub(super) fn is_rubric(text: &str) -> bool {
     has(text, "rubric") && !has(text, "scenario")
 }
 
@@ -46,7 +46,7 @@ fn glob(pattern: &str) -> Option<GlobMatcher> {
 
 /// The YAML files that `paths` name, or, without any, the project's own, sorted. A folder stands for the YAML files
 /// right in it; a path may be a pattern. The project file is never among them.
-pub fn discover(root: &Path, project: &Project, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Vec<Diagnostic>> {
+pub(super) fn discover(root: &Path, project: &Project, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Vec<Diagnostic>> {
     let (mut found, mut mistakes) = (BTreeSet::new(), Vec::new());
     if paths.is_empty() {
         for pattern in &project.scenarios {

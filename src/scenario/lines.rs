@@ -5,7 +5,7 @@ use super::node;
 
 /// The line of each kept case. A block list is found by its dashes, which no text inside of it can imitate, being
 /// indented further; anything else is read as a tree.
-pub fn case_lines(text: &str, kept: &[usize]) -> Vec<u32> {
+pub(super) fn case_lines(text: &str, kept: &[usize]) -> Vec<u32> {
     let mut lines = Vec::new();
     let mut dash: Option<usize> = None;
     let body = text.lines().enumerate().skip_while(|(_, line)| line.trim_end() != "cases:").skip(1);

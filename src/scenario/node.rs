@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Levels of nesting that are read.
-pub const DEPTH: usize = 64;
+pub(super) const DEPTH: usize = 64;
 
 /// One value with its place.
 #[derive(Debug)]
-pub struct Node {
+pub(super) struct Node {
     /// Where it stands.
     pub place: Place,
     /// Characters of quotation before its text.
@@ -24,7 +24,7 @@ pub struct Node {
 
 /// What a node is.
 #[derive(Debug)]
-pub enum Kind {
+pub(super) enum Kind {
     /// A scalar; `plain` when written without quotes.
     Scalar {
         /// Its text.
@@ -40,7 +40,7 @@ pub enum Kind {
 
 impl Node {
     /// Its text, when it is a scalar.
-    pub fn text(&self) -> Option<&str> {
+    pub(super) fn text(&self) -> Option<&str> {
         match &self.kind {
             Kind::Scalar { text, .. } => Some(text),
             _ => None,
@@ -54,7 +54,7 @@ enum Open {
 }
 
 /// Reads the first document of `text`; the message of an error is for people.
-pub fn parse(text: &str) -> Result<Rc<Node>, String> {
+pub(super) fn parse(text: &str) -> Result<Rc<Node>, String> {
     let mut open: Vec<Open> = Vec::new();
     let mut anchors: BTreeMap<usize, Rc<Node>> = BTreeMap::new();
     for event in Parser::new_from_str(text) {
@@ -122,7 +122,7 @@ fn scalar(text: String, style: ScalarStyle, span: &Span) -> Rc<Node> {
 }
 
 /// All pairs of a map, with those of `<<` behind its own.
-pub fn entries(node: &Node) -> Vec<(&Node, &Node)> {
+pub(super) fn entries(node: &Node) -> Vec<(&Node, &Node)> {
     let mut found = Vec::new();
     collect(node, &mut found, 0);
     found
@@ -144,12 +144,12 @@ fn collect<'a>(node: &'a Node, found: &mut Vec<(&'a Node, &'a Node)>, depth: usi
 }
 
 /// A map's value by key, and the key itself.
-pub fn get<'a>(node: &'a Node, key: &str) -> Option<(&'a Node, &'a Node)> {
+pub(super) fn get<'a>(node: &'a Node, key: &str) -> Option<(&'a Node, &'a Node)> {
     entries(node).into_iter().find(|(name, _)| name.text() == Some(key))
 }
 
 /// The place that a path names, or that of the last step that exists.
-pub fn locate(root: &Node, path: &[Step], focus: Focus) -> Place {
+pub(super) fn locate(root: &Node, path: &[Step], focus: Focus) -> Place {
     let (mut here, mut key) = (root, root);
     for step in path {
         let next = match (step, &here.kind) {

@@ -10,7 +10,7 @@ use crate::price::Prices;
 use std::path::Path;
 
 /// The project with the prices of its price file beside its own, which win; and how many files were read for that.
-pub fn with_price_file(root: &Path, mut project: Project, out: &mut Vec<Diagnostic>) -> (Project, usize) {
+pub(super) fn with_price_file(root: &Path, mut project: Project, out: &mut Vec<Diagnostic>) -> (Project, usize) {
     let Some(name) = &project.price_file else { return (project, 0) };
     let path = root.join(name);
     let file = shown(root, &path);
@@ -32,7 +32,7 @@ pub fn with_price_file(root: &Path, mut project: Project, out: &mut Vec<Diagnost
 }
 
 /// Checks what things are said to cost.
-pub fn check(prices: &Prices, at: At<'_>) -> Vec<Mistake> {
+pub(super) fn check(prices: &Prices, at: At<'_>) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     for (name, price) in prices {
         let at = at.key(name);

@@ -4,7 +4,7 @@ use super::diagnostic::{Diagnostic, Place};
 use std::collections::BTreeMap;
 
 /// Reads ratings; every bad line is a diagnostic. `satisfied` is `true`/`false`, `yes`/`no` or `1`/`0`.
-pub fn parse(text: &str, file: &str) -> Result<BTreeMap<String, bool>, Vec<Diagnostic>> {
+pub(super) fn parse(text: &str, file: &str) -> Result<BTreeMap<String, bool>, Vec<Diagnostic>> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
     let wrong = |message: String, line: u64| {
         let place = Place { line: line.max(1) as u32, column: 1, length: u32::MAX };

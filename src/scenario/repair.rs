@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// A typed document, perhaps only its sound parts.
-pub struct Parsed<T> {
+pub(super) struct Parsed<T> {
     /// The document.
     pub value: T,
     kept: Option<Vec<usize>>,
@@ -20,12 +20,12 @@ pub struct Parsed<T> {
 
 impl<T> Parsed<T> {
     /// Indices in the file of the elements of the main list.
-    pub fn kept(&self, length: usize) -> Vec<usize> {
+    pub(super) fn kept(&self, length: usize) -> Vec<usize> {
         self.kept.clone().unwrap_or_else(|| (0..length).collect())
     }
 
     /// Without mistakes about what was filled in by us.
-    pub fn own(&self, mistakes: Vec<Mistake>) -> Vec<Mistake> {
+    pub(super) fn own(&self, mistakes: Vec<Mistake>) -> Vec<Mistake> {
         let all_dropped = self.kept.as_ref().is_some_and(Vec::is_empty);
         let ours = |mistake: &Mistake| {
             let patched = matches!(mistake.path.first(), Some(Step::Key(key)) if self.patched.contains(key));
@@ -36,7 +36,7 @@ impl<T> Parsed<T> {
 }
 
 /// Reads `text` as a `T`; mistakes of shape go to `out`, and what is sound is returned all the same.
-pub fn parse<T: DeserializeOwned + JsonSchema>(
+pub(super) fn parse<T: DeserializeOwned + JsonSchema>(
     text: &str,
     file: &str,
     list: &str,

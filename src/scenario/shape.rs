@@ -14,10 +14,10 @@ use std::collections::BTreeSet;
 const BUDGET: usize = 2_000_000;
 
 /// The mistake that leaves a sound document, see [`Walked::value`].
-pub const BAD_DURATION: &str = "bad-duration";
+pub(super) const BAD_DURATION: &str = "bad-duration";
 
 /// What a walk found.
-pub struct Walked {
+pub(super) struct Walked {
     /// The mistakes, in the order of the document.
     pub mistakes: Vec<Mistake>,
     /// The document as JSON; what has a mistake is null, but a time that is none is another time.
@@ -25,7 +25,7 @@ pub struct Walked {
 }
 
 /// Walks a whole document.
-pub fn walk(root: &Node, schema: &Value) -> Walked {
+pub(super) fn walk(root: &Node, schema: &Value) -> Walked {
     let mut walker = Walker { schema, mistakes: Vec::new(), budget: BUDGET };
     let value = walker.value(root, schema, At::ROOT);
     Walked { mistakes: walker.mistakes, value }

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_saphyr::{DuplicateKeyPolicy, Error};
 
 /// Reads one document.
-pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Box<Error>> {
+pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Box<Error>> {
     let mut budget = serde_saphyr::Budget::default();
     budget.max_nodes = text.len() + 1_000;
     budget.max_events = 4 * text.len() + 4_000;
@@ -25,7 +25,7 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Box<Error>> {
 }
 
 /// Whether the text is no YAML at all, or too much of it: then there is nothing more to look at.
-pub fn is_hopeless(error: &Error) -> bool {
+pub(super) fn is_hopeless(error: &Error) -> bool {
     match error.without_snippet() {
         Error::Budget { .. }
         | Error::AliasReplayLimitExceeded { .. }
@@ -38,7 +38,7 @@ pub fn is_hopeless(error: &Error) -> bool {
 }
 
 /// The library's error in our words.
-pub fn diagnose(error: &Error, file: &str, text: &str) -> Diagnostic {
+pub(super) fn diagnose(error: &Error, file: &str, text: &str) -> Diagnostic {
     let mut error = error.without_snippet();
     while let Error::AliasError { error: inner, .. } = error {
         error = inner.without_snippet();

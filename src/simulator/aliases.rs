@@ -9,10 +9,10 @@ use crate::chat::{Role, ToolChoice};
 use std::collections::BTreeMap;
 
 /// The agent's name of each tool that it calls otherwise, by ours.
-pub type Aliases = BTreeMap<String, String>;
+pub(super) type Aliases = BTreeMap<String, String>;
 
 /// What is wrong with them, in words.
-pub fn check(aliases: &Aliases) -> Result<(), String> {
+pub(super) fn check(aliases: &Aliases) -> Result<(), String> {
     for (ours, theirs) in aliases {
         if Step::of_tool(ours).is_none() {
             let known: Vec<&str> = Step::ALL.iter().map(|step| step.tool()).collect();
@@ -26,7 +26,7 @@ pub fn check(aliases: &Aliases) -> Result<(), String> {
 }
 
 /// Puts a request in the model's words.
-pub fn inward(aliases: &Aliases, request: &mut ChatBody) {
+pub(super) fn inward(aliases: &Aliases, request: &mut ChatBody) {
     if aliases.is_empty() {
         return;
     }
@@ -52,7 +52,7 @@ pub fn inward(aliases: &Aliases, request: &mut ChatBody) {
 }
 
 /// Puts the model's calls in the agent's words.
-pub fn outward(aliases: &Aliases, completion: &mut Completion) {
+pub(super) fn outward(aliases: &Aliases, completion: &mut Completion) {
     for call in &mut completion.calls {
         if let Some(theirs) = aliases.get(&call.name) {
             call.name.clone_from(theirs);

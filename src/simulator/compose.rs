@@ -13,7 +13,7 @@ const LONGEST_SUBJECT: usize = 14;
 
 /// An answer with its sources.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Composed {
+pub(super) struct Composed {
     /// The text, two to four sentences.
     pub text: String,
     /// The sources as `generate_response` takes them.
@@ -28,7 +28,7 @@ pub struct Composed {
 
 /// Composes the answer to `asked` (the subject's words) from what the turn gave. `fixed` replaces the text, `recalled`
 /// are things from earlier turns to name.
-pub fn compose(situation: &Situation, asked: &[String], fixed: Option<&str>, recalled: &[String]) -> Composed {
+pub(super) fn compose(situation: &Situation, asked: &[String], fixed: Option<&str>, recalled: &[String]) -> Composed {
     let cited = cited(situation, asked);
     let best = cited.first().map_or(0.0, |chunk| overlap(asked, &chunk.text));
     let mut parts = Vec::new();
@@ -125,7 +125,7 @@ fn best_sentences(text: &str, asked: &[String], count: usize) -> String {
 
 /// The words of the question's subject; a question that points back takes along the words it points at.
 /// Of a long question only the last sentence counts.
-pub fn subject(question: &str, earlier: &[&str]) -> Vec<String> {
+pub(super) fn subject(question: &str, earlier: &[&str]) -> Vec<String> {
     let question = if content_words(question).len() > LONGEST_SUBJECT {
         sentences(question).last().copied().unwrap_or(question)
     } else {

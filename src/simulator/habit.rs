@@ -116,7 +116,7 @@ impl Habit {
 
 /// How often.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Often {
+pub(super) enum Often {
     /// With this probability, 0 to 1.
     Probability(f64),
     /// In the first so many attempts.
@@ -125,7 +125,7 @@ pub enum Often {
 
 /// How often, and at which steps.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Chance {
+pub(super) struct Chance {
     /// How often.
     pub often: Often,
     /// Only at these steps; at all that fit when empty.

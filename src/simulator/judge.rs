@@ -53,7 +53,7 @@ impl Looks {
 }
 
 /// Grades what `messages` hold; `purpose` is what the client calls its request.
-pub fn grade(behaviour: &JudgeBehaviour, seed: u64, messages: &[Message], purpose: &str) -> Outcome {
+pub(super) fn grade(behaviour: &JudgeBehaviour, seed: u64, messages: &[Message], purpose: &str) -> Outcome {
     let rules = messages.first().map_or("", |message| message.content.as_str());
     let data = messages.last().map_or("", |message| message.content.as_str());
     let items = items(rules);

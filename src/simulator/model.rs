@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 /// What the model is asked.
-pub struct Prompt<'a> {
+pub(super) struct Prompt<'a> {
     /// The conversation.
     pub messages: &'a [Message],
     /// The tools on offer.
@@ -28,7 +28,7 @@ pub struct Prompt<'a> {
 
 /// What it says.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Completion {
+pub(super) struct Completion {
     /// Free text.
     pub text: String,
     /// A refusal in its own field.
@@ -41,7 +41,7 @@ pub struct Completion {
 
 /// A completion, how long it takes, and how often the service fails before.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub(super) struct Outcome {
     /// The completion.
     pub completion: Completion,
     /// How long it takes.
@@ -72,7 +72,7 @@ struct Turn<'a> {
 }
 
 /// Answers one request.
-pub fn complete(behaviour: &ModelBehaviour, seed: u64, prompt: &Prompt<'_>) -> Outcome {
+pub(super) fn complete(behaviour: &ModelBehaviour, seed: u64, prompt: &Prompt<'_>) -> Outcome {
     let at = question_at(prompt.messages).unwrap_or(0);
     let turn = Turn::new(behaviour, seed, prompt, at);
     let offers = |step: Step| prompt.tools.iter().any(|tool| tool.name == step.tool());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// What the service says to one query.
 #[derive(Debug, Clone)]
-pub struct Found<'a> {
+pub(super) struct Found<'a> {
     /// The text.
     pub answer: &'a str,
     /// The pages it rests on.
@@ -21,7 +21,7 @@ pub struct Found<'a> {
 const NOTHING: &str = "No reliable source was found for this question.";
 
 /// Answers one query.
-pub fn ask<'a>(behaviour: &'a SearchBehaviour, seed: u64, trial: &str, query: &str) -> Found<'a> {
+pub(super) fn ask<'a>(behaviour: &'a SearchBehaviour, seed: u64, trial: &str, query: &str) -> Found<'a> {
     let topic = behaviour.topics.iter().find(|topic| topic.when.holds(query, trial));
     let failure = behaviour.failures.iter().enumerate().find(|(_, failure)| failure.when.holds(query, trial));
     Found {

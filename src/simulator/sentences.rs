@@ -22,7 +22,7 @@ const POINTERS: &[&str] = &["it", "its", "that", "this", "those", "these", "they
 const OPENINGS: &[&str] = &["and ", "what about", "how about", "also ", "then ", "und ", "et ", "ok, ", "okay, "];
 
 /// The words of a text in lower case; hyphens inside a word belong to it.
-pub fn words(text: &str) -> Vec<String> {
+pub(super) fn words(text: &str) -> Vec<String> {
     text.split(|c: char| !(c.is_alphanumeric() || c == '-'))
         .map(|word| word.trim_matches('-').to_lowercase())
         .filter(|word| !word.is_empty())
@@ -30,7 +30,7 @@ pub fn words(text: &str) -> Vec<String> {
 }
 
 /// The words that carry a question's subject, in order, without repeats.
-pub fn content_words(text: &str) -> Vec<String> {
+pub(super) fn content_words(text: &str) -> Vec<String> {
     let mut seen = BTreeSet::new();
     words(&text.replace(['\'', '’'], " "))
         .into_iter()
@@ -42,7 +42,7 @@ pub fn content_words(text: &str) -> Vec<String> {
 }
 
 /// A word without its most common English endings.
-pub fn stem(word: &str) -> String {
+pub(super) fn stem(word: &str) -> String {
     for ending in ["ingly", "ings", "ing", "ies", "ed", "es", "s", "e", "y"] {
         if let Some(root) = word.strip_suffix(ending)
             && root.chars().count() >= 3
@@ -54,7 +54,7 @@ pub fn stem(word: &str) -> String {
 }
 
 /// The stems of a text's words.
-pub fn stems(text: &str) -> BTreeSet<String> {
+pub(super) fn stems(text: &str) -> BTreeSet<String> {
     words(text)
         .iter()
         .flat_map(|word| {
@@ -65,7 +65,7 @@ pub fn stems(text: &str) -> BTreeSet<String> {
 }
 
 /// Share of `asked` (content words) whose stems are in `text`, 0 to 1; 0 when nothing is asked.
-pub fn overlap(asked: &[String], text: &str) -> f64 {
+pub(super) fn overlap(asked: &[String], text: &str) -> f64 {
     if asked.is_empty() {
         return 0.0;
     }
@@ -74,7 +74,7 @@ pub fn overlap(asked: &[String], text: &str) -> f64 {
 }
 
 /// Whether a question only makes sense together with the one before.
-pub fn points_back(question: &str) -> bool {
+pub(super) fn points_back(question: &str) -> bool {
     let lower = question.trim().to_lowercase();
     OPENINGS.iter().any(|opening| lower.starts_with(opening))
         || words(&lower).iter().any(|word| POINTERS.contains(&word.as_str()))
@@ -82,7 +82,7 @@ pub fn points_back(question: &str) -> bool {
 }
 
 /// The sentences of a text, with their end marks.
-pub fn sentences(text: &str) -> Vec<&str> {
+pub(super) fn sentences(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut start = 0;
     let mut marks = text.char_indices().peekable();
@@ -106,7 +106,7 @@ pub fn sentences(text: &str) -> Vec<&str> {
 
 /// Three to six key phrases of an answer to `question`: pairs of neighbouring content words first, the ones that share
 /// a word with the question before others; then single words.
-pub fn key_phrases(question: &[String], answer: &str) -> Vec<String> {
+pub(super) fn key_phrases(question: &[String], answer: &str) -> Vec<String> {
     let asked: BTreeSet<String> = question.iter().map(|word| stem(word)).collect();
     let tokens = words(answer);
     let useful = |word: &str| word.chars().count() > 2 && !STOP.contains(&word) && !word.chars().all(char::is_numeric);

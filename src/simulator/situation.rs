@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// One passage that a search gave.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chunk {
+pub(super) struct Chunk {
     /// Its id, to be cited.
     pub id: String,
     /// Its document's title.
@@ -24,7 +24,7 @@ pub struct Chunk {
 
 /// An outside answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct External {
+pub(super) struct External {
     /// The id to index keywords for.
     pub result: String,
     /// The query that was asked.
@@ -37,7 +37,7 @@ pub struct External {
 
 /// Where the current turn stands.
 #[derive(Debug, Clone, Default)]
-pub struct Situation {
+pub(super) struct Situation {
     /// Whether the knowledge base answered, with or without chunks.
     pub searched: bool,
     /// What it gave.
@@ -59,13 +59,13 @@ pub struct Situation {
 }
 
 /// A judgement of whether chunks answer the question.
-pub type Judge<'a> = &'a dyn Fn(&[Chunk]) -> bool;
+pub(super) type Judge<'a> = &'a dyn Fn(&[Chunk]) -> bool;
 
 /// Attempts at one step after which the model goes on without it.
 const PATIENCE: u32 = 3;
 
 /// Index of the last message in which the user asks something; `None` in a conversation without any.
-pub fn question_at(messages: &[Message]) -> Option<usize> {
+pub(super) fn question_at(messages: &[Message]) -> Option<usize> {
     let first = messages.iter().position(|message| message.role == Role::User)?;
     messages
         .iter()
@@ -82,7 +82,12 @@ fn names_a_tool(text: &str) -> bool {
 impl Situation {
     /// Reads the turn that begins with `messages[0]`, the question. `offers` says which tools exist; `retries_search`
     /// whether a failed outside search is tried again when the error says that this may help.
-    pub fn read(messages: &[Message], offers: &dyn Fn(Step) -> bool, judge: Judge<'_>, retries_search: bool) -> Self {
+    pub(super) fn read(
+        messages: &[Message],
+        offers: &dyn Fn(Step) -> bool,
+        judge: Judge<'_>,
+        retries_search: bool,
+    ) -> Self {
         let mut state = Self::default();
         let mut calls: BTreeMap<&str, (&str, &str, bool)> = BTreeMap::new();
         for message in messages.iter().skip(1) {
@@ -107,7 +112,7 @@ impl Situation {
     }
 
     /// The next step of the turn.
-    pub fn step(&self, offers: &dyn Fn(Step) -> bool) -> Step {
+    pub(super) fn step(&self, offers: &dyn Fn(Step) -> bool) -> Step {
         let open = |step: Step| offers(step) && self.attempt(step) < PATIENCE;
         if !self.searched && open(Step::KnowledgeBaseSearch) {
             Step::KnowledgeBaseSearch
@@ -121,7 +126,7 @@ impl Situation {
     }
 
     /// How often the step was attempted before in this turn.
-    pub fn attempt(&self, step: Step) -> u32 {
+    pub(super) fn attempt(&self, step: Step) -> u32 {
         let count = |counts: &BTreeMap<Step, u32>| counts.get(&step).copied().unwrap_or(0);
         count(&self.tried).max(count(&self.told))
     }

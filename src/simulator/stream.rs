@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 const PIECE: usize = 24;
 
 /// The server-sent events of a whole completion, word by word; `usage` adds the chunk that carries the tokens.
-pub fn pieces(completion: &Value, usage: bool) -> Vec<String> {
+pub(super) fn pieces(completion: &Value, usage: bool) -> Vec<String> {
     let event = |choices: Value, tokens: &Value| {
         let mut chunk = completion.clone();
         chunk["object"] = json!("chat.completion.chunk");

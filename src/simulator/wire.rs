@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 /// A chat request, understood.
 #[derive(Debug)]
-pub struct ChatBody {
+pub(super) struct ChatBody {
     /// The model asked for.
     pub model: String,
     /// The conversation.
@@ -42,7 +42,7 @@ fn flat(content: Option<&Value>) -> String {
 ///
 /// # Errors
 /// What is wrong with it, in words.
-pub fn read_chat(body: &Value) -> Result<ChatBody, String> {
+pub(super) fn read_chat(body: &Value) -> Result<ChatBody, String> {
     let list = |key: &str| body.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let messages: Vec<Message> = list("messages").iter().map(read_message).collect::<Result<_, _>>()?;
     if messages.is_empty() {
@@ -98,7 +98,7 @@ fn tokens(characters: usize) -> u64 {
 }
 
 /// Writes a Chat Completions response; `id` tells completions apart.
-pub fn write_chat(request: &ChatBody, completion: &Completion, id: &str) -> Value {
+pub(super) fn write_chat(request: &ChatBody, completion: &Completion, id: &str) -> Value {
     let mut message = json!({"role": "assistant", "content": Value::Null, "refusal": completion.refusal});
     if !completion.text.is_empty() {
         message["content"] = json!(completion.text);
@@ -136,7 +136,7 @@ pub fn write_chat(request: &ChatBody, completion: &Completion, id: &str) -> Valu
 
 /// A search request, understood.
 #[derive(Debug)]
-pub struct AgentBody {
+pub(super) struct AgentBody {
     /// The model asked for.
     pub model: String,
     /// The question, all items of `input` in one text.
@@ -145,7 +145,7 @@ pub struct AgentBody {
 
 impl AgentBody {
     /// The question proper: what stands before the first empty line; context may follow it.
-    pub fn asked(&self) -> &str {
+    pub(super) fn asked(&self) -> &str {
         self.question.split("\n\n").next().unwrap_or_default()
     }
 }
@@ -154,7 +154,7 @@ impl AgentBody {
 ///
 /// # Errors
 /// What is wrong with it, in words.
-pub fn read_agent(body: &Value) -> Result<AgentBody, String> {
+pub(super) fn read_agent(body: &Value) -> Result<AgentBody, String> {
     if body.get("stream").and_then(Value::as_bool) == Some(true) {
         return Err("this simulator streams completions only, not searches; send `stream: false`".into());
     }
@@ -171,7 +171,7 @@ pub fn read_agent(body: &Value) -> Result<AgentBody, String> {
 }
 
 /// Writes an Agent API response; annotations mark each `[n]` in the text, in characters.
-pub fn write_agent(request: &AgentBody, found: &Found<'_>, id: &str) -> Value {
+pub(super) fn write_agent(request: &AgentBody, found: &Found<'_>, id: &str) -> Value {
     let results: Vec<Value> = found
         .results
         .iter()
@@ -218,7 +218,7 @@ pub fn write_agent(request: &AgentBody, found: &Found<'_>, id: &str) -> Value {
 }
 
 /// An error body as both services write it.
-pub fn write_error(kind: &str, message: &str) -> Value {
+pub(super) fn write_error(kind: &str, message: &str) -> Value {
     json!({"error": {"message": message, "type": kind, "param": Value::Null, "code": kind}})
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// Writes the file into a run folder.
 #[expect(clippy::disallowed_methods, reason = "environment.json is where the wall clock may show")]
-pub fn write(folder: &Path, mode: &str, jobs: Option<u16>, root: &Path) -> io::Result<()> {
+pub(super) fn write(folder: &Path, mode: &str, jobs: Option<u16>, root: &Path) -> io::Result<()> {
     let environment = json!({
         "ragcheck": env!("CARGO_PKG_VERSION"),
         "written_at": jiff::Timestamp::now().to_string(),

@@ -8,7 +8,7 @@ use futures_util::future::try_join_all;
 ///
 /// # Errors
 /// [`Abort`] when the trial cannot go on at all.
-pub async fn drive(flow: &dyn Flow, environment: &AgentContext, case: &Case) -> Result<(), Abort> {
+pub(super) async fn drive(flow: &dyn Flow, environment: &AgentContext, case: &Case) -> Result<(), Abort> {
     if case.sequence.is_empty() {
         return converse(flow, environment, 0, "main", &case.asked()).await;
     }

@@ -18,7 +18,7 @@ use std::time::Duration;
 const REQUEST: Duration = Duration::from_mins(1);
 
 /// A clock, and a way to the provider on it.
-pub type Way = (Arc<dyn Clock>, Arc<dyn Transport>);
+pub(super) type Way = (Arc<dyn Clock>, Arc<dyn Transport>);
 
 /// The way to one provider's models.
 pub struct ModelAccess {

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// What a variant needs beside the settings of its flow.
 #[derive(Debug, Clone)]
-pub struct ServiceSettings {
+pub(super) struct ServiceSettings {
     /// The chat model's provider.
     pub model: String,
     /// The search service's provider.
@@ -35,7 +35,7 @@ pub struct ServiceSettings {
 ///
 /// # Errors
 /// [`SetupError::Settings`] when a prompt does not fit.
-pub fn resolve(written: &LoadedScenario, variant: &str) -> Result<(Settings, ServiceSettings), SetupError> {
+pub(super) fn resolve(written: &LoadedScenario, variant: &str) -> Result<(Settings, ServiceSettings), SetupError> {
     let scenario = &written.scenario;
     let wrong = |reason: String| SetupError::Settings { file: written.file.clone(), reason };
     let changed = scenario.variants.get(variant);
@@ -58,7 +58,7 @@ pub fn resolve(written: &LoadedScenario, variant: &str) -> Result<(Settings, Ser
 }
 
 /// The ways to the services of a scenario with that model.
-pub fn services(written: &LoadedScenario, model: &ModelSettings) -> ServiceSettings {
+pub(super) fn services(written: &LoadedScenario, model: &ModelSettings) -> ServiceSettings {
     let (scenario, limits) = (&written.scenario, &written.scenario.limits);
     ServiceSettings {
         model: model.provider.clone(),
@@ -74,7 +74,7 @@ pub fn services(written: &LoadedScenario, model: &ModelSettings) -> ServiceSetti
 ///
 /// # Errors
 /// [`SetupError::Provider`] when a provider is unknown or speaks the wrong dialect.
-pub fn environment(
+pub(super) fn environment(
     project: &Project,
     trial: &PlannedTrial,
     setup: &VariantSetup,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Local stages of one trial.
-pub struct RecordedStages {
+pub(super) struct RecordedStages {
     times: Arc<LocalTimes>,
     clock: Arc<dyn Clock>,
     replaying: bool,
@@ -15,12 +15,12 @@ pub struct RecordedStages {
 
 impl RecordedStages {
     /// Notes every duration in `times`.
-    pub fn noting(times: Arc<LocalTimes>, clock: Arc<dyn Clock>) -> Self {
+    pub(super) fn noting(times: Arc<LocalTimes>, clock: Arc<dyn Clock>) -> Self {
         Self { times, clock, replaying: false }
     }
 
     /// Sleeps the durations of `times` instead of the real ones.
-    pub fn replaying(times: Arc<LocalTimes>, clock: Arc<dyn Clock>) -> Self {
+    pub(super) fn replaying(times: Arc<LocalTimes>, clock: Arc<dyn Clock>) -> Self {
         Self { times, clock, replaying: true }
     }
 }

@@ -44,7 +44,7 @@ pub(super) enum Kind<'a> {
 
 impl<'a> Node<'a> {
     /// The entry of a map.
-    pub fn get(&self, key: &str) -> Option<&Node<'a>> {
+    pub(super) fn get(&self, key: &str) -> Option<&Node<'a>> {
         match &self.kind {
             Kind::Map(entries) => entries.iter().find(|(name, _)| name == key).map(|(_, node)| node),
             _ => None,
@@ -52,7 +52,7 @@ impl<'a> Node<'a> {
     }
 
     /// The text of a string.
-    pub fn text(&self) -> Option<&str> {
+    pub(super) fn text(&self) -> Option<&str> {
         match &self.kind {
             Kind::Text(text) => Some(text),
             _ => None,
@@ -60,12 +60,12 @@ impl<'a> Node<'a> {
     }
 
     /// The JSON document that this node shows.
-    pub fn to_value(&self) -> Value {
+    pub(super) fn to_value(&self) -> Value {
         serde_json::to_value(self).unwrap_or(Value::Null)
     }
 
     /// As messages name this kind of value.
-    pub fn describe(&self) -> &'static str {
+    pub(super) fn describe(&self) -> &'static str {
         match self.kind {
             Kind::Null => "nothing",
             Kind::Bool(_) => "a yes-or-no value",

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Debug, Clone, Args)]
-pub struct Cassette {
+pub(crate) struct Cassette {
     #[command(subcommand)]
     pub command: CassetteCommand,
 }
 
 #[derive(Debug, Clone, Subcommand)]
-pub enum CassetteCommand {
+pub(crate) enum CassetteCommand {
     /// Look for secrets in recordings or any other files; exit code 1 when there are some.
     Scan(Scan),
     /// Record lanes again: those whose replay misses, or that are old or no longer fit; says beforehand what it takes.
@@ -28,13 +28,13 @@ pub enum CassetteCommand {
 
 /// Formats of other recorders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Foreign {
+pub(crate) enum Foreign {
     /// VCR.py, in YAML or JSON.
     Vcr,
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct Scan {
+pub(crate) struct Scan {
     /// Files, and folders with all that is below them; by default the project's cassettes.
     pub paths: Vec<PathBuf>,
     /// A file of `KEY=VALUE` lines whose values are looked for, beside those of the environment.
@@ -44,7 +44,7 @@ pub struct Scan {
 
 #[derive(Debug, Clone, Args)]
 #[command(group = clap::ArgGroup::new("which").required(true).multiple(true).args(["missed", "stale"]))]
-pub struct Refresh {
+pub(crate) struct Refresh {
     #[command(flatten)]
     pub select: Select,
     /// Lanes whose replay ends in a miss, or that have no sound recording.
@@ -81,13 +81,13 @@ pub struct Refresh {
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct Rekey {
+pub(crate) struct Rekey {
     /// Cassettes, and folders with all that are below them; by default the project's.
     pub paths: Vec<PathBuf>,
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct Import {
+pub(crate) struct Import {
     /// Files, and folders with the YAML and JSON files right in them.
     #[arg(required = true)]
     pub paths: Vec<PathBuf>,
@@ -104,7 +104,7 @@ pub struct Import {
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct Diff {
+pub(crate) struct Diff {
     #[command(flatten)]
     pub select: Select,
     /// Requests sent to each service, at most; which ones depends on --seed alone.

@@ -17,7 +17,7 @@ const SHOWN: usize = 40;
 ///
 /// # Errors
 /// Every mistake in the files, or that nothing recorded can be sent.
-pub fn run(given: &Diff) -> Result<Exit, Problem> {
+pub(super) fn run(given: &Diff) -> Result<Exit, Problem> {
     let suite = load(&given.select)?;
     let plan = suite.plan_passes(&selection(&given.select), given.select.seed, None)?;
     let runner = TrialRunner::new(Arc::clone(suite.loaded()))?;

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 ///
 /// # Errors
 /// When a path is not there, or the scenario's name cannot be a folder's.
-pub fn run(given: &Import) -> Result<Exit, Problem> {
+pub(super) fn run(given: &Import) -> Result<Exit, Problem> {
     let here = current_folder()?;
     let root = scenario::find_root(&here);
     let project = scenario::load_project(&root)?;

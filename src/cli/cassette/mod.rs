@@ -1,6 +1,6 @@
 //! `ragcheck cassette`: care for recordings, one file a verb.
 
-pub mod arguments;
+pub(super) mod arguments;
 mod diff;
 mod import;
 mod refresh;
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 ///
 /// # Errors
 /// When it cannot be done at all.
-pub fn run(given: &Cassette) -> Result<Exit, Problem> {
+pub(super) fn run(given: &Cassette) -> Result<Exit, Problem> {
     match &given.command {
         CassetteCommand::Scan(given) => scan::run(given),
         CassetteCommand::Refresh(given) => refresh::run(given),

@@ -20,7 +20,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// Every mistake in the files, or that nobody confirmed what it takes.
-pub fn run(given: &Refresh) -> Result<Exit, Problem> {
+pub(super) fn run(given: &Refresh) -> Result<Exit, Problem> {
     let suite = load(&given.select)?;
     let selected = selection(&given.select);
     let plan = suite.plan_passes(&selected, given.select.seed, None)?;

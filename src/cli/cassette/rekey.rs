@@ -12,7 +12,7 @@ use crate::trace::text::plural;
 ///
 /// # Errors
 /// When there are no cassettes to be found.
-pub fn run(given: &Rekey) -> Result<Exit, Problem> {
+pub(super) fn run(given: &Rekey) -> Result<Exit, Problem> {
     let files = cassettes(&given.paths)?;
     let (mut changed, mut refused) = (0, 0);
     for file in &files {

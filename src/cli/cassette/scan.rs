@@ -20,7 +20,7 @@ const SHOWN: usize = 20;
 ///
 /// # Errors
 /// When a path is not there or cannot be read: what was not read is not clean.
-pub fn run(given: &Scan) -> Result<Exit, Problem> {
+pub(super) fn run(given: &Scan) -> Result<Exit, Problem> {
     let here = current_folder()?;
     let root = scenario::find_root(&here);
     let project = scenario::load_project(&root)?;

@@ -13,7 +13,7 @@ pub(super) struct CallIds {
 
 impl CallIds {
     /// The id of the next call, of this name.
-    pub fn generate(&mut self, name: &str) -> String {
+    pub(super) fn generate(&mut self, name: &str) -> String {
         let id = format!("{name}#{}", self.count);
         self.count += 1;
         self.open.push((name.to_owned(), id.clone()));
@@ -21,7 +21,7 @@ impl CallIds {
     }
 
     /// The id of the oldest call of that name without a result; the name where there is none.
-    pub fn answer(&mut self, name: &str) -> String {
+    pub(super) fn answer(&mut self, name: &str) -> String {
         match self.open.iter().position(|(open, _)| open == name) {
             Some(place) => self.open.remove(place).1,
             None => name.to_owned(),

@@ -57,23 +57,23 @@ pub(super) struct Reader(pub &'static str);
 
 impl Reader {
     /// The error that `at` is not `expected`.
-    pub fn wrong(self, at: &str, expected: &'static str, found: Option<&Value>) -> WireError {
+    pub(super) fn wrong(self, at: &str, expected: &'static str, found: Option<&Value>) -> WireError {
         WireError::Shape { dialect: self.0, at: at.to_owned(), expected, found: kind_of(found) }
     }
 
     /// `value` as an object.
-    pub fn object<'a>(self, at: &str, value: &'a Value) -> Result<&'a Map<String, Value>, WireError> {
+    pub(super) fn object<'a>(self, at: &str, value: &'a Value) -> Result<&'a Map<String, Value>, WireError> {
         value.as_object().ok_or_else(|| self.wrong(at, "an object", Some(value)))
     }
 
     /// The list at `key`.
-    pub fn list<'a>(self, map: &'a Map<String, Value>, key: &str) -> Result<&'a Vec<Value>, WireError> {
+    pub(super) fn list<'a>(self, map: &'a Map<String, Value>, key: &str) -> Result<&'a Vec<Value>, WireError> {
         let found = map.get(key);
         found.and_then(Value::as_array).ok_or_else(|| self.wrong(&format!("/{key}"), "a list", found))
     }
 
     /// The string at `key`.
-    pub fn string<'a>(self, map: &'a Map<String, Value>, key: &str) -> Result<&'a str, WireError> {
+    pub(super) fn string<'a>(self, map: &'a Map<String, Value>, key: &str) -> Result<&'a str, WireError> {
         let found = map.get(key);
         found.and_then(Value::as_str).ok_or_else(|| self.wrong(&format!("/{key}"), "a string", found))
     }
@@ -131,7 +131,7 @@ impl ToolShape {
     }
 
     /// Reads one function.
-    pub fn read(&self, function: &Map<String, Value>) -> ToolDefinition {
+    pub(super) fn read(&self, function: &Map<String, Value>) -> ToolDefinition {
         ToolDefinition {
             name: text(function, "name").to_owned(),
             description: text(function, "description").to_owned(),
@@ -140,7 +140,7 @@ impl ToolShape {
     }
 
     /// The function without description and schema; the name stays, for tools are told apart by it.
-    pub fn template(&self, function: &Map<String, Value>) -> Map<String, Value> {
+    pub(super) fn template(&self, function: &Map<String, Value>) -> Map<String, Value> {
         let mut template = function.clone();
         if let Some(Value::String(description)) = template.get_mut("description") {
             description.clear();
@@ -152,7 +152,7 @@ impl ToolShape {
     }
 
     /// Puts a definition into what [`Self::template`] left, or into nothing.
-    pub fn fill(&self, tool: &ToolDefinition, mut template: Map<String, Value>) -> Map<String, Value> {
+    pub(super) fn fill(&self, tool: &ToolDefinition, mut template: Map<String, Value>) -> Map<String, Value> {
         template.insert("name".to_owned(), Value::from(tool.name.as_str()));
         // An empty description may have been null, or absent: what was left says which.
         if !tool.description.is_empty() {

@@ -14,11 +14,11 @@ use std::io::{self, Write};
 
 /// Writes `trials.csv`.
 #[derive(Debug, Clone, Copy)]
-pub struct TrialsCsv;
+pub(crate) struct TrialsCsv;
 
 /// Writes `criteria.csv`.
 #[derive(Debug, Clone, Copy)]
-pub struct CriteriaCsv;
+pub(crate) struct CriteriaCsv;
 
 const TRIAL_COLUMNS: [&str; 22] = [
     "id",

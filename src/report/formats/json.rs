@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 /// Writes `run.json`.
 #[derive(Debug, Clone, Copy)]
-pub struct Json;
+pub(crate) struct Json;
 
 impl Format for Json {
     fn name(&self) -> &'static str {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// Writes `junit.xml`.
 #[derive(Debug, Clone, Copy)]
-pub struct Junit;
+pub(crate) struct Junit;
 
 impl Format for Junit {
     fn name(&self) -> &'static str {

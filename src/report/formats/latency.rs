@@ -14,7 +14,7 @@ use std::io::{self, Write};
 
 /// Writes `latency.csv`.
 #[derive(Debug, Clone, Copy)]
-pub struct LatencyCsv;
+pub(crate) struct LatencyCsv;
 
 const COLUMNS: [&str; 10] =
     ["flow", "variant", "kind", "figure", "n", "unanswered", "value_ms", "lower_95_ms", "upper_95_ms", "share"];

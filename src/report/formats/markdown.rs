@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 /// Writes `report.md`.
 #[derive(Debug, Clone, Copy)]
-pub struct Markdown;
+pub(crate) struct Markdown;
 
 /// Trials that are listed one by one.
 const LISTED: usize = 20;

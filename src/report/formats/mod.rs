@@ -1,11 +1,11 @@
 //! The file formats of a report: a file each, and one table.
 
-pub mod csv;
-pub mod html;
-pub mod json;
-pub mod junit;
-pub mod latency;
-pub mod markdown;
+pub(super) mod csv;
+pub(super) mod html;
+pub(super) mod json;
+pub(super) mod junit;
+pub(super) mod latency;
+pub(super) mod markdown;
 
 use super::Format;
 

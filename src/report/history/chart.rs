@@ -12,7 +12,7 @@ const TOP: f64 = 14.0;
 const BASE: f64 = 122.0;
 
 /// The chart of a line of `series`; points stand at equal distances, in the order of time.
-pub fn trend(series: &Series, line: &Line) -> String {
+pub(super) fn trend(series: &Series, line: &Line) -> String {
     let (low, high) = scale(line);
     let last = series.points.len().saturating_sub(1).max(1) as f64;
     let x = |point: usize| LEFT + point as f64 / last * (WIDTH - LEFT - RIGHT);

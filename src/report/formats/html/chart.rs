@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 const INTERVAL_WIDTH: f64 = 220.0;
 
 /// Wilson interval, observed share, one-sided bound and target of one criterion; `None` when nothing was measured.
-pub fn interval(row: &CriterionResult) -> Option<String> {
+pub(super) fn interval(row: &CriterionResult) -> Option<String> {
     let (low, high) = row.interval?;
     if row.n == 0 {
         return None;
@@ -74,7 +74,7 @@ fn domain(shares: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
 
 /// A marked time in the distribution.
 #[derive(Debug, Clone)]
-pub struct Mark {
+pub(super) struct Mark {
     /// What it is: `p95`, `limit 10.00 s`.
     pub label: String,
     /// Where, in microseconds.
@@ -85,7 +85,7 @@ pub struct Mark {
 
 /// Bars of a histogram of `sorted` durations (microseconds, ascending) with `marks`; the last bar holds all longer
 /// ones.
-pub fn histogram(sorted: &[u64], marks: &[Mark]) -> Option<String> {
+pub(super) fn histogram(sorted: &[u64], marks: &[Mark]) -> Option<String> {
     const BARS: usize = 32;
     const WIDTH: f64 = 720.0;
     const HEIGHT: f64 = 250.0;
@@ -165,7 +165,7 @@ pub fn histogram(sorted: &[u64], marks: &[Mark]) -> Option<String> {
 }
 
 /// Shares of 0 to 1 as one bar, in the order given; the title names them.
-pub fn shares(names: &[&str], shares: &[f64]) -> String {
+pub(super) fn shares(names: &[&str], shares: &[f64]) -> String {
     const WIDTH: f64 = 220.0;
     let mut svg = format!("<svg class=\"shares\" viewBox=\"0 0 {WIDTH:.0} 12\" role=\"img\"><title>");
     let said: Vec<String> =

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// The section on times.
 #[derive(Serialize)]
-pub struct Latency {
+pub(super) struct Latency {
     kinds: Vec<Distribution>,
     rows: Vec<Row>,
     stages: Vec<Stages>,
@@ -48,7 +48,7 @@ struct Stages {
 }
 
 /// The times of a run; `None` when no turn was timed.
-pub fn latency(evaluation: &Evaluation) -> Option<Latency> {
+pub(super) fn latency(evaluation: &Evaluation) -> Option<Latency> {
     let mut by_kind: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     let mut rest = evaluation.turn_times_us.as_slice();
     for (kind, n) in &evaluation.turn_kinds {

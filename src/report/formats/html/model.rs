@@ -15,7 +15,7 @@ use serde::Serialize;
 const LISTED: usize = 12;
 
 #[derive(Serialize)]
-pub struct Page {
+pub(super) struct Page {
     title: String,
     outcome: Badge,
     exit_code: u8,
@@ -121,7 +121,7 @@ struct Requirement {
 }
 
 /// Everything that the template shows of `view`.
-pub fn page(view: &View<'_>) -> Page {
+pub(super) fn page(view: &View<'_>) -> Page {
     let evaluation = view.evaluation;
     let outcome = match evaluation.exit_code {
         0 => Verdict::Pass,

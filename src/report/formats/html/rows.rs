@@ -25,7 +25,7 @@ fn shown(trials: &TrialResults, most: usize) -> impl Iterator<Item = TrialRow<'_
 }
 
 /// Everything that the script needs beside the conversations, as JSON.
-pub fn data(view: &View<'_>) -> serde_json::Result<String> {
+pub(super) fn data(view: &View<'_>) -> serde_json::Result<String> {
     let mut names = Names::default();
     let mut rows = Vec::new();
     let mut ordinals: HashMap<String, usize> = HashMap::new();

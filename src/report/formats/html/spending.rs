@@ -7,7 +7,7 @@ use serde::Serialize;
 
 /// The section on tokens and money.
 #[derive(Serialize)]
-pub struct Spending {
+pub(super) struct Spending {
     run: Row,
     variants: Vec<Row>,
     cases: Vec<Row>,
@@ -31,7 +31,7 @@ struct Row {
 const LISTED: usize = 500;
 
 /// The spending of a run; `None` when no trial asked a model.
-pub fn spending(sums: &Sums) -> Option<Spending> {
+pub(super) fn spending(sums: &Sums) -> Option<Spending> {
     let rows = |rows: &[(String, Spent)]| rows.iter().map(|(name, spent)| row(name, spent)).collect::<Vec<_>>();
     (!sums.is_empty()).then(|| Spending {
         run: row("all", &sums.run),
