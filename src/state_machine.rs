@@ -4,7 +4,7 @@
 
 use crate::trace::{Trace, What};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A flow's states and transitions, for one turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +47,16 @@ impl Machine {
             .map(|(from, on, to)| Transition { from: (*from).into(), on: (*on).into(), to: (*to).into() })
             .collect();
         Self { initial: initial.into(), terminal: terminal.iter().map(|state| (*state).into()).collect(), transitions }
+    }
+
+    /// States and events that lead to more than one next state: none in a machine that is a function.
+    pub fn ambiguous(&self) -> Vec<(String, String)> {
+        let mut targets: BTreeMap<(&String, &String), BTreeSet<&String>> = BTreeMap::new();
+        for row in &self.transitions {
+            targets.entry((&row.from, &row.on)).or_default().insert(&row.to);
+        }
+        let several = targets.into_iter().filter(|(_, to)| to.len() > 1);
+        several.map(|((from, on), _)| (from.clone(), on.clone())).collect()
     }
 
     /// Every way in which `trace` leaves this machine; empty when it keeps to it. Turns of conversations that run

@@ -1,11 +1,11 @@
 //! What a flow acts in: its ways to the model, the tools and the knowledge, and the record of what happened.
 //!
-//! It records and decides nothing. Times are microseconds of the trial's clock since the environment was made.
+//! It records and decides nothing. Times are microseconds of the trial's clock since the context was made.
 
-use super::{ConversationState, Settings};
+use super::{ConversationState, Observer, Settings, Status};
 use crate::clock::{BoxFuture, Clock};
-use crate::knowledge::{KeywordIndex, KnowledgeBase};
-use crate::provider::{ChatModel, SearchService};
+use crate::knowledge::{KeywordIndex, KnowledgeBases};
+use crate::provider::{Access, ChatModel, SearchService};
 use crate::trace::{Event, What};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -28,8 +28,8 @@ pub struct AgentContext {
     pub model: Arc<dyn ChatModel>,
     /// The external search service.
     pub search: Option<Arc<dyn SearchService>>,
-    /// The knowledge base.
-    pub knowledge: Arc<dyn KnowledgeBase>,
+    /// The knowledge bases.
+    pub knowledge: KnowledgeBases,
     /// The trial's keyword index.
     pub keywords: Arc<KeywordIndex>,
     /// The trial's clock.
@@ -38,6 +38,9 @@ pub struct AgentContext {
     pub stages: Arc<dyn Stages>,
     /// The settings.
     pub settings: Arc<Settings>,
+    /// The way to services that a flow asks in a dialect of its own; `None` where there is none to be asked.
+    pub access: Option<Access>,
+    observer: Option<Arc<dyn Observer>>,
     started: Duration,
     record: Mutex<Record>,
 }
@@ -49,18 +52,31 @@ impl std::fmt::Debug for AgentContext {
 }
 
 impl AgentContext {
-    /// An environment whose time begins now.
+    /// A context whose time begins now.
     pub fn new(
         model: Arc<dyn ChatModel>,
         search: Option<Arc<dyn SearchService>>,
-        knowledge: Arc<dyn KnowledgeBase>,
+        knowledge: KnowledgeBases,
         keywords: Arc<KeywordIndex>,
         clock: Arc<dyn Clock>,
         stages: Arc<dyn Stages>,
         settings: Arc<Settings>,
     ) -> Self {
         let started = clock.now();
-        Self { model, search, knowledge, keywords, clock, stages, settings, started, record: Mutex::default() }
+        let (access, observer, record) = (None, None, Mutex::default());
+        Self { model, search, knowledge, keywords, clock, stages, settings, access, observer, started, record }
+    }
+
+    /// With a way to services that a flow asks in a dialect of its own.
+    #[must_use]
+    pub fn with_access(self, access: Access) -> Self {
+        Self { access: Some(access), ..self }
+    }
+
+    /// With someone who watches.
+    #[must_use]
+    pub fn observed_by(self, observer: Arc<dyn Observer>) -> Self {
+        Self { observer: Some(observer), ..self }
     }
 
     /// Records that a conversation began.
@@ -72,7 +88,22 @@ impl AgentContext {
     /// Records one event that began at `at` of the clock.
     pub fn push(&self, at: Duration, conversation: u32, turn: u32, what: What) {
         let at_us = micros(at.saturating_sub(self.started));
-        self.record().events.push(Event { at_us, conversation, turn, what });
+        let event = Event { at_us, conversation, turn, what };
+        self.notify(&Status::Recorded(&event));
+        self.record().events.push(event);
+    }
+
+    /// Tells whoever watches.
+    pub fn notify(&self, status: &Status<'_>) {
+        if let Some(observer) = &self.observer {
+            observer.notice(status);
+        }
+    }
+
+    /// Local work that began at `began` of the clock is done: its time counts, noted or replayed.
+    pub async fn spend(&self, stage: &'static str, began: Duration) {
+        let real = self.clock.now().saturating_sub(began);
+        self.stages.spent(stage, real).await;
     }
 
     /// The ordinal of the next completion within the trial.
@@ -93,7 +124,7 @@ impl AgentContext {
         std::mem::take(&mut self.record().events)
     }
 
-    /// Time since the environment was made, in microseconds.
+    /// Time since the context was made, in microseconds.
     pub fn elapsed_us(&self) -> u64 {
         micros(self.clock.now().saturating_sub(self.started))
     }

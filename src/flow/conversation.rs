@@ -1,19 +1,22 @@
-//! One conversation, as far as later turns need it.
+//! One conversation, as far as later turns need it: one value that can be stored and restored.
 //!
-//! The history is the compact one: for each turn the user's words, and the answer with the ids of its sources (or why
-//! there was none). Calls and tool results of earlier turns are not sent again; what they showed stays citable. A talk
-//! can be stored and restored by whoever serves sessions.
+//! | version | what is new |
+//! |---|---|
+//! | 1 | `ordinal`, `name`, `session`, `history`, `turns`; `flow`: what the flow itself keeps, with a version of its own |
+//!
+//! A build reads its own version and those before it. A newer one is [`StateError::Newer`]: nothing is read of it, so
+//! that nothing is lost when it is written back. Unknown fields of a known version are an error, for the same reason.
 
-use crate::chat::{Message, Role};
-use crate::flow::tool_rag::tools::generate_response::Citable;
-use crate::knowledge::ExternalRecord;
-use crate::trace::TurnOutcome;
+use crate::chat::Message;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
-use std::fmt::Write;
+use serde_json::Value;
+
+/// The version of a stored conversation that this build writes.
+pub const CONVERSATION_VERSION: u32 = 1;
 
 /// One conversation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ConversationState {
     /// Its ordinal within the trial, from 0.
     pub ordinal: u32,
@@ -25,10 +28,88 @@ pub struct ConversationState {
     pub history: Vec<Message>,
     /// Turns begun so far.
     pub turns: u32,
-    /// External answers received so far, in order; ids are `result-<n>`.
-    pub received: Vec<ExternalRecord>,
-    /// What may be cited.
-    pub citable: Citable,
+    /// What the flow itself keeps; `None` before it kept anything.
+    flow: Option<Kept>,
+}
+
+/// What one flow keeps from turn to turn beside the history.
+pub trait FlowState: Serialize + DeserializeOwned + Default {
+    /// The flow's name.
+    const FLOW: &'static str;
+    /// The version that this build writes; changed whenever older builds could not read what is written.
+    const VERSION: u32;
+}
+
+/// A flow's own state, as stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    name: String,
+    version: u32,
+    state: Value,
+}
+
+/// A conversation as stored.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    version: u32,
+    ordinal: u32,
+    name: String,
+    session: String,
+    history: Vec<Message>,
+    turns: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    flow: Option<Kept>,
+}
+
+/// The version alone: what is read first.
+#[derive(Deserialize)]
+struct Versioned {
+    version: u32,
+}
+
+/// Why a stored conversation cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StateError {
+    /// It is no stored conversation, or a broken one.
+    #[error("the stored conversation cannot be read: {reason}; begin a new one")]
+    Unreadable {
+        /// Why, with line and column.
+        reason: String,
+    },
+    /// A build that is newer than this one wrote it.
+    #[error("the stored conversation has version {version}, this build reads up to {CONVERSATION_VERSION}: update ragcheck")]
+    Newer {
+        /// The version it has.
+        version: u32,
+    },
+    /// Another flow kept its state in it.
+    #[error("the conversation was led by the flow `{found}` and cannot go on with `{flow}`: begin a new one")]
+    OtherFlow {
+        /// The flow that goes on.
+        flow: &'static str,
+        /// The flow that kept its state.
+        found: String,
+    },
+    /// The flow's own state has a version that this build does not know.
+    #[error("the state of flow `{flow}` has version {version}, this build reads {known}: use the build that wrote it, or begin a new conversation")]
+    FlowVersion {
+        /// The flow.
+        flow: &'static str,
+        /// The version it has.
+        version: u32,
+        /// The version that this build knows.
+        known: u32,
+    },
+    /// The flow's own state is broken.
+    #[error("the state of flow `{flow}` cannot be read: {reason}; begin a new conversation")]
+    FlowState {
+        /// The flow.
+        flow: &'static str,
+        /// Why.
+        reason: String,
+    },
 }
 
 impl ConversationState {
@@ -40,62 +121,144 @@ impl ConversationState {
             session: name.to_owned(),
             history: Vec::new(),
             turns: 0,
-            received: Vec::new(),
-            citable: Citable::default(),
+            flow: None,
         }
     }
 
-    /// Adds a turn to the history.
-    pub fn remember(&mut self, query: &str, outcome: &TurnOutcome) {
-        self.history.push(Message::text(Role::User, query));
-        let told = match outcome {
-            TurnOutcome::Answered(answer) if answer.sources.is_empty() => answer.text.clone(),
-            TurnOutcome::Answered(answer) => {
-                let ids: Vec<&str> = answer.sources.iter().map(|source| source.id.as_str()).collect();
-                format!("{}\n\nSources: {}", answer.text, ids.join(", "))
-            }
-            TurnOutcome::Failed { message, .. } => format!("(No answer was given. {message})"),
+    /// The conversation as one line of JSON.
+    pub fn to_json(&self) -> String {
+        let stored = Stored {
+            version: CONVERSATION_VERSION,
+            ordinal: self.ordinal,
+            name: self.name.clone(),
+            session: self.session.clone(),
+            history: self.history.clone(),
+            turns: self.turns,
+            flow: self.flow.clone(),
         };
-        self.history.push(Message::text(Role::Assistant, told));
+        // Texts, numbers and JSON values always serialise.
+        serde_json::to_string(&stored).unwrap_or_default()
     }
 
-    /// Digests of the history, in order.
-    pub fn history_digests(&self) -> Vec<String> {
-        self.history.iter().map(|message| digest(message.role, &message.content)).collect()
+    /// Restores what [`ConversationState::to_json`] gave.
+    ///
+    /// # Errors
+    /// [`StateError::Newer`] for a version that this build does not know, [`StateError::Unreadable`] for anything else.
+    pub fn from_json(text: &str) -> Result<Self, StateError> {
+        let unreadable = |error: serde_json::Error| StateError::Unreadable { reason: error.to_string() };
+        let Versioned { version } = serde_json::from_str(text).map_err(unreadable)?;
+        match version {
+            CONVERSATION_VERSION => {}
+            0 => return Err(StateError::Unreadable { reason: "there is no version 0".into() }),
+            version => return Err(StateError::Newer { version }),
+        }
+        let stored: Stored = serde_json::from_str(text).map_err(unreadable)?;
+        let Stored { ordinal, name, session, history, turns, flow, .. } = stored;
+        Ok(Self { ordinal, name, session, history, turns, flow })
     }
-}
 
-/// `role:digest`, the digest being the first 12 hex digits of SHA-256 over the content.
-pub fn digest(role: Role, content: &str) -> String {
-    let mut told = format!("{}:", role.as_str());
-    for byte in Sha256::digest(content.as_bytes()).iter().take(6) {
-        let _ = write!(told, "{byte:02x}");
+    /// What the flow of `S` kept; its default before it kept anything.
+    ///
+    /// # Errors
+    /// [`StateError`] when another flow, or another version of it, kept something.
+    pub fn flow_state<S: FlowState>(&self) -> Result<S, StateError> {
+        let Some(kept) = &self.flow else { return Ok(S::default()) };
+        if kept.name != S::FLOW {
+            return Err(StateError::OtherFlow { flow: S::FLOW, found: kept.name.clone() });
+        }
+        if kept.version != S::VERSION {
+            return Err(StateError::FlowVersion { flow: S::FLOW, version: kept.version, known: S::VERSION });
+        }
+        let broken = |error: serde_json::Error| StateError::FlowState { flow: S::FLOW, reason: error.to_string() };
+        S::deserialize(&kept.state).map_err(broken)
     }
-    told
+
+    /// Keeps a flow's own state for later turns.
+    ///
+    /// # Errors
+    /// [`StateError::FlowState`] when it is no JSON: a map whose keys are no text, for example.
+    pub fn keep<S: FlowState>(&mut self, state: &S) -> Result<(), StateError> {
+        let broken = |error: serde_json::Error| StateError::FlowState { flow: S::FLOW, reason: error.to_string() };
+        let state = serde_json::to_value(state).map_err(broken)?;
+        self.flow = Some(Kept { name: S::FLOW.to_owned(), version: S::VERSION, state });
+        Ok(())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::{Answer, SourceRef};
+    use crate::chat::Role;
+    use serde_json::json;
 
-    #[test]
-    fn a_digest_is_the_role_and_the_start_of_sha_256() {
-        assert_eq!(digest(Role::User, ""), "user:e3b0c44298fc");
+    #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+    struct Notes(Vec<String>);
+
+    impl FlowState for Notes {
+        const FLOW: &'static str = "notes";
+        const VERSION: u32 = 3;
+    }
+
+    #[derive(Debug, Default, Serialize, Deserialize)]
+    struct Others;
+
+    impl FlowState for Others {
+        const FLOW: &'static str = "others";
+        const VERSION: u32 = 1;
+    }
+
+    fn conversation() -> ConversationState {
+        let mut conversation = ConversationState::new(2, "main");
+        conversation.session = "s-7".into();
+        conversation.turns = 1;
+        conversation.history.push(Message::text(Role::User, "Why?"));
+        conversation.keep(&Notes(vec!["so".into()])).expect("is JSON");
+        conversation
     }
 
     #[test]
-    fn history_keeps_the_words_the_answer_with_its_sources_and_also_failures() {
-        let mut conversation = ConversationState::new(0, "main");
-        let sources = vec![SourceRef { kind: "internal".into(), id: "doc#1".into(), title: String::new() }];
-        let (confidence, used_internal_kb, used_external_kb) = (None, true, false);
-        let answer = Answer { text: "Yes.".into(), sources, confidence, used_internal_kb, used_external_kb };
-        conversation.remember("Really?", &TurnOutcome::Answered(answer));
-        conversation.remember("Why?", &TurnOutcome::Failed { kind: "timeout".into(), message: "Too slow.".into() });
-        let texts: Vec<_> = conversation.history.iter().map(|message| message.content.as_str()).collect();
-        assert_eq!(texts, ["Really?", "Yes.\n\nSources: doc#1", "Why?", "(No answer was given. Too slow.)"]);
-        assert_eq!(conversation.history_digests().len(), 4);
-        let stored = serde_json::to_string(&conversation).expect("serialises");
-        assert_eq!(serde_json::from_str::<ConversationState>(&stored).expect("is read"), conversation);
+    fn a_conversation_comes_back_as_it_was_stored() {
+        let stored = conversation().to_json();
+        let restored = ConversationState::from_json(&stored).expect("is read");
+        assert_eq!(restored, conversation());
+        assert_eq!(restored.flow_state::<Notes>(), Ok(Notes(vec!["so".into()])));
+        let fresh = ConversationState::new(0, "main");
+        assert_eq!(ConversationState::from_json(&fresh.to_json()), Ok(fresh.clone()));
+        assert_eq!(fresh.flow_state::<Notes>(), Ok(Notes::default()));
+    }
+
+    #[test]
+    fn a_version_that_this_build_does_not_know_is_an_error_that_says_so() {
+        let mut stored: Value = serde_json::from_str(&conversation().to_json()).expect("is JSON");
+        stored["version"] = json!(CONVERSATION_VERSION + 1);
+        // What a newer build may have added does not hide that it is newer.
+        stored["tenant"] = json!("north");
+        let error = ConversationState::from_json(&stored.to_string()).expect_err("is refused");
+        assert_eq!(error, StateError::Newer { version: CONVERSATION_VERSION + 1 });
+        assert!(error.to_string().contains("update ragcheck"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_stored_conversation_is_told_with_its_place() {
+        let whole = conversation().to_json();
+        for broken in ["", "{}", "[]", "{\"version\": \"1\"}", "{\"version\": 0}", &whole[..whole.len() - 2]] {
+            let error = ConversationState::from_json(broken).expect_err("is refused");
+            assert!(matches!(error, StateError::Unreadable { .. }), "{broken}: {error}");
+        }
+        let unknown = whole.replacen("{", "{\"tenant\":\"north\",", 1);
+        let error = ConversationState::from_json(&unknown).expect_err("is refused");
+        assert!(error.to_string().contains("tenant") && error.to_string().contains("line 1"), "{error}");
+    }
+
+    #[test]
+    fn a_flow_reads_only_its_own_state_in_its_own_version() {
+        let error = conversation().flow_state::<Others>().expect_err("is refused");
+        assert_eq!(error, StateError::OtherFlow { flow: "others", found: "notes".into() });
+        let older = conversation().to_json().replace("\"version\":3", "\"version\":2");
+        let error = ConversationState::from_json(&older).expect("is read").flow_state::<Notes>().expect_err("is refused");
+        assert_eq!(error, StateError::FlowVersion { flow: "notes", version: 2, known: 3 });
+        let odd = conversation().to_json().replace("[\"so\"]", "7");
+        let error = ConversationState::from_json(&odd).expect("is read").flow_state::<Notes>().expect_err("is refused");
+        assert!(matches!(error, StateError::FlowState { flow: "notes", .. }), "{error}");
     }
 }

@@ -1,41 +1,85 @@
-//! Agents: what they are given, and one folder for each.
+//! Agents: what they share, and one folder for each.
 //!
 //! A [`Flow`] turns one thing that the user says into an answer or an error. It acts through an [`AgentContext`], which
-//! records and decides nothing, under [`Settings`], in a [`ConversationState`] that carries what earlier turns left. The prompts
-//! are files in `prompts/`. Nothing here knows whether traffic is live or replayed.
+//! records and decides nothing, under [`Settings`], in a [`ConversationState`] that carries what earlier turns left.
+//!
+//! | question | file |
+//! |---|---|
+//! | What does a trial give a flow? | `context`, `settings` |
+//! | What is kept from turn to turn, and how is it stored? | `conversation`, `history` |
+//! | How is a turn recorded, and the model asked? | `turn` |
+//! | How is a tool declared, checked, run, retried and recorded? | `tools` |
+//! | Which account is a retry booked on? | `retries` |
+//! | How are prompts replaced and filled in? | `prompts` |
+//! | How are states and transitions declared? | `machine` |
+//! | Who may watch while a turn runs? | `observer` |
+//!
+//! A flow's folder holds its loop (`mod`), its decisions (`policy`), its `machine`, `tools` and `prompts`. No folder
+//! imports another. Nothing here knows whether traffic is live or replayed.
 
 mod context;
 mod conversation;
 pub mod external;
+mod history;
+pub mod machine;
+mod observer;
 pub mod prompts;
 mod retries;
 mod settings;
-pub mod tool_rag;
 pub mod tools;
+mod turn;
 
 pub use context::{AgentContext, Stages};
-pub use conversation::{ConversationState, digest};
-pub use prompts::{PromptError, Prompts};
-pub use settings::Settings;
+pub use conversation::{CONVERSATION_VERSION, ConversationState, FlowState, StateError};
+pub use history::digest;
+pub use observer::{Observer, Status};
+pub use prompts::{PromptError, PromptText, Prompts};
+pub use settings::{Services, Settings};
 
 use crate::clock::BoxFuture;
 use crate::state_machine::Machine;
 use crate::transport::Miss;
+
+/// Declares the module of each flow and lists them: one line a flow.
+macro_rules! flows {
+    ($($folder:ident),+ $(,)?) => {
+        $(pub mod $folder;)+
+
+        /// Every flow, by the name of its folder.
+        pub static FLOWS: &[(&str, &dyn Flow)] = &[$((stringify!($folder), &$folder::FLOW)),+];
+    };
+}
+
+flows! {
+    tool_rag,
+}
 
 /// Why a trial cannot go on: its verdict is ERROR, nothing is said about the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Abort {
     /// Replay has no such exchange.
     Miss(Box<Miss>),
+    /// The conversation's stored state cannot be used.
+    State(StateError),
+}
+
+impl From<StateError> for Abort {
+    fn from(error: StateError) -> Self {
+        Self::State(error)
+    }
 }
 
 /// An agent.
 pub trait Flow: Send + Sync {
     /// The name that scenarios use.
     fn name(&self) -> &'static str;
+    /// Its tools, in the order in which they are offered.
+    fn tools(&self) -> Vec<&'static tools::Declaration>;
+    /// Its prompts, in the order of their use; a tool's description is the prompt of the tool's name.
+    fn prompts(&self) -> &'static [PromptText];
     /// States and transitions of one turn.
     fn machine(&self) -> Machine;
-    /// Runs one turn of `talk` from the user's words to its end; everything goes into the environment's events.
+    /// Runs one turn of `conversation` from the user's words to its end; everything goes into the events of `env`.
     ///
     /// # Errors
     /// [`Abort`] when the trial cannot go on. An agent that fails has ended its turn, which is no error here.
@@ -49,5 +93,64 @@ pub trait Flow: Send + Sync {
 
 /// The flow of that name.
 pub fn by_name(name: &str) -> Option<&'static dyn Flow> {
-    (name == tool_rag::NAME).then_some(&tool_rag::ToolRag as &'static dyn Flow)
+    FLOWS.iter().map(|(_, flow)| *flow).find(|flow| flow.name() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_flow_is_found_by_its_name_which_is_that_of_its_folder() {
+        for (folder, flow) in FLOWS {
+            assert_eq!(flow.name(), folder.replace('_', "-"));
+            assert_eq!(by_name(flow.name()).map(Flow::name), Some(flow.name()));
+        }
+        assert!(by_name("tool_rag").is_none());
+    }
+
+    #[test]
+    fn a_machine_is_a_function_one_state_and_one_event_give_one_next_state() {
+        for (folder, flow) in FLOWS {
+            let ambiguous = flow.machine().ambiguous();
+            assert!(ambiguous.is_empty(), "{folder}: {ambiguous:?}");
+        }
+    }
+
+    #[test]
+    fn every_state_but_the_terminal_ones_is_reached_and_left() {
+        for (folder, flow) in FLOWS {
+            let machine = flow.machine();
+            let mut reached = BTreeSet::from([machine.initial.clone()]);
+            while let Some(row) =
+                machine.transitions.iter().find(|row| reached.contains(&row.from) && !reached.contains(&row.to))
+            {
+                reached.insert(row.to.clone());
+            }
+            for row in &machine.transitions {
+                assert!(reached.contains(&row.from), "{folder}: `{}` is never reached", row.from);
+                assert!(!machine.terminal.contains(&row.from), "{folder}: `{}` is terminal and left", row.from);
+                let ends = machine.terminal.contains(&row.to);
+                let left = machine.transitions.iter().any(|other| other.from == row.to && other.to != other.from);
+                assert!(ends || left, "{folder}: `{}` is a trap", row.to);
+            }
+            assert!(machine.terminal.iter().all(|state| reached.contains(state)), "{folder}");
+        }
+    }
+
+    #[test]
+    fn tools_have_names_of_their_own_a_description_and_a_schema_that_compiles() {
+        for (folder, flow) in FLOWS {
+            let tools = flow.tools();
+            let names: BTreeSet<_> = tools.iter().map(|tool| tool.name).collect();
+            assert_eq!(names.len(), tools.len(), "{folder}");
+            for tool in tools {
+                assert!(tool.compiles(), "{folder}: the schema of {} does not compile", tool.name);
+                assert!(flow.prompts().iter().any(|prompt| prompt.name == tool.name), "{folder}: {}", tool.name);
+            }
+            let prompts: BTreeSet<_> = flow.prompts().iter().map(|prompt| prompt.name).collect();
+            assert_eq!(prompts.len(), flow.prompts().len(), "{folder}");
+        }
+    }
 }

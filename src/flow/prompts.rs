@@ -1,37 +1,56 @@
-//! The product's prompts: files of `prompts/`, any of which a scenario or variant may replace by name.
+//! The texts of a flow: files of its folder, any of which a scenario or variant may replace by name.
 //!
-//! `system` and the feedback texts are templates (`{{ keyword_guidance }}`, `{{ tool }}`, `{{ step }}`,
-//! `{{ reason }}`); tool descriptions and the keyword guidance are plain text. An unknown variable is an error, found
-//! when the prompts are resolved, before anything runs.
+//! | kind | what it is | may use |
+//! |---|---|---|
+//! | fixed | a template that is filled in once for a variant: a system prompt | `external`, and every plain text by its name |
+//! | plain | no template: the description of the tool of that name, or a part of a fixed text | |
+//! | template | filled in whenever it is used: feedback to the model | the variables that it declares |
+//!
+//! An unknown variable is an error, found when the prompts are resolved, before anything runs.
 
-use super::conversation::digest;
+use super::history::digest;
+use super::{Flow, Services};
 use crate::chat::{Role, ToolDefinition};
-use crate::flow::tool_rag::tools as tool;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-const SOURCES: [(&str, &str); 9] = [
-    ("system", include_str!("tool_rag/prompts/system.md")),
-    (tool::KNOWLEDGE_BASE_SEARCH, include_str!("tool_rag/prompts/knowledge_base_search.md")),
-    (tool::PERPLEXITY_SEARCH, include_str!("tool_rag/prompts/perplexity_search.md")),
-    (tool::INDEX_KEYWORDS, include_str!("tool_rag/prompts/index_keywords.md")),
-    (tool::GENERATE_RESPONSE, include_str!("tool_rag/prompts/generate_response.md")),
-    ("keyword_guidance", include_str!("tool_rag/prompts/keyword_guidance.md")),
-    (MISSING_CALL, include_str!("tool_rag/prompts/missing_call.txt")),
-    (ORDER, include_str!("tool_rag/prompts/order.txt")),
-    (RESPONSE_RETRY, include_str!("tool_rag/prompts/response_retry.txt")),
-];
+/// How a text is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromptKind {
+    /// A template that is filled in once for a variant.
+    Fixed,
+    /// No template.
+    Plain,
+    /// A template that is filled in with these variables whenever it is used.
+    Template(&'static [&'static str]),
+}
 
-/// Feedback on a mandatory call that is missing.
-pub const MISSING_CALL: &str = "missing_call";
-/// What is said of a call out of order.
-pub const ORDER: &str = "order";
-/// Feedback on a response that is missing or invalid.
-pub const RESPONSE_RETRY: &str = "response_retry";
+/// One text of a flow, as shipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PromptText {
+    /// The name by which scenarios replace it.
+    pub name: &'static str,
+    /// The shipped text.
+    pub text: &'static str,
+    /// How it is used.
+    pub kind: PromptKind,
+}
 
-/// Names of all prompts, in the order of their use.
-pub fn names() -> impl Iterator<Item = &'static str> {
-    SOURCES.iter().map(|(name, _)| *name)
+impl PromptText {
+    /// A template that is filled in once for a variant.
+    pub const fn fixed(name: &'static str, text: &'static str) -> Self {
+        Self { name, text, kind: PromptKind::Fixed }
+    }
+
+    /// A text that is no template.
+    pub const fn plain(name: &'static str, text: &'static str) -> Self {
+        Self { name, text, kind: PromptKind::Plain }
+    }
+
+    /// A template that is filled in with `variables` whenever it is used.
+    pub const fn template(name: &'static str, text: &'static str, variables: &'static [&'static str]) -> Self {
+        Self { name, text, kind: PromptKind::Template(variables) }
+    }
 }
 
 /// A prompt that cannot be used.
@@ -44,52 +63,71 @@ pub struct PromptError {
     pub reason: String,
 }
 
+/// A fixed text, filled in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FixedText {
+    /// The text.
+    pub text: String,
+    /// Its digest as a system message, as traces show it.
+    pub digest: String,
+}
+
 /// All texts of one variant, resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompts {
-    system: String,
-    system_digest: String,
+    fixed: BTreeMap<&'static str, FixedText>,
+    templates: BTreeMap<&'static str, String>,
     tools: Arc<[ToolDefinition]>,
-    feedback: BTreeMap<&'static str, String>,
 }
 
 impl Prompts {
-    /// The shipped texts with `overrides` in place of those that they name. `external` says whether there is an
-    /// external search service: without one its tools are not offered.
+    /// The texts of `flow` with `overrides` in place of those that they name, and the tools that it offers beside
+    /// `services`.
     ///
     /// # Errors
     /// On an unknown name, or a template that cannot be rendered.
-    pub fn resolve(overrides: &BTreeMap<String, String>, external: bool) -> Result<Self, PromptError> {
-        if let Some(name) = overrides.keys().find(|name| !names().any(|known| known == **name)) {
-            let reason = format!("there is no such prompt; known: {}", names().collect::<Vec<_>>().join(", "));
+    pub fn resolve(
+        flow: &dyn Flow,
+        overrides: &BTreeMap<String, String>,
+        services: Services,
+    ) -> Result<Self, PromptError> {
+        let known = flow.prompts();
+        if let Some(name) = overrides.keys().find(|name| !known.iter().any(|prompt| prompt.name == **name)) {
+            let names: Vec<&str> = known.iter().map(|prompt| prompt.name).collect();
+            let reason = format!("flow `{}` has no such prompt; known: {}", flow.name(), names.join(", "));
             return Err(PromptError { name: name.clone(), reason });
         }
-        let text = |wanted: &str| {
-            let shipped = SOURCES.iter().find(|(name, _)| *name == wanted).map_or("", |(_, text)| text);
-            overrides.get(wanted).map_or(shipped, String::as_str)
-        };
-        let guidance = text("keyword_guidance").trim();
-        let system = render("system", text("system"), minijinja::context! { keyword_guidance => guidance, external })?;
-        let offered = |name: &&str| external || !matches!(*name, tool::PERPLEXITY_SEARCH | tool::INDEX_KEYWORDS);
-        let tools =
-            tool::NAMES.into_iter().filter(offered).filter_map(|name| tool::definition(name, text(name))).collect();
-        let mut feedback = BTreeMap::new();
-        for name in [MISSING_CALL, ORDER, RESPONSE_RETRY] {
-            render(name, text(name), minijinja::context! { tool => "a", step => "b", reason => "c" })?;
-            feedback.insert(name, text(name).to_owned());
+        let text = |prompt: &PromptText| overrides.get(prompt.name).map_or(prompt.text, String::as_str).to_owned();
+        let texts: Vec<(&PromptText, String)> = known.iter().map(|prompt| (prompt, text(prompt))).collect();
+        let plain = texts.iter().filter(|(prompt, _)| prompt.kind == PromptKind::Plain);
+        let mut values: BTreeMap<&str, minijinja::Value> =
+            plain.map(|(prompt, text)| (prompt.name, text.trim().into())).collect();
+        values.insert("external", services.search.into());
+        let mut prompts = Self { fixed: BTreeMap::new(), templates: BTreeMap::new(), tools: Arc::new([]) };
+        for (prompt, text) in &texts {
+            match prompt.kind {
+                PromptKind::Plain => {}
+                PromptKind::Fixed => {
+                    let text = render(prompt.name, text, minijinja::Value::from_serialize(&values))?;
+                    let digest = digest(Role::System, &text);
+                    prompts.fixed.insert(prompt.name, FixedText { text, digest });
+                }
+                PromptKind::Template(variables) => {
+                    let some: BTreeMap<&str, &str> = variables.iter().map(|name| (*name, "a")).collect();
+                    render(prompt.name, text, minijinja::Value::from_serialize(some))?;
+                    prompts.templates.insert(prompt.name, text.clone());
+                }
+            }
         }
-        let system_digest = digest(Role::System, &system);
-        Ok(Self { system, system_digest, tools, feedback })
+        let offered = flow.tools().into_iter().filter(|tool| (tool.offered)(services));
+        let described = |name: &str| texts.iter().find(|(prompt, _)| prompt.name == name).map_or("", |(_, text)| text);
+        prompts.tools = offered.map(|tool| tool.definition(described(tool.name))).collect();
+        Ok(prompts)
     }
 
-    /// The system prompt.
-    pub fn system(&self) -> &str {
-        &self.system
-    }
-
-    /// Its digest as traces show it.
-    pub fn system_digest(&self) -> &str {
-        &self.system_digest
+    /// A fixed text of the flow; `None` for one that it does not declare.
+    pub fn fixed(&self, name: &str) -> Option<&FixedText> {
+        self.fixed.get(name)
     }
 
     /// The tools on offer.
@@ -102,11 +140,13 @@ impl Prompts {
         self.tools.iter().any(|tool| tool.name == name)
     }
 
-    /// One of the feedback texts, filled in.
-    pub fn feedback(&self, name: &str, tool: &str, step: &str, reason: &str) -> String {
-        let source = self.feedback.get(name).map_or("", String::as_str);
-        // Rendered once already when resolved; a template that fails on other values still says the reason.
-        render(name, source, minijinja::context! { tool, step, reason }).unwrap_or_else(|_| reason.to_owned())
+    /// A template of the flow, filled in.
+    ///
+    /// # Errors
+    /// When the flow declares none of that name, or it cannot be rendered with these values.
+    pub fn fill(&self, name: &str, values: minijinja::Value) -> Result<String, PromptError> {
+        let missing = || PromptError { name: name.to_owned(), reason: "there is no such template".to_owned() };
+        render(name, self.templates.get(name).ok_or_else(missing)?, values)
     }
 }
 
@@ -124,35 +164,41 @@ fn render(name: &str, source: &str, values: minijinja::Value) -> Result<String, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flow::FLOWS;
 
-    fn one(name: &str, text: &str) -> BTreeMap<String, String> {
-        BTreeMap::from([(name.to_owned(), text.to_owned())])
+    const BOTH: [Services; 2] = [Services { search: false }, Services { search: true }];
+
+    #[test]
+    fn the_shipped_prompts_of_every_flow_resolve_and_nothing_is_left_unfilled() {
+        for (folder, flow) in FLOWS {
+            for services in BOTH {
+                let prompts = Prompts::resolve(*flow, &BTreeMap::new(), services).expect(folder);
+                for (name, fixed) in &prompts.fixed {
+                    assert!(!fixed.text.is_empty() && !fixed.text.contains("{{"), "{folder}: {name}");
+                    assert_eq!(fixed.digest, digest(Role::System, &fixed.text));
+                }
+                assert!(prompts.tools().iter().all(|tool| !tool.description.is_empty()), "{folder}");
+            }
+        }
     }
 
     #[test]
-    fn the_shipped_prompts_resolve_and_nothing_is_left_unfilled() {
-        let prompts = Prompts::resolve(&BTreeMap::new(), true).expect("resolves");
-        assert!(prompts.system().contains("UN 3480") && !prompts.system().contains("{{"));
-        assert_eq!(prompts.tools().len(), 4);
-        let told = prompts.feedback(MISSING_CALL, "knowledge_base_search", "knowledge_base", "nothing <was> called");
-        assert!(told.contains("`knowledge_base_search`") && told.contains("\"knowledge_base\""), "{told}");
-        assert!(told.contains("nothing <was> called"), "{told}");
+    fn an_unknown_prompt_is_named_with_those_that_the_flow_has() {
+        for (folder, flow) in FLOWS {
+            let overrides = BTreeMap::from([("sistem".to_owned(), String::new())]);
+            let error = Prompts::resolve(*flow, &overrides, Services::default()).expect_err("is refused");
+            assert!(error.reason.contains(flow.name()) && error.reason.contains("system"), "{folder}: {error}");
+        }
     }
 
     #[test]
-    fn without_an_external_service_its_tools_and_their_instructions_are_gone() {
-        let prompts = Prompts::resolve(&BTreeMap::new(), false).expect("resolves");
-        assert!(!prompts.offers(tool::PERPLEXITY_SEARCH) && !prompts.offers(tool::INDEX_KEYWORDS));
-        assert!(!prompts.system().contains(tool::PERPLEXITY_SEARCH));
-    }
-
-    #[test]
-    fn a_replaced_text_is_used_and_a_mistake_in_one_is_named() {
-        let prompts = Prompts::resolve(&one("keyword_guidance", "Five words."), true).expect("resolves");
-        assert!(prompts.system().ends_with("Five words."));
-        let error = Prompts::resolve(&one("missing_call", "{{ toll }}"), true).expect_err("is refused");
-        assert_eq!(error.name, "missing_call");
-        let error = Prompts::resolve(&one("sistem", ""), true).expect_err("is refused");
-        assert!(error.reason.contains("keyword_guidance"), "{error}");
+    fn a_template_with_a_variable_that_is_never_given_is_found_before_anything_runs() {
+        for (folder, flow) in FLOWS {
+            for prompt in flow.prompts().iter().filter(|prompt| prompt.kind != PromptKind::Plain) {
+                let overrides = BTreeMap::from([(prompt.name.to_owned(), "{{ toll }}".to_owned())]);
+                let error = Prompts::resolve(*flow, &overrides, Services::default()).expect_err("is refused");
+                assert_eq!(error.name, prompt.name, "{folder}");
+            }
+        }
     }
 }

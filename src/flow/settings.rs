@@ -22,3 +22,10 @@ pub struct Settings {
     /// Whether earlier turns are kept from the model: the control arm.
     pub withhold_history: bool,
 }
+
+/// Which services a trial has beside its model: what a flow offers depends on them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Services {
+    /// An external search service.
+    pub search: bool,
+}

@@ -7,7 +7,7 @@
 
 use super::documents::Corpus;
 use super::full_text::{self, FullText};
-use super::{Found, KnowledgeBase, KnowledgeError, rank, tokenize};
+use super::{Found, KnowledgeBase, KnowledgeError, Search, rank, tokenize};
 use crate::clock::BoxFuture;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -155,12 +155,12 @@ impl Embedded {
 }
 
 impl KnowledgeBase for Embedded {
-    fn search<'a>(&'a self, query: &'a str, top_k: usize) -> BoxFuture<'a, Result<Vec<Found>, KnowledgeError>> {
-        Box::pin(std::future::ready(self.find(query, top_k)))
+    fn search<'a>(&'a self, query: &'a str, top_k: usize) -> BoxFuture<'a, Search> {
+        Box::pin(std::future::ready(Search::local(self.find(query, top_k))))
     }
 
-    fn hash(&self) -> &str {
-        &self.corpus.hash
+    fn hash(&self) -> String {
+        self.corpus.hash.clone()
     }
 
     fn id(&self) -> &str {
@@ -203,7 +203,7 @@ mod tests {
 
     fn ids(base: &Embedded, query: &str, top_k: usize) -> Vec<String> {
         let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
-        let found = block_on(&clock, base.search(query, top_k)).expect("no deadlock").expect("searches");
+        let found = block_on(&clock, base.search(query, top_k)).expect("no deadlock").result.expect("searches");
         found.into_iter().map(|hit| hit.passage.id).collect()
     }
 
@@ -360,7 +360,7 @@ mod tests {
         fn no_text_breaks_the_query_grammar(query in "\\PC{0,60}|[\"'*^():{}+\\-ANDORNEAR ]{0,40}") {
             let base = base(&["red lamp"]);
             let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
-            prop_assert!(block_on(&clock, base.search(&query, 5)).expect("no deadlock").is_ok());
+            prop_assert!(block_on(&clock, base.search(&query, 5)).expect("no deadlock").result.is_ok());
         }
     }
 }

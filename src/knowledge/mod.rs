@@ -1,10 +1,13 @@
 //! What an agent can look up, and what it has learned: documents, their passages, the search over them, and the
 //! keyword index.
 //!
-//! [`KnowledgeBase`] is what flows search; [`Embedded`] is the one that needs no server. [`KeywordIndex`] keeps the
+//! [`KnowledgeBase`] is what flows search, opened for one trial; [`Embedded`] is the one that needs no server, `backends`
+//! lists all kinds. [`KeywordIndex`] keeps the
 //! answers of the external service under keywords, so that later searches find them. Nothing here knows what a model
 //! or a tool call is. No `SQLite` borrow crosses an await: searches run to their end before they return.
 
+mod backends;
+mod base;
 mod documents;
 mod embedded;
 mod full_text;
@@ -13,33 +16,15 @@ mod keyword_store;
 mod rank;
 pub mod tokenize;
 
+pub use backends::{BACKENDS, Backend, Declared, backend};
+pub use base::{DEFAULT_KB, Found, KnowledgeBase, KnowledgeBases, KnowledgeSource, Search, SearchError};
 pub use documents::{Corpus, Passage};
 pub use embedded::Embedded;
 pub use keyword_index::{
     ExternalRecord, Indexed, KeywordEntry, KeywordIndex, LearnedHit, Provenance, PruneRule, Pruned, Upkeep,
 };
 
-use crate::clock::BoxFuture;
 use std::path::PathBuf;
-
-/// One passage that a search found.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Found {
-    /// The passage.
-    pub passage: Passage,
-    /// The index's own score, higher is better; never shown to a model.
-    pub raw_score: f64,
-}
-
-/// Something that can be searched for passages.
-pub trait KnowledgeBase: Send + Sync {
-    /// The `top_k` best passages for `query`, best first; ties stand in the order of the corpus.
-    fn search<'a>(&'a self, query: &'a str, top_k: usize) -> BoxFuture<'a, Result<Vec<Found>, KnowledgeError>>;
-    /// Hash of everything that can be found.
-    fn hash(&self) -> &str;
-    /// The name that it is known by.
-    fn id(&self) -> &str;
-}
 
 /// Why knowledge cannot be read, searched or kept.
 #[derive(Debug, thiserror::Error)]

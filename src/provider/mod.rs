@@ -22,8 +22,9 @@ pub use retry::{Failure, RetryPolicy};
 pub use stream::ended_by;
 
 use crate::chat::{ChatRequest, ChatResponse, Usage};
-use crate::clock::BoxFuture;
-use crate::transport::Miss;
+use crate::clock::{BoxFuture, Clock};
+use crate::transport::{HttpRequest, HttpResponse, Miss, Transport};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What an error means to whoever decides about retries.
@@ -120,6 +121,30 @@ impl<T> Attempted<T> {
         let (last, before) = self.attempts.split_last()?;
         let spent: Duration = before.iter().map(|attempt| attempt.took + attempt.wait.unwrap_or_default()).sum();
         last.first_token.map(|first| spent + first)
+    }
+}
+
+/// What a client of a service needs in one trial: a way to it, a clock, and when to ask again.
+#[derive(Clone)]
+pub struct Access {
+    /// The way: live, recorded or replayed.
+    pub transport: Arc<dyn Transport>,
+    /// The trial's clock.
+    pub clock: Arc<dyn Clock>,
+    /// When and how long to wait before the same request is sent again.
+    pub policy: RetryPolicy,
+}
+
+impl Access {
+    /// Sends what `request` makes until it succeeds, fails for good, or the policy's attempts are used up; `call` is the
+    /// ordinal of this call among those to the same service.
+    pub async fn exchange<T>(
+        &self,
+        call: u64,
+        request: impl Fn() -> HttpRequest + Send,
+        decode: impl Fn(&HttpResponse) -> Result<T, Failure> + Send,
+    ) -> Attempted<T> {
+        retry::attempt(&*self.transport, &*self.clock, &self.policy, call, request, decode, |_| None).await
     }
 }
 

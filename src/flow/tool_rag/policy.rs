@@ -2,8 +2,10 @@
 
 use super::machine;
 use crate::chat::ToolChoice;
-use crate::flow::tool_rag::tools::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
+use super::tools::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
 use crate::settings::Enforcement;
+use crate::flow::tools::{End, Executed};
+use crate::trace::ToolResult;
 
 /// The three mandatory steps, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,24 +79,42 @@ impl Progress {
         }
     }
 
-    /// An external answer arrived.
-    pub(super) fn external_arrived(&mut self, result: &str) {
-        if !self.keywords_given_up {
-            self.keywords_due.push(result.to_owned());
+    /// The model was told that this step is missing.
+    pub(super) fn reminded(&mut self, step: Step) {
+        match step {
+            Step::Knowledge => self.knowledge_reminded = true,
+            Step::Keywords => self.keywords_reminded = true,
+            Step::Response => self.response_reminded = true,
         }
     }
 
-    /// Keywords for that answer were kept.
-    pub(super) fn indexed(&mut self, result: &str) {
-        self.keywords_due.retain(|due| due != result);
-        self.keywords_reminded &= !self.keywords_due.is_empty();
+    /// An external answer arrived; gives the event.
+    fn external_arrived(&mut self, result: &str) -> &'static str {
+        if self.keywords_given_up {
+            return "external_answered_without_keywords";
+        }
+        self.keywords_due.push(result.to_owned());
+        "external_answered"
     }
 
-    /// No keywords will come any more.
-    pub(super) fn give_up_keywords(&mut self) {
+    /// Keywords for that answer were kept; gives the event.
+    fn indexed(&mut self, result: &str) -> &'static str {
+        let were_due = !self.keywords_due.is_empty();
+        self.keywords_due.retain(|due| due != result);
+        self.keywords_reminded &= !self.keywords_due.is_empty();
+        match (were_due && self.keywords_due.is_empty(), self.response_reminded) {
+            (false, _) => "keywords_added",
+            (true, false) => "keywords_indexed",
+            (true, true) => "keywords_indexed_response_reminded",
+        }
+    }
+
+    /// No keywords will come any more; gives the event.
+    pub(super) fn give_up_keywords(&mut self) -> &'static str {
         self.keywords_due.clear();
         self.keywords_reminded = false;
         self.keywords_given_up = true;
+        if self.response_reminded { "keywords_given_up_response_reminded" } else { "keywords_given_up" }
     }
 
     /// What the next request says about tools; `last` when the turn's bound allows no further one, so that a model
@@ -141,6 +161,60 @@ pub(super) struct Seen {
     pub(super) response_invalid: Option<&'static str>,
     /// A response was accepted.
     pub(super) answered: bool,
+}
+
+/// Takes in what came of one call, and gives the event that it is; `None` for an accepted response, which ends the turn.
+pub(super) fn note(
+    progress: &mut Progress,
+    seen: &mut Seen,
+    executed: &Executed,
+    alone: bool,
+) -> Option<&'static str> {
+    let tool = executed.tool.unwrap_or_default();
+    let on = match &executed.end {
+        End::Unknown | End::UsedUp => return Some("call_rejected"),
+        End::OutOfOrder => {
+            seen.out_of_order = true;
+            seen.response_before_keywords |= tool == GENERATE_RESPONSE && alone && progress.searched;
+            return Some("out_of_order");
+        }
+        End::Refused(_) => Some("call_rejected"),
+        End::Failed(_) | End::Gave(_) if tool == KNOWLEDGE_BASE_SEARCH => {
+            progress.searched = true;
+            Some(match &executed.end {
+                End::Gave(ToolResult::Search(found)) if !found.hits.is_empty() => "knowledge_found",
+                End::Gave(_) => "knowledge_empty",
+                _ => "knowledge_failed",
+            })
+        }
+        End::Gave(ToolResult::External(answer)) => Some(progress.external_arrived(&answer.result)),
+        End::Gave(ToolResult::Indexed(done)) => Some(progress.indexed(&done.result)),
+        End::Failed(_) if tool == INDEX_KEYWORDS => Some("keywords_failed"),
+        End::Failed(_) => Some("external_failed"),
+        End::Gave(_) => None,
+    };
+    let cause = match executed.end {
+        End::Refused(cause) | End::Failed(cause) => Some(cause),
+        _ => None,
+    };
+    match tool {
+        KNOWLEDGE_BASE_SEARCH => {
+            seen.knowledge_called = true;
+            seen.knowledge_refused = !progress.searched && executed.used_up;
+        }
+        GENERATE_RESPONSE => {
+            seen.response_invalid = cause;
+            seen.answered = cause.is_none();
+        }
+        _ => {}
+    }
+    on
+}
+
+/// Whether the keywords that are due will not come any more: the tool that keeps them takes no further calls.
+pub(super) fn gives_up_keywords(progress: &Progress, executed: &Executed) -> bool {
+    let ran = !matches!(executed.end, End::Unknown | End::OutOfOrder | End::UsedUp);
+    ran && executed.tool == Some(INDEX_KEYWORDS) && executed.used_up && !progress.keywords_due.is_empty()
 }
 
 /// What happens after a completion.

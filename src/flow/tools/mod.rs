@@ -1,8 +1,210 @@
-//! What the tools of all flows share: text made fit for use, the guard against hostile patterns, and refusals that a
-//! model can act on. Which tools there are, each flow's folder declares.
+//! What the tools of all flows share: how one is declared, checked, run, retried and recorded. Which tools there are,
+//! each flow's folder says.
+//!
+//! A call comes as the model wrote it. `execution` takes it through the pipeline: is the tool on offer, may it run now
+//! (the flow's policy says), has it tries left, are the arguments JSON (`arguments`), do they fit the schema, and then
+//! the tool's own function, which sanitises texts (`sanitise`), holds them against the guard (`guard`) and does the work.
+//! What does not pass is a [`Refusal`] with a cause, a reason and guidance that a model can act on.
 
+mod arguments;
+mod execution;
 pub mod guard;
 pub mod sanitise;
+
+pub(in crate::flow) use execution::{End, Executed};
+
+use super::{Abort, AgentContext, Services};
+use crate::chat::ToolDefinition;
+use crate::clock::BoxFuture;
+use crate::knowledge::{KnowledgeError, SearchError};
+use crate::provider::{self, ProviderError};
+use crate::trace::{Role, ToolResult};
+use jsonschema::Validator;
+use serde_json::{Map, Value};
+use std::sync::OnceLock;
+
+/// What a flow declares of a tool.
+#[derive(Debug)]
+pub struct Declaration {
+    /// Its name.
+    pub name: &'static str,
+    /// The part that it plays.
+    pub role: Role,
+    /// JSON Schema of its arguments.
+    pub schema: fn() -> Value,
+    /// Whether it is on offer beside these services.
+    pub offered: fn(Services) -> bool,
+    /// Compiled once a process: schemas do not vary. `None` for one that does not compile.
+    validator: OnceLock<Option<Validator>>,
+}
+
+impl Declaration {
+    /// A tool that is always on offer.
+    pub const fn new(name: &'static str, role: Role, schema: fn() -> Value) -> Self {
+        Self { name, role, schema, offered: |_| true, validator: OnceLock::new() }
+    }
+
+    /// A tool that is on offer beside some services only.
+    pub const fn offered_with(name: &'static str, role: Role, schema: fn() -> Value, offered: fn(Services) -> bool) -> Self {
+        Self { name, role, schema, offered, validator: OnceLock::new() }
+    }
+
+    /// As the model is told about it, under this description.
+    pub fn definition(&self, description: &str) -> ToolDefinition {
+        let (name, description) = (self.name.to_owned(), description.trim().to_owned());
+        ToolDefinition { name, description, parameters: (self.schema)() }
+    }
+
+    /// The names of its arguments, sorted.
+    pub fn arguments(&self) -> Vec<String> {
+        let schema = (self.schema)();
+        let properties = schema.get("properties").and_then(Value::as_object);
+        properties.into_iter().flat_map(|properties| properties.keys().cloned()).collect()
+    }
+
+    /// Whether its schema can be used to check anything.
+    pub fn compiles(&self) -> bool {
+        self.validator().is_some()
+    }
+
+    fn validator(&self) -> Option<&Validator> {
+        self.validator.get_or_init(|| jsonschema::validator_for(&(self.schema)()).ok()).as_ref()
+    }
+}
+
+/// A tool of a flow, which keeps `S` during a turn.
+pub(in crate::flow) struct Tool<S: 'static> {
+    /// What is declared of it.
+    pub(in crate::flow) declaration: Declaration,
+    /// Does the work; the arguments fit the schema.
+    pub(in crate::flow) run: Run<S>,
+}
+
+/// The work of a tool.
+pub(in crate::flow) type Run<S> =
+    for<'a> fn(&'a Map<String, Value>, Scope<'a, S>) -> BoxFuture<'a, Result<Output, ToolError>>;
+
+/// What a tool may see and change.
+pub(in crate::flow) struct Scope<'a, S> {
+    pub(in crate::flow) env: &'a AgentContext,
+    /// The session that the conversation belongs to.
+    pub(in crate::flow) session: &'a str,
+    /// The conversation's ordinal within the trial.
+    pub(in crate::flow) conversation: u32,
+    /// What the flow keeps.
+    pub(in crate::flow) state: &'a mut S,
+}
+
+/// What a tool gave.
+pub(in crate::flow) struct Output {
+    /// For the trace.
+    pub(in crate::flow) result: ToolResult,
+    /// For the model: the tool message.
+    pub(in crate::flow) told: String,
+    pub(in crate::flow) sent: Sent,
+}
+
+impl Output {
+    /// A result without an exchange.
+    pub(in crate::flow) fn local(result: ToolResult, told: String) -> Self {
+        Self { result, told, sent: Sent::default() }
+    }
+}
+
+/// The HTTP attempts of a tool's request, and the service that they went to.
+#[derive(Debug, Clone, Default)]
+pub(in crate::flow) struct Sent {
+    pub(in crate::flow) service: &'static str,
+    pub(in crate::flow) attempts: Vec<provider::Attempt>,
+}
+
+/// Why a tool gave nothing.
+pub(in crate::flow) enum ToolError {
+    /// Its parameters are refused; it did not run.
+    Refused(Refusal),
+    /// It ran and failed.
+    Failed(Failure),
+    /// The trial cannot go on.
+    Abort(Abort),
+}
+
+/// A failed run.
+pub(in crate::flow) struct Failure {
+    /// The cause on the retry account.
+    pub(in crate::flow) cause: &'static str,
+    /// What happened, for the trace.
+    pub(in crate::flow) message: String,
+    /// The cause, for the model.
+    pub(in crate::flow) told: &'static str,
+    /// What happened, for the model: without the details of the machine.
+    pub(in crate::flow) reason: String,
+    /// What the model should do while another try can help, and when none can.
+    pub(in crate::flow) guidance: [&'static str; 2],
+    /// Whether the same call may succeed later.
+    pub(in crate::flow) transient: bool,
+    pub(in crate::flow) sent: Sent,
+}
+
+impl Failure {
+    /// A service that failed: `what` names it, as in "the external service".
+    pub(in crate::flow) fn of_service(
+        what: &str,
+        kind: provider::ErrorKind,
+        status: Option<u16>,
+        words: &str,
+        guidance: [&'static str; 2],
+        sent: Sent,
+    ) -> Self {
+        let status = status.map_or(String::new(), |status| format!(", HTTP {status}"));
+        let words: String = words.chars().filter(|letter| !letter.is_control()).take(200).collect();
+        let reason = format!("{what} failed ({}{status})", kind.as_str());
+        Self {
+            cause: kind.as_str(),
+            message: format!("{reason}: {words}"),
+            told: kind.as_str(),
+            reason,
+            guidance,
+            transient: kind.is_transient(),
+            sent,
+        }
+    }
+}
+
+impl From<Refusal> for ToolError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+/// Something of our own failed: told without the details of the machine.
+impl From<KnowledgeError> for ToolError {
+    fn from(error: KnowledgeError) -> Self {
+        Self::Failed(Failure {
+            cause: "tool_failed",
+            message: error.to_string(),
+            told: "failed",
+            reason: "the tool failed".to_owned(),
+            guidance: ["Try once more, or go on without it."; 2],
+            transient: true,
+            sent: Sent::default(),
+        })
+    }
+}
+
+impl ToolError {
+    /// A search of a knowledge base that gave nothing; `attempts` are those that it took.
+    pub(in crate::flow) fn of_search(error: SearchError, attempts: Vec<provider::Attempt>) -> Self {
+        match error {
+            SearchError::Local(error) => error.into(),
+            SearchError::Service(ProviderError::Miss(miss)) => Self::Abort(Abort::Miss(miss)),
+            SearchError::Service(ProviderError::Failed { kind, status, message }) => {
+                let guidance = ["Try once more, or go on without it.", "Go on without it and say what is missing."];
+                let sent = Sent { service: "knowledge", attempts };
+                Self::Failed(Failure::of_service("the knowledge base", kind, status, &message, guidance, sent))
+            }
+        }
+    }
+}
 
 /// Why a call is not executed, for the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,20 +225,21 @@ impl Refusal {
     }
 
     /// The refusal of a tool that is not among those on offer.
-    pub fn unknown_tool(name: &str, offered: &[&str]) -> Self {
+    pub fn unknown_tool<'n>(name: &str, offered: impl IntoIterator<Item = &'n str>) -> Self {
         let shown: String = name.chars().filter(|letter| !letter.is_control()).take(60).collect();
+        let offered: Vec<&str> = offered.into_iter().collect();
         let guidance = format!("Use one of the tools on offer: {}.", offered.join(", "));
         Self::new("unknown_tool", format!("there is no tool `{shown}`"), guidance)
     }
 
     /// The tool message that tells it.
-    pub fn for_model(&self) -> String {
-        error_for_model(self.cause, &self.reason, &self.guidance, true)
+    pub fn for_model(&self, retryable: bool) -> String {
+        error_for_model(self.cause, &self.reason, &self.guidance, retryable)
     }
 }
 
 /// The tool message of a call that gave no result.
-pub fn error_for_model(cause: &str, reason: &str, guidance: &str, retryable: bool) -> String {
+fn error_for_model(cause: &str, reason: &str, guidance: &str, retryable: bool) -> String {
     serde_json::json!({
         "error": {"cause": cause, "reason": reason, "guidance": guidance, "retryable": retryable}
     })

@@ -2,17 +2,24 @@
 //!
 //! Flags and sources must agree with what was called: nothing may be cited that was not shown.
 
-use super::{Refusal, sanitise};
-use serde::{Deserialize, Serialize};
+use super::GENERATE_RESPONSE;
+use crate::flow::tool_rag::memory::{Citable, TurnState};
+use crate::flow::tools::{Declaration, Output, Refusal, Scope, Tool, ToolError, sanitise};
+use crate::trace::{Answer, Role, SourceRef, ToolResult};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
+
+/// The tool.
+pub(super) static TOOL: Tool<TurnState> = Tool {
+    declaration: Declaration::new(GENERATE_RESPONSE, Role::Respond, schema),
+    run: |arguments, scope| Box::pin(std::future::ready(run(arguments, scope))),
+};
 
 const MAX_ANSWER: usize = 20_000;
 const MAX_SOURCES: usize = 40;
 
 /// Where a source comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SourceKind {
+enum SourceKind {
     /// The knowledge base, learned entries included.
     Internal,
     /// The external service.
@@ -21,7 +28,7 @@ pub enum SourceKind {
 
 impl SourceKind {
     /// The word used in calls and traces.
-    pub fn as_str(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             Self::Internal => "internal",
             Self::External => "external",
@@ -31,45 +38,32 @@ impl SourceKind {
 
 /// One source that an answer names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
+struct Source {
     /// Where it comes from.
-    pub kind: SourceKind,
+    kind: SourceKind,
     /// Chunk id, learned entry id, or URL.
-    pub id: String,
+    id: String,
     /// Title, empty when none is given.
-    pub title: String,
+    title: String,
 }
 
 /// The parameters.
 #[derive(Debug, Clone, PartialEq)]
-pub struct GenerateResponse {
+struct GenerateResponse {
     /// The answer.
-    pub answer: String,
+    answer: String,
     /// The sources, in order, without repeats.
-    pub sources: Vec<Source>,
+    sources: Vec<Source>,
     /// Confidence, 0 to 1.
-    pub confidence: Option<f64>,
+    confidence: Option<f64>,
     /// Whether the knowledge base was used.
-    pub used_internal_kb: bool,
+    used_internal_kb: bool,
     /// Whether the external service was used.
-    pub used_external_kb: bool,
-}
-
-/// What may be cited.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Citable {
-    /// Whether the knowledge base gave a result in this conversation.
-    pub searched: bool,
-    /// Whether the external service gave an answer in this conversation; learned entries are internal.
-    pub asked: bool,
-    /// Ids of all hits that this conversation was shown.
-    pub internal: BTreeSet<String>,
-    /// URLs of all citations that this conversation received.
-    pub external: BTreeSet<String>,
+    used_external_kb: bool,
 }
 
 /// JSON Schema of the arguments.
-pub fn schema() -> Value {
+fn schema() -> Value {
     json!({
         "type": "object",
         "properties": {
@@ -102,7 +96,7 @@ pub fn schema() -> Value {
 }
 
 impl GenerateResponse {
-    pub(super) fn from_arguments(object: &Map<String, Value>) -> Result<Self, Refusal> {
+    fn from_arguments(object: &Map<String, Value>) -> Result<Self, Refusal> {
         // An answer may speak of anything, so the guard does not look at it; what shows it escapes it.
         let answer = sanitise::text(object.get("answer").and_then(Value::as_str).unwrap_or_default());
         sanitise::length("answer", &answer, 1, MAX_ANSWER)?;
@@ -130,7 +124,7 @@ impl GenerateResponse {
 ///
 /// # Errors
 /// The first disagreement.
-pub fn agrees(call: &GenerateResponse, citable: &Citable) -> Result<(), Refusal> {
+fn agrees(call: &GenerateResponse, citable: &Citable) -> Result<(), Refusal> {
     for source in &call.sources {
         let (known, guidance) = match source.kind {
             SourceKind::Internal => {
@@ -169,14 +163,26 @@ pub fn agrees(call: &GenerateResponse, citable: &Citable) -> Result<(), Refusal>
     Ok(())
 }
 
-/// The tool message of an accepted answer.
-pub fn for_model() -> String {
-    json!({"accepted": true}).to_string()
+/// Accepts the response.
+fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Result<Output, ToolError> {
+    let call = GenerateResponse::from_arguments(arguments)?;
+    agrees(&call, &scope.state.memory.citable)?;
+    let source =
+        |source: Source| SourceRef { kind: source.kind.as_str().into(), id: source.id, title: source.title };
+    scope.state.answer = Some(Answer {
+        text: call.answer,
+        sources: call.sources.into_iter().map(source).collect(),
+        confidence: call.confidence,
+        used_internal_kb: call.used_internal_kb,
+        used_external_kb: call.used_external_kb,
+    });
+    Ok(Output::local(ToolResult::Responded, json!({"accepted": true}).to_string()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     fn response(sources: &[(SourceKind, &str)], internal: bool, external: bool) -> GenerateResponse {
         let source = |(kind, id): &(SourceKind, &str)| Source { kind: *kind, id: (*id).into(), title: String::new() };

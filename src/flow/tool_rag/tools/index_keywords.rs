@@ -3,9 +3,18 @@
 //! Three to ten keywords of 2 to 50 characters, each different from the others, from the whole query, and from words
 //! that would fit any text.
 
-use super::{Refusal, guard, sanitise};
-use crate::knowledge::{ExternalRecord, Indexed, KeywordIndex, KnowledgeError, tokenize};
+use super::INDEX_KEYWORDS;
+use crate::flow::tool_rag::memory::TurnState;
+use crate::flow::tools::{Declaration, Output, Refusal, Scope, Tool, ToolError, guard, sanitise};
+use crate::knowledge::{Indexed, tokenize};
+use crate::trace::{IndexResult, Role, ToolResult};
 use serde_json::{Map, Value, json};
+
+/// The tool.
+pub(super) static TOOL: Tool<TurnState> = Tool {
+    declaration: Declaration::offered_with(INDEX_KEYWORDS, Role::Index, schema, |services| services.search),
+    run: |arguments, scope| Box::pin(run(arguments, scope)),
+};
 
 const LEAST: usize = 3;
 const MOST: usize = 10;
@@ -107,17 +116,17 @@ const GENERIC: &[&str] = &[
 
 /// The parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IndexKeywords {
+struct IndexKeywords {
     /// The keywords, normalised.
-    pub keywords: Vec<String>,
+    keywords: Vec<String>,
     /// The query that they belong to.
-    pub query: String,
+    query: String,
     /// The external answer that they describe.
-    pub result: String,
+    result: String,
 }
 
 /// JSON Schema of the arguments.
-pub fn schema() -> Value {
+fn schema() -> Value {
     json!({
         "type": "object",
         "properties": {
@@ -142,7 +151,7 @@ pub fn is_generic(keyword: &str) -> bool {
 }
 
 impl IndexKeywords {
-    pub(super) fn from_arguments(object: &Map<String, Value>) -> Result<Self, Refusal> {
+    fn from_arguments(object: &Map<String, Value>) -> Result<Self, Refusal> {
         let raw_query = object.get("query").and_then(Value::as_str).unwrap_or_default();
         let query = sanitise::line(raw_query);
         sanitise::length("query", &query, 1, MAX_QUERY)?;
@@ -201,20 +210,27 @@ fn shown(keyword: &str) -> String {
 }
 
 /// Keeps the answer under the keywords.
-///
-/// # Errors
-/// When the index cannot be written.
-pub fn run(
-    call: &IndexKeywords,
-    index: &KeywordIndex,
-    record: &ExternalRecord,
-    at: jiff::Timestamp,
-) -> Result<Indexed, KnowledgeError> {
-    index.index(record, &call.keywords, &call.query, at)
+async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Result<Output, ToolError> {
+    let call = IndexKeywords::from_arguments(arguments)?;
+    let (env, received) = (scope.env, &scope.state.memory.received);
+    let Some(record) = received.iter().find(|record| record.result == call.result) else {
+        let known: Vec<&str> = received.iter().map(|record| record.result.as_str()).collect();
+        let guidance = format!("Use the result_id of an external answer of this conversation: {}.", known.join(", "));
+        let reason = "`perplexity_result_id` names no external answer of this conversation";
+        return Err(Refusal::new("unknown_result", reason, guidance).into());
+    };
+    let began = env.clock.now();
+    let indexed = env.keywords.index(record, &call.keywords, &call.query, env.clock.wall());
+    env.spend("keywords", began).await;
+    let indexed = indexed?;
+    let told = for_model(&indexed);
+    let Indexed { keywords, merged, read_back } = indexed;
+    let result = IndexResult { result: record.result.clone(), keywords, merged, read_back };
+    Ok(Output::local(ToolResult::Indexed(result), told))
 }
 
 /// The tool message.
-pub fn for_model(done: &Indexed) -> String {
+fn for_model(done: &Indexed) -> String {
     json!({
         "indexed": done.read_back.len() == done.keywords.len(),
         "merged": done.merged.len(),

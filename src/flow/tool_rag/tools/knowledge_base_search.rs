@@ -1,30 +1,38 @@
 //! `knowledge_base_search {query, kb_id, top_k}`: passages, and what was learned, in one list.
 
-use super::{Refusal, guard, sanitise};
-use crate::knowledge::{KeywordIndex, KnowledgeBase, KnowledgeError, LearnedHit};
+use super::KNOWLEDGE_BASE_SEARCH;
+use crate::flow::tool_rag::memory::TurnState;
+use crate::flow::tools::{Declaration, Output, Refusal, Scope, Sent, Tool, ToolError, guard, sanitise};
+use crate::knowledge::{DEFAULT_KB, Found, KnowledgeBases, LearnedHit, Search};
+use crate::trace::{Hit, Learned, Role, SearchResult, ToolResult};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// The name that every knowledge base answers to beside its own.
-pub const DEFAULT_KB: &str = "default_kb";
+/// The tool.
+pub(super) static TOOL: Tool<TurnState> = Tool {
+    declaration: Declaration::new(KNOWLEDGE_BASE_SEARCH, Role::Knowledge, schema),
+    run: |arguments, scope| Box::pin(run(arguments, scope)),
+};
 
+/// Characters of a hit's text that go to the trace.
+const EXCERPT: usize = 160;
 const MAX_QUERY: usize = 500;
 const MAX_TOP_K: u64 = 20;
 const DEFAULT_TOP_K: u64 = 5;
 
 /// The parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KnowledgeBaseSearch {
+struct KnowledgeBaseSearch {
     /// What to look for.
-    pub query: String,
+    query: String,
     /// Which knowledge base.
-    pub kb_id: String,
+    kb_id: String,
     /// How many results at most, 1 to 20.
-    pub top_k: usize,
+    top_k: usize,
 }
 
 /// JSON Schema of the arguments.
-pub fn schema() -> Value {
+fn schema() -> Value {
     json!({
         "type": "object",
         "properties": {
@@ -41,7 +49,7 @@ pub fn schema() -> Value {
 }
 
 impl KnowledgeBaseSearch {
-    pub(super) fn from_arguments(object: &Map<String, Value>) -> Result<Self, Refusal> {
+    fn from_arguments(object: &Map<String, Value>) -> Result<Self, Refusal> {
         let raw = object.get("query").and_then(Value::as_str).unwrap_or_default();
         let query = sanitise::line(raw);
         sanitise::length("query", &query, 1, MAX_QUERY)?;
@@ -58,41 +66,71 @@ impl KnowledgeBaseSearch {
 
 /// One thing that was found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FoundHit {
+struct FoundHit {
     /// The passage's id, or the learned entry's.
-    pub id: String,
+    id: String,
     /// The document's title, or the query that the entry was learned from.
-    pub title: String,
+    title: String,
     /// The text.
-    pub text: String,
+    text: String,
     /// The raw score of its index; a learned entry's is its number of matched keywords.
-    pub raw_score: f64,
+    raw_score: f64,
     /// The learned entry behind it, where there is one.
-    pub learned: Option<LearnedHit>,
+    learned: Option<LearnedHit>,
 }
 
 /// What one search found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SearchHits {
+struct SearchHits {
     /// What the model is shown, best first.
-    pub hits: Vec<FoundHit>,
+    hits: Vec<FoundHit>,
     /// Ids of what the same search gives without what was learned.
-    pub without_learned: Vec<String>,
+    without_learned: Vec<String>,
 }
 
-/// Searches the knowledge base and the keyword index. Learned entries stand first and take at most half of the places
-/// (rounded up): they matched whole keywords, and the documents still show.
-///
-/// # Errors
-/// When either cannot be searched.
-pub async fn run(
-    call: &KnowledgeBaseSearch,
-    base: &dyn KnowledgeBase,
-    keywords: &KeywordIndex,
-) -> Result<SearchHits, KnowledgeError> {
-    let found = base.search(&call.query, call.top_k).await?;
+/// Searches the knowledge base and the keyword index.
+async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Result<Output, ToolError> {
+    let call = KnowledgeBaseSearch::from_arguments(arguments)?;
+    let env = scope.env;
+    let base = env.knowledge.get(&call.kb_id).ok_or_else(|| unknown_base(&env.knowledge))?;
+    let mut began = env.clock.now();
+    let Search { result, attempts } = base.search(&call.query, call.top_k).await;
+    if !attempts.is_empty() {
+        // The time of an exchange is recorded with it, and is not ours.
+        began = env.clock.now();
+    }
+    let found = match result {
+        Err(error) => Err(ToolError::of_search(error, attempts.clone())),
+        Ok(found) => env.keywords.find(&call.query).map(|learned| combined(&call, found, learned)).map_err(Into::into),
+    };
+    env.spend("knowledge", began).await;
+    let found = found?;
+    let citable = &mut scope.state.memory.citable;
+    citable.searched = true;
+    citable.internal.extend(found.hits.iter().map(|hit| hit.id.clone()));
+    let used = found.hits.iter().filter_map(|hit| hit.learned.as_ref()).flat_map(|learned| &learned.keywords);
+    // Counting uses is housekeeping: a search that worked does not fail by it.
+    let _ = env.keywords.note_use(used, env.clock.wall());
+    let told = for_model(&call, &found);
+    let hits = found.hits.into_iter().map(hit).collect();
+    let result = SearchResult { query: call.query, kb_id: call.kb_id, hits, without_learned: found.without_learned };
+    Ok(Output { result: ToolResult::Search(result), told, sent: Sent { service: "knowledge", attempts } })
+}
+
+fn hit(found: FoundHit) -> Hit {
+    let learned = found.learned.map(|learned| Learned {
+        result: learned.record.result,
+        conversation: learned.record.conversation,
+        keywords: learned.keywords,
+    });
+    let excerpt = found.text.chars().take(EXCERPT).collect();
+    Hit { id: found.id, title: found.title, raw_score: found.raw_score, excerpt, learned }
+}
+
+/// Learned entries stand first and take at most half of the places (rounded up): they matched whole keywords, and the
+/// documents still show.
+fn combined(call: &KnowledgeBaseSearch, found: Vec<Found>, learned: Vec<LearnedHit>) -> SearchHits {
     let without_learned = found.iter().map(|hit| hit.passage.id.clone()).collect();
-    let learned = keywords.find(&call.query)?;
     let places = call.top_k.div_ceil(2);
     let mut hits: Vec<FoundHit> = learned.into_iter().take(places).map(from_learned).collect();
     hits.extend(found.into_iter().map(|hit| FoundHit {
@@ -103,7 +141,7 @@ pub async fn run(
         learned: None,
     }));
     hits.truncate(call.top_k);
-    Ok(SearchHits { hits, without_learned })
+    SearchHits { hits, without_learned }
 }
 
 fn from_learned(hit: LearnedHit) -> FoundHit {
@@ -116,16 +154,15 @@ fn from_learned(hit: LearnedHit) -> FoundHit {
     }
 }
 
-/// Refuses a knowledge base that is not the one at hand.
-///
-/// # Errors
-/// When `kb_id` names neither it nor the default.
-pub fn is_known(call: &KnowledgeBaseSearch, base: &dyn KnowledgeBase) -> Result<(), Refusal> {
-    if call.kb_id == DEFAULT_KB || call.kb_id == base.id() {
-        return Ok(());
-    }
-    let guidance = format!("Leave `kb_id` out, or use `{DEFAULT_KB}`.");
-    Err(Refusal::new("unknown_kb", "there is no knowledge base of that name", guidance))
+/// Refuses a knowledge base that there is none of that name, and lists those that there are.
+fn unknown_base(known: &KnowledgeBases) -> Refusal {
+    let names: Vec<String> = known.names().into_iter().map(|name| format!("`{name}`")).collect();
+    let guidance = match names.as_slice() {
+        [] => "No knowledge base can be searched: go on without one.".to_owned(),
+        [only] => format!("Leave `kb_id` out, or use {only}."),
+        several => format!("Leave `kb_id` out, or use one of {}.", several.join(", ")),
+    };
+    Refusal::new("unknown_kb", "there is no knowledge base of that name", guidance)
 }
 
 /// A chunk as the model reads it.
@@ -157,7 +194,7 @@ struct Told<'a> {
 
 /// The tool message: chunks with ids and a score that depends on rank alone, so that an unrelated new document changes
 /// no message.
-pub fn for_model(call: &KnowledgeBaseSearch, found: &SearchHits) -> String {
+fn for_model(call: &KnowledgeBaseSearch, found: &SearchHits) -> String {
     let nothing = "Nothing was found. Other words may help; otherwise the knowledge base has no answer.";
     let told = Told {
         chunks: (1..).zip(&found.hits).map(|(rank, hit)| chunk(rank, hit)).collect(),
@@ -188,12 +225,13 @@ fn score_of_rank(rank: u32) -> f64 {
 mod tests {
     use super::*;
     use crate::clock::{VirtualClock, block_on};
-    use crate::knowledge::{Corpus, Embedded, ExternalRecord, Passage};
+    use crate::knowledge::{Corpus, Embedded, ExternalRecord, KeywordIndex, KnowledgeBase, Passage};
+    use std::sync::Arc;
 
-    fn base() -> Embedded {
+    fn base(id: &str) -> Embedded {
         let passage = |n: u32, text: &str| Passage { id: format!("doc#{n}"), title: "Doc".into(), text: text.into() };
         let passages = vec![passage(1, "tariff one"), passage(2, "tariff two"), passage(3, "tariff three")];
-        Embedded::open(Corpus::of("desk", passages), None).expect("opens")
+        Embedded::open(Corpus::of(id, passages), None).expect("opens")
     }
 
     fn call(query: &str, top_k: usize) -> KnowledgeBaseSearch {
@@ -202,7 +240,28 @@ mod tests {
 
     fn search(call: &KnowledgeBaseSearch, index: &KeywordIndex) -> SearchHits {
         let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
-        block_on(&clock, run(call, &base(), index)).expect("no deadlock").expect("searches")
+        let base = base("desk");
+        let found = block_on(&clock, base.search(&call.query, call.top_k)).expect("no deadlock");
+        combined(call, found.result.expect("searches"), index.find(&call.query).expect("finds"))
+    }
+
+    fn cause(arguments: &Value) -> &'static str {
+        let object = arguments.as_object().expect("is an object");
+        KnowledgeBaseSearch::from_arguments(object).expect_err("is refused").cause
+    }
+
+    #[test]
+    fn defaults_are_filled_in_and_texts_are_sanitised() {
+        let arguments = json!({"query": " battery  range "});
+        let read = KnowledgeBaseSearch::from_arguments(arguments.as_object().expect("is an object")).expect("passes");
+        assert_eq!(read, KnowledgeBaseSearch { query: "battery range".into(), kb_id: "default_kb".into(), top_k: 5 });
+    }
+
+    #[test]
+    fn empty_and_hostile_parameters_are_refused() {
+        assert_eq!(cause(&json!({"query": "  "})), "length");
+        assert_eq!(cause(&json!({"query": "x' UNION SELECT password FROM users --"})), "hostile");
+        assert_eq!(cause(&json!({"query": "battery", "kb_id": "../../etc/passwd"})), "hostile");
     }
 
     #[test]
@@ -238,11 +297,18 @@ mod tests {
     }
 
     #[test]
-    fn nothing_found_is_said_and_another_knowledge_base_is_refused() {
+    fn nothing_found_is_said() {
         let nothing = call("zeppelin", 3);
         assert!(for_model(&nothing, &search(&nothing, &KeywordIndex::in_memory())).contains("Nothing was found"));
-        let other = KnowledgeBaseSearch { kb_id: "payroll".into(), ..call("a", 1) };
-        assert_eq!(is_known(&other, &base()).expect_err("is refused").cause, "unknown_kb");
-        assert!(is_known(&KnowledgeBaseSearch { kb_id: "desk".into(), ..call("a", 1) }, &base()).is_ok());
+    }
+
+    #[test]
+    fn an_unknown_knowledge_base_is_refused_with_the_names_of_those_that_there_are() {
+        let refusal = unknown_base(&KnowledgeBases::one(Arc::new(base("desk"))));
+        assert_eq!((refusal.cause, refusal.guidance.as_str()), ("unknown_kb", "Leave `kb_id` out, or use `default_kb`."));
+        let named = |name: &str| (name.to_owned(), Arc::new(base(name)) as Arc<dyn KnowledgeBase>);
+        let refusal = unknown_base(&KnowledgeBases::new(vec![named("north"), named("south")]));
+        assert_eq!(refusal.guidance, "Leave `kb_id` out, or use one of `north`, `south`.");
+        assert!(unknown_base(&KnowledgeBases::default()).guidance.contains("go on without one"));
     }
 }

@@ -1,23 +1,40 @@
 //! `perplexity_search {query, context?}`: an answer from outside, with citations.
 
-use super::{Refusal, guard, sanitise};
-use crate::provider::{Attempted, SearchAnswer, SearchQuestion, SearchService};
+use super::PERPLEXITY_SEARCH;
+use crate::flow::Abort;
+use crate::flow::tool_rag::memory::TurnState;
+use crate::flow::tools::{Declaration, Failure, Output, Refusal, Scope, Sent, Tool, ToolError, guard, sanitise};
+use crate::knowledge::ExternalRecord;
+use crate::provider::{ProviderError, SearchAnswer, SearchQuestion};
+use crate::trace::{ExternalResult, Role, ToolResult};
 use serde_json::{Map, Value, json};
+
+/// The tool.
+pub(super) static TOOL: Tool<TurnState> = Tool {
+    declaration: Declaration::offered_with(PERPLEXITY_SEARCH, Role::External, schema, |services| services.search),
+    run: |arguments, scope| Box::pin(run(arguments, scope)),
+};
+
+/// What the model should do when the service failed: while another try can help, and when none can.
+const GUIDANCE: [&str; 2] = [
+    "Try once more, or answer from the knowledge base alone and say what is missing.",
+    "Answer from the knowledge base alone and say what is missing.",
+];
 
 const MAX_QUERY: usize = 500;
 const MAX_CONTEXT: usize = 4_000;
 
 /// The parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PerplexitySearch {
+struct PerplexitySearch {
     /// What to ask.
-    pub query: String,
+    query: String,
     /// What is known already.
-    pub context: Option<String>,
+    context: Option<String>,
 }
 
 /// JSON Schema of the arguments.
-pub fn schema() -> Value {
+fn schema() -> Value {
     json!({
         "type": "object",
         "properties": {
@@ -32,7 +49,7 @@ pub fn schema() -> Value {
 }
 
 impl PerplexitySearch {
-    pub(super) fn from_arguments(object: &Map<String, Value>) -> Result<Self, Refusal> {
+    fn from_arguments(object: &Map<String, Value>) -> Result<Self, Refusal> {
         let raw = object.get("query").and_then(Value::as_str).unwrap_or_default();
         let query = sanitise::line(raw);
         sanitise::length("query", &query, 1, MAX_QUERY)?;
@@ -45,14 +62,55 @@ impl PerplexitySearch {
     }
 }
 
-/// Asks the service.
-pub async fn run(call: &PerplexitySearch, service: &dyn SearchService, model: &str) -> Attempted<SearchAnswer> {
-    let question = SearchQuestion { query: call.query.clone(), context: call.context.clone(), model: model.to_owned() };
-    service.ask(&question).await
+/// Asks the service; its answer may be cited, and waits for keywords.
+async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Result<Output, ToolError> {
+    let call = PerplexitySearch::from_arguments(arguments)?;
+    let env = scope.env;
+    let (Some(service), Some(settings)) = (&env.search, &env.settings.search) else {
+        let offered = env.settings.prompts.tools().iter().map(|tool| tool.name.as_str());
+        return Err(Refusal::unknown_tool(PERPLEXITY_SEARCH, offered).into());
+    };
+    let (query, context, model) = (call.query.clone(), call.context.clone(), settings.name.clone());
+    let attempted = service.ask(&SearchQuestion { query, context, model }).await;
+    let sent = Sent { service: "search", attempts: attempted.attempts };
+    let answer = match attempted.result {
+        Err(ProviderError::Miss(miss)) => return Err(ToolError::Abort(Abort::Miss(miss))),
+        Err(ProviderError::Failed { kind, status, message }) => {
+            let failure = Failure::of_service("the external service", kind, status, &message, GUIDANCE, sent);
+            return Err(ToolError::Failed(failure));
+        }
+        Ok(answer) => answer,
+    };
+    let memory = &mut scope.state.memory;
+    let result = format!("result-{}", memory.received.len() + 1);
+    let told = for_model(&result, &call, &answer);
+    let citations: Vec<(String, String)> =
+        answer.citations.into_iter().map(|citation| (citation.title, citation.url)).collect();
+    memory.citable.asked = true;
+    memory.citable.external.extend(citations.iter().map(|(_, url)| url.clone()));
+    memory.received.push(ExternalRecord {
+        session: scope.session.to_owned(),
+        conversation: scope.conversation,
+        result: result.clone(),
+        query: call.query.clone(),
+        answer: answer.text.clone(),
+        citations: citations.clone(),
+    });
+    let result = ExternalResult {
+        result,
+        query: call.query,
+        answer: answer.text,
+        citations,
+        model: answer.model,
+        input_tokens: answer.usage.input,
+        cached_tokens: answer.usage.cached,
+        output_tokens: answer.usage.output,
+    };
+    Ok(Output { result: ToolResult::External(result), told, sent })
 }
 
 /// The tool message: the answer under the id that `index_keywords` and later searches use.
-pub fn for_model(result: &str, call: &PerplexitySearch, answer: &SearchAnswer) -> String {
+fn for_model(result: &str, call: &PerplexitySearch, answer: &SearchAnswer) -> String {
     let citations: Vec<Value> =
         answer.citations.iter().map(|citation| json!({"title": citation.title, "url": citation.url})).collect();
     json!({
@@ -62,4 +120,17 @@ pub fn for_model(result: &str, call: &PerplexitySearch, answer: &SearchAnswer) -
         "metadata": {"query": call.query, "model": answer.model}
     })
     .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_context_is_refused_and_empty_context_is_none() {
+        let read = |arguments: &Value| PerplexitySearch::from_arguments(arguments.as_object().expect("is an object"));
+        let hostile = json!({"query": "a", "context": "<script>alert(1)</script>"});
+        assert_eq!(read(&hostile).expect_err("is refused").cause, "hostile");
+        assert_eq!(read(&json!({"query": "a", "context": " "})).map(|call| call.context), Ok(None));
+    }
 }

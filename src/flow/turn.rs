@@ -1,11 +1,12 @@
 //! One turn under way: what the model is shown, and what goes into the record.
+//!
+//! A flow's loop decides; this asks, hears, books and records. What is in flight when a turn is cut off is recorded as
+//! far as it came.
 
-use super::machine;
-use super::policy::{Progress, Step};
-use crate::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolCall};
-use crate::flow::context::micros;
-use crate::flow::retries::Retries;
-use crate::flow::{Abort, AgentContext, ConversationState, digest, prompts};
+use super::context::micros;
+use super::retries::Retries;
+use super::{Abort, AgentContext, ConversationState, Status, digest};
+use crate::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition};
 use crate::provider::{self, ProviderError};
 use crate::trace::{
     Attempt, Completion, FedBack, ModelCalled, Moved, Reply as Replied, ToolCalled, ToolOutcome, TurnEnded,
@@ -13,22 +14,36 @@ use crate::trace::{
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+/// One question to the model.
+pub(in crate::flow) struct Ask {
+    /// The state that the flow is in.
+    pub(in crate::flow) state: &'static str,
+    /// The tools on offer.
+    pub(in crate::flow) tools: Arc<[ToolDefinition]>,
+    /// What may or must be called.
+    pub(in crate::flow) tool_choice: ToolChoice,
+}
+
 /// What the model came back with.
-pub(super) enum Reply {
-    Completion(Answered),
+pub(in crate::flow) enum Reply {
+    /// A completion.
+    Completion(Completed),
     /// Nothing, after the last attempt; why.
     Unavailable(String),
 }
 
-/// A completion, as far as the flow decides by it.
-pub(super) struct Answered {
+/// A completion, as far as a flow decides by it.
+pub(in crate::flow) struct Completed {
     /// Ordinal within the trial.
-    pub(super) ordinal: u32,
-    pub(super) calls: Vec<ToolCall>,
-    /// No tool was called; why the text counts as none.
-    pub(super) free_text: Option<&'static str>,
+    pub(in crate::flow) ordinal: u32,
+    /// The text beside the calls.
+    pub(in crate::flow) text: String,
+    pub(in crate::flow) calls: Vec<ToolCall>,
+    /// No tool was called; why the text counts as none to a flow that answers through a tool.
+    pub(in crate::flow) free_text: Option<&'static str>,
 }
 
 /// Something that was begun and has not come back.
@@ -37,11 +52,12 @@ enum InFlight {
     Tool(ToolCalled),
 }
 
-pub(super) struct Turn<'a> {
-    pub(super) env: &'a AgentContext,
-    pub(super) conversation: &'a mut ConversationState,
-    pub(super) progress: Progress,
-    pub(super) retries: Retries,
+/// One turn under way.
+pub(in crate::flow) struct Turn<'a> {
+    pub(in crate::flow) env: &'a AgentContext,
+    pub(in crate::flow) conversation: &'a mut ConversationState,
+    pub(in crate::flow) retries: Retries,
+    query: String,
     number: u32,
     started: Duration,
     messages: Vec<Message>,
@@ -54,65 +70,74 @@ pub(super) struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
-    /// Begins the next turn of `talk`.
-    pub(super) fn begin(env: &'a AgentContext, conversation: &'a mut ConversationState, query: &str) -> Self {
+    /// Begins the next turn of `conversation`; the model is shown nothing yet.
+    pub(in crate::flow) fn begin(env: &'a AgentContext, conversation: &'a mut ConversationState, query: &str) -> Self {
         let number = conversation.turns;
         conversation.turns += 1;
         let started = env.clock.now();
         env.push(started, conversation.ordinal, number, What::TurnStarted { query: query.to_owned() });
-        let settings = &env.settings;
-        let mut messages = vec![Message::text(Role::System, settings.prompts.system())];
-        let mut shown = vec![settings.prompts.system_digest().to_owned()];
-        if !settings.withhold_history {
-            messages.extend(conversation.history.iter().cloned());
-            shown.extend(conversation.history_digests());
-        }
-        let mut turn = Self {
+        Self {
             env,
             conversation,
-            progress: Progress::default(),
             retries: Retries::default(),
+            query: query.to_owned(),
             number,
             started,
-            messages,
-            shown,
+            messages: Vec::new(),
+            shown: Vec::new(),
             model_calls: 0,
             minted: 0,
             in_flight: None,
             failing: BTreeMap::new(),
-        };
-        turn.say(Message::text(Role::User, query));
-        turn
+        }
     }
 
-    /// Records one event that began at `at`.
-    pub(super) fn push(&self, at: Duration, what: What) {
-        self.env.push(at, self.conversation.ordinal, self.number, what);
+    /// Shows the model the fixed prompt of that name and the history, and nothing of what it was shown before.
+    pub(in crate::flow) fn open(&mut self, prompt: &str) {
+        self.messages.clear();
+        self.shown.clear();
+        let settings = &self.env.settings;
+        if let Some(system) = settings.prompts.fixed(prompt) {
+            self.messages.push(Message::text(Role::System, &system.text));
+            self.shown.push(system.digest.clone());
+        }
+        if !settings.withhold_history {
+            self.messages.extend(self.conversation.history.iter().cloned());
+            self.shown.extend(self.conversation.history_digests());
+        }
     }
 
-    fn say(&mut self, message: Message) {
+    /// Shows the model one message more.
+    pub(in crate::flow) fn say(&mut self, message: Message) {
         self.shown.push(digest(message.role, &message.content));
         self.messages.push(message);
     }
 
+    /// Records one event that began at `at`.
+    pub(in crate::flow) fn push(&self, at: Duration, what: What) {
+        self.env.push(at, self.conversation.ordinal, self.number, what);
+    }
+
     /// The bound on completions, once it is reached.
-    pub(super) fn model_calls_used_up(&self) -> Option<u32> {
+    pub(in crate::flow) fn model_calls_used_up(&self) -> Option<u32> {
         let limit = self.env.settings.limits.model_calls;
         (self.model_calls >= limit).then_some(limit)
     }
 
+    /// Whether the next completion is the last that the bound allows.
+    pub(in crate::flow) fn is_last_call(&self) -> bool {
+        self.model_calls + 1 >= self.env.settings.limits.model_calls
+    }
+
     /// Asks the model once and records what came of it.
-    pub(super) async fn ask_model(&mut self) -> Result<Reply, Abort> {
+    pub(in crate::flow) async fn ask(&mut self, ask: Ask) -> Result<Reply, Abort> {
         let settings = &self.env.settings;
         self.model_calls += 1;
-        self.progress.answers_read = !self.conversation.received.is_empty();
         let request = ChatRequest {
             model: settings.model.name.clone(),
             messages: std::mem::take(&mut self.messages),
-            tools: std::sync::Arc::clone(settings.prompts.tools()),
-            tool_choice: self
-                .progress
-                .tool_choice(settings.enforcement, self.model_calls >= settings.limits.model_calls),
+            tools: ask.tools,
+            tool_choice: ask.tool_choice,
             temperature: settings.model.temperature,
             max_tokens: settings.model.max_tokens,
             seed: settings.seed,
@@ -120,10 +145,12 @@ impl<'a> Turn<'a> {
             passthrough: None,
         };
         let ordinal = self.env.next_model_call();
+        let (conversation, turn) = (self.conversation.ordinal, self.number);
+        self.env.notify(&Status::ModelAsked { conversation, turn, call: ordinal });
         let at = self.env.clock.now();
         let called = ModelCalled {
             call: ordinal,
-            state: self.progress.state().to_owned(),
+            state: ask.state.to_owned(),
             took_us: 0,
             first_token_us: None,
             shown: self.shown.clone(),
@@ -135,7 +162,7 @@ impl<'a> Turn<'a> {
         let attempted = self.env.model.complete(&request).await;
         self.messages = request.messages;
         let Some((_, InFlight::Model(mut called))) = self.in_flight.take() else {
-            return Ok(Reply::Unavailable("it answered nobody".into()));
+            return Ok(Reply::Unavailable("no call in flight".into()));
         };
         called.took_us = micros(self.env.clock.now().saturating_sub(at));
         called.attempts = attempts_of(&attempted.attempts);
@@ -151,7 +178,8 @@ impl<'a> Turn<'a> {
                 self.mint_call_ids(&mut response.calls);
                 called.reply = Replied::Completion(completion_of(&response));
                 let free_text = response.calls.is_empty().then(|| why_text_only(&response));
-                Reply::Completion(Answered { ordinal, calls: self.hear(response), free_text })
+                let text = response.content.clone();
+                Reply::Completion(Completed { ordinal, text, calls: self.hear(response), free_text })
             }
         };
         self.push(at, What::ModelCalled(called));
@@ -185,7 +213,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Books the repeated HTTP attempts of one request.
-    pub(super) fn book_transport(&mut self, target: &str, attempts: &[provider::Attempt]) {
+    pub(in crate::flow) fn book_transport(&mut self, target: &str, attempts: &[provider::Attempt]) {
         let attempts: Vec<_> =
             attempts.iter().map(|one| (one.cause.map(provider::ErrorKind::as_str), one.cause.is_none())).collect();
         for retried in self.retries.transport(target, &attempts) {
@@ -194,7 +222,9 @@ impl<'a> Turn<'a> {
     }
 
     /// Notes a tool call as begun, for the record of a turn that is cut off meanwhile.
-    pub(super) fn tool_begins(&mut self, at: Duration, completion: u32, call: &ToolCall, arguments: &Value) {
+    pub(in crate::flow) fn tool_begins(&mut self, completion: u32, call: &ToolCall, arguments: &Value) {
+        let (conversation, turn, tool) = (self.conversation.ordinal, self.number, call.name.as_str());
+        self.env.notify(&Status::ToolStarted { conversation, turn, tool, arguments });
         let called = ToolCalled {
             call: completion,
             id: call.id.clone(),
@@ -204,11 +234,11 @@ impl<'a> Turn<'a> {
             took_us: 0,
             attempts: Vec::new(),
         };
-        self.in_flight = Some((at, InFlight::Tool(called)));
+        self.in_flight = Some((self.env.clock.now(), InFlight::Tool(called)));
     }
 
     /// Records the call that was begun, and shows the model its result.
-    pub(super) fn tool_ends(&mut self, outcome: ToolOutcome, told: String, attempts: &[provider::Attempt]) {
+    pub(in crate::flow) fn tool_ends(&mut self, outcome: ToolOutcome, told: String, attempts: &[provider::Attempt]) {
         let Some((at, InFlight::Tool(mut called))) = self.in_flight.take() else { return };
         called.took_us = micros(self.env.clock.now().saturating_sub(at));
         called.outcome = outcome;
@@ -218,7 +248,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Records what was under way when the turn's time ran out.
-    pub(super) fn cut_off(&mut self) {
+    pub(in crate::flow) fn cut_off(&mut self) {
         let Some((at, what)) = self.in_flight.take() else { return };
         let took_us = micros(self.env.clock.now().saturating_sub(at));
         match what {
@@ -227,48 +257,20 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Records a transition from `from` to where the turn is now.
-    pub(super) fn moved(&self, from: &str, on: &str) {
-        let moved = Moved { from: from.into(), on: on.into(), to: self.progress.state().into() };
-        self.push(self.env.clock.now(), What::Moved(moved));
+    /// Records a transition.
+    pub(in crate::flow) fn moved(&self, from: &str, on: &str, to: &str) {
+        self.push(self.env.clock.now(), What::Moved(Moved { from: from.into(), on: on.into(), to: to.into() }));
     }
 
-    /// Records the last transition.
-    pub(super) fn moved_to_end(&self, on: &str, to: &str) {
-        let moved = Moved { from: self.progress.state().into(), on: on.into(), to: to.into() };
-        self.push(self.env.clock.now(), What::Moved(moved));
-    }
-
-    /// Records the last transition of a turn that fails.
-    pub(super) fn failed(&self, on: &str, kind: &str, message: String) -> TurnOutcome {
-        self.moved_to_end(on, machine::FAILED);
-        TurnOutcome::Failed { kind: kind.into(), message }
-    }
-
-    /// Tells the model which step is missing. As a system message: no user can write one.
-    pub(super) fn feed_back(&mut self, step: Step, cause: &'static str, reason: &str) {
-        let from = self.progress.state();
-        let (template, on) = match step {
-            Step::Knowledge => (prompts::MISSING_CALL, "knowledge_missing"),
-            Step::Keywords => (prompts::MISSING_CALL, "keywords_missing"),
-            Step::Response => (prompts::RESPONSE_RETRY, "response_missing"),
-        };
-        match step {
-            Step::Knowledge => self.progress.knowledge_reminded = true,
-            Step::Keywords => self.progress.keywords_reminded = true,
-            Step::Response => self.progress.response_reminded = true,
-        }
-        let message = self.env.settings.prompts.feedback(template, step.tool(), step.name(), reason);
-        self.retries.reminded(step.tool(), cause);
-        let (name, tool) = (step.name().to_owned(), step.tool().to_owned());
-        let fed_back = FedBack { step: name, tool, cause: cause.into(), message: message.clone() };
+    /// Records that the model is told which step is missing, as a retry of the step's tool.
+    pub(in crate::flow) fn fed_back(&mut self, step: &str, tool: &str, cause: &str, message: &str) {
+        self.retries.reminded(tool, cause);
+        let fed_back = FedBack { step: step.into(), tool: tool.into(), cause: cause.into(), message: message.into() };
         self.push(self.env.clock.now(), What::FedBack(fed_back));
-        self.moved(from, on);
-        self.say(Message::text(Role::System, message));
     }
 
     /// A tool failed: the flow goes on without it, at once when no try is left, else when the turn ends without it.
-    pub(super) fn tool_failed(&mut self, tool: &'static str, reason: &str, for_good: bool) {
+    pub(in crate::flow) fn tool_failed(&mut self, tool: &'static str, reason: &str, for_good: bool) {
         let told_already = self.failing.get(tool).is_some_and(String::is_empty);
         if for_good && !told_already {
             self.degraded(tool, reason);
@@ -279,7 +281,7 @@ impl<'a> Turn<'a> {
     }
 
     /// A tool works again.
-    pub(super) fn tool_worked(&mut self, tool: &'static str) {
+    pub(in crate::flow) fn tool_worked(&mut self, tool: &'static str) {
         self.failing.remove(tool);
     }
 
@@ -288,7 +290,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Ends the turn: books what is open, and writes the history that later turns are shown.
-    pub(super) fn end(mut self, query: &str, outcome: TurnOutcome) {
+    pub(in crate::flow) fn end(mut self, outcome: TurnOutcome) {
         for retried in self.retries.settle_all() {
             self.push(self.env.clock.now(), What::Retried(retried));
         }
@@ -296,7 +298,7 @@ impl<'a> Turn<'a> {
         for (tool, reason) in failing.iter().filter(|(_, reason)| !reason.is_empty()) {
             self.degraded(tool, reason);
         }
-        self.conversation.remember(query, &outcome);
+        self.conversation.remember(&self.query, &outcome);
         let now = self.env.clock.now();
         let took_us = micros(now.saturating_sub(self.started));
         self.push(now, What::TurnEnded(TurnEnded { took_us, outcome, history: self.conversation.history_digests() }));

@@ -1,0 +1,64 @@
+//! What later turns are shown of earlier ones.
+//!
+//! The history is compact: for each turn the user's words, and the answer with the ids of its sources (or why there was
+//! none). Calls and tool results of earlier turns are not sent again.
+
+use super::ConversationState;
+use crate::chat::{Message, Role};
+use crate::trace::TurnOutcome;
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+
+impl ConversationState {
+    /// Adds a turn to the history.
+    pub fn remember(&mut self, query: &str, outcome: &TurnOutcome) {
+        self.history.push(Message::text(Role::User, query));
+        let told = match outcome {
+            TurnOutcome::Answered(answer) if answer.sources.is_empty() => answer.text.clone(),
+            TurnOutcome::Answered(answer) => {
+                let ids: Vec<&str> = answer.sources.iter().map(|source| source.id.as_str()).collect();
+                format!("{}\n\nSources: {}", answer.text, ids.join(", "))
+            }
+            TurnOutcome::Failed { message, .. } => format!("(No answer was given. {message})"),
+        };
+        self.history.push(Message::text(Role::Assistant, told));
+    }
+
+    /// Digests of the history, in order.
+    pub fn history_digests(&self) -> Vec<String> {
+        self.history.iter().map(|message| digest(message.role, &message.content)).collect()
+    }
+}
+
+/// `role:digest`, the digest being the first 12 hex digits of SHA-256 over the content.
+pub fn digest(role: Role, content: &str) -> String {
+    let mut told = format!("{}:", role.as_str());
+    for byte in Sha256::digest(content.as_bytes()).iter().take(6) {
+        let _ = write!(told, "{byte:02x}");
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{Answer, SourceRef};
+
+    #[test]
+    fn a_digest_is_the_role_and_the_start_of_sha_256() {
+        assert_eq!(digest(Role::User, ""), "user:e3b0c44298fc");
+    }
+
+    #[test]
+    fn history_keeps_the_words_the_answer_with_its_sources_and_also_failures() {
+        let mut conversation = ConversationState::new(0, "main");
+        let sources = vec![SourceRef { kind: "internal".into(), id: "doc#1".into(), title: String::new() }];
+        let (confidence, used_internal_kb, used_external_kb) = (None, true, false);
+        let answer = Answer { text: "Yes.".into(), sources, confidence, used_internal_kb, used_external_kb };
+        conversation.remember("Really?", &TurnOutcome::Answered(answer));
+        conversation.remember("Why?", &TurnOutcome::Failed { kind: "timeout".into(), message: "Too slow.".into() });
+        let texts: Vec<_> = conversation.history.iter().map(|message| message.content.as_str()).collect();
+        assert_eq!(texts, ["Really?", "Yes.\n\nSources: doc#1", "Why?", "(No answer was given. Too slow.)"]);
+        assert_eq!(conversation.history_digests().len(), 4);
+    }
+}

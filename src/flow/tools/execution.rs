@@ -1,0 +1,161 @@
+//! One tool call from the model's words to its record: refused, out of order, or run.
+
+use super::arguments::{self, Arguments};
+use super::{Declaration, Failure, Refusal, Scope, Sent, Tool, ToolError, error_for_model};
+use crate::chat::ToolCall;
+use crate::flow::Abort;
+use crate::flow::turn::Turn;
+use crate::trace::{Rejection, Role, ToolOutcome, ToolResult, What};
+
+/// A call that came to its end.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::flow) struct Executed {
+    /// The tool's name; `None` when no tool of that name is on offer.
+    pub(in crate::flow) tool: Option<&'static str>,
+    /// What came of it.
+    pub(in crate::flow) end: End,
+    /// Whether no further call of the tool will run in this turn.
+    pub(in crate::flow) used_up: bool,
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::flow) enum End {
+    /// No such tool is on offer.
+    Unknown,
+    /// The flow's policy does not let it run now.
+    OutOfOrder,
+    /// The tool takes no further calls in this turn.
+    UsedUp,
+    /// Its parameters were refused; why.
+    Refused(&'static str),
+    /// It ran and failed; why.
+    Failed(&'static str),
+    /// It ran and gave this.
+    Gave(ToolResult),
+}
+
+/// A call that is about to be recorded.
+struct Told {
+    outcome: ToolOutcome,
+    message: String,
+    sent: Sent,
+}
+
+impl Told {
+    fn rejected(refusal: Refusal, retryable: bool) -> Self {
+        let message = refusal.for_model(retryable);
+        Self { outcome: ToolOutcome::Rejected(rejection(refusal)), message, sent: Sent::default() }
+    }
+}
+
+impl Turn<'_> {
+    /// Takes one call of completion `completion` to its end: recorded, told to the model, its retries booked. `order`
+    /// says why the tool may not run now.
+    pub(in crate::flow) async fn execute<S>(
+        &mut self,
+        tools: &[&'static Tool<S>],
+        (completion, call): (u32, &ToolCall),
+        order: impl FnOnce(&'static Declaration) -> Option<Refusal>,
+        state: &mut S,
+    ) -> Result<Executed, Abort> {
+        let Arguments { shown, object } = arguments::parse(&call.arguments);
+        self.tool_begins(completion, call, &shown);
+        let prompts = &self.env.settings.prompts;
+        let known = tools.iter().find(|tool| tool.declaration.name == call.name && prompts.offers(&call.name));
+        let Some(&Tool { ref declaration, run }) = known.copied() else {
+            let refusal = Refusal::unknown_tool(&call.name, prompts.tools().iter().map(|tool| tool.name.as_str()));
+            let told = Told::rejected(refusal, self.has_tries(&call.name));
+            self.record(told);
+            return Ok(Executed { tool: None, end: End::Unknown, used_up: false });
+        };
+        let name = declaration.name;
+        if let Some(refusal) = order(declaration) {
+            let message = refusal.for_model(true);
+            let outcome = ToolOutcome::OutOfOrder(rejection(refusal));
+            self.record(Told { outcome, message, sent: Sent::default() });
+            return Ok(Executed { tool: Some(name), end: End::OutOfOrder, used_up: self.used_up(name) });
+        }
+        if self.used_up(name) {
+            let guidance = "Go on with what you have, and say in the answer what is missing.";
+            let reason = format!("`{name}` takes no further calls now");
+            self.record(Told::rejected(Refusal::new("retries_exhausted", reason, guidance), false));
+            return Ok(Executed { tool: Some(name), end: End::UsedUp, used_up: true });
+        }
+        let fitting = object.and_then(|object| arguments::fit(declaration, &shown).map(|()| object));
+        let ran = match fitting {
+            Err(refusal) => Err(ToolError::Refused(refusal)),
+            Ok(object) => {
+                let (session, conversation) = (self.conversation.session.as_str(), self.conversation.ordinal);
+                run(&object, Scope { env: self.env, session, conversation, state }).await
+            }
+        };
+        let end = match ran {
+            Err(ToolError::Abort(abort)) => return Err(abort),
+            Err(ToolError::Refused(refusal)) => {
+                let cause = refusal.cause;
+                self.record(Told::rejected(refusal, self.has_tries(name)));
+                End::Refused(cause)
+            }
+            Err(ToolError::Failed(failure)) => End::Failed(self.failed_call(name, failure)),
+            Ok(output) => {
+                self.tool_worked(name);
+                let outcome = ToolOutcome::Ok(output.result.clone());
+                self.record(Told { outcome, message: output.told, sent: output.sent });
+                End::Gave(output.result)
+            }
+        };
+        self.book(declaration, &end);
+        Ok(Executed { tool: Some(name), end, used_up: self.used_up(name) })
+    }
+
+    /// A run that failed: the model is told whether trying again may help.
+    fn failed_call(&mut self, name: &'static str, failure: Failure) -> &'static str {
+        let retryable = failure.transient && self.has_tries(name);
+        self.tool_failed(name, &failure.message, !retryable);
+        if !retryable {
+            self.retries.exhaust(name);
+        }
+        let [try_again, go_on] = failure.guidance;
+        let guidance = if retryable { try_again } else { go_on };
+        let message = error_for_model(failure.told, &failure.reason, guidance, retryable);
+        let outcome = ToolOutcome::Failed { message: failure.message, retryable };
+        self.record(Told { outcome, message, sent: failure.sent });
+        failure.cause
+    }
+
+    fn record(&mut self, told: Told) {
+        self.tool_ends(told.outcome, told.message, &told.sent.attempts);
+        self.book_transport(told.sent.service, &told.sent.attempts);
+    }
+
+    /// Books the call as a retry where it is one. Responses are retried on the model account alone.
+    fn book(&mut self, tool: &Declaration, end: &End) {
+        let cause = match end {
+            End::Refused(cause) | End::Failed(cause) => Some(*cause),
+            _ => None,
+        };
+        let booked = if tool.role == Role::Respond {
+            self.retries.settle(tool.name, cause.is_none())
+        } else {
+            self.retries.called(tool.name, cause)
+        };
+        if let Some(retried) = booked {
+            self.push(self.env.clock.now(), What::Retried(retried));
+        }
+    }
+
+    /// Whether a call of the tool that fails now may be tried again.
+    fn has_tries(&self, name: &str) -> bool {
+        self.retries.failures(name) < self.env.settings.limits.tool_retries
+    }
+
+    /// Whether the tool takes no further calls in this turn.
+    fn used_up(&self, name: &str) -> bool {
+        self.retries.failures(name) > self.env.settings.limits.tool_retries
+    }
+}
+
+fn rejection(refusal: Refusal) -> Rejection {
+    Rejection { cause: refusal.cause.into(), reason: refusal.reason, guidance: refusal.guidance }
+}

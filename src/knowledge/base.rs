@@ -1,0 +1,180 @@
+//! What can be searched: a knowledge base as declared, as opened for one trial, and the several that a flow may have.
+
+use super::{KnowledgeError, Passage};
+use crate::clock::BoxFuture;
+use crate::provider::{Access, Attempt, Attempted, ProviderError};
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// The name that stands for the first knowledge base, whatever its own.
+pub const DEFAULT_KB: &str = "default_kb";
+
+/// One passage that a search found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// The passage.
+    pub passage: Passage,
+    /// The index's own score, higher is better; never shown to a model.
+    pub raw_score: f64,
+}
+
+/// What one search came to.
+#[derive(Debug)]
+pub struct Search {
+    /// The passages, best first, or why there are none.
+    pub result: Result<Vec<Found>, SearchError>,
+    /// The HTTP attempts that it took, in order: none of a base that asks no server.
+    pub attempts: Vec<Attempt>,
+}
+
+/// Why a search gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    /// The index on this machine failed.
+    #[error(transparent)]
+    Local(#[from] KnowledgeError),
+    /// The server failed, or replay has no such exchange.
+    #[error("{}", of_service(.0))]
+    Service(ProviderError),
+}
+
+fn of_service(error: &ProviderError) -> String {
+    match error {
+        ProviderError::Failed { kind, message, .. } => {
+            format!("the knowledge base's server failed ({}): {message}", kind.as_str())
+        }
+        ProviderError::Miss(miss) => miss.message.clone(),
+    }
+}
+
+impl Search {
+    /// A search that asked no server.
+    pub fn local(result: Result<Vec<Found>, KnowledgeError>) -> Self {
+        Self { result: result.map_err(SearchError::Local), attempts: Vec::new() }
+    }
+}
+
+impl From<Attempted<Vec<Found>>> for Search {
+    fn from(attempted: Attempted<Vec<Found>>) -> Self {
+        Self { result: attempted.result.map_err(SearchError::Service), attempts: attempted.attempts }
+    }
+}
+
+/// A knowledge base, opened for one trial.
+pub trait KnowledgeBase: Send + Sync {
+    /// The `top_k` best passages for `query`, best first; ties stand in the order of the corpus.
+    fn search<'a>(&'a self, query: &'a str, top_k: usize) -> BoxFuture<'a, Search>;
+    /// What a recording pins: a hash of everything that can be found; of a base behind a server, of what the server
+    /// says of it, once it was asked, and of its declaration before.
+    fn hash(&self) -> String;
+    /// The name that it is known by.
+    fn id(&self) -> &str;
+}
+
+/// A knowledge base as declared: shared by trials, each of which opens it for itself.
+pub trait KnowledgeSource: Send + Sync {
+    /// The base for one trial. Whatever it asks a server goes through `access`: live, recorded or replayed.
+    fn open(&self, access: &Access) -> Arc<dyn KnowledgeBase>;
+}
+
+/// The knowledge bases of one trial, by name; the first is the default.
+#[derive(Clone, Default)]
+pub struct KnowledgeBases {
+    bases: Vec<(String, Arc<dyn KnowledgeBase>)>,
+}
+
+impl std::fmt::Debug for KnowledgeBases {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_list().entries(self.bases.iter().map(|(name, _)| name)).finish()
+    }
+}
+
+impl KnowledgeBases {
+    /// Bases with their names, in the order of their declaration.
+    pub fn new(bases: Vec<(String, Arc<dyn KnowledgeBase>)>) -> Self {
+        Self { bases }
+    }
+
+    /// One base under its own name.
+    pub fn one(base: Arc<dyn KnowledgeBase>) -> Self {
+        Self { bases: vec![(base.id().to_owned(), base)] }
+    }
+
+    /// The base that a `kb_id` names: one of that name, else the first for [`DEFAULT_KB`].
+    pub fn get(&self, kb_id: &str) -> Option<&Arc<dyn KnowledgeBase>> {
+        self.named(kb_id).or_else(|| self.bases.first().filter(|_| kb_id == DEFAULT_KB).map(|(_, base)| base))
+    }
+
+    /// The base of exactly that name: for flows whose users must not come from one to another.
+    pub fn named(&self, name: &str) -> Option<&Arc<dyn KnowledgeBase>> {
+        self.bases.iter().find(|(known, _)| known == name).map(|(_, base)| base)
+    }
+
+    /// The names that a model is told of: [`DEFAULT_KB`] where there is one base, else the names of all.
+    pub fn names(&self) -> Vec<&str> {
+        match self.bases.as_slice() {
+            [_] => vec![DEFAULT_KB],
+            several => several.iter().map(|(name, _)| name.as_str()).collect(),
+        }
+    }
+
+    /// What a recording pins of them: the base's own hash where there is one, else SHA-256 over names and hashes.
+    pub fn hash(&self) -> String {
+        if let [(_, base)] = self.bases.as_slice() {
+            return base.hash();
+        }
+        let mut hasher = Sha256::new();
+        for (name, base) in &self.bases {
+            hasher.update(format!("{name}\0{}\0", base.hash()));
+        }
+        let mut told = String::new();
+        for byte in hasher.finalize().iter().take(16) {
+            let _ = write!(told, "{byte:02x}");
+        }
+        told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::knowledge::{Corpus, Embedded};
+
+    fn base(id: &str, text: &str) -> Arc<dyn KnowledgeBase> {
+        let passage = Passage { id: format!("{id}#1"), title: String::new(), text: text.into() };
+        Arc::new(Embedded::open(Corpus::of(id, vec![passage]), None).expect("opens"))
+    }
+
+    fn named(id: &str, text: &str) -> (String, Arc<dyn KnowledgeBase>) {
+        (id.to_owned(), base(id, text))
+    }
+
+    fn chosen(bases: &KnowledgeBases, kb_id: &str) -> Option<String> {
+        bases.get(kb_id).map(|base| base.id().to_owned())
+    }
+
+    #[test]
+    fn a_kb_id_chooses_a_base_and_the_default_is_the_first_unless_one_has_that_name() {
+        let bases = KnowledgeBases::new(vec![named("north", "a"), named("south", "b")]);
+        assert_eq!(chosen(&bases, "south"), Some("south".into()));
+        assert_eq!(chosen(&bases, DEFAULT_KB), Some("north".into()));
+        assert_eq!(chosen(&bases, "east"), None);
+        assert!(bases.named(DEFAULT_KB).is_none(), "a tenant's base is found by its own name alone");
+        assert_eq!(bases.names(), ["north", "south"]);
+        let bases = KnowledgeBases::new(vec![named("north", "a"), named(DEFAULT_KB, "b")]);
+        assert_eq!(chosen(&bases, DEFAULT_KB), Some(DEFAULT_KB.into()));
+        assert_eq!(chosen(&KnowledgeBases::default(), DEFAULT_KB), None);
+    }
+
+    #[test]
+    fn one_base_pins_its_own_hash_and_several_pin_names_and_hashes() {
+        let one = base("north", "a");
+        assert_eq!(KnowledgeBases::one(Arc::clone(&one)).hash(), one.hash());
+        let hash = |a: &str, b: &str| KnowledgeBases::new(vec![named("north", a), named("south", b)]).hash();
+        assert_eq!(hash("a", "b"), hash("a", "b"));
+        assert_ne!(hash("a", "b"), hash("a", "c"));
+        let swapped = KnowledgeBases::new(vec![named("south", "b"), named("north", "a")]);
+        assert_ne!(hash("a", "b"), swapped.hash(), "the first is the default");
+    }
+}
