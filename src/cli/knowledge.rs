@@ -22,6 +22,7 @@ pub(super) fn run(given: &Knowledge) -> Result<Exit, Problem> {
     let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
     let found = block_on(&clock, knowledge.search(query, *top_k))
         .map_err(|why| why.to_string())?
+        .result
         .map_err(|why| why.to_string())?;
     if found.is_empty() {
         output::remark(&format!("nothing in `{base}` matches: no word of the query stands in any passage"));

@@ -79,7 +79,9 @@ pub enum StateError {
         reason: String,
     },
     /// A build that is newer than this one wrote it.
-    #[error("the stored conversation has version {version}, this build reads up to {CONVERSATION_VERSION}: update ragcheck")]
+    #[error(
+        "the stored conversation has version {version}, this build reads up to {CONVERSATION_VERSION}: update ragcheck"
+    )]
     Newer {
         /// The version it has.
         version: u32,
@@ -93,7 +95,9 @@ pub enum StateError {
         found: String,
     },
     /// The flow's own state has a version that this build does not know.
-    #[error("the state of flow `{flow}` has version {version}, this build reads {known}: use the build that wrote it, or begin a new conversation")]
+    #[error(
+        "the state of flow `{flow}` has version {version}, this build reads {known}: use the build that wrote it, or begin a new conversation"
+    )]
     FlowVersion {
         /// The flow.
         flow: &'static str,
@@ -115,14 +119,7 @@ pub enum StateError {
 impl ConversationState {
     /// A conversation before its first turn.
     pub fn new(ordinal: u32, name: &str) -> Self {
-        Self {
-            ordinal,
-            name: name.to_owned(),
-            session: name.to_owned(),
-            history: Vec::new(),
-            turns: 0,
-            flow: None,
-        }
+        Self { ordinal, name: name.to_owned(), session: name.to_owned(), history: Vec::new(), turns: 0, flow: None }
     }
 
     /// The conversation as one line of JSON.
@@ -255,7 +252,8 @@ mod tests {
         let error = conversation().flow_state::<Others>().expect_err("is refused");
         assert_eq!(error, StateError::OtherFlow { flow: "others", found: "notes".into() });
         let older = conversation().to_json().replace("\"version\":3", "\"version\":2");
-        let error = ConversationState::from_json(&older).expect("is read").flow_state::<Notes>().expect_err("is refused");
+        let error =
+            ConversationState::from_json(&older).expect("is read").flow_state::<Notes>().expect_err("is refused");
         assert_eq!(error, StateError::FlowVersion { flow: "notes", version: 2, known: 3 });
         let odd = conversation().to_json().replace("[\"so\"]", "7");
         let error = ConversationState::from_json(&odd).expect("is read").flow_state::<Notes>().expect_err("is refused");

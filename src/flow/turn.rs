@@ -42,8 +42,24 @@ pub(in crate::flow) struct Completed {
     /// The text beside the calls.
     pub(in crate::flow) text: String,
     pub(in crate::flow) calls: Vec<ToolCall>,
-    /// No tool was called; why the text counts as none to a flow that answers through a tool.
-    pub(in crate::flow) free_text: Option<&'static str>,
+    /// Why it stopped.
+    pub(in crate::flow) finish: Finish,
+    /// Whether the model refused, in the provider's own field.
+    pub(in crate::flow) refused: bool,
+}
+
+impl Completed {
+    /// Why a completion without calls counts as none, to a flow that answers through a tool; `None` when it has calls.
+    pub(in crate::flow) fn free_text(&self) -> Option<&'static str> {
+        Some(match self.finish {
+            _ if !self.calls.is_empty() => return None,
+            _ if self.refused => "refusal",
+            Finish::ContentFilter => "content_filter",
+            Finish::Length => "cut_off",
+            _ if self.text.trim().is_empty() => "empty",
+            _ => "free_text",
+        })
+    }
 }
 
 /// Something that was begun and has not come back.
@@ -177,9 +193,9 @@ impl<'a> Turn<'a> {
             Ok(mut response) => {
                 self.mint_call_ids(&mut response.calls);
                 called.reply = Replied::Completion(completion_of(&response));
-                let free_text = response.calls.is_empty().then(|| why_text_only(&response));
-                let text = response.content.clone();
-                Reply::Completion(Completed { ordinal, text, calls: self.hear(response), free_text })
+                let (text, finish) = (response.content.clone(), response.finish.clone());
+                let refused = response.refusal.is_some();
+                Reply::Completion(Completed { ordinal, text, calls: self.hear(response), finish, refused })
             }
         };
         self.push(at, What::ModelCalled(called));
@@ -331,16 +347,5 @@ pub(in crate::flow) fn completion_of(response: &ChatResponse) -> Completion {
         input_tokens: response.usage.input,
         cached_tokens: response.usage.cached,
         output_tokens: response.usage.output,
-    }
-}
-
-/// Why a completion without calls counts as none.
-fn why_text_only(response: &ChatResponse) -> &'static str {
-    match response.finish {
-        _ if response.refusal.is_some() => "refusal",
-        Finish::ContentFilter => "content_filter",
-        Finish::Length => "cut_off",
-        _ if response.content.trim().is_empty() => "empty",
-        _ => "free_text",
     }
 }

@@ -78,6 +78,25 @@ pub trait KnowledgeSource: Send + Sync {
     fn open(&self, access: &Access) -> Arc<dyn KnowledgeBase>;
 }
 
+/// The knowledge bases that a scenario declares, by name; the first is the default.
+#[derive(Clone, Default)]
+pub struct KnowledgeSources {
+    sources: Vec<(String, Arc<dyn KnowledgeSource>)>,
+}
+
+impl KnowledgeSources {
+    /// Sources with their names, in the order of their declaration.
+    pub fn new(sources: Vec<(String, Arc<dyn KnowledgeSource>)>) -> Self {
+        Self { sources }
+    }
+
+    /// The bases for one trial.
+    pub fn open(&self, access: &Access) -> KnowledgeBases {
+        let opened = self.sources.iter().map(|(name, source)| (name.clone(), source.open(access)));
+        KnowledgeBases::new(opened.collect())
+    }
+}
+
 /// The knowledge bases of one trial, by name; the first is the default.
 #[derive(Clone, Default)]
 pub struct KnowledgeBases {

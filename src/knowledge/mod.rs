@@ -17,7 +17,9 @@ mod rank;
 pub mod tokenize;
 
 pub use backends::{BACKENDS, Backend, Declared, backend};
-pub use base::{DEFAULT_KB, Found, KnowledgeBase, KnowledgeBases, KnowledgeSource, Search, SearchError};
+pub use base::{
+    DEFAULT_KB, Found, KnowledgeBase, KnowledgeBases, KnowledgeSource, KnowledgeSources, Search, SearchError,
+};
 pub use documents::{Corpus, Passage};
 pub use embedded::Embedded;
 pub use keyword_index::{

@@ -7,10 +7,12 @@
 
 mod event;
 mod folder;
+mod role;
 pub mod text;
 
 pub use event::*;
 pub use folder::*;
+pub use role::Role;
 
 use serde::{Deserialize, Serialize};
 

@@ -82,7 +82,7 @@ impl TrialRunner {
             recorded_at: started.round(jiff::Unit::Second).unwrap_or(started),
             recorded_from: recorder.recorded_from(&providers(&setup.services)),
             recorder: format!("ragcheck {}", env!("CARGO_PKG_VERSION")),
-            knowledge: setup.knowledge.hash().to_owned(),
+            knowledge: live.evidence.knowledge.clone(),
             seed: trial.seed,
             take,
             takes,
@@ -193,7 +193,7 @@ impl TrialRunner {
             recorded_from: format!("{} {}", setup.services.model, model.name),
             recorded_at: None,
             model: model.name.clone(),
-            knowledge: setup.knowledge.hash().to_owned(),
+            knowledge: String::new(),
             earlier_takes: Vec::new(),
         };
         let built = environment(&self.loaded.project, trial, setup, &transport, &clock, stages, trial.seed);
@@ -212,6 +212,7 @@ impl TrialRunner {
         };
         let mut trace = trace_of(plan, trial, evidence, end);
         trace.took_us = u64::try_from(clock.now().as_micros()).unwrap_or(u64::MAX);
+        trace.evidence.knowledge = environment.knowledge.hash();
         trace.events = environment.take_events();
         Ran { trace, stages: times.stages() }
     }

@@ -23,7 +23,7 @@ pub use resend::{Resend, documents};
 pub use services::{Variables, read_variables};
 
 use crate::flow::{self, Flow, Settings};
-use crate::knowledge::{Corpus, Embedded, KnowledgeBase};
+use crate::knowledge::{self, Declared, KnowledgeSource, KnowledgeSources};
 use crate::plan::{Plan, PlannedTrial};
 use crate::proxy::Proxy;
 use crate::scenario::{Case, Loaded, LoadedScenario};
@@ -88,11 +88,14 @@ pub struct Finished {
 /// What is shared by the trials of one scenario and variant.
 pub(crate) struct VariantSetup {
     flow: &'static dyn Flow,
-    knowledge: Arc<dyn KnowledgeBase>,
+    knowledge: KnowledgeSources,
     settings: Settings,
     services: ServiceSettings,
     live: OnceLock<Result<LiveTransport, String>>,
 }
+
+/// The kind of knowledge base that a folder of the project is.
+const EMBEDDED: &str = "embedded";
 
 /// Builds and runs trials.
 pub struct TrialRunner {
@@ -113,7 +116,7 @@ impl TrialRunner {
     /// # Errors
     /// [`SetupError`] for the first thing that cannot be opened or resolved.
     pub fn new(loaded: Arc<Loaded>) -> Result<Self, SetupError> {
-        let mut bases: BTreeMap<String, Arc<dyn KnowledgeBase>> = BTreeMap::new();
+        let mut prepared: BTreeMap<String, Arc<dyn KnowledgeSource>> = BTreeMap::new();
         let (mut setups, mut outside) = (BTreeMap::new(), BTreeMap::new());
         let cache = loaded.root.join(".ragcheck");
         for written in &loaded.scenarios {
@@ -122,26 +125,28 @@ impl TrialRunner {
                 outside.insert(scenario.scenario.clone(), ExternalSetup::of(written)?);
                 continue;
             }
-            let knowledge = if let Some(base) = bases.get(&scenario.knowledge) {
-                Arc::clone(base)
+            let source = if let Some(source) = prepared.get(&scenario.knowledge) {
+                Arc::clone(source)
             } else {
-                let folder = loaded.root.join(&loaded.project.knowledge).join(&scenario.knowledge);
-                let opened = Corpus::load(&folder).and_then(|corpus| Embedded::open(corpus, Some(&cache)));
-                let base = opened.map_err(|error| SetupError::Knowledge {
+                let unusable = |reason: String| SetupError::Knowledge {
                     file: written.file.clone(),
                     folder: scenario.knowledge.clone(),
-                    reason: error.to_string(),
-                })?;
-                let base: Arc<dyn KnowledgeBase> = Arc::new(base);
-                bases.insert(scenario.knowledge.clone(), Arc::clone(&base));
-                base
+                    reason,
+                };
+                let folder = loaded.root.join(&loaded.project.knowledge);
+                let declared = Declared { place: &scenario.knowledge, knowledge: &folder, cache: Some(&cache) };
+                let backend = knowledge::backend(EMBEDDED).ok_or_else(|| unusable(format!("no backend {EMBEDDED}")))?;
+                let source = backend.prepare(declared).map_err(|error| unusable(error.to_string()))?;
+                prepared.insert(scenario.knowledge.clone(), Arc::clone(&source));
+                source
             };
+            let knowledge = KnowledgeSources::new(vec![(scenario.knowledge.clone(), source)]);
             let flow = flow::by_name(&scenario.flow)
                 .ok_or_else(|| SetupError::Flow { file: written.file.clone(), flow: scenario.flow.clone() })?;
             for variant in written.prompts.keys().cloned() {
-                let (settings, services) = settings::resolve(written, &variant)?;
+                let (settings, services) = settings::resolve(flow, written, &variant)?;
                 let setup =
-                    VariantSetup { flow, knowledge: Arc::clone(&knowledge), settings, services, live: OnceLock::new() };
+                    VariantSetup { flow, knowledge: knowledge.clone(), settings, services, live: OnceLock::new() };
                 setups.insert((scenario.scenario.clone(), variant), setup);
             }
         }

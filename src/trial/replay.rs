@@ -71,7 +71,7 @@ impl TrialRunner {
             recorded_from: sources(&header.recorded_from),
             recorded_at: Some(header.recorded_at.to_string()),
             model: setup.settings.model.name.clone(),
-            knowledge: setup.knowledge.hash().to_owned(),
+            knowledge: String::new(),
             earlier_takes: header.earlier_verdicts(),
         };
         let way = Arc::clone(&transport) as Arc<dyn Transport>;
@@ -95,6 +95,8 @@ impl TrialRunner {
         let completed = end == TrialEnd::Completed;
         let mut trace = trace_of(plan, trial, evidence, end);
         trace.took_us = u64::try_from(clock.now().as_micros()).unwrap_or(u64::MAX);
+        // A base behind a server is known when it was asked.
+        trace.evidence.knowledge = environment.knowledge.hash();
         trace.events = environment.take_events();
         let unused = if completed { transport.unused() } else { Vec::new() };
         Finished { trace, unused }
@@ -121,6 +123,7 @@ pub(super) fn rerecord(written: &LoadedScenario, case: &str, trial: &PlannedTria
 /// The end of a trial that cannot go on.
 pub(super) fn aborted(abort: &Abort) -> TrialError {
     match abort {
+        Abort::State(problem) => error(TrialErrorKind::ConversationBroken, &problem.to_string(), Vec::new()),
         Abort::Miss(miss) => TrialError {
             kind: TrialErrorKind::CassetteMiss,
             message: miss.message.clone(),

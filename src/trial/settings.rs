@@ -2,10 +2,10 @@
 
 use super::{SetupError, VariantSetup};
 use crate::clock::Clock;
-use crate::flow::{AgentContext, Prompts, Settings, Stages};
+use crate::flow::{AgentContext, Flow, Prompts, Services, Settings, Stages};
 use crate::knowledge::KeywordIndex;
 use crate::plan::PlannedTrial;
-use crate::provider::{ChatClient, PerplexityAgent, RetryPolicy, SearchService};
+use crate::provider::{Access, ChatClient, PerplexityAgent, RetryPolicy, SearchService};
 use crate::scenario::{LoadedScenario, Project};
 use crate::settings::ModelSettings;
 use crate::trace::Arm;
@@ -35,7 +35,11 @@ pub(super) struct ServiceSettings {
 ///
 /// # Errors
 /// [`SetupError::Settings`] when a prompt does not fit.
-pub(super) fn resolve(written: &LoadedScenario, variant: &str) -> Result<(Settings, ServiceSettings), SetupError> {
+pub(super) fn resolve(
+    flow: &dyn Flow,
+    written: &LoadedScenario,
+    variant: &str,
+) -> Result<(Settings, ServiceSettings), SetupError> {
     let scenario = &written.scenario;
     let wrong = |reason: String| SetupError::Settings { file: written.file.clone(), reason };
     let changed = scenario.variants.get(variant);
@@ -43,7 +47,7 @@ pub(super) fn resolve(written: &LoadedScenario, variant: &str) -> Result<(Settin
     let temperature = changed.and_then(|change| change.temperature).or(model.temperature);
     let enforcement = changed.and_then(|change| change.enforcement).unwrap_or(scenario.enforcement);
     let texts = written.prompts.get(variant).cloned().unwrap_or_default();
-    let prompts = Prompts::resolve(&texts, scenario.search.is_some())
+    let prompts = Prompts::resolve(flow, &texts, Services { search: scenario.search.is_some() })
         .map_err(|why| wrong(format!("variant `{variant}`: {why}")))?;
     let settings = Settings {
         prompts: Arc::new(prompts),
@@ -109,15 +113,17 @@ pub(super) fn environment(
         withhold_history: trial.lane.arm == Arm::Control,
         ..setup.settings.clone()
     };
-    Ok(AgentContext::new(
+    let access = Access { transport: Arc::clone(transport), clock: Arc::clone(clock), policy };
+    let context = AgentContext::new(
         Arc::new(model),
         search,
-        Arc::clone(&setup.knowledge),
+        setup.knowledge.open(&access),
         Arc::new(KeywordIndex::in_memory()),
         Arc::clone(clock),
         stages,
         Arc::new(settings),
-    ))
+    );
+    Ok(context.with_access(access))
 }
 
 /// A sampling seed that depends on the trial's name alone, so that no other seed of a run changes a recording.

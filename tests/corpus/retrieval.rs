@@ -71,7 +71,7 @@ fn ours(passages: &[Passage], queries: &[String]) -> Vec<Vec<String>> {
     let base = Embedded::open(Corpus::of("collection", passages.to_vec()), None).expect("opens");
     let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
     let found = |query: &String| {
-        let found = block_on(&clock, base.search(query, 10)).expect("no deadlock").expect("searches");
+        let found = block_on(&clock, base.search(query, 10)).expect("no deadlock").result.expect("searches");
         found.into_iter().map(|hit| hit.passage.id).collect()
     };
     queries.iter().map(found).collect()

@@ -1,25 +1,29 @@
 //! What one room may not read of another and both must know: the two agree.
 
 use proptest::prelude::*;
-use ragcheck::flow::tool_rag::tools as tool;
+use ragcheck::flow::tool_rag::tools::index_keywords;
 use ragcheck::scenario::{self, vocabulary};
 use ragcheck::{flow, knowledge, metric};
 use std::collections::BTreeSet;
 
+fn tool_rag() -> &'static dyn flow::Flow {
+    flow::by_name("tool-rag").expect("is a flow")
+}
+
 #[test]
 fn the_tools_that_scenarios_may_name_are_those_that_exist_with_their_arguments() {
-    assert_eq!(vocabulary::tools().collect::<Vec<_>>(), tool::NAMES);
-    for (name, arguments) in vocabulary::TOOLS {
-        let schema = tool::schema(name).expect(name);
-        let properties = schema["properties"].as_object().expect(name);
-        let declared: BTreeSet<&str> = properties.keys().map(String::as_str).collect();
-        assert_eq!(arguments.iter().copied().collect::<BTreeSet<_>>(), declared, "{name}");
+    let declared = tool_rag().tools();
+    assert_eq!(vocabulary::tools().collect::<Vec<_>>(), declared.iter().map(|tool| tool.name).collect::<Vec<_>>());
+    for ((name, arguments), tool) in vocabulary::TOOLS.iter().zip(declared) {
+        let arguments: BTreeSet<&str> = arguments.iter().copied().collect();
+        assert_eq!(arguments.into_iter().collect::<Vec<_>>(), tool.arguments(), "{name}");
     }
 }
 
 #[test]
 fn the_prompts_that_scenarios_may_replace_are_those_that_flows_use() {
-    assert_eq!(flow::prompts::names().collect::<Vec<_>>(), vocabulary::PROMPTS);
+    let used: Vec<&str> = tool_rag().prompts().iter().map(|prompt| prompt.name).collect();
+    assert_eq!(used, vocabulary::PROMPTS);
 }
 
 #[test]
@@ -39,9 +43,9 @@ fn what_scenarios_may_put_into_a_turn_for_an_agent_elsewhere_is_what_is_put_in()
 #[test]
 fn a_keyword_that_the_judge_calls_generic_is_refused_by_the_tool() {
     for word in metric::generic::GENERIC {
-        assert!(tool::index_keywords::is_generic(word), "{word}");
+        assert!(index_keywords::is_generic(word), "{word}");
     }
-    assert!(!tool::index_keywords::is_generic("heat pump") && !metric::generic::is_generic("heat pump"));
+    assert!(!index_keywords::is_generic("heat pump") && !metric::generic::is_generic("heat pump"));
 }
 
 proptest! {

@@ -8,6 +8,7 @@ mod cli;
 mod compare;
 mod determinism;
 mod external;
+mod flow_folders;
 mod gates;
 mod history;
 mod imports;

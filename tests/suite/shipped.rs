@@ -70,7 +70,7 @@ fn the_documents_that_answers_are_expected_to_cite_are_found_by_the_questions_ow
         };
         for cited in answer.cites.iter().filter(|cited| documents.contains(cited)) {
             asked += 1;
-            let found = block_on(&clock, base.search(ask, 5)).expect("no deadlock").expect("searches");
+            let found = block_on(&clock, base.search(ask, 5)).expect("no deadlock").result.expect("searches");
             if !found.iter().any(|hit| hit.passage.id.starts_with(&format!("{cited}#"))) {
                 missed.push(format!("{}: {cited}", case.case));
             }

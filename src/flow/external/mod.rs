@@ -17,7 +17,7 @@ mod trace_builder;
 pub use target::{Endpoint, Fill, PLACEHOLDERS, Target};
 
 use super::context::micros;
-use super::conversation::digest;
+use super::digest;
 use crate::chat::{Message, Role};
 use crate::clock::{Clock, timeout};
 use crate::flow::tool_rag::tools::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};

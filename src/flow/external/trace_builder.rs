@@ -10,10 +10,10 @@ use super::groups::{Group, grouped, in_order};
 use super::target::Reply;
 use super::{Roles, Trouble, Words, decoder, micros};
 use crate::chat::{ChatRequest, Message, Role};
-use crate::flow::conversation::digest;
+use crate::flow::digest;
 use crate::flow::retries::Retries;
 use crate::flow::tool_rag::tools::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
-use crate::flow::tool_rag::turn::{attempts_of, completion_of};
+use crate::flow::turn::{attempts_of, completion_of};
 use crate::provider::{Attempt, ErrorKind, SearchAnswer, observed};
 use crate::trace::{
     self, Answer, ExternalResult, FedBack, ModelCalled, SearchResult, ToolCalled, ToolOutcome, ToolResult, TurnOutcome,

@@ -103,7 +103,7 @@ impl UnderWay<'_> {
                 }
             };
 
-            let mut seen = Seen { free_text: completion.free_text, ..Seen::default() };
+            let mut seen = Seen { free_text: completion.free_text(), ..Seen::default() };
             let before = self.progress.clone();
             for call in &completion.calls {
                 self.take(&completion, call, &before, &mut seen).await?;

@@ -1,10 +1,10 @@
 //! The decisions of `tool-rag`, without any input or output: how far a turn is, which calls may run, what comes next.
 
 use super::machine;
-use crate::chat::ToolChoice;
 use super::tools::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
-use crate::settings::Enforcement;
+use crate::chat::ToolChoice;
 use crate::flow::tools::{End, Executed};
+use crate::settings::Enforcement;
 use crate::trace::ToolResult;
 
 /// The three mandatory steps, in order.
@@ -164,12 +164,7 @@ pub(super) struct Seen {
 }
 
 /// Takes in what came of one call, and gives the event that it is; `None` for an accepted response, which ends the turn.
-pub(super) fn note(
-    progress: &mut Progress,
-    seen: &mut Seen,
-    executed: &Executed,
-    alone: bool,
-) -> Option<&'static str> {
+pub(super) fn note(progress: &mut Progress, seen: &mut Seen, executed: &Executed, alone: bool) -> Option<&'static str> {
     let tool = executed.tool.unwrap_or_default();
     let on = match &executed.end {
         End::Unknown | End::UsedUp => return Some("call_rejected"),

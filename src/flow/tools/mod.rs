@@ -45,7 +45,12 @@ impl Declaration {
     }
 
     /// A tool that is on offer beside some services only.
-    pub const fn offered_with(name: &'static str, role: Role, schema: fn() -> Value, offered: fn(Services) -> bool) -> Self {
+    pub const fn offered_with(
+        name: &'static str,
+        role: Role,
+        schema: fn() -> Value,
+        offered: fn(Services) -> bool,
+    ) -> Self {
         Self { name, role, schema, offered, validator: OnceLock::new() }
     }
 

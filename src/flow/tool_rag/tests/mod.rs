@@ -4,7 +4,9 @@
 //! answers a call.
 
 mod answers;
+mod bases;
 mod failures;
+mod kept;
 mod mistakes;
 mod wander;
 
@@ -12,8 +14,8 @@ use super::*;
 use crate::chat::{ChatRequest, ChatResponse, Finish, Role, ToolCall, Usage};
 use crate::clock::{Clock, VirtualClock, block_on};
 use crate::flow::tool_rag::tools::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
-use crate::flow::{Prompts, Settings, Stages};
-use crate::knowledge::{Corpus, Embedded, KeywordIndex, Passage};
+use crate::flow::{Prompts, Services, Settings, Stages};
+use crate::knowledge::{Corpus, Embedded, KeywordIndex, KnowledgeBases, Passage};
 use crate::provider::{
     Attempt, Attempted, ChatModel, Citation, ErrorKind, ProviderError, SearchAnswer, SearchQuestion, SearchService,
 };
@@ -183,11 +185,13 @@ struct Play {
     limits: Limits,
     withhold_history: bool,
     external: bool,
+    knowledge: KnowledgeBases,
 }
 
 fn play(model: Vec<Says>) -> Play {
     let (enforcement, limits) = (Enforcement::Feedback, Limits::default());
-    Play { model, service: Vec::new(), enforcement, limits, withhold_history: false, external: true }
+    let knowledge = KnowledgeBases::one(Arc::new(knowledge()));
+    Play { model, service: Vec::new(), enforcement, limits, withhold_history: false, external: true, knowledge }
 }
 
 /// What came of it.
@@ -241,7 +245,9 @@ impl Play {
         let service =
             Scripted { clock: clock.clone(), script: Mutex::new(self.service.into()), requests: Mutex::default() };
         let settings = Settings {
-            prompts: Arc::new(Prompts::resolve(&BTreeMap::new(), self.external).expect("resolves")),
+            prompts: Arc::new(
+                Prompts::resolve(&FLOW, &BTreeMap::new(), Services { search: self.external }).expect("resolves"),
+            ),
             enforcement: self.enforcement,
             model: ModelSettings { name: "scripted".into(), ..ModelSettings::default() },
             search: self.external.then(|| SearchSettings { provider: "search".into(), name: "sonar".into() }),
@@ -252,7 +258,7 @@ impl Play {
         let env = AgentContext::new(
             Arc::clone(&model) as Arc<dyn ChatModel>,
             self.external.then(|| Arc::new(service) as Arc<dyn SearchService>),
-            Arc::new(knowledge()),
+            self.knowledge,
             Arc::new(KeywordIndex::in_memory()),
             Arc::new(clock.clone()),
             Arc::new(FiveMillis(clock.clone())),

@@ -305,7 +305,10 @@ mod tests {
     #[test]
     fn an_unknown_knowledge_base_is_refused_with_the_names_of_those_that_there_are() {
         let refusal = unknown_base(&KnowledgeBases::one(Arc::new(base("desk"))));
-        assert_eq!((refusal.cause, refusal.guidance.as_str()), ("unknown_kb", "Leave `kb_id` out, or use `default_kb`."));
+        assert_eq!(
+            (refusal.cause, refusal.guidance.as_str()),
+            ("unknown_kb", "Leave `kb_id` out, or use `default_kb`.")
+        );
         let named = |name: &str| (name.to_owned(), Arc::new(base(name)) as Arc<dyn KnowledgeBase>);
         let refusal = unknown_base(&KnowledgeBases::new(vec![named("north"), named("south")]));
         assert_eq!(refusal.guidance, "Leave `kb_id` out, or use one of `north`, `south`.");

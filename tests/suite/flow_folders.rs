@@ -1,0 +1,103 @@
+//! Each registry holds what its folder holds, and no flow reaches into another: adding one is a folder and a line.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use ragcheck::flow::FLOWS;
+use ragcheck::knowledge::BACKENDS;
+
+fn source(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(path)
+}
+
+/// Folders below `src/flow` that are no flows in the table: what flows share of tools, and agents that run elsewhere.
+const NOT_LISTED: [&str; 2] = ["tools", "external"];
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect()
+}
+
+fn name(path: &Path) -> String {
+    path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+fn files(path: &Path) -> Vec<PathBuf> {
+    if path.is_dir() {
+        return entries(path).iter().flat_map(|path| files(path)).collect();
+    }
+    if path.extension().is_some_and(|end| end == "rs") { vec![path.to_owned()] } else { Vec::new() }
+}
+
+/// Whether code names `module` in a path that leads to a sibling of its own folder.
+fn imports(code: &str, module: &str) -> bool {
+    let code: String = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+    let path = regex::Regex::new(&format!(r"\b(crate::flow|super)::((super|self)::)*{module}\b")).expect("a pattern");
+    let used = regex::Regex::new(r"(?s)\buse\s+(crate|super)\b[^;]*;").expect("a pattern");
+    let listed = regex::Regex::new(&format!(r"(::|[{{,]\s*){module}\b")).expect("a pattern");
+    let flow = |text: &str| !text.contains("crate") || text.contains("flow");
+    path.is_match(&code) || used.find_iter(&code).any(|found| flow(found.as_str()) && listed.is_match(found.as_str()))
+}
+
+#[test]
+fn every_folder_of_a_flow_is_in_the_table_of_flows_and_nothing_else() {
+    let folders: BTreeSet<String> =
+        entries(&source("flow")).iter().filter(|path| path.is_dir()).map(|path| name(path)).collect();
+    let listed: BTreeSet<String> =
+        FLOWS.iter().map(|(folder, _)| *folder).chain(NOT_LISTED).map(str::to_owned).collect();
+    assert_eq!(folders, listed);
+}
+
+#[test]
+fn every_file_of_a_knowledge_backend_is_in_the_table_of_backends_and_nothing_else() {
+    let files: BTreeSet<String> = entries(&source("knowledge/backends")).iter().map(|path| name(path)).collect();
+    let listed: BTreeSet<String> = BACKENDS.iter().map(|(file, _)| *file).chain(["mod"]).map(str::to_owned).collect();
+    assert_eq!(files, listed);
+    for (file, backend) in BACKENDS {
+        assert_eq!(backend.name(), file.replace('_', "-"));
+    }
+}
+
+#[test]
+fn every_flow_has_the_same_shape() {
+    for (folder, _) in FLOWS {
+        let folder = source("flow").join(folder);
+        for file in ["mod.rs", "policy.rs", "machine.rs", "prompts.rs", "tools/mod.rs", "prompts"] {
+            assert!(folder.join(file).exists(), "{} lacks {file}", folder.display());
+        }
+    }
+}
+
+#[test]
+fn no_flow_imports_another_and_what_they_share_imports_none() {
+    let flows: Vec<&str> = FLOWS.iter().map(|(folder, _)| *folder).chain(["external"]).collect();
+    let mut trespasses = Vec::new();
+    for entry in entries(&source("flow")) {
+        for file in files(&entry) {
+            let code = std::fs::read_to_string(&file).expect("a source file");
+            let others = flows.iter().filter(|flow| **flow != name(&entry));
+            trespasses
+                .extend(others.filter(|flow| imports(&code, flow)).map(|flow| format!("{}: {flow}", file.display())));
+        }
+    }
+    assert!(trespasses.is_empty(), "{}", trespasses.join("\n"));
+}
+
+#[test]
+fn an_import_of_a_sibling_would_be_seen_in_every_spelling() {
+    for code in [
+        "use crate::flow::tool_rag::tools;",
+        "use super::super::tool_rag::NAME;",
+        "use crate::flow::{AgentContext, tool_rag::NAME};",
+        "use super::{\n    context,\n    tool_rag,\n};",
+        "use crate::{chat::Role, flow::tool_rag};",
+        "fn x() { crate::flow::tool_rag::x() }",
+        "fn x() { super::tool_rag::x() }",
+    ] {
+        assert!(imports(code, "tool_rag"), "{code}");
+    }
+    for code in
+        ["// use super::tool_rag;", "use super::tools;", "let tool_rag = 1;", "use crate::trace::{Role, external};"]
+    {
+        assert!(!imports(code, "tool_rag") && !imports(code, "external"), "{code}");
+    }
+}
