@@ -108,13 +108,13 @@ impl Prompts {
             match prompt.kind {
                 PromptKind::Plain => {}
                 PromptKind::Fixed => {
-                    let text = render(prompt.name, text, values.clone().into_iter().collect())?;
+                    let text = render(prompt.name, text, minijinja::Value::from_pairs(values.clone()))?;
                     let digest = digest(Role::System, &text);
                     prompts.fixed.insert(prompt.name, FixedText { text, digest });
                 }
                 PromptKind::Template(variables) => {
-                    let some = variables.iter().map(|name| (*name, "a")).collect();
-                    render(prompt.name, text, some)?;
+                    let some = variables.iter().map(|name| (*name, "a"));
+                    render(prompt.name, text, minijinja::Value::from_pairs(some))?;
                     prompts.templates.insert(prompt.name, text.clone());
                 }
             }

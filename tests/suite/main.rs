@@ -23,7 +23,6 @@ mod mistakes;
 mod no_network;
 mod not_measured;
 mod project;
-mod registries;
 mod sample;
 mod schemas;
 mod secrets;
