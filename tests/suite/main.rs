@@ -23,6 +23,7 @@ mod mistakes;
 mod no_network;
 mod not_measured;
 mod project;
+mod registries;
 mod sample;
 mod schemas;
 mod secrets;
