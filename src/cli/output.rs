@@ -3,7 +3,7 @@
 use crate::evaluation::ScoreError;
 use crate::recordings::{DiffError, FileError};
 use crate::scenario::Diagnostic;
-use crate::suite::{ImportFileError, SuiteError};
+use crate::suite::{GradingError, ImportFileError, SuiteError};
 use crate::trial::SetupError;
 use std::io::{IsTerminal, Write};
 
@@ -35,6 +35,15 @@ impl From<ImportFileError> for Problem {
     fn from(error: ImportFileError) -> Self {
         match error {
             ImportFileError::Run(error) => error.into(),
+            other => Self::Words(other.to_string()),
+        }
+    }
+}
+
+impl From<GradingError> for Problem {
+    fn from(error: GradingError) -> Self {
+        match error {
+            GradingError::Files(mistakes) => Self::Diagnostics(mistakes),
             other => Self::Words(other.to_string()),
         }
     }

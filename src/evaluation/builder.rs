@@ -4,7 +4,7 @@ use crate::compare::{Collector, Seen, Summary};
 use crate::gate::{Evaluation, EvaluationError, Evaluator, Examined, Examiner, Verdict};
 use crate::plan::Plan;
 use crate::report::{self, Room, TimelineBuilder, Timelines, View};
-use crate::trace::{self, Trace};
+use crate::trace::{self, Grades, Trace};
 use rayon::prelude::*;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -72,7 +72,16 @@ impl<'p> EvaluationBuilder<'p> {
     /// # Errors
     /// When a criterion or expectation of the plan cannot be understood.
     pub fn begin(plan: &'p Arc<Plan>) -> Result<Self, EvaluationError> {
-        Ok(Self { plan, evaluator: Evaluator::new(plan)?, timelines: TimelineBuilder::default(), collector: None })
+        Self::with_grades(plan, Grades::default())
+    }
+
+    /// The same with grades of the answers, for metrics and reports that read them.
+    ///
+    /// # Errors
+    /// As [`EvaluationBuilder::begin`]; and when there is a grade of a trial that the plan does not have.
+    pub fn with_grades(plan: &'p Arc<Plan>, grades: Grades) -> Result<Self, EvaluationError> {
+        let evaluator = Evaluator::with_grades(plan, grades)?;
+        Ok(Self { plan, evaluator, timelines: TimelineBuilder::default(), collector: None })
     }
 
     /// Keeps the figures of every case too, for a comparison.

@@ -3,7 +3,7 @@
 //! | entry point | does |
 //! |---|---|
 //! | [`EvaluationBuilder`] | takes traces as they come and gives an [`EvaluatedRun`], which writes its files |
-//! | [`score`](fn@score) | the same of a run folder, from `plan.json` and `traces.jsonl` alone |
+//! | [`score`](fn@score) | the same of a run folder, from `plan.json`, `traces.jsonl` and `grades.jsonl` alone |
 //! | [`estimate`](fn@estimate) | calls, money and the smallest visible difference of a live run, from recordings |
 //! | [`passes`], [`recorded_passes`], [`Designs`] | runs until decided: how many passes there may be, and where recordings say so |
 //!

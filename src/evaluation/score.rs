@@ -1,9 +1,9 @@
-//! Verdicts of a run folder, from `plan.json` and `traces.jsonl` alone.
+//! Verdicts of a run folder, from `plan.json`, `traces.jsonl` and `grades.jsonl` alone.
 
 use super::builder::{EvaluatedRun, EvaluationBuilder, Prepared, Preparer};
 use crate::gate::EvaluationError;
 use crate::plan::{Plan, RUNS_VERSION};
-use crate::trace::{self, Trace, TraceError};
+use crate::trace::{self, GradeError, Grades, Trace, TraceError};
 use rayon::prelude::*;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -63,6 +63,9 @@ pub enum ScoreError {
         /// Why, with the line.
         error: TraceError,
     },
+    /// Its grades cannot be used.
+    #[error(transparent)]
+    Grades(#[from] GradeError),
     /// Plan and traces cannot be evaluated.
     #[error("{file}: {error}", file = file.display())]
     Evaluation {
@@ -80,7 +83,8 @@ pub enum ScoreError {
 pub fn score(folder: &Path, for_comparison: bool) -> Result<EvaluatedRun, ScoreError> {
     let plan = Arc::new(read_plan(folder)?);
     let file = folder.join(trace::PLAN);
-    let builder = EvaluationBuilder::begin(&plan).map_err(|error| ScoreError::Evaluation { file, error })?;
+    let builder = EvaluationBuilder::with_grades(&plan, Grades::read(folder)?)
+        .map_err(|error| ScoreError::Evaluation { file, error })?;
     add_traces(if for_comparison { builder.collecting() } else { builder }, folder)
 }
 

@@ -4,6 +4,7 @@ use super::conclusion::{NOT_RUN, conclude, group};
 use super::criterion::Item;
 use super::design::Design;
 use super::examine::{Examined, Examiner, blank};
+use super::grades::item_grades;
 use super::latency::{Kind, Latencies};
 use super::repeats::repeats;
 use super::sources::Sources;
@@ -13,7 +14,7 @@ use crate::metric::{Metric, catalogue};
 use crate::plan::Plan;
 use crate::scenario::criteria::Estimand;
 use crate::scenario::{Criterion, GateKind, ReadCriterion};
-use crate::trace::{Trace, TraceError, TrialError};
+use crate::trace::{Grades, Trace, TraceError, TrialError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -37,6 +38,16 @@ pub enum EvaluationError {
     /// Two traces of one trial.
     #[error("there are two traces of {0}: each trial counts once")]
     Twice(String),
+    /// A grade of an answer that the run does not have.
+    #[error(
+        "there is a grade of another answer of {trial}, {turn}: grade the run again with `ragcheck judge`, or delete grades.jsonl"
+    )]
+    Grade {
+        /// The trial.
+        trial: String,
+        /// The turn, for people.
+        turn: String,
+    },
     /// A trace that cannot be read.
     #[error("traces.jsonl, {0}")]
     Trace(#[from] TraceError),
@@ -63,6 +74,20 @@ impl<'p> Evaluator<'p> {
     /// # Errors
     /// When a criterion, a gate or the plan itself cannot be understood.
     pub fn new(plan: &'p Plan) -> Result<Self, EvaluationError> {
+        Self::with_grades(plan, Grades::default())
+    }
+
+    /// The same with grades of the answers, for metrics that read them.
+    ///
+    /// # Errors
+    /// As [`Evaluator::new`]; and when there is a grade of a trial that the plan does not have.
+    pub fn with_grades(plan: &'p Plan, grades: Grades) -> Result<Self, EvaluationError> {
+        if let Some(trial) = grades.trials().find(|trial| plan.trials.place_of(trial).is_none()) {
+            return Err(EvaluationError::Grade {
+                trial: trial.to_owned(),
+                turn: "which is not in the plan".to_owned(),
+            });
+        }
         let mut metrics: Vec<Box<dyn Metric>> = Vec::new();
         let mut names: Vec<&str> = Vec::new();
         let mut items = Vec::new();
@@ -101,7 +126,7 @@ impl<'p> Evaluator<'p> {
         });
         let relevant = relevant.collect();
         Ok(Self {
-            examiner: Arc::new(Examiner::new(plan, metrics, names, relevant)?),
+            examiner: Arc::new(Examiner::new(plan, metrics, names, relevant, grades)?),
             items,
             trials: TrialResults::slots(plan.trials.number()),
             errors: BTreeMap::new(),
@@ -263,6 +288,7 @@ impl<'p> Evaluator<'p> {
             requirements: coverage::requirements(plan, &trials),
             repeats: repeats(&trials),
             spending: Spending::of(plan, &trials),
+            grades: item_grades(&self.examiner.grades),
             trials,
         }
     }

@@ -8,7 +8,7 @@ use crate::metric::turns::turns;
 use crate::metric::{Metric, Observation, Patterns, TrialView, expectation};
 use crate::plan::{Plan, PlannedTrial};
 use crate::state_machine::Machine;
-use crate::trace::{Account, Arm, Evidence, Mode, Trace, TrialEnd, TrialError, What};
+use crate::trace::{Account, Arm, Evidence, Grades, Mode, Trace, TrialEnd, TrialError, What, grade_of_another};
 use std::collections::BTreeMap;
 
 /// What judging needs to know of the plan, compiled once and shared by all trials.
@@ -21,6 +21,7 @@ pub struct Examiner<'p> {
     /// For each scenario, the metrics that its trials count for.
     pub(super) relevant: Vec<Vec<usize>>,
     patterns: Vec<Vec<Patterns>>,
+    pub(super) grades: Grades,
 }
 
 /// One examined trial, to be handed to [`super::Evaluator::add`].
@@ -51,6 +52,7 @@ impl<'p> Examiner<'p> {
         metrics: Vec<Box<dyn Metric>>,
         names: Vec<&'p str>,
         relevant: Vec<Vec<usize>>,
+        grades: Grades,
     ) -> Result<Self, EvaluationError> {
         let mut machines = BTreeMap::new();
         for (flow, value) in &plan.machines {
@@ -71,7 +73,7 @@ impl<'p> Examiner<'p> {
             .iter()
             .map(|scenario| scenario.cases.iter().map(|case| Patterns::of(&case.case)).collect())
             .collect();
-        Ok(Self { plan, machines, metrics, names, relevant, patterns })
+        Ok(Self { plan, machines, metrics, names, relevant, patterns, grades })
     }
 
     /// The metric that a criterion of the plan names, as written there.
@@ -93,6 +95,10 @@ impl<'p> Examiner<'p> {
         let stranger = || EvaluationError::Stranger(trace.trial.clone());
         let place = self.plan.trials.place_of(&trace.trial).ok_or_else(stranger)?;
         let trial = self.plan.trials.at(place).ok_or_else(stranger)?;
+        let grades = self.grades.of_trial(&trace.trial);
+        if let Some(other) = grade_of_another(trace, grades) {
+            return Err(EvaluationError::Grade { trial: trace.trial.clone(), turn: other.label.clone() });
+        }
         let mut result = blank(self.plan, &trial);
         figures(trace, &mut result);
         spending::account(self.plan, &trial, trace, &mut result);
@@ -127,6 +133,7 @@ impl<'p> Examiner<'p> {
             turns: &turns,
             checks: &[],
             departures: departures.as_deref(),
+            grades,
         };
         let checks = expectation::checks(&view, &self.patterns[trial.scenario][trial.case]);
         view.checks = &checks;

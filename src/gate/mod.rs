@@ -11,6 +11,7 @@ mod design;
 mod evaluator;
 mod examine;
 mod format;
+mod grades;
 mod latency;
 mod repeats;
 mod results;
@@ -28,6 +29,7 @@ mod tests;
 
 pub use evaluator::{EvaluationError, Evaluator, evaluate};
 pub use examine::{Examined, Examiner};
+pub use grades::ItemGrades;
 pub use latency::{Edge, FirstToken, Latency, Quantile};
 pub use results::{TrialResults, TrialRows};
 pub use row::{LaneRow, TrialRow};
@@ -236,6 +238,9 @@ pub struct Evaluation {
     /// Tokens and money.
     #[serde(default, skip_serializing_if = "Spending::is_empty")]
     pub spending: Spending,
+    /// What a model's grades say, by item; no verdict by itself. Empty where nothing was graded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grades: Vec<ItemGrades>,
     /// Every trial.
     pub trials: TrialResults,
 }

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// The folder of judge recordings below the project's cassettes, and the scenario in their headers.
+/// The folder of recorded gradings below the project's cassettes, and the scenario in their headers.
 const FOLDER: &str = "judge";
 
 /// The grades of one content, and what they are evidence of.
@@ -42,7 +42,7 @@ pub struct Grader {
 }
 
 impl Grader {
-    /// A bench whose recordings lie below `cassettes` of the project at `root`; `rerecord` is the command that makes
+    /// A grader whose recordings lie below `cassettes` of the project at `root`; `rerecord` is the command that makes
     /// the missing ones, for messages.
     pub fn new(rubric: Rubric, access: ModelAccess, root: &Path, cassettes: &str, rerecord: String) -> Self {
         let text = serde_json::to_string(&rubric).unwrap_or_default();
@@ -54,6 +54,11 @@ impl Grader {
     /// The rubric.
     pub fn rubric(&self) -> &Rubric {
         &self.rubric
+    }
+
+    /// SHA-256, in hex, of the rubric and its model's settings.
+    pub fn digest(&self) -> &str {
+        &self.around
     }
 
     /// The way to the model.
@@ -148,7 +153,7 @@ impl Grader {
             _ => {
                 let _ = std::fs::remove_file(&beside);
                 replayed.and_then(|_| {
-                    let message = "the replay of what was just recorded differs from what the judge said";
+                    let message = "the replay of what was just recorded differs from what the model said";
                     Err(broken(message, Vec::new()))
                 })
             }
@@ -158,7 +163,7 @@ impl Grader {
     fn replay_file(&self, path: &Path, content: &Content) -> Result<Graded, TrialError> {
         let shown = path.strip_prefix(&self.root).unwrap_or(path);
         let cassette = Cassette::load_as(path, shown, &self.blobs()).map_err(|why| {
-            broken(&why.to_string(), vec![format!("mend or delete it, then record it again: {}", self.rerecord)])
+            broken(&why.to_string(), vec![format!("fix or delete it, then re-record it: {}", self.rerecord)])
         })?;
         let header = cassette.header.clone();
         let clock = VirtualClock::at(header.recorded_at);
@@ -184,7 +189,7 @@ impl Grader {
         if let Some(Err(why)) = earlier.map(|path| self.replay_file(path, &task.content)) {
             return why;
         }
-        let mut missing = error(TrialErrorKind::LaneMissing, "this answer was never judged by this rubric and model");
+        let mut missing = error(TrialErrorKind::LaneMissing, "this answer was never graded by this rubric and model");
         missing.detail = vec![format!("record it: {}     (about 2 calls an answer)", self.rerecord)];
         missing
     }
@@ -218,7 +223,7 @@ async fn complete(client: &ChatClient, request: &crate::chat::ChatRequest) -> Re
             detail: miss.detail,
         },
         ProviderError::Failed { kind, message, .. } => {
-            provider(&format!("the judge's model gave no reply ({}): {message}", kind.as_str()))
+            provider(&format!("the grading model gave no reply ({}): {message}", kind.as_str()))
         }
     })
 }

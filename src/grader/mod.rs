@@ -1,6 +1,6 @@
 //! A model that grades answers by a rubric, recorded and replayed like any other traffic.
 //!
-//! [`sittings`] finds what there is to grade in a run, a [`Grader`] has each distinct [`Content`] graded once, [`Tally`]
+//! [`tasks`](fn@tasks) finds what there is to grade in a run, a [`Grader`] has each distinct [`Content`] graded once, [`Tally`]
 //! adds up and sets the grades beside human ratings. Every content is put twice, the rubric's items in order and
 //! reversed; an item whose verdict depends on that has none. On disk a content is one cassette,
 //! `<cassettes>/judge/<content hash>.yaml`, whose header names the turn that first needed it as its lane and the
@@ -16,9 +16,9 @@ mod table;
 mod tally;
 mod tasks;
 
-pub use csv::{Outcome, write_csv};
+pub use csv::write_csv;
 pub use grade::{Graded, Grader};
-pub use reply::{Grade, ItemGrade};
+pub use reply::ItemGrade;
 pub use table::table;
 pub use tally::{Beside, Row, Tally};
 pub use tasks::{Content, GradingTask, Scope, tasks};

@@ -7,43 +7,9 @@
 use super::prompt::Order;
 use crate::chat::{ChatResponse, Finish};
 use crate::scenario::Rubric;
-use crate::trace::text;
+use crate::trace::{GradeValue, text};
 use serde_json::Value;
 use std::collections::BTreeMap;
-
-/// What one item came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Grade {
-    /// It passes in both orders.
-    Pass,
-    /// It fails in both orders.
-    Fail,
-    /// It passes in one order and fails in the other: no verdict.
-    Inconsistent,
-    /// A reply could not be used: no verdict.
-    Error,
-}
-
-impl Grade {
-    /// As files and tables write it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pass => "pass",
-            Self::Fail => "fail",
-            Self::Inconsistent => "inconsistent",
-            Self::Error => "error",
-        }
-    }
-
-    /// Whether it passes; `None` without a verdict.
-    pub fn verdict(self) -> Option<bool> {
-        match self {
-            Self::Pass => Some(true),
-            Self::Fail => Some(false),
-            Self::Inconsistent | Self::Error => None,
-        }
-    }
-}
 
 /// One item's grade.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +17,7 @@ pub struct ItemGrade {
     /// The item.
     pub item: String,
     /// What it came to.
-    pub grade: Grade,
+    pub grade: GradeValue,
     /// What the judge quoted, empty when nothing.
     pub quote: String,
     /// Why there is no verdict, empty when there is one.
@@ -147,12 +113,14 @@ pub(super) fn combine(
             })
         };
         let (grade, quote, reason) = match (of(written, Order::Written), of(reversed, Order::Reversed)) {
-            (Err(why), _) | (_, Err(why)) => (Grade::Error, String::new(), why),
+            (Err(why), _) | (_, Err(why)) => (GradeValue::Error, String::new(), why),
             (Ok(one), Ok(two)) if one.passes != two.passes => {
                 let passing = if one.passes { "in order" } else { "reversed" };
-                (Grade::Inconsistent, one.quote, format!("it passes only with the items {passing}"))
+                (GradeValue::Inconsistent, one.quote, format!("it passes only with the items {passing}"))
             }
-            (Ok(one), Ok(_)) => (if one.passes { Grade::Pass } else { Grade::Fail }, one.quote, String::new()),
+            (Ok(one), Ok(_)) => {
+                (if one.passes { GradeValue::Pass } else { GradeValue::Fail }, one.quote, String::new())
+            }
         };
         ItemGrade { item: item.to_owned(), grade, quote, reason }
     };
@@ -191,12 +159,14 @@ mod tests {
     #[test]
     fn a_verdict_needs_both_orders_and_one_that_depends_on_them_is_none() {
         let (yes, no) = (reply(&graded("pass", "fail")), reply(&graded("fail", "fail")));
-        let both: Vec<Grade> = combine(&rubric(), &yes, &no).iter().map(|item| item.grade).collect();
-        assert_eq!(both, [Grade::Inconsistent, Grade::Fail]);
+        let both: Vec<GradeValue> = combine(&rubric(), &yes, &no).iter().map(|item| item.grade).collect();
+        assert_eq!(both, [GradeValue::Inconsistent, GradeValue::Fail]);
         let same = combine(&rubric(), &yes, &yes);
-        assert_eq!((same[0].grade, same[0].quote.as_str()), (Grade::Pass, "it  LASTS two years"));
+        assert_eq!((same[0].grade, same[0].quote.as_str()), (GradeValue::Pass, "it  LASTS two years"));
         let broken = combine(&rubric(), &yes, &reply("Certainly!"));
-        assert!(broken.iter().all(|item| item.grade == Grade::Error && item.reason.starts_with("items reversed:")));
+        assert!(
+            broken.iter().all(|item| item.grade == GradeValue::Error && item.reason.starts_with("items reversed:"))
+        );
     }
 
     #[test]

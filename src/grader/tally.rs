@@ -5,11 +5,11 @@
 //! inference (`stats::prediction_powered`), which assumes that the rated trials are a random sample.
 
 use super::grade::Graded;
-use super::reply::Grade;
 use super::tasks::GradingTask;
 use crate::scenario::Rubric;
 use crate::stats::agreement::Confusion;
 use crate::stats::prediction_powered::{Estimate, Weight, estimate};
+use crate::trace::GradeValue;
 use std::collections::BTreeMap;
 
 /// What one item came to over all graded turns.
@@ -43,7 +43,7 @@ pub struct Beside {
 /// Grades of a run.
 #[derive(Debug, Default)]
 pub struct Tally {
-    turns: Vec<(String, Vec<Grade>)>,
+    turns: Vec<(String, Vec<GradeValue>)>,
 }
 
 impl Tally {
@@ -57,7 +57,7 @@ impl Tally {
         let items = rubric.items.iter().enumerate();
         let mut rows: Vec<Row> = items
             .map(|(place, item)| {
-                let own = |grades: &[Grade]| grades.get(place).copied().unwrap_or(Grade::Error);
+                let own = |grades: &[GradeValue]| grades.get(place).copied().unwrap_or(GradeValue::Error);
                 self.row(Some(item.id.clone()), &own, ratings)
             })
             .collect();
@@ -68,18 +68,18 @@ impl Tally {
     fn row(
         &self,
         item: Option<String>,
-        grade: &dyn Fn(&[Grade]) -> Grade,
+        grade: &dyn Fn(&[GradeValue]) -> GradeValue,
         ratings: Option<&BTreeMap<String, bool>>,
     ) -> Row {
-        let mut trials: BTreeMap<&str, Vec<Grade>> = BTreeMap::new();
+        let mut trials: BTreeMap<&str, Vec<GradeValue>> = BTreeMap::new();
         let mut row = Row { item, passed: 0, n: 0, inconsistent: 0, errors: 0, beside: None };
         for (trial, grades) in &self.turns {
             let grade = grade(grades);
             match grade {
-                Grade::Pass => (row.passed, row.n) = (row.passed + 1, row.n + 1),
-                Grade::Fail => row.n += 1,
-                Grade::Inconsistent => row.inconsistent += 1,
-                Grade::Error => row.errors += 1,
+                GradeValue::Pass => (row.passed, row.n) = (row.passed + 1, row.n + 1),
+                GradeValue::Fail => row.n += 1,
+                GradeValue::Inconsistent => row.inconsistent += 1,
+                GradeValue::Error | GradeValue::NotGraded => row.errors += 1,
             }
             trials.entry(trial).or_default().push(grade);
         }
@@ -90,9 +90,9 @@ impl Tally {
 }
 
 /// Several grades as one: a failure counts before a missing verdict.
-fn together(grades: &[Grade]) -> Grade {
-    let order = [Grade::Fail, Grade::Error, Grade::Inconsistent];
-    order.into_iter().find(|grade| grades.contains(grade)).unwrap_or(Grade::Pass)
+fn together(grades: &[GradeValue]) -> GradeValue {
+    let order = [GradeValue::Fail, GradeValue::Error, GradeValue::Inconsistent];
+    order.into_iter().find(|grade| grades.contains(grade)).unwrap_or(GradeValue::Pass)
 }
 
 fn beside<'v>(verdicts: impl Iterator<Item = (&'v str, bool)>, ratings: &BTreeMap<String, bool>) -> Option<Beside> {
@@ -122,12 +122,11 @@ mod tests {
     use super::super::reply::ItemGrade;
     use super::*;
 
-    fn tally(turns: &[(&str, [Grade; 2])]) -> Tally {
+    fn tally(turns: &[(&str, [GradeValue; 2])]) -> Tally {
         let mut tally = Tally::default();
         for (trial, grades) in turns {
-            let task =
-                GradingTask { trial: (*trial).into(), turn: "turn 1".into(), model: "m".into(), content: content() };
-            let item = |grade: &Grade| ItemGrade {
+            let task = GradingTask::sample(trial, content());
+            let item = |grade: &GradeValue| ItemGrade {
                 item: String::new(),
                 grade: *grade,
                 quote: String::new(),
@@ -141,7 +140,7 @@ mod tests {
 
     #[test]
     fn what_has_no_verdict_is_in_no_denominator_and_is_counted_beside() {
-        use Grade::{Error, Fail, Inconsistent, Pass};
+        use GradeValue::{Error, Fail, Inconsistent, Pass};
         let tally =
             tally(&[("a", [Pass, Fail]), ("b", [Pass, Inconsistent]), ("c", [Error, Pass]), ("d", [Pass, Pass])]);
         let rows = tally.rows(&rubric(), None);
@@ -152,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_rating_is_set_beside_all_turns_of_its_trial_together() {
-        use Grade::{Fail, Pass};
+        use GradeValue::{Fail, Pass};
         let tally = tally(&[("a", [Pass, Pass]), ("a", [Fail, Pass]), ("b", [Pass, Pass]), ("c", [Pass, Pass])]);
         let ratings = BTreeMap::from([("a".to_owned(), true), ("b".to_owned(), true), ("other".to_owned(), false)]);
         let rows = tally.rows(&rubric(), Some(&ratings));
@@ -165,7 +164,7 @@ mod tests {
 
     #[test]
     fn the_estimate_is_the_vector_of_the_oracle() {
-        use Grade::{Fail, Pass};
+        use GradeValue::{Fail, Pass};
         let cells = [(84, Pass, true), (4, Fail, true), (8, Pass, false), (4, Fail, false)];
         let (mut turns, mut ratings) = (Vec::new(), BTreeMap::new());
         for (number, grade, satisfied) in cells {
@@ -176,7 +175,8 @@ mod tests {
             }
         }
         turns.extend((0..400).map(|number| (format!("only-{number:03}"), if number < 372 { Pass } else { Fail })));
-        let named: Vec<(&str, [Grade; 2])> = turns.iter().map(|(name, grade)| (name.as_str(), [*grade; 2])).collect();
+        let named: Vec<(&str, [GradeValue; 2])> =
+            turns.iter().map(|(name, grade)| (name.as_str(), [*grade; 2])).collect();
         let rows = tally(&named).rows(&rubric(), Some(&ratings));
         let found = rows[0].beside.as_ref().and_then(|beside| beside.estimate).expect("an estimate");
         assert!((found.value - 0.883_63).abs() < 5e-6 && (found.low - 0.8231).abs() < 5e-5, "{found:?}");

@@ -6,7 +6,7 @@
 use crate::cassette::hex;
 use crate::plan::Plan;
 use crate::scenario::{Case, SequenceStep};
-use crate::trace::{Answer, Arm, Event, ToolOutcome, ToolResult, Trace, TrialEnd, TurnOutcome, What};
+use crate::trace::{Answer, Arm, Event, ToolOutcome, ToolResult, Trace, TrialEnd, TurnOutcome, What, answer_digest};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub enum Scope {
     All,
 }
 
-/// What a judge is shown of one turn. Equal contents get equal grades, so each is graded once.
+/// What a grader is shown of one turn. Equal contents get equal grades, so each is graded once.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Content {
     /// What the user had asked before in the conversation.
@@ -55,8 +55,12 @@ impl Content {
 pub struct GradingTask {
     /// The trial.
     pub trial: String,
+    /// Ordinals of the conversation and of the turn in it, from 0.
+    pub at: (u32, u32),
     /// The turn for people: `turn 2`, or `conversation b, turn 1` in a sequence.
     pub turn: String,
+    /// The answer, by its digest.
+    pub answer: String,
     /// The model that answered.
     pub model: String,
     /// What is graded.
@@ -85,14 +89,18 @@ pub fn tasks(plan: &Plan, trace: &Trace, scope: Scope) -> Vec<GradingTask> {
                 evidence: dialogue.evidence.clone(),
             };
             let turn = label(case, event);
-            found.push((
-                (event.conversation, event.turn),
-                GradingTask { trial: trace.trial.clone(), turn, model: trace.evidence.model.clone(), content },
-            ));
+            found.push(GradingTask {
+                trial: trace.trial.clone(),
+                at: (event.conversation, event.turn),
+                turn,
+                answer: answer_digest(answer),
+                model: trace.evidence.model.clone(),
+                content,
+            });
         }
     }
-    found.sort_by_key(|(at, _)| *at);
-    found.into_iter().map(|(_, task)| task).collect()
+    found.sort_by_key(|task| task.at);
+    found
 }
 
 /// What was said and found in one conversation so far.
@@ -171,6 +179,15 @@ fn label(case: Option<&Case>, event: &Event) -> String {
     match names.map(|one| one.name.as_str()).nth(event.conversation as usize) {
         Some(name) => format!("conversation {name}, turn {}", event.turn + 1),
         None => format!("turn {}", event.turn + 1),
+    }
+}
+
+#[cfg(test)]
+impl GradingTask {
+    /// The first turn of a trial with that content.
+    pub(super) fn sample(trial: &str, content: Content) -> Self {
+        let (turn, answer) = ("turn 1".to_owned(), "0123456789abcdef".to_owned());
+        Self { trial: trial.to_owned(), at: (0, 0), turn, answer, model: "m".to_owned(), content }
     }
 }
 

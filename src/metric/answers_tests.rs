@@ -12,8 +12,17 @@ fn observe(metric: &str, answer: &str, tell: impl Fn(Story) -> Story) -> Vec<Str
     let (trial, scenario) = (&plan.trials[0], &plan.scenarios[0]);
     let case = &scenario.cases[0];
     let turns = turns(&case.case, &trace);
-    let view =
-        TrialView { plan: &plan, trial, scenario, case, trace: &trace, turns: &turns, checks: &[], departures: None };
+    let view = TrialView {
+        plan: &plan,
+        trial,
+        scenario,
+        case,
+        trace: &trace,
+        turns: &turns,
+        checks: &[],
+        departures: None,
+        grades: &[],
+    };
     let words = metric.observe(&view).into_iter().map(|unit| match unit.outcome {
         Outcome::Success => format!("{}: yes", unit.unit),
         _ => format!("{}: {}", unit.unit, unit.note),

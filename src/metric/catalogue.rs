@@ -10,6 +10,7 @@ use super::context_preservation::ContextPreservation;
 use super::control_validity::ControlValidity;
 use super::evidence::{Evidence, Of};
 use super::first_attempt_rate::FirstAttemptRate;
+use super::grade::GradeRate;
 use super::keyword_coverage::KeywordCoverage;
 use super::latency::Latency;
 use super::learned::{LearnedHarm, LearnedRetrieval};
@@ -63,6 +64,7 @@ pub fn resolve(asked: &ResolvedMetric) -> Result<Box<dyn Metric>, String> {
         "citation_precision" => Box::new(Evidence { of: Of::Precision }),
         "citation_recall" => Box::new(Evidence { of: Of::Recall }),
         "nugget_recall" => Box::new(NuggetRecall { vital: asked.parameter("of") == "vital" }),
+        "grade" => Box::new(GradeRate { item: asked.parameter("item").to_owned() }),
         "refusal_rate" => Box::new(RefusalRate),
         "combined_sources" => Box::new(CombinedSources),
         "order_violation_rate" => Box::new(OrderViolationRate),
@@ -90,6 +92,7 @@ mod tests {
             let needed = match entry.signature() {
                 signature if signature.contains("TOOL") => "(perplexity_search)",
                 signature if signature.contains("(k=") => "(k=3)",
+                signature if signature.contains("(item=") => "(grounded)",
                 _ => "",
             };
             let asked = resolve_metric(&format!("{}{needed}", entry.name)).expect(entry.name);

@@ -14,8 +14,17 @@ fn checks(plan: &Plan, trace: &Trace) -> Vec<Check> {
     let turns = turns(&case.case, trace);
     let machine = Machine::of("asking", &["asking", "done"], &[("asking", "answer", "done")]);
     let departures = machine.departures(trace);
-    let view =
-        TrialView { plan, trial, scenario, case, trace, turns: &turns, checks: &[], departures: Some(&departures) };
+    let view = TrialView {
+        plan,
+        trial,
+        scenario,
+        case,
+        trace,
+        turns: &turns,
+        checks: &[],
+        departures: Some(&departures),
+        grades: &[],
+    };
     expectation::checks(&view, &Patterns::of(&case.case))
 }
 

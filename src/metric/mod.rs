@@ -30,6 +30,7 @@ mod context_preservation;
 mod control_validity;
 mod evidence;
 mod first_attempt_rate;
+mod grade;
 mod keyword_coverage;
 mod latency;
 mod learned;
@@ -51,7 +52,7 @@ use crate::plan::{Plan, PlannedCase, PlannedScenario, PlannedTrial};
 use crate::scenario::Case;
 use crate::state_machine::Departure;
 use crate::trace::text::quote;
-use crate::trace::{Arm, EXTERNAL, Mode, Trace};
+use crate::trace::{Arm, EXTERNAL, Grade, Mode, Trace};
 use serde::{Deserialize, Serialize};
 
 /// One trial with all that is known about it.
@@ -73,6 +74,8 @@ pub struct TrialView<'a> {
     pub checks: &'a [Check],
     /// Where it left its flow's state machine; `None` when the plan has no machine for the flow.
     pub departures: Option<&'a [Departure]>,
+    /// Grades of its answers; none where nothing was graded.
+    pub grades: &'a [Grade],
 }
 
 impl TrialView<'_> {

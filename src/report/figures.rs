@@ -3,10 +3,12 @@
 //! They are for display; verdicts rest on the bounds in `gate`.
 
 use crate::gate::Verdict;
-use crate::gate::{CriterionResult, Edge, Evaluation, Latency, Quantile, Repeats, Spent};
-use crate::percent::{self, Rounding, at_least, percent};
+use crate::gate::{CriterionResult, Edge, Evaluation, ItemGrades, Latency, Quantile, Repeats, Spent};
+use crate::percent::{self, Rounding, at_least, interval, percent};
 use crate::price::dollars;
 use crate::scenario::{Target, parse_target, resolve_metric};
+use crate::stats::rate::wilson;
+use crate::trace::text::quote;
 
 /// A duration in microseconds as `0.12 ms`, `3.2 ms`, `812 ms`, `8.41 s` or `2 min 05 s`.
 pub(super) fn duration(us: u64) -> String {
@@ -148,6 +150,25 @@ pub(super) fn repeated(row: &Repeats) -> String {
 /// Where trials were repeated: `refunds, tool-rag.base`.
 pub(super) fn place(row: &Repeats) -> String {
     format!("{}, {}.{}", row.scenario, row.flow, row.variant)
+}
+
+/// What a model's grades say of one item: `graded by fernlight-judge, grounded: 38 of 40 pass (95.0 %, …)`.
+pub fn grades(row: &ItemGrades) -> String {
+    let (low, high) = wilson(row.passed as f64, row.n as f64);
+    let rate = if row.n == 0 {
+        "no answer has a verdict".to_owned()
+    } else {
+        let share = percent(row.passed as f64 / row.n as f64);
+        format!("{} of {} pass ({share}, 95 % interval {})", row.passed, row.n, interval(low, high))
+    };
+    let without = [
+        (row.inconsistent, "depend on the order of the items"),
+        (row.errors, "with an unusable reply"),
+        (row.not_graded, "not graded"),
+    ];
+    let without = without.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!(", {count} {why}"));
+    let (model, item) = (quote(&row.model, 60), quote(&row.item, 60));
+    format!("graded by {model}, {item}: {rate}{}; a model's opinion, no verdict", without.collect::<String>())
 }
 
 /// Repeated trials in a sentence: `all of 1 to 4 trials pass: 42.0 %, 27.3 %, …`, or why nothing was measured.

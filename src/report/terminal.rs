@@ -84,6 +84,9 @@ pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
             wrap(&mut out, &more, width, "  ");
         }
     }
+    for row in &evaluation.grades {
+        wrap(&mut out, &figures::grades(row), width, "  ");
+    }
     let verdict = match evaluation.exit_code {
         0 => Verdict::Pass,
         1 => Verdict::Fail,

@@ -1,10 +1,10 @@
 //! Run folders: written beside, then renamed after their content.
 //!
 //! `reports/.writing-…` becomes `reports/<first 12 hex digits of SHA-256 over plan.json and traces.jsonl>`, so the
-//! same run made twice is the same folder; `reports/latest` points to the newest. An interrupted run leaves older
+//! same run made twice is the same folder, and keeps its grades; `reports/latest` points to the newest. An interrupted run leaves older
 //! folders as they were.
 
-use crate::trace::{PLAN, TRACES};
+use crate::trace::{GRADES, JUDGEMENTS_CSV, PLAN, TRACES};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -61,6 +61,13 @@ impl Writing {
         let place = self.reports.join(&name);
         let written = self.folder.keep();
         if place.exists() {
+            // The same answers: what was graded stays graded.
+            for name in [GRADES, JUDGEMENTS_CSV] {
+                match fs::rename(place.join(name), written.join(name)) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    _ => {}
+                }
+            }
             fs::remove_dir_all(&place)?;
         }
         fs::rename(&written, &place)?;

@@ -61,6 +61,8 @@ pub enum Values {
     Accounts,
     /// A number of trials, 2 to 100.
     Trials,
+    /// The id of a rubric's item.
+    Item,
 }
 
 const ACCOUNTS: [&str; 3] = ["transport", "model", "tool"];
@@ -73,6 +75,7 @@ const BY: Parameter =
 const RETRY_ACCOUNTS: Parameter = Parameter { name: "accounts", values: Values::Accounts, default: Some("model+tool") };
 
 const OF: Parameter = Parameter { name: "of", values: Values::OneOf(&["vital", "all"]), default: Some("vital") };
+const ITEM: Parameter = Parameter { name: "item", values: Values::Item, default: None };
 const TRIALS: Parameter = Parameter { name: "k", values: Values::Trials, default: None };
 
 const fn rate(name: &'static str, about: &'static str, parameters: &'static [Parameter]) -> MetricEntry {
@@ -155,6 +158,11 @@ pub const METRICS: &[MetricEntry] = &[
     rate("citation_precision", "Of the sources that answers with known evidence cite, those that are evidence.", &[]),
     rate("citation_recall", "Of the evidence that cases give, what the answers cite.", &[]),
     rate("nugget_recall", "Of the facts that cases ask of answers, those that the answers hold.", &[OF]),
+    rate(
+        "grade",
+        "Of the answers that a model graded by this item of a rubric (`ragcheck judge`), those that pass; no grades, NOT_MEASURED.",
+        &[ITEM],
+    ),
     rate("refusal_rate", "Of the queries for which nothing was found, those whose answer claims no source.", &[]),
     rate("combined_sources", "Of the answers for which both sources gave something, those that cite both.", &[]),
     rate("order_violation_rate", "Queries with a tool call out of order; lower is better.", &[]),
@@ -267,6 +275,14 @@ impl Parameter {
                 Ok(2..=100) => Ok(()),
                 _ => Err("a number of trials from 2 to 100".to_owned()),
             },
+            Values::Item => {
+                let plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+                if !value.is_empty() && value.chars().all(plain) {
+                    Ok(())
+                } else {
+                    Err("the id of a rubric's item: lower-case letters, digits and hyphens".to_owned())
+                }
+            }
         }
     }
 
@@ -288,6 +304,7 @@ impl Parameter {
             Values::OneOf(words) => words.first().copied().unwrap_or_default(),
             Values::Accounts => "model+tool",
             Values::Trials => "4",
+            Values::Item => "grounded",
         }
     }
 }

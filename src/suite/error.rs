@@ -1,6 +1,6 @@
 //! Why a suite cannot be loaded, planned or run.
 
-use crate::evaluation::StopError;
+use crate::evaluation::{ScoreError, StopError};
 use crate::gate::EvaluationError;
 use crate::scenario::Diagnostic;
 use crate::scenario::diagnostic::listed;
@@ -53,6 +53,9 @@ pub enum SuiteError {
     /// The run ended before its last trial.
     #[error("the run stopped: {0}")]
     Stopped(io::Error),
+    /// The run has grades from before, and cannot be evaluated with them.
+    #[error(transparent)]
+    Grades(#[from] ScoreError),
     /// The run folder cannot be written.
     #[error("the run cannot be written below {}: {error}", reports.display())]
     Write {

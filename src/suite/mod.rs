@@ -5,6 +5,7 @@
 //! | [`Suite::load`] | reads scenarios, criteria and the project file |
 //! | [`Suite::plan`] | says which trials a selection makes |
 //! | [`Suite::run`] | runs them from recordings or against providers, evaluates the traces as they come, writes the run folder |
+//! | [`grade`](fn@grade) | has a model grade the answers of a run folder, and evaluates it with the grades |
 //! | [`failed_trials`] | the trials of a run folder that did not pass |
 //! | [`import`](fn@import) | makes a run folder of another agent's conversations |
 //!
@@ -12,11 +13,13 @@
 
 mod environment;
 mod error;
+mod grading;
 mod import;
 mod options;
 mod run;
 
 pub use error::SuiteError;
+pub use grading::{GradedRun, GradingError, GradingOptions, grade};
 pub use import::{ImportFileError, import};
 pub use options::{DEFAULT_JOBS, Mode, RunOptions};
 pub use run::{FinishedRun, HistoryPoint, StoppedRun};

@@ -1,12 +1,12 @@
 //! A run: trials carried out, traces evaluated as they come, everything written into one folder.
 
 use super::{DEFAULT_JOBS, Mode, RunOptions, Suite, SuiteError, environment};
-use crate::evaluation::{Designs, EvaluatedRun, EvaluationBuilder, Prepared, Preparer, passes};
+use crate::evaluation::{self, Designs, EvaluatedRun, EvaluationBuilder, Prepared, Preparer, passes};
 use crate::gate::Evaluation;
 use crate::history::{self, Gather, HISTORY, HistoryError};
 use crate::plan::{self, Plan};
 use crate::run::{self, Commit, LiveOptions, Step, folder::Writing};
-use crate::trace::{Trace, TrialEnd, TrialErrorKind};
+use crate::trace::{self, Trace, TrialEnd, TrialErrorKind};
 use crate::transport::Budget;
 use crate::trial::TrialRunner;
 use jiff::Timestamp;
@@ -125,6 +125,10 @@ impl Suite {
         let root = &self.loaded().root;
         environment::write(writing.path(), options.mode.as_str(), options.jobs, root).map_err(unwritten)?;
         let folder = writing.finish().map_err(unwritten)?;
+        if folder.join(trace::GRADES).exists() {
+            evaluated = evaluation::score(&folder, options.for_comparison)?;
+            evaluated.write(&folder).map_err(unwritten)?;
+        }
         let Seen { gather, unused, missing, old } = seen;
         let history = match options.history.clone().filter(|_| options.mode != Mode::Replay) {
             Some(labels) => add_point(&root.join(HISTORY), gather, &evaluated.evaluation, options.jobs, labels),

@@ -7,10 +7,11 @@
 //! | `run.json` | verdicts and figures |
 //! | `environment.json` | what differs between machines: times, jobs, paths |
 //! | `trials.csv`, `criteria.csv`, `latency.csv`, `index.html` | the report |
-//! | `judgements.csv` | what a judge said of the answers, where one was asked |
+//! | `grades.jsonl` | grades of answers, where a model graded them, see [`super::Grade`] |
+//! | `judgements.csv` | the same as a table |
 //! | `comparison.csv`, `comparison.html`, `comparison.json` | the last comparison in which it was the newer side |
 //!
-//! `score` reads `plan.json` and `traces.jsonl` and nothing else.
+//! `score` reads `plan.json`, `traces.jsonl` and, where it exists, `grades.jsonl`, and nothing else.
 
 use super::{TRACE_VERSION, Trace};
 use std::io::{BufRead, Write};

@@ -8,11 +8,13 @@
 mod event;
 mod folder;
 mod role;
+mod grade;
 pub mod text;
 
 pub use event::*;
 pub use folder::*;
 pub use role::Role;
+pub use grade::*;
 
 use serde::{Deserialize, Serialize};
 

@@ -89,9 +89,9 @@ fn an_answer_that_was_never_judged_is_told_beside_those_that_were() {
     std::fs::remove_file(project.path(&format!("fixtures/cassettes/judge/{content}.yaml"))).expect("its recording");
     let outcome = judged(&project, &[]);
     outcome.expect_code(3);
-    assert!(outcome.stderr.contains("never judged"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("never graded"), "{}", outcome.stderr);
     let rows = rows(&project);
-    let missing: Vec<_> = rows.iter().filter(|row| row["verdict"] == "not judged").collect();
+    let missing: Vec<_> = rows.iter().filter(|row| row["verdict"] == "not graded").collect();
     assert!(!missing.is_empty() && missing.iter().all(|row| row["content"] == content), "{missing:?}");
     assert!(rows.iter().any(|row| row["verdict"] == "pass"), "the others are kept");
 }
@@ -111,7 +111,7 @@ fn recording_asks_only_for_what_is_missing_within_its_bound() {
     let paid = ["--mode", "record", "--jobs", "1", "--max-cost", "0.01"];
     let unpriced = judged(&project, &paid);
     unpriced.expect_code(2);
-    assert!(unpriced.stderr.contains("--max-cost needs the price of the judge's model"), "{}", unpriced.stderr);
+    assert!(unpriced.stderr.contains("--max-cost needs the price of the grading model"), "{}", unpriced.stderr);
     let unchanged = project.read("ragcheck.yaml");
     project.write(
         "ragcheck.yaml",
@@ -152,5 +152,51 @@ fn nothing_to_judge_is_no_success() {
     project.run(&["run", "scenarios/knowledge.yaml"]);
     let outcome = judged(&project, &[]);
     outcome.expect_code(1);
-    assert!(outcome.stderr.contains("--all judges every answer"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("--all grades every answer"), "{}", outcome.stderr);
+}
+
+#[test]
+fn grades_stand_beside_the_traces_and_are_read_again_without_the_model() {
+    let project = Project::shipped();
+    project.edit(
+        "scenarios/external.yaml",
+        "cases:\n",
+        "gates:\n  - {id: grounded, metric: grade(grounded), target: '>= 1%', kind: point}\n  - {id: cases, metric: case_pass_rate, target: '>= 1%', kind: point}\ncases:\n",
+    );
+    let before = project.run(&["run", "scenarios/external.yaml"]);
+    assert!(before.stdout.contains("NOT_MEASURED"), "{}", before.stdout);
+    judged(&project, &[]).expect_code(0);
+    let grades = project.read("reports/latest/grades.jsonl");
+    assert!(grades.lines().count() > 4 && grades.lines().all(|line| line.starts_with("{\"version\":1,")), "{grades}");
+    let run: serde_json::Value = serde_json::from_str(&project.read("reports/latest/run.json")).expect("run.json");
+    let gate = run["gates"].as_array().expect("gates").iter().find(|gate| gate["metric"] == "grade(grounded)");
+    let gate = gate.expect("the gate on grades");
+    assert!(gate["verdict"] == "PASS" && gate["n"].as_u64() > Some(0), "{gate}");
+    assert!(run["grades"].as_array().is_some_and(|items| items.iter().any(|item| item["item"] == "grounded")));
+    // Without the model and its recordings: the file says it all.
+    std::fs::remove_dir_all(project.path("fixtures/cassettes/judge")).expect("recordings");
+    let written = ["run.json", "index.html", "trials.csv"].map(|file| project.read(&format!("reports/latest/{file}")));
+    let scored = project.run(&["score", "reports/latest"]);
+    assert!(scored.stdout.contains("graded by fernlight-judge, grounded: "), "{}", scored.stdout);
+    let again = ["run.json", "index.html", "trials.csv"].map(|file| project.read(&format!("reports/latest/{file}")));
+    assert_eq!(again, written);
+    project.run(&["run", "scenarios/external.yaml"]);
+    assert_eq!(project.read("reports/latest/grades.jsonl"), grades, "the same run keeps its grades");
+    assert_eq!(project.read("reports/latest/run.json"), written[0]);
+}
+
+#[test]
+fn grades_of_another_answer_are_refused() {
+    let project = ran(|_| ());
+    judged(&project, &[]).expect_code(0);
+    let grades = project.read("reports/latest/grades.jsonl");
+    let digest = grades.split("\"answer\":\"").nth(1).and_then(|rest| rest.get(..16)).expect("a digest").to_owned();
+    project.write("reports/latest/grades.jsonl", &grades.replace(&digest, "0000000000000000"));
+    let outcome = project.run(&["score", "reports/latest"]);
+    outcome.expect_code(2);
+    assert!(outcome.stderr.contains("there is a grade of another answer of external/"), "{}", outcome.stderr);
+    project.write("reports/latest/grades.jsonl", "{}\n");
+    let outcome = project.run(&["score", "reports/latest"]);
+    outcome.expect_code(2);
+    assert!(outcome.stderr.contains("grades.jsonl: line 1: not a grade"), "{}", outcome.stderr);
 }

@@ -34,6 +34,9 @@ impl Format for Markdown {
         for evidence in &evaluation.evidence {
             writeln!(out, "- {}", escaped(evidence))?;
         }
+        for row in &evaluation.grades {
+            writeln!(out, "- {}", escaped(&figures::grades(row)))?;
+        }
         for row in evaluation.repeats.iter().filter(|row| row.not_measured.is_empty()) {
             writeln!(out, "- {}", escaped(&figures::repeats(row)))?;
         }

@@ -230,6 +230,7 @@ pub fn evaluation(trials: Vec<TrialResult>, turn_times_us: Vec<u64>) -> Evaluati
         ],
         spending: Spending::default(),
         repeats: Vec::new(),
+        grades: Vec::new(),
         stopped: None,
         trials: trials.into_iter().collect(),
     }

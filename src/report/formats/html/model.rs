@@ -196,6 +196,7 @@ fn facts(view: &View<'_>) -> Vec<(String, String)> {
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
+    facts.extend(evaluation.grades.iter().map(|row| ("Grades".into(), figures::grades(row))));
     facts.extend(evaluation.stopped.iter().map(|stopped| ("Until decided".into(), stopped.sentence.clone())));
     facts
 }

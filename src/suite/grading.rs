@@ -1,0 +1,242 @@
+//! Answers of a run folder, graded by a model with a rubric: `grades.jsonl` and `judgements.csv`, and the folder's
+//! verdicts and reports with them.
+
+use super::Mode;
+use crate::evaluation::{self, EvaluatedRun, ScoreError, read_plan, read_traces};
+use crate::grader::{self, Graded, Grader, GradingTask, Scope};
+use crate::scenario::diagnostic::listed;
+use crate::scenario::{self, Diagnostic, Rubric};
+use crate::trace::text::line;
+use crate::trace::{self, GRADE_VERSION, Grade, GradeKind, GradeValue, TrialError, TrialErrorKind};
+use crate::transport::Budget;
+use crate::trial::{ModelAccess, SetupError, Variables};
+use futures_util::StreamExt;
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Where a rubric is unless one is named.
+const RUBRIC: &str = "scenarios/rubric.yaml";
+
+/// How answers are graded.
+#[derive(Debug, Clone)]
+pub struct GradingOptions {
+    /// The project's folder.
+    pub root: PathBuf,
+    /// The rubric's file; `scenarios/rubric.yaml` of the project by default.
+    pub rubric: Option<PathBuf>,
+    /// Where grades come from; recording asks only for answers that have no recording yet.
+    pub mode: Mode,
+    /// Every answer, or those from both sources.
+    pub scope: Scope,
+    /// Requests that may be sent; an answer takes two.
+    pub max_calls: Option<u64>,
+    /// US dollars that may be spent, by the project's prices.
+    pub max_cost: Option<f64>,
+    /// Answers that are graded at the same time, live or recording.
+    pub jobs: u16,
+    /// Variables with the providers' keys; they win over those of the process.
+    pub variables: Variables,
+    /// The command that records what is missing, for messages.
+    pub command: String,
+}
+
+/// A run folder whose answers were graded.
+pub struct GradedRun {
+    /// The rubric.
+    pub rubric: Rubric,
+    /// The answers, in the order of the traces.
+    pub tasks: Vec<GradingTask>,
+    /// What came of each answer, in the same order; equal contents were graded once.
+    pub outcomes: Vec<Result<Graded, TrialError>>,
+    /// How many distinct contents there are.
+    pub contents: usize,
+    /// The folder's verdicts with the grades; `None` when no answer was graded and nothing was written.
+    pub evaluated: Option<EvaluatedRun>,
+}
+
+/// Why answers cannot be graded at all.
+#[derive(Debug, thiserror::Error)]
+pub enum GradingError {
+    /// Bounds on a replay.
+    #[error("--max-calls and --max-cost bound live and recording grading; a replay sends nothing")]
+    BoundedReplay,
+    /// The run folder cannot be read.
+    #[error(transparent)]
+    Run(#[from] ScoreError),
+    /// Mistakes in the project file or the rubric.
+    #[error("{}", listed(.0))]
+    Files(Vec<Diagnostic>),
+    /// A bound on money, and no price.
+    #[error("--max-cost needs the price of the grading model, and ragcheck.yaml has none of {}: add it under `prices`", line(.0))]
+    Unpriced(String),
+    /// The model cannot be reached.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// Nothing can be sent.
+    #[error("no runtime could be started: {0}")]
+    Runtime(io::Error),
+    /// The grades or reports cannot be written.
+    #[error("{} cannot be written: {error}", folder.display())]
+    Write {
+        /// The run folder.
+        folder: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+/// What came of each distinct content, by its hash.
+type Outcomes = BTreeMap<String, Result<Graded, TrialError>>;
+
+/// Grades the answers of the run in `folder` and writes what came of it there. Nothing is written when no answer was
+/// graded.
+///
+/// # Errors
+/// When the run, the project or the rubric cannot be used; what keeps single answers from being graded is in their place.
+pub fn grade(folder: &Path, options: &GradingOptions) -> Result<GradedRun, GradingError> {
+    if options.mode == Mode::Replay && (options.max_calls.is_some() || options.max_cost.is_some()) {
+        return Err(GradingError::BoundedReplay);
+    }
+    let plan = read_plan(folder)?;
+    let mut tasks = Vec::new();
+    for trace in read_traces(folder)? {
+        tasks.extend(grader::tasks(&plan, &trace?, options.scope));
+    }
+    let grader = open(options)?;
+    let hashes: Vec<String> = tasks.iter().map(|task| grader.hash(&task.content)).collect();
+    let mut distinct: BTreeMap<&str, &GradingTask> = BTreeMap::new();
+    for (task, hash) in tasks.iter().zip(&hashes) {
+        distinct.entry(hash).or_insert(task);
+    }
+    let contents: Vec<(&str, &GradingTask)> = distinct.into_iter().collect();
+    let found = outcomes(&grader, options, &contents)?;
+    let contents = contents.len();
+    let stopped = || Err(stopped("it was not reached"));
+    let outcomes: Vec<_> = hashes.iter().map(|hash| found.get(hash).cloned().unwrap_or_else(stopped)).collect();
+    let mut graded = GradedRun { rubric: grader.rubric().clone(), tasks, outcomes, contents, evaluated: None };
+    if graded.outcomes.iter().any(Result::is_ok) {
+        let rows = rows(&graded, &hashes, grader.digest());
+        let unwritten = |error| GradingError::Write { folder: folder.to_owned(), error };
+        write(folder, trace::GRADES, &|out| trace::write_grades(out, &rows)).map_err(unwritten)?;
+        write(folder, trace::JUDGEMENTS_CSV, &|out| grader::write_csv(out, &rows)).map_err(unwritten)?;
+        let mut evaluated = evaluation::score(folder, false)?;
+        evaluated.write(folder).map_err(unwritten)?;
+        graded.evaluated = Some(evaluated);
+    }
+    Ok(graded)
+}
+
+fn open(options: &GradingOptions) -> Result<Grader, GradingError> {
+    let root = &options.root;
+    let file = options.rubric.as_ref().map_or_else(|| root.join(RUBRIC), Clone::clone);
+    let (project, rubric) = scenario::load_rubric(root, &file).map_err(GradingError::Files)?;
+    let model = format!("{}/{}", rubric.model.provider, rubric.model.name);
+    let price = project.prices.get(&model).copied();
+    if options.max_cost.is_some() && price.is_none() {
+        return Err(GradingError::Unpriced(model));
+    }
+    let budget = Budget::new(options.max_calls).with_dollars(options.max_cost);
+    let access = ModelAccess::new(&project, &rubric.model.provider, options.variables.clone(), budget)?;
+    Ok(Grader::new(rubric, access.at_price(price), root, &project.cassettes, options.command.clone()))
+}
+
+fn outcomes(
+    grader: &Grader,
+    options: &GradingOptions,
+    contents: &[(&str, &GradingTask)],
+) -> Result<Outcomes, GradingError> {
+    let replayed = |(hash, task): &(&str, &GradingTask)| ((*hash).to_owned(), grader.replay(task));
+    let mut outcomes = Outcomes::new();
+    if options.mode != Mode::Live {
+        outcomes = contents.par_iter().map(replayed).collect();
+    }
+    if options.mode == Mode::Replay {
+        return Ok(outcomes);
+    }
+    // What has a recording that fits is not asked again: its content is the same.
+    let wanted = contents.iter().filter(|(hash, _)| !outcomes.get(*hash).is_some_and(Result::is_ok));
+    let wanted: Vec<(&str, &GradingTask)> = wanted.copied().collect();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(GradingError::Runtime)?;
+    let mut asked = Outcomes::new();
+    runtime.block_on(async {
+        let all = async {
+            let questions = futures_util::stream::iter(wanted.iter().map(|(hash, task)| async move {
+                let outcome = match options.mode {
+                    Mode::Record => grader.record(task).await,
+                    Mode::Replay | Mode::Live => grader.live(task).await,
+                };
+                ((*hash).to_owned(), outcome)
+            }));
+            let mut answers = questions.buffered(options.jobs.max(1).into());
+            while let Some((hash, outcome)) = answers.next().await {
+                asked.insert(hash, outcome);
+            }
+        };
+        tokio::select! {
+            biased;
+            () = all => {}
+            _ = grader.access().budget().ended() => {}
+        }
+    });
+    let reason = grader.access().budget().reason().unwrap_or("it was not reached");
+    for (hash, _) in &wanted {
+        asked.entry((*hash).to_owned()).or_insert_with(|| Err(stopped(reason)));
+    }
+    outcomes.extend(asked);
+    Ok(outcomes)
+}
+
+fn stopped(reason: &str) -> TrialError {
+    let detail = vec!["what was recorded is kept; the same command goes on from there".to_owned()];
+    TrialError { kind: TrialErrorKind::Stopped, message: reason.to_owned(), cause: reason.to_owned(), detail }
+}
+
+/// One row for each answer and item, in the order of the traces.
+fn rows(graded: &GradedRun, hashes: &[String], rubric: &str) -> Vec<Grade> {
+    let mut rows = Vec::new();
+    for ((task, outcome), hash) in graded.tasks.iter().zip(&graded.outcomes).zip(hashes) {
+        let blank = Grade {
+            version: GRADE_VERSION,
+            trial: task.trial.clone(),
+            conversation: task.at.0,
+            turn: task.at.1,
+            label: task.turn.clone(),
+            answer: task.answer.clone(),
+            item: String::new(),
+            kind: GradeKind::Model,
+            value: GradeValue::NotGraded,
+            evidence: String::new(),
+            reason: String::new(),
+            model: graded.rubric.model.name.clone(),
+            from: String::new(),
+            recorded_at: None,
+            rubric: rubric.to_owned(),
+            content: hash.clone(),
+        };
+        match outcome {
+            Err(why) => rows.push(Grade { reason: why.message.clone(), ..blank }),
+            Ok(found) => rows.extend(found.items.iter().map(|item| Grade {
+                item: item.item.clone(),
+                value: item.grade,
+                evidence: item.quote.clone(),
+                reason: item.reason.clone(),
+                from: found.from.clone(),
+                recorded_at: found.recorded_at.clone(),
+                ..blank.clone()
+            })),
+        }
+    }
+    rows
+}
+
+/// Writes a file of the folder beside and renames it.
+fn write(folder: &Path, name: &str, content: &dyn Fn(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let beside = folder.join(format!(".{name}"));
+    let mut out = BufWriter::new(File::create(&beside)?);
+    content(&mut out)?;
+    out.flush()?;
+    std::fs::rename(&beside, folder.join(name))
+}

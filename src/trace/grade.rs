@@ -1,0 +1,296 @@
+//! Grades of answers, beside the traces: `grades.jsonl`, one [`Grade`] a line.
+//!
+//! What needs the world before it can be said (a model's opinion of an answer) is written down once, with what it rests
+//! on; metrics and reports read it again without asking. A grade belongs to one answer: its digest stands in the line, so
+//! that grades of another run are refused. A reader refuses a newer version and ignores unknown fields of an equal one.
+
+use super::{Answer, Trace, TurnOutcome, What};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, Write};
+use std::path::{Path, PathBuf};
+
+/// Version of the lines that this build writes.
+pub const GRADE_VERSION: u32 = 1;
+
+/// Grades of answers, one row each.
+pub const GRADES: &str = "grades.jsonl";
+
+/// Who graded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GradeKind {
+    /// A model by a rubric.
+    Model,
+}
+
+/// What an answer came to by one item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GradeValue {
+    /// It passes, in both orders of the items.
+    Pass,
+    /// It fails, in both orders of the items.
+    Fail,
+    /// It passes in one order and fails in the other: no verdict.
+    Inconsistent,
+    /// A reply could not be used: no verdict.
+    Error,
+    /// It was not graded: nothing was recorded or the model gave no reply. Such a line is of the whole answer and has no
+    /// item.
+    NotGraded,
+}
+
+impl GradeValue {
+    /// As tables write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Inconsistent => "inconsistent",
+            Self::Error => "error",
+            Self::NotGraded => "not graded",
+        }
+    }
+
+    /// Whether it passes; `None` without a verdict.
+    pub fn verdict(self) -> Option<bool> {
+        match self {
+            Self::Pass => Some(true),
+            Self::Fail => Some(false),
+            Self::Inconsistent | Self::Error | Self::NotGraded => None,
+        }
+    }
+}
+
+/// One answer graded by one item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grade {
+    /// Format version.
+    pub version: u32,
+    /// The trial.
+    pub trial: String,
+    /// Ordinal of the conversation, from 0.
+    pub conversation: u32,
+    /// Ordinal of the turn in its conversation, from 0.
+    pub turn: u32,
+    /// The turn for people: `turn 2`, or `conversation b, turn 1`.
+    pub label: String,
+    /// The answer that was graded, by [`answer_digest`].
+    pub answer: String,
+    /// The item of the rubric; empty for an answer that was not graded.
+    pub item: String,
+    /// Who graded.
+    pub kind: GradeKind,
+    /// What it came to.
+    pub value: GradeValue,
+    /// What the grader quoted; empty when nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub evidence: String,
+    /// Why there is no verdict; empty when there is one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// The model that graded.
+    pub model: String,
+    /// Who answered: `simulator`, or the provider and model; empty for an answer that was not graded.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub from: String,
+    /// When the replies were recorded (RFC 3339, UTC); `None` when they were not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded_at: Option<String>,
+    /// SHA-256, in hex, of the rubric and its model's settings.
+    pub rubric: String,
+    /// SHA-256, in hex, of all that the grader was shown: the name of its recording.
+    pub content: String,
+}
+
+/// The grades of a run by trial, each trial's in the order of the file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Grades {
+    by_trial: BTreeMap<String, Vec<Grade>>,
+}
+
+/// Grades that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum GradeError {
+    /// The file cannot be read.
+    #[error("{}: {error}", file.display())]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A line that is not a grade.
+    #[error("{}: line {line}: not a grade: {error}", file.display())]
+    Line {
+        /// The file.
+        file: PathBuf,
+        /// From 1.
+        line: usize,
+        /// Why, with the column.
+        error: serde_json::Error,
+    },
+    /// Written by a newer build.
+    #[error("{}: line {line}: grade format {version} is newer than this build reads ({GRADE_VERSION}); update ragcheck", file.display())]
+    Newer {
+        /// The file.
+        file: PathBuf,
+        /// From 1.
+        line: usize,
+        /// The version it has.
+        version: u32,
+    },
+}
+
+impl Grades {
+    /// Reads the grades of a run folder; none when it has no file of them.
+    ///
+    /// # Errors
+    /// When the file or a line of it cannot be read.
+    pub fn read(folder: &Path) -> Result<Self, GradeError> {
+        let file = folder.join(GRADES);
+        let input = match std::fs::File::open(&file) {
+            Ok(input) => input,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(GradeError::File { file, error }),
+        };
+        let mut grades = Vec::new();
+        for (line, text) in (1..).zip(io::BufReader::new(input).lines()) {
+            let text = text.map_err(|error| GradeError::File { file: file.clone(), error })?;
+            if text.trim().is_empty() {
+                continue;
+            }
+            let grade: Grade =
+                serde_json::from_str(&text).map_err(|error| GradeError::Line { file: file.clone(), line, error })?;
+            if grade.version > GRADE_VERSION {
+                return Err(GradeError::Newer { file, line, version: grade.version });
+            }
+            grades.push(grade);
+        }
+        Ok(grades.into_iter().collect())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.by_trial.is_empty()
+    }
+
+    /// The grades of a trial.
+    pub fn of_trial(&self, trial: &str) -> &[Grade] {
+        self.by_trial.get(trial).map_or(&[], Vec::as_slice)
+    }
+
+    /// The trials that have grades.
+    pub fn trials(&self) -> impl Iterator<Item = &str> {
+        self.by_trial.keys().map(String::as_str)
+    }
+
+    /// All grades, by trial.
+    pub fn iter(&self) -> impl Iterator<Item = &Grade> {
+        self.by_trial.values().flatten()
+    }
+}
+
+impl FromIterator<Grade> for Grades {
+    fn from_iter<I: IntoIterator<Item = Grade>>(grades: I) -> Self {
+        let mut by_trial: BTreeMap<String, Vec<Grade>> = BTreeMap::new();
+        for grade in grades {
+            by_trial.entry(grade.trial.clone()).or_default().push(grade);
+        }
+        Self { by_trial }
+    }
+}
+
+/// Writes grades, one a line.
+///
+/// # Errors
+/// When writing fails.
+pub fn write_grades<'g>(out: &mut dyn Write, grades: impl IntoIterator<Item = &'g Grade>) -> io::Result<()> {
+    for grade in grades {
+        serde_json::to_writer(&mut *out, grade)?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+/// What names an answer: the first 16 hex digits of SHA-256 over its text and its sources.
+pub fn answer_digest(answer: &Answer) -> String {
+    let mut hash = Sha256::new();
+    let mut add = |text: &str| {
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text.as_bytes());
+    };
+    add(&answer.text);
+    for source in &answer.sources {
+        add(&source.kind);
+        add(&source.id);
+    }
+    let first = hash.finalize().iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+    format!("{first:016x}")
+}
+
+/// The grade, of these, that is not of an answer of `trace`: it was made of another run.
+pub fn grade_of_another<'g>(trace: &Trace, grades: &'g [Grade]) -> Option<&'g Grade> {
+    if grades.is_empty() {
+        return None;
+    }
+    let answers: BTreeMap<(u32, u32), String> = trace
+        .events
+        .iter()
+        .filter_map(|event| match &event.what {
+            What::TurnEnded(ended) => match &ended.outcome {
+                TurnOutcome::Answered(answer) => Some(((event.conversation, event.turn), answer_digest(answer))),
+                TurnOutcome::Failed { .. } => None,
+            },
+            _ => None,
+        })
+        .collect();
+    grades.iter().find(|grade| answers.get(&(grade.conversation, grade.turn)) != Some(&grade.answer))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grade(trial: &str) -> Grade {
+        Grade {
+            version: GRADE_VERSION,
+            trial: trial.into(),
+            conversation: 0,
+            turn: 1,
+            label: "turn 2".into(),
+            answer: "0".repeat(16),
+            item: "grounded".into(),
+            kind: GradeKind::Model,
+            value: GradeValue::Inconsistent,
+            evidence: String::new(),
+            reason: "it passes only with the items reversed".into(),
+            model: "m".into(),
+            from: "simulator".into(),
+            recorded_at: None,
+            rubric: "r".into(),
+            content: "c".into(),
+        }
+    }
+
+    #[test]
+    fn grades_come_back_as_they_were_written_and_newer_ones_are_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        assert!(Grades::read(folder.path()).expect("no file, no grades").is_empty());
+        let written = [grade("a"), grade("b"), Grade { item: "clear".into(), ..grade("a") }];
+        let mut text = Vec::new();
+        write_grades(&mut text, &written).expect("written");
+        std::fs::write(folder.path().join(GRADES), &text).expect("a file");
+        let read = Grades::read(folder.path()).expect("read");
+        assert_eq!(read.of_trial("a"), [written[0].clone(), written[2].clone()]);
+        assert_eq!((read.of_trial("c"), read.iter().count()), (&[][..], 3));
+        let newer = String::from_utf8(text).expect("UTF-8").replacen("\"version\":1", "\"version\":2", 1);
+        std::fs::write(folder.path().join(GRADES), newer).expect("a file");
+        assert!(matches!(Grades::read(folder.path()), Err(GradeError::Newer { line: 1, version: 2, .. })));
+        std::fs::write(folder.path().join(GRADES), "{}\n").expect("a file");
+        let why = Grades::read(folder.path()).expect_err("no grade").to_string();
+        assert!(why.contains("grades.jsonl: line 1: not a grade"), "{why}");
+    }
+}
