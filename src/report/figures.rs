@@ -153,7 +153,7 @@ pub(super) fn place(row: &Repeats) -> String {
 }
 
 /// What a model's grades say of one item: `graded by fernlight-judge, grounded: 38 of 40 pass (95.0 %, …)`.
-pub fn grades(row: &ItemGrades) -> String {
+pub(crate) fn grades(row: &ItemGrades) -> String {
     let (low, high) = wilson(row.passed as f64, row.n as f64);
     let rate = if row.n == 0 {
         "no answer has a verdict".to_owned()
