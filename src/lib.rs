@@ -29,6 +29,7 @@
 #![cfg_attr(not(test), warn(unreachable_pub))]
 
 pub mod cassette;
+pub mod catalogue;
 pub mod chat;
 pub mod cli;
 pub mod clock;
@@ -60,3 +61,8 @@ pub mod suite;
 pub mod trace;
 pub mod transport;
 pub mod trial;
+
+/// The tables that scenarios are loaded with: what flows and metrics declare about themselves.
+pub fn catalogues() -> catalogue::Catalogues {
+    catalogue::Catalogues { flows: flow::entries(), metrics: metric::catalogue::entries() }
+}

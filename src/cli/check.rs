@@ -48,7 +48,7 @@ fn checked(
     criteria: Option<&Path>,
     cassettes: Option<&Path>,
 ) -> (Checked, Option<Loaded>) {
-    let examined = examine(root, paths, criteria);
+    let examined = examine(root, paths, criteria, &crate::catalogues());
     let mut diagnostics = examined.diagnostics;
     if let Some(loaded) = &examined.loaded {
         diagnostics.extend(unrecorded(loaded, cassettes));

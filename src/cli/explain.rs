@@ -3,7 +3,7 @@
 use super::arguments::Explain;
 use super::exit::Exit;
 use super::output::{self, Problem};
-use crate::scenario::catalogue::{METRICS, MetricEntry};
+use crate::catalogue::MetricEntry;
 use crate::scenario::{self, Criterion, GateKind};
 use std::fmt::Write;
 
@@ -14,9 +14,10 @@ use std::fmt::Write;
 pub(super) fn run(given: &Explain) -> Result<Exit, Problem> {
     let here = super::select::current_folder()?;
     let named = given.name.as_deref();
+    let catalogues = crate::catalogues();
     let metrics: Vec<&MetricEntry> =
-        METRICS.iter().filter(|entry| named.is_none_or(|name| name == entry.name)).collect();
-    let criteria = match scenario::load(&scenario::find_root(&here), &[], given.criteria.as_deref()) {
+        catalogues.metrics.iter().copied().filter(|entry| named.is_none_or(|name| name == entry.name)).collect();
+    let criteria = match scenario::load(&scenario::find_root(&here), &[], given.criteria.as_deref(), &catalogues) {
         Ok(loaded) => loaded.criteria.criteria,
         Err(_) if !metrics.is_empty() && named.is_some() => Vec::new(),
         Err(mistakes) => return Err(mistakes.into()),
@@ -24,7 +25,7 @@ pub(super) fn run(given: &Explain) -> Result<Exit, Problem> {
     let criteria: Vec<&Criterion> =
         criteria.iter().filter(|criterion| named.is_none_or(|name| name.eq_ignore_ascii_case(&criterion.id))).collect();
     if metrics.is_empty() && criteria.is_empty() {
-        let known: Vec<&str> = METRICS.iter().map(|entry| entry.name).collect();
+        let known: Vec<&str> = catalogues.metrics.iter().map(|entry| entry.name).collect();
         return Err(Problem::Words(format!(
             "no criterion or metric is called `{}`; metrics: {}",
             named.unwrap_or_default(),

@@ -29,5 +29,6 @@ pub(super) fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
 fn read_criteria(file: &Path) -> Result<Criteria, Problem> {
     let here = current_folder()?;
     let file = here.join(file);
-    Ok(scenario::load(&scenario::find_root(&here), std::slice::from_ref(&file), Some(&file))?.criteria)
+    Ok(scenario::load(&scenario::find_root(&here), std::slice::from_ref(&file), Some(&file), &crate::catalogues())?
+        .criteria)
 }

@@ -15,7 +15,7 @@ pub(super) fn run(given: &Knowledge) -> Result<Exit, Problem> {
     let KnowledgeCommand::Search { base, query, top_k } = &given.command;
     let here = std::env::current_dir().map_err(|why| format!("the current folder cannot be read: {why}"))?;
     let root = scenario::find_root(&here);
-    let project = scenario::load(&root, &[], None)?.project;
+    let project = scenario::load(&root, &[], None, &crate::catalogues())?.project;
     let folder = root.join(&project.knowledge).join(base);
     let corpus = Corpus::load(&folder).map_err(|why| why.to_string())?;
     let knowledge = Embedded::open(corpus, None).map_err(|why| why.to_string())?;

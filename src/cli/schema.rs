@@ -11,8 +11,8 @@ pub const DOCUMENTS: [&str; 4] = ["scenario", "criteria", "project", "rubric"];
 /// The schema of a document, as text that ends with a line break; `None` for an unknown document.
 pub fn text(document: &str) -> Option<String> {
     let schema = match document {
-        "scenario" => schema::scenario(),
-        "criteria" => schema::criteria(),
+        "scenario" => schema::scenario(&crate::catalogues()),
+        "criteria" => schema::criteria(&crate::catalogues()),
         "project" => schema::project(),
         "rubric" => schema::rubric(),
         _ => return None,

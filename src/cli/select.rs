@@ -51,6 +51,7 @@ pub(super) fn variables(file: Option<&Path>) -> Result<Variables, Problem> {
 /// The folder that holds runs, as the project says; the usual one where the project has mistakes.
 pub(super) fn reports_folder() -> PathBuf {
     let root = scenario::find_root(&std::env::current_dir().unwrap_or_default());
-    let reports = scenario::load(&root, &[], None).map_or_else(|_| "reports".into(), |loaded| loaded.project.reports);
+    let reports = scenario::load(&root, &[], None, &crate::catalogues())
+        .map_or_else(|_| "reports".into(), |loaded| loaded.project.reports);
     root.join(reports)
 }

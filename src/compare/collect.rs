@@ -292,7 +292,10 @@ mod tests {
                          {id: ANY, metric: pass_any(k=2), target: '>= 90%', kind: confidence}]";
         let plan = plan("[{case: one, ask: q}]", criteria, 5);
         let resolved: Vec<_> = ["pass_all(k=2)", "pass_any(k=2)"]
-            .map(|name| catalogue::resolve(&crate::scenario::resolve_metric(name).expect("known")).expect("known"))
+            .map(|name| {
+                catalogue::resolve(&crate::scenario::resolve_metric(name, &catalogue::entries()).expect("known"))
+                    .expect("known")
+            })
             .into();
         let metric = |written: &str| Some(resolved[usize::from(written.starts_with("pass_any"))].as_ref());
         let mut collector = Collector::new(&plan, metric);
@@ -311,7 +314,8 @@ mod tests {
     fn the_last_row_is_on_all_cases_and_a_proxy_is_marked() {
         let plan = plan("[{case: one, ask: q}]", "[{id: S, metric: satisfaction, target: '>= 90%', kind: point}]", 1);
         let metric =
-            catalogue::resolve(&crate::scenario::resolve_metric("satisfaction").expect("known")).expect("known");
+            catalogue::resolve(&crate::scenario::resolve_metric("satisfaction", &catalogue::entries()).expect("known"))
+                .expect("known");
         let summary = Collector::new(&plan, |_| Some(metric.as_ref())).finish("run", None);
         assert!(summary.criteria[0].proxy && !summary.criteria[1].proxy);
         assert_eq!(summary.criteria[1].key, CASES);

@@ -6,6 +6,7 @@
 
 use super::builder::EvaluationBuilder;
 use crate::compare::{CASES, Measured, Summary};
+use crate::metric::catalogue;
 use crate::percent::{Rounding, percent, rounded};
 use crate::plan::Plan;
 use crate::scenario::criteria::Estimand;
@@ -150,8 +151,8 @@ struct Rule {
 }
 
 fn rule(written: &Criterion) -> Option<Rule> {
-    let read = written.read().ok()?;
-    let quantile = resolve_metric(&written.metric).ok()?.entry.figure.quantile().unwrap_or(0.95);
+    let read = written.read(&catalogue::entries()).ok()?;
+    let quantile = resolve_metric(&written.metric, &catalogue::entries()).ok()?.entry.figure.quantile().unwrap_or(0.95);
     let min_n = u64::from(written.min_n.unwrap_or(0)).max(1);
     Some(match written.kind {
         GateKind::Invariant => Rule { bound: read.floor.unwrap_or(0.0), min_n, strict: true },

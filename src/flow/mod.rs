@@ -36,6 +36,7 @@ pub use observer::{Observer, Status};
 pub use prompts::{PromptError, PromptText, Prompts};
 pub use settings::{Services, Settings};
 
+use crate::catalogue::{FlowEntry, ToolEntry};
 use crate::clock::BoxFuture;
 use crate::state_machine::Machine;
 use crate::transport::Miss;
@@ -94,6 +95,23 @@ pub trait Flow: Send + Sync {
 /// The flow of that name.
 pub fn by_name(name: &str) -> Option<&'static dyn Flow> {
     FLOWS.iter().map(|(_, flow)| *flow).find(|flow| flow.name() == name)
+}
+
+/// What a flow declares about itself.
+pub fn entry(flow: &dyn Flow) -> FlowEntry {
+    let tool =
+        |tool: &tools::Declaration| ToolEntry { name: tool.name, arguments: tool.arguments(), role: tool.role };
+    FlowEntry {
+        name: flow.name(),
+        tools: Some(flow.tools().into_iter().map(tool).collect()),
+        placeholders: &[],
+        prompts: flow.prompts().iter().map(|prompt| prompt.name).collect(),
+    }
+}
+
+/// What every flow declares about itself, that of agents elsewhere last.
+pub fn entries() -> Vec<FlowEntry> {
+    FLOWS.iter().map(|(_, flow)| entry(*flow)).chain([external::entry()]).collect()
 }
 
 #[cfg(test)]

@@ -111,7 +111,7 @@ impl Item<'_> {
         let seen = || self.by_pass.iter().take(passes as usize);
         let nothing = seen().all(|tally| tally.n == 0);
         let allowed = plan.not_measured_ok.contains(&self.written.id);
-        let never = nothing && (allowed || seen().any(|tally| tally.hidden.is_some()));
+        let never = nothing && (allowed || seen().any(|tally| tally.hidden.is_some() || tally.out_of_scope > 0));
         never
             || metric.is_proxy(plan)
             || seen().any(|tally| tally.errors > 0)
@@ -160,6 +160,7 @@ impl Item<'_> {
             excluded,
             violations: tally.violations(),
             errors: tally.errors,
+            out_of_scope: tally.out_of_scope,
             by_variant: self.by_variant(plan),
             sequential: self.sequential(standing, passes),
         };
@@ -168,7 +169,7 @@ impl Item<'_> {
             result.with_excluded = share(tally.successes + left_out.0, tally.n + left_out.1);
         }
         if tally.n == 0 {
-            nothing(&mut result, tally.hidden);
+            nothing(&mut result, tally.hidden.or(tally.scope.as_deref()));
             return result;
         }
         let ruling = standing.map_or_else(|| self.rule(plan, metric), |standing| standing.ruling);
@@ -179,6 +180,10 @@ impl Item<'_> {
         if left_out.1 > 0 {
             let cases = count(result.excluded.len() as u64, "case", "cases");
             result.sentence = format!("{}; {cases} left out ({} with them)", result.sentence, result.with_excluded);
+        }
+        if let Some(why) = &tally.scope {
+            let trials = count(tally.out_of_scope, "trial", "trials");
+            result.sentence = format!("{}; {trials} out of scope ({why})", result.sentence);
         }
         result
     }

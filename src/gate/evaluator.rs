@@ -91,16 +91,17 @@ impl<'p> Evaluator<'p> {
         let mut metrics: Vec<Box<dyn Metric>> = Vec::new();
         let mut names: Vec<&str> = Vec::new();
         let mut items = Vec::new();
+        let table = catalogue::entries();
         let whole = plan.criteria.criteria.iter().map(|criterion| (None, criterion));
         let gates = plan.scenarios.iter().enumerate();
         let gates = gates.flat_map(|(index, scenario)| scenario.gates.iter().map(move |gate| (Some(index), gate)));
         for (scenario, written) in whole.chain(gates) {
             let refuse = |problem| mistake(plan, scenario, written, problem);
-            let ReadCriterion { metric, target, floor, margin } = written.read().map_err(refuse)?;
+            let ReadCriterion { metric, target, floor, margin } = written.read(&table).map_err(refuse)?;
             let known = names.iter().position(|name| *name == written.metric);
             let index = known.unwrap_or(metrics.len());
             if known.is_none() {
-                metrics.push(catalogue::resolve(&metric).map_err(refuse)?);
+                metrics.push(catalogue::resolve(&metric).map_err(|why| refuse(why.to_string()))?);
                 names.push(&written.metric);
             }
             let (tally, by_pass) = (Tally::default(), Vec::new());
@@ -156,7 +157,8 @@ impl<'p> Evaluator<'p> {
     /// # Errors
     /// When the trial was added before.
     pub fn add(&mut self, examined: Examined) -> Result<(), EvaluationError> {
-        let Examined { place, trial, result, error, evidence, units, taken, turn_times, timed } = examined;
+        let Examined { place, trial, result, error, evidence, units, out_of_scope, taken, turn_times, timed } =
+            examined;
         let plan = self.examiner.plan;
         if self.trials.verdict(place).is_some() {
             return Err(EvaluationError::Twice(trial.id));
@@ -177,8 +179,12 @@ impl<'p> Evaluator<'p> {
             let metric = &self.examiner.metrics[item.metric];
             let (hidden, grouped) = (metric.hidden(evidence.mode, &trial.lane.flow), metric.group());
             let seen = units.iter().find(|(metric, _)| *metric == item.metric);
+            let scope = out_of_scope.iter().find(|(metric, _)| *metric == item.metric);
             let tally = item.tally_of(trial.lane.repetition);
             tally.hidden = tally.hidden.or(hidden);
+            if let Some((_, why)) = scope {
+                tally.leave_out(why);
+            }
             match (seen, grouped) {
                 (Some((_, seen)), None) => tally.add(place, &trial, seen, target, excluded, &evidence),
                 (Some((_, seen)), grouped) => {

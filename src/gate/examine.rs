@@ -5,7 +5,7 @@ use super::coverage::taken;
 use super::latency::Timed;
 use super::{EvaluationError, TrialResult, Verdict, spending};
 use crate::metric::turns::turns;
-use crate::metric::{Metric, Observation, Patterns, TrialView, expectation};
+use crate::metric::{Check, Metric, Observation, Patterns, TrialView, expectation, offer};
 use crate::plan::{Plan, PlannedTrial};
 use crate::state_machine::Machine;
 use crate::trace::{Account, Arm, Evidence, Grades, Mode, Trace, TrialEnd, TrialError, What, grade_of_another};
@@ -34,6 +34,8 @@ pub struct Examined {
     pub(super) evidence: Evidence,
     /// Units by metric, in the order of `Examiner::relevant`.
     pub(super) units: Vec<(usize, Vec<Observation>)>,
+    /// The metrics of which the trial is out of scope, and why.
+    pub(super) out_of_scope: Vec<(usize, String)>,
     pub(super) taken: Vec<u32>,
     pub(super) turn_times: Vec<u64>,
     pub(super) timed: Timed,
@@ -109,6 +111,7 @@ impl<'p> Examiner<'p> {
             error: None,
             evidence: trace.evidence.clone(),
             units: Vec::new(),
+            out_of_scope: Vec::new(),
             taken: Vec::new(),
             turn_times: Vec::new(),
             timed: Timed::default(),
@@ -120,6 +123,12 @@ impl<'p> Examiner<'p> {
         }
         let trial = &examined.trial;
         let scenario = &self.plan.scenarios[trial.scenario];
+        let missing = offer::not_offered(&scenario.cases[trial.case].case, trace);
+        if let Some(error) = missing.error(trace) {
+            examined.result.error.clone_from(&error.message);
+            examined.error = Some(error);
+            return Ok(examined);
+        }
         let machine = self.machines.get(&trial.lane.flow);
         let departures = machine.map(|machine| machine.departures(trace));
         let case = &scenario.cases[trial.case];
@@ -135,17 +144,25 @@ impl<'p> Examiner<'p> {
             departures: departures.as_deref(),
             grades,
         };
-        let checks = expectation::checks(&view, &self.patterns[trial.scenario][trial.case]);
+        let mut checks = expectation::checks(&view, &self.patterns[trial.scenario][trial.case]);
+        let note = missing.note(trace).map(|note| format!("note: {note}"));
+        checks.extend(note.map(|what| Check { what, passed: true, seen: String::new() }));
         view.checks = &checks;
         let metrics = self.relevant[trial.scenario].iter();
         let mode = trace.evidence.mode;
-        let matching = metrics.filter(|metric| {
-            let metric = &self.metrics[**metric];
-            metric.arm() == trial.lane.arm && metric.hidden(mode, &trial.lane.flow).is_none()
-        });
-        let units = matching.map(|metric| (*metric, self.metrics[*metric].observe(&view))).collect();
+        let (mut units, mut out_of_scope) = (Vec::new(), Vec::new());
+        for place in metrics {
+            let metric = &self.metrics[*place];
+            if metric.arm() != trial.lane.arm || metric.hidden(mode, &trial.lane.flow).is_some() {
+                continue;
+            }
+            match metric.out_of_scope(trace) {
+                None => units.push((*place, metric.observe(&view))),
+                Some(why) => out_of_scope.push((*place, why)),
+            }
+        }
         let timed = trial.lane.arm == Arm::Main && mode != Mode::Imported;
-        examined.units = units;
+        (examined.units, examined.out_of_scope) = (units, out_of_scope);
         examined.taken = machine.map(|machine| taken(machine, trace)).unwrap_or_default();
         if timed {
             examined.turn_times = turns.iter().filter_map(|turn| turn.ended().map(|end| end.took_us)).collect();

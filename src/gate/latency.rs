@@ -145,7 +145,7 @@ impl Kind {
 struct Group {
     times_us: Vec<u64>,
     unanswered: u64,
-    stages_us: [u64; 5],
+    stages_us: BTreeMap<Stage, u64>,
     first_tokens: Vec<u64>,
 }
 
@@ -160,8 +160,8 @@ impl Latencies {
         group.first_tokens.extend(timed.first_tokens);
         for turn in timed.answered {
             group.times_us.push(turn.took_us);
-            for (sum, more) in group.stages_us.iter_mut().zip(turn.stages_us) {
-                *sum += more;
+            for (stage, more) in turn.stages_us {
+                *group.stages_us.entry(stage).or_default() += more;
             }
         }
     }
@@ -180,8 +180,8 @@ impl Latencies {
                 turns: answered + group.unanswered,
                 unanswered: group.unanswered,
                 quantiles: quantiles(&times),
-                stages: Stage::ALL.into_iter().zip(group.stages_us).collect(),
-                answered_us: group.stages_us.iter().sum(),
+                answered_us: group.stages_us.values().sum(),
+                stages: group.stages_us.into_iter().collect(),
                 first_token: (!first.is_empty())
                     .then(|| FirstToken { n: first.len() as u64, quantiles: quantiles(&first) }),
             }

@@ -125,6 +125,10 @@ pub struct CriterionResult {
     pub violations: Vec<Violation>,
     /// Trials in ERROR that would have counted.
     pub errors: u64,
+    /// Trials whose agent is out of the metric's scope: it has no tool of a role, or no tool of a name, that the metric is
+    /// about. No failures, no successes.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub out_of_scope: u64,
     /// The same rate by variant, when there are several: name, successes, n.
     pub by_variant: Vec<(String, u64, u64)>,
     /// In a run until decided, the rule that decided: its figures cover the passes up to the decision, and its bounds
@@ -301,4 +305,9 @@ pub struct RequirementCoverage {
     pub about: String,
     /// Cases that name it, with trials passed and trials run: empty means uncovered.
     pub cases: Vec<(String, u32, u32)>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields over by reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

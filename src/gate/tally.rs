@@ -26,6 +26,10 @@ pub(super) struct Tally {
     pub errors: u64,
     /// Why some traces cannot show what is asked.
     pub hidden: Option<&'static str>,
+    /// Trials whose agent is out of the metric's scope.
+    pub out_of_scope: u64,
+    /// Why, of the least of the reasons, so that the order of trials changes nothing.
+    pub scope: Option<String>,
     /// Where the units come from.
     pub sources: Sources,
     /// Successes and units by variant.
@@ -86,12 +90,22 @@ impl Tally {
         }
     }
 
+    /// Counts a trial whose agent is out of the metric's scope.
+    pub(super) fn leave_out(&mut self, why: &str) {
+        self.out_of_scope += 1;
+        if self.scope.as_deref().is_none_or(|known| why < known) {
+            self.scope = Some(why.to_owned());
+        }
+    }
+
     /// Adds the sums of other trials.
     pub(super) fn absorb(&mut self, other: &Self) {
         (self.successes, self.n) = (self.successes + other.successes, self.n + other.n);
         self.times.extend(&other.times);
         (self.never, self.errors) = (self.never + other.never, self.errors + other.errors);
         self.hidden = self.hidden.or(other.hidden);
+        self.out_of_scope += other.out_of_scope;
+        self.scope = self.scope.take().into_iter().chain(other.scope.clone()).min();
         self.sources.absorb(&other.sources);
         add_sums(&mut self.by_variant, &other.by_variant);
         add_sums(&mut self.by_case, &other.by_case);

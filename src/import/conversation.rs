@@ -162,7 +162,7 @@ impl TraceBuilder {
         let (_, place) = self.waiting.remove(found);
         if let What::ToolCalled(call) = &mut self.events[place].what {
             let value = serde_json::from_str(&text).unwrap_or(Value::String(text));
-            call.outcome = ToolOutcome::Ok(ToolResult::Other(value));
+            call.outcome = ToolOutcome::Ok(ToolResult::other(value));
         }
         self.outcome = None;
         Ok(())

@@ -5,7 +5,7 @@ use super::record::Record;
 use super::{ImportError, Imported};
 use crate::plan::{PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, trial_seed};
 use crate::scenario::{Case, Criteria, Criterion, GateKind};
-use crate::trace::{Arm, Evidence, Lane, Mode, TRACE_VERSION, Trace, TrialEnd, TrialError, TrialErrorKind};
+use crate::trace::{Arm, Evidence, Lane, Mode, Roles, TRACE_VERSION, Trace, TrialEnd, TrialError, TrialErrorKind};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -121,6 +121,8 @@ fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str
         lane,
         seed,
         evidence,
+        roles: Roles::new(),
+        offered: None,
         end,
         took_us: 0,
         events,

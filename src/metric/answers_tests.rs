@@ -8,7 +8,8 @@ fn observe(metric: &str, answer: &str, tell: impl Fn(Story) -> Story) -> Vec<Str
     let cases = format!("[{{case: a, ask: q, expect: {{answer: {answer}}}}}]");
     let plan = plan(&cases, "[]", 1);
     let trace = tell(story(&plan, 0).turn("q")).done();
-    let metric: Box<dyn Metric> = catalogue::resolve(&resolve_metric(metric).expect("a name")).expect("metric");
+    let metric: Box<dyn Metric> =
+        catalogue::resolve(&resolve_metric(metric, &catalogue::entries()).expect("a name")).expect("metric");
     let (trial, scenario) = (&plan.trials[0], &plan.scenarios[0]);
     let case = &scenario.cases[0];
     let turns = turns(&case.case, &trace);

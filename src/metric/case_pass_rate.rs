@@ -2,7 +2,15 @@
 //!
 //! A trial without any check cannot pass: a case that expects nothing proves nothing.
 
+use super::catalogue::Registered;
 use super::{Metric, Observation, TrialView};
+use crate::catalogue::MetricEntry;
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[Registered {
+    entry: MetricEntry::rate("case_pass_rate", "Trials that met everything their case expects.", &[]),
+    make: |_| Box::new(CasePassRate),
+}];
 
 /// See the module.
 #[derive(Debug)]

@@ -1,8 +1,20 @@
 //! `citation_provenance`: answers of which every citation was given, named by the response call and shown, its number
 //! unchanged / answers that cite something. What may go wrong, and where, is [`provenance`]'s.
 
+use super::catalogue::Registered;
 use super::provenance::provenance;
 use super::{Metric, Mode, Observation, TrialView};
+use crate::catalogue::MetricEntry;
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[Registered {
+    entry: MetricEntry::rate(
+        "citation_provenance",
+        "Of the answers that cite, those whose every citation was retrieved, named and shown, none lost, invented or renumbered.",
+        &[],
+    ),
+    make: |_| Box::new(CitationProvenance),
+}];
 
 /// See the module.
 #[derive(Debug)]

@@ -4,8 +4,20 @@
 //! An answer without sources cites nothing wrong and nothing right: no unit. Given means: a hit's id, an external
 //! result's id, or the URL of one of its citations, in this turn or an earlier one of the conversation.
 
+use super::catalogue::Registered;
 use super::{Metric, Mode, Observation, TrialView, quote};
+use crate::catalogue::MetricEntry;
 use std::collections::BTreeSet;
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[Registered {
+    entry: MetricEntry::rate(
+        "citation_validity",
+        "Of the answers with sources, those that name only what the conversation retrieved.",
+        &[],
+    ),
+    make: |_| Box::new(CitationValidity),
+}];
 
 /// See the module.
 #[derive(Debug)]

@@ -1,7 +1,21 @@
 //! `combined_sources`: answers that cite both the knowledge base and the external service / answers for which both gave
 //! something. What an answer is made of, and nothing about anyone's satisfaction.
 
+use super::catalogue::Registered;
+use super::tools::Tools;
 use super::{Metric, Mode, Observation, TrialView, TurnView};
+use crate::catalogue::MetricEntry;
+use crate::trace::Role;
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[Registered {
+    entry: MetricEntry::rate(
+        "combined_sources",
+        "Of the answers for which both sources gave something, those that cite both.",
+        &[],
+    ),
+    make: |_| Box::new(CombinedSources),
+}];
 
 /// See the module.
 #[derive(Debug)]
@@ -26,6 +40,10 @@ pub(super) fn unit(turn: &TurnView<'_>) -> Observation {
 }
 
 impl Metric for CombinedSources {
+    fn needs(&self) -> Vec<Tools> {
+        vec![Tools::Role(Role::Knowledge), Tools::Role(Role::External)]
+    }
+
     fn units(&self) -> &'static str {
         "answers from both sources"
     }

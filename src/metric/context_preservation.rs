@@ -4,10 +4,22 @@
 //! before left as history, in order (a subsequence, because the flow adds its own). Probes: every context probe of
 //! the conversation's turns holds. An empty history preserves nothing and is a failure.
 
+use super::catalogue::Registered;
 use super::expectation::probe_failure;
 use super::turns::planned;
 use super::{Metric, Mode, Observation, TrialView, TurnView};
+use crate::catalogue::MetricEntry;
 use crate::scenario::Case;
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[Registered {
+    entry: MetricEntry::rate(
+        "context_preservation",
+        "Conversations of several turns that were shown their whole history and whose context probes all hold.",
+        &[],
+    ),
+    make: |_| Box::new(ContextPreservation),
+}];
 
 /// See the module.
 #[derive(Debug)]

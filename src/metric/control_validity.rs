@@ -3,9 +3,21 @@
 //! The only metric that looks at the control arm. A control whose probes hold shows that the case can be answered
 //! without remembering anything.
 
+use super::catalogue::Registered;
 use super::{Metric, Observation, TrialView};
+use crate::catalogue::MetricEntry;
 use crate::scenario::Case;
 use crate::trace::Arm;
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[Registered {
+    entry: MetricEntry::rate(
+        "control_validity",
+        "Control trials, run without history, in which a context probe fails as it must.",
+        &[],
+    ),
+    make: |_| Box::new(ControlValidity),
+}];
 
 /// See the module.
 #[derive(Debug)]

@@ -4,10 +4,28 @@
 //! Units are single citations and single pieces of evidence. A turn without an answer cites none of its evidence; an
 //! answer that cites nothing has no precision. By ids alone: whether a passage entails a sentence is a judge's to say.
 
+use super::catalogue::Registered;
 use super::expectation::answers;
 use super::turns::names;
 use super::{Metric, Mode, Observation, TrialView, quote};
+use crate::catalogue::MetricEntry;
 use crate::scenario::Case;
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[
+    Registered {
+        entry: MetricEntry::rate(
+            "citation_precision",
+            "Of the sources that answers with known evidence cite, those that are evidence.",
+            &[],
+        ),
+        make: |_| Box::new(Evidence { of: Of::Precision }),
+    },
+    Registered {
+        entry: MetricEntry::rate("citation_recall", "Of the evidence that cases give, what the answers cite.", &[]),
+        make: |_| Box::new(Evidence { of: Of::Recall }),
+    },
+];
 
 /// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,29 +1,43 @@
 //! `first_attempt_rate(TOOL)`: queries whose first attempt at the final step is a valid call of the tool / queries
-//! (SC-002). The tool is `generate_response` unless named.
+//! (SC-002). The tool is the one with the role `respond` unless named.
 //!
 //! Free text, another tool, invalid arguments and a refusal use the first attempt up: the controller's feedback about
 //! the tool, or a call of it that was rejected or failed, tells so. A call out of order belongs to an earlier step
 //! and uses nothing up unless the controller booked it on this tool. HTTP retries use nothing up. A query that never
 //! got so far has no valid first attempt: a failure.
 
+use super::catalogue::Registered;
+use super::tools::Tools;
 use super::{Metric, Mode, Observation, TrialView, TurnView, quote};
-use crate::trace::{ToolOutcome, What};
+use crate::catalogue::{MetricEntry, Parameter};
+use crate::trace::{ToolOutcome, Trace, What};
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[Registered {
+    entry: MetricEntry::rate(
+        "first_attempt_rate",
+        "Queries whose first attempt at the final step is a valid call of the tool.",
+        &[Parameter::tool(Some("respond"))],
+    ),
+    make: |asked| Box::new(FirstAttemptRate { tools: Tools::of(asked) }),
+}];
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct FirstAttemptRate {
-    /// The tool.
-    pub tool: String,
+    /// The tool, or the tools with its role.
+    pub tools: Tools,
 }
 
 impl FirstAttemptRate {
-    fn judge(&self, turn: &TurnView<'_>) -> Result<(), String> {
+    fn judge(&self, turn: &TurnView<'_>, trace: &Trace) -> Result<(), String> {
+        let name = || self.tools.label(trace);
         for what in &turn.events {
             match what {
-                What::FedBack(told) if told.tool == self.tool => {
-                    return Err(format!("{} needed feedback: {}", self.tool, quote(&told.cause, 60)));
+                What::FedBack(told) if self.tools.has(trace, &told.tool) => {
+                    return Err(format!("{} needed feedback: {}", name(), quote(&told.cause, 60)));
                 }
-                What::ToolCalled(call) if call.tool == self.tool => match &call.outcome {
+                What::ToolCalled(call) if self.tools.has(trace, &call.tool) => match &call.outcome {
                     ToolOutcome::Ok(_) => return Ok(()),
                     ToolOutcome::OutOfOrder(_) => {}
                     ToolOutcome::Rejected(rejection) => {
@@ -36,7 +50,7 @@ impl FirstAttemptRate {
                 _ => {}
             }
         }
-        Err(format!("{} was never accepted: {}", self.tool, turn.ending()))
+        Err(format!("{} was never accepted: {}", name(), turn.ending()))
     }
 }
 
@@ -45,11 +59,15 @@ impl Metric for FirstAttemptRate {
         "queries"
     }
 
+    fn needs(&self) -> Vec<Tools> {
+        vec![self.tools.clone()]
+    }
+
     fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
         (mode == Mode::Imported).then_some("messages do not tell an agent's own feedback from the user's words")
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        view.by_turn(|turn| self.judge(turn))
+        view.by_turn(|turn| self.judge(turn, view.trace))
     }
 }

@@ -4,7 +4,21 @@
 //! the order of the items, or whose reply could not be used, has no verdict and is no unit: reports count them beside. It is
 //! a rate of what a model says, not of what people think.
 
+use super::catalogue::Registered;
 use super::{Metric, Observation, TrialView, quote};
+use crate::catalogue::{MetricEntry, Parameter, Values};
+
+const ITEM: Parameter = Parameter { name: "item", values: Values::Item, default: None };
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[Registered {
+    entry: MetricEntry::rate(
+        "grade",
+        "Of the answers that a model graded by this item of a rubric (`ragcheck judge`), those that pass; no grades, NOT_MEASURED.",
+        &[ITEM],
+    ),
+    make: |asked| Box::new(GradeRate { item: asked.parameter("item").to_owned() }),
+}];
 
 /// See the module.
 #[derive(Debug)]

@@ -4,7 +4,21 @@
 //! Found again means: each keyword, looked up by itself, gave the entry back with this result as its source. An
 //! acknowledgement alone is no success.
 
+use super::catalogue::Registered;
+use super::tools::Tools;
 use super::{Metric, Mode, Observation, TrialView, TurnView};
+use crate::catalogue::MetricEntry;
+use crate::trace::Role;
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[Registered {
+    entry: MetricEntry::rate(
+        "keyword_coverage",
+        "Of the queries with an external result, those whose results were all indexed by keywords and read back.",
+        &[],
+    ),
+    make: |_| Box::new(KeywordCoverage),
+}];
 
 /// See the module.
 #[derive(Debug)]
@@ -30,6 +44,10 @@ pub(super) fn indexed(turn: &TurnView<'_>) -> Result<(), String> {
 }
 
 impl Metric for KeywordCoverage {
+    fn needs(&self) -> Vec<Tools> {
+        vec![Tools::Role(Role::External), Tools::Role(Role::Index)]
+    }
+
     fn units(&self) -> &'static str {
         "queries with an external result"
     }

@@ -3,8 +3,46 @@
 //! A target is the claim P(T < limit) >= q. A turn that ended in an error or not at all is longer than any limit: it
 //! is never left out, or failing fast would look quick.
 
+use super::catalogue::Registered;
 use super::{Measure, Metric, Mode, Observation, Outcome, TrialView};
+use crate::catalogue::MetricEntry;
 use crate::trace::TurnOutcome;
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[
+    Registered {
+        entry: MetricEntry::time(
+            "latency_p50",
+            "Time from the user's words to the answer: half of all queries stay below.",
+            50,
+        ),
+        make: |_| Box::new(Latency { quantile: 0.50 }),
+    },
+    Registered {
+        entry: MetricEntry::time(
+            "latency_p90",
+            "Time from the user's words to the answer: 90 % of queries stay below.",
+            90,
+        ),
+        make: |_| Box::new(Latency { quantile: 0.90 }),
+    },
+    Registered {
+        entry: MetricEntry::time(
+            "latency_p95",
+            "Time from the user's words to the answer: 95 % of queries stay below.",
+            95,
+        ),
+        make: |_| Box::new(Latency { quantile: 0.95 }),
+    },
+    Registered {
+        entry: MetricEntry::time(
+            "latency_p99",
+            "Time from the user's words to the answer: 99 % of queries stay below.",
+            99,
+        ),
+        make: |_| Box::new(Latency { quantile: 0.99 }),
+    },
+];
 
 /// See the module.
 #[derive(Debug)]

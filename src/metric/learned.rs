@@ -6,10 +6,34 @@
 //! relevant without. Units of `learned_harm` are these and the unrelated controls: harm is a relevant passage lost,
 //! or, for a control, an unrelated learned entry among the hits.
 
+use super::catalogue::Registered;
+use super::tools::Tools;
 use super::turns::{names, planned};
 use super::{Metric, Mode, Observation, TrialView, TurnView, quote};
+use crate::catalogue::MetricEntry;
 use crate::scenario::Case;
 use crate::scenario::document::{Related, RelatedKind};
+use crate::trace::Role;
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[
+    Registered {
+        entry: MetricEntry::rate(
+            "learned_retrieval",
+            "Later related queries that find something only because of keywords indexed earlier.",
+            &[],
+        ),
+        make: |_| Box::new(LearnedRetrieval),
+    },
+    Registered {
+        entry: MetricEntry::rate(
+            "learned_harm",
+            "Labelled queries that lose a relevant passage to learned entries, or get an unrelated one; lower is better.",
+            &[],
+        ),
+        make: |_| Box::new(LearnedHarm),
+    },
+];
 
 /// See the module.
 #[derive(Debug)]
@@ -58,6 +82,10 @@ fn labelled<'a>(view: &TrialView<'a>) -> Vec<(&'a TurnView<'a>, &'a Related, Fou
 }
 
 impl Metric for LearnedRetrieval {
+    fn needs(&self) -> Vec<Tools> {
+        vec![Tools::Role(Role::Knowledge), Tools::Role(Role::Index)]
+    }
+
     fn units(&self) -> &'static str {
         "related queries"
     }
@@ -91,6 +119,10 @@ impl Metric for LearnedRetrieval {
 }
 
 impl Metric for LearnedHarm {
+    fn needs(&self) -> Vec<Tools> {
+        vec![Tools::Role(Role::Knowledge), Tools::Role(Role::Index)]
+    }
+
     fn units(&self) -> &'static str {
         "labelled queries"
     }

@@ -4,9 +4,27 @@
 //! A call that ran and failed counts: the model did its part. A rejected call, or one out of order, did not run. With
 //! `at=first`, the controller must not have had to ask for it.
 
+use super::catalogue::Registered;
+use super::tools::Tools;
 use super::turns::executed;
 use super::{Metric, Mode, Observation, TrialView, TurnView};
-use crate::trace::{ToolOutcome, ToolResult, What};
+use crate::catalogue::{MetricEntry, Parameter};
+use crate::trace::{ToolOutcome, ToolResult, Trace, What};
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[Registered {
+    entry: MetricEntry::rate(
+        "mandatory_call_rate",
+        "Queries in which the tool was executed before the answer; with at=first only those that needed no feedback.",
+        &[Parameter::tool(None), Parameter::one_of("at", &["first", "after_retry"], "after_retry")],
+    ),
+    make: |asked| {
+        Box::new(MandatoryCallRate {
+            tools: Tools::of(asked),
+            at: if asked.parameter("at") == "first" { At::First } else { At::AfterRetry },
+        })
+    },
+}];
 
 /// Which attempts count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,32 +38,33 @@ pub(super) enum At {
 /// See the module.
 #[derive(Debug)]
 pub(super) struct MandatoryCallRate {
-    /// The tool.
-    pub tool: String,
+    /// The tool, or the tools with its role.
+    pub tools: Tools,
     /// Which attempts count.
     pub at: At,
 }
 
 impl MandatoryCallRate {
-    fn judge(&self, turn: &TurnView<'_>) -> Result<(), String> {
+    fn judge(&self, turn: &TurnView<'_>, trace: &Trace) -> Result<(), String> {
         let mut asked = false;
+        let name = || self.tools.label(trace);
         for what in &turn.events {
             match what {
-                What::FedBack(told) if told.tool == self.tool => asked = true,
-                What::ToolCalled(call) if call.tool == self.tool && executed(call) => {
+                What::FedBack(told) if self.tools.has(trace, &told.tool) => asked = true,
+                What::ToolCalled(call) if self.tools.has(trace, &call.tool) && executed(call) => {
                     return if asked && self.at == At::First {
-                        Err(format!("{} was called only after feedback", self.tool))
+                        Err(format!("{} was called only after feedback", name()))
                     } else {
                         Ok(())
                     };
                 }
                 What::ToolCalled(call) if matches!(call.outcome, ToolOutcome::Ok(ToolResult::Responded)) => {
-                    return Err(format!("answered without {}", self.tool));
+                    return Err(format!("answered without {}", name()));
                 }
                 _ => {}
             }
         }
-        Err(format!("{} was never executed: {}", self.tool, turn.ending()))
+        Err(format!("{} was never executed: {}", name(), turn.ending()))
     }
 }
 
@@ -54,12 +73,16 @@ impl Metric for MandatoryCallRate {
         "queries"
     }
 
+    fn needs(&self) -> Vec<Tools> {
+        vec![self.tools.clone()]
+    }
+
     fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
         let hidden = mode == Mode::Imported && self.at == At::First;
         hidden.then_some("messages do not tell an agent's own feedback from the user's words")
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        view.by_turn(|turn| self.judge(turn))
+        view.by_turn(|turn| self.judge(turn, view.trace))
     }
 }

@@ -9,10 +9,12 @@ pub mod catalogue;
 pub mod expectation;
 pub mod generic;
 mod keywords;
+pub mod offer;
 pub mod provenance;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod stages;
+mod tools;
 pub mod turns;
 
 #[cfg(test)]
@@ -22,30 +24,43 @@ mod expectation_tests;
 #[cfg(test)]
 mod tests;
 
-mod case_pass_rate;
-mod citation_provenance;
-mod citation_validity;
-mod combined_sources;
-mod context_preservation;
-mod control_validity;
-mod evidence;
-mod first_attempt_rate;
-mod grade;
-mod keyword_coverage;
-mod latency;
-mod learned;
-mod mandatory_call_rate;
-mod nugget_recall;
-mod order_violation_rate;
-mod pass_of_k;
-mod refusal_rate;
-mod retry_recovery;
-mod satisfaction;
-mod state_machine_conformance;
-mod turn_success_rate;
-mod verbatim_query_rate;
+/// Declares the files of metrics and lists what they register: a new metric is its file and its line.
+macro_rules! metrics {
+    ($($file:ident),* $(,)?) => {
+        $(mod $file;)*
+        /// What each file registers.
+        const REGISTERED: &[&[catalogue::Registered]] = &[$($file::ENTRIES),*];
+    };
+}
+
+// In the order of the documentation. `cargo fmt` does not see these files: `.ci/run` and `just check` format them by name.
+metrics! {
+    mandatory_call_rate,
+    first_attempt_rate,
+    keyword_coverage,
+    satisfaction,
+    latency,
+    learned,
+    retry_recovery,
+    context_preservation,
+    case_pass_rate,
+    pass_of_k,
+    turn_success_rate,
+    verbatim_query_rate,
+    citation_validity,
+    citation_provenance,
+    evidence,
+    nugget_recall,
+    grade,
+    refusal_rate,
+    combined_sources,
+    order_violation_rate,
+    state_machine_conformance,
+    control_validity,
+}
 
 pub use calls::Patterns;
+pub use tools::Tools;
 pub use turns::TurnView;
 
 use crate::plan::{Plan, PlannedCase, PlannedScenario, PlannedTrial};
@@ -174,6 +189,14 @@ pub trait Metric: Send + Sync {
     fn hidden(&self, mode: Mode, flow: &str) -> Option<&'static str> {
         self.hidden_in(mode).or_else(|| self.hidden_in_traffic().filter(|_| flow == EXTERNAL))
     }
+    /// The tools that an agent must have, each of them, to be in its scope.
+    fn needs(&self) -> Vec<Tools> {
+        Vec::new()
+    }
+    /// Why the agent of that trace is out of its scope: not a failure, no success, and shown as what it is.
+    fn out_of_scope(&self, trace: &Trace) -> Option<String> {
+        self.needs().iter().find_map(|tools| tools.missing(trace))
+    }
     /// Whether a trial of this case can have units at all: if not, its ERROR does not touch the metric.
     fn applies(&self, _case: &Case) -> bool {
         true
@@ -202,7 +225,7 @@ pub struct Check {
     pub what: String,
     /// Whether it holds.
     pub passed: bool,
-    /// What was seen instead; empty when it holds.
+    /// What was seen instead; of a check that holds, what is worth knowing of it, else empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub seen: String,
 }

@@ -4,10 +4,22 @@
 //! After AutoNuggetizer (Pradeep et al. 2024), by the strict score: a nugget is there when the answer has one of its
 //! spellings, letter case and runs of white space ignored, and half a nugget is none. A turn without an answer has none.
 
+use super::catalogue::Registered;
 use super::expectation::answers;
 use super::{Metric, Mode, Observation, TrialView, quote};
+use crate::catalogue::{MetricEntry, Parameter};
 use crate::scenario::Case;
 use crate::scenario::expect::Nugget;
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[Registered {
+    entry: MetricEntry::rate(
+        "nugget_recall",
+        "Of the facts that cases ask of answers, those that the answers hold.",
+        &[Parameter::one_of("of", &["vital", "all"], "vital")],
+    ),
+    make: |asked| Box::new(NuggetRecall { vital: asked.parameter("of") == "vital" }),
+}];
 
 /// See the module.
 #[derive(Debug)]

@@ -1,7 +1,15 @@
 //! `order_violation_rate`: queries with a tool call out of order / queries. Lower is better.
 
+use super::catalogue::Registered;
 use super::{Metric, Mode, Observation, TrialView, quote};
+use crate::catalogue::MetricEntry;
 use crate::trace::ToolOutcome;
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[Registered {
+    entry: MetricEntry::rate("order_violation_rate", "Queries with a tool call out of order; lower is better.", &[]),
+    make: |_| Box::new(OrderViolationRate),
+}];
 
 /// See the module.
 #[derive(Debug)]

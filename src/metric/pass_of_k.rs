@@ -6,13 +6,42 @@
 //! a unit count for nothing.
 
 use super::case_pass_rate::CasePassRate;
+use super::catalogue::Registered;
 use super::{Group, Metric, Observation, TrialView};
+use crate::catalogue::{MetricEntry, Parameter, ResolvedMetric, Values};
+
+const TRIALS: Parameter = Parameter { name: "k", values: Values::Trials, default: None };
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[
+    Registered {
+        entry: MetricEntry::rate(
+            "pass_all",
+            "Of k repetitions of one case, all met everything it expects (pass^k); each k repetitions are one unit.",
+            &[TRIALS],
+        ),
+        make: |asked| Box::new(PassOfK { group: Group { size: size(asked), all: true } }),
+    },
+    Registered {
+        entry: MetricEntry::rate(
+            "pass_any",
+            "Of k repetitions of one case, any met everything it expects (pass@k); each k repetitions are one unit.",
+            &[TRIALS],
+        ),
+        make: |asked| Box::new(PassOfK { group: Group { size: size(asked), all: false } }),
+    },
+];
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct PassOfK {
     /// Which repetitions make a unit, and what it takes.
     pub group: Group,
+}
+
+/// How many repetitions make a unit; the parameter was checked when it was read.
+fn size(asked: &ResolvedMetric) -> u32 {
+    asked.parameter("k").parse().unwrap_or(1)
 }
 
 impl Metric for PassOfK {

@@ -4,9 +4,21 @@
 //! Nothing was found where at least one search ran and none gave a passage or a citation, or where the case says that
 //! the question cannot be answered (`answer.refusal: true`). In which words an answer refuses is for `answer.matches`.
 
+use super::catalogue::Registered;
 use super::expectation::answers;
 use super::{Metric, Mode, Observation, TrialView, TurnView};
+use crate::catalogue::MetricEntry;
 use crate::trace::Answer;
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[Registered {
+    entry: MetricEntry::rate(
+        "refusal_rate",
+        "Of the queries for which nothing was found, those whose answer claims no source.",
+        &[],
+    ),
+    make: |_| Box::new(RefusalRate),
+}];
 
 /// See the module.
 #[derive(Debug)]

@@ -4,9 +4,29 @@
 //! one of them recovered; the two can differ so much that a verdict turns, so criteria name theirs. Accounts are
 //! never mixed silently: those that count are listed.
 
+use super::catalogue::Registered;
 use super::{Metric, Mode, Observation, TrialView, quote};
+use crate::catalogue::{MetricEntry, Parameter, Values};
 use crate::trace::Account;
 use std::collections::BTreeMap;
+
+const BY: Parameter = Parameter::one_of("by", &["attempt", "episode"], "attempt");
+const RETRY_ACCOUNTS: Parameter = Parameter { name: "accounts", values: Values::Accounts, default: Some("model+tool") };
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[Registered {
+    entry: MetricEntry::rate(
+        "retry_recovery",
+        "Retries that gave a valid result, by attempt or by episode, on the accounts named.",
+        &[BY, RETRY_ACCOUNTS],
+    ),
+    make: |asked| {
+        Box::new(RetryRecovery {
+            by: if asked.parameter("by") == "episode" { By::Episode } else { By::Attempt },
+            accounts: accounts(asked.parameter("accounts")),
+        })
+    },
+}];
 
 /// What one unit is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +44,11 @@ pub(super) struct RetryRecovery {
     pub by: By,
     /// The accounts that count.
     pub accounts: Vec<Account>,
+}
+
+fn accounts(joined: &str) -> Vec<Account> {
+    let named = |account: &Account| joined.split('+').any(|word| word == account.as_str());
+    [Account::Transport, Account::Model, Account::Tool].into_iter().filter(named).collect()
 }
 
 impl Metric for RetryRecovery {
@@ -67,5 +92,16 @@ impl Metric for RetryRecovery {
             }));
         }
         units
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_account_that_is_named_counts() {
+        assert_eq!(accounts("tool+transport"), [Account::Transport, Account::Tool]);
+        assert_eq!(accounts("transport+model+tool").len(), 3);
     }
 }

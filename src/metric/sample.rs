@@ -83,6 +83,8 @@ pub(crate) fn story(plan: &Plan, place: usize) -> Story {
             knowledge: "k".into(),
             earlier_takes: Vec::new(),
         },
+        roles: crate::trace::version_1(),
+        offered: None,
         end: TrialEnd::Completed,
         took_us: 1,
         events: Vec::new(),

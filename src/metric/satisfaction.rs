@@ -4,15 +4,33 @@
 //! Without a ratings file it is a proxy: of the answers for which both sources gave something, those that cite both.
 //! That says what an answer is made of and nothing about anyone's satisfaction, so it never passes.
 
+use super::catalogue::Registered;
 use super::combined_sources::{mixed, unit};
+use super::tools::Tools;
 use super::{Metric, Mode, Observation, TrialView};
+use crate::catalogue::MetricEntry;
 use crate::plan::Plan;
+use crate::trace::Role;
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[Registered {
+    entry: MetricEntry::rate(
+        "satisfaction",
+        "Rated answers from both sources whose rater was satisfied; without ratings a proxy that never passes.",
+        &[],
+    ),
+    make: |_| Box::new(Satisfaction),
+}];
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Satisfaction;
 
 impl Metric for Satisfaction {
+    fn needs(&self) -> Vec<Tools> {
+        vec![Tools::Role(Role::Knowledge), Tools::Role(Role::External)]
+    }
+
     fn units(&self) -> &'static str {
         "answers from both sources"
     }

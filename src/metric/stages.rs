@@ -1,61 +1,66 @@
-//! Where the time of each turn went: model, knowledge, Perplexity, indexing, and overhead, along the critical path.
+//! Where the time of each turn went: model, each tool by its name, and overhead, along the critical path.
 //!
 //! What ran beside something longer costs nothing, and every instant belongs to one stage, so that the stages of a turn
 //! sum to its time: see [`critical_path`](crate::stats::critical_path). Retries and waits belong to what was retried.
 
+use super::turns::executed;
 use crate::stats::critical_path::{Span, attribute};
 use crate::trace::{Trace, TurnOutcome, What};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A stage that time is spent in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// A stage that time is spent in. Written as its name; a tool that is called `model` or `overhead` as `tool model`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
 pub enum Stage {
     /// Completions of the model, waits before another attempt included.
     Model,
-    /// Searches of the knowledge base.
-    Knowledge,
-    /// The external search service.
-    Perplexity,
-    /// Indexing of keywords.
-    Indexing,
+    /// A tool, by its name, waits before another attempt included.
+    Tool(Box<str>),
     /// What is left: the agent itself.
     Overhead,
 }
 
-impl Stage {
-    /// All of them, in the order in which reports show them.
-    pub const ALL: [Self; 5] = [Self::Model, Self::Knowledge, Self::Perplexity, Self::Indexing, Self::Overhead];
+const MODEL: &str = "model";
+const OVERHEAD: &str = "overhead";
 
+impl Stage {
     /// As reports print it.
-    pub fn as_str(self) -> &'static str {
+    pub fn as_str(&self) -> &str {
         match self {
-            Self::Model => "model",
-            Self::Knowledge => "knowledge",
-            Self::Perplexity => "Perplexity",
-            Self::Indexing => "indexing",
-            Self::Overhead => "overhead",
+            Self::Model => MODEL,
+            Self::Tool(name) => name,
+            Self::Overhead => OVERHEAD,
         }
     }
+}
 
-    fn of_tool(tool: &str) -> Self {
-        match tool {
-            "knowledge_base_search" => Self::Knowledge,
-            "perplexity_search" => Self::Perplexity,
-            "index_keywords" => Self::Indexing,
-            _ => Self::Overhead,
+impl From<String> for Stage {
+    fn from(name: String) -> Self {
+        match name.as_str() {
+            MODEL => Self::Model,
+            OVERHEAD => Self::Overhead,
+            other => Self::Tool(other.strip_prefix("tool ").unwrap_or(other).into()),
+        }
+    }
+}
+
+impl From<Stage> for String {
+    fn from(stage: Stage) -> Self {
+        match &stage {
+            Stage::Tool(name) if matches!(&**name, MODEL | OVERHEAD) => format!("tool {name}"),
+            stage => stage.as_str().to_owned(),
         }
     }
 }
 
 /// The time of one turn that got an answer, in microseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnTime {
     /// From the user's words to the answer.
     pub took_us: u64,
-    /// The same by stage, in the order of [`Stage::ALL`]: the sum is `took_us`.
-    pub stages_us: [u64; 5],
+    /// The same by stage: the sum is `took_us`.
+    pub stages_us: BTreeMap<Stage, u64>,
 }
 
 /// The times of the turns that got an answer, by conversation and turn.
@@ -76,14 +81,16 @@ pub fn turn_times(trace: &Trace) -> Vec<TurnTime> {
                 open.insert(key, vec![whole]);
             }
             What::ModelCalled(called) => part(Stage::Model, called.took_us),
-            What::ToolCalled(called) => part(Stage::of_tool(&called.tool), called.took_us),
+            // A call that was refused ran nothing, whatever name the model wrote.
+            What::ToolCalled(called) if executed(called) => {
+                part(Stage::Tool(called.tool.as_str().into()), called.took_us)
+            }
             What::TurnEnded(ended) => {
                 let mut spans = open.remove(&key).unwrap_or_default();
                 let Some(whole) = spans.first_mut() else { continue };
                 whole.end_us = whole.start_us.saturating_add(ended.took_us);
-                let Ok(found) = attribute(&spans) else { continue };
+                let Ok(stages_us) = attribute(&spans) else { continue };
                 if matches!(ended.outcome, TurnOutcome::Answered(_)) {
-                    let stages_us = Stage::ALL.map(|stage| found.get(&stage).copied().unwrap_or(0));
                     times.insert(key, TurnTime { took_us: ended.took_us, stages_us });
                 }
             }
@@ -141,8 +148,21 @@ mod tests {
     fn the_reference_request_is_attributed_to_its_stages() {
         let found = turn_times(&request());
         assert_eq!(found.len(), 1);
-        assert_eq!(found[0].stages_us.map(|us| us / 100_000), [53, 0, 30, 0, 7]);
-        assert_eq!(found[0].stages_us.iter().sum::<u64>(), 9_000_000);
+        let tool = |name: &str| Stage::Tool(name.into());
+        let tenths: BTreeMap<Stage, u64> =
+            found[0].stages_us.iter().map(|(stage, us)| (stage.clone(), us / 100_000)).collect();
+        let outside = request().tools_of(crate::trace::Role::External).map(tool).next().expect("a tool");
+        assert_eq!((tenths[&Stage::Model], tenths[&outside], tenths[&Stage::Overhead]), (53, 30, 7));
+        assert_eq!(found[0].stages_us.values().sum::<u64>(), 9_000_000);
+        assert_eq!(found[0].stages_us.len(), 5, "the model, three tools, and the rest: {tenths:?}");
+    }
+
+    #[test]
+    fn a_tool_with_the_name_of_another_stage_stays_a_tool() {
+        for stage in [Stage::Model, Stage::Overhead, Stage::Tool("model".into()), Stage::Tool("lookup".into())] {
+            let written = serde_json::to_string(&stage).expect("a name");
+            assert_eq!(serde_json::from_str::<Stage>(&written).expect("a stage"), stage, "{written}");
+        }
     }
 
     #[test]
@@ -167,7 +187,7 @@ mod tests {
                 event.at_us = at_us;
             }
             let found = turn_times(&trace);
-            prop_assert_eq!(found[0].stages_us.iter().sum::<u64>(), found[0].took_us);
+            prop_assert_eq!(found[0].stages_us.values().sum::<u64>(), found[0].took_us);
         }
     }
 }

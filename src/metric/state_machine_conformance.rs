@@ -1,6 +1,18 @@
 //! `state_machine_conformance`: trials that keep to their flow's state machine / trials of flows that declare one.
 
+use super::catalogue::Registered;
 use super::{Metric, Mode, Observation, TrialView};
+use crate::catalogue::MetricEntry;
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[Registered {
+    entry: MetricEntry::rate(
+        "state_machine_conformance",
+        "Trials that make only the moves that their flow's state machine declares.",
+        &[],
+    ),
+    make: |_| Box::new(StateMachineConformance),
+}];
 
 /// See the module.
 #[derive(Debug)]

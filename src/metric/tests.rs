@@ -10,7 +10,8 @@ const ONE: &str = "[{case: a, ask: 'How do I bleed it?', expect: {within: 60s}}]
 
 /// Units of the trial of `trace`: success, failure with its note, or time.
 fn observe(metric: &str, plan: &Plan, trace: &Trace) -> Vec<String> {
-    let metric: Box<dyn Metric> = catalogue::resolve(&resolve_metric(metric).expect("a name")).expect("metric");
+    let metric: Box<dyn Metric> =
+        catalogue::resolve(&resolve_metric(metric, &catalogue::entries()).expect("a name")).expect("metric");
     let trial = plan.trials.iter().find(|trial| trial.id == trace.trial).expect("planned");
     let scenario = &plan.scenarios[trial.scenario];
     let case = &scenario.cases[trial.case];

@@ -1,6 +1,14 @@
 //! `turn_success_rate`: queries that got an answer / queries. An expected error is no answer.
 
+use super::catalogue::Registered;
 use super::{Metric, Observation, TrialView};
+use crate::catalogue::MetricEntry;
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[Registered {
+    entry: MetricEntry::rate("turn_success_rate", "Queries that got an answer and not an error.", &[]),
+    make: |_| Box::new(TurnSuccessRate),
+}];
 
 /// See the module.
 #[derive(Debug)]

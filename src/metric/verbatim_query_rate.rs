@@ -4,13 +4,26 @@
 //! Letter case, white space and punctuation at the ends do not make a query tailored. Calls that were not executed
 //! count too: the model wrote them.
 
+use super::catalogue::Registered;
+use super::tools::Tools;
 use super::{Metric, Observation, TrialView};
+use crate::catalogue::{MetricEntry, Parameter};
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[Registered {
+    entry: MetricEntry::rate(
+        "verbatim_query_rate",
+        "Calls of the tool whose query repeats the user's words; lower is better.",
+        &[Parameter::tool(None)],
+    ),
+    make: |asked| Box::new(VerbatimQueryRate { tools: Tools::of(asked) }),
+}];
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct VerbatimQueryRate {
     /// Which tool's calls.
-    pub tool: String,
+    pub tools: Tools,
 }
 
 fn plain(text: &str) -> String {
@@ -23,16 +36,20 @@ impl Metric for VerbatimQueryRate {
         "calls"
     }
 
+    fn needs(&self) -> Vec<Tools> {
+        vec![self.tools.clone()]
+    }
+
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
         let mut units = Vec::new();
         for turn in view.turns {
             let said = plain(turn.query);
             let queries = turn
                 .calls()
-                .filter(|call| call.tool == self.tool)
+                .filter(|call| self.tools.has(view.trace, &call.tool))
                 .filter_map(|call| call.arguments.get("query").and_then(serde_json::Value::as_str));
             for (ordinal, query) in queries.enumerate() {
-                let unit = format!("{}, call {} of {}", turn.label(), ordinal + 1, self.tool);
+                let unit = format!("{}, call {} of {}", turn.label(), ordinal + 1, self.tools.label(view.trace));
                 units.push(if plain(query) == said {
                     Observation::occurrence(unit, "the user's own words")
                 } else {

@@ -5,7 +5,6 @@ use super::{
     VariantSettings,
 };
 use crate::scenario::document::{Turn, Variant};
-use crate::scenario::vocabulary::{FLOWS, REQUIREMENTS};
 use crate::scenario::{Case, Criterion, Diagnostic, GateKind, Loaded, LoadedScenario, Scenario, diagnostic};
 use crate::trace::{Arm, Lane};
 use globset::{GlobBuilder, GlobMatcher};
@@ -90,7 +89,7 @@ pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, 
         order: Vec::new(),
         rewards: BTreeMap::new(),
         prices: loaded.project.prices.clone(),
-        requirements: REQUIREMENTS.iter().map(|(id, about)| ((*id).to_owned(), (*about).to_owned())).collect(),
+        requirements: loaded.project.requirements.iter().map(|(id, one)| (id.clone(), one.text.clone())).collect(),
     })
 }
 
@@ -111,9 +110,10 @@ impl<'a> Wanted<'a> {
                 }
             }
         }
-        if let Some(flow) = selection.flow.as_ref().filter(|flow| !FLOWS.contains(&flow.as_str())) {
-            let diagnostic = Diagnostic::error("unknown-flow", "", format!("unknown flow `{flow}`"));
-            mistakes.push(diagnostic.with_help(diagnostic::did_you_mean(flow, FLOWS)));
+        let flows: BTreeSet<&str> = loaded.scenarios.iter().map(|source| source.scenario.flow.as_str()).collect();
+        if let Some(flow) = selection.flow.as_ref().filter(|flow| !flows.contains(flow.as_str())) {
+            let diagnostic = Diagnostic::error("unknown-flow", "", format!("no scenario has the flow `{flow}`"));
+            mistakes.push(diagnostic.with_help(diagnostic::did_you_mean(flow, flows)));
         }
         let known: BTreeSet<&str> = loaded.scenarios.iter().flat_map(|source| variants(&source.scenario)).collect();
         if let Some(variant) = selection.variant.as_ref().filter(|variant| !known.contains(variant.as_str())) {

@@ -4,6 +4,7 @@
 
 use crate::gate::Verdict;
 use crate::gate::{CriterionResult, Edge, Evaluation, ItemGrades, Latency, Quantile, Repeats, Spent};
+use crate::metric::catalogue;
 use crate::percent::{self, Rounding, at_least, interval, percent};
 use crate::price::dollars;
 use crate::scenario::{Target, parse_target, resolve_metric};
@@ -123,7 +124,7 @@ pub(super) fn observed(row: &CriterionResult) -> String {
 
 /// The share that a time metric claims: 0.95 for `latency_p95`; `None` for what is no time.
 pub(super) fn claimed_share(metric: &str) -> Option<f64> {
-    resolve_metric(metric).ok()?.entry.figure.quantile()
+    resolve_metric(metric, &catalogue::entries()).ok()?.entry.figure.quantile()
 }
 
 /// Trials by verdict, in the order PASS, FAIL, INCONCLUSIVE, NOT_MEASURED, ERROR; verdicts without trials left out.

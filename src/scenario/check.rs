@@ -3,12 +3,13 @@
 //! Shape is settled by then. Every check names its place by path and none stops the others.
 
 use super::Scenario;
-use super::check_criteria::{self, Judged};
+use super::check_criteria::{self, Judged, Known};
 use super::check_expect::Expectations;
-use super::diagnostic::{At, Mistake, did_you_mean};
+use super::diagnostic::{At, Mistake, did_you_mean, nearest};
 use super::document::PromptText;
+use super::names::is_name;
 use super::project::Project;
-use super::vocabulary::{FLOWS, PROMPTS, REQUIREMENTS, is_name, requirement};
+use crate::catalogue::{Catalogues, FlowEntry};
 use crate::settings::{Dialect, ModelSettings, SearchSettings};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -22,6 +23,8 @@ pub(super) struct Surroundings<'a> {
     pub path: &'a Path,
     /// The project file.
     pub project: &'a Project,
+    /// What flows and metrics declare about themselves.
+    pub catalogues: &'a Catalogues,
     /// Ids that `excluded_from` may name, beside the scenario's own gates.
     pub criteria: &'a BTreeSet<String>,
 }
@@ -42,12 +45,16 @@ pub(super) struct Checker<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) around: Surroundings<'a>,
     pub(super) mistakes: Vec<Mistake>,
-    pub(super) expectations: Expectations,
+    /// The scenario's flow, where there is one of that name.
+    pub(super) flow: Option<&'a FlowEntry>,
+    pub(super) expectations: Expectations<'a>,
 }
 
 impl<'a> Checker<'a> {
     pub(super) fn new(scenario: &'a Scenario, around: Surroundings<'a>) -> Self {
-        Self { scenario, around, mistakes: Vec::new(), expectations: Expectations::default() }
+        let flow = around.catalogues.flow(&scenario.flow);
+        let expectations = Expectations::new(flow.and_then(|flow| flow.tools.as_deref()));
+        Self { scenario, around, mistakes: Vec::new(), flow, expectations }
     }
 
     /// All that was found.
@@ -70,9 +77,9 @@ impl Checker<'_> {
                 Mistake::at(root.key("scenario"), "scenario-name", "the scenario is not called like its file");
             self.say(mistake.label(format!("write `{stem}`, or rename the file")));
         }
-        if !FLOWS.contains(&scenario.flow.as_str()) {
+        if self.flow.is_none() {
             let mistake = Mistake::at(root.key("flow"), "unknown-flow", "unknown flow");
-            self.say(mistake.label(did_you_mean(&scenario.flow, FLOWS)));
+            self.say(mistake.label(did_you_mean(&scenario.flow, self.around.catalogues.flow_names())));
         }
         if scenario.flow != crate::trace::EXTERNAL {
             self.knowledge(root.key("knowledge"));
@@ -90,7 +97,10 @@ impl Checker<'_> {
         self.covers(&scenario.covers, root.key("covers"));
         self.excluded(&scenario.excluded_from, root.key("excluded_from"));
         let judged = Judged { rows: &scenario.gates, kept: None };
-        check_criteria::rows(judged, root.key("gates"), &mut self.mistakes);
+        let tools = self.flow.and_then(|flow| flow.tools.as_ref());
+        let tools = tools.map(|tools| tools.iter().map(|tool| tool.name).collect());
+        let known = Known { metrics: &self.around.catalogues.metrics, tools };
+        check_criteria::rows(judged, &known, root.key("gates"), &mut self.mistakes);
         self.variants()
     }
 
@@ -168,10 +178,14 @@ impl Checker<'_> {
     }
 
     pub(super) fn covers(&mut self, ids: &[String], at: At<'_>) {
-        for (index, id) in ids.iter().enumerate().filter(|(_, id)| requirement(id).is_none()) {
-            let known = did_you_mean(id, REQUIREMENTS.iter().map(|(id, _)| *id));
+        let known = &self.around.project.requirements;
+        for (index, id) in ids.iter().enumerate().filter(|(_, id)| !known.contains_key(*id)) {
             let mistake = Mistake::at(at.index(index), "unknown-requirement", format!("unknown requirement `{id}`"));
-            self.say(mistake.label(known));
+            let mistake = match nearest(id, known.keys().map(String::as_str)) {
+                Some(meant) => mistake.label(format!("did you mean `{meant}`?")),
+                None => mistake,
+            };
+            self.say(mistake.help("requirements are declared in ragcheck.yaml, under `requirements`"));
         }
     }
 
@@ -217,12 +231,15 @@ impl Checker<'_> {
     }
 
     fn prompts(&mut self, prompts: &BTreeMap<String, PromptText>, at: At<'_>) -> BTreeMap<String, String> {
+        // An agent elsewhere has none that could be replaced, which is said elsewhere.
+        let own = self.flow.filter(|flow| flow.tools.is_some()).map(|flow| flow.prompts.clone());
+        let known = own.unwrap_or_else(|| self.around.catalogues.prompts());
         let mut texts = BTreeMap::new();
         for (name, text) in prompts {
             let here = at.key(name);
-            if !PROMPTS.contains(&name.as_str()) {
+            if !known.contains(&name.as_str()) {
                 let mistake = Mistake::at(here, "unknown-prompt", format!("unknown prompt `{name}`")).on_key();
-                self.say(mistake.label(did_you_mean(name, PROMPTS)));
+                self.say(mistake.label(did_you_mean(name, known.iter().copied())));
             }
             let (key, text) = match text {
                 PromptText::Text(text) => ("text", Ok(text.clone())),

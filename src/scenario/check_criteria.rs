@@ -1,9 +1,10 @@
 //! Criteria, gates and the project file, checked.
 
-use super::catalogue::{Figure, ResolvedMetric, resolve_metric};
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::grammar::{GrammarError, Target, parse_floor, parse_target};
-use super::{Criteria, Criterion, GateKind, Project};
+use super::{Criteria, Criterion, GateKind, Project, resolve_metric};
+use crate::catalogue::{Figure, MetricEntry, ResolvedMetric, Values};
+use crate::trace::Role;
 use std::collections::BTreeSet;
 
 /// Criteria or gates, with their indices in the file where some were left out.
@@ -15,8 +16,16 @@ pub(super) struct Judged<'a> {
     pub kept: Option<&'a [usize]>,
 }
 
+/// What criteria may name.
+pub(super) struct Known<'a> {
+    /// The metrics.
+    pub metrics: &'a [&'static MetricEntry],
+    /// The tools of the flows in question; `None` where an agent's tools are known only at run time.
+    pub tools: Option<BTreeSet<&'a str>>,
+}
+
 /// Checks a criteria file.
-pub(super) fn criteria(criteria: &Criteria, kept: &[usize]) -> Vec<Mistake> {
+pub(super) fn criteria(criteria: &Criteria, known: &Known<'_>, kept: &[usize]) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     let root = At::ROOT;
     if criteria.criteria.is_empty() && kept.is_empty() {
@@ -26,12 +35,12 @@ pub(super) fn criteria(criteria: &Criteria, kept: &[usize]) -> Vec<Mistake> {
             "the file states no criteria: nothing would be judged",
         ));
     }
-    rows(Judged { rows: &criteria.criteria, kept: Some(kept) }, root.key("criteria"), &mut mistakes);
+    rows(Judged { rows: &criteria.criteria, kept: Some(kept) }, known, root.key("criteria"), &mut mistakes);
     mistakes
 }
 
 /// Checks criteria or gates.
-pub(super) fn rows(judged: Judged<'_>, at: At<'_>, mistakes: &mut Vec<Mistake>) {
+pub(super) fn rows(judged: Judged<'_>, known: &Known<'_>, at: At<'_>, mistakes: &mut Vec<Mistake>) {
     let mut ids = BTreeSet::new();
     for (position, row) in judged.rows.iter().enumerate() {
         let index = judged.kept.and_then(|kept| kept.get(position)).copied().unwrap_or(position);
@@ -41,7 +50,7 @@ pub(super) fn rows(judged: Judged<'_>, at: At<'_>, mistakes: &mut Vec<Mistake>) 
         } else if !ids.insert(row.id.as_str()) {
             mistakes.push(Mistake::at(at.key("id"), "duplicate-criterion", "another criterion has this id"));
         }
-        one(row, at, mistakes);
+        one(row, known, at, mistakes);
     }
 }
 
@@ -64,9 +73,9 @@ impl Criterion {
     ///
     /// # Errors
     /// The first mistake, in words: what is wrong and what to write.
-    pub fn read(&self) -> Result<ReadCriterion, String> {
+    pub fn read(&self, metrics: &[&'static MetricEntry]) -> Result<ReadCriterion, String> {
         let mut mistakes = Vec::new();
-        let read = one(self, At::ROOT, &mut mistakes);
+        let read = one(self, &Known { metrics, tools: None }, At::ROOT, &mut mistakes);
         match (read, mistakes.into_iter().next()) {
             (Some(read), None) => Ok(read),
             (_, Some(mistake)) => Err(mistake.sentence()),
@@ -75,11 +84,14 @@ impl Criterion {
     }
 }
 
-fn one(row: &Criterion, at: At<'_>, mistakes: &mut Vec<Mistake>) -> Option<ReadCriterion> {
-    let metric = resolve_metric(&row.metric);
+fn one(row: &Criterion, known: &Known<'_>, at: At<'_>, mistakes: &mut Vec<Mistake>) -> Option<ReadCriterion> {
+    let metric = resolve_metric(&row.metric, known.metrics);
     let metric = metric.map_err(|error| mistakes.push(written(error, at.key("metric"), "bad-metric"))).ok();
     let target = parse_target(&row.target);
     let target = target.map_err(|error| mistakes.push(written(error, at.key("target"), "bad-target"))).ok();
+    if let (Some(metric), Some(tools)) = (&metric, &known.tools) {
+        named_tools(metric, tools, row, at, mistakes);
+    }
     if let (Some(metric), Some(target)) = (&metric, target)
         && target.is_time() == (metric.entry.figure == Figure::Rate)
     {
@@ -123,6 +135,26 @@ fn one(row: &Criterion, at: At<'_>, mistakes: &mut Vec<Mistake>) -> Option<ReadC
     let (metric, target) = (metric?, target?);
     let margin = margin(row, target.good_share(metric.entry.figure.quantile().unwrap_or(1.0)), at, mistakes);
     Some(ReadCriterion { metric, target, floor, margin })
+}
+
+/// Tools that a metric names and no flow in question declares.
+fn named_tools(
+    metric: &ResolvedMetric,
+    tools: &BTreeSet<&str>,
+    row: &Criterion,
+    at: At<'_>,
+    mistakes: &mut Vec<Mistake>,
+) {
+    for parameter in metric.entry.parameters.iter().filter(|parameter| matches!(parameter.values, Values::Tool)) {
+        let named = metric.parameter(parameter.name);
+        if Role::given(named).is_some() || tools.contains(named) {
+            continue;
+        }
+        let place = row.metric.find(named).map_or(0, |byte| row.metric[..byte].chars().count());
+        let known = tools.iter().copied().chain(Role::GIVEN.map(Role::as_str));
+        let mistake = Mistake::at(at.key("metric"), "unknown-tool", format!("no flow here has a tool `{named}`"));
+        mistakes.push(mistake.within(place, named.chars().count()).label(did_you_mean(named, known)));
+    }
 }
 
 /// The margin of a criterion that asks for this share of good units; 0 where there is none, or a mistake.
@@ -190,6 +222,17 @@ pub(super) fn project(project: &Project) -> Vec<Mistake> {
         ];
         for (name, _) in limits.into_iter().filter(|(_, limit)| *limit == Some(0)) {
             mistakes.push(Mistake::at(at.key(name), "bad-value", format!("with `{name}: 0` nothing is ever asked")));
+        }
+    }
+    for (id, requirement) in &project.requirements {
+        let requirements = root.key("requirements");
+        let at = requirements.key(id);
+        if id.trim().is_empty() || id.contains(char::is_whitespace) {
+            let mistake = Mistake::at(at, "bad-name", "an id is one word, `FR-003` for example").on_key();
+            mistakes.push(mistake);
+        }
+        if requirement.text.trim().is_empty() {
+            mistakes.push(Mistake::at(at.key("text"), "empty-text", "a requirement without words"));
         }
     }
     mistakes.extend(super::prices::check(&project.prices, root.key("prices")));

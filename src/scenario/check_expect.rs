@@ -2,8 +2,8 @@
 
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::expect::{ArgumentPattern, ContextExpectation, RetryExpectation};
-use super::vocabulary::{TOOLS, tools};
 use super::{CallExpectation, CallPattern, Expectation};
+use crate::catalogue::ToolEntry;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -21,14 +21,20 @@ pub(super) struct Scene {
 }
 
 /// Checks expectations and remembers which regular expressions and schemas it has compiled before.
-#[derive(Default)]
-pub(super) struct Expectations {
+pub(super) struct Expectations<'a> {
     /// What was found.
     pub mistakes: Vec<Mistake>,
+    /// The tools that the flow declares; `None` where an agent's tools are known only at run time.
+    tools: Option<&'a [ToolEntry]>,
     compiled: BTreeMap<String, Option<String>>,
 }
 
-impl Expectations {
+impl<'a> Expectations<'a> {
+    /// Before the first expectation of an agent with these tools.
+    pub fn new(tools: Option<&'a [ToolEntry]>) -> Self {
+        Self { mistakes: Vec::new(), tools, compiled: BTreeMap::new() }
+    }
+
     fn say(&mut self, mistake: Mistake) {
         self.mistakes.push(mistake);
     }
@@ -206,24 +212,28 @@ impl Expectations {
     }
 
     fn tool(&mut self, name: &str, at: At<'_>) {
-        if !tools().any(|known| known == name) {
+        if name.trim().is_empty() {
+            self.say(Mistake::at(at, "empty-text", "a tool without a name"));
+            return;
+        }
+        let Some(tools) = self.tools else { return };
+        if !tools.iter().any(|known| known.name == name) {
             let mistake = Mistake::at(at, "unknown-tool", format!("unknown tool `{name}`"));
-            self.say(mistake.label(did_you_mean(name, tools())));
+            self.say(mistake.label(did_you_mean(name, tools.iter().map(|known| known.name))));
         }
     }
 
     fn pattern(&mut self, pattern: &CallPattern, at: At<'_>) {
-        let Some((_, arguments)) = TOOLS.iter().find(|(name, _)| *name == pattern.tool) else {
-            // A name alone has no key `tool`: the locator then stops at the pattern itself.
-            return self.tool(&pattern.tool, at.key("tool"));
-        };
+        // A name alone has no key `tool`: the locator then stops at the pattern itself.
+        self.tool(&pattern.tool, at.key("tool"));
+        let declared = self.tools.and_then(|tools| tools.iter().find(|known| known.name == pattern.tool));
         let here = at.key("arguments");
         for (name, condition) in &pattern.arguments {
             let at = here.key(name);
-            if !arguments.contains(&name.as_str()) {
+            if let Some(declared) = declared.filter(|declared| !declared.arguments.contains(name)) {
                 let message = format!("`{}` has no argument `{name}`", pattern.tool);
                 let mistake = Mistake::at(at, "unknown-argument", message).on_key();
-                self.say(mistake.label(did_you_mean(name, arguments.iter().copied())));
+                self.say(mistake.label(did_you_mean(name, declared.arguments.iter().map(String::as_str))));
             }
             match condition {
                 ArgumentPattern::Equals(_) => {}

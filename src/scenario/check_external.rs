@@ -10,9 +10,6 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// What may stand in braces in `target.send`.
-pub const PLACEHOLDERS: [&str; 6] = ["message", "conversation_id", "history", "variant", "trial", "turn"];
-
 impl Checker<'_> {
     /// What the head of a scenario says about an agent that runs elsewhere, or must not say.
     pub(super) fn external(&mut self) {
@@ -74,11 +71,12 @@ impl Checker<'_> {
     }
 
     fn body(&mut self, body: &Value, at: At<'_>) {
+        let known = self.flow.map_or(&[][..], |flow| flow.placeholders);
         let mut names = Vec::new();
         placeholders(body, &mut names);
-        for name in names.iter().filter(|name| !PLACEHOLDERS.contains(&name.as_str())) {
+        for name in names.iter().filter(|name| !known.contains(&name.as_str())) {
             let mistake = Mistake::at(at, "unknown-placeholder", format!("unknown placeholder `{{{name}}}`")).on_key();
-            self.say(mistake.label(did_you_mean(name, PLACEHOLDERS)));
+            self.say(mistake.label(did_you_mean(name, known.iter().copied())));
         }
         if !names.iter().any(|name| matches!(name.as_str(), "message" | "history")) {
             let mistake = Mistake::at(at, "nothing-said", "the agent would never get the user's words").on_key();
@@ -105,17 +103,20 @@ impl Checker<'_> {
 
     fn roles(&mut self, at: At<'_>) {
         let Some(roles) = &self.scenario.roles else { return };
-        let given = roles.given();
+        let given: Vec<_> = roles.given().collect();
         if given.is_empty() {
-            let mistake = Mistake::at(at, "asserts-nothing", "no tool is given a part").on_key();
+            let mistake = Mistake::at(at, "asserts-nothing", "no tool is given a role").on_key();
             self.say(mistake.help("write `knowledge: …`, `external: …`, `index: …`, `respond: …`, or remove it"));
         }
-        for (place, (part, tool)) in given.iter().enumerate() {
+        for (ordinal, (role, place, tool)) in given.iter().enumerate() {
+            // A name alone has no place in a list: the locator then stops at the role.
+            let role_at = at.key(role.as_str());
+            let tool_at = role_at.index(*place);
             if tool.trim().is_empty() {
-                self.say(Mistake::at(at.key(part), "empty-text", "a tool without a name"));
-            } else if let Some((other, _)) = given[..place].iter().find(|(_, earlier)| earlier == tool) {
-                let mistake = Mistake::at(at.key(part), "two-roles", format!("this tool is `{other}` already"));
-                self.say(mistake.label("a tool plays one part"));
+                self.say(Mistake::at(tool_at, "empty-text", "a tool without a name"));
+            } else if let Some((other, ..)) = given[..ordinal].iter().find(|(.., earlier)| earlier == tool) {
+                let message = format!("this tool is `{}` already", other.as_str());
+                self.say(Mistake::at(tool_at, "two-roles", message).label("a tool plays one role"));
             }
         }
     }
@@ -123,7 +124,7 @@ impl Checker<'_> {
     fn vars(&mut self, vars: &BTreeMap<String, MintedValue>, at: At<'_>) {
         for (name, minted) in vars {
             let at = at.key(name);
-            if !super::vocabulary::is_name(name) {
+            if !super::names::is_name(name) {
                 let mistake = Mistake::at(at, "bad-name", format!("`{name}` cannot be a name")).on_key();
                 self.say(mistake.label("use a to z, 0 to 9 and `-`"));
             }
@@ -222,7 +223,7 @@ impl Checker<'_> {
             let message = "traffic does not show what an agent's keyword index holds";
             let mistake = Mistake::at(at.key("keywords"), "not-shown", message).on_key();
             self.say(
-                mistake.help("expect a call of `index_keywords` instead: `calls: [{exactly_once: index_keywords}]`"),
+                mistake.help("expect a call of the tool that keeps them instead: `calls: [{exactly_once: TOOL}]`"),
             );
         }
     }

@@ -1,7 +1,9 @@
 //! What a scenario of `flow: external` says about an agent that runs elsewhere.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::trace::{Role, Roles};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{SeqAccess, Visitor, value::SeqAccessDeserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 /// Where the agent is given its base URLs, unless the scenario names another address.
@@ -35,35 +37,66 @@ pub struct AgentReset {
     pub http: String,
 }
 
-/// Which of the agent's tools plays which part in the criteria; expectations name the tools on the right.
+/// The roles of the agent's tools, by role: one name or several. Expectations name tools by the agent's own names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AgentRoles {
-    /// Searches the agent's knowledge: `knowledge_base_search`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub knowledge: Option<String>,
-    /// Asks the outside search service: `perplexity_search`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub external: Option<String>,
-    /// Keeps keywords for what came from outside: `index_keywords`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub index: Option<String>,
-    /// Gives the answer: `generate_response`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub respond: Option<String>,
+    /// Searches the agent's knowledge.
+    #[serde(deserialize_with = "names", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "names_schema")]
+    pub knowledge: Vec<String>,
+    /// Asks the external search service.
+    #[serde(deserialize_with = "names", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "names_schema")]
+    pub external: Vec<String>,
+    /// Keeps keywords for what came from outside.
+    #[serde(deserialize_with = "names", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "names_schema")]
+    pub index: Vec<String>,
+    /// Gives the answer.
+    #[serde(deserialize_with = "names", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "names_schema")]
+    pub respond: Vec<String>,
 }
 
 impl AgentRoles {
-    /// The parts that are given, with the agent's tool.
-    pub fn given(&self) -> Vec<(&'static str, &str)> {
-        let parts = [
-            ("knowledge", &self.knowledge),
-            ("external", &self.external),
-            ("index", &self.index),
-            ("respond", &self.respond),
-        ];
-        parts.into_iter().filter_map(|(part, tool)| Some((part, tool.as_deref()?))).collect()
+    /// Every tool that is given a role, with its place in the role's list, in the order of [`Role::GIVEN`].
+    pub fn given(&self) -> impl Iterator<Item = (Role, usize, &str)> {
+        let lists = [&self.knowledge, &self.external, &self.index, &self.respond];
+        let pairs = Role::GIVEN.into_iter().zip(lists);
+        pairs.flat_map(|(role, tools)| tools.iter().enumerate().map(move |(place, tool)| (role, place, tool.as_str())))
     }
+
+    /// The same by tool.
+    pub fn by_tool(&self) -> Roles {
+        self.given().map(|(role, _, tool)| (tool.to_owned(), role)).collect()
+    }
+}
+
+struct NamesVisitor;
+
+impl<'de> Visitor<'de> for NamesVisitor {
+    type Value = Vec<String>;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("a tool's name, or a list of names")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Vec<String>, E> {
+        Ok(vec![name.to_owned()])
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, names: A) -> Result<Vec<String>, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(names))
+    }
+}
+
+fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    deserializer.deserialize_any(NamesVisitor)
+}
+
+fn names_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
 }
 
 /// Where something stands in requests that the agent makes anew in every run: a date, an id.

@@ -3,13 +3,14 @@
 //! The fast way is the typed reader alone. A file that it refuses is walked as a tree (`shape`), and its sound parts are
 //! checked for their meaning too, so that one pass tells everything.
 
+use super::check_criteria::Known;
 use super::diagnostic::{At, Diagnostic, Mistake, Severity, diagnose};
 use super::document::Scenario;
 use super::files::{self, PROJECT_FILE, shown};
 use super::lines::case_lines;
 use super::repair::parse;
-use super::vocabulary::REQUIREMENTS;
 use super::{Criteria, Project, Rubric, check, check_criteria, prices, ratings, rubric};
+use crate::catalogue::Catalogues;
 use rayon::prelude::*;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,12 +62,17 @@ pub struct Examined {
 }
 
 /// Loads a project: the scenarios at `paths` (the project's own without any) and its criteria (`criteria` wins over
-/// the project file).
+/// the project file). `catalogues` hold what scenarios and criteria may name.
 ///
 /// # Errors
 /// All mistakes of all files at once.
-pub fn load(root: &Path, paths: &[PathBuf], criteria: Option<&Path>) -> Result<Loaded, Vec<Diagnostic>> {
-    let examined = examine(root, paths, criteria);
+pub fn load(
+    root: &Path,
+    paths: &[PathBuf],
+    criteria: Option<&Path>,
+    catalogues: &Catalogues,
+) -> Result<Loaded, Vec<Diagnostic>> {
+    let examined = examine(root, paths, criteria, catalogues);
     examined.loaded.ok_or(examined.diagnostics)
 }
 
@@ -75,15 +81,15 @@ pub fn load(root: &Path, paths: &[PathBuf], criteria: Option<&Path>) -> Result<L
 /// # Errors
 /// All mistakes in it.
 pub fn load_project(root: &Path) -> Result<Project, Vec<Diagnostic>> {
-    let mut work = Work { root, diagnostics: Vec::new(), files: 0, criteria_file: String::new() };
+    let mut work = Work::of(root);
     let (project, ..) = work.project();
     if work.diagnostics.is_empty() { Ok(project) } else { Err(work.diagnostics) }
 }
 
 /// Like [`load`], keeping notes and counts beside errors.
-pub fn examine(root: &Path, paths: &[PathBuf], criteria: Option<&Path>) -> Examined {
-    let mut work = Work { root, diagnostics: Vec::new(), files: 0, criteria_file: String::new() };
-    let loaded = work.load(paths, criteria);
+pub fn examine(root: &Path, paths: &[PathBuf], criteria: Option<&Path>, catalogues: &Catalogues) -> Examined {
+    let mut work = Work::of(root);
+    let loaded = work.load(paths, criteria, catalogues);
     let mut diagnostics = consequences_removed(work.diagnostics, &work.criteria_file);
     diagnostics
         .sort_by(|one, other| (&one.file, one.place, one.severity).cmp(&(&other.file, other.place, other.severity)));
@@ -98,7 +104,7 @@ pub fn examine(root: &Path, paths: &[PathBuf], criteria: Option<&Path>) -> Exami
 /// # Errors
 /// All mistakes of both files.
 pub fn load_rubric(root: &Path, path: &Path) -> Result<(Project, Rubric), Vec<Diagnostic>> {
-    let mut work = Work { root, diagnostics: Vec::new(), files: 0, criteria_file: String::new() };
+    let mut work = Work::of(root);
     let (project, _, _) = work.project();
     let path = root.join(path);
     let file = shown(root, &path);
@@ -123,7 +129,9 @@ fn consequences_removed(mut diagnostics: Vec<Diagnostic>, criteria_file: &str) -
     let (project, criteria) = (broken(PROJECT_FILE), !criteria_file.is_empty() && broken(criteria_file));
     diagnostics.retain(|one| match one.code {
         "unknown-provider" | "wrong-dialect" | "unknown-knowledge" => !project,
-        "unknown-criterion" => !criteria,
+        "unknown-requirement" => !project,
+        // Requirements of the project file may be named too.
+        "unknown-criterion" => !criteria && (!project || one.file == PROJECT_FILE),
         _ => true,
     });
     diagnostics
@@ -136,8 +144,12 @@ struct Work<'a> {
     criteria_file: String,
 }
 
-impl Work<'_> {
-    fn load(&mut self, paths: &[PathBuf], criteria: Option<&Path>) -> Option<Loaded> {
+impl<'a> Work<'a> {
+    fn of(root: &'a Path) -> Self {
+        Self { root, diagnostics: Vec::new(), files: 0, criteria_file: String::new() }
+    }
+
+    fn load(&mut self, paths: &[PathBuf], criteria: Option<&Path>, catalogues: &Catalogues) -> Option<Loaded> {
         let (project, project_file, project_text) = self.project();
         let found = match files::discover(self.root, &project, paths) {
             Ok(found) => found,
@@ -156,17 +168,19 @@ impl Work<'_> {
                 (path, file, text)
             })
             .collect();
+        let texts_read = texts.iter().filter_map(|(_, _, text)| text.as_deref().ok());
+        let known = Known { metrics: &catalogues.metrics, tools: declared_tools(texts_read, catalogues) };
         let (mut criteria, mut criteria_file, mut criteria_text) = (Criteria::default(), String::new(), String::new());
         if let Some(path) = named {
             criteria_file = shown(self.root, &path);
             self.criteria_file.clone_from(&criteria_file);
-            (criteria, criteria_text) = self.criteria(&path, &criteria_file, &project);
+            (criteria, criteria_text) = self.criteria(&path, &criteria_file, &project, &known);
         }
         let mut scenarios = Vec::new();
         for (path, file, text) in texts {
             match text {
                 Ok(text) if files::is_criteria(&text) => {
-                    self.criteria(&path, &file, &project);
+                    self.criteria(&path, &file, &project, &known);
                 }
                 Ok(text) if files::is_rubric(&text) => {
                     self.rubric(&text, &file, &project);
@@ -176,15 +190,17 @@ impl Work<'_> {
             }
         }
         self.files += scenarios.len();
-        let known: BTreeSet<String> = criteria.criteria.iter().map(|row| row.id.clone()).collect();
-        let mistakes = check_criteria::not_measured(&project, &may_measure_nothing(&known));
+        let ids: BTreeSet<String> = criteria.criteria.iter().map(|row| row.id.clone()).collect();
+        // A project may name a criterion of another criteria file by the requirement that it is about.
+        let ids: BTreeSet<String> = ids.into_iter().chain(project.requirements.keys().cloned()).collect();
+        let with_gate = ids.iter().cloned().chain(["cases".to_owned()]).collect();
+        let mistakes = check_criteria::not_measured(&project, &with_gate);
         self.diagnostics.extend(diagnose(mistakes, PROJECT_FILE, &project_text));
-        let ids: BTreeSet<String> = known.iter().cloned().chain(success_criteria()).collect();
         let root = self.root;
         let results: Vec<(Option<LoadedScenario>, Vec<Diagnostic>)> = scenarios
             .par_iter()
             .map(|(path, file, text)| {
-                let around = check::Surroundings { root, path, project: &project, criteria: &ids };
+                let around = check::Surroundings { root, path, project: &project, catalogues, criteria: &ids };
                 one_scenario(text, file, around)
             })
             .collect();
@@ -260,7 +276,7 @@ impl Work<'_> {
         }
     }
 
-    fn criteria(&mut self, path: &Path, file: &str, project: &Project) -> (Criteria, String) {
+    fn criteria(&mut self, path: &Path, file: &str, project: &Project, known: &Known<'_>) -> (Criteria, String) {
         self.files += 1;
         let text = match read(path, file) {
             Ok(text) => text,
@@ -275,7 +291,7 @@ impl Work<'_> {
             return (Criteria::default(), text);
         };
         let kept = parsed.kept(parsed.value.criteria.len());
-        let mistakes = parsed.own(check_criteria::criteria(&parsed.value, &kept));
+        let mistakes = parsed.own(check_criteria::criteria(&parsed.value, known, &kept));
         self.diagnostics.extend(diagnose(mistakes, file, &text));
         let mut criteria = parsed.value;
         if let (Some(estimand), false) = (project.estimand, text.lines().any(|line| line.starts_with("estimand"))) {
@@ -346,12 +362,19 @@ impl Work<'_> {
     }
 }
 
-fn may_measure_nothing(known: &BTreeSet<String>) -> BTreeSet<String> {
-    known.iter().cloned().chain(success_criteria()).chain(["cases".to_owned()]).collect()
-}
-
-fn success_criteria() -> impl Iterator<Item = String> {
-    REQUIREMENTS.iter().map(|(id, _)| (*id).to_owned()).filter(|id| id.starts_with("SC-"))
+/// The tools that the flows of these scenarios declare; `None` without a scenario, or with one of an agent whose tools
+/// are known only at run time. Read before the scenarios are, from the key alone.
+fn declared_tools<'c, 't>(
+    texts: impl Iterator<Item = &'t str>,
+    catalogues: &'c Catalogues,
+) -> Option<BTreeSet<&'c str>> {
+    let named = texts.flat_map(str::lines).filter_map(|line| line.strip_prefix("flow:"));
+    let mut tools = BTreeSet::new();
+    for name in named {
+        let name = name.split('#').next().unwrap_or_default().trim().trim_matches(['"', '\'']);
+        tools.extend(catalogues.flow(name)?.tools.as_ref()?.iter().map(|tool| tool.name));
+    }
+    (!tools.is_empty()).then_some(tools)
 }
 
 pub(super) fn read(path: &Path, file: &str) -> Result<String, Box<Diagnostic>> {
@@ -399,7 +422,9 @@ mod tests {
         let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/broken/project"));
         let path = root.join("scenarios/sound.yaml");
         let (project, criteria) = (Project { knowledge: "knowledge".into(), ..Project::default() }, BTreeSet::new());
-        let around = check::Surroundings { root, path: &path, project: &project, criteria: &criteria };
+        let catalogues = crate::catalogues();
+        let around =
+            check::Surroundings { root, path: &path, project: &project, catalogues: &catalogues, criteria: &criteria };
         let (scenario, diagnostics) = one_scenario(text, "scenarios/sound.yaml", around);
         (scenario.is_some(), diagnostics)
     }

@@ -2,13 +2,12 @@
 //!
 //! | question | files |
 //! |---|---|
-//! | what may be written | `document`, `expect`, `external`, `criteria`, `project`, `rubric`, `grammar`, `catalogue`, `vocabulary`, `schema` |
+//! | what may be written | `document`, `expect`, `external`, `criteria`, `project`, `rubric`, `grammar`, `resolve`, `names`, `schema` |
 //! | which files, and how are they read | `files`, `load`, `lines`, `yaml`, `repair`, `ratings`, `prices` |
 //! | what is wrong, and where | `shape`, `check`, `check_case`, `check_expect`, `check_external`, `check_criteria`, `node`, `diagnostic` |
 //!
 //! Nothing here runs anything or knows how anything is run.
 
-pub mod catalogue;
 mod check;
 mod check_case;
 mod check_criteria;
@@ -23,25 +22,25 @@ mod files;
 pub mod grammar;
 mod lines;
 mod load;
+mod names;
 mod node;
 mod pattern;
 mod prices;
 pub mod project;
 mod ratings;
 mod repair;
+mod resolve;
 pub mod rubric;
 pub mod schema;
 mod shape;
-pub mod vocabulary;
 mod yaml;
 
-pub use catalogue::{ResolvedMetric, resolve_metric};
 pub use check_criteria::ReadCriterion;
-pub use check_external::PLACEHOLDERS;
 pub use diagnostic::{Diagnostic, Place, Severity};
 pub use files::find_root;
 pub use grammar::{MetricCall, Target, parse_floor, parse_metric, parse_target};
 pub use load::{Examined, Loaded, LoadedScenario, examine, load, load_project, load_rubric};
+pub use resolve::resolve_metric;
 
 pub use criteria::{Criteria, Criterion, GateKind};
 pub use document::{Case, Conversation, Scenario, SequenceStep, Turn, Variant};

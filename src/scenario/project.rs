@@ -34,6 +34,8 @@ pub struct Project {
     pub recordings: Recordings,
     /// What models and search services cost, by `provider/model`.
     pub prices: BTreeMap<String, Price>,
+    /// What the project asks for, by the ids that `covers` names; reports show which cases cover which.
+    pub requirements: BTreeMap<String, Requirement>,
     /// A YAML file with more prices, of the same form; what stands here wins.
     pub price_file: Option<String>,
 }
@@ -52,9 +54,21 @@ impl Default for Project {
             not_measured_ok: Vec::new(),
             recordings: Recordings::default(),
             prices: BTreeMap::new(),
+            requirements: BTreeMap::new(),
             price_file: None,
         }
     }
+}
+
+/// One requirement.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Requirement {
+    /// What it asks for, in a few words.
+    pub text: String,
+    /// Where it comes from: a document, a ticket.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
 }
 
 /// What is expected of recordings.

@@ -1,7 +1,7 @@
 //! JSON Schemas of what may be written, for editors and for our own check of shape.
 
-use super::vocabulary::{FLOWS, PROMPTS, TOOLS};
-use super::{Criteria, Project, Rubric, Scenario, catalogue};
+use super::{Criteria, Project, Rubric, Scenario};
+use crate::catalogue::Catalogues;
 use schemars::JsonSchema;
 use serde_json::{Value, json};
 
@@ -10,24 +10,21 @@ pub fn of<T: JsonSchema>() -> Value {
     schemars::schema_for!(T).to_value()
 }
 
-/// The schema of scenario files; flows, prompts and tools are spelt out.
-pub fn scenario() -> Value {
+/// The schema of scenario files; flows, prompts and metrics are spelt out, names of tools are open.
+pub fn scenario(catalogues: &Catalogues) -> Value {
     let mut schema = of::<Scenario>();
-    put(&mut schema, "/properties/flow/enum", json!(FLOWS));
-    let names = json!({"enum": PROMPTS});
+    put(&mut schema, "/properties/flow/enum", json!(catalogues.flow_names().collect::<Vec<_>>()));
+    let names = json!({"enum": catalogues.prompts()});
     put(&mut schema, "/properties/prompts/propertyNames", names.clone());
     put(&mut schema, "/$defs/Variant/properties/prompts/propertyNames", names);
-    let tools: Vec<&str> = TOOLS.iter().map(|(name, _)| *name).collect();
-    put(&mut schema, "/$defs/CallPattern/oneOf/0/enum", json!(tools));
-    put(&mut schema, "/$defs/Written/properties/tool/enum", json!(tools));
-    put(&mut schema, "/$defs/Criterion/properties/metric/examples", metrics());
+    put(&mut schema, "/$defs/Criterion/properties/metric/examples", metrics(catalogues));
     schema
 }
 
 /// The schema of criteria files.
-pub fn criteria() -> Value {
+pub fn criteria(catalogues: &Catalogues) -> Value {
     let mut schema = of::<Criteria>();
-    put(&mut schema, "/$defs/Criterion/properties/metric/examples", metrics());
+    put(&mut schema, "/$defs/Criterion/properties/metric/examples", metrics(catalogues));
     schema
 }
 
@@ -41,8 +38,8 @@ pub fn rubric() -> Value {
     of::<Rubric>()
 }
 
-fn metrics() -> Value {
-    catalogue::METRICS.iter().map(|entry| entry.name).collect()
+fn metrics(catalogues: &Catalogues) -> Value {
+    catalogues.metrics.iter().map(|entry| entry.name).collect()
 }
 
 /// Sets `value` at a pointer whose parent exists.
@@ -59,13 +56,11 @@ mod tests {
 
     #[test]
     fn known_words_are_spelt_out_in_the_schema() {
-        let schema = scenario();
+        let schema = scenario(&crate::catalogues());
         for pointer in [
             "/properties/flow/enum",
             "/properties/prompts/propertyNames",
             "/$defs/Variant/properties/prompts/propertyNames",
-            "/$defs/CallPattern/oneOf/0/enum",
-            "/$defs/Written/properties/tool/enum",
             "/$defs/Criterion/properties/metric/examples",
         ] {
             assert!(schema.pointer(pointer).is_some(), "{pointer} is not in {schema:#}");

@@ -46,7 +46,7 @@ impl Suite {
     /// # Errors
     /// [`SuiteError::Files`]: every mistake in the files, with its place.
     pub fn load(folder: &Path, paths: &[PathBuf], criteria: Option<&Path>) -> Result<Self, SuiteError> {
-        let loaded = scenario::load(&scenario::find_root(folder), paths, criteria)?;
+        let loaded = scenario::load(&scenario::find_root(folder), paths, criteria, &crate::catalogues())?;
         Ok(Self { loaded: Arc::new(loaded) })
     }
 

@@ -207,8 +207,22 @@ pub enum ToolResult {
     Indexed(IndexResult),
     /// The response was accepted.
     Responded,
-    /// Any other tool's result.
+    /// Any other tool's result, see [`ToolResult::other`].
     Other(Value),
+}
+
+impl ToolResult {
+    /// Characters of JSON that a result without a type keeps at most: a trace is no store of an agent's data.
+    pub const MOST: usize = 4_000;
+
+    /// The result of a tool without a role: its JSON, or, where that is longer than [`ToolResult::MOST`], a text with
+    /// its beginning and the number of characters left out.
+    pub fn other(value: Value) -> Self {
+        let text = value.to_string();
+        let Some((end, _)) = text.char_indices().nth(Self::MOST) else { return Self::Other(value) };
+        let more = text[end..].chars().count();
+        Self::Other(Value::String(format!("{}… ({more} more characters)", &text[..end])))
+    }
 }
 
 /// Hits of one search, with and without what was learned.

@@ -16,6 +16,9 @@
 use super::{TRACE_VERSION, Trace};
 use std::io::{BufRead, Write};
 
+/// The first version of traces that carry the roles of tools.
+const ROLES_VERSION: u32 = 2;
+
 /// Resolved expectations, planned trials, criteria, state machines.
 pub const PLAN: &str = "plan.json";
 /// Traces, one a line.
@@ -84,9 +87,12 @@ pub fn write_trace(out: &mut dyn Write, trace: &Trace) -> std::io::Result<()> {
 /// # Errors
 /// When it is not a trace, or a newer one than this build reads.
 pub fn parse_trace(text: &str, line: usize) -> Result<Trace, TraceError> {
-    let trace: Trace = serde_json::from_str(text).map_err(|error| TraceError::Parse { line, error })?;
+    let mut trace: Trace = serde_json::from_str(text).map_err(|error| TraceError::Parse { line, error })?;
     if trace.version > TRACE_VERSION {
         return Err(TraceError::Newer { line, version: trace.version });
+    }
+    if trace.version < ROLES_VERSION {
+        trace.roles = super::version_1();
     }
     Ok(trace)
 }

@@ -4,6 +4,14 @@
 //! unknown here. On disk a trace is one line of `traces.jsonl` in a run folder. A reader refuses a trace whose
 //! `version` is newer than [`TRACE_VERSION`] and ignores unknown fields of an equal version, so that fields can be
 //! added without a new version.
+//!
+//! | version | what is new | how this build reads it |
+//! |---|---|---|
+//! | 1 | | `roles` are those of `roles_v1.json`, `offered` is unknown |
+//! | 2 | `roles` and `offered`; agents that run elsewhere keep the names of their tools | as it stands |
+//!
+//! A build that reads version 1 only refuses version 2 and says so: it would take an agent's own tool names for tools
+//! that play no role, and report that none of them was called.
 
 mod event;
 mod folder;
@@ -13,13 +21,14 @@ pub mod text;
 
 pub use event::*;
 pub use folder::*;
-pub use role::Role;
+pub(crate) use role::version_1;
+pub use role::{Role, Roles};
 pub use grade::*;
 
 use serde::{Deserialize, Serialize};
 
 /// Version of the trace format that this build writes.
-pub const TRACE_VERSION: u32 = 1;
+pub const TRACE_VERSION: u32 = 2;
 
 /// The flow of agents that run elsewhere: their traces are told from their traffic, which does not show everything.
 pub const EXTERNAL: &str = "external";
@@ -123,6 +132,12 @@ pub struct Trace {
     pub seed: u64,
     /// What this is evidence of.
     pub evidence: Evidence,
+    /// The roles of the agent's tools, by name; a tool that is not named plays none.
+    #[serde(default)]
+    pub roles: Roles,
+    /// The tools that the agent was offered, in order; `None` where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered: Option<Vec<String>>,
     /// How the trial ended.
     pub end: TrialEnd,
     /// Length of the trial, in microseconds of its clock.
@@ -175,6 +190,8 @@ pub enum TrialErrorKind {
     Panic,
     /// A conversation to import that contradicts itself.
     ConversationBroken,
+    /// The case expects calls of a tool that the agent was not offered.
+    ToolNotOffered,
 }
 
 impl TrialErrorKind {
@@ -189,6 +206,7 @@ impl TrialErrorKind {
             Self::Deadlock => "deadlock",
             Self::Panic => "panic",
             Self::ConversationBroken => "conversation broken",
+            Self::ToolNotOffered => "tool not offered",
         }
     }
 }

@@ -1,7 +1,15 @@
-//! What part a tool plays for the agent.
+//! What part a tool plays for the agent: the only thing that metrics know of tools beside their names.
+//!
+//! A flow declares the roles of its tools, a scenario maps them for an agent that runs elsewhere or was imported, and
+//! every trace carries them. Traces of version 1 carry none: there the four tools of the one flow of that time stood
+//! under fixed names, also for agents that ran elsewhere, and `roles_v1.json` says which is which.
 
+use super::Trace;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+const VERSION_1: &str = include_str!("roles_v1.json");
 
 /// The part that a tool plays.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -38,5 +46,61 @@ impl Role {
     /// The role of that word; `none` is the absence of one and cannot be asked for.
     pub fn given(word: &str) -> Option<Self> {
         Self::GIVEN.into_iter().find(|role| role.as_str() == word)
+    }
+}
+
+/// The roles of tools, by name; a tool that is not named plays none.
+pub type Roles = BTreeMap<String, Role>;
+
+/// The roles of the tools in traces of version 1.
+pub(crate) fn version_1() -> Roles {
+    serde_json::from_str(VERSION_1).unwrap_or_default()
+}
+
+impl Trace {
+    /// The role of that tool.
+    pub fn role(&self, tool: &str) -> Role {
+        self.roles.get(tool).copied().unwrap_or_default()
+    }
+
+    /// The tools that play a role, by name.
+    pub fn tools_of(&self, role: Role) -> impl Iterator<Item = &str> {
+        self.roles.iter().filter(move |(_, known)| **known == role).map(|(tool, _)| tool.as_str())
+    }
+
+    /// Whether the agent had that tool: it was offered, or it was used. Where the offer is not known, it had it.
+    pub fn has_tool(&self, tool: &str) -> bool {
+        let offered = |offered: &Vec<String>| offered.iter().any(|known| known == tool);
+        self.offered.as_ref().is_none_or(offered) || self.called(tool)
+    }
+
+    /// Whether the agent had a tool that plays this role.
+    pub fn has_role(&self, role: Role) -> bool {
+        self.tools_of(role).any(|tool| self.has_tool(tool))
+    }
+
+    /// Whether that tool was called, executed or not.
+    pub fn called(&self, tool: &str) -> bool {
+        self.events.iter().any(|event| matches!(&event.what, super::What::ToolCalled(call) if call.tool == tool))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_role_that_can_be_given_is_read_by_its_word() {
+        for role in Role::GIVEN {
+            assert_eq!(Role::given(role.as_str()), Some(role));
+            assert_eq!(serde_json::to_value(role).expect("a word"), role.as_str());
+        }
+        assert_eq!((Role::given("none"), Role::default()), (None, Role::None));
+    }
+
+    #[test]
+    fn the_tools_of_version_1_play_one_role_each() {
+        let roles: std::collections::BTreeSet<Role> = version_1().into_values().collect();
+        assert_eq!(roles, Role::GIVEN.into_iter().collect());
     }
 }

@@ -300,6 +300,7 @@ impl Work<'_> {
             events: Vec::new(),
             took: Duration::ZERO,
             completions: 0,
+            offered: None,
         };
         let end = match converse(&mut session, self.case).await {
             Ok(()) => TrialEnd::Completed,
@@ -308,7 +309,7 @@ impl Work<'_> {
         drop(serving);
         let mut trace = trace_of(self.plan, self.trial, evidence, end);
         trace.took_us = u64::try_from(session.took.as_micros()).unwrap_or(u64::MAX);
-        trace.events = session.events;
+        (trace.roles, trace.offered, trace.events) = (session.roles(), session.offered, session.events);
         Ok(Ran { trace, secrets: tap.secrets() })
     }
 

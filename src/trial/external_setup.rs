@@ -3,7 +3,7 @@
 use super::SetupError;
 use super::settings::{self, ServiceSettings};
 use crate::cassette::LocalTimes;
-use crate::flow::external::{Endpoint, Pace, Roles, Settings, Target, Words};
+use crate::flow::external::{Endpoint, Pace, Settings, Target, Words};
 use crate::proxy::{Pattern, Vars};
 use crate::scenario::LoadedScenario;
 use crate::scenario::external::USUAL_PROXY;
@@ -58,12 +58,7 @@ impl ExternalSetup {
                     answer: target.answer.clone(),
                 },
                 reset: scenario.reset.as_ref().map(|reset| endpoint(&reset.http)).transpose()?,
-                roles: Roles::new(
-                    roles.knowledge.as_deref(),
-                    roles.external.as_deref(),
-                    roles.index.as_deref(),
-                    roles.respond.as_deref(),
-                ),
+                roles: roles.by_tool(),
                 turn: *scenario.limits.turn,
             },
             services: settings::services(written, &scenario.model),

@@ -214,6 +214,7 @@ impl TrialRunner {
         trace.took_us = u64::try_from(clock.now().as_micros()).unwrap_or(u64::MAX);
         trace.evidence.knowledge = environment.knowledge.hash();
         trace.events = environment.take_events();
+        setup.tell_tools(&mut trace);
         Ran { trace, stages: times.stages() }
     }
 }

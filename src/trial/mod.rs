@@ -27,7 +27,7 @@ use crate::knowledge::{self, Declared, KnowledgeSource, KnowledgeSources};
 use crate::plan::{Plan, PlannedTrial};
 use crate::proxy::Proxy;
 use crate::scenario::{Case, Loaded, LoadedScenario};
-use crate::trace::{EXTERNAL, Evidence, Mode, TRACE_VERSION, Trace, TrialEnd};
+use crate::trace::{EXTERNAL, Evidence, Mode, Roles, TRACE_VERSION, Trace, TrialEnd};
 use crate::transport::{Budget, LiveTransport, Pace};
 pub use external::Doing;
 use external_setup::ExternalSetup;
@@ -92,6 +92,14 @@ pub(crate) struct VariantSetup {
     settings: Settings,
     services: ServiceSettings,
     live: OnceLock<Result<LiveTransport, String>>,
+}
+
+impl VariantSetup {
+    /// Tells in a trace which tools the flow was offered, and the roles of those that it declares.
+    fn tell_tools(&self, trace: &mut Trace) {
+        trace.roles = crate::flow::entry(self.flow).roles();
+        trace.offered = Some(self.settings.prompts.tools().iter().map(|tool| tool.name.clone()).collect());
+    }
 }
 
 /// The kind of knowledge base that a folder of the project is.
@@ -226,6 +234,8 @@ fn trace_of(plan: &Plan, trial: &PlannedTrial, evidence: Evidence, end: TrialEnd
         lane: trial.lane.clone(),
         seed: trial.seed,
         evidence,
+        roles: Roles::new(),
+        offered: None,
         end,
         took_us: 0,
         events: Vec::new(),

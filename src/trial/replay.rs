@@ -98,6 +98,7 @@ impl TrialRunner {
         // A base behind a server is known when it was asked.
         trace.evidence.knowledge = environment.knowledge.hash();
         trace.events = environment.take_events();
+        setup.tell_tools(&mut trace);
         let unused = if completed { transport.unused() } else { Vec::new() };
         Finished { trace, unused }
     }

@@ -2,43 +2,7 @@
 
 use proptest::prelude::*;
 use ragcheck::flow::tool_rag::tools::index_keywords;
-use ragcheck::scenario::{self, vocabulary};
-use ragcheck::{flow, knowledge, metric};
-use std::collections::BTreeSet;
-
-fn tool_rag() -> &'static dyn flow::Flow {
-    flow::by_name("tool-rag").expect("is a flow")
-}
-
-#[test]
-fn the_tools_that_scenarios_may_name_are_those_that_exist_with_their_arguments() {
-    let declared = tool_rag().tools();
-    assert_eq!(vocabulary::tools().collect::<Vec<_>>(), declared.iter().map(|tool| tool.name).collect::<Vec<_>>());
-    for ((name, arguments), tool) in vocabulary::TOOLS.iter().zip(declared) {
-        let arguments: BTreeSet<&str> = arguments.iter().copied().collect();
-        assert_eq!(arguments.into_iter().collect::<Vec<_>>(), tool.arguments(), "{name}");
-    }
-}
-
-#[test]
-fn the_prompts_that_scenarios_may_replace_are_those_that_flows_use() {
-    let used: Vec<&str> = tool_rag().prompts().iter().map(|prompt| prompt.name).collect();
-    assert_eq!(used, vocabulary::PROMPTS);
-}
-
-#[test]
-fn every_flow_that_scenarios_may_name_exists() {
-    for name in vocabulary::FLOWS {
-        // An agent that runs elsewhere is no flow of ours, but scenarios name it in the same place.
-        let known = flow::by_name(name).is_some() || name == flow::external::NAME;
-        assert!(known, "{name}");
-    }
-}
-
-#[test]
-fn what_scenarios_may_put_into_a_turn_for_an_agent_elsewhere_is_what_is_put_in() {
-    assert_eq!(scenario::PLACEHOLDERS, flow::external::PLACEHOLDERS);
-}
+use ragcheck::{knowledge, metric};
 
 #[test]
 fn a_keyword_that_the_judge_calls_generic_is_refused_by_the_tool() {

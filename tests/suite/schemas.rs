@@ -22,7 +22,7 @@ fn a_scenario_that_loads_is_valid_against_its_schema_and_a_misspelt_flow_is_not(
     let text = schema::text("scenario").expect("a schema");
     let validator = jsonschema::validator_for(&serde_json::from_str(&text).expect("JSON")).expect("a schema");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/broken/project");
-    let loaded = ragcheck::scenario::load(&root, &[], None).expect("a sound project");
+    let loaded = ragcheck::scenario::load(&root, &[], None, &ragcheck::catalogues()).expect("a sound project");
     let mut scenario = serde_json::to_value(&loaded.scenarios[0].scenario).expect("JSON");
     assert!(
         validator.is_valid(&scenario),

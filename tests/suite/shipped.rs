@@ -17,7 +17,7 @@ fn sound(paths: &[PathBuf], criteria: &str) -> scenario::Loaded {
     let criteria = Path::new(criteria);
     let checked = check::check(&root(), paths, Some(criteria), None);
     assert_eq!(checked.exit_code(), 0, "{}", checked.text(false));
-    scenario::load(&root(), paths, Some(criteria)).expect("no mistakes")
+    scenario::load(&root(), paths, Some(criteria), &ragcheck::catalogues()).expect("no mistakes")
 }
 
 #[test]
@@ -42,7 +42,9 @@ fn the_shipped_behaviours_load_and_know_their_mistakes_by_trial() {
         simulator::load(&root().join(format!("fixtures/simulator/{name}.yaml"))).expect(name);
     }
     let text = std::fs::read_to_string(root().join("fixtures/simulator/fernlight.yaml")).expect("the behaviour");
-    let loaded = scenario::load(&root(), &[], Some(Path::new("scenarios/success-criteria.yaml"))).expect("no mistakes");
+    let loaded =
+        scenario::load(&root(), &[], Some(Path::new("scenarios/success-criteria.yaml")), &ragcheck::catalogues())
+            .expect("no mistakes");
     let plan = plan::build(&loaded, &Selection::default(), 1).expect("a plan");
     let trial = regex::Regex::new("trial: '([^']+)'").expect("a pattern");
     for found in trial.captures_iter(&text) {

@@ -18,6 +18,7 @@ cassettes: cassettes
 knowledge: knowledge
 reports: reports
 estimand: fixed_suite
+requirements: {FR-002: {text: Searches with checked parameters.}, SC-001: {text: Searches first.}}
 providers:
   scripted: {dialect: openai-chat, base_url: 'http://127.0.0.1:9/v1'}
   scripted-search: {dialect: perplexity-agent, base_url: 'http://127.0.0.1:9'}
@@ -27,9 +28,9 @@ const CRITERIA: &str = "\
 about: What a generated suite can show.
 estimand: fixed_suite
 criteria:
-  - {id: SC-001, about: Searches first., metric: 'mandatory_call_rate(knowledge_base_search, at=after_retry)',
+  - {id: SC-001, about: Searches first., metric: 'mandatory_call_rate(knowledge, at=after_retry)',
      target: '= 100%', kind: invariant, floor: '>= 95%', min_n: 60}
-  - {id: SC-002, about: Responds through its tool., metric: first_attempt_rate(generate_response),
+  - {id: SC-002, about: Responds through its tool., metric: first_attempt_rate(respond),
      target: '>= 95%', kind: confidence, min_n: 124}
   - {id: SC-003, about: Indexes what it found., metric: keyword_coverage,
      target: '= 100%', kind: invariant, floor: '>= 95%', min_n: 60}

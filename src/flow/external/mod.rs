@@ -1,8 +1,9 @@
 //! `external`: an agent of somebody else, in whatever language, behind HTTP.
 //!
 //! Nobody sees into it. A turn is one POST to its address (`target`); everything else is told from its traffic with the
-//! model and the search service (`telling`), which went through a proxy of ours and lies in a [`Tap`]. Its tools play the
-//! roles that the scenario gives them ([`Roles`]), what their results say is read without knowing the agent (`reading`).
+//! model and the search service (`trace_builder`), which went through a proxy of ours and lies in a [`Tap`]. Its tools keep
+//! their names and play the roles that the scenario gives them; what their results say is read without knowing the agent
+//! (`decoder`).
 //!
 //! Two times are needed for a turn: that of its exchanges, which recordings hold, and the agent's own, which [`Pace`]
 //! measures or takes from the recording. A foreign process follows no clock of ours.
@@ -18,12 +19,11 @@ pub use target::{Endpoint, Fill, PLACEHOLDERS, Target};
 
 use super::context::micros;
 use super::digest;
+use crate::catalogue::FlowEntry;
 use crate::chat::{Message, Role};
 use crate::clock::{Clock, timeout};
-use crate::flow::tool_rag::tools::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
-use crate::trace::{Event, TurnEnded, TurnOutcome, What};
+use crate::trace::{self, Event, Roles, TurnEnded, TurnOutcome, What};
 use crate::transport::{HttpRequest, HttpResponse, Miss, Passed, Tap, Transport, TransportError};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use trace_builder::TraceBuilder;
@@ -31,38 +31,13 @@ use trace_builder::TraceBuilder;
 /// The name that scenarios use.
 pub const NAME: &str = crate::trace::EXTERNAL;
 
-/// Which of the agent's tools plays which part: the agent's names, each with ours.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Roles {
-    names: BTreeMap<String, &'static str>,
+/// What scenarios may say of it: its tools are its own, and known only at run time.
+pub(super) fn entry() -> FlowEntry {
+    FlowEntry { name: NAME, tools: None, placeholders: &PLACEHOLDERS, prompts: Vec::new() }
 }
 
-impl Roles {
-    /// From the agent's names; a part that no tool plays keeps our name.
-    pub fn new(knowledge: Option<&str>, external: Option<&str>, index: Option<&str>, respond: Option<&str>) -> Self {
-        let parts = [
-            (KNOWLEDGE_BASE_SEARCH, knowledge),
-            (PERPLEXITY_SEARCH, external),
-            (INDEX_KEYWORDS, index),
-            (GENERATE_RESPONSE, respond),
-        ];
-        Self { names: parts.into_iter().map(|(ours, theirs)| (theirs.unwrap_or(ours).to_owned(), ours)).collect() }
-    }
-
-    /// Our name of the agent's tool; a tool without a part keeps its own.
-    pub fn ours<'n>(&self, theirs: &'n str) -> &'n str {
-        self.names.get(theirs).copied().unwrap_or(theirs)
-    }
-
-    /// Our names of the tools with a part that `text` names, in the order of work.
-    fn named(&self, text: &str) -> Vec<&'static str> {
-        let order = [KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH, INDEX_KEYWORDS, GENERATE_RESPONSE];
-        let stands = |ours: &&'static str| {
-            self.names.iter().any(|(theirs, known)| known == ours && text.contains(theirs.as_str()))
-        };
-        order.into_iter().filter(stands).collect()
-    }
-}
+/// How a search is called that the agent makes by itself, without a call of the model, where no tool of its has the role.
+const UNASKED: &str = "external_search";
 
 /// What a scenario says about the agent.
 #[derive(Debug, Clone)]
@@ -71,7 +46,7 @@ pub struct Settings {
     pub target: Target,
     /// What is called before each trial.
     pub reset: Option<Endpoint>,
-    /// The parts that its tools play.
+    /// The roles of its tools.
     pub roles: Roles,
     /// Time for one turn.
     pub turn: Duration,
@@ -128,6 +103,8 @@ pub struct Session<'a> {
     pub took: Duration,
     /// Completions so far.
     pub completions: u32,
+    /// The tools that its requests to the model offered so far, in order; `None` before the first request.
+    pub offered: Option<Vec<String>>,
 }
 
 /// One conversation with the agent.
@@ -153,6 +130,16 @@ pub async fn reset(endpoint: &Endpoint, way: &dyn Transport, trial: &str) -> Res
 }
 
 impl Session<'_> {
+    /// The roles of the agent's tools, that of a search without a call included.
+    pub fn roles(&self) -> Roles {
+        let mut roles = self.settings.roles.clone();
+        let unasked = |event: &Event| matches!(&event.what, What::ToolCalled(call) if call.tool == UNASKED);
+        if self.events.iter().any(unasked) {
+            roles.insert(UNASKED.to_owned(), trace::Role::External);
+        }
+        roles
+    }
+
     /// Begins a conversation.
     pub fn begin(&mut self, ordinal: u32, name: &str) -> ExternalConversation {
         let what = What::ConversationStarted { name: name.to_owned(), session: name.to_owned() };
@@ -196,6 +183,10 @@ impl Session<'_> {
         let reply = self.settings.target.reply(reply);
         let outcome = telling.end(reply.map(|text| self.words.text(&text)));
         self.completions = telling.completions();
+        if let Some(tools) = telling.offered() {
+            let known = self.offered.get_or_insert_default();
+            known.extend(tools.iter().filter(|tool| !known.contains(tool)).cloned().collect::<Vec<_>>());
+        }
         for (at, what) in telling.into_events() {
             self.push(began + at.min(took), conversation.ordinal, turn, what);
         }

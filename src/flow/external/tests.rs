@@ -20,7 +20,9 @@ impl Words for Plain {
 }
 
 fn roles() -> Roles {
-    Roles::new(Some("look"), Some("web"), Some("keep"), Some("say"))
+    use crate::trace::Role::{External, Index, Knowledge, Respond};
+    let roles = [("look", Knowledge), ("web", External), ("keep", Index), ("say", Respond)];
+    roles.map(|(tool, role)| (tool.to_owned(), role)).into()
 }
 
 fn passed(service: Service, profile: &'static str, asked: Value, status: u16, answered: &Value) -> Passed {
@@ -70,7 +72,7 @@ fn calls(events: &[What]) -> Vec<&crate::trace::ToolCalled> {
 }
 
 #[test]
-fn a_whole_turn_is_told_in_our_words_with_its_answer_and_sources() {
+fn a_whole_turn_is_told_by_the_agents_own_names_with_its_answer_and_sources() {
     let mut conversation = vec![json!({"role": "user", "content": "why?"})];
     let mut exchanges = vec![model(&mut conversation, call("1", "look", &json!({"query": "cause"})))];
     result(&mut conversation, "1", &json!({"chunks": [{"id": "a#1", "text": "so"}]}));
@@ -86,7 +88,7 @@ fn a_whole_turn_is_told_in_our_words_with_its_answer_and_sources() {
     let (events, outcome) = told(exchanges);
     let made = calls(&events);
     let names: Vec<&str> = made.iter().map(|call| call.tool.as_str()).collect();
-    assert_eq!(names, ["knowledge_base_search", "perplexity_search", "index_keywords", "generate_response"]);
+    assert_eq!(names, ["look", "web", "keep", "say"]);
     assert!(matches!(&made[0].outcome, ToolOutcome::Ok(ToolResult::Search(found)) if found.hits[0].id == "a#1"));
     let ToolOutcome::Ok(ToolResult::External(found)) = &made[1].outcome else { panic!("{:?}", made[1]) };
     assert_eq!((found.result.as_str(), found.citations[0].1.as_str()), ("w-7", "https://a"));
@@ -112,7 +114,7 @@ fn a_reminder_is_feedback_about_the_tool_that_is_still_due_and_only_after_a_slip
     let (events, _) = told(exchanges);
     let fed: Vec<_> = events.iter().filter_map(|w| if let What::FedBack(fed) = w { Some(fed) } else { None }).collect();
     assert_eq!(fed.len(), 1, "what follows a call that worked is guidance");
-    assert_eq!((fed[0].tool.as_str(), fed[0].cause.as_str()), ("generate_response", "free_text"));
+    assert_eq!((fed[0].tool.as_str(), fed[0].cause.as_str()), ("say", "free_text"));
     let retried = events.iter().find_map(|w| if let What::Retried(retried) = w { Some(retried) } else { None });
     let retried = retried.expect("a retry");
     assert_eq!((retried.account, retried.recovered), (Account::Model, true));

@@ -8,16 +8,15 @@
 
 use super::groups::{Group, grouped, in_order};
 use super::target::Reply;
-use super::{Roles, Trouble, Words, decoder, micros};
+use super::{Trouble, UNASKED, Words, decoder, micros};
 use crate::chat::{ChatRequest, Message, Role};
 use crate::flow::digest;
 use crate::flow::retries::Retries;
-use crate::flow::tool_rag::tools::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
 use crate::flow::turn::{attempts_of, completion_of};
 use crate::provider::{Attempt, ErrorKind, SearchAnswer, observed};
 use crate::trace::{
-    self, Answer, ExternalResult, FedBack, ModelCalled, SearchResult, ToolCalled, ToolOutcome, ToolResult, TurnOutcome,
-    What,
+    self, Answer, ExternalResult, FedBack, ModelCalled, Roles, SearchResult, ToolCalled, ToolOutcome, ToolResult,
+    TurnOutcome, What,
 };
 use crate::transport::{Miss, Passed, Service, TransportError};
 use serde_json::Value;
@@ -46,8 +45,10 @@ pub(super) struct TraceBuilder<'a> {
     slipped: Option<&'static str>,
     response: Option<Value>,
     externals: u32,
-    /// Tools that gave a result in this turn, by our names.
+    /// Tools that gave a result in this turn.
     worked: BTreeSet<String>,
+    /// The tools that requests to the model offered, in order; `None` before the first request.
+    offered: Option<Vec<String>>,
 }
 
 /// A call whose result was not seen yet.
@@ -78,6 +79,7 @@ impl<'a> TraceBuilder<'a> {
             response: None,
             externals: 0,
             worked: BTreeSet::new(),
+            offered: None,
         }
     }
 
@@ -102,6 +104,24 @@ impl<'a> TraceBuilder<'a> {
         self.completions
     }
 
+    /// The tools that the turn's requests to the model offered, in order; `None` without a request.
+    pub(super) fn offered(&self) -> Option<&[String]> {
+        self.offered.as_deref()
+    }
+
+    fn role(&self, tool: &str) -> trace::Role {
+        if tool == UNASKED { trace::Role::External } else { self.roles.get(tool).copied().unwrap_or_default() }
+    }
+
+    /// The tools that `text` names: those with a role in the order of a turn, then the others that are offered.
+    fn named(&self, text: &str) -> Vec<&str> {
+        let with_role =
+            trace::Role::GIVEN.into_iter().flat_map(|role| self.roles.iter().filter(move |(_, own)| **own == role));
+        let others = self.offered.iter().flatten().filter(|tool| !self.roles.contains_key(*tool));
+        let all = with_role.map(|(tool, _)| tool).chain(others);
+        all.map(String::as_str).filter(|tool| text.contains(tool)).collect()
+    }
+
     /// What happened, with the time since the turn began.
     pub(super) fn into_events(self) -> Vec<(Duration, What)> {
         self.events
@@ -111,7 +131,7 @@ impl<'a> TraceBuilder<'a> {
     pub(super) fn end(&mut self, reply: Reply) -> Result<TurnOutcome, Trouble> {
         let answered = matches!(reply, Reply::Answer(_));
         for call in std::mem::take(&mut self.waiting) {
-            let accepted = call.tool == GENERATE_RESPONSE && answered;
+            let accepted = self.role(&call.tool) == trace::Role::Respond && answered;
             let outcome = match (&call.found, accepted) {
                 (Some(found), _) => ToolOutcome::Ok(self.external(&call, &Value::Null, found.clone())),
                 (None, true) => ToolOutcome::Ok(ToolResult::Responded),
@@ -138,6 +158,12 @@ impl<'a> TraceBuilder<'a> {
         let Some(last) = heard.last() else { return };
         let asked = observed::asked(&group.request);
         if let Some(asked) = &asked {
+            let known = self.offered.get_or_insert_default();
+            for tool in asked.tools.iter() {
+                if !known.contains(&tool.name) {
+                    known.push(tool.name.clone());
+                }
+            }
             self.results(asked);
             self.feedback(asked);
             self.before.clone_from(&asked.messages);
@@ -146,13 +172,7 @@ impl<'a> TraceBuilder<'a> {
         let took: Duration = attempts.iter().map(|one| one.took).sum();
         let earlier: Duration = attempts.iter().rev().skip(1).map(|one| one.took).sum();
         let reply = match &last.result {
-            Ok(response) => {
-                let mut completion = completion_of(response);
-                for call in &mut completion.calls {
-                    *call = self.roles.ours(call).to_owned();
-                }
-                trace::Reply::Completion(completion)
-            }
+            Ok(response) => trace::Reply::Completion(completion_of(response)),
             Err(failure) => {
                 trace::Reply::Failure { kind: failure.kind.as_str().to_owned(), message: failure.message.clone() }
             }
@@ -179,7 +199,7 @@ impl<'a> TraceBuilder<'a> {
             at: self.at,
             completion: ordinal,
             id: call.id.clone(),
-            tool: self.roles.ours(&call.name).to_owned(),
+            tool: call.name.clone(),
             arguments: decoder::document(&call.arguments),
             attempts: Vec::new(),
             found: None,
@@ -202,9 +222,9 @@ impl<'a> TraceBuilder<'a> {
         if let Some((message, retryable)) = decoder::error(&result) {
             return ToolOutcome::Failed { message, retryable };
         }
-        ToolOutcome::Ok(match call.tool.as_str() {
-            KNOWLEDGE_BASE_SEARCH => match decoder::passages(&result) {
-                None => ToolResult::Other(result),
+        ToolOutcome::Ok(match self.role(&call.tool) {
+            trace::Role::Knowledge => match decoder::passages(&result) {
+                None => ToolResult::other(result),
                 Some(hits) => {
                     let kb_id = call.arguments.get("kb_id").and_then(Value::as_str).unwrap_or_default().to_owned();
                     let without_learned = hits.iter().map(|hit| hit.id.clone()).collect();
@@ -212,13 +232,13 @@ impl<'a> TraceBuilder<'a> {
                     ToolResult::Search(SearchResult { query, kb_id, hits, without_learned })
                 }
             },
-            PERPLEXITY_SEARCH => match &call.found {
+            trace::Role::External => match &call.found {
                 Some(found) => self.external(call, &result, found.clone()),
-                None => ToolResult::Other(result),
+                None => ToolResult::other(result),
             },
-            INDEX_KEYWORDS => ToolResult::Indexed(decoder::indexed(&call.arguments, &result)),
-            GENERATE_RESPONSE => ToolResult::Responded,
-            _ => ToolResult::Other(result),
+            trace::Role::Index => ToolResult::Indexed(decoder::indexed(&call.arguments, &result)),
+            trace::Role::Respond => ToolResult::Responded,
+            trace::Role::None => ToolResult::other(result),
         })
     }
 
@@ -239,12 +259,13 @@ impl<'a> TraceBuilder<'a> {
     /// Records a call whose outcome is known, and books it where it is a retry.
     fn called(&mut self, call: Waiting, outcome: ToolOutcome) {
         let worked = matches!(outcome, ToolOutcome::Ok(_));
-        let ours = call.tool.clone();
+        let tool = call.tool.clone();
+        let responds = self.role(&tool) == trace::Role::Respond;
         if worked {
-            if ours == GENERATE_RESPONSE {
+            if responds {
                 self.response = Some(call.arguments.clone());
             }
-            self.worked.insert(ours.clone());
+            self.worked.insert(tool.clone());
         } else {
             self.slipped = Some("invalid_arguments");
         }
@@ -260,16 +281,16 @@ impl<'a> TraceBuilder<'a> {
         };
         self.events.push((call.at, What::ToolCalled(called)));
         self.transport("search", &call.attempts);
-        let booked = if ours == GENERATE_RESPONSE {
-            self.retries.settle(&ours, worked)
+        let booked = if responds {
+            self.retries.settle(&tool, worked)
         } else {
-            self.retries.called(&ours, (!worked).then_some("tool_failed"))
+            self.retries.called(&tool, (!worked).then_some("tool_failed"))
         };
         if let Some(retried) = booked {
             self.push(What::Retried(retried));
         }
-        if ours == GENERATE_RESPONSE && !worked {
-            self.retries.reminded(GENERATE_RESPONSE, "invalid_arguments");
+        if responds && !worked {
+            self.retries.reminded(&tool, "invalid_arguments");
         }
     }
 
@@ -279,19 +300,20 @@ impl<'a> TraceBuilder<'a> {
         let Some((cause, told)) = slipped.zip(continued(&self.before, &asked.messages)) else { return };
         for message in told.iter().filter(|message| matches!(message.role, Role::User | Role::System)) {
             // Of several tools that are named, the one that is still to be called.
-            let named = self.roles.named(&message.content);
+            let named = self.named(&message.content);
             let due = named.iter().find(|tool| !self.worked.contains(**tool));
-            let tool = due.or(named.last()).copied().unwrap_or_default();
-            let step = match tool {
-                KNOWLEDGE_BASE_SEARCH => "knowledge_base",
-                INDEX_KEYWORDS => "keywords",
-                GENERATE_RESPONSE => "response",
-                _ => "unknown",
+            let tool = due.or(named.last()).map(|tool| (*tool).to_owned()).unwrap_or_default();
+            let step = match self.role(&tool) {
+                trace::Role::Knowledge => "knowledge_base",
+                trace::Role::External => "external",
+                trace::Role::Index => "keywords",
+                trace::Role::Respond => "response",
+                trace::Role::None => "unknown",
             };
             if !tool.is_empty() {
-                self.retries.reminded(tool, cause);
+                self.retries.reminded(&tool, cause);
             }
-            let (step, tool, cause) = (step.to_owned(), tool.to_owned(), cause.to_owned());
+            let (step, cause) = (step.to_owned(), cause.to_owned());
             self.push(What::FedBack(FedBack { step, tool, cause, message: message.content.clone() }));
         }
     }
@@ -305,7 +327,7 @@ impl<'a> TraceBuilder<'a> {
         self.at += attempts.iter().map(|one| one.took).sum::<Duration>();
         let found = last.result.as_ref().ok().cloned();
         let question = observed::question(&group.request);
-        let free = |call: &Waiting| call.tool == PERPLEXITY_SEARCH && call.attempts.is_empty();
+        let free = |call: &Waiting| self.role(&call.tool) == trace::Role::External && call.attempts.is_empty();
         let asks = |call: &Waiting| question.contains(&decoder::query(&call.arguments));
         let place = self.waiting.iter().position(|call| free(call) && asks(call));
         let place = place.or_else(|| self.waiting.iter().position(free));
@@ -314,7 +336,8 @@ impl<'a> TraceBuilder<'a> {
             return;
         }
         // The agent asks by itself, without a call of the model.
-        let (id, tool) = (String::new(), PERPLEXITY_SEARCH.to_owned());
+        let own = self.roles.iter().find(|(_, role)| **role == trace::Role::External);
+        let (id, tool) = (String::new(), own.map_or(UNASKED, |(tool, _)| tool).to_owned());
         let (completion, arguments) = (self.completions.saturating_sub(1), serde_json::json!({ "query": question }));
         let call = Waiting { at, completion, id, tool, arguments, attempts, found: None };
         let outcome = match (found, &last.result) {
@@ -335,6 +358,10 @@ impl<'a> TraceBuilder<'a> {
         }
     }
 
+    fn used(&self, role: trace::Role) -> bool {
+        self.worked.iter().any(|tool| self.role(tool) == role)
+    }
+
     fn answer(&self, text: String) -> Answer {
         let nothing = Value::Null;
         let response = self.response.as_ref().unwrap_or(&nothing);
@@ -344,8 +371,8 @@ impl<'a> TraceBuilder<'a> {
             text,
             sources: decoder::sources(response),
             confidence,
-            used_internal_kb: said("used_internal_kb").unwrap_or_else(|| self.worked.contains(KNOWLEDGE_BASE_SEARCH)),
-            used_external_kb: said("used_external_kb").unwrap_or_else(|| self.worked.contains(PERPLEXITY_SEARCH)),
+            used_internal_kb: said("used_internal_kb").unwrap_or_else(|| self.used(trace::Role::Knowledge)),
+            used_external_kb: said("used_external_kb").unwrap_or_else(|| self.used(trace::Role::External)),
         }
     }
 

@@ -272,6 +272,8 @@ pub fn trace(id: &str, scenario: &str, case: &str, lane: &Lane, seed: u64, kind:
             knowledge: "sha256:7d1f0c44a1b2c3d4e5f6".into(),
             earlier_takes: Vec::new(),
         },
+        roles: crate::trace::version_1(),
+        offered: None,
         end,
         took_us: script.at,
         events: script.events,

@@ -106,6 +106,7 @@ fn criterion(
         with_excluded: String::new(),
         violations: Vec::new(),
         errors: u64::from(verdict == Verdict::Error) * 4,
+        out_of_scope: 0,
         by_variant: Vec::new(),
         sequential: None,
     }

@@ -49,7 +49,7 @@ cases:
   - case: warranty
     ask: How long does the warranty of the Canopy last?
     expect:
-      calls: [{exact: [knowledge_base_search, generate_response]}]
+      calls: [{exact: [search_docs, final_answer]}]
       answer: {contains: [60 months], cites: [warranty]}
       sources: {internal: true, external: false}
       within: 10s
@@ -57,7 +57,7 @@ cases:
     ask: Is there frost tonight?
     expect:
       calls:
-        - in_order: [knowledge_base_search, perplexity_search, {tool: index_keywords, outcome: ok}, generate_response]
+        - in_order: [search_docs, web_search, {tool: remember, outcome: ok}, final_answer]
       answer: {cites: ['https://weather.example.org/tonight']}
       sources: {external: true}
   - case: remembers
@@ -138,10 +138,10 @@ fn what_was_recorded_replays_to_the_same_verdicts_and_bytes_without_its_provider
     assert_eq!(traces[0]["evidence"]["recorded_from"], "simulator");
     assert_eq!(traces[0]["evidence"]["mode"], "replay");
     let searched = &events(&traces[0], "tool_called")[0];
-    assert_eq!(searched["tool"], "knowledge_base_search");
+    assert_eq!(searched["tool"], "search_docs");
     assert_eq!(searched["outcome"]["ok"]["search"]["hits"][0]["id"], "warranty#1");
     let outside = events(&traces[1], "tool_called");
-    let found = outside.iter().find(|call| call["tool"] == "perplexity_search").expect("a search");
+    let found = outside.iter().find(|call| call["tool"] == "web_search").expect("a search");
     assert_eq!(found["outcome"]["ok"]["external"]["result"], "web-1");
     assert_eq!(found["attempts"].as_array().map(Vec::len), Some(1));
     assert!(!events(&traces[2], "fed_back").is_empty(), "{}", traces[2]);
@@ -251,7 +251,7 @@ fn calls_side_by_side_tell_one_story() {
     let _agent = stage.agent(ServiceSettings { both_at_once: true, ..ServiceSettings::default() }, "");
     let traces = stage.recorded_and_replayed();
     let calls = events(&traces[1], "tool_called");
-    assert_eq!(calls.iter().filter(|call| call["tool"] == "perplexity_search").count(), 2, "{}", traces[1]);
+    assert_eq!(calls.iter().filter(|call| call["tool"] == "web_search").count(), 2, "{}", traces[1]);
 }
 
 #[test]

@@ -404,6 +404,8 @@ fn trace(events: Vec<Event>) -> Trace {
         lane,
         seed: 0,
         evidence,
+        roles: crate::flow::entry(&FLOW).roles(),
+        offered: None,
         end: TrialEnd::Completed,
         took_us: 0,
         events,

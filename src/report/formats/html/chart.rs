@@ -178,7 +178,7 @@ pub(super) fn shares(names: &[&str], shares: &[f64]) -> String {
             let _ = write!(
                 svg,
                 "<rect class=\"stage-{}\" x=\"{from:.2}\" y=\"0\" width=\"{width:.2}\" height=\"12\"/>",
-                place + 1
+                place % 8 + 1
             );
         }
         from += width;

@@ -3,12 +3,13 @@
 
 use super::chart::{self, Mark};
 use crate::gate::{Evaluation, Latency as Times, Quantile};
+use crate::metric::stages::Stage;
 use crate::percent::{at_most, percent};
 use crate::report::figures::{self, count, duration, target};
 use crate::scenario::Target;
 use crate::stats::quantile::nearest_rank;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The section on times.
 #[derive(Serialize)]
@@ -16,7 +17,7 @@ pub(super) struct Latency {
     kinds: Vec<Distribution>,
     rows: Vec<Row>,
     stages: Vec<Stages>,
-    names: Vec<&'static str>,
+    names: Vec<String>,
     first: Vec<Row>,
 }
 
@@ -65,6 +66,7 @@ pub(super) fn latency(evaluation: &Evaluation) -> Option<Latency> {
         return None;
     }
     let rows = &evaluation.latency;
+    let all: BTreeSet<&Stage> = rows.iter().flat_map(|row| row.stages.iter().map(|(stage, _)| stage)).collect();
     let first = rows.iter().filter_map(|row| {
         let first = row.first_token.as_ref()?;
         let quantiles = first.quantiles.iter().map(cells).collect();
@@ -73,8 +75,8 @@ pub(super) fn latency(evaluation: &Evaluation) -> Option<Latency> {
     Some(Latency {
         kinds,
         rows: rows.iter().map(quantiles).collect(),
-        stages: rows.iter().filter(|row| row.answered() > 0).map(stages).collect(),
-        names: crate::metric::stages::Stage::ALL.iter().map(|stage| stage.as_str()).collect(),
+        stages: rows.iter().filter(|row| row.answered() > 0).map(|row| stages(row, &all)).collect(),
+        names: all.iter().map(|stage| stage.as_str().to_owned()).collect(),
         first: first.collect(),
     })
 }
@@ -134,18 +136,20 @@ fn brief(share: f64) -> String {
     if share > 0.0 && share < 0.0005 { format!("< {}", at_most(share)) } else { percent(share) }
 }
 
-fn stages(row: &Times) -> Stages {
+/// The times of a row in the stages of all rows; a stage that it does not have took none.
+fn stages(row: &Times, all: &BTreeSet<&Stage>) -> Stages {
     let n = row.answered().max(1);
     let mean = |us: u64| duration((us + n / 2) / n);
     let share = |us: u64| us as f64 / row.answered_us.max(1) as f64;
-    let parts: Vec<f64> = row.stages.iter().map(|(_, us)| share(*us)).collect();
-    let names: Vec<&str> = row.stages.iter().map(|(stage, _)| stage.as_str()).collect();
+    let took = |stage: &Stage| row.stages.iter().find(|(own, _)| own == stage).map_or(0, |(_, us)| *us);
+    let parts: Vec<f64> = all.iter().map(|stage| share(took(stage))).collect();
+    let names: Vec<&str> = all.iter().map(|stage| stage.as_str()).collect();
     Stages {
         name: name(row),
         kind: row.kind.clone(),
         n: count(row.answered()),
         total: mean(row.answered_us),
         chart: chart::shares(&names, &parts),
-        parts: row.stages.iter().map(|(_, us)| (mean(*us), brief(share(*us)))).collect(),
+        parts: all.iter().map(|stage| took(stage)).map(|us| (mean(us), brief(share(us)))).collect(),
     }
 }

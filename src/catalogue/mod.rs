@@ -1,0 +1,43 @@
+//! The tables by which input knows what execution and verdict offer: flows with their tools and prompts, metrics with
+//! their parameters.
+//!
+//! Whoever loads scenarios hands them in, so that `scenario` imports neither side. Each flow and each metric writes its
+//! own entry, beside what it does.
+
+mod flow;
+mod metric;
+
+pub use flow::{FlowEntry, ToolEntry};
+pub use metric::{ACCOUNTS, Figure, MetricEntry, Parameter, ResolvedMetric, Values};
+
+/// Everything that scenarios and criteria may name.
+#[derive(Debug, Clone, Default)]
+pub struct Catalogues {
+    /// The flows.
+    pub flows: Vec<FlowEntry>,
+    /// The metrics, in the order of the documentation.
+    pub metrics: Vec<&'static MetricEntry>,
+}
+
+impl Catalogues {
+    /// The flow of that name.
+    pub fn flow(&self, name: &str) -> Option<&FlowEntry> {
+        self.flows.iter().find(|flow| flow.name == name)
+    }
+
+    /// The flows' names.
+    pub fn flow_names(&self) -> impl Iterator<Item = &'static str> + Clone {
+        self.flows.iter().map(|flow| flow.name)
+    }
+
+    /// Every prompt text of any flow, once.
+    pub fn prompts(&self) -> Vec<&'static str> {
+        let mut all: Vec<&'static str> = Vec::new();
+        for prompt in self.flows.iter().flat_map(|flow| &flow.prompts) {
+            if !all.contains(prompt) {
+                all.push(prompt);
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,133 @@
+//! What a case says of tools that its agent was not offered: such an expectation says nothing about the agent.
+//!
+//! Known only at run time for an agent that runs elsewhere or was imported. A tool that the model called all the same
+//! is judged like any other.
+
+use super::turns::planned;
+use crate::scenario::{CallExpectation, Case, Expectation};
+use crate::trace::{Trace, TrialError, TrialErrorKind};
+
+/// Tools that the case names and the agent neither was offered nor called.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct NotOffered {
+    /// Those of which calls are expected.
+    pub expected: Vec<String>,
+    /// Those that may not be called: true, and worth a note.
+    pub forbidden: Vec<String>,
+}
+
+/// The tools that `case` names and the agent of `trace` did not have; none where its offer is not known.
+pub fn not_offered(case: &Case, trace: &Trace) -> NotOffered {
+    let mut missing = NotOffered::default();
+    if trace.offered.is_none() {
+        return missing;
+    }
+    let turns = planned(case).into_iter().flat_map(|one| one.turns).filter_map(|turn| turn.expect.as_ref());
+    for expect in turns.chain(&case.expect) {
+        each_tool(expect, &mut |tool, forbidden| {
+            let list = if forbidden { &mut missing.forbidden } else { &mut missing.expected };
+            if !list.iter().any(|known| known == tool) && !trace.has_tool(tool) {
+                list.push(tool.to_owned());
+            }
+        });
+    }
+    missing
+}
+
+/// Every tool that an expectation names, and whether it only forbids or bounds its calls.
+fn each_tool(expect: &Expectation, visit: &mut dyn FnMut(&str, bool)) {
+    for call in &expect.calls {
+        match call {
+            CallExpectation::InOrder(list)
+            | CallExpectation::Exact(list)
+            | CallExpectation::AnyOrder(list)
+            | CallExpectation::Superset(list)
+            | CallExpectation::Before(list) => list.iter().for_each(|pattern| visit(&pattern.tool, false)),
+            CallExpectation::ExactlyOnce(pattern) => visit(&pattern.tool, false),
+            CallExpectation::Subset(list) => list.iter().for_each(|pattern| visit(&pattern.tool, true)),
+            CallExpectation::AtMost(bound) => visit(&bound.call.tool, true),
+            CallExpectation::Never(pattern) => visit(&pattern.tool, true),
+        }
+    }
+    let probes = expect.context.iter().flat_map(|context| &context.probes);
+    probes.filter_map(|probe| probe.in_arguments_of.as_deref()).for_each(|tool| visit(tool, false));
+}
+
+impl NotOffered {
+    /// Why the trial cannot be judged; `None` when nothing is expected of a tool that the agent did not have.
+    pub fn error(&self, trace: &Trace) -> Option<TrialError> {
+        if self.expected.is_empty() {
+            return None;
+        }
+        let message = format!("{}; the case expects calls of {}", offer(trace), quoted(&self.expected));
+        let detail = vec!["correct the names in the scenario, or offer the tools to the agent".to_owned()];
+        Some(TrialError { kind: TrialErrorKind::ToolNotOffered, cause: message.clone(), message, detail })
+    }
+
+    /// That what may not be called could not be; `None` when every such tool was offered.
+    pub fn note(&self, trace: &Trace) -> Option<String> {
+        (!self.forbidden.is_empty()).then(|| format!("{}, and not {}", offer(trace), quoted(&self.forbidden)))
+    }
+}
+
+fn offer(trace: &Trace) -> String {
+    let offered = trace.offered.as_deref().unwrap_or_default();
+    if offered.is_empty() {
+        return "the agent offered no tool".to_owned();
+    }
+    let shown: Vec<String> = offered.iter().take(20).map(|tool| super::quote(tool, 60)).collect();
+    let more = if offered.len() > 20 { format!(" and {} more", offered.len() - 20) } else { String::new() };
+    format!("the agent offered {}{more}", shown.join(", "))
+}
+
+fn quoted(tools: &[String]) -> String {
+    tools.iter().map(|tool| format!("`{}`", super::quote(tool, 60))).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::sample::{plan, story};
+    use crate::trace::{ToolOutcome, ToolResult};
+    use serde_json::json;
+
+    const CASES: &str = "[{case: a, ask: q, expect: {calls: [{never: create_ticket}, {before: [lookup, answer]}], \
+                         context: {probes: [{any_of: [x], in_arguments_of: lookup}]}}}]";
+
+    fn missing(offered: Option<&[&str]>, called: &[&str]) -> (NotOffered, Trace) {
+        let plan = plan(CASES, "[]", 1);
+        let mut story = story(&plan, 0).turn("q");
+        for tool in called {
+            story = story.call(tool, json!({}), ToolOutcome::Ok(ToolResult::Other(json!(1))));
+        }
+        let mut trace = story.done();
+        trace.offered = offered.map(|tools| tools.iter().map(ToString::to_string).collect());
+        (not_offered(&plan.scenarios[0].cases[0].case, &trace), trace)
+    }
+
+    #[test]
+    fn a_tool_that_is_expected_and_not_offered_is_an_error_that_names_the_offer() {
+        let (found, trace) = missing(Some(&["search_docs", "answer"]), &[]);
+        assert_eq!(
+            (found.expected.as_slice(), found.forbidden.as_slice()),
+            (&["lookup".to_owned()][..], &["create_ticket".to_owned()][..])
+        );
+        let error = found.error(&trace).expect("an error");
+        assert_eq!(error.message, "the agent offered search_docs, answer; the case expects calls of `lookup`");
+    }
+
+    #[test]
+    fn a_tool_that_may_not_be_called_and_is_not_offered_is_a_note() {
+        let (found, trace) = missing(Some(&["lookup", "answer"]), &[]);
+        assert_eq!(found.error(&trace), None);
+        assert_eq!(found.note(&trace).as_deref(), Some("the agent offered lookup, answer, and not `create_ticket`"));
+    }
+
+    #[test]
+    fn without_a_known_offer_nothing_is_missing_and_a_call_is_as_good_as_an_offer() {
+        assert_eq!(missing(None, &[]).0, NotOffered::default());
+        let (found, trace) = missing(Some(&["answer", "create_ticket"]), &["lookup"]);
+        assert_eq!((found.error(&trace), found.note(&trace)), (None, None));
+        assert!(missing(Some(&[]), &[]).0.error(&trace).is_some());
+    }
+}
