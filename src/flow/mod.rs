@@ -99,8 +99,7 @@ pub fn by_name(name: &str) -> Option<&'static dyn Flow> {
 
 /// What a flow declares about itself.
 pub fn entry(flow: &dyn Flow) -> FlowEntry {
-    let tool =
-        |tool: &tools::Declaration| ToolEntry { name: tool.name, arguments: tool.arguments(), role: tool.role };
+    let tool = |tool: &tools::Declaration| ToolEntry { name: tool.name, arguments: tool.arguments(), role: tool.role };
     FlowEntry {
         name: flow.name(),
         tools: Some(flow.tools().into_iter().map(tool).collect()),

@@ -31,7 +31,7 @@ pub(super) struct Expectations<'a> {
 
 impl<'a> Expectations<'a> {
     /// Before the first expectation of an agent with these tools.
-    pub fn new(tools: Option<&'a [ToolEntry]>) -> Self {
+    pub(super) fn new(tools: Option<&'a [ToolEntry]>) -> Self {
         Self { mistakes: Vec::new(), tools, compiled: BTreeMap::new() }
     }
 
