@@ -6,7 +6,7 @@ use crate::flow::digest;
 #[test]
 fn knowledge_that_suffices_is_answered_from_it_alone() {
     let played = play(vec![search("battery warranty"), responds(inside())]).turns(&["How long is the warranty?"]);
-    insta::assert_snapshot!(played.story());
+    assert_story!(played);
     assert_eq!(played.requests[0].messages.len(), 2);
     assert!(played.retries().is_empty());
 }
@@ -15,7 +15,7 @@ fn knowledge_that_suffices_is_answered_from_it_alone() {
 fn an_external_answer_is_indexed_before_the_response() {
     let model = vec![search("battery tariff"), outside("tariff 2026"), keywords(&GOOD_KEYWORDS), responds(both())];
     let played = play(model).turns(&["What about warranty and tariff?"]);
-    insta::assert_snapshot!(played.story());
+    assert_story!(played);
     let ToolOutcome::Ok(ToolResult::Indexed(done)) = &played.tools()[2].outcome else { panic!("{}", played.story()) };
     assert_eq!(done.read_back, GOOD_KEYWORDS);
     assert_eq!(done.result, "result-1");

@@ -9,7 +9,7 @@ fn with_the_external_service_down_the_answer_comes_from_the_knowledge_base() {
     let model = vec![search("battery"), outside("tariff"), outside("tariff 2026"), responds(inside())];
     let down = vec![Err(ErrorKind::Server), Err(ErrorKind::Server)];
     let played = Play { service: down, ..play(model) }.turns(&["Warranty and tariff?"]);
-    insta::assert_snapshot!(played.story());
+    assert_story!(played);
     assert_eq!(played.retries().iter().filter(|one| one.account == Account::Tool).count(), 1);
 }
 

@@ -10,7 +10,7 @@ fn accounts(played: &Played) -> Vec<(&'static str, &str, bool)> {
 fn a_forgotten_search_is_fed_back_once_and_recovers() {
     let model = vec![Says::Text("Two years."), search("battery warranty"), responds(inside())];
     let played = play(model).turns(&["How long is the warranty?"]);
-    insta::assert_snapshot!(played.story());
+    assert_story!(played);
     assert_eq!(accounts(&played), [("model", KNOWLEDGE_BASE_SEARCH, true)]);
 }
 
@@ -38,7 +38,7 @@ fn an_invalid_response_uses_up_the_first_attempt() {
     let mut invented = inside();
     invented["sources"][0]["id"] = "warranty#99".into();
     let played = play(vec![search("warranty"), responds(invented.clone()), responds(inside())]).turns(&["Warranty?"]);
-    insta::assert_snapshot!(played.story());
+    assert_story!(played);
     assert_eq!(accounts(&played), [("model", GENERATE_RESPONSE, true)]);
     let twice = play(vec![search("warranty"), responds(invented), responds(both())]).turns(&["Warranty?"]);
     assert_eq!(twice.ends(), ["response_missing"]);
@@ -74,7 +74,7 @@ fn a_response_beside_other_calls_is_not_delivered() {
 fn keywords_left_out_are_asked_for_once_and_then_the_answer_is_delivered() {
     let model = vec![search("battery"), outside("tariff"), responds(both()), responds(both())];
     let played = play(model).turns(&["Warranty and tariff?"]);
-    insta::assert_snapshot!(played.story());
+    assert_story!(played);
     assert_eq!(accounts(&played), [("model", INDEX_KEYWORDS, false)]);
     let recovered =
         play(vec![search("battery"), outside("tariff"), responds(both()), keywords(&GOOD_KEYWORDS), responds(both())]);
@@ -92,7 +92,7 @@ fn keywords_refused_come_back_corrected() {
         responds(both()),
     ];
     let played = play(model).turns(&["Tariff?"]);
-    insta::assert_snapshot!(played.story());
+    assert_story!(played);
     assert_eq!(accounts(&played), [("tool", INDEX_KEYWORDS, false), ("tool", INDEX_KEYWORDS, true)]);
 }
 

@@ -3,6 +3,15 @@
 //! Every run is also held against the state machine, and every request against the invariant that each tool result
 //! answers a call.
 
+/// Compares what a trial did, in numbered lines, with the snapshot of the test's name under `snapshots/`.
+macro_rules! assert_story {
+    ($played:expr) => {
+        insta::with_settings!({snapshot_path => "../../../../snapshots", prepend_module_to_snapshot => false}, {
+            insta::assert_snapshot!($played.story());
+        })
+    };
+}
+
 mod answers;
 mod bases;
 mod failures;
