@@ -7,10 +7,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Runs the agent flows of a retrieval-augmented assistant against recordings or live models, judges the traces
+/// Runs the agent flows of a retrieval-augmented assistant against recordings or live models, evaluates the traces
 /// against success criteria, and reports.
 #[derive(Debug, Parser)]
-#[command(name = "ragcheck", version, after_help = exit::TABLE, propagate_version = true)]
+#[command(name = "ragcheck", version, after_help = exit::table(), propagate_version = true)]
 pub(super) struct Arguments {
     #[command(subcommand)]
     pub command: Command,
@@ -18,7 +18,7 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Run scenarios, judge them and report.
+    /// Run scenarios, evaluate them and report.
     Run(Run),
     /// Print every mistake in scenarios, criteria and the project file, and what has no recording yet.
     Check(Check),
@@ -26,25 +26,25 @@ pub(super) enum Command {
     List(List),
     /// Make verdicts and reports again from a run folder.
     Score(Score),
-    /// Have a model grade the answers of a run by a rubric, and set its grades beside human ratings.
+    /// Let a model grade the answers of a run by a rubric, and compare its grades with human ratings.
     Judge(Judge),
     /// Compare two runs, two variants of one run, or a run with a saved baseline, case by case.
     Compare(Compare),
-    /// Show what live runs and recordings came to over time, with lasting changes.
+    /// Show the results of live runs and recordings over time, with lasting changes.
     History(History),
     /// Print one report of a run in some format.
     Report(Report),
     /// Print one trial's conversation.
     Show(Show),
-    /// Say what a criterion or metric measures, and how it is judged.
+    /// Explain what a criterion or metric measures, and how its verdict is reached.
     Explain(Explain),
     /// Serve a model and a search service with declared behaviour, on loopback.
     Simulate(Simulate),
-    /// Look into a knowledge base.
+    /// Inspect a knowledge base.
     Knowledge(Knowledge),
-    /// Look into a keyword index, or prune it.
+    /// Inspect a keyword index, or prune it.
     Keywords(Keywords),
-    /// Care for recordings.
+    /// Manage recordings.
     Cassette(Cassette),
     /// Print a JSON Schema for editors.
     Schema(Schema),
@@ -64,7 +64,7 @@ pub(super) struct Select {
     /// Only this variant.
     #[arg(long)]
     pub variant: Option<String>,
-    /// Run each case so often, whatever the scenario says.
+    /// Repetitions of each case, in place of the scenario's.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: Option<u32>,
     /// Criteria file; by default the project's.
@@ -102,14 +102,14 @@ pub(super) struct Run {
     /// Where answers come from.
     #[arg(long, value_enum, default_value_t = Mode::Replay)]
     pub mode: Mode,
-    /// A file of `KEY=VALUE` lines with the providers' keys; it wins over the environment. No file is read unasked.
+    /// A file of `KEY=VALUE` lines with the providers' keys; it wins over the environment. No file is read by default.
     #[arg(long, value_name = "FILE")]
     pub env_file: Option<PathBuf>,
     /// Only the trials that did not pass in the newest run.
     #[arg(long)]
     pub failed: bool,
-    /// Go on in complete passes over the selected cases until every required gate has passed, failed or cannot pass any
-    /// more; --repeat, or else the cases' own `repeat`, bounds the passes. A replay does what its recordings say.
+    /// Run complete passes over the selected cases until every required gate has passed, has failed or can no longer
+    /// pass; --repeat, or else the cases' own `repeat`, bounds the passes. A replay follows its recordings.
     #[arg(long, conflicts_with = "failed")]
     pub until_decided: bool,
     /// Trials that a run until decided may take.
@@ -118,17 +118,17 @@ pub(super) struct Run {
     /// Threads in replay (by default one a core), trials at the same time otherwise (by default 4).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
-    /// Requests that a live or recording run may send; the trials that it does not suffice for end as stopped.
+    /// Requests that a live or recording run may send; trials beyond it end as stopped.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_calls: Option<u64>,
-    /// US dollars that a live or recording run may spend, by the prices in ragcheck.yaml; what is under way when they
-    /// are used up is dropped, and its trials end as stopped.
+    /// US dollars that a live or recording run may spend, by the prices in ragcheck.yaml; trials that are running when
+    /// they are used up end as stopped.
     #[arg(long, value_name = "USD", value_parser = money)]
     pub max_cost: Option<f64>,
-    /// Time for a live or recording run, `10m` for example; the trials that it does not suffice for end as stopped.
+    /// Time for a live or recording run, `10m` for example; trials beyond it end as stopped.
     #[arg(long, value_name = "D", value_parser = crate::settings::parse_duration)]
     pub timeout: Option<Duration>,
-    /// What to call a live or recording run in the history: `release=1.4.0`; may be repeated.
+    /// Label of a live or recording run in the history: `release=1.4.0`; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     pub label: Vec<String>,
     /// Add no point to the project's history.
@@ -160,7 +160,7 @@ pub(super) struct Judge {
     /// Where grades come from; `record` asks only for answers that have no recording yet.
     #[arg(long, value_enum, default_value_t = Mode::Replay)]
     pub mode: Mode,
-    /// Every answer, not only those for which knowledge base and external search both gave something.
+    /// Every answer, not only those for which knowledge base and external search both returned results.
     #[arg(long)]
     pub all: bool,
     /// Requests that may be sent; an answer takes two.
@@ -169,10 +169,10 @@ pub(super) struct Judge {
     /// US dollars that may be spent, by the prices in ragcheck.yaml; what is recorded by then is kept.
     #[arg(long, value_name = "USD", value_parser = money)]
     pub max_cost: Option<f64>,
-    /// Answers that are judged at the same time, live or recording.
+    /// Answers that are graded at the same time, live or recording.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: u16,
-    /// A file of `KEY=VALUE` lines with the providers' keys; it wins over the environment. No file is read unasked.
+    /// A file of `KEY=VALUE` lines with the providers' keys; it wins over the environment. No file is read by default.
     #[arg(long, value_name = "FILE")]
     pub env_file: Option<PathBuf>,
 }
@@ -199,11 +199,11 @@ pub(super) enum HistoryCommand {
         /// The run folder.
         #[arg(default_value = "reports/latest")]
         run: PathBuf,
-        /// What to call it: `release=1.4.0`; may be repeated.
+        /// Label of the point: `release=1.4.0`; may be repeated.
         #[arg(long, value_name = "KEY=VALUE")]
         label: Vec<String>,
     },
-    /// Take in the points of other files, each once.
+    /// Add the points of other files, each once.
     Merge {
         /// The other files.
         #[arg(required = true)]
@@ -218,7 +218,7 @@ pub(super) enum FailOn {
     Regression,
 }
 
-/// How a comparison is judged.
+/// How a comparison is decided.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Comparing {
     /// What ends in a failing exit code.
@@ -278,7 +278,7 @@ pub(super) struct Check {
 pub(super) struct List {
     #[command(flatten)]
     pub select: Select,
-    /// Say how many requests a live run of them would send, and the smallest difference that it could show.
+    /// Estimate the requests and the cost of a live run, and the smallest difference that it could show.
     #[arg(long)]
     pub estimate: bool,
     /// How the result is printed.
@@ -295,7 +295,7 @@ pub(super) struct Score {
     /// chat messages (it may be compressed with gzip).
     #[arg(long, num_args = 2, value_names = ["FORMAT", "FILE"])]
     pub import: Option<Vec<PathBuf>>,
-    /// Criteria file for imported conversations; by default that every query gets an answer and every task passes.
+    /// Criteria file for imported conversations; by default every query must get an answer and every task must pass.
     #[arg(long, value_name = "FILE", requires = "import")]
     pub criteria: Option<PathBuf>,
     /// Where the run folder of imported conversations goes; by default the project's.

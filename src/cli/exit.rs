@@ -1,22 +1,14 @@
-//! The exit codes: one table, in `--help`, README and ARCHITECTURE.md.
+//! The exit codes: one table, from which `--help` is written and by which README.md and ARCHITECTURE.md are checked.
 
+use std::fmt::Write as _;
 use std::process::ExitCode;
-
-/// The table as `--help` prints it.
-pub(super) const TABLE: &str = "Exit codes:
-  0  every required gate passed
-  1  a required gate failed, or measured nothing that was not declared
-  2  usage, scenario or criteria error
-  3  the run is incomplete: provider error, cassette miss, lane missing
-  4  undecided (0 where the criteria say `undecided: warn`)
-Several at once: 2, 3, 1, 4, 0 in this order.";
 
 /// How a subcommand ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// Every required gate passed, or the subcommand judges nothing and did its work.
+    /// Every required gate passed, or the subcommand has no gates and did its work.
     Passed,
-    /// A required gate failed, or measured nothing that was not declared.
+    /// A required gate failed, or was not measured and not declared so.
     Failed,
     /// Usage, scenario or criteria error.
     Usage,
@@ -26,35 +18,68 @@ pub enum Exit {
     Undecided,
 }
 
+/// One row of the table.
+struct Row {
+    exit: Exit,
+    code: u8,
+    meaning: &'static str,
+    /// What else is to be known, behind the meaning.
+    note: &'static str,
+}
+
+const fn row(exit: Exit, code: u8, meaning: &'static str) -> Row {
+    Row { exit, code, meaning, note: "" }
+}
+
+/// The table, by code.
+const TABLE: [Row; 5] = [
+    row(Exit::Passed, 0, "every required gate passed"),
+    row(Exit::Failed, 1, "a required gate failed, or is NOT_MEASURED and not declared so"),
+    row(Exit::Usage, 2, "usage, scenario or criteria error"),
+    row(Exit::Incomplete, 3, "the run is incomplete: provider error, cassette miss, lane missing"),
+    Row {
+        note: " (0 where the criteria say `undecided: warn`)",
+        ..row(Exit::Undecided, 4, "a required gate is INCONCLUSIVE")
+    },
+];
+
+/// Of several at once, the first of these counts.
+const ORDER: [Exit; 5] = [Exit::Usage, Exit::Incomplete, Exit::Failed, Exit::Undecided, Exit::Passed];
+
+/// The table as `--help` prints it.
+pub fn table() -> String {
+    let mut text = String::from("Exit codes:\n");
+    for Row { code, meaning, note, .. } in &TABLE {
+        let _ = writeln!(text, "  {code}  {meaning}{note}");
+    }
+    text + &order()
+}
+
+fn order() -> String {
+    let order: Vec<String> = ORDER.iter().map(|exit| exit.code().to_string()).collect();
+    format!("Several at once: {} in this order.", order.join(", "))
+}
+
 impl Exit {
     /// Of two, the one that the order of the table puts first.
     #[must_use]
     pub fn worse(self, other: Self) -> Self {
-        let order = [Self::Usage, Self::Incomplete, Self::Failed, Self::Undecided, Self::Passed];
-        order.into_iter().find(|exit| *exit == self || *exit == other).unwrap_or(self)
+        ORDER.into_iter().find(|exit| *exit == self || *exit == other).unwrap_or(self)
     }
 
-    /// The exit of that code, as a judgement carries it.
+    /// The exit of that code, as an evaluation carries it.
     pub fn of_code(code: u8) -> Self {
-        match code {
-            0 => Self::Passed,
-            1 => Self::Failed,
-            3 => Self::Incomplete,
-            4 => Self::Undecided,
-            _ => Self::Usage,
-        }
+        TABLE.iter().find(|row| row.code == code).map_or(Self::Usage, |row| row.exit)
+    }
+
+    fn code(self) -> u8 {
+        TABLE.iter().find(|row| row.exit == self).map_or(2, |row| row.code)
     }
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Passed => 0,
-            Exit::Failed => 1,
-            Exit::Usage => 2,
-            Exit::Incomplete => 3,
-            Exit::Undecided => 4,
-        })
+        Self::from(exit.code())
     }
 }
 
@@ -67,17 +92,20 @@ mod tests {
         assert_eq!(Exit::Undecided.worse(Exit::Failed), Exit::Failed);
         assert_eq!(Exit::Failed.worse(Exit::Incomplete), Exit::Incomplete);
         assert_eq!(Exit::Passed.worse(Exit::Passed), Exit::Passed);
+        assert_eq!(order(), "Several at once: 2, 3, 1, 4, 0 in this order.");
+        for (code, row) in (0..).zip(&TABLE) {
+            assert_eq!((row.code, Exit::of_code(code), row.exit.code()), (code, row.exit, code));
+        }
     }
 
     #[test]
-    fn the_table_in_architecture_and_readme_has_the_same_five_codes() {
+    fn the_tables_in_architecture_and_readme_are_this_one() {
         for file in ["ARCHITECTURE.md", "README.md"] {
             let text = std::fs::read_to_string(format!("{}/{file}", env!("CARGO_MANIFEST_DIR"))).expect(file);
-            for line in TABLE.lines().filter(|line| line.starts_with("  ")) {
-                let (code, meaning) = line.trim().split_once("  ").expect("code and meaning");
-                let meaning = meaning.split(" (").next().unwrap_or_default();
-                assert!(text.contains(&format!("| {code} | {meaning}")), "{file} lacks `{code}: {meaning}`");
+            for Row { code, meaning, note, .. } in &TABLE {
+                assert!(text.contains(&format!("| {code} | {meaning}{note} |")), "{file} lacks `{code}: {meaning}{note}`");
             }
+            assert!(text.contains(&order()), "{file} lacks the order");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The one place that prints: results to stdout, everything else to stderr.
 
+use crate::compare::CompareError;
 use crate::evaluation::ScoreError;
 use crate::recordings::{DiffError, FileError};
 use crate::scenario::Diagnostic;
@@ -60,7 +61,7 @@ macro_rules! in_words {
     )*};
 }
 
-in_words!(ScoreError, SetupError, FileError, DiffError);
+in_words!(ScoreError, SetupError, FileError, DiffError, CompareError);
 
 impl From<Vec<Diagnostic>> for Problem {
     fn from(diagnostics: Vec<Diagnostic>) -> Self {

@@ -8,6 +8,7 @@
 
 mod collect;
 mod differences;
+mod error;
 mod flips;
 mod judged;
 mod pairing;
@@ -18,6 +19,7 @@ mod sentences;
 mod summary;
 mod times;
 
+pub use error::CompareError;
 pub use collect::{Collector, Seen};
 pub use differences::{Difference, PromptChange};
 pub use flips::Flip;
@@ -172,12 +174,12 @@ pub struct Comparison {
 /// Compares two summaries; a loss of `margin` (0 to 1) or less does not matter.
 ///
 /// # Errors
-/// In words: nothing to compare, or live figures beside replayed ones.
-pub fn compare(a: &Summary, b: &Summary, margin: f64) -> Result<Comparison, String> {
+/// When there is nothing to compare, or live figures beside replayed ones.
+pub fn compare(a: &Summary, b: &Summary, margin: f64) -> Result<Comparison, CompareError> {
     one_mode(a, b)?;
     let pairing = pairing::pair(a, b);
     if pairing.pairs.is_empty() {
-        return Err(nothing(a, b, &pairing));
+        return Err(CompareError::NothingInCommon(nothing(a, b, &pairing)));
     }
     let (differences, prompts) = differences::differences(&pairing.settings);
     let mut notes = sentences::missing(a, b, &pairing);
@@ -202,26 +204,17 @@ pub fn compare(a: &Summary, b: &Summary, margin: f64) -> Result<Comparison, Stri
 }
 
 /// Live and replayed figures are evidence of different things and are never set against each other.
-fn one_mode(a: &Summary, b: &Summary) -> Result<(), String> {
+fn one_mode(a: &Summary, b: &Summary) -> Result<(), CompareError> {
     for side in [a, b] {
         if side.modes().len() > 1 {
-            return Err(format!(
-                "{} holds live and replayed trials side by side; compare runs of one mode",
-                side.label
-            ));
+            return Err(CompareError::MixedModes(side.label.clone()));
         }
     }
     let modes: BTreeSet<&str> = a.modes().union(&b.modes()).copied().collect();
     if modes.len() > 1 {
         let of = |side: &Summary| side.modes().first().copied().unwrap_or_default().to_owned();
-        return Err(format!(
-            "{} is {} and {} is {}: a replay says nothing about today's provider, so the two are not compared; run both \
-             in the same mode",
-            a.label,
-            of(a),
-            b.label,
-            of(b)
-        ));
+        let (mode_a, mode_b) = (of(a), of(b));
+        return Err(CompareError::OtherMode { a: a.label.clone(), mode_a, b: b.label.clone(), mode_b });
     }
     Ok(())
 }
@@ -315,7 +308,7 @@ mod tests {
     fn live_beside_replayed_is_refused_with_the_reason() {
         let (a, mut b) = (run("a", &[1; 6], 1), run("b", &[1; 6], 1));
         b.settings[0].modes = ["LIVE".to_owned()].into();
-        let why = compare(&a, &b, 0.0).expect_err("refused");
+        let why = compare(&a, &b, 0.0).expect_err("refused").to_string();
         assert!(why.contains("a is REPLAYED and b is LIVE"), "{why}");
     }
 
@@ -332,7 +325,7 @@ mod tests {
     fn nothing_in_common_is_an_error_that_names_both() {
         let (a, mut b) = (run("a", &[1], 1), run("b", &[1], 1));
         b.cases[0].case = "other".into();
-        assert!(compare(&a, &b, 0.0).is_err_and(|why| why.contains("no case in common")));
+        assert!(compare(&a, &b, 0.0).is_err_and(|why| why.to_string().contains("no case in common")));
     }
 
     #[test]

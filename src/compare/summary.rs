@@ -3,6 +3,7 @@
 //! On disk it is JSON with one criterion, one setting and one case a line, so that a change of the baseline reads well
 //! as a diff. A reader refuses a `version` that is newer than its own and ignores fields that it does not know.
 
+use super::CompareError;
 use crate::settings::Enforcement;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -150,12 +151,13 @@ impl Summary {
     /// The summary of one variant alone, named `label@variant`.
     ///
     /// # Errors
-    /// In words, when no case ran under that variant.
-    pub fn of_variant(mut self, variant: &str) -> Result<Self, String> {
+    /// When no case ran under that variant.
+    pub fn of_variant(mut self, variant: &str) -> Result<Self, CompareError> {
         let known: BTreeSet<String> = self.cases.iter().map(|case| case.variant.clone()).collect();
         if !known.contains(variant) {
             let known: Vec<String> = known.into_iter().collect();
-            return Err(format!("{} has no variant `{variant}`; it has {}", self.label, known.join(", ")));
+            let (run, variant, known) = (self.label, variant.to_owned(), known.join(", "));
+            return Err(CompareError::NoVariant { run, variant, known });
         }
         self.cases.retain(|case| case.variant == variant);
         self.settings.retain(|setting| setting.variant == variant);
@@ -185,16 +187,11 @@ impl Summary {
     /// Reads a baseline file.
     ///
     /// # Errors
-    /// In words: it is none, or a newer build wrote it.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let summary: Self = serde_json::from_str(text).map_err(|why| {
-            format!("it is no baseline: {why}; `ragcheck compare RUN --save FILE` writes one from a run folder")
-        })?;
+    /// When it is none, or a newer build wrote it.
+    pub fn parse(text: &str) -> Result<Self, CompareError> {
+        let summary: Self = serde_json::from_str(text).map_err(CompareError::NoBaseline)?;
         if summary.version > BASELINE_VERSION {
-            let newer = summary.version;
-            return Err(format!(
-                "baseline format {newer} is newer than this build reads ({BASELINE_VERSION}); update ragcheck"
-            ));
+            return Err(CompareError::NewerBaseline(summary.version));
         }
         Ok(summary)
     }
@@ -226,21 +223,21 @@ mod tests {
         summary.stopped = Some(StoppedEarly { passes: 3, max: 8 });
         let text = summary.to_text().expect("JSON");
         summary.cases.iter_mut().for_each(|case| case.trials_run.clear());
-        assert_eq!(Summary::parse(&text), Ok(summary));
+        assert_eq!(Summary::parse(&text).expect("a baseline"), summary);
         assert_eq!(text.lines().filter(|line| line.contains("\"case\"")).count(), 2, "one case a line:\n{text}");
     }
 
     #[test]
     fn what_is_no_baseline_is_refused_with_what_to_do() {
-        assert!(Summary::parse("[]").is_err_and(|why| why.contains("--save")));
+        assert!(Summary::parse("[]").is_err_and(|why| why.to_string().contains("--save")));
         let newer = sample::summary("run", &[("one", 1, 1)]).to_text().expect("JSON").replacen('1', "9", 1);
-        assert!(Summary::parse(&newer).is_err_and(|why| why.contains("newer")));
+        assert!(Summary::parse(&newer).is_err_and(|why| why.to_string().contains("newer")));
     }
 
     #[test]
     fn a_variant_that_nothing_ran_under_is_refused_with_the_ones_there_are() {
         let summary = sample::summary("run", &[("one", 1, 1)]);
-        assert_eq!(summary.clone().of_variant("base").map(|one| one.label), Ok("run@base".into()));
-        assert!(summary.of_variant("bass").is_err_and(|why| why.contains("it has base")));
+        assert_eq!(summary.clone().of_variant("base").expect("base").label, "run@base");
+        assert!(summary.of_variant("bass").is_err_and(|why| why.to_string().contains("it has base")));
     }
 }

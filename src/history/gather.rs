@@ -7,6 +7,23 @@ use crate::trace::{Mode, Trace, TrialEnd};
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Why a run has no point in a history.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoPoint {
+    /// So many of its trials are in ERROR.
+    #[error("{0} of its trials could not be run")]
+    Errors(u64),
+    /// Nothing was run.
+    #[error("it has no trials")]
+    NoTrials,
+    /// It was imported.
+    #[error("imported conversations have no time of their own")]
+    Imported,
+    /// Live and replayed figures are never averaged.
+    #[error("live and replayed trials stand side by side in it")]
+    MixedModes,
+}
+
 /// Notes what a run's traces say of where they come from; the order does not matter.
 #[derive(Debug, Default)]
 pub struct Gather {
@@ -49,15 +66,15 @@ impl Gather {
         now: &str,
         concurrency: u16,
         labels: BTreeMap<String, String>,
-    ) -> Result<Point, String> {
+    ) -> Result<Point, NoPoint> {
         if self.errors > 0 {
-            return Err(format!("{} of its trials could not be run", self.errors));
+            return Err(NoPoint::Errors(self.errors));
         }
         let mode = match self.modes.iter().copied().collect::<Vec<_>>().as_slice() {
-            [] => return Err("it has no trials".into()),
-            [Mode::Imported] => return Err("imported conversations have no time of their own".into()),
+            [] => return Err(NoPoint::NoTrials),
+            [Mode::Imported] => return Err(NoPoint::Imported),
             [mode] => *mode,
-            _ => return Err("live and replayed trials stand side by side in it".into()),
+            _ => return Err(NoPoint::MixedModes),
         };
         let digest = |parts: &mut dyn Iterator<Item = String>| {
             let mut hash = Sha256::new();
@@ -118,7 +135,7 @@ mod tests {
     use crate::gate::evaluate;
     use crate::metric::sample::{good, plan};
 
-    fn point(recorded_at: &str, criteria: &str, live: bool) -> Result<Point, String> {
+    fn point(recorded_at: &str, criteria: &str, live: bool) -> Result<Point, NoPoint> {
         let plan = plan("[{case: a, ask: q}, {case: b, ask: q}]", criteria, 2);
         let traces: Vec<Trace> = (0..4)
             .map(|place| {

@@ -11,7 +11,7 @@ mod gather;
 mod store;
 mod trend;
 
-pub use gather::Gather;
+pub use gather::{Gather, NoPoint};
 pub use store::{HistoryError, append, load, merge};
 pub use trend::{Change, Line, Series, Unit, series};
 

@@ -3,7 +3,7 @@
 use super::{DEFAULT_JOBS, Mode, RunOptions, Suite, SuiteError, environment};
 use crate::evaluation::{self, Designs, EvaluatedRun, EvaluationBuilder, Prepared, Preparer, passes};
 use crate::gate::Evaluation;
-use crate::history::{self, Gather, HISTORY, HistoryError};
+use crate::history::{self, Gather, HISTORY, HistoryError, NoPoint};
 use crate::plan::{self, Plan};
 use crate::run::{self, Commit, LiveOptions, Step, folder::Writing};
 use crate::trace::{self, Trace, TrialEnd, TrialErrorKind};
@@ -53,7 +53,7 @@ pub enum HistoryPoint {
     /// It is in the history.
     Added,
     /// The run has no point, and why.
-    NoPoint(String),
+    NoPoint(NoPoint),
     /// The history cannot be read or written.
     Failed(HistoryError),
 }
@@ -218,7 +218,7 @@ fn add_point(
 ) -> HistoryPoint {
     let now = Timestamp::now().to_string();
     match gather.finish(evaluation, &now, jobs.unwrap_or(DEFAULT_JOBS), labels) {
-        Err(why) => HistoryPoint::NoPoint(why.to_string()),
+        Err(why) => HistoryPoint::NoPoint(why),
         Ok(point) => match history::append(file, &point) {
             Ok(_) => HistoryPoint::Added,
             Err(error) => HistoryPoint::Failed(error),

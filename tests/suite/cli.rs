@@ -15,7 +15,7 @@ fn help_holds_the_table_of_exit_codes() {
         "1  a required gate failed",
         "2  usage",
         "3  the run is incomplete",
-        "4  undecided",
+        "4  a required gate is INCONCLUSIVE",
     ] {
         assert!(outcome.stdout.contains(code), "{code}: {}", outcome.stdout);
     }

@@ -1,0 +1,45 @@
+//! Why two runs cannot be compared.
+
+use super::summary::BASELINE_VERSION;
+
+/// Why two runs cannot be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum CompareError {
+    /// A run without the variant that is asked for.
+    #[error("{run} has no variant `{variant}`; it has {known}")]
+    NoVariant {
+        /// The run.
+        run: String,
+        /// The variant.
+        variant: String,
+        /// The variants that it has.
+        known: String,
+    },
+    /// A file that is no baseline.
+    #[error("not a baseline: {0}; `ragcheck compare RUN --save FILE` writes one from a run folder")]
+    NoBaseline(serde_json::Error),
+    /// A baseline of a newer build.
+    #[error("baseline format {0} is newer than this build reads ({BASELINE_VERSION}); update ragcheck")]
+    NewerBaseline(u32),
+    /// A run of live and replayed trials.
+    #[error("{0} holds live and replayed trials side by side; compare runs of one mode")]
+    MixedModes(String),
+    /// A live run and a replay.
+    #[error(
+        "{a} is {mode_a} and {b} is {mode_b}: a replay says nothing about today's provider, so the two are not \
+         compared; run both in the same mode"
+    )]
+    OtherMode {
+        /// One run.
+        a: String,
+        /// Its mode.
+        mode_a: String,
+        /// The other run.
+        b: String,
+        /// Its mode.
+        mode_b: String,
+    },
+    /// No case of one is a case of the other.
+    #[error("{0}")]
+    NothingInCommon(String),
+}
