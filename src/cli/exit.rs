@@ -47,7 +47,7 @@ const TABLE: [Row; 5] = [
 const ORDER: [Exit; 5] = [Exit::Usage, Exit::Incomplete, Exit::Failed, Exit::Undecided, Exit::Passed];
 
 /// The table as `--help` prints it.
-pub fn table() -> String {
+pub(super) fn table() -> String {
     let mut text = String::from("Exit codes:\n");
     for Row { code, meaning, note, .. } in &TABLE {
         let _ = writeln!(text, "  {code}  {meaning}{note}");

@@ -199,6 +199,6 @@ mod tests {
         gather.add(&trace);
         let evaluation = evaluate(&plan, std::iter::once(Ok(trace))).expect("judged");
         let refused = gather.finish(&evaluation, "2026-11-22T08:00:00Z", 4, BTreeMap::new());
-        assert_eq!(refused, Err("1 of its trials could not be run".into()));
+        assert_eq!(refused, Err(NoPoint::Errors(1)));
     }
 }
