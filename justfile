@@ -14,6 +14,11 @@ ci:
 slow:
     .ci/slow
 
+# formats all files, those too that a table declares by a macro
+fmt:
+    cargo fmt
+    rustfmt --edition 2024 src/flow/*/mod.rs src/knowledge/backends/*.rs
+
 test:
     cargo test
 

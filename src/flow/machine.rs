@@ -7,19 +7,19 @@ use crate::state_machine::{Machine, Transition};
 
 /// A machine under construction.
 #[derive(Debug, Clone)]
-pub struct MachineRows {
+pub(in crate::flow) struct MachineRows {
     machine: Machine,
 }
 
 impl MachineRows {
     /// A machine whose turns begin in `initial` and end in one of `terminal`.
-    pub fn new(initial: &str, terminal: &[&str]) -> Self {
+    pub(in crate::flow) fn new(initial: &str, terminal: &[&str]) -> Self {
         Self { machine: Machine::of(initial, terminal, &[]) }
     }
 
     /// `on` leads from each of `from` to `to`.
     #[must_use]
-    pub fn on<'s>(mut self, on: &str, from: impl IntoIterator<Item = &'s str>, to: &str) -> Self {
+    pub(in crate::flow) fn on<'s>(mut self, on: &str, from: impl IntoIterator<Item = &'s str>, to: &str) -> Self {
         let row = |from: &str| Transition { from: from.to_owned(), on: on.to_owned(), to: to.to_owned() };
         self.machine.transitions.extend(from.into_iter().map(row));
         self
@@ -27,14 +27,14 @@ impl MachineRows {
 
     /// `on` changes none of `states`.
     #[must_use]
-    pub fn stay<'s>(mut self, on: &str, states: impl IntoIterator<Item = &'s str>) -> Self {
+    pub(in crate::flow) fn stay<'s>(mut self, on: &str, states: impl IntoIterator<Item = &'s str>) -> Self {
         let row = |state: &str| Transition { from: state.to_owned(), on: on.to_owned(), to: state.to_owned() };
         self.machine.transitions.extend(states.into_iter().map(row));
         self
     }
 
     /// The machine.
-    pub fn build(self) -> Machine {
+    pub(in crate::flow) fn build(self) -> Machine {
         self.machine
     }
 }

@@ -21,7 +21,7 @@ mod context;
 mod conversation;
 pub mod external;
 mod history;
-pub mod machine;
+mod machine;
 mod observer;
 pub mod prompts;
 mod retries;

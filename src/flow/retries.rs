@@ -120,22 +120,22 @@ mod tests {
     #[test]
     fn a_refused_tool_that_is_called_again_is_a_tool_retry_in_one_episode() {
         let mut retries = Retries::default();
-        assert!(retries.called("index_keywords", Some("generic_keyword")).is_none());
-        let first = retries.called("index_keywords", Some("length")).expect("is a retry");
+        assert!(retries.called("look_up", Some("generic_keyword")).is_none());
+        let first = retries.called("look_up", Some("length")).expect("is a retry");
         assert_eq!((first.attempt, first.cause.as_str(), first.recovered), (1, "generic_keyword", false));
-        let second = retries.called("index_keywords", None).expect("is a retry");
+        let second = retries.called("look_up", None).expect("is a retry");
         assert_eq!((second.attempt, second.cause.as_str(), second.recovered), (2, "length", true));
         assert_eq!((first.episode, second.episode), (0, 0));
-        assert!(retries.called("index_keywords", None).is_none());
-        assert_eq!(retries.failures("index_keywords"), 2);
+        assert!(retries.called("look_up", None).is_none());
+        assert_eq!(retries.failures("look_up"), 2);
     }
 
     #[test]
     fn a_call_that_follows_a_reminder_is_booked_on_the_model_alone() {
         let mut retries = Retries::default();
-        retries.called("index_keywords", Some("length"));
-        retries.reminded("index_keywords", "missing_call");
-        let booked = retries.called("index_keywords", None).expect("is a retry");
+        retries.called("look_up", Some("length"));
+        retries.reminded("look_up", "missing_call");
+        let booked = retries.called("look_up", None).expect("is a retry");
         assert_eq!((booked.account, booked.recovered), (Account::Model, true));
         assert!(retries.settle_all().is_empty());
     }
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn reminders_that_nothing_came_of_did_not_recover() {
         let mut retries = Retries::default();
-        retries.reminded("generate_response", "free_text");
+        retries.reminded("respond", "free_text");
         let left = retries.settle_all();
         assert_eq!(left.len(), 1);
         assert!(!left[0].recovered);

@@ -2,9 +2,9 @@
 //! keyword index.
 //!
 //! [`KnowledgeBase`] is what flows search, opened for one trial; [`Embedded`] is the one that needs no server, `backends`
-//! lists all kinds. [`KeywordIndex`] keeps the
-//! answers of the external service under keywords, so that later searches find them. Nothing here knows what a model
-//! or a tool call is. No `SQLite` borrow crosses an await: searches run to their end before they return.
+//! lists all kinds. [`KeywordIndex`] keeps the answers of the external service under keywords, so that later searches
+//! find them. Nothing here knows what a model or a tool call is. No `SQLite` borrow crosses an await: searches of the embedded
+//! index run to their end before they return.
 
 mod backends;
 mod base;
@@ -14,6 +14,8 @@ mod full_text;
 mod keyword_index;
 mod keyword_store;
 mod rank;
+#[cfg(test)]
+mod recorded_tests;
 pub mod tokenize;
 
 pub use backends::{BACKENDS, Backend, Declared, backend};
