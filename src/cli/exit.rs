@@ -103,7 +103,10 @@ mod tests {
         for file in ["ARCHITECTURE.md", "README.md"] {
             let text = std::fs::read_to_string(format!("{}/{file}", env!("CARGO_MANIFEST_DIR"))).expect(file);
             for Row { code, meaning, note, .. } in &TABLE {
-                assert!(text.contains(&format!("| {code} | {meaning}{note} |")), "{file} lacks `{code}: {meaning}{note}`");
+                assert!(
+                    text.contains(&format!("| {code} | {meaning}{note} |")),
+                    "{file} lacks `{code}: {meaning}{note}`"
+                );
             }
             assert!(text.contains(&order()), "{file} lacks the order");
         }

@@ -19,9 +19,9 @@ mod sentences;
 mod summary;
 mod times;
 
-pub use error::CompareError;
 pub use collect::{Collector, Seen};
 pub use differences::{Difference, PromptChange};
+pub use error::CompareError;
 pub use flips::Flip;
 pub use summary::{BASELINE_VERSION, CASES, CaseFigures, Measured, Setting, StoppedEarly, Summary, TrialOutcome};
 

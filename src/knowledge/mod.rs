@@ -14,8 +14,6 @@ mod full_text;
 mod keyword_index;
 mod keyword_store;
 mod rank;
-#[cfg(test)]
-mod recorded_tests;
 pub mod tokenize;
 
 pub use backends::{BACKENDS, Backend, Declared, backend};

@@ -15,15 +15,15 @@
 
 mod event;
 mod folder;
-mod role;
 mod grade;
+mod role;
 pub mod text;
 
 pub use event::*;
 pub use folder::*;
+pub use grade::*;
 pub(crate) use role::version_1;
 pub use role::{Role, Roles};
-pub use grade::*;
 
 use serde::{Deserialize, Serialize};
 

@@ -23,6 +23,7 @@ mod mistakes;
 mod no_network;
 mod not_measured;
 mod project;
+mod recorded_knowledge;
 mod registries;
 mod sample;
 mod schemas;

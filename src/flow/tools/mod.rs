@@ -60,7 +60,7 @@ impl Declaration {
         ToolDefinition { name, description, parameters: (self.schema)() }
     }
 
-    /// The names of its arguments, sorted.
+    /// The names of its arguments, in the order of its schema.
     pub fn arguments(&self) -> Vec<String> {
         let schema = (self.schema)();
         let properties = schema.get("properties").and_then(Value::as_object);

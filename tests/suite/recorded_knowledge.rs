@@ -1,11 +1,14 @@
 //! A knowledge base behind a server, recorded through a file and replayed: the same passages, the same failures and
 //! attempts, and an explained miss for what was never asked.
 
-use super::*;
-use crate::cassette::{self, Cassette, Header, Redactor};
-use crate::clock::{BoxFuture, Clock, VirtualClock, block_on};
-use crate::provider::{Access, ErrorKind, Failure, ProviderError, RetryPolicy};
-use crate::transport::{
+use bytes::Bytes;
+use ragcheck::cassette::{self, Cassette, Header, Redactor};
+use ragcheck::clock::{BoxFuture, Clock, VirtualClock, block_on};
+use ragcheck::knowledge::{
+    DEFAULT_KB, Found, KnowledgeBase, KnowledgeSource, KnowledgeSources, Passage, Search, SearchError,
+};
+use ragcheck::provider::{Access, ErrorKind, Failure, ProviderError, RetryPolicy};
+use ragcheck::transport::{
     HttpRequest, HttpResponse, RecordTransport, ReplayTransport, Service, Transport, TransportError,
 };
 use serde_json::{Value, json};
@@ -77,7 +80,7 @@ impl Transport for Server {
             let took = Duration::from_millis(40);
             self.0.sleep(took).await;
             let (status, body) = if busy { (503, json!("busy")) } else { (200, json!([request.body["query"]])) };
-            let body = body.to_string().into();
+            let body = Bytes::from(body.to_string());
             Ok(HttpResponse { status, headers: Vec::new(), body, took, chunks: Vec::new() })
         })
     }
