@@ -53,6 +53,7 @@ pub mod recordings;
 pub mod report;
 pub mod run;
 pub mod scenario;
+pub mod secrets;
 pub mod settings;
 pub mod simulator;
 pub mod state_machine;

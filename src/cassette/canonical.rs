@@ -7,7 +7,7 @@
 
 use super::cache::remembered;
 use super::drift::is_system;
-use super::redact::Redactor;
+use crate::secrets::Redactor;
 use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
 use std::io::Write;

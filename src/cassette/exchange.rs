@@ -148,6 +148,10 @@ pub struct Cassette {
     pub exchanges: Vec<Exchange>,
     /// How long each local stage took, by name, in the order of happening.
     pub stages: BTreeMap<String, Vec<Duration>>,
+    /// Whether its file is not as it was recorded: somebody edited it by hand.
+    pub edited: bool,
+    /// Whether its file ended with its `end:` line; those of format 1 have none.
+    pub(super) sealed: bool,
     /// Where it was loaded from, for messages and for reading the requests.
     pub(super) source: Option<super::store::Source>,
 }
@@ -155,7 +159,12 @@ pub struct Cassette {
 impl Cassette {
     /// A cassette of what was just recorded.
     pub fn new(header: Header, exchanges: Vec<Exchange>, stages: BTreeMap<String, Vec<Duration>>) -> Self {
-        Self { header, exchanges, stages, source: None }
+        Self { header, exchanges, stages, edited: false, sealed: true, source: None }
+    }
+
+    /// The origin as it is shown, with what must be known about it.
+    pub fn origin(&self, origin: String) -> String {
+        if self.edited { format!("{origin} (edited by hand)") } else { origin }
     }
 
     /// The file it came from, with forward slashes; the lane's name when it came from none.

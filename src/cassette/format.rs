@@ -1,6 +1,6 @@
 //! Between a [`Cassette`] and the document in its file.
 //!
-//! Version 1. A reader refuses a newer version, ignores members that it does not know, and says line and column of
+//! Version 2; version 1 lacks the `end:` line of [`super::end`] and is read as it is. A reader refuses a newer version, ignores members that it does not know, and says line and column of
 //! whatever is missing or of the wrong type. A stream's `chunks` are pairs of arrival and end; a reader that does not
 //! know them replays the same bytes at once. `vars`, where an agent minted values, are lists by name.
 
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Version of the format that this build writes.
-pub(super) const VERSION: u64 = 1;
+pub(super) const VERSION: u64 = 2;
 
 /// What is wrong with a document, and where.
 #[derive(Debug)]
@@ -138,7 +138,7 @@ pub(super) fn decode(root: &Node<'_>) -> Parsed<Cassette> {
     }
     let exchanges = list(member(root, "exchanges")?, "exchanges")?;
     let exchanges = exchanges.iter().map(exchange).collect::<Parsed<Vec<_>>>()?;
-    Ok(Cassette { header, exchanges, stages, source: None })
+    Ok(Cassette { header, exchanges, stages, edited: false, sealed: false, source: None })
 }
 
 fn recorded_at(node: &Node<'_>) -> Parsed<jiff::Timestamp> {

@@ -4,8 +4,8 @@ use super::canonical::{Request, stored_body};
 use super::difference::{Difference, differences, distance};
 use super::exchange::{Cassette, StoredRequest};
 use super::pool::Taken;
-use super::redact::Redactor;
 use super::word_diff::printable;
+use crate::secrets::Redactor;
 use serde_json::Value;
 
 /// A miss in words.

@@ -5,7 +5,7 @@
 //! people change (`drift`), the `request` as what it adds to an earlier one, and the `response`. Prompts and tool
 //! lists lie in `blobs/` beside the scenario's cases, named by content. Files may be edited by hand: what counts is
 //! the key and the response, and a reader ignores members that it does not know. An old build refuses a newer
-//! `cassette:` version and says so. Lanes recorded until decided have their `stopping.json` beside them.
+//! `cassette:` version and says so. The last line (`end`) tells a file that was cut off and one that was edited. Lanes recorded until decided have their `stopping.json` beside them.
 //!
 //! Nothing here knows a provider's dialect, opens a connection or reads a clock.
 
@@ -16,13 +16,12 @@ mod canonical;
 mod delta;
 mod difference;
 mod drift;
+mod end;
 mod exchange;
 mod format;
 mod local_times;
 mod miss;
 mod pool;
-mod redact;
-mod redact_stream;
 mod rekey;
 mod scan;
 mod shape;
@@ -35,13 +34,13 @@ mod vcr;
 mod word_diff;
 mod yaml;
 
+pub use crate::secrets::Redactor;
 pub use canonical::{Profile, Request, hex, key, stored_body};
 pub use drift::{Drift, drift};
 pub use exchange::{Cassette, Chunk, Exchange, Header, Outcome, StoredRequest, Take};
 pub use local_times::LocalTimes;
 pub use miss::{Explanation, explain};
 pub use pool::{Pool, Taken};
-pub use redact::Redactor;
 pub use rekey::Rekeyed;
 pub use scan::{Find, scan};
 pub use shape::{Change, Shape};

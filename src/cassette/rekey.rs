@@ -6,7 +6,7 @@
 use super::canonical::{Profile, Request, key};
 use super::drift::drift;
 use super::exchange::Cassette;
-use super::redact::Redactor;
+use crate::secrets::Redactor;
 
 /// What rekeying changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct Rekeyed {
     pub keys: Vec<u32>,
     /// Ordinals of those whose drift hashes alone are new.
     pub hashes: Vec<u32>,
+    /// Whether its file has an `end:` line now and had none.
+    pub sealed: bool,
     /// Profiles whose version is new: name, before, now.
     pub profiles: Vec<(String, u32, u32)>,
 }
@@ -61,6 +63,8 @@ impl Cassette {
                 rekeyed.profiles.push((exchange.profile.clone(), version, profile.version));
             }
         }
+        rekeyed.sealed = !renewed.sealed;
+        renewed.sealed = true;
         renewed.source = None;
         *self = renewed;
         Ok(rekeyed)

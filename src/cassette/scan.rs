@@ -5,8 +5,8 @@
 
 use super::base64;
 use super::exchange::{Cassette, Outcome};
-use super::redact::Redactor;
-use super::redact_stream::redact_stream;
+use crate::secrets::Redactor;
+use crate::secrets::redact_stream;
 use regex::Regex;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -54,11 +54,11 @@ pub fn scan(text: &str, redactor: &Redactor) -> Vec<Find> {
 /// The event streams in a text, with the lines where they begin: it is one, or a cassette that holds some.
 fn streams(text: &str) -> Vec<(usize, String)> {
     let begins = |line: &str| line.starts_with("data:");
-    if !text.starts_with("cassette:") {
+    let cassette = text.starts_with("cassette:").then(|| Cassette::parse(text.into(), Path::new(""), Path::new("")));
+    let Some(Ok(cassette)) = cassette else {
         let first = text.lines().position(begins);
         return first.map(|line| (line + 1, text.to_owned())).into_iter().collect();
-    }
-    let Ok(cassette) = Cassette::parse(text.into(), Path::new(""), Path::new("")) else { return Vec::new() };
+    };
     let bodies = cassette.exchanges.iter().filter_map(|exchange| {
         let Outcome::Response { body, .. } = &exchange.outcome else { return None };
         let body = std::str::from_utf8(body).ok().filter(|body| body.lines().any(begins))?;

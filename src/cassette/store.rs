@@ -1,10 +1,11 @@
 //! Cassettes on disk: where a lane's file is, reading it, and replacing it whole or not at all.
 
 use super::delta;
+use super::end::{self, End};
 use super::exchange::{Cassette, StoredRequest, Take};
 use super::format::{self, Wrong};
-use super::redact::Redactor;
 use super::yaml::{self, Kind, Node};
+use crate::secrets::Redactor;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
@@ -39,6 +40,15 @@ pub enum CassetteError {
         column: u32,
         /// What is wrong there.
         message: String,
+    },
+    /// Its last line is missing.
+    #[error(
+        "{}: the file is cut off: its last line, `end: {{exchanges, digest}}`, is missing; restore it, or record the lane again",
+        path.display()
+    )]
+    Truncated {
+        /// The file.
+        path: PathBuf,
     },
     /// A newer program wrote it.
     #[error("{}: cassette format {version} is newer than this build reads ({}); update ragcheck", path.display(), format::VERSION)]
@@ -122,19 +132,36 @@ impl Cassette {
             column: wrong.column,
             message: wrong.message,
         };
-        let root = match yaml::parse_strict(&text, &["request"]) {
+        let (body, end) = end::split(&text).map_or((&*text, None), |(body, end)| (body, Some(end)));
+        let truncated = || CassetteError::Truncated { path: path.to_owned() };
+        let root = match yaml::parse_strict(body, &["request"]) {
             Some(root) => root,
-            None => yaml::parse_loose(&text)
-                .map_err(|error| broken(Wrong { line: error.line, column: error.column, message: error.message }))?,
+            None => yaml::parse_loose(body).map_err(|error| {
+                // What is cut off is seldom YAML: say why.
+                if end.is_none() && says_version(body, end::SINCE) {
+                    return truncated();
+                }
+                broken(Wrong { line: error.line, column: error.column, message: error.message })
+            })?,
         };
         let version = format::version(&root).map_err(broken)?;
         if version > format::VERSION {
             return Err(CassetteError::Newer { path: path.to_owned(), version });
         }
+        if version >= end::SINCE && end.is_none() {
+            return Err(truncated());
+        }
         let mut cassette = format::decode(&root).map_err(broken)?;
         drop(root);
+        cassette.sealed = end.is_some();
+        cassette.edited = end.is_some_and(|end| end.is_edited(body, cassette.exchanges.len()));
         cassette.source = Some(Source { path: path.to_owned(), text, blobs: blobs.to_owned() });
         Ok(cassette)
+    }
+
+    /// Whether its file has the `end:` line that tells what was cut off or edited; files of format 1 have none.
+    pub fn is_sealed(&self) -> bool {
+        self.sealed
     }
 
     /// The requests, one for each exchange in the same order, read from the file where they were not yet.
@@ -142,9 +169,10 @@ impl Cassette {
         let Some(source) = &self.source else {
             return self.exchanges.iter().filter_map(|exchange| exchange.request.clone()).collect();
         };
-        let root = match yaml::parse_strict(&source.text, &["response"]) {
+        let body = end::split(&source.text).map_or(&*source.text, |(body, _)| body);
+        let root = match yaml::parse_strict(body, &["response"]) {
             Some(root) => root,
-            None => match yaml::parse_loose(&source.text) {
+            None => match yaml::parse_loose(body) {
                 Ok(root) => root,
                 Err(_) => return Vec::new(),
             },
@@ -174,7 +202,9 @@ impl Cassette {
             }
         }
         let (document, blobs) = format::encode(&complete);
-        (yaml::write(&document), blobs.into_iter().collect())
+        let mut text = yaml::write(&document);
+        text.push_str(&End::of(&text, self.exchanges.len(), self.edited).line());
+        (text, blobs.into_iter().collect())
     }
 
     /// Writes the lane's file and its blobs, each to a temporary file that is then renamed.
@@ -199,6 +229,12 @@ impl Cassette {
         }
         Ok(())
     }
+}
+
+/// Whether a document claims this version in its first lines.
+fn says_version(text: &str, version: u64) -> bool {
+    let claim = format!("cassette: {version}");
+    text.lines().take(5).any(|line| line.trim_end() == claim)
 }
 
 pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {

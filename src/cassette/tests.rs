@@ -218,6 +218,9 @@ fn a_file_that_a_person_edited_still_loads() {
         .replace("total_tokens: 7", "total_tokens: 8");
     let cassette = parse(&edited).expect("loads");
     assert_eq!(cassette.header.case, "refund-03");
+    assert!(cassette.edited && cassette.origin("simulator".to_owned()) == "simulator (edited by hand)");
+    let again = parse(&cassette.to_text().0).expect("loads");
+    assert!(again.edited, "written again by a program it is still edited");
     let Outcome::Response { body, .. } = &cassette.exchanges[0].outcome else { panic!("a response") };
     assert!(std::str::from_utf8(body).expect("text").ends_with("\"usage\":{\"total_tokens\":8}}"), "{body:?}");
 }
@@ -239,7 +242,7 @@ fn mistakes_in_a_file_are_told_with_line_and_column() {
         assert!(*column >= 1);
         assert!(message.contains(words), "{error}");
     }
-    assert!(matches!(parse(&text.replace("cassette: 1", "cassette: 2")), Err(CassetteError::Newer { version: 2, .. })));
+    assert!(matches!(parse(&text.replace("cassette: 2", "cassette: 3")), Err(CassetteError::Newer { version: 3, .. })));
     assert!(matches!(Cassette::load(Path::new("no/such.yaml"), Path::new("")), Err(CassetteError::Missing { .. })));
 }
 
@@ -253,4 +256,102 @@ fn a_cassette_with_a_secret_is_not_written() {
     let error = cassette.save(&file, &folder.path().join("blobs"), &redactor).expect_err("refused");
     assert!(error.to_string().contains("MODEL_KEY"), "{error}");
     assert!(!file.exists() && !folder.path().join("blobs").exists());
+}
+
+#[test]
+fn a_lane_ends_with_a_line_that_covers_origin_dates_latencies_and_takes() {
+    let (text, _) = lane().to_text();
+    let last = text.lines().last().expect("a line");
+    assert!(last.starts_with("end: {exchanges: 3, digest: \"") && text.ends_with("\"}\n"), "{last}");
+    let whole = parse(&text).expect("loads");
+    assert!(whole.is_sealed() && !whole.edited);
+    let windows = parse(&text.replace('\n', "\r\n")).expect("loads");
+    assert!(!windows.edited, "line ends are git's matter");
+    for (from, to) in [
+        ("took_us: ", "took_us: 1"),
+        ("recorded_at: \"2026", "recorded_at: \"2025"),
+        ("take: 1", "take: 2"),
+        ("knowledge: [", "knowledge: [1"),
+    ] {
+        assert!(text.contains(from), "{from}: {text}");
+        assert!(parse(&text.replacen(from, to, 1)).expect("loads").edited, "{from}");
+    }
+}
+
+#[test]
+fn a_file_of_the_first_format_loads_without_its_end_and_rekeying_adds_it() {
+    let (text, _) = lane().to_text();
+    let (body, _) = super::end::split(&text).expect("an end");
+    let old = body.replacen("cassette: 2", "cassette: 1", 1);
+    let mut loaded = parse(&old).expect("loads");
+    assert!(!loaded.is_sealed() && !loaded.edited);
+    let folder = tempfile::tempdir().expect("a folder");
+    let (file, blobs) =
+        (path(folder.path(), "refunds", "refund-03", &"tool-rag.base.1"), blobs_dir(folder.path(), "refunds"));
+    lane().save(&file, &blobs, &Redactor::default()).expect("saved");
+    std::fs::write(&file, &old).expect("written");
+    loaded = Cassette::load(&file, &blobs).expect("loads");
+    let rekeyed = loaded.rekey(|_| Some(&PROFILE)).expect("whole");
+    assert!(rekeyed.sealed && rekeyed.keys.is_empty() && !rekeyed.is_empty());
+    assert_eq!(loaded.to_text().0, text, "nothing but the version and the end is new");
+}
+
+#[test]
+fn every_cut_of_a_file_is_an_error_that_names_it() {
+    let (text, _) = lane().to_text();
+    for cut in (0..text.len()).filter(|cut| text.is_char_boundary(*cut)) {
+        let error = parse(&text[..cut]).expect_err("a part passes for the whole").to_string();
+        assert!(error.starts_with("lane.yaml"), "{cut}: {error}");
+        if cut > text.find('\n').unwrap_or_default() + 1 {
+            assert!(error.contains("cut off"), "{cut}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_thousand_mutations_are_told_as_edited_or_refused_and_nothing_panics() {
+    let (text, _) = lane().to_text();
+    let original = parse(&text).expect("loads");
+    let bytes = text.as_bytes();
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let (mut edited, mut refused) = (0, 0);
+    for _ in 0..1000 {
+        let mut changed = bytes.to_vec();
+        let at = random(changed.len());
+        match random(5) {
+            0 => changed[at] = (random(96) + 32) as u8,
+            1 => changed[at] ^= 1 << random(8),
+            2 => _ = changed.remove(at),
+            3 => changed.insert(at, b"\n \"':{}[]-#&*"[random(13)]),
+            _ => {
+                let end = (at + random(200)).min(changed.len());
+                let piece = changed[at..end].to_vec();
+                let place = random(changed.len());
+                changed.splice(place..place, piece);
+            }
+        }
+        if changed == bytes {
+            continue;
+        }
+        let Ok(changed) = String::from_utf8(changed) else { continue };
+        match parse(&changed) {
+            Ok(cassette) if cassette.edited => edited += 1,
+            Ok(cassette) => {
+                assert_eq!(
+                    (&cassette.header, &cassette.exchanges),
+                    (&original.header, &original.exchanges),
+                    "{changed}"
+                );
+            }
+            Err(error) => {
+                assert!(error.to_string().starts_with("lane.yaml"), "{error}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(edited > 100 && refused > 100, "{edited} edited, {refused} refused");
 }

@@ -7,9 +7,9 @@
 use super::canonical::{Profile, Request, key, stored_body};
 use super::drift::drift;
 use super::exchange::{Exchange, Outcome, StoredRequest};
-use super::redact::Redactor;
 use super::unpack::{UnpackError, unpack};
 use super::{base64, word_diff::printable};
+use crate::secrets::Redactor;
 use bytes::Bytes;
 use regex::Regex;
 use serde_json::{Map, Value};

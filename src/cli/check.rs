@@ -6,7 +6,7 @@ use super::exit::Exit;
 use super::output::{self, Problem};
 use super::recording_age::ages;
 use crate::plan::{self, Selection};
-use crate::recordings::{self, Ages, unrecorded};
+use crate::recordings::{self, Ages, broken, unrecorded};
 use crate::scenario::{Diagnostic, Loaded, Severity, examine, find_root};
 use crate::trial::TrialRunner;
 use std::path::{Path, PathBuf};
@@ -51,6 +51,7 @@ fn checked(
     let examined = examine(root, paths, criteria, &crate::catalogues());
     let mut diagnostics = examined.diagnostics;
     if let Some(loaded) = &examined.loaded {
+        diagnostics.extend(broken(loaded, cassettes));
         diagnostics.extend(unrecorded(loaded, cassettes));
     }
     (Checked { diagnostics, files: examined.files }, examined.loaded)

@@ -9,6 +9,7 @@ use super::show::conversation;
 use crate::compare::{Comparison, Summary, compare};
 use crate::evaluation;
 use crate::report::comparison::{self, Shown};
+use crate::secrets;
 use crate::trace;
 use std::collections::BTreeMap;
 use std::fs;
@@ -115,7 +116,8 @@ pub(super) fn run(given: &Compare) -> Result<Exit, Problem> {
 
 fn save(summary: &Summary, file: &Path) -> Result<(), Problem> {
     let text = summary.to_text().map_err(|why| format!("{} cannot be saved: {why}", summary.label))?;
-    fs::write(file, text).map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
+    fs::write(file, secrets::clean(&text).as_bytes())
+        .map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
     let cases = summary.cases.len();
     output::remark(&format!("saved {}: {} with {cases} cases, to be committed", file.display(), summary.label));
     Ok(())
@@ -163,11 +165,12 @@ pub(super) fn conclude(
 fn write(shown: &Shown<'_>, folder: &Path, linked: Option<&[u8]>) -> Result<PathBuf, Problem> {
     for (name, bytes) in comparison::files(shown).map_err(|why| format!("the comparison cannot be made: {why}"))? {
         let file = folder.join(name);
-        fs::write(&file, bytes).map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
+        fs::write(&file, secrets::clean_text_bytes(&bytes))
+            .map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
     }
     if let Some(index) = linked {
         let (beside, file) = (folder.join(".index.html"), folder.join(trace::INDEX_HTML));
-        let renamed = fs::write(&beside, index).and_then(|()| fs::rename(&beside, &file));
+        let renamed = fs::write(&beside, secrets::clean_text_bytes(index)).and_then(|()| fs::rename(&beside, &file));
         renamed.map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
     }
     Ok(folder.join(trace::COMPARISON_HTML))

@@ -8,6 +8,7 @@ use crate::evaluation;
 use crate::history::{self, Gather, HISTORY, Series};
 use crate::report;
 use crate::scenario;
+use crate::secrets;
 use crate::suite::DEFAULT_JOBS;
 use crate::trace;
 use serde_json::{Value, json};
@@ -78,7 +79,7 @@ fn write(page: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let folder = page.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
     let mut beside = tempfile::Builder::new().prefix(".history-").tempfile_in(folder)?;
-    beside.write_all(bytes)?;
+    beside.write_all(&secrets::clean_text_bytes(bytes))?;
     beside.persist(page).map(drop).map_err(|error| error.error)
 }
 

@@ -33,9 +33,39 @@ use arguments::{Arguments, Command};
 use clap::Parser;
 use std::process::ExitCode;
 
+/// Ends of the names of variables that hold secrets.
+const SECRET_NAMES: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIALS"];
+/// A value of a variable that no project names is a secret from this length on.
+const LONG: usize = 16;
+
+/// Lets everything that is printed or written know the keys in the environment: those that the project's providers name,
+/// of any length, and what else looks like one by its variable's name and its value.
+fn declare_secrets() {
+    let root = crate::scenario::find_root(&std::env::current_dir().unwrap_or_default());
+    let project = crate::scenario::load_project(&root).ok();
+    let named = |name: &str| {
+        let providers = project.as_ref().map(|project| project.providers.values());
+        providers.is_some_and(|mut providers| providers.any(|provider| provider.key.as_deref() == Some(name)))
+    };
+    let secret = |name: &str, value: &str| {
+        let says = SECRET_NAMES.iter().any(|end| name.to_ascii_uppercase().ends_with(end));
+        let looks = value.len() >= LONG
+            && value.chars().any(|letter| letter.is_ascii_digit())
+            && value.chars().any(|letter| letter.is_ascii_alphabetic())
+            && !value.contains([' ', '\\'])
+            && !std::path::Path::new(value).exists();
+        named(name) || (says && looks)
+    };
+    let variables =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    crate::secrets::declare(variables.filter(|(name, value)| secret(name, value)));
+}
+
 /// Parses the arguments of the process, does what they say, and reports the exit code.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    declare_secrets();
+    std::panic::set_hook(Box::new(|panic| output::remark(&panic.to_string())));
     let exit = match arguments.command {
         Command::Run(given) => run::run(&given),
         Command::Check(given) => check::run(&given),

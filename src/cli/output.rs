@@ -1,9 +1,10 @@
-//! The one place that prints: results to stdout, everything else to stderr.
+//! The one place that prints: results to stdout, everything else to stderr, nothing with a declared secret.
 
 use crate::compare::CompareError;
 use crate::evaluation::ScoreError;
 use crate::recordings::{DiffError, FileError};
 use crate::scenario::Diagnostic;
+use crate::secrets;
 use crate::suite::{GradingError, ImportFileError, SuiteError};
 use crate::trial::SetupError;
 use std::io::{IsTerminal, Write};
@@ -71,17 +72,17 @@ impl From<Vec<Diagnostic>> for Problem {
 
 /// Prints a result. A reader that went away (`ragcheck list | head`) is no error.
 pub(super) fn result(text: &str) {
-    let _ = anstream::stdout().write_all(text.as_bytes());
+    let _ = anstream::stdout().write_all(secrets::clean(text).as_bytes());
 }
 
 /// Prints raw bytes of a report.
 pub(super) fn bytes(bytes: &[u8]) {
-    let _ = std::io::stdout().write_all(bytes);
+    let _ = std::io::stdout().write_all(&secrets::clean_text_bytes(bytes));
 }
 
 /// Prints a remark on what is going on.
 pub(super) fn remark(text: &str) {
-    let _ = writeln!(anstream::stderr(), "{text}");
+    let _ = writeln!(anstream::stderr(), "{}", secrets::clean(text));
 }
 
 /// Prints why a subcommand gave up.

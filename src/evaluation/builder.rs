@@ -4,10 +4,11 @@ use crate::compare::{Collector, Seen, Summary};
 use crate::gate::{Evaluation, EvaluationError, Evaluator, Examined, Examiner, Verdict};
 use crate::plan::Plan;
 use crate::report::{self, Room, TimelineBuilder, Timelines, View};
+use crate::secrets;
 use crate::trace::{self, Grades, Trace};
 use rayon::prelude::*;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::fs;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -189,9 +190,14 @@ impl EvaluatedRun {
         let kept = [trace::RUN, trace::TRIALS_CSV, trace::CRITERIA_CSV, trace::LATENCY_CSV, trace::INDEX_HTML];
         report::FORMATS.into_par_iter().filter(|format| kept.contains(&format.file())).try_for_each(|format| {
             let beside = folder.join(format!(".{}", format.file()));
-            let mut out = BufWriter::with_capacity(1 << 18, File::create(&beside)?);
-            format.write(&view, &mut out)?;
-            out.flush()?;
+            let mut text = Vec::with_capacity(1 << 18);
+            format.write(&view, &mut text)?;
+            let text = if format.file() == trace::RUN {
+                secrets::clean_bytes(&text)
+            } else {
+                secrets::clean_text_bytes(&text)
+            };
+            fs::write(&beside, text)?;
             fs::rename(&beside, folder.join(format.file()))
         })
     }

@@ -165,7 +165,7 @@ impl Grader {
         let cassette = Cassette::load_as(path, shown, &self.blobs()).map_err(|why| {
             broken(&why.to_string(), vec![format!("fix or delete it, then re-record it: {}", self.rerecord)])
         })?;
-        let header = cassette.header.clone();
+        let (header, edited) = (cassette.header.clone(), cassette.edited);
         let clock = VirtualClock::at(header.recorded_at);
         let shared: Arc<dyn Clock> = Arc::new(clock.clone());
         let transport = ReplayTransport::new(cassette, Arc::clone(&shared), self.rerecord.clone());
@@ -173,6 +173,7 @@ impl Grader {
         let asked = block_on(&clock, self.ask(&client, content));
         let items = asked.unwrap_or_else(|deadlock| Err(error(TrialErrorKind::Deadlock, &deadlock.to_string())))?;
         let from = header.recorded_from.into_values().next().unwrap_or_else(|| "nothing".to_owned());
+        let from = if edited { format!("{from} (edited by hand)") } else { from };
         Ok(Graded { items, from, recorded_at: Some(header.recorded_at.to_string()) })
     }
 

@@ -1,6 +1,7 @@
 //! The JSON-lines file: read, added to, and merged. A point counts once, whichever file it comes from.
 
 use super::{POINT_VERSION, Point};
+use crate::secrets;
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -75,7 +76,7 @@ pub fn append(path: &Path, point: &Point) -> Result<bool, HistoryError> {
     // A file that was cut off, or edited by hand, may end without a line break.
     let open_line = fs::read(path).is_ok_and(|bytes| bytes.last().is_some_and(|last| *last != b'\n'));
     let mut line = if open_line { "\n".to_owned() } else { String::new() };
-    line += &serde_json::to_string(point).map_err(|error| file(io::Error::other(error)))?;
+    line += &secrets::clean(&serde_json::to_string(point).map_err(|error| file(io::Error::other(error)))?);
     line.push('\n');
     let mut out = OpenOptions::new().create(true).append(true).open(path).map_err(file)?;
     out.write_all(line.as_bytes()).map_err(file)?;

@@ -3,6 +3,7 @@
 //! | entry point | does |
 //! |---|---|
 //! | [`stale`], [`notes`] | finds recordings that are too old, no longer fit their trial, or belong to none |
+//! | [`broken`] | finds recordings that are cut off or no cassettes |
 //! | [`unrecorded`] | finds cases with trials that have no recording |
 //! | [`refresh`](fn@refresh) | finds the trials to record again, and what that takes |
 //! | [`diff`](fn@diff) | sends recorded requests again and compares the shapes of the answers |
@@ -26,7 +27,7 @@ pub use import::{CaseNames, Import, ImportError, import, import_files, is_name};
 pub use refresh::{Refresh, RefreshCost, refresh};
 pub use rekey::{RekeyError, rekey};
 pub use scan::{known_secrets, scan, scan_files};
-pub use staleness::{Ages, Stale, lane_file, notes, stale, unrecorded};
+pub use staleness::{Ages, Stale, broken, lane_file, notes, stale, unrecorded};
 
 use std::io;
 use std::path::PathBuf;

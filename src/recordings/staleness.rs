@@ -2,6 +2,7 @@
 //!
 //! Nothing here goes into a report: the same run gives the same bytes on another day.
 
+use crate::cassette::{Cassette, CassetteError};
 use crate::plan::{self, Plan, PlannedTrial, Selection};
 use crate::scenario::{Diagnostic, Loaded};
 use crate::trace::text::plural;
@@ -154,6 +155,25 @@ fn unused(runner: &TrialRunner, plan: &Plan, scenario: usize) -> Option<Diagnost
 pub fn lane_file(loaded: &Loaded, cassettes: Option<&Path>, trial: &str) -> PathBuf {
     let folder = cassettes.map_or_else(|| PathBuf::from(&loaded.project.cassettes), Path::to_path_buf);
     loaded.root.join(folder).join(format!("{trial}.yaml"))
+}
+
+/// One error for each recording that cannot be read: cut off, or no cassette.
+pub fn broken(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnostic> {
+    let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
+    let errors = plan.trials.par_iter().filter_map(|trial| {
+        let file = lane_file(loaded, cassettes, &trial.id);
+        let shown = file.strip_prefix(&loaded.root).unwrap_or(&file).to_owned();
+        let error = Cassette::load_as(&file, &shown, Path::new("")).err()?;
+        if matches!(error, CassetteError::Missing { .. }) {
+            return None;
+        }
+        let (scenario, case) = (&plan.scenarios[trial.scenario], &plan.scenarios[trial.scenario].cases[trial.case]);
+        let command =
+            format!("ragcheck run {} --mode record --only {}/{}", scenario.file, scenario.name, case.case.case);
+        let help = format!("fix it, or record it again: {command}");
+        Some(Diagnostic::error("broken-recording", &scenario.file, error.to_string()).with_help(help))
+    });
+    errors.collect()
 }
 
 /// One note for each case with lanes that have no recording, with the command that records them.

@@ -4,6 +4,7 @@
 //! same run made twice is the same folder, and keeps its grades; `reports/latest` points to the newest. An interrupted run leaves older
 //! folders as they were.
 
+use crate::secrets;
 use crate::trace::{GRADES, JUDGEMENTS_CSV, PLAN, TRACES};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
@@ -27,6 +28,7 @@ impl Writing {
     pub fn begin(reports: &Path, plan: &[u8]) -> io::Result<Self> {
         fs::create_dir_all(reports)?;
         let folder = tempfile::Builder::new().prefix(".writing-").tempdir_in(reports)?;
+        let plan = &*secrets::clean_bytes(plan);
         fs::write(folder.path().join(PLAN), plan)?;
         let traces = BufWriter::with_capacity(1 << 20, File::create(folder.path().join(TRACES))?);
         let mut digest = Sha256::new();
@@ -39,8 +41,9 @@ impl Writing {
     /// # Errors
     /// When it cannot be written.
     pub fn trace(&mut self, line: &[u8]) -> io::Result<()> {
-        self.digest.update(line);
-        self.traces.write_all(line)
+        let line = secrets::clean_bytes(line);
+        self.digest.update(&line);
+        self.traces.write_all(&line)
     }
 
     /// Where the folder is for now.

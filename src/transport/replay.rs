@@ -3,6 +3,7 @@
 use super::{HttpRequest, HttpResponse, Miss, Transport, TransportError, links, profile};
 use crate::cassette::{self, Cassette, Outcome, Pool, Redactor, Request, Taken};
 use crate::clock::{BoxFuture, Clock};
+use crate::secrets;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,7 +69,7 @@ impl ReplayTransport {
                 canonical,
                 &key,
                 (taken, &self.pool.unused()),
-                &redactor,
+                &secrets::declared().knowing(request.secrets()),
                 &self.rerecord,
             );
             let cassette::Explanation { message, cause, detail } = explained;

@@ -208,6 +208,7 @@ impl Work<'_> {
         let runner = self.runner;
         let record = rerecord(self.written, &self.case.case, self.trial);
         let header = cassette.header.clone();
+        let origin = cassette.origin(sources(&header.recorded_from));
         let pace = Recorded(LocalTimes::replaying(cassette.stages.clone()));
         let vars = Arc::new(Vars::new(self.outside.patterns.clone(), header.vars.clone()));
         let clock: Arc<dyn Clock> = Arc::new(FixedClock::at(header.recorded_at));
@@ -217,7 +218,7 @@ impl Work<'_> {
         let way = Arc::new(Bound::new(Arc::clone(&tap) as Arc<dyn Transport>, Arc::clone(&vars)));
         let evidence = Evidence {
             mode: Mode::Replay,
-            recorded_from: sources(&header.recorded_from),
+            recorded_from: origin,
             recorded_at: Some(header.recorded_at.to_string()),
             model: self.outside.model.clone(),
             knowledge: String::new(),

@@ -61,6 +61,7 @@ impl TrialRunner {
         record: &str,
     ) -> Finished {
         let header = cassette.header.clone();
+        let origin = cassette.origin(sources(&header.recorded_from));
         let clock = VirtualClock::at(header.recorded_at);
         let shared: Arc<dyn Clock> = Arc::new(clock.clone());
         let times = Arc::new(LocalTimes::replaying(cassette.stages.clone()));
@@ -68,7 +69,7 @@ impl TrialRunner {
         let transport = Arc::new(ReplayTransport::new(cassette, Arc::clone(&shared), record.to_owned()));
         let evidence = Evidence {
             mode: Mode::Replay,
-            recorded_from: sources(&header.recorded_from),
+            recorded_from: origin,
             recorded_at: Some(header.recorded_at.to_string()),
             model: setup.settings.model.name.clone(),
             knowledge: String::new(),

@@ -8,6 +8,7 @@ use super::settings::ServiceSettings;
 use crate::cassette::Redactor;
 use crate::clock::RealClock;
 use crate::scenario::Project;
+use crate::secrets;
 use crate::settings::Provider;
 use crate::transport::{Pace, Service, Target};
 use std::collections::BTreeMap;
@@ -83,9 +84,10 @@ impl TrialRunner {
 /// Knows every key that the project file names and that is set.
 pub(super) fn redactor(project: &Project, variables: &Variables) -> Redactor {
     let keys = project.providers.iter();
-    Redactor::new(
-        keys.filter_map(|(name, provider)| Some((name.clone(), variable(variables, provider.key.as_ref()?)?))),
-    )
+    let keys = keys.filter_map(|(name, provider)| Some((name.clone(), variable(variables, provider.key.as_ref()?)?)));
+    let keys: Vec<(String, String)> = keys.collect();
+    secrets::declare(keys.clone());
+    Redactor::new(keys)
 }
 
 /// The key of a provider, where it wants one.

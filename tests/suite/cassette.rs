@@ -365,3 +365,41 @@ fn a_refresh_of_what_drifted_keeps_the_old_lane_until_the_new_one_is_whole() {
     let again = project.run(&refresh);
     assert!(again.stdout.contains("nothing to record again: 1 lane checked"), "{}{}", again.stdout, again.stderr);
 }
+
+#[test]
+fn a_recording_that_was_cut_off_anywhere_is_an_error_that_names_it() {
+    let project = Project::shipped();
+    let lane = lanes(&project).into_iter().next().expect("a lane");
+    let text = project.read(&lane);
+    let scenario = lane.split('/').nth(2).expect("a scenario");
+    let case = lane.split('/').nth(3).expect("a case");
+    let scenario = format!("scenarios/{scenario}.yaml");
+    for part in [0, 1, 7, 9, 10] {
+        let cut = if part == 10 { text.len() - 1 } else { text.len() * part / 10 };
+        let cut = (0..=cut).rev().find(|cut| text.is_char_boundary(*cut)).unwrap_or_default();
+        project.write(&lane, &text[..cut]);
+        let run = project.run(&["run", &scenario, "--only", case]);
+        run.expect_code(3);
+        assert!(run.stdout.contains(&lane), "cut at {cut} of {}: {}", text.len(), run.stdout);
+        let check = project.run(&["check", &scenario]);
+        check.expect_code(2);
+        assert!(check.stdout.contains(&lane), "cut at {cut}: {}", check.stdout);
+    }
+    let took = text.lines().find(|line| line.trim_start().starts_with("took_us: ")).expect("a time").to_owned();
+    project.write(&lane, &text.replacen(&took, &format!("{took}0"), 1));
+    let edited = project.run(&["run", &scenario, "--only", case]);
+    assert!(edited.stdout.contains("edited by hand"), "{}", edited.stdout);
+}
+
+/// The shipped lanes, below the project.
+fn lanes(project: &Project) -> Vec<String> {
+    let mut lanes = Vec::new();
+    super::secrets::walk(&project.path("fixtures/cassettes"), &mut |file| {
+        let file = file.strip_prefix(project.path("")).expect("below the project").display().to_string();
+        if file.ends_with(".yaml") {
+            lanes.push(file);
+        }
+    });
+    lanes.sort();
+    lanes
+}

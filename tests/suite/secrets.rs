@@ -32,7 +32,24 @@ fn spellings() -> Vec<String> {
         .map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") })
         .collect();
     let base64 = encode(SECRET.as_bytes());
-    vec![SECRET.to_owned(), url, base64.replace('+', "-").replace('/', "_"), base64]
+    let hex: String = SECRET.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let unicode: String = SECRET.chars().map(|letter| format!("\\u{:04x}", u32::from(letter))).collect();
+    let html: String = SECRET.chars().map(|letter| format!("&#{};", u32::from(letter))).collect();
+    let twice = encode(base64.as_bytes());
+    let slashes = SECRET.replace('/', "\\/");
+    vec![
+        SECRET.to_owned(),
+        url.replace("%2B", "%2b").replace("%2F", "%2f").replace("%3D", "%3d"),
+        url,
+        base64.replace('+', "-").replace('/', "_"),
+        base64,
+        twice,
+        hex.to_uppercase(),
+        hex,
+        unicode,
+        html,
+        slashes,
+    ]
 }
 
 /// A model that repeats the key it was given wherever it can: headers, bodies, error texts.
@@ -207,6 +224,34 @@ async fn a_refused_key_is_an_error_that_does_not_show_it() {
             assert!(outcome.stdout.contains("auth"), "{}", outcome.stdout);
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_in_what_the_scenario_asks_is_in_nothing_that_is_written_or_printed() {
+    let asking = SCENARIO.replace("ask: How", &format!("ask: My key is {SECRET}. How"));
+    for mode in ["record", "live"] {
+        let echo = Echo { asked: AtomicUsize::new(0), refuses: false };
+        let (project, outcome) = run_against(echo, asking.clone(), mode).await;
+        assert!(project.read("reports/latest/plan.json").contains("[redacted:"), "{}", outcome.stderr);
+        fs::remove_file(project.path("echo.yaml")).expect("the scenario holds it, and is the user's");
+        assert_nowhere(&project, &outcome);
+    }
+}
+
+#[test]
+fn a_key_of_the_environment_is_not_printed_with_a_mistake_that_shows_it() {
+    let project = Project::shipped();
+    project.write("wrong.yaml", &format!("scenario: wrong\nflow: {SECRET}\ncases: []\n"));
+    let mut command = project.command(&["check", "wrong.yaml"]);
+    let outcome = Outcome::of(command.env("SOME_SERVICE_KEY", SECRET));
+    outcome.expect_code(2);
+    assert!(
+        !outcome.stderr.contains(SECRET) && !outcome.stdout.contains(SECRET),
+        "{}{}",
+        outcome.stdout,
+        outcome.stderr
+    );
+    assert!(format!("{}{}", outcome.stdout, outcome.stderr).contains("[redacted:SOME_SERVICE_KEY]"));
 }
 
 #[test]

@@ -17,7 +17,8 @@ pub(crate) enum CassetteCommand {
     Scan(Scan),
     /// Record lanes again: those whose replay misses, or that are old or no longer fit; says beforehand what it takes.
     Refresh(Refresh),
-    /// Compute keys anew after a change of the matching profiles, from the stored requests; sends nothing.
+    /// Compute keys anew after a change of the matching profiles, from the stored requests, and add the `end:` line that
+    /// recordings of format 1 lack; sends nothing.
     Rekey(Rekey),
     /// Make cassettes of what another recorder wrote.
     Import(Import),

@@ -43,7 +43,13 @@ fn words(rekeyed: &Rekeyed, exchanges: usize) -> Option<String> {
     if rekeyed.is_empty() {
         return None;
     }
-    let mut words = vec![format!("{} of {} with a new key", rekeyed.keys.len(), plural(exchanges, "exchange"))];
+    let mut words = Vec::new();
+    if !rekeyed.keys.is_empty() || !rekeyed.sealed {
+        words.push(format!("{} of {} with a new key", rekeyed.keys.len(), plural(exchanges, "exchange")));
+    }
+    if rekeyed.sealed {
+        words.push("now with an `end:` line".to_owned());
+    }
     if !rekeyed.hashes.is_empty() {
         words.push(format!("{} with new hashes", rekeyed.hashes.len()));
     }

@@ -4,7 +4,7 @@
 //! text. Where that text holds a secret, its first piece becomes the whole of it, redacted, and the others become
 //! empty: the stream still adds up, and only the arrival of these pieces is lost.
 
-use super::redact::Redactor;
+use super::Redactor;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -17,7 +17,7 @@ type Pieces = Vec<(usize, String, String)>;
 
 /// The stream without the secrets that its pieces add up to; `None` where there are none, or where it is no stream of
 /// JSON events.
-pub(super) fn redact_stream(text: &str, redactor: &Redactor) -> Option<String> {
+pub(crate) fn redact_stream(text: &str, redactor: &Redactor) -> Option<String> {
     let lines: Vec<&str> = text.split('\n').collect();
     let mut events: BTreeMap<usize, Value> = lines
         .iter()

@@ -1,0 +1,55 @@
+//! The secrets that the whole process knows: whatever leaves it passes through here.
+
+use super::Redactor;
+use serde_json::Value;
+use std::borrow::Cow;
+use std::sync::{PoisonError, RwLock};
+
+static DECLARED: RwLock<Option<Redactor>> = RwLock::new(None);
+
+/// Adds secrets, each with a name for messages, to those that the process knows.
+pub fn declare(secrets: impl IntoIterator<Item = (String, String)>) {
+    let mut declared = DECLARED.write().unwrap_or_else(PoisonError::into_inner);
+    let known = declared.take().unwrap_or_default();
+    *declared = Some(known.knowing(secrets));
+}
+
+/// A redactor that knows every secret that was declared so far.
+pub fn declared() -> Redactor {
+    DECLARED.read().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default()
+}
+
+/// A text without the secrets that were declared.
+pub fn clean(text: &str) -> Cow<'_, str> {
+    let declared = DECLARED.read().unwrap_or_else(PoisonError::into_inner);
+    match &*declared {
+        Some(redactor) => redactor.without_known(text),
+        None => Cow::Borrowed(text),
+    }
+}
+
+/// A JSON document without the secrets that were declared: it stays a document, for only strings change.
+pub fn clean_bytes(document: &[u8]) -> Cow<'_, [u8]> {
+    let redactor = declared();
+    let Ok(text) = std::str::from_utf8(document) else { return Cow::Borrowed(document) };
+    if !redactor.knows_any_in(text) {
+        return Cow::Borrowed(document);
+    }
+    let Ok(value) = serde_json::from_str::<Value>(text) else { return clean_text_bytes(document) };
+    let value = redactor.redact_value(&value);
+    let pretty = text.contains("\n  ");
+    let written = if pretty { serde_json::to_vec_pretty(&value) } else { serde_json::to_vec(&value) };
+    let Ok(mut written) = written else { return clean_text_bytes(document) };
+    if text.ends_with('\n') {
+        written.push(b'\n');
+    }
+    Cow::Owned(written)
+}
+
+/// The bytes of a text, which may be a page or a table, without the secrets that were declared.
+pub fn clean_text_bytes(text: &[u8]) -> Cow<'_, [u8]> {
+    match std::str::from_utf8(text).map(clean) {
+        Ok(Cow::Owned(text)) => Cow::Owned(text.into_bytes()),
+        _ => Cow::Borrowed(text),
+    }
+}

@@ -1,0 +1,246 @@
+//! Finds and replaces secrets: one function for what is recorded, what is loaded and what is matched, so that all three
+//! agree. Response headers pass by an allow-list.
+
+use super::spellings::Spellings;
+use super::stream::redact_stream;
+use super::well_known::{self, well_known};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A longer value is searched in pieces of this many characters.
+const PIECE: usize = 128;
+/// Response headers that are kept; all others are dropped.
+const KEPT_HEADERS: [&str; 4] = ["content-type", "retry-after", "retry-after-ms", "x-should-retry"];
+/// What people write where a local server wants any key: no secrets, and words of other texts.
+const PLACEHOLDERS: [&str; 20] = [
+    "none",
+    "null",
+    "empty",
+    "dummy",
+    "test",
+    "testing",
+    "ollama",
+    "local",
+    "localhost",
+    "key",
+    "api-key",
+    "no-key",
+    "nokey",
+    "not-needed",
+    "unused",
+    "anything",
+    "placeholder",
+    "changeme",
+    "lm-studio",
+    "sk-no-key-required",
+];
+/// What stands where a secret stood.
+const MARK: &str = "[redacted:";
+
+/// Finds and replaces secrets.
+#[derive(Debug, Clone, Default)]
+pub struct Redactor {
+    secrets: Vec<Secret>,
+}
+
+#[derive(Clone)]
+struct Secret {
+    name: String,
+    value: Arc<str>,
+    spellings: Arc<Spellings>,
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("Secret").field(&self.name).finish()
+    }
+}
+
+impl Redactor {
+    /// A redactor that knows these secrets (a name for messages, and the value) beside the patterns.
+    pub fn new(secrets: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self::default().knowing(secrets)
+    }
+
+    /// The same redactor with more secrets; those that it knows already are not added again.
+    #[must_use]
+    pub fn knowing(&self, secrets: impl IntoIterator<Item = (String, String)>) -> Self {
+        let mut known = self.secrets.clone();
+        for (name, value) in secrets {
+            let value = value.trim();
+            let placeholder = PLACEHOLDERS.contains(&value.to_ascii_lowercase().as_str());
+            if placeholder || !value.chars().any(char::is_alphanumeric) {
+                continue;
+            }
+            for piece in pieces(value) {
+                if !known.iter().any(|secret| &*secret.value == piece) {
+                    let spellings = Spellings::of(piece);
+                    known.push(Secret { name: name.clone(), value: piece.into(), spellings });
+                }
+            }
+        }
+        Self { secrets: known }
+    }
+
+    /// The text without its secrets; borrowed when there were none. Redacting twice is redacting once.
+    pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let out = self.without_known(text);
+        let found = well_known(&out);
+        if found.is_empty() {
+            return out;
+        }
+        let found = found.into_iter().map(|(place, kind)| (place, kind.map_or("key", |(name, _)| name)));
+        Cow::Owned(replaced(&out, found))
+    }
+
+    /// The text without the secrets that are known by value.
+    pub(super) fn without_known<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let found = self.known(text);
+        if found.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        Cow::Owned(replaced(text, found.into_iter()))
+    }
+
+    /// Whether any secret that is known by value stands in the text.
+    pub(super) fn knows_any_in(&self, text: &str) -> bool {
+        !self.known(text).is_empty()
+    }
+
+    /// Where secrets that are known by value stand, in order, without overlaps, each with its name.
+    fn known(&self, text: &str) -> Vec<(Range<usize>, &str)> {
+        let mut found: Vec<(Range<usize>, &str)> = Vec::new();
+        for secret in &self.secrets {
+            found.extend(secret.spellings.find(text).into_iter().map(|place| (place, secret.name.as_str())));
+        }
+        if found.is_empty() {
+            return found;
+        }
+        // The name of a secret may be a part of another's value: what stands for a secret is none.
+        let marks: Vec<Range<usize>> = text
+            .match_indices(MARK)
+            .filter_map(|(start, _)| Some(start..start + text[start..].find(']')? + 1))
+            .collect();
+        found.retain(|(place, _)| !marks.iter().any(|mark| mark.start <= place.start && place.end <= mark.end));
+        found.sort_by_key(|(place, _)| (place.start, std::cmp::Reverse(place.end)));
+        let mut merged: Vec<(Range<usize>, &str)> = Vec::with_capacity(found.len());
+        for (place, name) in found {
+            match merged.last_mut() {
+                Some((last, _)) if place.start < last.end => last.end = last.end.max(place.end),
+                _ => merged.push((place, name)),
+            }
+        }
+        merged
+    }
+
+    /// Where in a text secrets stand, in order, and what each is: the value of a known one by its name, or what its
+    /// form tells.
+    pub(crate) fn finds(&self, text: &str) -> Vec<(Range<usize>, String)> {
+        let known = self.known(text).into_iter().map(|(place, name)| (place, format!("the value of {name}")));
+        let mut told: Vec<(Range<usize>, String)> = known.collect();
+        for (place, kind) in well_known(text) {
+            // A known value may have a well-known form besides: it is told once.
+            if !told.iter().any(|(other, _)| other.start < place.end && place.start < other.end) {
+                let what = kind.map_or("a value that stands where a key does", |(_, what)| what);
+                told.push((place, what.to_owned()));
+            }
+        }
+        told.sort_by_key(|(place, _)| place.start);
+        told
+    }
+
+    /// Whether there is nothing to redact.
+    pub fn is_clean(&self, text: &str) -> bool {
+        self.leak(text).is_none()
+    }
+
+    /// Whether JSON text surely holds nothing to redact, however its strings are escaped.
+    pub(crate) fn is_surely_clean(&self, json: &str) -> bool {
+        !self.secrets.iter().any(|secret| secret.spellings.is_in(json)) && well_known::is_surely_clean(json)
+    }
+
+    /// The name of a secret that the text still holds.
+    pub fn leak(&self, text: &str) -> Option<&str> {
+        let known = self.known(text).into_iter().next().map(|(_, name)| name);
+        known.or_else(|| (!well_known(text).is_empty()).then_some("something that looks like a key"))
+    }
+
+    /// A body without its secrets, as JSON where it is JSON; `None` when there were none.
+    pub fn redact_body(&self, body: &[u8]) -> Option<Vec<u8>> {
+        let Ok(text) = std::str::from_utf8(body) else {
+            // No part of what is no text can be cut out safely.
+            let text = String::from_utf8_lossy(body);
+            let known = self.known(&text).into_iter().next().map(|(_, name)| name);
+            let name = known.or_else(|| (!well_known(&text).is_empty()).then_some("key"))?;
+            return Some(format!("{MARK}{name}: a binary body of {} bytes]", body.len()).into_bytes());
+        };
+        // Only a stream's pieces can be clean one by one and not together.
+        let stream = text.starts_with("data:") || text.contains("\ndata:") || text.contains("\rdata:");
+        if !stream && self.is_surely_clean(text) {
+            return None;
+        }
+        if let Ok(value) = serde_json::from_str::<Value>(text) {
+            let redacted = self.redact_value(&value);
+            return if redacted == value { None } else { serde_json::to_vec(&redacted).ok() };
+        }
+        let redacted = self.redact(text);
+        match (redact_stream(&redacted, self), redacted) {
+            (Some(stream), _) => Some(stream.into_bytes()),
+            (None, Cow::Owned(text)) => Some(text.into_bytes()),
+            (None, Cow::Borrowed(_)) => None,
+        }
+    }
+
+    /// A JSON document with every string redacted, names of members included.
+    pub fn redact_value(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.redact(text).into_owned()),
+            Value::Array(items) => items.iter().map(|item| self.redact_value(item)).collect(),
+            Value::Object(entries) => {
+                entries.iter().map(|(key, item)| (self.redact(key).into_owned(), self.redact_value(item))).collect()
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// A response's headers by the allow-list, redacted.
+    pub fn headers(&self, headers: &[(String, String)]) -> Vec<(String, String)> {
+        headers
+            .iter()
+            .filter(|(name, _)| KEPT_HEADERS.contains(&name.as_str()))
+            .map(|(name, value)| (name.clone(), self.redact(value).into_owned()))
+            .collect()
+    }
+}
+
+/// A value in pieces that are long enough to be told from other texts.
+fn pieces(value: &str) -> Vec<&str> {
+    let starts: Vec<usize> = value.char_indices().step_by(PIECE).map(|(start, _)| start).collect();
+    let mut pieces = Vec::with_capacity(starts.len());
+    for (place, start) in starts.iter().enumerate() {
+        let end = starts.get(place + 1).copied().unwrap_or(value.len());
+        // A short rest goes with the piece before it.
+        if place > 0 && end - start < PIECE / 4 {
+            pieces.pop();
+            pieces.push(&value[starts[place - 1]..end]);
+        } else {
+            pieces.push(&value[*start..end]);
+        }
+    }
+    pieces
+}
+
+fn replaced<'n>(text: &str, found: impl Iterator<Item = (Range<usize>, &'n str)>) -> String {
+    let (mut clean, mut rest) = (String::with_capacity(text.len()), 0);
+    for (place, name) in found {
+        clean.push_str(&text[rest..place.start]);
+        for piece in [MARK, name, "]"] {
+            clean.push_str(piece);
+        }
+        rest = place.end;
+    }
+    clean.push_str(&text[rest..]);
+    clean
+}

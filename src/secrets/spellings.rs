@@ -1,0 +1,198 @@
+//! How one value may be spelt in a text.
+//!
+//! Plain, hex and base64 spellings are searched as they are; spellings character by character (JSON and HTML escapes,
+//! percent-encoding, mixed or one inside the other) by one pattern in which each character has its alternatives.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use regex::{Regex, RegexBuilder};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Spellings shorter than this are found where they stand alone, not inside a longer word.
+const SHORT: usize = 8;
+/// Bytes of a compiled pattern: those of the longest piece need less than one MiB.
+const PATTERN_LIMIT: usize = 64 << 20;
+
+/// Compiled spellings by value: the same few keys come with every request.
+static COMPILED: Mutex<BTreeMap<String, Arc<Spellings>>> = Mutex::new(BTreeMap::new());
+
+/// The compiled spellings of one value.
+#[derive(Debug)]
+pub(super) struct Spellings {
+    literal: Option<Regex>,
+    escaped: Option<Regex>,
+}
+
+impl Spellings {
+    /// The spellings of a value that is not empty.
+    pub fn of(value: &str) -> Arc<Self> {
+        let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = compiled.entry(value.to_owned()).or_insert_with(|| Arc::new(Self::compile(value)));
+        Arc::clone(known)
+    }
+
+    fn compile(value: &str) -> Self {
+        let literal = literals(value).iter().map(|form| regex::escape(form)).collect::<Vec<_>>().join("|");
+        let escaped: String =
+            value.chars().enumerate().map(|(place, letter)| alternatives(letter, place == 0)).collect();
+        let compile = |pattern: &str| RegexBuilder::new(pattern).size_limit(PATTERN_LIMIT).build().ok();
+        Self { literal: compile(&literal), escaped: compile(&escaped) }
+    }
+
+    /// Where the value stands, in whatever spelling; the places of two spellings may overlap.
+    pub fn find(&self, text: &str) -> Vec<Range<usize>> {
+        let mut found = Vec::new();
+        let escapes = text.bytes().any(|byte| matches!(byte, b'\\' | b'%' | b'&' | b'+'));
+        for pattern in [Some(&self.literal), escapes.then_some(&self.escaped)].into_iter().flatten().flatten() {
+            let mut start = 0;
+            while let Some(place) = pattern.find_at(text, start) {
+                if place.len() >= SHORT || stands_alone(text, &place.range()) {
+                    found.push(place.range());
+                    start = place.end();
+                } else {
+                    start = place.start() + text[place.start()..].chars().next().map_or(1, char::len_utf8);
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether the value stands anywhere in the text.
+    pub fn is_in(&self, text: &str) -> bool {
+        !self.find(text).is_empty()
+    }
+}
+
+/// Whether no letter or digit touches a place; an escape before it is none.
+fn stands_alone(text: &str, place: &Range<usize>) -> bool {
+    let behind = text[place.end..].chars().next().is_none_or(|next| !next.is_alphanumeric());
+    let before = &text[..place.start];
+    let touches = before.chars().next_back().is_some_and(char::is_alphanumeric);
+    behind && (!touches || ends_with_escape(before))
+}
+
+fn ends_with_escape(before: &str) -> bool {
+    let hex = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
+    match before.as_bytes() {
+        [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'] => true,
+        bytes => {
+            let tail = |count: usize| bytes.len().checked_sub(count).map(|start| &bytes[start..]);
+            tail(3).is_some_and(|tail| tail[0] == b'%' && hex(&tail[1..]))
+                || tail(6).is_some_and(|tail| tail.starts_with(b"\\u") && hex(&tail[2..]))
+        }
+    }
+}
+
+/// The value as it is, in hex and in base64 once and twice, longest first.
+fn literals(value: &str) -> Vec<String> {
+    let hex = hex::encode(value);
+    let mut forms = vec![hex.to_uppercase(), hex];
+    let once = in_base64(value.as_bytes());
+    let twice: Vec<String> = once.iter().flat_map(|form| in_base64(form.as_bytes())).collect();
+    forms.extend(once);
+    forms.extend(twice);
+    // What is shorter may be a part of any hash or word.
+    forms.retain(|form| form.len() >= SHORT.min(value.len() * 2).max(6));
+    forms.push(value.to_owned());
+    forms.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+    forms.dedup();
+    forms
+}
+
+/// The digits that are the value's own at each of the three places where it may begin, in both alphabets. Digits that
+/// also hold bits of a neighbour differ from text to text.
+fn in_base64(value: &[u8]) -> Vec<String> {
+    let mut forms = Vec::new();
+    for lead in 0..3 {
+        let padded = [vec![0; lead], value.to_vec()].concat();
+        let encoded = STANDARD.encode(&padded);
+        let own = encoded.get((lead * 8).div_ceil(6)..padded.len() * 8 / 6).unwrap_or_default();
+        forms.push(own.to_owned());
+        forms.push(own.replace('+', "-").replace('/', "_"));
+    }
+    forms
+}
+
+/// A pattern for one character in any escape.
+fn alternatives(letter: char, first: bool) -> String {
+    let code = u32::from(letter);
+    let mut pattern = String::from("(?:");
+    // A backslash before a letter is no escape of that letter, and the first character's may belong to what is before.
+    let slashes =
+        if letter.is_alphanumeric() || (first && !matches!(letter, '"' | '\\' | '/')) { "" } else { r"\\{0,8}" };
+    pattern.push_str(slashes);
+    pattern.push_str(&regex::escape(&letter.to_string()));
+    let control = match letter {
+        '\n' => Some('n'),
+        '\r' => Some('r'),
+        '\t' => Some('t'),
+        '\u{8}' => Some('b'),
+        '\u{c}' => Some('f'),
+        _ => None,
+    };
+    // Writing to memory does not fail.
+    if let Some(control) = control {
+        let _ = write!(pattern, r"|\\{{1,8}}{control}");
+    }
+    pattern.push('|');
+    for unit in letter.encode_utf16(&mut [0; 2]) {
+        let _ = write!(pattern, r"\\{{1,8}}u(?i:{unit:04x})");
+    }
+    let _ = write!(pattern, r"|\\{{1,8}}u\{{0{{0,6}}(?i:{code:x})\}}");
+    if code < 0x100 {
+        let _ = write!(pattern, r"|\\{{1,8}}x(?i:{code:02x})");
+    }
+    pattern.push('|');
+    for byte in letter.to_string().bytes() {
+        let _ = write!(pattern, "%(?:25){{0,4}}(?i:{byte:02x})");
+    }
+    if letter == ' ' {
+        pattern.push_str(r"|\+");
+    }
+    let and = "&(?:amp;){0,4}";
+    let _ = write!(pattern, "|{and}#0{{0,6}}{code};?|{and}#[xX]0{{0,6}}(?i:{code:x});?");
+    if let Some((_, name)) = NAMED.iter().find(|(named, _)| *named == letter) {
+        let _ = write!(pattern, "|{and}{name};");
+    }
+    pattern.push(')');
+    pattern
+}
+
+/// HTML's names for the characters of ASCII.
+const NAMED: [(char, &str); 32] = [
+    ('&', "amp"),
+    ('<', "lt"),
+    ('>', "gt"),
+    ('"', "quot"),
+    ('\'', "apos"),
+    ('/', "sol"),
+    ('+', "plus"),
+    ('=', "equals"),
+    ('%', "percnt"),
+    ('#', "num"),
+    ('!', "excl"),
+    ('$', "dollar"),
+    ('(', "lpar"),
+    (')', "rpar"),
+    ('*', "ast"),
+    (',', "comma"),
+    ('.', "period"),
+    (':', "colon"),
+    (';', "semi"),
+    ('?', "quest"),
+    ('@', "commat"),
+    ('[', "lsqb"),
+    ('\\', "bsol"),
+    (']', "rsqb"),
+    ('^', "Hat"),
+    ('_', "lowbar"),
+    ('`', "grave"),
+    ('{', "lcub"),
+    ('|', "verbar"),
+    ('}', "rcub"),
+    ('\t', "Tab"),
+    ('\n', "NewLine"),
+];

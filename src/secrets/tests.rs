@@ -1,0 +1,284 @@
+//! A planted key, in every spelling and place.
+
+use super::well_known::without_escapes;
+use super::*;
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use proptest::prelude::*;
+use serde_json::json;
+
+fn url_encoded(value: &str) -> String {
+    value
+        .bytes()
+        .map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}
+
+fn knowing(value: &str) -> Redactor {
+    Redactor::new([("SERVICE_KEY".to_owned(), value.to_owned())])
+}
+
+#[test]
+fn a_known_secret_goes_in_every_spelling() {
+    let secret = "pass/word+\"1234\"";
+    let redactor = knowing(secret);
+    for spelled in [
+        secret.to_owned(),
+        url_encoded(secret),
+        json!(secret).to_string(),
+        STANDARD.encode(secret.as_bytes()),
+        STANDARD.encode(format!("u:{secret}").as_bytes()),
+        STANDARD.encode(format!("me:{secret}").as_bytes()),
+        STANDARD.encode(format!("you:{secret}@host").as_bytes()),
+    ] {
+        assert!(redactor.leak(&spelled).is_some(), "{spelled}");
+        let text = redactor.redact(&spelled).into_owned();
+        assert!(text.contains("[redacted:SERVICE_KEY]"), "{spelled} became {text}");
+        assert!(redactor.is_clean(&text), "{text}");
+    }
+}
+
+#[test]
+fn well_known_keys_go_without_being_known() {
+    let redactor = Redactor::default();
+    for (text, clean) in [
+        ("use sk-abcdefghijklmnop1234 now", "use [redacted:openai] now"),
+        ("pplx-abcdefghijklmnop1234", "[redacted:perplexity]"),
+        ("Authorization: Bearer abcdefghijklmnop.1234", "Authorization: Bearer [redacted:key]"),
+        ("AKIAABCDEFGHIJKLMNOP", "[redacted:aws]"),
+        ("https://host/v1?key=abcdefghijklmnop1234&x=1", "https://host/v1?key=[redacted:key]&x=1"),
+        ("a risk-assessment-of-some-length, a key=short", "a risk-assessment-of-some-length, a key=short"),
+    ] {
+        assert_eq!(redactor.redact(text), clean);
+    }
+}
+
+#[test]
+fn a_key_behind_an_escaped_line_break_is_found() {
+    let redactor = Redactor::default();
+    let body = json!({"a": ["x\nsk-abcdefghijklmnop1234"], "n": 1.0}).to_string();
+    assert!(body.contains("\\nsk-"));
+    let redacted = redactor.redact_body(body.as_bytes()).expect("something to redact");
+    assert_eq!(redacted, br#"{"a":["x\n[redacted:openai]"],"n":1.0}"#);
+    assert_eq!(redactor.redact_body(&redacted), None);
+    let binary = redactor.redact_body(b"\xff sk-abcdefghijklmnop1234");
+    assert_eq!(binary, Some(b"[redacted:key: a binary body of 25 bytes]".to_vec()));
+    assert_eq!(redactor.redact_body(b"no json: sk-abcdefghijklmnop1234"), Some(b"no json: [redacted:openai]".to_vec()));
+}
+
+#[test]
+fn a_key_behind_a_line_break_in_the_arguments_of_a_call_goes_too() {
+    let arguments = json!({"query": "x\nsk-abcdefghijklmnop1234"}).to_string();
+    let redacted = Redactor::default().redact_value(&json!({ "arguments": arguments }));
+    assert_eq!(redacted["arguments"], r#"{"query":"x\n[redacted:openai]"}"#);
+    assert_eq!(without_escapes(r#"a\nb\"c\\n\"#), "a  b  c  n ");
+}
+
+#[test]
+fn headers_pass_by_an_allow_list() {
+    let headers = [("content-type", "text/plain"), ("set-cookie", "s=1"), ("retry-after", "2"), ("x-request-id", "r")]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let kept: Vec<String> = Redactor::default().headers(&headers).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(kept, ["content-type", "retry-after"]);
+}
+
+#[test]
+fn names_of_members_are_redacted_too_and_debug_shows_no_value() {
+    let redactor = knowing("hunter2hunter2");
+    assert_eq!(redactor.redact_value(&json!({"hunter2hunter2": [1]})), json!({"[redacted:SERVICE_KEY]": [1]}));
+    assert!(!format!("{redactor:?}").contains("hunter2"));
+}
+
+proptest! {
+    #[test]
+    fn redacting_twice_is_redacting_once(
+        secret in "[A-Za-z0-9+/]{12,24}",
+        parts in prop::collection::vec(prop_oneof![
+            "[ -~]{0,20}", Just("SECRET".to_owned()), Just("Bearer ".to_owned()), Just("key=".to_owned()),
+            Just("sk-abcdefghijklmnopqrst".to_owned()), "[A-Za-z0-9]{16,20}",
+        ], 0..8),
+    ) {
+        let redactor = knowing(&secret);
+        let text = parts.concat().replace("SECRET", &secret);
+        let once = redactor.redact(&text).into_owned();
+        prop_assert_eq!(redactor.redact(&once), once.as_str());
+        prop_assert!(redactor.is_clean(&once));
+    }
+}
+
+/// How a text is spelt on its way into a file.
+#[derive(Debug, Clone, Copy)]
+enum Spelling {
+    Plain,
+    Json,
+    JsonTwice,
+    SlashEscaped,
+    EveryLetterAsUnicode { upper: bool },
+    Percent { upper: bool },
+    EveryBytePercent,
+    PercentTwice,
+    Html,
+    HtmlDecimal,
+    HtmlHex,
+    Base64 { lead: usize },
+    Base64Url { lead: usize },
+    Base64Twice { lead: usize, again: usize },
+    Hex { upper: bool },
+}
+
+fn quoted(text: &str) -> String {
+    let quoted = json!(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+fn percent(text: &str, upper: bool) -> String {
+    let all = url_encoded(text);
+    if upper {
+        all
+    } else {
+        all.replace("%2F", "%2f").replace("%2B", "%2b").replace("%3D", "%3d").replace("%5C", "%5c")
+    }
+}
+
+impl Spelling {
+    fn of(self, text: &str) -> String {
+        let each = |spell: &dyn Fn(char) -> String| text.chars().map(spell).collect::<String>();
+        let around = |lead: usize| ["", "a", "ab"][lead].to_owned() + text + "tail";
+        match self {
+            Self::Plain => text.to_owned(),
+            Self::Json => quoted(text),
+            Self::JsonTwice => quoted(&quoted(text)),
+            Self::SlashEscaped => quoted(text).replace('/', "\\/"),
+            Self::EveryLetterAsUnicode { upper: true } => each(&|letter| format!("\\u{:04X}", u32::from(letter))),
+            Self::EveryLetterAsUnicode { upper: false } => each(&|letter| format!("\\u{:04x}", u32::from(letter))),
+            Self::Percent { upper } => percent(text, upper),
+            Self::EveryBytePercent => text.bytes().map(|byte| format!("%{byte:02x}")).collect(),
+            Self::PercentTwice => url_encoded(&url_encoded(text)),
+            Self::Html => text
+                .replace('&', "&amp;")
+                .replace('<', "&lt;")
+                .replace('>', "&gt;")
+                .replace('"', "&quot;")
+                .replace('\'', "&#39;")
+                .replace('/', "&#x2f;"),
+            Self::HtmlDecimal => each(&|letter| format!("&#{};", u32::from(letter))),
+            Self::HtmlHex => each(&|letter| format!("&#x{:X};", u32::from(letter))),
+            Self::Base64 { lead } => STANDARD.encode(around(lead)),
+            Self::Base64Url { lead } => URL_SAFE.encode(around(lead)),
+            Self::Base64Twice { lead, again } => {
+                STANDARD.encode(["", "x", "xy"][again].to_owned() + &STANDARD.encode(around(lead)))
+            }
+            Self::Hex { upper: true } => hex::encode_upper(text),
+            Self::Hex { upper: false } => hex::encode(text),
+        }
+    }
+
+    /// What of the key the text still tells, when it is read back.
+    fn read_back(self, text: &str) -> String {
+        let decoded = |text: &str| {
+            let runs = text.split(|letter: char| !letter.is_ascii_alphanumeric() && !"+/=-_".contains(letter));
+            let bytes = runs.flat_map(|run| {
+                let run = run.replace('-', "+").replace('_', "/");
+                let whole = run.trim_end_matches('=');
+                // What stands around a mark is no whole number of groups: each beginning is tried.
+                (0..4.min(whole.len()))
+                    .flat_map(|skip| {
+                        let part = &whole[skip..];
+                        STANDARD.decode(&part[..part.len() / 4 * 4]).unwrap_or_default()
+                    })
+                    .collect::<Vec<u8>>()
+            });
+            String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned()
+        };
+        match self {
+            Self::Base64 { .. } | Self::Base64Url { .. } => decoded(text),
+            Self::Base64Twice { .. } => decoded(&decoded(text)),
+            _ => text.to_owned(),
+        }
+    }
+}
+
+fn spelling() -> impl Strategy<Value = Spelling> {
+    prop_oneof![
+        Just(Spelling::Plain),
+        Just(Spelling::Json),
+        Just(Spelling::JsonTwice),
+        Just(Spelling::SlashEscaped),
+        any::<bool>().prop_map(|upper| Spelling::EveryLetterAsUnicode { upper }),
+        any::<bool>().prop_map(|upper| Spelling::Percent { upper }),
+        Just(Spelling::EveryBytePercent),
+        Just(Spelling::PercentTwice),
+        Just(Spelling::Html),
+        Just(Spelling::HtmlDecimal),
+        Just(Spelling::HtmlHex),
+        (0..3_usize).prop_map(|lead| Spelling::Base64 { lead }),
+        (0..3_usize).prop_map(|lead| Spelling::Base64Url { lead }),
+        (0..3_usize, 0..3_usize).prop_map(|(lead, again)| Spelling::Base64Twice { lead, again }),
+        any::<bool>().prop_map(|upper| Spelling::Hex { upper }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(120))]
+
+    #[test]
+    fn a_key_in_any_spelling_and_place_is_in_nothing_that_is_written(
+        key in "[A-Za-z0-9/+=_.\"\\\\&<'-]{8,40}".prop_filter("a letter", |key| key.chars().any(char::is_alphanumeric)),
+        spelling in spelling(),
+        before in "[ .,a-z]{0,12}", after in "[ .,a-z]{0,12}",
+    ) {
+        let redactor = knowing(&key);
+        let spelt = spelling.of(&key);
+        let text = format!("{before} {spelt} {after}");
+        let clean = redactor.redact(&text).into_owned();
+        prop_assert!(clean.contains("[redacted:"), "{:?}: {} is left of {}", spelling, clean, text);
+        prop_assert!(!spelling.read_back(&clean).contains(&key), "{:?}: {}", spelling, clean);
+        prop_assert!(redactor.is_clean(&clean), "{}", clean);
+        // In a body, a stream, a name of a member, an error's text.
+        for body in [json!({"a": [text]}).to_string(), json!({ text.clone(): 1 }).to_string(), text.clone(), format!("data: {}\n\n", json!({"d": text}))] {
+            let written = redactor.redact_body(body.as_bytes()).map_or(body.clone(), |body| String::from_utf8_lossy(&body).into_owned());
+            prop_assert!(redactor.is_clean(&written), "{:?}: {} of {}", spelling, written, body);
+            prop_assert!(!spelling.read_back(&written).contains(&quoted(&key)), "{:?}: {}", spelling, written);
+        }
+    }
+
+    #[test]
+    fn a_short_key_that_the_project_declares_goes_where_it_stands_alone(key in "[A-Za-z0-9]{3,7}", before in "[ .,:\"(]{1,3}") {
+        prop_assume!(!["none", "null", "empty", "dummy", "test", "ollama", "local", "key", "nokey", "unused", "testing"].contains(&key.to_lowercase().as_str()));
+        let redactor = knowing(&key);
+        for text in [format!("{before}{key}, and"), key.clone(), json!({"a": format!("x\n{key}")}).to_string(), format!("q=%20{key}&x=1")] {
+            let clean = redactor.redact(&text).into_owned();
+            prop_assert!(redactor.is_clean(&clean) && clean.contains("[redacted:SERVICE_KEY]"), "{} of {}", clean, text);
+        }
+        let word = format!("a{key}a");
+        prop_assert_eq!(redactor.redact(&word), word.as_str(), "a word is not torn apart");
+    }
+}
+
+#[test]
+fn words_that_stand_for_no_key_are_left_alone_and_long_keys_go_whole() {
+    let redactor = Redactor::new([("LOCAL".to_owned(), "ollama".to_owned()), ("NONE".to_owned(), "-".to_owned())]);
+    assert_eq!(redactor.redact("ollama llama3 - none"), "ollama llama3 - none");
+    let long: String = (0..700).map(|number| char::from(b'a' + (number * 7 % 26) as u8)).collect();
+    let redactor = knowing(&format!("-----BEGIN KEY-----\n{long}\n-----END KEY-----\n"));
+    let body = json!({"private_key": format!("-----BEGIN KEY-----\n{long}\n-----END KEY-----\n")}).to_string();
+    let written = redactor.redact_body(body.as_bytes()).expect("redacted");
+    assert!(!String::from_utf8_lossy(&written).contains(&long[..40]), "{}", String::from_utf8_lossy(&written));
+}
+
+#[test]
+fn a_binary_body_with_a_key_is_not_kept() {
+    let body = b"\xff\xfe hunter2hunter2 \x00";
+    let written = knowing("hunter2hunter2").redact_body(body).expect("redacted");
+    assert_eq!(written, b"[redacted:SERVICE_KEY: a binary body of 19 bytes]");
+}
+
+#[test]
+fn what_the_process_declared_is_cleaned_from_documents_that_stay_documents() {
+    declare([("TEST_ONLY_KEY".to_owned(), "only-in-this-test-0451/x".to_owned())]);
+    let line = "{\"a\":\"only-in-this-test-0451\\/x\",\"n\":[1,2.5]}\n";
+    assert_eq!(clean_bytes(line.as_bytes()).as_ref(), b"{\"a\":\"[redacted:TEST_ONLY_KEY]\",\"n\":[1,2.5]}\n");
+    assert_eq!(clean("only-in-this-test-0451%2fx is it"), "[redacted:TEST_ONLY_KEY] is it");
+    let plain = b"{\"a\": 1}";
+    assert_eq!(clean_bytes(plain).as_ref(), plain, "what is clean is left as it was written");
+}
