@@ -24,18 +24,18 @@ pub(super) struct End {
 
 impl End {
     /// The end of a text that holds so many exchanges.
-    pub fn of(text: &str, exchanges: usize, edited: bool) -> Self {
+    pub(super) fn of(text: &str, exchanges: usize, edited: bool) -> Self {
         Self { exchanges, digest: digest(text), edited }
     }
 
     /// The line, with its line end.
-    pub fn line(&self) -> String {
+    pub(super) fn line(&self) -> String {
         let edited = if self.edited { ", edited: true" } else { "" };
         format!("end: {{exchanges: {}, digest: \"{}\"{edited}}}\n", self.exchanges, self.digest)
     }
 
     /// Whether the text before the line is not the one that was recorded.
-    pub fn is_edited(&self, text: &str, exchanges: usize) -> bool {
+    pub(super) fn is_edited(&self, text: &str, exchanges: usize) -> bool {
         self.edited || self.exchanges != exchanges || self.digest != digest(text)
     }
 }

@@ -152,6 +152,8 @@ pub struct Cassette {
     pub edited: bool,
     /// Whether its file ended with its `end:` line; those of format 1 have none.
     pub(super) sealed: bool,
+    /// The digest of what was recorded, where the file's last line has it.
+    pub(super) recorded: Option<String>,
     /// Where it was loaded from, for messages and for reading the requests.
     pub(super) source: Option<super::store::Source>,
 }
@@ -159,7 +161,7 @@ pub struct Cassette {
 impl Cassette {
     /// A cassette of what was just recorded.
     pub fn new(header: Header, exchanges: Vec<Exchange>, stages: BTreeMap<String, Vec<Duration>>) -> Self {
-        Self { header, exchanges, stages, edited: false, sealed: true, source: None }
+        Self { header, exchanges, stages, edited: false, sealed: true, recorded: None, source: None }
     }
 
     /// The origin as it is shown, with what must be known about it.

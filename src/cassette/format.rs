@@ -138,7 +138,7 @@ pub(super) fn decode(root: &Node<'_>) -> Parsed<Cassette> {
     }
     let exchanges = list(member(root, "exchanges")?, "exchanges")?;
     let exchanges = exchanges.iter().map(exchange).collect::<Parsed<Vec<_>>>()?;
-    Ok(Cassette { header, exchanges, stages, edited: false, sealed: false, source: None })
+    Ok(Cassette { header, exchanges, stages, edited: false, sealed: false, recorded: None, source: None })
 }
 
 fn recorded_at(node: &Node<'_>) -> Parsed<jiff::Timestamp> {

@@ -154,7 +154,8 @@ impl Cassette {
         let mut cassette = format::decode(&root).map_err(broken)?;
         drop(root);
         cassette.sealed = end.is_some();
-        cassette.edited = end.is_some_and(|end| end.is_edited(body, cassette.exchanges.len()));
+        cassette.edited = end.as_ref().is_some_and(|end| end.is_edited(body, cassette.exchanges.len()));
+        cassette.recorded = end.filter(|end| !end.edited).map(|end| end.digest);
         cassette.source = Some(Source { path: path.to_owned(), text, blobs: blobs.to_owned() });
         Ok(cassette)
     }
@@ -203,7 +204,10 @@ impl Cassette {
         }
         let (document, blobs) = format::encode(&complete);
         let mut text = yaml::write(&document);
-        text.push_str(&End::of(&text, self.exchanges.len(), self.edited).line());
+        let mut end = End::of(&text, self.exchanges.len(), self.edited);
+        // An edit that was taken back, a key computed anew for example, leaves what was recorded.
+        end.edited &= self.recorded.as_ref() != Some(&end.digest);
+        text.push_str(&end.line());
         (text, blobs.into_iter().collect())
     }
 

@@ -28,7 +28,7 @@ pub(super) struct Spellings {
 
 impl Spellings {
     /// The spellings of a value that is not empty.
-    pub fn of(value: &str) -> Arc<Self> {
+    pub(super) fn of(value: &str) -> Arc<Self> {
         let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
         let known = compiled.entry(value.to_owned()).or_insert_with(|| Arc::new(Self::compile(value)));
         Arc::clone(known)
@@ -43,7 +43,7 @@ impl Spellings {
     }
 
     /// Where the value stands, in whatever spelling; the places of two spellings may overlap.
-    pub fn find(&self, text: &str) -> Vec<Range<usize>> {
+    pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         let escapes = text.bytes().any(|byte| matches!(byte, b'\\' | b'%' | b'&' | b'+'));
         for pattern in [Some(&self.literal), escapes.then_some(&self.escaped)].into_iter().flatten().flatten() {
@@ -61,7 +61,7 @@ impl Spellings {
     }
 
     /// Whether the value stands anywhere in the text.
-    pub fn is_in(&self, text: &str) -> bool {
+    pub(super) fn is_in(&self, text: &str) -> bool {
         !self.find(text).is_empty()
     }
 }

@@ -6,6 +6,7 @@ use crate::evaluation::{self, EvaluatedRun, ScoreError, read_plan, read_traces};
 use crate::grader::{self, Graded, Grader, GradingTask, Scope};
 use crate::scenario::diagnostic::listed;
 use crate::scenario::{self, Diagnostic, Rubric};
+use crate::secrets;
 use crate::trace::text::line;
 use crate::trace::{self, GRADE_VERSION, Grade, GradeKind, GradeValue, TrialError, TrialErrorKind};
 use crate::transport::Budget;
@@ -13,8 +14,7 @@ use crate::trial::{ModelAccess, SetupError, Variables};
 use futures_util::StreamExt;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Where a rubric is unless one is named.
@@ -235,8 +235,8 @@ fn rows(graded: &GradedRun, hashes: &[String], rubric: &str) -> Vec<Grade> {
 /// Writes a file of the folder beside and renames it.
 fn write(folder: &Path, name: &str, content: &dyn Fn(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let beside = folder.join(format!(".{name}"));
-    let mut out = BufWriter::new(File::create(&beside)?);
-    content(&mut out)?;
-    out.flush()?;
+    let mut text = Vec::new();
+    content(&mut text)?;
+    std::fs::write(&beside, secrets::clean_text_bytes(&text))?;
     std::fs::rename(&beside, folder.join(name))
 }

@@ -25,7 +25,8 @@ fn a_deleted_exchange_is_named() {
     let project = Project::shipped();
     let text = project.read(LANE);
     let second = text.find("  - ordinal: 1\n").expect("a second exchange");
-    project.write(LANE, &text[..second]);
+    let end = text.rfind("end: {").expect("the last line");
+    project.write(LANE, &format!("{}{}", &text[..second], &text[end..]));
     let outcome = valve(&project);
     outcome.expect_code(3);
     assert!(outcome.stdout.contains("cassette miss"), "{}", outcome.stdout);
@@ -201,8 +202,9 @@ fn a_recording_that_nobody_asked_for_is_noted() {
     let project = Project::shipped();
     let text = project.read(LANE);
     let last = text.rfind("  - ordinal: ").expect("an exchange");
-    let extra = text[last..].replacen("  - ordinal: 1", "  - ordinal: 9", 1).replacen("key: \"", "key: \"f", 1);
-    project.write(LANE, &format!("{text}{extra}"));
+    let end = text.rfind("end: {").expect("the last line");
+    let extra = text[last..end].replacen("  - ordinal: 1", "  - ordinal: 9", 1).replacen("key: \"", "key: \"f", 1);
+    project.write(LANE, &format!("{}{extra}{}", &text[..end], &text[end..]));
     let outcome = valve(&project);
     assert!(outcome.stderr.contains("1 recorded exchange was not asked for"), "{}", outcome.stderr);
     assert!(outcome.stderr.contains(LANE), "{}", outcome.stderr);
