@@ -22,6 +22,15 @@ impl Figure {
     }
 }
 
+/// Which way a metric gets better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Better {
+    /// More is better: `>=`.
+    Higher,
+    /// Less is better: `<=`.
+    Lower,
+}
+
 /// One metric.
 #[derive(Debug, Clone, Copy)]
 pub struct MetricEntry {
@@ -31,6 +40,8 @@ pub struct MetricEntry {
     pub about: &'static str,
     /// Rate or time.
     pub figure: Figure,
+    /// Which way is better; a target that looks the other way is an error unless it is meant.
+    pub better: Better,
     /// Its parameters; positional arguments fill them in this order.
     pub parameters: &'static [Parameter],
 }
@@ -67,12 +78,18 @@ pub const ACCOUNTS: [&str; 3] = ["transport", "model", "tool"];
 impl MetricEntry {
     /// A rate.
     pub const fn rate(name: &'static str, about: &'static str, parameters: &'static [Parameter]) -> Self {
-        Self { name, about, figure: Figure::Rate, parameters }
+        Self { name, about, figure: Figure::Rate, better: Better::Higher, parameters }
+    }
+
+    /// The same, where less is better.
+    #[must_use]
+    pub const fn lower_is_better(self) -> Self {
+        Self { better: Better::Lower, ..self }
     }
 
     /// A time of which so many units in a hundred must stay below the target.
     pub const fn time(name: &'static str, about: &'static str, percent: u8) -> Self {
-        Self { name, about, figure: Figure::Time(percent), parameters: &[] }
+        Self { name, about, figure: Figure::Time(percent), better: Better::Lower, parameters: &[] }
     }
 
     /// How it is written, with all parameters and their defaults: `mandatory_call_rate(TOOL, at=after_retry|first)`.

@@ -8,7 +8,7 @@ mod flow;
 mod metric;
 
 pub use flow::{FlowEntry, ToolEntry};
-pub use metric::{ACCOUNTS, Figure, MetricEntry, Parameter, ResolvedMetric, Values};
+pub use metric::{ACCOUNTS, Better, Figure, MetricEntry, Parameter, ResolvedMetric, Values};
 
 /// Everything that scenarios and criteria may name.
 #[derive(Debug, Clone, Default)]

@@ -1,6 +1,7 @@
 //! `ragcheck check`: every mistake at once, what has no recording yet, and which recordings have gone stale.
 
 use super::arguments::{Check, Printed};
+use super::decidable::{ragged, too_few_cases};
 use super::diagnostic;
 use super::exit::Exit;
 use super::output::{self, Problem};
@@ -53,6 +54,8 @@ fn checked(
     if let Some(loaded) = &examined.loaded {
         diagnostics.extend(broken(loaded, cassettes));
         diagnostics.extend(unrecorded(loaded, cassettes));
+        diagnostics.extend(too_few_cases(loaded));
+        diagnostics.extend(ragged(loaded));
     }
     (Checked { diagnostics, files: examined.files }, examined.loaded)
 }

@@ -22,8 +22,12 @@ pub(super) fn run(given: &Explain) -> Result<Exit, Problem> {
         Err(_) if !metrics.is_empty() && named.is_some() => Vec::new(),
         Err(mistakes) => return Err(mistakes.into()),
     };
-    let criteria: Vec<&Criterion> =
-        criteria.iter().filter(|criterion| named.is_none_or(|name| name.eq_ignore_ascii_case(&criterion.id))).collect();
+    let implicit = Criterion::every_case();
+    let criteria: Vec<&Criterion> = criteria
+        .iter()
+        .chain(named.map(|_| &implicit))
+        .filter(|criterion| named.is_none_or(|name| name.eq_ignore_ascii_case(&criterion.id)))
+        .collect();
     if metrics.is_empty() && criteria.is_empty() {
         let known: Vec<&str> = catalogues.metrics.iter().map(|entry| entry.name).collect();
         return Err(Problem::Words(format!(
@@ -50,8 +54,10 @@ fn of_criterion(criterion: &Criterion) -> String {
     let how = match criterion.kind {
         GateKind::Invariant => "invariant: one violation fails it",
         GateKind::Confidence => {
-            "confidence: passes when the exact one-sided 95 % bound (Clopper-Pearson) reaches the target, fails when the \
-             opposite bound misses it, and is undecided between"
+            "confidence: passes when the one-sided 95 % bound reaches the target, fails when the opposite bound misses it, \
+             and is undecided between. Clopper-Pearson where every conversation has one unit, a bet on whole \
+             conversations otherwise, cases of equal weight with `estimand: population`; the 5 % of the FAIL side are \
+             shared among the required confidence gates of a run"
         }
         GateKind::Point => "point: the observed figure decides; advisory, since luck decides with it",
     };
@@ -60,13 +66,23 @@ fn of_criterion(criterion: &Criterion) -> String {
         let _ = writeln!(out, "  floor    the lower bound must reach {floor} as well");
     }
     if let Some(least) = criterion.min_n {
-        let _ = writeln!(out, "  min_n    fewer than {least} units are undecided");
+        let _ = writeln!(
+            out,
+            "  min_n    fewer than {least} conversations (with `estimand: population`: cases) are undecided"
+        );
     }
     if let Some(margin) = &criterion.margin {
         let _ =
             writeln!(out, "  margin   in a run until decided, {margin} on the wrong side of the target may still pass");
     }
-    let required = if criterion.required { "yes" } else { "no: shown, and never fails the run" };
-    let _ = writeln!(out, "  required {required}\n");
+    let required = if criterion.is_required() { "yes" } else { "no: shown, and never fails the run" };
+    let _ = writeln!(out, "  required {required}");
+    if *criterion == Criterion::every_case() {
+        let _ = writeln!(
+            out,
+            "  stands in every scenario that has no gate on `case_pass_rate` and none called `cases`; `gates: []` removes it"
+        );
+    }
+    out.push('\n');
     out
 }

@@ -7,6 +7,7 @@ mod arguments;
 mod cassette;
 pub mod check;
 mod compare;
+mod decidable;
 pub mod diagnostic;
 mod estimate;
 mod exit;

@@ -4,7 +4,7 @@ use super::summary::{BASELINE_VERSION, CASES, CaseFigures, Measured, Setting, St
 use crate::metric::turns::turns;
 use crate::metric::{Group, Metric, Observation, Outcome};
 use crate::plan::Plan;
-use crate::scenario::{Criterion, Target, parse_target};
+use crate::scenario::{Criterion, GateKind, Target, parse_target};
 use crate::stats::quantile::nearest_rank;
 use crate::trace::{Arm, Trace, TurnOutcome, What};
 use std::collections::BTreeMap;
@@ -47,6 +47,8 @@ struct Case {
     turns_us: Vec<u64>,
     /// The repetitions that were planned.
     planned: Vec<u32>,
+    /// Successes and units by criterion and repetition.
+    by_number: BTreeMap<String, BTreeMap<u32, (u64, u64)>>,
     /// For criteria whose units are several repetitions, by key: which repetitions succeeded.
     open: BTreeMap<String, BTreeMap<u32, bool>>,
 }
@@ -82,6 +84,9 @@ impl<'p> Collector<'p> {
             }
             case.figures.scenario.clone_from(&scenario.name);
             case.figures.case.clone_from(&scenario.cases[trial.case].case.case);
+            if case.figures.text.is_empty() {
+                (case.figures.text, case.figures.expected) = digests(&scenario.cases[trial.case].case);
+            }
             variant.clone_into(&mut case.figures.variant);
         }
         Self { plan, criteria, settings, cases }
@@ -112,7 +117,8 @@ impl<'p> Collector<'p> {
                     case.open.entry(criterion.key.clone()).or_default().insert(trial.lane.repetition, success);
                     continue;
                 }
-                let sum = case.figures.units.entry(criterion.key.clone()).or_default();
+                let numbers = case.by_number.entry(criterion.key.clone()).or_default();
+                let sum = numbers.entry(trial.lane.repetition).or_default();
                 *sum = (sum.0 + u64::from(success), sum.1 + 1);
             }
         }
@@ -142,8 +148,8 @@ impl<'p> Collector<'p> {
             let mut figures = case.figures;
             for (key, repetitions) in &case.open {
                 let group = asked.iter().find(|one| one.measured.key == *key).and_then(|one| one.group);
-                if let Some(units) = group.map(|group| whole_units(group, repetitions)).filter(|units| units.1 > 0) {
-                    figures.units.insert(key.clone(), units);
+                if let Some(group) = group {
+                    case.by_number.insert(key.clone(), whole_units(group, repetitions));
                 }
             }
             figures.trials_run = case.trials.into_values().collect();
@@ -152,16 +158,27 @@ impl<'p> Collector<'p> {
             let needed = case.planned.iter().filter(|repetition| passes.is_none_or(|last| **repetition <= last));
             figures.errors = (needed.count() as u64).saturating_sub(figures.trials);
             figures.turn_us = nearest_rank(&case.turns_us, 0.5).filter(|time| *time != u64::MAX);
-            if figures.trials > 0 {
-                figures.units.insert(CASES.into(), (figures.passed, figures.trials));
+            let passed = figures.trials_run.iter().map(|trial| (trial.repetition, (u64::from(trial.passed), 1)));
+            case.by_number.insert(CASES.into(), passed.collect());
+            for (key, numbers) in case.by_number.into_iter().filter(|(_, numbers)| !numbers.is_empty()) {
+                let sum = numbers.values().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+                let rows = numbers.into_iter().map(|(number, (good, n))| (number, good, n));
+                figures.units.insert(key.clone(), sum);
+                figures.repetitions.insert(key, rows.collect());
             }
             figures
         });
         let cases = cases.collect();
+        let on_cases = |gate: &Criterion| gate.metric == "case_pass_rate" && gate.is_required();
+        let gated = self.plan.scenarios.iter().any(|scenario| scenario.gates.iter().any(on_cases));
         Summary {
             version: BASELINE_VERSION,
             label: label.to_owned(),
-            criteria: asked.into_iter().map(|one| one.measured).chain([cases_row()]).collect(),
+            criteria: asked
+                .into_iter()
+                .map(|one| one.measured)
+                .chain([Measured { required: gated, ..cases_row() }])
+                .collect(),
             settings: self.settings.into_values().collect(),
             cases,
             stopped: stopped.map(|(stopping, passes)| StoppedEarly { passes, max: stopping.max_passes }),
@@ -169,15 +186,45 @@ impl<'p> Collector<'p> {
     }
 }
 
-/// Successes and units of several repetitions each: 1 to k, k + 1 to 2k, and so on. One that lacks a repetition is none.
-fn whole_units(group: Group, repetitions: &BTreeMap<u32, bool>) -> (u64, u64) {
+/// Successes and units of several repetitions each: 1 to k, k + 1 to 2k, and so on, by the number of the unit. One that
+/// lacks a repetition is none.
+fn whole_units(group: Group, repetitions: &BTreeMap<u32, bool>) -> BTreeMap<u32, (u64, u64)> {
     let mut units: BTreeMap<u32, Vec<bool>> = BTreeMap::new();
     for (repetition, success) in repetitions {
         units.entry((repetition.max(&1) - 1) / group.size).or_default().push(*success);
     }
-    let whole = units.into_values().filter(|unit| unit.len() == group.size as usize);
+    let whole = units.into_iter().filter(|(_, unit)| unit.len() == group.size as usize);
     let holds = |unit: &Vec<bool>| if group.all { unit.iter().all(|one| *one) } else { unit.contains(&true) };
-    whole.fold((0, 0), |(successes, n), unit| (successes + u64::from(holds(&unit)), n + 1))
+    whole.map(|(number, unit)| (number + 1, (u64::from(holds(&unit)), 1))).collect()
+}
+
+/// Digests of what a case asks, and of what is expected of it.
+fn digests(case: &crate::scenario::Case) -> (String, String) {
+    const LABELS: [&str; 4] = ["about", "tags", "covers", "repeat"];
+    const EXPECTED: [&str; 3] = ["expect", "excluded_from", "related"];
+    let whole = serde_json::to_value(case).unwrap_or_default();
+    let text = without(&whole, &|key| LABELS.contains(&key) || EXPECTED.contains(&key));
+    let expected = without(&whole, &|key| LABELS.contains(&key) || key == "ask");
+    (digest(&text), digest(&expected))
+}
+
+/// The value without the members that `left_out` names, at any depth.
+fn without(value: &serde_json::Value, left_out: &dyn Fn(&str) -> bool) -> serde_json::Value {
+    use serde_json::Value;
+    match value {
+        Value::Array(all) => Value::Array(all.iter().map(|one| without(one, left_out)).collect()),
+        Value::Object(members) => {
+            let kept = members.iter().filter(|(key, value)| !left_out(key) && !value.is_null());
+            Value::Object(kept.map(|(key, value)| (key.clone(), without(value, left_out))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+fn digest(value: &serde_json::Value) -> String {
+    use sha2::Digest as _;
+    let hash = sha2::Sha256::digest(value.to_string());
+    hash.iter().take(8).fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
 fn measured<'m>(
@@ -192,7 +239,8 @@ fn measured<'m>(
         about: written.about.clone(),
         metric: written.metric.clone(),
         target: written.target.clone(),
-        required: written.required,
+        judged: judged(written),
+        required: written.is_required(),
         fewer_is_better: matches!(target, Some(Target::AtMostRate(_))),
         limit_us: match target {
             Some(Target::AtMostTime(limit)) => Some(u64::try_from(limit.as_micros()).unwrap_or(u64::MAX)),
@@ -202,6 +250,22 @@ fn measured<'m>(
     }
 }
 
+/// How a criterion is judged, in words.
+fn judged(written: &Criterion) -> String {
+    let kind = match written.kind {
+        GateKind::Invariant => "invariant",
+        GateKind::Confidence => "confidence",
+        GateKind::Point => "point",
+    };
+    let more = [
+        written.floor.as_ref().map(|floor| format!("floor {floor}")),
+        written.min_n.map(|least| format!("min_n {least}")),
+        written.margin.as_ref().map(|margin| format!("margin {margin}")),
+        (!written.is_required()).then(|| "not required".to_owned()),
+    ];
+    [kind.to_owned()].into_iter().chain(more.into_iter().flatten()).collect::<Vec<_>>().join(", ")
+}
+
 /// The row that every comparison has: a scenario passes when its cases do.
 pub(super) fn cases_row() -> Measured {
     Measured {
@@ -209,6 +273,7 @@ pub(super) fn cases_row() -> Measured {
         about: "Every trial meets what its case expects.".into(),
         metric: "case_pass_rate".into(),
         target: "= 100%".into(),
+        judged: String::new(),
         required: true,
         fewer_is_better: false,
         limit_us: None,

@@ -1,6 +1,8 @@
 //! What differs between the two sides besides their figures: to be read before any of those.
 
-use super::summary::Setting;
+use super::pairing::Pair;
+use super::sentences::{count, named};
+use super::summary::{CaseFigures, Setting, Summary};
 use serde::{Deserialize, Serialize};
 use similar::TextDiff;
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,6 +61,41 @@ pub(super) fn differences(settings: &[(&Setting, &Setting)]) -> (Vec<Difference>
         }
     }
     (rows, prompts)
+}
+
+/// What is asked of the agent differently: criteria, texts of cases, expectations. A figure that rose because less was
+/// expected is no progress.
+pub(super) fn asked(a: &Summary, b: &Summary, pairs: &[Pair<'_>]) -> Vec<Difference> {
+    let mut rows = Vec::new();
+    for one in &a.criteria {
+        let Some(other) = b.criteria.iter().find(|other| other.key == one.key) else { continue };
+        let both = [one, other].map(|measured| {
+            let judged = if measured.judged.is_empty() { String::new() } else { format!(", {}", measured.judged) };
+            format!("{}{judged}", measured.target)
+        });
+        if both[0] != both[1] {
+            let [a, b] = both;
+            rows.push(Difference { what: format!("criterion {}", one.key), a, b, scenarios: Vec::new() });
+        }
+    }
+    let digests: [(&str, fn(&CaseFigures) -> &str); 2] =
+        [("case text", |figures| &figures.text), ("expectations", |figures| &figures.expected)];
+    for (what, digest) in digests {
+        let differs = |pair: &&Pair<'_>| {
+            let known = |(a, b): &&(&CaseFigures, &CaseFigures)| !digest(a).is_empty() && !digest(b).is_empty();
+            pair.rows.iter().filter(known).any(|(a, b)| digest(a) != digest(b))
+        };
+        let changed: Vec<&Pair<'_>> = pairs.iter().filter(differs).collect();
+        if changed.is_empty() {
+            continue;
+        }
+        let names: Vec<String> = changed.iter().map(|pair| format!("{}/{}", pair.scenario, pair.case)).collect();
+        let mut scenarios = Vec::new();
+        changed.iter().for_each(|pair| note(&mut scenarios, pair.scenario));
+        let b = format!("changed in {}: {}", count(names.len() as u64, "case", "cases"), named(&names));
+        rows.push(Difference { what: what.into(), a: "as before".into(), b, scenarios });
+    }
+    rows
 }
 
 fn note(scenarios: &mut Vec<String>, scenario: &str) {

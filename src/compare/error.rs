@@ -18,6 +18,12 @@ pub enum CompareError {
     /// A file that is no baseline.
     #[error("not a baseline: {0}; `ragcheck compare RUN --save FILE` writes one from a run folder")]
     NoBaseline(serde_json::Error),
+    /// A baseline without repetitions one by one.
+    #[error(
+        "baseline format 1 does not hold repetitions one by one, so they cannot be paired: write it again from its run \
+         folder with `ragcheck compare RUN --save FILE`"
+    )]
+    OldBaseline,
     /// A baseline of a newer build.
     #[error("baseline format {0} is newer than this build reads ({BASELINE_VERSION}); update ragcheck")]
     NewerBaseline(u32),

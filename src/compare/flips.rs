@@ -1,7 +1,7 @@
 //! Cases that passed more often on one side than on the other, with a trial of each side to look at.
 
 use super::pairing::Pair;
-use super::summary::{CaseFigures, TrialOutcome};
+use super::summary::{CASES, CaseFigures, TrialOutcome};
 use serde::{Deserialize, Serialize};
 
 /// One case that came out differently.
@@ -13,7 +13,7 @@ pub struct Flip {
     pub variant_a: String,
     /// The variant under B.
     pub variant_b: String,
-    /// Trials passed and run under A.
+    /// Trials passed and run under A, of the repetitions that both sides have.
     pub a: (u64, u64),
     /// Trials passed and run under B.
     pub b: (u64, u64),
@@ -32,14 +32,14 @@ pub(super) fn flips(pairs: &[Pair<'_>]) -> Vec<Flip> {
     let mut found: Vec<(f64, Flip)> = Vec::new();
     for pair in pairs {
         for (a, b) in &pair.rows {
-            if a.trials == 0
-                || b.trials == 0
-                || u128::from(a.passed) * u128::from(b.trials) == u128::from(b.passed) * u128::from(a.trials)
-            {
+            let paired = a.paired(b, CASES);
+            let ((passed_a, trials_a), (passed_b, trials_b)) = (paired.a, paired.b);
+            if passed_a == passed_b || trials_a == 0 {
                 continue;
             }
-            let gap = b.passed as f64 / b.trials as f64 - a.passed as f64 / a.trials as f64;
-            found.push((gap, flip(pair, a, b, gap < 0.0)));
+            let gap = passed_b as f64 / trials_b as f64 - passed_a as f64 / trials_a as f64;
+            let flip = flip(pair, (a, b), gap < 0.0);
+            found.push((gap, Flip { a: (passed_a, trials_a), b: (passed_b, trials_b), ..flip }));
         }
     }
     found.sort_by(|(left, one), (right, other)| {
@@ -49,7 +49,7 @@ pub(super) fn flips(pairs: &[Pair<'_>]) -> Vec<Flip> {
     found.into_iter().map(|(_, flip)| flip).collect()
 }
 
-fn flip(pair: &Pair<'_>, a: &CaseFigures, b: &CaseFigures, worse: bool) -> Flip {
+fn flip(pair: &Pair<'_>, (a, b): (&CaseFigures, &CaseFigures), worse: bool) -> Flip {
     let (good, bad) = if worse { (a, b) } else { (b, a) };
     let failing = bad.trials_run.iter().find(|trial| !trial.passed).or(bad.trials_run.first());
     let same = |trial: &&TrialOutcome| failing.is_none_or(|failing| failing.repetition == trial.repetition);

@@ -70,7 +70,11 @@ fn rate_row(pairs: &[Pair<'_>], measured: &Measured, seed: u64) -> Row {
         units_a: found.a,
         units_b: found.b,
         difference: some(found.value()),
-        interval: found.interval(seed),
+        interval: tested.as_ref().map_or_else(
+            || found.least_gain(1.0).zip(found.least_gain(-1.0)).map(|(up, down)| (up, -down)),
+            |tested| Some(tested.interval),
+        ),
+        least: found.least_gain(if measured.fewer_is_better { -1.0 } else { 1.0 }),
         method: tested.as_ref().map(|tested| tested.method.to_owned()).unwrap_or_default(),
         p: tested.map(|tested| tested.p),
         p_adjusted: None,
@@ -106,6 +110,7 @@ fn time_row(pairs: &[Pair<'_>], gated: bool, notes: &mut Vec<String>) -> Row {
         units_b: (0, cases),
         difference: found.change(),
         interval: found.interval(),
+        least: found.interval().map(|(_, high)| -high),
         method: if p.is_some() { "Wilcoxon, Hodges-Lehmann".into() } else { String::new() },
         p,
         p_adjusted: None,
@@ -143,13 +148,12 @@ fn finding(row: &Row, margin: f64) -> Finding {
     // The margin is a decimal and the difference a sum of fractions: compare with that much slack.
     let margin = margin_of(row, margin) + 1e-12;
     let gain = if row.fewer_is_better { -difference } else { difference };
-    let least = row.interval.map(|(low, high)| if row.fewer_is_better { -high } else { low });
     let sure = row.p_adjusted.is_some_and(|p| p < ALPHA);
     if sure && gain > margin {
         Finding::Better
     } else if sure && gain < -margin {
         Finding::Worse
-    } else if least.is_some_and(|least| least > -margin) {
+    } else if row.least.is_some_and(|least| least > -margin) {
         Finding::NotWorse
     } else {
         Finding::Undecided

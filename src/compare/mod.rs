@@ -43,7 +43,7 @@ pub enum Finding {
     Better,
     /// B is worse beyond the margin, and it is no luck.
     Worse,
-    /// The whole interval is above minus the margin.
+    /// The gain that is supported is above minus the margin.
     NotWorse,
     /// None of these.
     Undecided,
@@ -61,7 +61,7 @@ impl Finding {
             Self::Worse => "worse",
             Self::NotWorse => "not worse",
             Self::Undecided => "undecided",
-            Self::NoDiscordance => "no discordance",
+            Self::NoDiscordance => "no case changed",
             Self::NotCompared => "not compared",
         }
     }
@@ -106,8 +106,11 @@ pub struct Row {
     pub units_b: (u64, u64),
     /// The difference, see [`Scale`].
     pub difference: Option<f64>,
-    /// Its two-sided 95 % interval.
+    /// Its two-sided 95 % interval: the differences that the test does not reject.
     pub interval: Option<(f64, f64)>,
+    /// The least gain that is supported at 97.5 %, one-sided: negative for a loss that is not excluded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least: Option<f64>,
     /// The test.
     pub method: String,
     /// Its two-sided p-value.
@@ -152,7 +155,7 @@ pub struct Comparison {
     pub margin: f64,
     /// Cases on both sides.
     pub cases: u64,
-    /// What makes the figures below less than they seem: a side that stopped when it had seen enough.
+    /// What makes the figures below less than they seem: a side that dropped cases, or stopped when it had seen enough.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// What differs besides the figures.
@@ -181,18 +184,22 @@ pub fn compare(a: &Summary, b: &Summary, margin: f64) -> Result<Comparison, Comp
     if pairing.pairs.is_empty() {
         return Err(CompareError::NothingInCommon(nothing(a, b, &pairing)));
     }
-    let (differences, prompts) = differences::differences(&pairing.settings);
+    let (mut differences, prompts) = differences::differences(&pairing.settings);
+    differences.splice(0..0, differences::asked(a, b, &pairing.pairs));
     let mut notes = sentences::missing(a, b, &pairing);
     let rows = judged::rows(a, b, &pairing.pairs, margin, seed(a, b), &mut notes);
     let flips = flips::flips(&pairing.pairs);
     let conclusion = sentences::conclusion(&rows, &flips, pairing.pairs.len() as u64);
+    let dropped = sentences::dropped(&pairing);
+    let conclusion = dropped.iter().map(|one| format!("{one}; ")).collect::<String>() + &conclusion;
+    let warnings = dropped.into_iter().chain(sentences::stopped_early(a, b)).collect();
     Ok(Comparison {
         version: COMPARISON_VERSION,
         a: side(a),
         b: side(b),
         margin,
         cases: pairing.pairs.len() as u64,
-        warnings: sentences::stopped_early(a, b),
+        warnings,
         differences,
         prompts,
         notes,
@@ -267,12 +274,12 @@ mod tests {
     }
 
     #[test]
-    fn a_run_beside_itself_has_no_discordance_anywhere() {
+    fn a_run_beside_itself_changes_no_case() {
         let one = run("run", &[3, 2, 0, 3, 1, 3, 3, 3], 3);
         let found = compare(&one, &one, 0.02).expect("comparable");
         assert!(found.rows.iter().all(|row| row.finding == Finding::NoDiscordance), "{found:?}");
         assert!(found.flips.is_empty() && found.differences.is_empty() && !found.regression);
-        assert!(found.rows[0].sentence.contains("no discordance"), "{}", found.rows[0].sentence);
+        assert!(found.rows[0].sentence.contains("no case changed"), "{}", found.rows[0].sentence);
         assert!(!found.rows[0].sentence.contains("equal"), "{}", found.rows[0].sentence);
         assert!(found.conclusion.contains("points or more would have been seen"), "{}", found.conclusion);
     }
@@ -302,6 +309,42 @@ mod tests {
         let row = &found.rows[0];
         assert_eq!(row.finding, Finding::Undecided, "{}", row.sentence);
         assert!(row.sentence.contains("points or more would have been seen"), "{}", row.sentence);
+    }
+
+    #[test]
+    fn a_side_that_dropped_cases_is_named_first_in_the_conclusion() {
+        let (a, mut b) = (run("a", &[1, 1, 1, 0, 0], 1), run("b", &[1, 1, 1, 0, 0], 1));
+        b.cases.truncate(3);
+        let found = compare(&a, &b, 0.0).expect("comparable");
+        assert!(found.warnings[0].starts_with("B lacks 2 cases of A: s/c03, s/c04"), "{:?}", found.warnings);
+        assert!(found.conclusion.starts_with("B lacks 2 cases of A"), "{}", found.conclusion);
+    }
+
+    #[test]
+    fn changed_texts_expectations_and_criteria_stand_before_every_other_difference() {
+        let (a, mut b) = (run("a", &[1; 6], 1), run("b", &[1; 6], 1));
+        b.cases[1].text = "other".into();
+        b.cases[2].expected = "weaker".into();
+        b.criteria[0].target = ">= 10%".into();
+        b.settings[0].models = ["other".to_owned()].into();
+        let found = compare(&a, &b, 0.0).expect("comparable").differences;
+        let named: Vec<_> = found.iter().map(|row| (row.what.as_str(), row.b.as_str())).collect();
+        assert_eq!(
+            named,
+            [
+                ("criterion cases", ">= 10%"),
+                ("case text", "changed in 1 case: s/c01"),
+                ("expectations", "changed in 1 case: s/c02"),
+                ("model", "other")
+            ]
+        );
+    }
+
+    #[test]
+    fn repetitions_of_one_side_alone_are_named() {
+        let found = compare(&run("a", &[1; 6], 1), &run("b", &[3; 6], 3), 0.0).expect("comparable");
+        let note = found.notes.iter().find(|note| note.contains("without a partner")).expect("a note");
+        assert!(note.starts_with("12 repetitions of B without a partner in A are not compared: s/c00"), "{note}");
     }
 
     #[test]

@@ -16,6 +16,13 @@ pub(crate) fn summary(label: &str, cases: &[(&str, u64, u64)]) -> Summary {
         errors: 0,
         turn_us: Some(2_000_000),
         units: [(CASES.to_owned(), (*passed, *trials))].into(),
+        repetitions: [(
+            CASES.to_owned(),
+            (1..=*trials).map(|number| (number as u32, u64::from(number <= *passed), 1)).collect(),
+        )]
+        .into(),
+        text: "t".into(),
+        expected: "e".into(),
         trials_run: (1..=*trials)
             .map(|repetition| TrialOutcome {
                 id: format!("s/{case}/tool-rag.base.{repetition}"),

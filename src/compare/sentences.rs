@@ -39,7 +39,7 @@ pub(super) fn sentence(row: &Row, margin: f64) -> String {
     let proxy = if row.proxy { "a stand-in, not a measurement: " } else { "" };
     let Some((p, adjusted)) = row.p.zip(row.p_adjusted) else {
         let both = level(row.scale, a);
-        return format!("{proxy}no discordance in {cases}, {both} on both sides; {}", seen(row));
+        return format!("{proxy}no case changed of {cases}, {both} on both sides; {}", seen(row));
     };
     let interval = row.interval.map_or_else(String::new, |(low, high)| format!(" {}", points_interval(low, high)));
     let correction = if row.gated { "Holm" } else { "not gated, Benjamini-Hochberg" };
@@ -63,7 +63,10 @@ pub(super) fn sentence(row: &Row, margin: f64) -> String {
     match row.finding {
         Finding::Better => format!("{head}: better"),
         Finding::Worse => format!("{head}: worse"),
-        Finding::NotWorse => format!("{head}: not worse by more than {allowed}"),
+        Finding::NotWorse => {
+            let least = row.least.map_or_else(String::new, |least| format!(" ({} at least)", change(row.scale, least)));
+            format!("{head}: not worse by more than {allowed}{least}")
+        }
         _ if adjusted < 0.05 && gain < 0.0 => {
             format!("{head}: undecided, worse but not beyond the margin of {allowed}")
         }
@@ -126,6 +129,29 @@ pub(super) fn stopped_early(a: &Summary, b: &Summary) -> Vec<String> {
     sides.into_iter().filter_map(warning).collect()
 }
 
+/// Cases of A that B does not have, or that it could not run at all: what is easiest to drop is what fails.
+pub(super) fn dropped(pairing: &Pairing<'_>) -> Vec<String> {
+    let mut said = Vec::new();
+    if !pairing.only_a.is_empty() {
+        let cases = count(pairing.only_a.len() as u64, "case", "cases");
+        said.push(format!("B lacks {cases} of A: {}", named(&pairing.only_a)));
+    }
+    let empty = |of: &super::CaseFigures, other: &super::CaseFigures| of.trials == 0 && other.trials > 0;
+    for of in 0..2 {
+        let hit = pairing
+            .pairs
+            .iter()
+            .filter(|pair| pair.rows.iter().any(|(a, b)| if of == 0 { empty(a, b) } else { empty(b, a) }));
+        let names: Vec<String> = hit.map(|pair| format!("{}/{}", pair.scenario, pair.case)).collect();
+        if !names.is_empty() {
+            let cases = count(names.len() as u64, "case", "cases");
+            let side = if of == 0 { "A" } else { "B" };
+            said.push(format!("{side} ran no trial of {cases} of the other side: {}", named(&names)));
+        }
+    }
+    said
+}
+
 /// What could not be compared, side by side.
 pub(super) fn missing(a: &Summary, b: &Summary, pairing: &Pairing<'_>) -> Vec<String> {
     let mut notes = Vec::new();
@@ -135,9 +161,25 @@ pub(super) fn missing(a: &Summary, b: &Summary, pairing: &Pairing<'_>) -> Vec<St
             notes.push(format!("{trials} of {side} could not be run and are not compared"));
         }
     }
-    for (side, cases) in [("A", &pairing.only_a), ("B", &pairing.only_b)] {
-        if !cases.is_empty() {
-            notes.push(format!("only in {side}: {}", named(cases)));
+    if !pairing.only_b.is_empty() {
+        notes.push(format!("only in B: {}", named(&pairing.only_b)));
+    }
+    for (side, other, of) in [("A", "B", 0), ("B", "A", 1)] {
+        let mut cases = Vec::new();
+        let mut repetitions = 0;
+        for pair in &pairing.pairs {
+            let unpaired = pair.rows.iter().map(|(a, b)| a.paired(b, CASES).unpaired);
+            let number: u64 = unpaired.map(|(ours, theirs)| [ours, theirs][of]).sum();
+            repetitions += number;
+            if number > 0 {
+                cases.push(format!("{}/{}", pair.scenario, pair.case));
+            }
+        }
+        if repetitions > 0 {
+            let number = count(repetitions, "repetition", "repetitions");
+            let are = if repetitions == 1 { "is" } else { "are" };
+            notes
+                .push(format!("{number} of {side} without a partner in {other} {are} not compared: {}", named(&cases)));
         }
     }
     if !pairing.unmatched.is_empty() {
@@ -149,7 +191,7 @@ pub(super) fn missing(a: &Summary, b: &Summary, pairing: &Pairing<'_>) -> Vec<St
     notes
 }
 
-fn named(names: &[String]) -> String {
+pub(super) fn named(names: &[String]) -> String {
     let more = names.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{more}", names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", "))

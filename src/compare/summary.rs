@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 /// Version of a baseline file.
-pub const BASELINE_VERSION: u32 = 1;
+pub const BASELINE_VERSION: u32 = 2;
 
 /// The key of the row that counts trials that met everything their case expects.
 pub const CASES: &str = "cases";
@@ -54,6 +54,9 @@ pub struct Measured {
     pub metric: String,
     /// The target as written.
     pub target: String,
+    /// How it is judged, in words: kind, floor, `min_n`, margin.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub judged: String,
     /// Whether a run fails when it does not pass: only such a one can be a regression.
     pub required: bool,
     /// Whether what the metric counts is the bad news.
@@ -124,6 +127,14 @@ pub struct CaseFigures {
     pub turn_us: Option<u64>,
     /// Successes and units by criterion, as the metric counts; criteria without units here are left out.
     pub units: BTreeMap<String, (u64, u64)>,
+    /// The same by repetition, in order: repetitions of two runs are paired by number.
+    pub repetitions: BTreeMap<String, Vec<(u32, u64, u64)>>,
+    /// Digest of what is asked.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// Digest of what is expected, and of what the case is left out of.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub expected: String,
     /// The trials one by one, in plan order; a baseline file holds none.
     #[serde(skip)]
     pub trials_run: Vec<TrialOutcome>,
@@ -140,6 +151,40 @@ pub struct TrialOutcome {
     pub passed: bool,
     /// The first thing that it did not meet; empty when it passed.
     pub why: String,
+}
+
+/// Successes and units of one criterion on both sides, over the repetitions that both have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Paired {
+    /// Successes and units under A.
+    pub a: (u64, u64),
+    /// Successes and units under B.
+    pub b: (u64, u64),
+    /// Repetitions that only A has, and that only B has.
+    pub unpaired: (u64, u64),
+}
+
+impl CaseFigures {
+    /// This case under A beside `other` under B.
+    pub(super) fn paired(&self, other: &Self, key: &str) -> Paired {
+        let by_number = |figures: &Self| -> BTreeMap<u32, (u64, u64)> {
+            let rows = figures.repetitions.get(key).map(Vec::as_slice).unwrap_or_default();
+            rows.iter().filter(|(_, _, n)| *n > 0).map(|(number, good, n)| (*number, (*good, *n))).collect()
+        };
+        let (ours, mut theirs) = (by_number(self), by_number(other));
+        let mut paired = Paired::default();
+        for (number, one) in ours {
+            match theirs.remove(&number) {
+                Some(other) => {
+                    paired.a = (paired.a.0 + one.0, paired.a.1 + one.1);
+                    paired.b = (paired.b.0 + other.0, paired.b.1 + other.1);
+                }
+                None => paired.unpaired.0 += 1,
+            }
+        }
+        paired.unpaired.1 = theirs.len() as u64;
+        paired
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields over by reference")]
@@ -187,8 +232,12 @@ impl Summary {
     /// Reads a baseline file.
     ///
     /// # Errors
-    /// When it is none, or a newer build wrote it.
+    /// When it is none, an older build wrote it without repetitions, or a newer build wrote it.
     pub fn parse(text: &str) -> Result<Self, CompareError> {
+        let version = serde_json::from_str::<serde_json::Value>(text).ok().and_then(|value| value["version"].as_u64());
+        if version == Some(1) {
+            return Err(CompareError::OldBaseline);
+        }
         let summary: Self = serde_json::from_str(text).map_err(CompareError::NoBaseline)?;
         if summary.version > BASELINE_VERSION {
             return Err(CompareError::NewerBaseline(summary.version));
@@ -230,7 +279,7 @@ mod tests {
     #[test]
     fn what_is_no_baseline_is_refused_with_what_to_do() {
         assert!(Summary::parse("[]").is_err_and(|why| why.to_string().contains("--save")));
-        let newer = sample::summary("run", &[("one", 1, 1)]).to_text().expect("JSON").replacen('1', "9", 1);
+        let newer = sample::summary("run", &[("one", 1, 1)]).to_text().expect("JSON").replacen('2', "9", 1);
         assert!(Summary::parse(&newer).is_err_and(|why| why.to_string().contains("newer")));
     }
 

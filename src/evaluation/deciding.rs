@@ -1,4 +1,4 @@
-//! Each criterion of a plan: how many units would decide it, and the smallest difference from another run that it
+//! Each criterion of a plan: how many conversations, or cases, would decide it, and the smallest difference from another run that it
 //! could show.
 //!
 //! Units are what the recordings of the selection measure when they are replayed; a trial that was not recorded is
@@ -13,6 +13,8 @@ use crate::scenario::criteria::Estimand;
 use crate::scenario::{Criterion, GateKind, resolve_metric};
 use crate::stats::power::{Spread, repeats_difference, smallest_visible_difference};
 use crate::stats::rate::units_for;
+use crate::stats::sample::{clusters_as_seen, clusters_for};
+use crate::stats::{ALPHA, Clusters, population};
 use crate::trace::{Arm, Trace, TrialEnd};
 use crate::trial::TrialRunner;
 use rayon::prelude::*;
@@ -32,6 +34,8 @@ pub(super) const BETWEEN: f64 = 0.01;
 const WINDOW: usize = 256;
 /// Failures up to which a sample that decides is looked for.
 const MOST_FAILURES: u64 = 200;
+/// Cases up to which a sample that decides is looked for.
+const MOST_CASES: u64 = 2_000;
 
 /// One criterion: what would decide it, and what it could show.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -42,15 +46,18 @@ pub struct Deciding {
     pub metric: String,
     /// Units that the plan gives, as far as recordings tell; 0 when they measure none.
     pub units: f64,
+    /// Conversations that these units come from; turns of one are not independent.
+    pub conversations: f64,
     /// Cases, each variant counted, that have units.
     pub cases: u64,
     /// The share of good units in the recordings.
     pub good: Option<f64>,
-    /// Units without a failure that decide it; `None` where it is decided otherwise.
+    /// Conversations without a failure that decide it, or cases with `estimand: population`; `None` where it is decided
+    /// otherwise.
     pub needed: Option<u64>,
-    /// Units that decide it at the share of good ones seen; `None` when none would.
+    /// The same at the share of good units seen; `None` when no number would.
     pub needed_as_seen: Option<u64>,
-    /// Trials of this selection that give `needed` units.
+    /// Trials of this selection that give `needed` conversations.
     pub trials: Option<u64>,
     /// The smallest visible difference of two rates, 0 to 1.
     pub difference: Option<f64>,
@@ -108,32 +115,42 @@ fn of(
     trials: u64,
     estimand: Estimand,
 ) -> Deciding {
-    let (mut units, mut cases, mut seen) = (0.0, 0, (0, 0));
+    let (mut units, mut conversations, mut cases, mut seen) = (0.0, 0.0, 0, (0, 0));
+    let (mut clusters, mut own) = (Clusters::default(), 0.0);
     for case in &summary.cases {
         let Some((successes, n)) = case.units.get(&measured.key).copied().filter(|(_, n)| *n > 0) else { continue };
         let key = (case.scenario.clone(), case.case.clone(), case.variant.clone());
         // A unit of several repetitions, or of a control arm, is not one a trial: what was seen is scaled all the same.
-        let scale = planned.get(&key).copied().unwrap_or(0) as f64 / case.trials.max(1) as f64;
-        units += n as f64 * scale.max(1.0);
+        let scale = (planned.get(&key).copied().unwrap_or(0) as f64 / case.trials.max(1) as f64).max(1.0);
+        let good = |successes: u64, n: u64| if measured.fewer_is_better { n - successes } else { successes };
+        let rows = case.repetitions.get(&measured.key).map(Vec::as_slice).unwrap_or_default();
+        rows.iter().for_each(|(_, successes, n)| clusters.add(good(*successes, *n), *n));
+        units += n as f64 * scale;
+        conversations += rows.len() as f64 * scale;
         cases += 1;
-        seen = (seen.0 + if measured.fewer_is_better { n - successes } else { successes }, seen.1 + n);
+        own += good(successes, n) as f64 / n as f64;
+        seen = (seen.0 + good(successes, n), seen.1 + n);
     }
-    let good = (seen.1 > 0).then(|| seen.0 as f64 / seen.1 as f64);
-    let rule = written.and_then(rule);
-    let (needed, needed_as_seen) = match rule.filter(|_| !measured.proxy && estimand == Estimand::FixedSuite) {
-        Some(rule) => (rule.units(0), good.and_then(|good| rule.at(good))),
-        None => (None, None),
+    let good = match estimand {
+        Estimand::FixedSuite => (seen.1 > 0).then(|| seen.0 as f64 / seen.1 as f64),
+        Estimand::Population => (cases > 0).then(|| own / cases as f64),
     };
-    let share = units / trials.max(1) as f64;
+    let rule = written.and_then(rule).filter(|_| !measured.proxy);
+    let needed = rule.and_then(|rule| rule.needed(&clusters, estimand));
+    let needed_as_seen = rule.zip(good).and_then(|(rule, good)| rule.as_seen(&clusters, good, estimand));
+    let share = conversations / trials.max(1) as f64;
     let mut row = Deciding {
         key: measured.key.clone(),
         metric: measured.metric.clone(),
         units,
+        conversations,
         cases,
         good,
         needed,
         needed_as_seen,
-        trials: needed.filter(|_| share > 0.0).map(|needed| (needed as f64 / share).ceil() as u64),
+        trials: needed
+            .filter(|_| share > 0.0 && estimand == Estimand::FixedSuite)
+            .map(|needed| (needed as f64 / share).ceil() as u64),
         difference: visible(cases, (units / cases.max(1) as f64) as u64, estimand),
         sentence: String::new(),
     };
@@ -162,6 +179,31 @@ fn rule(written: &Criterion) -> Option<Rule> {
 }
 
 impl Rule {
+    /// Conversations like these, or cases, that pass without a failure.
+    fn needed(self, clusters: &Clusters, estimand: Estimand) -> Option<u64> {
+        let needed = match estimand {
+            Estimand::FixedSuite if clusters.is_single() => self.units(0),
+            Estimand::FixedSuite => clusters_for(clusters, self.bound, ALPHA),
+            Estimand::Population => population::cases_for(0.0, self.bound),
+        };
+        needed.map(|needed| needed.max(self.min_n))
+    }
+
+    /// The same at the share of good units seen.
+    fn as_seen(self, clusters: &Clusters, good: f64, estimand: Estimand) -> Option<u64> {
+        if self.strict && good < 1.0 {
+            return None;
+        }
+        let needed = match estimand {
+            Estimand::FixedSuite if clusters.is_single() => self.at(good),
+            Estimand::FixedSuite => clusters_as_seen(clusters, self.bound, ALPHA),
+            Estimand::Population => {
+                (1..=MOST_CASES).find(|cases| population::lower_at(good * *cases as f64, *cases, ALPHA) >= self.bound)
+            }
+        };
+        needed.map(|needed| needed.max(self.min_n))
+    }
+
     /// Units that pass with so many bad ones among them.
     fn units(self, failures: u64) -> Option<u64> {
         (!self.strict || failures == 0).then(|| units_for(failures, self.bound)).flatten().map(|n| n.max(self.min_n))
@@ -199,29 +241,37 @@ fn sentence(row: &Deciding, measured: &Measured, written: Option<&Criterion>, es
     let units = row.units.round();
     let decides = match (row.needed, row.good.filter(|good| *good < 1.0)) {
         _ if measured.proxy => "a stand-in never passes".to_owned(),
-        _ if estimand == Estimand::Population => "what decides it is the number of cases, not of units".to_owned(),
         (None, _) if written.is_none() => "every trial must pass".to_owned(),
         (None, _) => "no number decides it".to_owned(),
-        (Some(needed), None) => decided(needed, units, row.trials),
+        (Some(needed), None) => decided(needed, row, estimand),
         (Some(needed), Some(good)) => {
             let seen = match row.needed_as_seen {
                 Some(n) => format!("{n} at the recorded {}", percent(good)),
                 None => format!("at the recorded {} it does not pass", percent(good)),
             };
-            format!("{}; {seen}", decided(needed, units, row.trials))
+            format!("{}; {seen}", decided(needed, row, estimand))
         }
     };
     let shows = row.difference.map_or_else(
         || "shows no difference".to_owned(),
         |difference| format!("shows {} points or more", rounded(difference * 100.0, 1, Rounding::Up)),
     );
-    format!("{units} units of {} cases; {decides}; {shows}", row.cases)
+    let conversations = row.conversations.round();
+    let within = if conversations < units { format!(" in {conversations} conversations") } else { String::new() };
+    format!("{units} units{within} of {} cases; {decides}; {shows}", row.cases)
 }
 
-fn decided(needed: u64, units: f64, trials: Option<u64>) -> String {
-    match trials.filter(|_| units < needed as f64) {
-        Some(trials) => format!("{needed} without a failure decide it, about {trials} trials like these"),
-        None => format!("{needed} without a failure decide it"),
+fn decided(needed: u64, row: &Deciding, estimand: Estimand) -> String {
+    let what = match estimand {
+        Estimand::Population => format!("{needed} cases without a failure decide it"),
+        Estimand::FixedSuite if row.conversations.round() < row.units.round() => {
+            format!("{needed} conversations like these without a failure decide it")
+        }
+        Estimand::FixedSuite => format!("{needed} without a failure decide it"),
+    };
+    match row.trials.filter(|_| row.conversations < needed as f64) {
+        Some(trials) => format!("{what}, about {trials} trials like these"),
+        None => what,
     }
 }
 
@@ -241,6 +291,18 @@ mod tests {
         assert_eq!(rule(0.95, false).at(0.95), None, "no better than the target");
         assert_eq!(rule(0.95, true).at(0.999), None, "an invariant takes no failure");
         assert_eq!(rule(1.0, false).units(0), None);
+    }
+
+    #[test]
+    fn conversations_of_several_turns_count_once_and_cases_not_seen_yet_are_cases() {
+        let sizes: Clusters = [(1, 1), (2, 2), (4, 4), (2, 4)].into_iter().collect();
+        let needed = rule(0.95, false).needed(&sizes, Estimand::FixedSuite).expect("some number");
+        let more: Clusters =
+            std::iter::repeat_n([(1, 1), (2, 2), (4, 4), (4, 4)], needed.div_ceil(4) as usize).flatten().collect();
+        assert!(needed > 59 && crate::stats::betting::lower_at(&more, ALPHA) >= 0.95, "{needed}");
+        assert_eq!(rule(0.95, false).needed(&sizes, Estimand::Population), Some(59));
+        assert_eq!(rule(0.95, true).as_seen(&sizes, 0.9, Estimand::Population), None);
+        assert!(rule(0.90, false).as_seen(&sizes, 0.97, Estimand::Population).is_some_and(|cases| cases > 29));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::deciding::{Deciding, deciding, visible as visible_difference};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::criteria::Estimand;
 use crate::scenario::{Loaded, SequenceStep};
-use crate::stats::lower_bound;
+use crate::stats::{ALPHA, Clusters, Sample};
 use crate::trace::Arm;
 use crate::trial::{Spending, TrialRunner};
 use rayon::prelude::*;
@@ -109,6 +109,11 @@ pub fn estimate(runner: &TrialRunner, loaded: &Loaded, plan: &Plan) -> Estimate 
         (sum.model, sum.search) = (sum.model + model, sum.search + search);
     }
     let (cases, least) = (repetitions.len(), repetitions.values().copied().min().unwrap_or(0));
+    let talks: Clusters = turns.iter().map(|turns| (*turns as u64, *turns as u64)).collect();
+    let sample = match plan.criteria.estimand {
+        Estimand::FixedSuite => Sample::Fixed(talks),
+        Estimand::Population => Sample::population(vec![(1, 1); cases]),
+    };
     let turns: usize = turns.iter().sum();
     Estimate {
         recorded,
@@ -118,7 +123,7 @@ pub fn estimate(runner: &TrialRunner, loaded: &Loaded, plan: &Plan) -> Estimate 
         repetitions: least,
         turns,
         visible: visible(cases as u64, least as u64, plan.criteria.estimand),
-        without_failure: lower_bound(turns as u64, turns as u64),
+        without_failure: sample.lower_at(ALPHA),
         money: Money {
             dollars: (all.dollars > 0.0).then_some(all.dollars),
             unpriced: runner.unpriced(plan).into_iter().collect(),

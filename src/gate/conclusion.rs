@@ -16,16 +16,27 @@ pub(super) fn conclude<'a>(
     planned: u64,
     undecided: Undecided,
 ) -> (u8, String) {
-    let (mut broken, mut failed, mut empty, mut open) = (vec![], vec![], vec![], vec![]);
+    let (mut broken, mut failed, mut empty, mut open, mut lost) = (vec![], vec![], vec![], vec![], vec![]);
     let (mut held, mut asked) = (0_u64, 0_u64);
-    for result in results.filter(|result| result.required) {
-        asked += 1;
+    let (mut declared, mut excluded) = (vec![], vec![]);
+    for result in results {
         let name = result.scenario.as_ref().map_or_else(|| result.id.clone(), |of| format!("{of}/{}", result.id));
+        if result.verdict == Verdict::NotMeasured && result.not_measured_ok {
+            declared.push(name.clone());
+        }
+        if !result.required {
+            continue;
+        }
+        asked += 1;
+        if !result.excluded.is_empty() {
+            excluded.push(format!("{name} ({})", count(result.excluded.len() as u64, "case", "cases")));
+        }
         match result.verdict {
             Verdict::Pass => held += 1,
             Verdict::Fail => failed.push(name),
             Verdict::NotMeasured if result.not_measured_ok => {}
             Verdict::NotMeasured => empty.push(name),
+            Verdict::Inconclusive if result.sequential.as_ref().is_some_and(|one| one.cannot_pass) => lost.push(name),
             Verdict::Inconclusive => open.push(name),
             Verdict::Error => broken.push(name),
         }
@@ -39,6 +50,7 @@ pub(super) fn conclude<'a>(
     say(&failed, "failed");
     say(&empty, "measured nothing");
     say(&open, "undecided");
+    say(&lost, "undecided, and cannot pass any more");
     if in_error > 0 || !broken.is_empty() {
         let trials = count(planned, "trial", "trials");
         let mut text = format!("incomplete: {in_error} of {trials} in ERROR");
@@ -57,11 +69,24 @@ pub(super) fn conclude<'a>(
     if !failed.is_empty() || !empty.is_empty() {
         return (1, parts.join("; "));
     }
-    if !open.is_empty() && undecided == Undecided::Fail {
+    // `warn` lets a gate through beside others that were shown to hold: it never covers a gate that cannot pass any
+    // more, nor a run in which nothing was shown.
+    if !lost.is_empty() || !open.is_empty() && (undecided == Undecided::Fail || held == 0) {
         return (4, parts.join("; "));
     }
-    let passed = count(held, "required gate passed", "required gates passed");
-    if open.is_empty() { (0, passed) } else { (0, format!("{passed}; UNDECIDED and let through: {}", listed(&open))) }
+    if held == 0 {
+        return (1, format!("nothing was shown: {} NOT_MEASURED, as declared", listed(&declared)));
+    }
+    let mut said = vec![count(held, "required gate passed", "required gates passed")];
+    let mut let_through = |names: &[String], what: &str| {
+        if !names.is_empty() {
+            said.push(format!("{what}: {}", listed(names)));
+        }
+    };
+    let_through(&open, "UNDECIDED and let through");
+    let_through(&declared, "NOT_MEASURED as declared");
+    let_through(&excluded, "cases left out of");
+    (0, said.join("; "))
 }
 
 fn listed(names: &[String]) -> String {

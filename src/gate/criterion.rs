@@ -2,17 +2,18 @@
 
 use super::design::{Design, Standing};
 use super::format::{count, share, time};
-use super::rule::{Asked, Evidence, Ruling, Sample, rule};
+use super::rule::{Asked, Evidence, Ruling, rule};
 use super::tally::Tally;
 use super::{CriterionResult, Sequential, Verdict};
 use crate::metric::{Group, Metric, Observation, Outcome};
-use crate::percent::{Rounding, bound};
+use crate::percent::{Rounding, bound, percent};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::criteria::Estimand;
 use crate::scenario::{Criterion, GateKind, Target};
 use crate::stats::quantile::nearest_rank;
+use crate::stats::rate::wilson;
 use crate::stats::stopping::Decision;
-use crate::stats::{clustered, rate::wilson};
+use crate::stats::{ALPHA, Clusters, Sample};
 use crate::trace::text::quote;
 use std::collections::BTreeMap;
 
@@ -34,6 +35,8 @@ pub(super) struct Item<'p> {
     pub floor: Option<f64>,
     /// How far below the target's share of good units a run until decided may pass.
     pub margin: f64,
+    /// Error probability of its upper bound: the run's, shared among the required confidence gates.
+    pub alpha_fail: f64,
     /// What was seen: in a run until decided, of the passes that the figures cover.
     pub tally: Tally,
     /// In a run until decided, what was seen in each pass, and how the gate decides.
@@ -94,16 +97,20 @@ impl Item<'_> {
             target: self.target.good_share(metric.quantile()),
             floor: self.floor,
             min_n: u64::from(self.written.min_n.unwrap_or(0)),
+            alpha_fail: self.alpha_fail,
         }
     }
 
     /// Where the criterion stands after `passes` passes of a run until decided.
     fn standing(&self, passes: u32) -> Option<Standing> {
         let design = self.design?;
-        let none = Tally::default();
-        let sums = (0..passes as usize).map(|place| self.by_pass.get(place).unwrap_or(&none));
-        let sums: Vec<_> = sums.map(|tally| (tally.good(self.target), tally.n)).collect();
-        Some(design.standing(&sums))
+        Some(design.standing(&self.clusters(passes)))
+    }
+
+    /// The clusters of each pass.
+    fn clusters(&self, passes: u32) -> Vec<Clusters> {
+        let of = |place| self.by_pass.get(place).map(|tally: &Tally| tally.clusters.clone()).unwrap_or_default();
+        (0..passes as usize).map(of).collect()
     }
 
     /// Whether further passes cannot change what a required criterion comes to, as far as can be told.
@@ -141,11 +148,13 @@ impl Item<'_> {
             metric: written.metric.clone(),
             target: written.target.clone(),
             kind: kind(written.kind).into(),
-            required: written.required,
+            required: written.is_required(),
             not_measured_ok: plan.not_measured_ok.contains(&written.id),
             verdict: Verdict::NotMeasured,
             units: metric.units().into(),
             n: tally.n,
+            clusters: 0,
+            sample_text: String::new(),
             successes: tally.successes,
             observed: None,
             observed_text: String::new(),
@@ -172,11 +181,18 @@ impl Item<'_> {
             nothing(&mut result, tally.hidden.or(tally.scope.as_deref()));
             return result;
         }
-        let ruling = standing.map_or_else(|| self.rule(plan, metric), |standing| standing.ruling);
-        self.figures(&mut result, metric, ruling);
+        let sample = self.sample(plan);
+        let ruling = standing.map_or_else(|| self.rule(metric, &sample), |standing| standing.ruling);
+        self.figures(&mut result, metric, &sample, ruling);
         result.verdict = ruling.verdict;
         result.sentence = self.sentence(&result, ruling, plan);
         self.overrule(&mut result);
+        let single: usize = self.open.values().map(Vec::len).sum();
+        if let Some(group) = metric.group().filter(|_| single > 0) {
+            let trials = count(single as u64, "trial", "trials");
+            result.sentence =
+                format!("{}; {trials} left out, since {} repetitions are one unit", result.sentence, group.size);
+        }
         if left_out.1 > 0 {
             let cases = count(result.excluded.len() as u64, "case", "cases");
             result.sentence = format!("{}; {cases} left out ({} with them)", result.sentence, result.with_excluded);
@@ -188,25 +204,35 @@ impl Item<'_> {
         result
     }
 
-    fn rule(&self, plan: &Plan, metric: &dyn Metric) -> Ruling {
-        let target = self.target;
-        let good = |(successes, n): &(u64, u64)| (if target.is_ceiling() { n - successes } else { *successes }, *n);
-        let sample = match plan.criteria.estimand {
-            Estimand::FixedSuite => Sample::Fixed,
-            Estimand::Population => clustered(&self.tally.by_case.values().map(good).collect::<Vec<_>>())
-                .map_or(Sample::OneCluster, Sample::Clusters),
-        };
-        let asked = self.asked(metric);
-        rule(asked, Evidence { good: self.tally.good(self.target), n: self.tally.n, sample })
+    /// What the rate was seen in.
+    fn sample(&self, plan: &Plan) -> Sample {
+        let good =
+            |(successes, n): &(u64, u64)| (if self.target.is_ceiling() { n - successes } else { *successes }, *n);
+        match plan.criteria.estimand {
+            Estimand::FixedSuite => Sample::Fixed(self.tally.clusters.clone()),
+            Estimand::Population => Sample::population(self.tally.by_case.values().map(good)),
+        }
     }
 
-    fn figures(&self, result: &mut CriterionResult, metric: &dyn Metric, ruling: Ruling) {
+    fn rule(&self, metric: &dyn Metric, sample: &Sample) -> Ruling {
+        rule(self.asked(metric), Evidence { good: self.tally.good(self.target), n: self.tally.n, sample })
+    }
+
+    fn figures(&self, result: &mut CriterionResult, metric: &dyn Metric, sample: &Sample, ruling: Ruling) {
         let tally = &self.tally;
         let few = self.target.is_ceiling();
         let (lower, upper) = if few { (1.0 - ruling.upper, 1.0 - ruling.lower) } else { (ruling.lower, ruling.upper) };
         (result.lower, result.upper) = (Some(lower), Some(upper));
-        result.interval = Some(wilson(tally.successes as f64, tally.n as f64));
-        let rate = share(tally.successes, tally.n);
+        result.clusters = sample.number();
+        result.sample_text = sample_text(&result.units, tally.n, sample);
+        result.interval = Some(interval(sample, (tally.successes, tally.n), few));
+        let mut rate = share(tally.successes, tally.n);
+        let mut observed = tally.successes as f64 / tally.n as f64;
+        if let Sample::Population { s, cases } = sample {
+            let good = s / *cases as f64;
+            observed = if few { 1.0 - good } else { good };
+            rate = format!("{} in the mean of {} ({rate})", percent(observed), count(*cases, "case", "cases"));
+        }
         if let Target::AtMostTime(limit) = self.target {
             // Units that never ended are longer than all that did: they stand at the end of the ranks.
             let mut all = tally.times.clone();
@@ -217,13 +243,12 @@ impl Item<'_> {
             let quantile = quantile.map_or_else(|| "never reached".into(), time);
             result.observed_text = format!("{name} {quantile}, {rate} below {}", time(limit.as_micros() as u64));
         } else {
-            result.observed = Some(tally.successes as f64 / tally.n as f64);
+            result.observed = Some(observed);
             result.observed_text = rate;
         }
-        // The bound that the verdict turns on: against the target when it fails, for it otherwise.
-        let fails = ruling.verdict == Verdict::Fail && self.written.kind == GateKind::Confidence;
+        // The bound that the verdict turns on: the opposite one where it fails.
         let against = self.against(metric);
-        result.bound_text = if few == fails {
+        result.bound_text = if few == (ruling.verdict == Verdict::Fail) {
             format!("true rate at least {}", bound(lower, Rounding::Down, against))
         } else {
             format!("true rate at most {}", bound(upper, Rounding::Up, against))
@@ -233,13 +258,14 @@ impl Item<'_> {
     fn sequential(&self, standing: Option<Standing>, passes: u32) -> Option<Sequential> {
         let (standing, design) = standing.zip(self.design)?;
         Some(Sequential {
-            rule: design.words(),
+            rule: design.words(&self.clusters(passes)),
             passes,
             max_passes: design.max_passes(),
             decided_after: match standing.decision {
                 Decision::Pass | Decision::Fail => Some(standing.covers as u32),
                 Decision::CannotPass | Decision::Undecided => None,
             },
+            cannot_pass: standing.decision == Decision::CannotPass,
             alpha_pass: design.alpha_pass,
             alpha_fail: design.alpha_fail,
         })
@@ -256,7 +282,8 @@ impl Item<'_> {
     }
 
     fn sentence(&self, result: &CriterionResult, ruling: Ruling, plan: &Plan) -> String {
-        let seen = format!("{}, {}", result.observed_text, result.bound_text);
+        let sample = if result.sample_text.is_empty() { String::new() } else { format!(" ({})", result.sample_text) };
+        let seen = format!("{}{sample}, {}", result.observed_text, result.bound_text);
         let target = &self.written.target;
         let advisory =
             if self.written.kind == GateKind::Point { " by the observed figure alone (advisory)" } else { "" };
@@ -268,21 +295,25 @@ impl Item<'_> {
             }
             Verdict::Fail => format!("{seen}; {target} does not hold{advisory}"),
             _ if result.sequential.is_some() => format!("{seen}; undecided"),
-            _ => match ruling.more {
-                Some(more) => format!("{seen}; undecided: {more} more without a failure would pass"),
-                None => format!("{seen}; undecided: no number of {} can show it", result.units),
-            },
+            _ => {
+                let population = plan.criteria.estimand == Estimand::Population;
+                let (one, many) = if population { ("case", "cases") } else { ("conversation", "conversations") };
+                match ruling.more {
+                    Some(more) if population || result.clusters < result.n => {
+                        let like = if population { "" } else { " like these" };
+                        let noun = if more == 1 { one } else { many };
+                        format!("{seen}; undecided: {more} more {noun}{like} without a failure would pass")
+                    }
+                    Some(more) => format!("{seen}; undecided: {more} more without a failure would pass"),
+                    None => format!("{seen}; undecided: no number of {} can show it", result.units),
+                }
+            }
         };
         if let Some(sequential) = &result.sequential {
             text += &sequential.ending(self.written.margin.as_deref().filter(|_| ruling.verdict == Verdict::Pass));
         }
         if plan.criteria.estimand == Estimand::Population {
-            let cases = count(self.tally.by_case.len() as u64, "case", "cases");
-            if ruling.verdict == Verdict::Inconclusive {
-                text = format!("{seen}; undecided: for cases not seen yet, more cases are needed than these {cases}");
-            } else {
-                text = format!("{text}; for cases not seen yet, from {cases}");
-            }
+            text += "; for cases not seen yet";
         }
         if ruling.verdict == Verdict::Fail {
             text += &first_violations(result);
@@ -328,6 +359,25 @@ impl Item<'_> {
         }
         rows
     }
+}
+
+/// How many units in how many clusters, where that is not one each: `448 queries in 283 conversations`.
+fn sample_text(units: &str, n: u64, sample: &Sample) -> String {
+    match sample {
+        Sample::Fixed(clusters) if clusters.number() < n => {
+            format!("{n} {units} in {}", count(clusters.number(), "conversation", "conversations"))
+        }
+        Sample::Fixed(_) | Sample::Population { .. } => String::new(),
+    }
+}
+
+/// The two-sided 95 % interval for display, as the metric counts: Wilson's for independent units.
+fn interval(sample: &Sample, (successes, n): (u64, u64), few: bool) -> (f64, f64) {
+    if matches!(sample, Sample::Fixed(clusters) if clusters.is_single()) {
+        return wilson(successes as f64, n as f64);
+    }
+    let (low, high) = (sample.lower_at(ALPHA / 2.0), sample.upper_at(ALPHA / 2.0));
+    if few { (1.0 - high, 1.0 - low) } else { (low, high) }
 }
 
 /// What stands when there is no unit at all.

@@ -8,6 +8,8 @@
 //! | confidence with margin | `E+` against target less margin, `min_n` reached | `E-` against the target | `E+` and `E-` inverted |
 //! | point | the share of the first `min_n` units reaches the target | it does not | of those units |
 //!
+//! Where trials have several units, trials are counted, and [`PassBet`] decides.
+//!
 //! A plan's lower bound is Clopper-Pearson's at the one look that the plan fixes beforehand; before that look all units
 //! still planned count as bad, so it never exceeds the bound that the whole plan would give. An invariant's is
 //! `alpha^(1/n)` for the `n` units of the passes before its first violation: it holds at whatever pass one stops, because
@@ -15,8 +17,10 @@
 //! (products by the means' inequality, counts by Hoeffding 1956), as long as passes are complete.
 
 use super::Verdict;
+use super::pass_bet::PassBet;
 use super::rule::{Asked, Ruling};
 use crate::scenario::GateKind;
+use crate::stats::Clusters;
 use crate::stats::rate::{lower_bound_at, units_for, upper_bound_at};
 use crate::stats::sequential::{Mixture, lower_at_stopping, upper_at_stopping};
 use crate::stats::stopping::{Decision, Monitor, Rule};
@@ -40,6 +44,8 @@ enum Look {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Design {
     look: Look,
+    /// What decides where trials have several units.
+    bet: PassBet,
     max_passes: u32,
     /// Error probability of its lower bound, and of its PASS.
     pub alpha_pass: f64,
@@ -58,7 +64,7 @@ pub(super) struct Standing {
     pub ruling: Ruling,
 }
 
-/// Good units and all units of one pass.
+/// Good units and all units of one pass of independent units.
 pub(super) type Pass = (u64, u64);
 
 impl Design {
@@ -84,7 +90,8 @@ impl Design {
                 }
             }
         };
-        Self { look, max_passes, alpha_pass, alpha_fail }
+        let bet = PassBet::of(asked, margin, max_passes, (alpha_pass, alpha_fail));
+        Self { look, bet, max_passes, alpha_pass, alpha_fail }
     }
 
     /// Passes at most.
@@ -92,8 +99,11 @@ impl Design {
         self.max_passes
     }
 
-    /// The rule in words.
-    pub(super) fn words(&self) -> String {
+    /// The rule in words, for passes like these.
+    pub(super) fn words(&self, passes: &[Clusters]) -> String {
+        if !passes.iter().all(Clusters::is_single) && self.look != Look::Nothing {
+            return self.bet.words();
+        }
         let count = |n: u64| super::format::count(n, "unit", "units");
         match self.look {
             Look::NoViolation { units } => format!("no violation in {} or more", count(units)),
@@ -111,7 +121,16 @@ impl Design {
     }
 
     /// Where the gate stands after complete passes.
-    pub(super) fn standing(&self, passes: &[Pass]) -> Standing {
+    pub(super) fn standing(&self, passes: &[Clusters]) -> Standing {
+        if !passes.iter().all(Clusters::is_single) {
+            return self.bet.standing(passes, self.look == Look::Nothing);
+        }
+        let passes: Vec<Pass> = passes.iter().map(|pass| (pass.good(), pass.units())).collect();
+        self.of_units(&passes)
+    }
+
+    /// Where the gate stands after complete passes of independent units.
+    pub(super) fn of_units(&self, passes: &[Pass]) -> Standing {
         match self.look {
             Look::NoViolation { units } => self.without_violation(units, passes),
             Look::Plan { units, bad, evidence } => {
@@ -213,7 +232,7 @@ fn sum(passes: &[Pass]) -> Pass {
     passes.iter().fold((0, 0), |sum, pass| (sum.0 + pass.0, sum.1 + pass.1))
 }
 
-fn standing(decision: Decision, covers: usize, (lower, upper): (f64, f64)) -> Standing {
+pub(super) fn standing(decision: Decision, covers: usize, (lower, upper): (f64, f64)) -> Standing {
     let verdict = match decision {
         Decision::Pass => Verdict::Pass,
         Decision::Fail => Verdict::Fail,

@@ -13,7 +13,7 @@ use crate::stats::stopping::Decision;
 const KB: &str = "metric: mandatory_call_rate(knowledge_base_search)";
 
 fn asked(kind: GateKind, target: f64, floor: Option<f64>, min_n: u64) -> Asked {
-    Asked { kind, target, floor, min_n }
+    Asked { kind, target, floor, min_n, alpha_fail: 0.05 }
 }
 
 /// Passes of every history, of three cases each.
@@ -38,7 +38,7 @@ fn histories(design: &Design) -> Vec<History> {
         }
         for good in 0..=3 {
             passes.push((good, 3));
-            let standing = design.standing(passes);
+            let standing = design.of_units(passes);
             let now = (
                 before.0 || standing.decision == Decision::Pass,
                 before.1 || standing.decision == Decision::Fail,
@@ -94,7 +94,7 @@ fn the_declared_error_rates_hold_exactly_for_alike_and_for_different_cases() {
         for rates in suites.into_iter().chain(uneven) {
             let mean = rates.iter().sum::<f64>() / 3.0;
             let [pass, fail, low, high] = errors(&histories, rates);
-            let case = format!("{} at {rates:?}: {pass} {fail} {low} {high}", design.words());
+            let case = format!("{} at {rates:?}: {pass} {fail} {low} {high}", design.words(&[]));
             assert!(mean > boundary - 1e-9 || pass <= 0.05, "passes: {case}");
             assert!(mean < target - 1e-9 || fail <= 0.05, "fails: {case}");
             assert!(low <= 0.05 && high <= 0.05, "bounds: {case}");
@@ -113,7 +113,7 @@ fn a_good_suite_passes_and_a_bad_one_fails() {
 #[test]
 fn the_least_number_of_units_states_the_plan_and_what_it_allows() {
     let words = |kind, target, floor, min_n, margin| {
-        Design::of(asked(kind, target, floor, min_n), margin, 12, 0.05, 0.05).words()
+        Design::of(asked(kind, target, floor, min_n), margin, 12, 0.05, 0.05).words(&[])
     };
     assert_eq!(words(GateKind::Confidence, 0.95, None, 0, 0.0), "59 units without a failure");
     assert_eq!(words(GateKind::Confidence, 0.95, None, 93, 0.0), "93 units with at most 1 failure");
@@ -130,14 +130,14 @@ fn the_least_number_of_units_states_the_plan_and_what_it_allows() {
 fn a_plan_is_judged_at_the_look_that_it_fixed_and_stays_decided() {
     let design = Design::of(asked(GateKind::Confidence, 0.95, None, 0), 0.0, 12, 0.05, 0.05);
     let all = vec![(20, 20); 4];
-    assert_eq!(design.standing(&all[..2]).decision, Decision::Undecided);
-    let passed = design.standing(&all[..3]);
+    assert_eq!(design.of_units(&all[..2]).decision, Decision::Undecided);
+    let passed = design.of_units(&all[..3]);
     assert_eq!((passed.decision, passed.covers), (Decision::Pass, 3));
     assert!((passed.ruling.lower - 0.05_f64.powf(1.0 / 60.0)).abs() < 1e-9);
     let mut later = all.clone();
     later.push((0, 20));
-    assert_eq!(design.standing(&later), passed, "what others still need does not undo it");
-    let lost = design.standing(&[(19, 20)]);
+    assert_eq!(design.of_units(&later), passed, "what others still need does not undo it");
+    let lost = design.of_units(&[(19, 20)]);
     assert_eq!(lost.decision, Decision::CannotPass);
     assert!(lost.ruling.lower < 0.5, "the forty units to come count as bad: {lost:?}");
 }
@@ -145,16 +145,16 @@ fn a_plan_is_judged_at_the_look_that_it_fixed_and_stays_decided() {
 #[test]
 fn an_invariant_is_broken_by_a_violation_after_it_had_enough_units() {
     let design = Design::of(asked(GateKind::Invariant, 1.0, Some(0.95), 60), 0.0, 12, 0.05, 0.05);
-    assert_eq!(design.standing(&[(30, 30), (30, 30)]).decision, Decision::Pass);
-    let broken = design.standing(&[(30, 30), (30, 30), (29, 30)]);
+    assert_eq!(design.of_units(&[(30, 30), (30, 30)]).decision, Decision::Pass);
+    let broken = design.of_units(&[(30, 30), (30, 30), (29, 30)]);
     assert_eq!((broken.decision, broken.covers), (Decision::Fail, 3));
 }
 
 #[test]
 fn a_figure_is_that_of_the_units_that_were_fixed_beforehand() {
     let design = Design::of(asked(GateKind::Point, 0.9, None, 20), 0.0, 12, 0.05, 0.05);
-    assert_eq!(design.standing(&[(10, 10)]).decision, Decision::Undecided);
-    let evaluated = design.standing(&[(10, 10), (7, 10), (10, 10), (10, 10)]);
+    assert_eq!(design.of_units(&[(10, 10)]).decision, Decision::Undecided);
+    let evaluated = design.of_units(&[(10, 10), (7, 10), (10, 10), (10, 10)]);
     assert_eq!((evaluated.decision, evaluated.covers), (Decision::Fail, 2), "later passes do not mend it");
 }
 

@@ -14,6 +14,7 @@ use crate::metric::{Metric, catalogue};
 use crate::plan::Plan;
 use crate::scenario::criteria::Estimand;
 use crate::scenario::{Criterion, GateKind, ReadCriterion};
+use crate::stats::ALPHA;
 use crate::trace::{Grades, Trace, TraceError, TrialError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -112,12 +113,18 @@ impl<'p> Evaluator<'p> {
                 target,
                 floor,
                 margin,
+                alpha_fail: ALPHA,
                 tally,
                 by_pass,
                 open: BTreeMap::new(),
                 design: None,
             });
         }
+        // Failing one of several gates is enough to fail the run: the probability is shared among those that can err.
+        let can_err = |item: &Item<'_>| item.written.is_required() && item.written.kind == GateKind::Confidence;
+        let sharing = items.iter().filter(|item| can_err(item)).count().max(1) as f64;
+        let alpha_fail = plan.stopping.map_or(ALPHA, |stopping| stopping.alpha_fail) / sharing;
+        items.iter_mut().for_each(|item| item.alpha_fail = alpha_fail);
         designs(plan, &metrics, &mut items)?;
         let relevant = (0..plan.scenarios.len()).map(|scenario| {
             let counts = |metric: &usize| {
@@ -228,7 +235,7 @@ impl<'p> Evaluator<'p> {
 
     fn is_settled(&self) -> bool {
         let (plan, metrics) = (self.examiner.plan, &self.examiner.metrics);
-        let mut required = self.items.iter().filter(|item| item.written.required);
+        let mut required = self.items.iter().filter(|item| item.written.is_required());
         self.closed > 0 && required.all(|item| item.is_settled(plan, metrics[item.metric].as_ref(), self.closed))
     }
 
@@ -336,13 +343,9 @@ fn designs(plan: &Plan, metrics: &[Box<dyn Metric>], items: &mut [Item<'_>]) -> 
         let why = "passes repeat the same cases, which says little about others: with `estimand: population` a run cannot stop when it is decided";
         return Err(EvaluationError::Plan(why.into()));
     }
-    // Failing one of several gates is enough to fail the run: the probability is shared among those that can err.
-    let can_err = |item: &&mut Item<'_>| item.written.required && item.written.kind == GateKind::Confidence;
-    let sharing = items.iter_mut().filter(can_err).count().max(1);
     for item in items {
         let asked = item.asked(metrics[item.metric].as_ref());
-        let (alpha_pass, alpha_fail) = (stopping.alpha_pass, stopping.alpha_fail / sharing as f64);
-        item.design = Some(Design::of(asked, item.margin, stopping.max_passes, alpha_pass, alpha_fail));
+        item.design = Some(Design::of(asked, item.margin, stopping.max_passes, stopping.alpha_pass, item.alpha_fail));
     }
     Ok(())
 }

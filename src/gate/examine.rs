@@ -8,7 +8,9 @@ use crate::metric::turns::turns;
 use crate::metric::{Check, Metric, Observation, Patterns, TrialView, expectation, offer};
 use crate::plan::{Plan, PlannedTrial};
 use crate::state_machine::Machine;
-use crate::trace::{Account, Arm, Evidence, Grades, Mode, Trace, TrialEnd, TrialError, What, grade_of_another};
+use crate::trace::{
+    Account, Arm, Evidence, Grades, Mode, Trace, TrialEnd, TrialError, TurnOutcome, What, grade_of_another,
+};
 use std::collections::BTreeMap;
 
 /// What judging needs to know of the plan, compiled once and shared by all trials.
@@ -165,7 +167,7 @@ impl<'p> Examiner<'p> {
         (examined.units, examined.out_of_scope) = (units, out_of_scope);
         examined.taken = machine.map(|machine| taken(machine, trace)).unwrap_or_default();
         if timed {
-            examined.turn_times = turns.iter().filter_map(|turn| turn.ended().map(|end| end.took_us)).collect();
+            examined.turn_times = turns.iter().map(answered_us).collect();
             examined.timed = Timed::of(trace, &turns);
         }
         // A trial of which nothing is expected shows nothing.
@@ -201,6 +203,12 @@ pub(super) fn blank(plan: &Plan, trial: &PlannedTrial) -> TrialResult {
         slowest_turn_us: 0,
         took_us: 0,
     }
+}
+
+/// How long a turn took; one without an answer is longer than any other, here as in every quantile.
+fn answered_us(turn: &crate::metric::TurnView<'_>) -> u64 {
+    let answered = turn.ended().filter(|end| matches!(end.outcome, TurnOutcome::Answered(_)));
+    answered.map_or(u64::MAX, |end| end.took_us)
 }
 
 fn figures(trace: &Trace, result: &mut TrialResult) {

@@ -13,6 +13,7 @@ mod examine;
 mod format;
 mod grades;
 mod latency;
+mod pass_bet;
 mod repeats;
 mod results;
 mod row;
@@ -97,17 +98,24 @@ pub struct CriterionResult {
     pub units: String,
     /// Measured units, exclusions left out.
     pub n: u64,
+    /// What is independent among them: trials, or cases where the claim is about cases not seen yet.
+    #[serde(default)]
+    pub clusters: u64,
+    /// Units and clusters for people, where there are fewer of these: `448 queries in 283 conversations`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sample_text: String,
     /// Successes among them (for a time: units below the target).
     pub successes: u64,
     /// The observed figure: a rate 0 to 1, or seconds; `None` when nothing was measured.
     pub observed: Option<f64>,
     /// The observed figure for people: `38/40 = 95.0 %`, `p95 8.41 s`.
     pub observed_text: String,
-    /// The exact one-sided 95 % lower bound on the rate (Clopper-Pearson).
+    /// One-sided lower bound on the rate (see [`crate::stats::Sample`]). The bound that decides a PASS is at 95 %, the
+    /// one that decides a FAIL at 95 % for all required confidence gates together.
     pub lower: Option<f64>,
-    /// The exact one-sided 95 % upper bound on the rate.
+    /// One-sided upper bound on the rate.
     pub upper: Option<f64>,
-    /// Two-sided 95 % Wilson interval, for display only.
+    /// Two-sided 95 % interval, for display only: Wilson's where every trial has one unit.
     pub interval: Option<(f64, f64)>,
     /// The bound for people: `true rate at least 92.8 %`.
     pub bound_text: String,
@@ -224,7 +232,8 @@ pub struct Evaluation {
     pub stopped: Option<Stopped>,
     /// Causes of ERROR with the trials that they hit, most frequent first.
     pub errors: Vec<ErrorGroup>,
-    /// Duration of every turn in microseconds, in plan order.
+    /// Duration of every turn in microseconds, in plan order; the largest number for a turn without an answer, which
+    /// is longer than any other.
     pub turn_times_us: Vec<u64>,
     /// Whose times those are: kind of evidence, as in [`Latency::kind`], and how many in a row.
     #[serde(default)]

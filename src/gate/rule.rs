@@ -6,34 +6,34 @@
 //! | confidence | lower bound reaches the target, n reaches `min_n` | upper bound is below it, at any n | INCONCLUSIVE |
 //! | point | observed share reaches the target | it does not | below `min_n`: INCONCLUSIVE |
 //!
-//! Bounds are exact, one-sided, 95 %. `min_n` keeps a small sample from passing and, for a point gate, from saying
+//! Bounds are one-sided, 95 % for PASS; for FAIL the error probability is shared among the required confidence gates of
+//! a run, since failing one of them is enough to fail it. `n` counts what is independent: trials, or cases where the
+//! claim is about cases not seen yet. `min_n` keeps a small sample from passing and, for a point gate, from saying
 //! anything; a violation, or a bound that excludes the target, is evidence at any n.
 
 use super::Verdict;
 use crate::scenario::GateKind;
-use crate::stats::rate::{lower_bound_at, units_to_pass, upper_bound_at};
-use crate::stats::{ALPHA, Clustered};
+use crate::stats::{ALPHA, Sample};
 
 /// What a rule reads.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Evidence {
+pub(super) struct Evidence<'s> {
     /// Good units.
     pub good: u64,
     /// Units, at least 1.
     pub n: u64,
-    /// What the units are a sample of.
-    pub sample: Sample,
+    /// What they were seen in.
+    pub sample: &'s Sample,
 }
 
-/// What the units are a sample of.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Sample {
-    /// These cases, run again.
-    Fixed,
-    /// Cases not seen yet, clustered by case.
-    Clusters(Clustered),
-    /// Cases not seen yet, of which there is one: it says nothing about others.
-    OneCluster,
+impl Evidence<'_> {
+    /// The observed share of good units, or the mean of the cases' shares.
+    fn share(&self) -> f64 {
+        match self.sample {
+            Sample::Fixed(_) => self.good as f64 / self.n as f64,
+            Sample::Population { s, cases } => s / (*cases).max(1) as f64,
+        }
+    }
 }
 
 /// What a criterion asks.
@@ -45,8 +45,10 @@ pub(super) struct Asked {
     pub target: f64,
     /// For an invariant: the share that the lower bound must reach.
     pub floor: Option<f64>,
-    /// The least n that may pass.
+    /// The least number of trials, or cases, that may pass.
     pub min_n: u64,
+    /// Error probability of the upper bound, which decides a FAIL.
+    pub alpha_fail: f64,
 }
 
 /// What came of it; bounds are on the share of good units.
@@ -58,20 +60,15 @@ pub(super) struct Ruling {
     pub lower: f64,
     /// One-sided upper bound.
     pub upper: f64,
-    /// For INCONCLUSIVE: how many more good units would pass, where that can be said.
+    /// For INCONCLUSIVE: how many more trials or cases without a failure would pass, where that can be said.
     pub more: Option<u64>,
 }
 
 /// Decides.
-pub(super) fn rule(asked: Asked, evidence: Evidence) -> Ruling {
+pub(super) fn rule(asked: Asked, evidence: Evidence<'_>) -> Ruling {
     let Evidence { good, n, sample } = evidence;
-    let rate = good as f64 / n as f64;
-    let (lower, upper) = match sample {
-        Sample::Fixed => bounds(good as f64, n as f64),
-        Sample::Clusters(clustered) => bounds(rate * clustered.effective_n, clustered.effective_n),
-        Sample::OneCluster => (0.0, 1.0),
-    };
-    let enough = n >= asked.min_n;
+    let (lower, upper) = (sample.lower_at(ALPHA), sample.upper_at(asked.alpha_fail));
+    let enough = sample.number() >= asked.min_n;
     let verdict = match asked.kind {
         GateKind::Invariant if good < n => Verdict::Fail,
         GateKind::Invariant if enough && asked.floor.is_none_or(|floor| lower >= floor) => Verdict::Pass,
@@ -79,7 +76,7 @@ pub(super) fn rule(asked: Asked, evidence: Evidence) -> Ruling {
         GateKind::Confidence if upper < asked.target => Verdict::Fail,
         GateKind::Point if !enough => Verdict::Inconclusive,
         // A share of whole units and a decimal target: 19/20 is 0.95, whatever the floats say.
-        GateKind::Point if good as f64 >= asked.target * n as f64 - 1e-9 => Verdict::Pass,
+        GateKind::Point if evidence.share() >= asked.target - 1e-12 => Verdict::Pass,
         GateKind::Point => Verdict::Fail,
         GateKind::Invariant | GateKind::Confidence => Verdict::Inconclusive,
     };
@@ -88,70 +85,85 @@ pub(super) fn rule(asked: Asked, evidence: Evidence) -> Ruling {
         GateKind::Confidence => asked.target,
         GateKind::Point => 0.0,
     };
-    let more = (verdict == Verdict::Inconclusive && matches!(sample, Sample::Fixed))
-        .then(|| units_to_pass(good, n, wanted, asked.min_n))
+    let more = (verdict == Verdict::Inconclusive)
+        .then(|| sample.more_to_pass(wanted, asked.min_n, ALPHA))
         .flatten()
         .filter(|more| *more > 0);
     Ruling { verdict, lower, upper, more }
 }
 
-fn bounds(good: f64, n: f64) -> (f64, f64) {
-    (lower_bound_at(good, n, ALPHA), upper_bound_at(good, n, ALPHA))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::Clusters;
     use proptest::prelude::*;
 
     fn asked(kind: GateKind, target: f64, floor: Option<f64>, min_n: u64) -> Asked {
-        Asked { kind, target, floor, min_n }
+        Asked { kind, target, floor, min_n, alpha_fail: ALPHA }
     }
 
-    fn of(good: u64, n: u64) -> Evidence {
-        Evidence { good, n, sample: Sample::Fixed }
+    /// The ruling on independent units.
+    fn ruled(asked: Asked, good: u64, n: u64) -> Ruling {
+        let mut clusters = Clusters::default();
+        clusters.add_many(1, 1, good);
+        clusters.add_many(0, 1, n - good);
+        rule(asked, Evidence { good, n, sample: &Sample::Fixed(clusters) })
     }
 
     #[test]
     fn an_invariant_needs_no_violation_and_its_floor() {
         let sc = asked(GateKind::Invariant, 1.0, Some(0.95), 60);
-        assert_eq!(rule(sc, of(60, 60)).verdict, Verdict::Pass);
-        assert_eq!(rule(sc, of(59, 59)).verdict, Verdict::Inconclusive);
-        assert_eq!(rule(sc, of(59, 59)).more, Some(1));
-        assert_eq!(rule(sc, of(1_999, 2_000)).verdict, Verdict::Fail);
-        assert_eq!(rule(sc, of(0, 1)).verdict, Verdict::Fail, "at any n");
-        assert_eq!(rule(asked(GateKind::Invariant, 1.0, None, 0), of(1, 1)).verdict, Verdict::Pass);
+        assert_eq!(ruled(sc, 60, 60).verdict, Verdict::Pass);
+        assert_eq!(ruled(sc, 59, 59).verdict, Verdict::Inconclusive);
+        assert_eq!(ruled(sc, 59, 59).more, Some(1));
+        assert_eq!(ruled(sc, 1_999, 2_000).verdict, Verdict::Fail);
+        assert_eq!(ruled(sc, 0, 1).verdict, Verdict::Fail, "at any n");
+        assert_eq!(ruled(asked(GateKind::Invariant, 1.0, None, 0), 1, 1).verdict, Verdict::Pass);
     }
 
     #[test]
     fn confidence_rests_on_bounds() {
         let sc = asked(GateKind::Confidence, 0.95, None, 0);
-        assert_eq!(rule(sc, of(38, 40)).verdict, Verdict::Inconclusive);
-        assert_eq!(rule(sc, of(38, 40)).more, Some(84));
-        assert_eq!(rule(sc, of(122, 124)).verdict, Verdict::Pass);
-        assert_eq!(rule(sc, of(16, 20)).verdict, Verdict::Fail);
-        assert_eq!(rule(sc, of(20, 20)).verdict, Verdict::Inconclusive, "20 units cannot pass 95 %");
-        assert_eq!(rule(asked(GateKind::Confidence, 0.20, None, 0), of(11, 40)).verdict, Verdict::Inconclusive);
+        assert_eq!(ruled(sc, 38, 40).verdict, Verdict::Inconclusive);
+        assert_eq!(ruled(sc, 38, 40).more, Some(84));
+        assert_eq!(ruled(sc, 122, 124).verdict, Verdict::Pass);
+        assert_eq!(ruled(sc, 16, 20).verdict, Verdict::Fail);
+        assert_eq!(ruled(sc, 20, 20).verdict, Verdict::Inconclusive, "20 units cannot pass 95 %");
+        assert_eq!(ruled(asked(GateKind::Confidence, 0.20, None, 0), 11, 40).verdict, Verdict::Inconclusive);
     }
 
     #[test]
     fn a_point_gate_looks_at_the_figure_alone() {
         let sc = asked(GateKind::Point, 0.95, None, 10);
-        assert_eq!(rule(sc, of(19, 20)).verdict, Verdict::Pass);
-        assert_eq!(rule(sc, of(18, 20)).verdict, Verdict::Fail);
-        assert_eq!(rule(sc, of(3, 9)).verdict, Verdict::Inconclusive);
+        assert_eq!(ruled(sc, 19, 20).verdict, Verdict::Pass);
+        assert_eq!(ruled(sc, 18, 20).verdict, Verdict::Fail);
+        assert_eq!(ruled(sc, 3, 9).verdict, Verdict::Inconclusive);
     }
 
     #[test]
-    fn a_population_counts_clusters() {
-        let clustered =
-            crate::stats::clustered(&[(4, 4), (4, 4), (3, 4), (4, 4), (1, 4), (4, 4)]).expect("six clusters");
-        let evidence = Evidence { good: 20, n: 24, sample: Sample::Clusters(clustered) };
-        let alone = rule(asked(GateKind::Confidence, 0.6, None, 0), of(20, 24));
-        let ruling = rule(asked(GateKind::Confidence, 0.6, None, 0), evidence);
-        assert_eq!((alone.verdict, ruling.verdict), (Verdict::Pass, Verdict::Inconclusive));
-        let one = rule(asked(GateKind::Confidence, 0.6, None, 0), Evidence { sample: Sample::OneCluster, ..evidence });
-        assert_eq!(one.verdict, Verdict::Inconclusive);
+    fn a_population_counts_cases_of_equal_weight_and_a_failure_never_helps() {
+        let asked = asked(GateKind::Confidence, 0.95, None, 0);
+        let of = |cases: &[(u64, u64)]| {
+            let (good, n) = cases.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+            rule(asked, Evidence { good, n, sample: &Sample::population(cases.iter().copied()) })
+        };
+        let (all, less) = (of(&[(40, 40); 5]), of(&[(40, 40), (40, 40), (40, 40), (40, 40), (39, 40)]));
+        assert_eq!((all.verdict, less.verdict), (Verdict::Inconclusive, Verdict::Inconclusive));
+        assert!(less.lower < all.lower && all.more == Some(54), "{all:?} {less:?}");
+        assert_eq!(of(&[(1, 1); 59]).verdict, Verdict::Pass);
+    }
+
+    #[test]
+    fn turns_of_one_conversation_are_one_piece_of_evidence() {
+        // Sixty conversations of four turns, all or nothing: 236 of 240 turns are 59 of 60 conversations.
+        let clusters: Clusters = std::iter::repeat_n((4, 4), 59).chain([(0, 4)]).collect();
+        let asked = asked(GateKind::Confidence, 0.95, None, 0);
+        let found = rule(asked, Evidence { good: 236, n: 240, sample: &Sample::Fixed(clusters) });
+        assert_eq!((found.verdict, ruled(asked, 236, 240).verdict), (Verdict::Inconclusive, Verdict::Pass));
+        let few: Clusters = std::iter::repeat_n((4, 4), 30).collect();
+        let point = Asked { kind: GateKind::Point, target: 0.5, floor: None, min_n: 60, ..asked };
+        let found = rule(point, Evidence { good: 120, n: 120, sample: &Sample::Fixed(few) });
+        assert_eq!(found.verdict, Verdict::Inconclusive, "min_n counts conversations");
     }
 
     fn worth(verdict: Verdict) -> u8 {
@@ -170,7 +182,33 @@ mod tests {
             let good = (share * n as f64) as u64;
             let kind = [GateKind::Invariant, GateKind::Confidence, GateKind::Point][usize::from(kind)];
             let asked = asked(kind, target, Some(target * 0.9), min_n);
-            prop_assert!(worth(rule(asked, of(good + 1, n)).verdict) >= worth(rule(asked, of(good, n)).verdict));
+            prop_assert!(worth(ruled(asked, good + 1, n).verdict) >= worth(ruled(asked, good, n).verdict));
+        }
+
+        #[test]
+        fn a_success_instead_of_a_failure_never_lowers_a_bound_or_worsens_a_verdict_of_any_estimand_and_kind(
+            counts in proptest::collection::vec((0_u64..5, 0_u64..3), 1..40), at in 0_usize..40,
+            kind in 0..3_u8, target in 0.5..=1.0_f64, min_n in 0_u64..60, population in any::<bool>(),
+        ) {
+            let kind = [GateKind::Invariant, GateKind::Confidence, GateKind::Point][usize::from(kind)];
+            let asked = asked(kind, target, Some(target * 0.9), min_n);
+            let mut counts: Vec<(u64, u64)> = counts.into_iter().map(|(good, bad)| (good, good + bad)).collect();
+            let judged = |counts: &[(u64, u64)]| {
+                let (good, n) = counts.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+                let sample = if population {
+                    Sample::population(counts.iter().copied())
+                } else {
+                    Sample::Fixed(counts.iter().copied().collect())
+                };
+                rule(asked, Evidence { good, n: n.max(1), sample: &sample })
+            };
+            prop_assume!(counts.iter().any(|(_, n)| *n > 0));
+            let before = judged(&counts);
+            let place = at % counts.len();
+            counts[place].0 = (counts[place].0 + 1).min(counts[place].1);
+            let after = judged(&counts);
+            prop_assert!(worth(after.verdict) >= worth(before.verdict));
+            prop_assert!(after.lower >= before.lower - 1e-12 && after.upper >= before.upper - 1e-12);
         }
 
         #[test]
@@ -179,9 +217,9 @@ mod tests {
         ) {
             let good = n.saturating_sub(failures);
             let asked = asked(GateKind::Confidence, target, None, min_n);
-            if let Some(more) = rule(asked, of(good, n)).more {
-                prop_assert_eq!(rule(asked, of(good + more, n + more)).verdict, Verdict::Pass);
-                prop_assert_ne!(rule(asked, of(good + more - 1, n + more - 1)).verdict, Verdict::Pass);
+            if let Some(more) = ruled(asked, good, n).more {
+                prop_assert_eq!(ruled(asked, good + more, n + more).verdict, Verdict::Pass);
+                prop_assert_ne!(ruled(asked, good + more - 1, n + more - 1).verdict, Verdict::Pass);
             }
         }
     }

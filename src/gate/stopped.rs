@@ -14,6 +14,9 @@ pub struct Sequential {
     pub max_passes: u32,
     /// The pass after which it was decided, which its figures end with; `None` while it is undecided.
     pub decided_after: Option<u32>,
+    /// Whether the passes that were left could not have led to a PASS: such a gate is never let through.
+    #[serde(default)]
+    pub cannot_pass: bool,
     /// Probability, at most, of ever passing a rate below the target (less the margin); the lower bound's too.
     pub alpha_pass: f64,
     /// Probability, at most, of ever failing a rate that reaches the target; the upper bound's too.

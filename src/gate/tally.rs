@@ -5,6 +5,7 @@ use super::{Excluded, Violation};
 use crate::metric::{Observation, Outcome};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::Target;
+use crate::stats::Clusters;
 use crate::trace::Evidence;
 use std::collections::BTreeMap;
 
@@ -32,6 +33,8 @@ pub(super) struct Tally {
     pub scope: Option<String>,
     /// Where the units come from.
     pub sources: Sources,
+    /// Good units by trial: what is independent when these cases run again.
+    pub clusters: Clusters,
     /// Successes and units by variant.
     pub by_variant: BTreeMap<String, (u64, u64)>,
     /// Successes and units by case.
@@ -83,6 +86,7 @@ impl Tally {
         }
         let n = units.len() as u64;
         (self.successes, self.n) = (self.successes + successes, self.n + n);
+        self.clusters.add(if target.is_ceiling() { n - successes } else { successes }, n);
         for sum in
             [self.by_variant.entry(trial.lane.variant.clone()).or_default(), self.by_case.entry(case).or_default()]
         {
@@ -107,6 +111,7 @@ impl Tally {
         self.out_of_scope += other.out_of_scope;
         self.scope = self.scope.take().into_iter().chain(other.scope.clone()).min();
         self.sources.absorb(&other.sources);
+        self.clusters.absorb(&other.clusters);
         add_sums(&mut self.by_variant, &other.by_variant);
         add_sums(&mut self.by_case, &other.by_case);
         add_sums(&mut self.excluded, &other.excluded);

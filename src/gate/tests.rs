@@ -50,11 +50,51 @@ fn the_sentence_says_what_was_seen_what_is_bounded_and_what_is_missing() {
 
 #[test]
 fn undecided_may_be_let_through_and_says_so() {
-    let mut plan = plan(CASES, &confidence(), 40);
+    let shown = format!("[{{id: I, {KB}, target: '= 100%', kind: invariant}}, {}", &confidence()[1..]);
+    let mut plan = plan(CASES, &shown, 40);
     plan.criteria.undecided = Undecided::Warn;
     let evaluation = run(&plan, all_good(&plan));
     assert_eq!(evaluation.exit_code, 0);
-    assert!(evaluation.conclusion.contains("UNDECIDED"), "{}", evaluation.conclusion);
+    assert_eq!(evaluation.conclusion, "1 required gate passed; UNDECIDED and let through: C");
+}
+
+#[test]
+fn a_run_whose_required_gates_all_stay_undecided_is_undecided_whatever_it_lets_through() {
+    let mut plan = plan(CASES, &confidence(), 40);
+    plan.criteria.undecided = Undecided::Warn;
+    let evaluation = run(&plan, all_good(&plan));
+    assert_eq!((evaluation.exit_code, evaluation.conclusion.as_str()), (4, "undecided: C"));
+}
+
+#[test]
+fn turns_of_one_conversation_count_together_and_the_figure_says_so() {
+    let cases = "[{case: a, turns: [{ask: q}, {ask: r}]}]";
+    let plan = plan(cases, &confidence(), 70);
+    let talk = |place, good: bool| {
+        let story = story(&plan, place).turn("q");
+        let story = if good { story.search(&["d#1"]) } else { story };
+        let story = story.answer("x", &[]).turn("r");
+        if good { story.search(&["d#1"]).answer("y", &[]).done() } else { story.answer("y", &[]).done() }
+    };
+    // One conversation fails as a whole: 138 of 140 turns, of which 124 with 2 failures would have been enough.
+    let result = run(&plan, (0..70).map(|place| talk(place, place != 3))).criteria.remove(0);
+    assert_eq!((result.n, result.clusters, result.verdict), (140, 70, Verdict::Inconclusive), "{}", result.sentence);
+    assert!(result.sentence.starts_with("138/140 = 98.6 % (140 queries in 70 conversations), "), "{}", result.sentence);
+    assert!(result.sentence.contains("more conversations like these without a failure"), "{}", result.sentence);
+}
+
+#[test]
+fn several_required_gates_share_the_probability_of_a_wrong_fail_and_not_that_of_a_wrong_pass() {
+    let of = |number: usize| {
+        let one = |index: usize| format!("{{id: C{index}, {KB}, target: '>= 95%', kind: confidence}}");
+        let plan = plan(CASES, &format!("[{}]", (0..number).map(one).collect::<Vec<_>>().join(", ")), 20);
+        let trace = |place: usize| if place < 4 { bad(&plan, place) } else { good(&plan, place) };
+        run(&plan, (0..20).map(trace)).criteria.remove(0)
+    };
+    let (one, six) = (of(1), of(6));
+    assert_eq!((one.verdict, six.verdict), (Verdict::Fail, Verdict::Inconclusive), "P(4 or more) is .0159");
+    assert_eq!(one.lower, six.lower);
+    assert!(six.upper > one.upper);
 }
 
 #[test]
@@ -134,7 +174,7 @@ fn a_proxy_is_shown_and_is_never_a_measurement() {
     let evaluation = run(&plan, traces.clone());
     assert_eq!(evaluation.criteria[0].sentence, "proxy 30/30 = 100.0 %, not a measurement of satisfaction");
     assert_eq!((evaluation.criteria[0].verdict, evaluation.exit_code), (Verdict::NotMeasured, 0));
-    plan.criteria.criteria[0].required = true;
+    plan.criteria.criteria[0].required = Some(true);
     assert_eq!(run(&plan, traces.clone()).exit_code, 1);
     plan.ratings = Some(plan.trials.iter().take(20).map(|trial| (trial.id.clone(), true)).collect());
     let evaluation = run(&plan, traces);
@@ -197,7 +237,7 @@ fn a_population_is_named_and_counts_cases() {
     plan.criteria.estimand = Estimand::Population;
     let result = run(&plan, all_good(&plan)).criteria.remove(0);
     assert_eq!(result.verdict, Verdict::Inconclusive, "a hundred repetitions of one case are one case");
-    assert!(result.sentence.contains("more cases are needed than these 1 case"), "{}", result.sentence);
+    assert!(result.sentence.contains("58 more cases without a failure would pass"), "{}", result.sentence);
 }
 
 #[test]
@@ -319,6 +359,32 @@ proptest! {
             prop_assert!(worth(after.verdict) >= worth(before.verdict));
         }
     }
+}
+
+#[test]
+fn a_point_gate_is_advisory_unless_it_says_otherwise() {
+    let of = |more: &str| {
+        let criteria = format!("[{{id: P, {KB}, target: '>= 95%', kind: point{more}}}, {}", &invariant()[1..]);
+        let plan = plan(CASES, &criteria, 60);
+        run(&plan, (0..60).map(|place| if place < 6 { bad(&plan, place) } else { good(&plan, place) }))
+    };
+    let (advisory, required) = (of(""), of(", required: true"));
+    assert_eq!((advisory.criteria[0].verdict, advisory.criteria[0].required), (Verdict::Fail, false));
+    assert!(
+        !advisory.conclusion.contains('P') || !advisory.conclusion.contains("failed: P"),
+        "{}",
+        advisory.conclusion
+    );
+    assert!(required.conclusion.contains("failed: P"), "{}", required.conclusion);
+}
+
+#[test]
+fn repetitions_that_fill_no_unit_are_said_to_be_left_out() {
+    let criteria = "[{id: K, metric: pass_all(k=3), target: '>= 50%', kind: confidence}]";
+    let plan = plan(CASES, criteria, 7);
+    let result = run(&plan, all_good(&plan)).criteria.remove(0);
+    assert_eq!((result.n, result.clusters), (2, 2));
+    assert!(result.sentence.ends_with("; 1 trial left out, since 3 repetitions are one unit"), "{}", result.sentence);
 }
 
 #[test]

@@ -125,7 +125,7 @@ fn times(evaluation: &Evaluation) -> Option<Times> {
     }
     let mut all = evaluation.turn_times_us.clone();
     all.sort_unstable();
-    let (p50_us, p95_us) = nearest_rank(&all, 0.5).zip(nearest_rank(&all, 0.95))?;
+    let (p50_us, p95_us) = nearest_rank(&all, 0.5).zip(nearest_rank(&all, 0.95).filter(|time| *time != u64::MAX))?;
     Some(Times { n: all.len() as u64, p50_us, p95_us })
 }
 

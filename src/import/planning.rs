@@ -177,7 +177,8 @@ fn usual() -> Criteria {
         floor: None,
         min_n: None,
         margin: None,
-        required: true,
+        required: Some(true),
+        meant: false,
     };
     Criteria {
         about: "What can be asked of any conversation; name others with --criteria.".into(),

@@ -30,7 +30,8 @@ pub(super) const ENTRIES: &[Registered] = &[
             "learned_harm",
             "Labelled queries that lose a relevant passage to learned entries, or get an unrelated one; lower is better.",
             &[],
-        ),
+        )
+        .lower_is_better(),
         make: |_| Box::new(LearnedHarm),
     },
 ];

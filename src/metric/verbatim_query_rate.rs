@@ -15,7 +15,8 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
         "verbatim_query_rate",
         "Calls of the tool whose query repeats the user's words; lower is better.",
         &[Parameter::tool(None)],
-    ),
+    )
+    .lower_is_better(),
     make: |asked| Box::new(VerbatimQueryRate { tools: Tools::of(asked) }),
 }];
 

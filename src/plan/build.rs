@@ -5,7 +5,7 @@ use super::{
     VariantSettings,
 };
 use crate::scenario::document::{Turn, Variant};
-use crate::scenario::{Case, Criterion, Diagnostic, GateKind, Loaded, LoadedScenario, Scenario, diagnostic};
+use crate::scenario::{Case, Criterion, Diagnostic, Loaded, LoadedScenario, Scenario, diagnostic};
 use crate::trace::{Arm, Lane};
 use globset::{GlobBuilder, GlobMatcher};
 use sha2::{Digest, Sha256};
@@ -192,11 +192,12 @@ fn resolved(scenario: &Scenario, case: &Case) -> Case {
 
 fn planned(source: &LoadedScenario, cases: Vec<PlannedCase>, selection: &Selection) -> PlannedScenario {
     let scenario = &source.scenario;
-    let mut gates = scenario.gates.clone();
     let named = |metric: &str| metric.split('(').next().unwrap_or_default().trim() == "case_pass_rate";
-    if !gates.iter().any(|gate| named(&gate.metric)) {
-        gates.insert(0, every_case());
-    }
+    let about_cases = |gate: &Criterion| named(&gate.metric) || gate.id == "cases";
+    let gates = match &scenario.gates {
+        Some(gates) if gates.is_empty() || gates.iter().any(about_cases) => gates.clone(),
+        gates => [Criterion::every_case()].into_iter().chain(gates.iter().flatten().cloned()).collect(),
+    };
     let wanted = |name: &str| selection.variant.as_ref().is_none_or(|wanted| wanted == name);
     let variants = if scenario.variants.is_empty() {
         vec![("base".to_owned(), "as the scenario says".to_owned())]
@@ -229,21 +230,6 @@ fn settings(source: &LoadedScenario, variant: &str) -> VariantSettings {
         temperature: changed.and_then(|change| change.temperature).or(model.temperature),
         enforcement: changed.and_then(|change| change.enforcement).unwrap_or(scenario.enforcement),
         prompts: source.prompts.get(variant).cloned().unwrap_or_default(),
-    }
-}
-
-/// The gate of every scenario that writes none of its own: each trial meets what its case expects.
-fn every_case() -> Criterion {
-    Criterion {
-        id: "cases".into(),
-        about: "Every trial meets what its case expects.".into(),
-        metric: "case_pass_rate".into(),
-        target: ">= 100%".into(),
-        kind: GateKind::Invariant,
-        floor: None,
-        min_n: None,
-        margin: None,
-        required: true,
     }
 }
 

@@ -127,7 +127,8 @@ pub struct PlannedScenario {
     pub variants: Vec<(String, String)>,
     /// Its cases, with the scenario's `covers` and `excluded_from` folded into each.
     pub cases: Vec<PlannedCase>,
-    /// Gates on this scenario alone. A `case_pass_rate` of 100 % stands here unless the scenario writes its own.
+    /// Gates on this scenario alone. A `case_pass_rate` of 100 % stands here unless the scenario writes its own, or
+    /// `gates: []`.
     pub gates: Vec<crate::scenario::criteria::Gate>,
     /// The search service, as prices name it: `provider/model`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,7 +5,7 @@
 use crate::gate::Verdict;
 use crate::gate::{CriterionResult, Edge, Evaluation, ItemGrades, Latency, Quantile, Repeats, Spent};
 use crate::metric::catalogue;
-use crate::percent::{self, Rounding, at_least, interval, percent};
+use crate::percent::{interval, percent};
 use crate::price::dollars;
 use crate::scenario::{Target, parse_target, resolve_metric};
 use crate::stats::rate::wilson;
@@ -94,17 +94,21 @@ pub(super) fn target(row: &CriterionResult) -> Option<Target> {
 
 /// The bound that decides, in few characters: `≥ 92.8 %`, and in words where there is no number.
 pub(super) fn bound(row: &CriterionResult) -> String {
-    match (target(row), row.lower, row.upper) {
-        (Some(Target::AtMostRate(aim)), _, Some(upper)) => {
-            format!("≤ {}", percent::bound(upper, Rounding::Up, aim))
-        }
-        (Some(Target::AtLeastRate(aim)), Some(lower), _) => {
-            format!("≥ {}", percent::bound(lower, Rounding::Down, aim))
-        }
-        (Some(Target::AtMostTime(_)), Some(lower), _) => format!("≥ {} in time", at_least(lower)),
-        _ if row.bound_text.is_empty() => "–".into(),
-        _ => row.bound_text.clone(),
+    let brief = row
+        .bound_text
+        .strip_prefix("true rate ")
+        .map(|bound| bound.replacen("at least", "≥", 1).replacen("at most", "≤", 1));
+    match (target(row), brief) {
+        (Some(Target::AtMostTime(_)), Some(brief)) => format!("{brief} in time"),
+        (_, Some(brief)) => brief,
+        (_, None) if row.bound_text.is_empty() => "–".into(),
+        (_, None) => row.bound_text.clone(),
     }
+}
+
+/// Units, and what is independent among them where there are fewer of these: `448 in 283`.
+pub fn units(row: &CriterionResult) -> String {
+    if row.sample_text.is_empty() { count(row.n) } else { format!("{} in {}", count(row.n), count(row.clusters)) }
 }
 
 /// What a figure rests on, in as few words as say it: `REPLAYED simulator 2026-11-21`.

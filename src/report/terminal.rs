@@ -118,7 +118,7 @@ fn table(rows: Vec<&CriterionResult>, width: usize, paint: &Paint) -> String {
         table.add_row([
             clip(&line(&name), 40).into_owned(),
             clip(&line(what), 120).into_owned(),
-            figures::count(row.n),
+            figures::units(row),
             line(&figures::observed(row)),
             line(&figures::bound(row)),
             line(&row.target),

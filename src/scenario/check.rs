@@ -96,7 +96,7 @@ impl Checker<'_> {
         }
         self.covers(&scenario.covers, root.key("covers"));
         self.excluded(&scenario.excluded_from, root.key("excluded_from"));
-        let judged = Judged { rows: &scenario.gates, kept: None };
+        let judged = Judged { rows: scenario.gates.as_deref().unwrap_or_default(), kept: None };
         let tools = self.flow.and_then(|flow| flow.tools.as_ref());
         let tools = tools.map(|tools| tools.iter().map(|tool| tool.name).collect());
         let known = Known { metrics: &self.around.catalogues.metrics, tools };
@@ -191,7 +191,7 @@ impl Checker<'_> {
 
     pub(super) fn excluded(&mut self, excluded: &BTreeMap<String, String>, at: At<'_>) {
         for (id, reason) in excluded {
-            let own = self.scenario.gates.iter().map(|gate| gate.id.as_str());
+            let own = self.scenario.gates.iter().flatten().map(|gate| gate.id.as_str());
             let known: BTreeSet<&str> =
                 self.around.criteria.iter().map(String::as_str).chain(own).chain(["cases"]).collect();
             if !known.contains(id.as_str()) {

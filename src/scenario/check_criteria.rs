@@ -3,7 +3,7 @@
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::grammar::{GrammarError, Target, parse_floor, parse_target};
 use super::{Criteria, Criterion, GateKind, Project, resolve_metric};
-use crate::catalogue::{Figure, MetricEntry, ResolvedMetric, Values};
+use crate::catalogue::{Better, Figure, MetricEntry, ResolvedMetric, Values};
 use crate::trace::Role;
 use std::collections::BTreeSet;
 
@@ -98,6 +98,12 @@ fn one(row: &Criterion, known: &Known<'_>, at: At<'_>, mistakes: &mut Vec<Mistak
         let wanted = if target.is_time() { "a rate, `>= 95%` for example" } else { "a time, `<= 10s` for example" };
         mistakes.push(Mistake::at(at.key("target"), "bad-target", format!("this metric's target is {wanted}")));
     }
+    if let (Some(metric), Some(target)) = (&metric, target)
+        && !row.meant
+        && metric.entry.figure == Figure::Rate
+    {
+        mistakes.extend(unusual(row, metric.entry.better, target, at.key("target")));
+    }
     // Every unit good: for a time that is what the target says already.
     let whole = target.is_some_and(|target| target.good_share(1.0) >= 1.0);
     let timed = target.is_some_and(Target::is_time);
@@ -155,6 +161,36 @@ fn named_tools(
         let mistake = Mistake::at(at.key("metric"), "unknown-tool", format!("no flow here has a tool `{named}`"));
         mistakes.push(mistake.within(place, named.chars().count()).label(did_you_mean(named, known)));
     }
+}
+
+/// A target that is hardly meant: it asks nothing, looks the other way than its metric, or takes 0.95 for per cent.
+fn unusual(row: &Criterion, better: Better, target: Target, at: At<'_>) -> Option<Mistake> {
+    const MEANT: &str = "if it is meant, say `meant: true`";
+    if target.is_time() {
+        return None;
+    }
+    if target.good_share(1.0) <= 0.0 {
+        let message = "every figure meets this target: it asks nothing";
+        return Some(Mistake::at(at, "vacuous-target", message).help(MEANT));
+    }
+    if target.is_ceiling() != (better == Better::Lower) {
+        let name = row.metric.split('(').next().unwrap_or_default().trim();
+        let (way, sign) = if better == Better::Lower { ("lower", "<=") } else { ("higher", ">=") };
+        let message = format!("{way} is better for `{name}`, so this target rewards what is worse");
+        return Some(Mistake::at(at, "reversed-target", message).help(format!("write `{sign}`; {MEANT}")));
+    }
+    let number = row
+        .target
+        .trim()
+        .strip_suffix('%')
+        .and_then(|text| text.trim_start_matches(['>', '=', ' ']).trim().parse().ok());
+    let tiny = number.is_some_and(|number: f64| number > 0.0 && number < 1.0);
+    (tiny && !target.is_ceiling()).then(|| {
+        let number = number.unwrap_or_default();
+        let message = format!("{number}% is {}: nearly everything meets it", number / 100.0);
+        Mistake::at(at, "vacuous-target", message)
+            .help(format!("write `>= {}%` or `>= {number}`; {MEANT}", number * 100.0))
+    })
 }
 
 /// The margin of a criterion that asks for this share of good units; 0 where there is none, or a mistake.

@@ -66,13 +66,37 @@ pub struct Criterion {
     /// For `confidence` in a run until decided: how far on the wrong side of the target a rate may pass, `5%` for example.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<String>,
-    /// Whether the run fails when it does not pass.
-    #[serde(default = "yes")]
-    pub required: bool,
+    /// Whether the run fails when it does not pass; where nothing is written, `point` is advisory and the others are
+    /// required.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub required: Option<bool>,
+    /// Says that a target which asks nothing, or looks the other way than its metric, is meant.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub meant: bool,
 }
 
-fn yes() -> bool {
-    true
+impl Criterion {
+    /// Whether the run fails when it does not pass.
+    pub fn is_required(&self) -> bool {
+        self.required.unwrap_or(self.kind != GateKind::Point)
+    }
+
+    /// The gate of every scenario that does not write `gates` about its cases: each trial meets what its case expects.
+    /// A gate on `case_pass_rate`, or one with the id `cases`, replaces it, and `gates: []` removes it.
+    pub fn every_case() -> Self {
+        Self {
+            id: "cases".into(),
+            about: "Every trial meets what its case expects.".into(),
+            metric: "case_pass_rate".into(),
+            target: ">= 100%".into(),
+            kind: GateKind::Invariant,
+            floor: None,
+            min_n: None,
+            margin: None,
+            required: Some(true),
+            meant: false,
+        }
+    }
 }
 
 /// A gate in a scenario: a criterion on that scenario alone.

@@ -63,9 +63,10 @@ pub struct Scenario {
     pub variants: BTreeMap<String, Variant>,
     /// The cases.
     pub cases: Vec<Case>,
-    /// Gates on this scenario alone, beside the criteria.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub gates: Vec<Gate>,
+    /// Gates on this scenario alone, beside the criteria. Every scenario has the gate `cases` (each trial meets what its
+    /// case expects), unless it writes one on `case_pass_rate` or called `cases`; `gates: []` removes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gates: Option<Vec<Gate>>,
     /// Criteria that none of its cases counts for, each with the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub excluded_from: BTreeMap<String, String>,

@@ -10,9 +10,6 @@ use super::student::{Moments, pooled_test};
 /// The fewest points on each side of a change.
 pub const LEAST: usize = 3;
 
-/// The level at which a change is reported unless told otherwise.
-pub const LEVEL: f64 = 0.001;
-
 /// Points that the split looks at together.
 const WINDOW: usize = 50;
 
@@ -144,7 +141,7 @@ mod tests {
 
     #[test]
     fn one_step_is_found_where_otava_finds_it() {
-        let found = change_points(&SERIES, LEVEL);
+        let found = change_points(&SERIES, 0.001);
         assert_eq!(found.len(), 1, "{found:?}");
         let change = found[0];
         assert_eq!(change.index, 12);
@@ -163,7 +160,7 @@ mod tests {
     #[test]
     fn one_or_two_new_values_are_not_yet_a_change_and_three_are() {
         for (after, changes) in [(1, 0), (2, 0), (3, 1), (6, 1)] {
-            assert_eq!(change_points(&SERIES[..12 + after], LEVEL).len(), changes, "{after} points after");
+            assert_eq!(change_points(&SERIES[..12 + after], 0.001).len(), changes, "{after} points after");
         }
     }
 
@@ -180,7 +177,7 @@ mod tests {
             }
         };
         let series: Vec<f64> = (0..140).map(|i| level(i) + noise(i)).collect();
-        let found: Vec<usize> = change_points(&series, LEVEL).iter().map(|change| change.index).collect();
+        let found: Vec<usize> = change_points(&series, 0.001).iter().map(|change| change.index).collect();
         assert_eq!(found, [40, 95]);
     }
 
@@ -201,18 +198,18 @@ mod tests {
             };
             series.iter().filter(|values| shown(values)).count() as f64 / f64::from(runs)
         };
-        let (strict, lax) = (alarms(LEVEL, false), alarms(0.01, false));
+        let (strict, lax) = (alarms(0.001, false), alarms(0.01, false));
         assert!(strict <= 0.033, "{strict}");
         assert!(lax <= 0.26 && lax > 0.05, "a level of .01 is no level: {lax}");
-        assert!(alarms(LEVEL, true) <= 0.05, "times have a long tail: {}", alarms(LEVEL, true));
+        assert!(alarms(0.001, true) <= 0.05, "times have a long tail: {}", alarms(0.001, true));
     }
 
     #[test]
     fn short_constant_and_broken_series_have_no_changes() {
-        assert!(change_points(&[], LEVEL).is_empty());
-        assert!(change_points(&[1.0, 1.0, 9.0, 9.0, 9.0], LEVEL).is_empty());
-        assert!(change_points(&[4.0; 60], LEVEL).is_empty());
-        assert!(change_points(&[1.0, f64::NAN, 9.0, 1.0, 1.0, 9.0, 9.0], LEVEL).is_empty());
+        assert!(change_points(&[], 0.001).is_empty());
+        assert!(change_points(&[1.0, 1.0, 9.0, 9.0, 9.0], 0.001).is_empty());
+        assert!(change_points(&[4.0; 60], 0.001).is_empty());
+        assert!(change_points(&[1.0, f64::NAN, 9.0, 1.0, 1.0, 9.0, 9.0], 0.001).is_empty());
     }
 
     proptest! {

@@ -1,36 +1,46 @@
 //! Exact statistics for small samples: bounds on rates, quantiles, paired and repeated trials.
 //!
-//! Gates use Clopper-Pearson bounds ([`rate`]); Wilson intervals are for display only. Times are judged as the
+//! Gates use [`sample`]: Clopper-Pearson ([`rate`]) where units are independent, the bet of [`betting`] where they come
+//! in clusters, [`population`] for cases not seen yet. Wilson intervals are for display only. Times are judged as the
 //! Bernoulli claim "below the limit", never as an interpolated quantile ([`quantile`]). Runs that stop when they
-//! know enough are judged by [`sequential`] and [`stopping`], never by a bound for a fixed number. Numbers in,
-//! numbers out: nothing here knows traces, metrics or verdicts.
+//! know enough are judged by [`sequential`], [`stopping`] and [`betting`], never by a bound for a fixed number. Numbers
+//! in, numbers out: nothing here knows traces, metrics or verdicts.
 
 pub mod agreement;
 mod beta;
+pub mod betting;
 pub mod bootstrap;
 pub mod change_points;
 mod clustered;
+pub mod clusters;
 #[cfg(test)]
 mod coverage;
 pub mod critical_path;
 pub mod effect;
+#[cfg(test)]
+mod error_rates;
 pub mod operating;
 mod paired;
+pub mod paired_shift;
 pub mod permutation;
+pub mod population;
 pub mod power;
 pub mod prediction_powered;
 pub mod quantile;
 pub mod rate;
 mod repeats;
+pub mod sample;
 pub mod sequential;
 pub mod signed_rank;
 pub mod stopping;
 mod student;
 
 pub use clustered::{Clustered, clustered};
+pub use clusters::Clusters;
 pub use paired::{benjamini_hochberg, holm, mcnemar_exact};
 pub use rate::{lower_bound, upper_bound};
 pub use repeats::{pass_all_of, pass_any_of};
+pub use sample::Sample;
 
 /// The error probability of every one-sided bound that decides a gate.
 pub const ALPHA: f64 = 0.05;
@@ -47,4 +57,17 @@ fn bisect(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
         }
     }
     high
+}
+
+/// Beyond so many [`fewest`] gives up.
+const FURTHEST: u64 = 100_000_000;
+
+/// The smallest number from 1 for which `holds`, given that it holds for all larger ones too; `None` when no number
+/// does, up to a hundred million.
+fn fewest(holds: impl Fn(u64) -> bool) -> Option<u64> {
+    let mut high = 1_u64;
+    while !holds(high) {
+        high = high.checked_mul(2).filter(|next| *next <= FURTHEST)?;
+    }
+    Some(bisect(high / 2, high, holds))
 }

@@ -4,7 +4,11 @@
 //! over all answers, corrected by what it gets wrong on those that people rated too. Valid only when the rated answers
 //! are a random sample.
 
+use super::rate::interval;
 use super::student::normal_quantile;
+
+/// Fewer rated answers than this are too few for a normal interval alone.
+const FEW: usize = 30;
 
 /// How much weight the judge has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +59,16 @@ pub fn estimate(rated: &[(f64, f64)], judged: &[f64], weight: Weight) -> Option<
     };
     let half = normal_quantile(0.975) * (spread + noise).sqrt();
     let value = mean + more;
-    Some(Estimate { value, low: value - half, high: value + half, weight })
+    let (mut low, mut high) = (value - half, value + half);
+    // Few ratings, or ratings that leave nothing over, say less than their spread: three that are all good do not show
+    // 100 %. What the ratings alone allow, exactly, is part of the interval then.
+    let is_binary = rated.iter().all(|(_, human)| *human == 0.0 || *human == 1.0);
+    if is_binary && (rated.len() < FEW || spread <= 0.0) {
+        let good = rated.iter().filter(|(_, human)| *human == 1.0).count() as u64;
+        let exact = interval(good, rated.len() as u64);
+        (low, high) = (low.min(exact.0).max(0.0), high.max(exact.1).min(1.0));
+    }
+    Some(Estimate { value, low, high, weight })
 }
 
 /// The weight that makes the variance smallest, kept within 0 and 1.
@@ -110,6 +123,14 @@ mod tests {
         }
         assert!((mean_of(&judged) - 0.93).abs() < 1e-12, "the judge alone would pass 90 %");
         assert!(estimate(&rated, &judged, Weight::Tuned).expect("a sample").low < 0.9, "people do not yet");
+    }
+
+    #[test]
+    fn three_good_ratings_do_not_show_that_all_are_good() {
+        let found = estimate(&[(1.0, 1.0); 3], &[1.0; 40], Weight::Tuned).expect("a sample");
+        assert!((found.value - 1.0).abs() < 1e-12 && (found.low - 0.2924).abs() < 5e-5, "{found:?}");
+        let many = estimate(&[(1.0, 1.0); 50], &[1.0; 40], Weight::Tuned).expect("a sample");
+        assert!((0.92..0.94).contains(&many.low), "{many:?}");
     }
 
     #[test]

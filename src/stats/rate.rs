@@ -3,10 +3,7 @@
 //! All take successes `s` of `n` units as `f64`, so that an effective sample size (a fraction of units) works too.
 
 use super::beta::{inverse, regularised};
-use super::{ALPHA, bisect};
-
-/// How many further units [`units_to_pass`] looks ahead before it gives up.
-const FURTHEST: u64 = 100_000_000;
+use super::{ALPHA, fewest};
 
 /// Exact one-sided lower bound at level `1 - alpha` (Clopper and Pearson 1934); 0 without a success.
 pub fn lower_bound_at(s: f64, n: f64, alpha: f64) -> f64 {
@@ -61,15 +58,6 @@ pub fn units_for(failures: u64, target: f64) -> Option<u64> {
 pub fn units_to_pass(s: u64, n: u64, target: f64, min_n: u64) -> Option<u64> {
     let needed = units_for(n - s, target)?;
     Some(needed.max(min_n).saturating_sub(n))
-}
-
-/// The smallest number from 1 for which `holds`, given that it holds for all larger ones too.
-fn fewest(holds: impl Fn(u64) -> bool) -> Option<u64> {
-    let mut high = 1_u64;
-    while !holds(high) {
-        high = high.checked_mul(2).filter(|next| *next <= FURTHEST)?;
-    }
-    Some(bisect(high / 2, high, holds))
 }
 
 #[cfg(test)]

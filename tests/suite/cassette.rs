@@ -9,7 +9,7 @@ const LANE: &str = "fixtures/cassettes/knowledge/valve-error/tool-rag.base.1.yam
 fn the_shipped_recordings_hold_no_secret() {
     let outcome = Project::shipped().run(&["cassette", "scan"]);
     outcome.expect_code(0);
-    assert!(outcome.stdout.starts_with("no secret in 3"), "{}", outcome.stdout);
+    assert!(outcome.stdout.starts_with("no secret in 4"), "{}", outcome.stdout);
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn each_format_of_a_report_comes_out_whole() {
     assert_eq!(report(&["json"]), project.read("reports/latest/run.json"));
     let junit = report(&["junit"]);
     assert!(junit.starts_with("<?xml") && junit.trim_end().ends_with("</testsuites>"), "{junit}");
-    assert!(junit.matches("<testcase").count() >= 283 + 8, "{} test cases", junit.matches("<testcase").count());
+    assert!(junit.matches("<testcase").count() >= 346 + 8, "{} test cases", junit.matches("<testcase").count());
     assert!(!junit.contains("<failure"), "{junit}");
     let markdown = report(&["markdown"]);
     assert!((1..=8).all(|number| markdown.contains(&format!("| SC-{number:03}"))), "{markdown}");
@@ -89,7 +89,7 @@ fn run_and_list_print_json_for_programs() {
     assert_eq!(run["trials"].as_array().map(Vec::len), Some(24));
     let outcome = project.run(&["list", "--format", "json"]);
     let rows: Vec<serde_json::Value> = serde_json::from_str(&outcome.stdout).expect("a JSON list");
-    assert_eq!(rows.len(), 283);
+    assert_eq!(rows.len(), 346);
     assert!(rows.iter().all(|row| row["recorded"] == true), "a lane of the shipped suite has no recording");
     assert!(rows.iter().any(|row| row["trial"] == TRIAL));
 }

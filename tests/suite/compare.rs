@@ -54,7 +54,7 @@ fn a_run_beside_itself_has_no_discordance_and_the_same_bytes_again() {
     let outcome = project.run(&arguments);
     outcome.expect_code(0);
     assert!(outcome.stdout.contains("are the same on both sides"), "{}", outcome.stdout);
-    let findings: Vec<&str> = outcome.stdout.lines().filter(|line| line.contains("no discordance")).collect();
+    let findings: Vec<&str> = outcome.stdout.lines().filter(|line| line.contains("no case changed")).collect();
     assert_eq!(findings.len(), 3, "FIRST, cases and turn time:\n{}", outcome.stdout);
     assert!(!outcome.stdout.contains("undecided") && !outcome.stdout.contains("flipped"), "{}", outcome.stdout);
     let files = project.report(&run);

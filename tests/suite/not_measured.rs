@@ -55,7 +55,7 @@ fn a_proxy_never_passes_even_when_it_is_required() {
     project.edit(
         "scenarios/success-criteria.yaml",
         "    target: \">= 90%\"\n    kind: point\n    required: false\n",
-        "    target: \">= 10%\"\n    kind: point\n",
+        "    target: \">= 10%\"\n    kind: point\n    required: true\n",
     );
     project.edit("ragcheck.yaml", "not_measured_ok: [SC-004]", "not_measured_ok: []");
     let outcome = project.run(&["run"]);

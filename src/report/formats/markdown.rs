@@ -95,7 +95,7 @@ fn table<'a>(out: &mut dyn Write, title: &str, rows: impl Iterator<Item = &'a Cr
             escaped(row.verdict.as_str()),
             escaped(&name),
             escaped(&row.about),
-            figures::count(row.n),
+            figures::units(row),
             escaped(&figures::observed(row)),
             escaped(&figures::bound(row)),
             escaped(&row.target),

@@ -92,6 +92,8 @@ fn criterion(
         verdict,
         units: "queries".into(),
         n,
+        clusters: n,
+        sample_text: String::new(),
         successes,
         observed: (n > 0).then_some(if time { 8.41 } else { share }),
         sentence: format!("{observed_text} on {n} queries; the target is {target}; {bound_text}."),

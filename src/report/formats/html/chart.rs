@@ -4,7 +4,7 @@
 //! `style.css`; each chart has a `<title>` that says in words what it shows.
 
 use crate::gate::CriterionResult;
-use crate::percent::{self, Rounding, at_least, at_most, percent, rounded};
+use crate::percent::{self, Rounding, percent, rounded};
 use crate::report::figures::{claimed_share, duration, target};
 use crate::scenario::Target;
 use crate::stats::quantile::nearest_rank;
@@ -18,23 +18,26 @@ pub(super) fn interval(row: &CriterionResult) -> Option<String> {
     if row.n == 0 {
         return None;
     }
-    let observed = row.successes as f64 / row.n as f64;
+    let counted = row.successes as f64 / row.n as f64;
+    let timed = matches!(target(row), Some(Target::AtMostTime(_)));
+    // For cases not seen yet the observed figure is the mean of the cases, not the share of the units.
+    let observed = row.observed.filter(|_| !timed).unwrap_or(counted);
     let aim = match target(row) {
         Some(Target::AtLeastRate(share) | Target::AtMostRate(share)) => Some(share),
         Some(Target::AtMostTime(_)) => claimed_share(&row.metric),
         None => None,
     };
-    let few = matches!(target(row), Some(Target::AtMostRate(_)));
-    let bound = if few { row.upper } else { row.lower };
+    // The bound that decides: the opposite one where the criterion fails.
+    let bound = if row.bound_text.starts_with("true rate at most") { row.upper } else { row.lower };
     let shown = [Some(low), Some(high), Some(observed), aim, bound];
     let (left, right) = domain(shown.into_iter().flatten());
     let x = |share: f64| 8.0 + (share - left) / (right - left) * (INTERVAL_WIDTH - 16.0);
     let mut svg = String::new();
     let _ = write!(svg, "<svg class=\"interval\" viewBox=\"0 0 {INTERVAL_WIDTH:.0} 46\" role=\"img\"><title>");
-    let _ = write!(svg, "Observed {}, 95 % Wilson interval {}", percent(observed), percent::interval(low, high));
-    if let Some(bound) = bound {
-        let written = if few { at_most(bound) } else { at_least(bound) };
-        let _ = write!(svg, ", one-sided 95 % bound {written}");
+    let interval = if row.sample_text.is_empty() && row.clusters == row.n { "Wilson interval" } else { "interval" };
+    let _ = write!(svg, "Observed {}, 95 % {interval} {}", percent(observed), percent::interval(low, high));
+    if bound.is_some() {
+        let _ = write!(svg, ", one-sided bound {}", crate::report::figures::bound(row));
     }
     if let Some(aim) = aim {
         let _ = write!(svg, ", target {}", percent(aim));
@@ -90,6 +93,8 @@ pub(super) fn histogram(sorted: &[u64], marks: &[Mark]) -> Option<String> {
     const WIDTH: f64 = 720.0;
     const HEIGHT: f64 = 250.0;
     const BASE: f64 = 206.0;
+    // Turns without an answer are longer than any other, and have no place among the bars.
+    let (sorted, unanswered) = sorted.split_at(sorted.partition_point(|us| *us < u64::MAX));
     let longest = *sorted.last()?;
     let limit = marks.iter().filter(|mark| mark.limit).map(|mark| mark.at_us).max().unwrap_or(0);
     let reach = nearest_rank(sorted, 0.995).unwrap_or(longest).max(limit).max(1);
@@ -103,6 +108,9 @@ pub(super) fn histogram(sorted: &[u64], marks: &[Mark]) -> Option<String> {
     let y = |number: u64| BASE - number as f64 / most as f64 * (BASE - 64.0);
     let mut svg = format!("<svg class=\"hist\" viewBox=\"0 0 {WIDTH:.0} {HEIGHT:.0}\" role=\"img\"><title>");
     let _ = write!(svg, "Distribution of {} turn times, longest {}", sorted.len(), duration(longest));
+    if !unanswered.is_empty() {
+        let _ = write!(svg, ", {} more without an answer", unanswered.len());
+    }
     for mark in marks {
         let _ = write!(svg, ", {} {}", mark.label, duration(mark.at_us));
     }

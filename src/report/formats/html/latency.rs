@@ -103,7 +103,8 @@ fn distribution(kind: &str, mut sorted: Vec<u64>, limits: &[Mark]) -> Option<Dis
     sorted.sort_unstable();
     let mut marks = limits.to_vec();
     for (label, share) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
-        if let Some(at_us) = nearest_rank(&sorted, share) {
+        // Turns without an answer stand at the end of the ranks, as in the table.
+        if let Some(at_us) = nearest_rank(&sorted, share).filter(|at_us| *at_us != u64::MAX) {
             marks.push(Mark { label: label.into(), at_us, limit: false });
         }
     }

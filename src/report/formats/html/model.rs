@@ -116,8 +116,8 @@ struct Requirement {
     about: String,
     cases: Vec<(String, u32, u32)>,
     more: usize,
-    passed: u64,
-    run: u64,
+    /// Of the criterion with this id, or trials passed and run.
+    figure: String,
 }
 
 /// Everything that the template shows of `view`.
@@ -139,7 +139,8 @@ pub(super) fn page(view: &View<'_>) -> Page {
     let rows = |rows: &[CriterionResult], prefix: &str| -> Vec<Row> {
         rows.iter().enumerate().map(|(place, result)| row(result, &format!("{prefix}-{}", place + 1))).collect()
     };
-    let requirements: Vec<_> = evaluation.requirements.iter().map(requirement).collect();
+    let requirements: Vec<_> =
+        evaluation.requirements.iter().map(|row| requirement(row, &evaluation.criteria)).collect();
     Page {
         title: format!("{word}: ragcheck report"),
         outcome: Badge { word, ..badge(outcome) },
@@ -243,7 +244,7 @@ fn row(result: &CriterionResult, anchor: &str) -> Row {
         required: result.required,
         proxy: result.proxy,
         verdict: badge(result.verdict),
-        n: count(result.n),
+        n: figures::units(result),
         units: result.units.clone(),
         observed: together(&figures::observed(result)),
         bound: together(&figures::bound(result)),
@@ -301,14 +302,17 @@ fn transitions(evaluation: &Evaluation) -> Vec<Flow> {
     evaluation.transitions.iter().map(flow).collect()
 }
 
-fn requirement(coverage: &crate::gate::RequirementCoverage) -> Requirement {
+fn requirement(coverage: &crate::gate::RequirementCoverage, criteria: &[CriterionResult]) -> Requirement {
+    // A requirement that is a criterion has the criterion's figure: trials that fail something else are not its matter.
+    let own = criteria.iter().find(|row| row.id == coverage.id && !row.observed_text.is_empty());
+    let sum = |count: fn(&(String, u32, u32)) -> u32| coverage.cases.iter().map(|row| u64::from(count(row))).sum();
+    let (passed, run): (u64, u64) = (sum(|row| row.1), sum(|row| row.2));
     Requirement {
+        figure: own.map_or_else(|| format!("{passed} of {run} trials"), |row| row.observed_text.clone()),
         id: coverage.id.clone(),
         about: coverage.about.clone(),
         cases: coverage.cases.iter().take(LISTED).cloned().collect(),
         more: coverage.cases.len().saturating_sub(LISTED),
-        passed: coverage.cases.iter().map(|(_, passed, _)| u64::from(*passed)).sum(),
-        run: coverage.cases.iter().map(|(.., run)| u64::from(*run)).sum(),
     }
 }
 

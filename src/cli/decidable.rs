@@ -1,0 +1,86 @@
+//! What `ragcheck check` says of criteria that the selected cases cannot decide: too few cases for a target, and
+//! repetitions that fill no unit.
+
+use crate::metric::catalogue;
+use crate::plan::{self, Selection};
+use crate::scenario::criteria::Estimand;
+use crate::scenario::{Criterion, Diagnostic, GateKind, Loaded, resolve_metric};
+use crate::stats::population;
+use crate::trace::Arm;
+use std::collections::BTreeMap;
+
+/// One error for each case whose repetitions do not fill whole units of a criterion that takes several of them.
+pub(super) fn ragged(loaded: &Loaded) -> Vec<Diagnostic> {
+    let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
+    let mut repetitions: BTreeMap<(usize, usize, String), u32> = BTreeMap::new();
+    for trial in plan.trials.iter().filter(|trial| trial.lane.arm == Arm::Main) {
+        let number = repetitions.entry((trial.scenario, trial.case, trial.lane.variant.clone())).or_default();
+        *number = (*number).max(trial.lane.repetition);
+    }
+    let mut found = BTreeMap::new();
+    for ((scenario, case, _), number) in repetitions {
+        let of = &plan.scenarios[scenario];
+        let case = &of.cases[case].case;
+        for written in plan.criteria.criteria.iter().chain(&of.gates) {
+            let Ok(metric) = resolve_metric(&written.metric, &catalogue::entries()) else { continue };
+            let size = metric.parameters.get("k").and_then(|size| size.parse::<u32>().ok()).filter(|size| *size > 0);
+            let Some(size) = size.filter(|size| number % size > 0) else { continue };
+            if case.excluded_from.contains_key(&written.id) {
+                continue;
+            }
+            let message = format!(
+                "`{}` is repeated {number} times, and {} of {} takes {size} repetitions for one unit",
+                case.case, written.metric, written.id
+            );
+            let help = format!(
+                "repeat it a multiple of {size} times, or leave it out with `excluded_from: {{{}: why}}`",
+                written.id
+            );
+            let diagnostic = Diagnostic::error("ragged-repetitions", &of.file, message).with_help(help);
+            found.insert((scenario, case.case.clone(), written.id.clone()), diagnostic);
+        }
+    }
+    found.into_values().collect()
+}
+
+/// With `estimand: population`, one note for each required target that more cases are needed for than there are.
+pub(super) fn too_few_cases(loaded: &Loaded) -> Vec<Diagnostic> {
+    let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
+    if plan.criteria.estimand != Estimand::Population {
+        return Vec::new();
+    }
+    let all: usize = plan.scenarios.iter().map(|scenario| scenario.cases.len()).sum();
+    let whole = plan.criteria.criteria.iter().map(|written| (None, written, all));
+    let gates = plan
+        .scenarios
+        .iter()
+        .flat_map(|scenario| scenario.gates.iter().map(move |gate| (Some(scenario), gate, scenario.cases.len())));
+    let note = |(scenario, written, cases): (Option<&plan::PlannedScenario>, &Criterion, usize)| {
+        let read = written.read(&catalogue::entries()).ok()?;
+        let quantile =
+            resolve_metric(&written.metric, &catalogue::entries()).ok()?.entry.figure.quantile().unwrap_or(0.95);
+        let bound = match written.kind {
+            GateKind::Confidence => read.target.good_share(quantile),
+            GateKind::Invariant => read.floor?,
+            GateKind::Point => return None,
+        };
+        let needed = population::cases_for(0.0, bound)?.max(u64::from(written.min_n.unwrap_or(0)));
+        if !written.is_required() || needed <= cases as u64 {
+            return None;
+        }
+        let (file, id) = match scenario {
+            Some(scenario) => (scenario.file.as_str(), format!("{}/{}", scenario.name, written.id)),
+            None => (loaded.project.criteria.as_deref().unwrap_or("ragcheck.yaml"), written.id.clone()),
+        };
+        let message = format!(
+            "{id} cannot pass: with `estimand: population` a rate of {:.1} % or more needs {needed} cases without a \
+             failure, and there are {}",
+            bound * 100.0,
+            if cases == 1 { "1 case".to_owned() } else { format!("{cases} cases") }
+        );
+        let help =
+            "write more cases (repetitions of a case add none), lower the target, or say `estimand: fixed_suite`";
+        Some(Diagnostic::note("too-few-cases", file, message).with_help(help.to_owned()))
+    };
+    whole.chain(gates).filter_map(note).collect()
+}

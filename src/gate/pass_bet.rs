@@ -1,0 +1,161 @@
+//! How a gate decides between passes where trials have several units: by the bet of [`crate::stats::betting`], which
+//! holds at whatever complete pass one stops, so that a run until decided and a fixed one show the same figure.
+
+use super::design::{Standing, standing};
+use super::format::count;
+use super::rule::Asked;
+use crate::percent::percent;
+use crate::scenario::GateKind;
+use crate::stats::Clusters;
+use crate::stats::betting::Bet;
+use crate::stats::stopping::Decision;
+
+/// The bets of one gate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct PassBet {
+    kind: GateKind,
+    /// The share of good units that the lower bound must reach.
+    pass: f64,
+    /// The share below which the upper bound shows a failure.
+    target: f64,
+    /// Trials at least.
+    least: u64,
+    max_passes: u32,
+    alpha_pass: f64,
+    alpha_fail: f64,
+}
+
+impl PassBet {
+    /// The bets of a gate that asks this, with that margin and these error probabilities.
+    pub(super) fn of(asked: Asked, margin: f64, max_passes: u32, (alpha_pass, alpha_fail): (f64, f64)) -> Self {
+        let pass = match asked.kind {
+            GateKind::Invariant => asked.floor.unwrap_or(0.0),
+            GateKind::Confidence => asked.target - margin,
+            GateKind::Point => 0.0,
+        };
+        let least = asked.min_n.max(1);
+        Self { kind: asked.kind, pass, target: asked.target, least, max_passes, alpha_pass, alpha_fail }
+    }
+
+    /// The rule in words.
+    pub(super) fn words(&self) -> String {
+        let conversations = count(self.least, "conversation", "conversations");
+        match self.kind {
+            GateKind::Point => format!("the figure of the first {conversations}, as it is"),
+            GateKind::Invariant if self.pass > 0.0 => {
+                format!("no violation, and a lower bound of {} over conversations", percent(self.pass))
+            }
+            GateKind::Invariant => format!("no violation in {conversations} or more"),
+            GateKind::Confidence => {
+                let at_least = if self.least > 1 { format!(", {conversations} at least") } else { String::new() };
+                format!("bet on whole conversations against {}{at_least}", percent(self.pass))
+            }
+        }
+    }
+
+    /// Where the gate stands after complete passes; `nothing` when no number of units can show what it asks.
+    pub(super) fn standing(&self, passes: &[Clusters], nothing: bool) -> Standing {
+        let (mut decision, mut covers) = (Decision::Undecided, passes.len());
+        for end in 1..=passes.len() {
+            let found = if nothing { Decision::CannotPass } else { self.decide(&passes[..end]) };
+            match (decision, found) {
+                (Decision::Undecided, _) => decision = found,
+                // What could not pass at an earlier look is not passed at a later one, and may be shown to fail.
+                (Decision::CannotPass, Decision::Fail) => decision = found,
+                _ => {}
+            }
+            // An invariant fails by a violation whenever it comes.
+            if self.kind == GateKind::Invariant {
+                decision = if decision == Decision::CannotPass && found != Decision::Fail { decision } else { found };
+            } else if matches!(decision, Decision::Pass | Decision::Fail) {
+                covers = end;
+                break;
+            }
+        }
+        let covered = &passes[..covers];
+        let mirrored: Vec<Clusters> = covered.iter().map(Clusters::mirrored).collect();
+        let bounds = (Bet::over(covered).lower(self.alpha_pass), 1.0 - Bet::over(&mirrored).lower(self.alpha_fail));
+        standing(decision, covers, bounds)
+    }
+
+    /// The decision at the end of these passes, ignoring what was decided before.
+    fn decide(&self, passes: &[Clusters]) -> Decision {
+        let (good, n) = passes.iter().fold((0, 0), |sum, pass| (sum.0 + pass.good(), sum.1 + pass.units()));
+        let trials: u64 = passes.iter().map(Clusters::number).sum();
+        let fails = match self.kind {
+            GateKind::Invariant => good < n,
+            GateKind::Confidence => {
+                let mirrored: Vec<Clusters> = passes.iter().map(Clusters::mirrored).collect();
+                self.target > 0.0 && Bet::over(&mirrored).lower(self.alpha_fail) > 1.0 - self.target
+            }
+            GateKind::Point => trials >= self.least && (good as f64) < self.target * n as f64 - 1e-9,
+        };
+        if fails {
+            return Decision::Fail;
+        }
+        if n > 0 && trials >= self.least && Bet::over(passes).reaches(self.pass, self.alpha_pass) {
+            return Decision::Pass;
+        }
+        let left = f64::from(self.max_passes) - passes.len() as f64;
+        let Some(largest) = passes.iter().max_by_key(|pass| pass.units()).filter(|pass| pass.units() > 0) else {
+            return if left > 0.0 { Decision::Undecided } else { Decision::CannotPass };
+        };
+        let mut best = Bet::over(passes);
+        best.add(&largest.without_failure(), left.max(0.0));
+        let enough = trials as f64 + left.max(0.0) * largest.number() as f64 >= self.least as f64;
+        if enough && best.reaches(self.pass, self.alpha_pass) { Decision::Undecided } else { Decision::CannotPass }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::Verdict;
+
+    fn bet(kind: GateKind, target: f64, floor: Option<f64>, min_n: u64, max_passes: u32) -> PassBet {
+        let asked = Asked { kind, target, floor, min_n, alpha_fail: 0.05 };
+        PassBet::of(asked, 0.0, max_passes, (0.05, 0.05))
+    }
+
+    /// A pass of so many conversations of two turns, some of them lost as a whole.
+    fn pass(conversations: u64, lost: u64) -> Clusters {
+        let mut clusters = Clusters::default();
+        clusters.add_many(2, 2, conversations - lost);
+        clusters.add_many(0, 2, lost);
+        clusters
+    }
+
+    #[test]
+    fn it_passes_on_the_evidence_of_whole_conversations_and_keeps_its_decision() {
+        let gate = bet(GateKind::Confidence, 0.90, None, 0, 10);
+        let mut passes = vec![pass(20, 0)];
+        assert_eq!(gate.standing(&passes, false).decision, Decision::Undecided, "40 turns are 20 conversations");
+        passes.extend([pass(20, 0), pass(20, 20)]);
+        let found = gate.standing(&passes, false);
+        assert_eq!((found.decision, found.covers, found.ruling.verdict), (Decision::Pass, 2, Verdict::Pass));
+        assert!(found.ruling.lower >= 0.90);
+    }
+
+    #[test]
+    fn what_cannot_pass_any_more_is_no_fail_until_it_is_shown_to() {
+        let gate = bet(GateKind::Confidence, 0.95, None, 0, 2);
+        let found = gate.standing(&[pass(60, 4)], false);
+        assert_eq!((found.decision, found.ruling.verdict), (Decision::CannotPass, Verdict::Inconclusive));
+        assert_eq!(gate.standing(&[pass(60, 4), pass(60, 50)], false).decision, Decision::Fail);
+    }
+
+    #[test]
+    fn an_invariant_fails_by_a_violation_after_it_had_passed() {
+        let gate = bet(GateKind::Invariant, 1.0, Some(0.8), 0, 4);
+        assert_eq!(gate.standing(&[pass(60, 0)], false).decision, Decision::Pass);
+        assert_eq!(gate.standing(&[pass(60, 0), pass(60, 1)], false).decision, Decision::Fail);
+    }
+
+    #[test]
+    fn min_n_counts_conversations() {
+        let gate = bet(GateKind::Confidence, 0.5, None, 60, 4);
+        assert_eq!(gate.standing(&[pass(40, 0)], false).decision, Decision::Undecided);
+        assert_eq!(gate.standing(&[pass(40, 0), pass(40, 0)], false).decision, Decision::Pass);
+        assert_eq!(gate.standing(&[pass(10, 0)], false).decision, Decision::CannotPass, "40 at most");
+    }
+}

@@ -1,0 +1,86 @@
+//! Units that come in clusters: counts of clusters by their successes and size, whatever the order in which they came.
+
+use std::collections::BTreeMap;
+
+/// Clusters that have at least one unit, counted by `(successes, units)`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Clusters {
+    counts: BTreeMap<(u64, u64), u64>,
+}
+
+impl Clusters {
+    /// Adds one cluster of `n` units, `good` of them successes; an empty one is not counted.
+    pub fn add(&mut self, good: u64, n: u64) {
+        self.add_many(good, n, 1);
+    }
+
+    /// Adds `times` clusters alike.
+    pub fn add_many(&mut self, good: u64, n: u64, times: u64) {
+        if n > 0 && times > 0 {
+            *self.counts.entry((good.min(n), n)).or_default() += times;
+        }
+    }
+
+    /// Adds the clusters of another count.
+    pub fn absorb(&mut self, other: &Self) {
+        for ((good, n), times) in &other.counts {
+            self.add_many(*good, *n, *times);
+        }
+    }
+
+    /// The same clusters, failures taken for successes.
+    #[must_use]
+    pub fn mirrored(&self) -> Self {
+        Self { counts: self.counts.iter().map(|((good, n), times)| ((n - good, *n), *times)).collect() }
+    }
+
+    /// The same sizes without a failure.
+    #[must_use]
+    pub fn without_failure(&self) -> Self {
+        let mut all = Self::default();
+        for ((_, n), times) in &self.counts {
+            all.add_many(*n, *n, *times);
+        }
+        all
+    }
+
+    /// Successes, units and how many such clusters there are.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64, u64)> + Clone {
+        self.counts.iter().map(|((good, n), times)| (*good, *n, *times))
+    }
+
+    /// How many clusters.
+    pub fn number(&self) -> u64 {
+        self.counts.values().sum()
+    }
+
+    /// Units of all clusters.
+    pub fn units(&self) -> u64 {
+        self.iter().map(|(_, n, times)| n * times).sum()
+    }
+
+    /// Successes of all clusters.
+    pub fn good(&self) -> u64 {
+        self.iter().map(|(good, _, times)| good * times).sum()
+    }
+
+    /// Units of the largest cluster; 0 without any.
+    pub fn largest(&self) -> u64 {
+        self.iter().map(|(_, n, _)| n).max().unwrap_or(0)
+    }
+
+    /// Whether no cluster has more than one unit.
+    pub fn is_single(&self) -> bool {
+        self.largest() <= 1
+    }
+}
+
+impl FromIterator<(u64, u64)> for Clusters {
+    fn from_iter<I: IntoIterator<Item = (u64, u64)>>(all: I) -> Self {
+        let mut clusters = Self::default();
+        for (good, n) in all {
+            clusters.add(good, n);
+        }
+        clusters
+    }
+}

@@ -1,0 +1,223 @@
+//! One test of paired differences and the interval that is its inversion: the sign-flip test of a shift.
+//!
+//! Against a shift `δ` each difference less `δ` is symmetric around 0. Flipping the signs of a subset changes the sum
+//! by twice the subset's, so the one-sided p-value is the share of subsets `S` with `Σ_S (d - δ) <= 0`: it grows with
+//! `δ`, and the shifts whose two-sided p-value exceeds 5 % are an interval (Hartigan 1969). It holds 0 exactly when the
+//! test does not reject. Exact for differences that are fractions of one small denominator, whatever their number;
+//! drawn otherwise, the same subsets serving test and interval.
+
+use super::rate::binomial_cdf;
+use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng};
+
+/// Differences that are not 0, up to which subsets are counted: the probability of one is a normal float.
+const MOST: usize = 900;
+/// Steps that counting subsets may take.
+const STEPS: u64 = 20_000_000;
+/// Subsets that are drawn where they cannot be counted.
+const DRAWS: u32 = 9_999;
+
+/// Subsets of the differences, by size and sum.
+#[derive(Debug, Clone, PartialEq)]
+enum Subsets {
+    /// Of the differences that are not 0: size, sum and probability; and the distribution of the size among those that are 0.
+    Counted { kinds: Vec<(f64, f64, f64)>, zeros: Vec<f64> },
+    /// Sizes and sums.
+    Drawn(Vec<(f64, f64)>),
+}
+
+/// The sign-flip test of some differences, for any shift.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PairedShift {
+    subsets: Subsets,
+}
+
+impl PairedShift {
+    /// The test of `differences`, each a whole number of `1/scale` where there is a `scale`; `None` when all are 0, there
+    /// are none, or one is not finite.
+    pub fn new(differences: &[f64], scale: Option<u64>, seed: u64) -> Option<Self> {
+        if differences.iter().any(|value| !value.is_finite()) || differences.iter().all(|value| *value == 0.0) {
+            return None;
+        }
+        let counted = scale.and_then(|scale| count(differences, scale));
+        Some(Self { subsets: counted.unwrap_or_else(|| draw(differences, seed)) })
+    }
+
+    /// Whether all subsets were counted.
+    pub fn is_exact(&self) -> bool {
+        matches!(self.subsets, Subsets::Counted { .. })
+    }
+
+    /// `P(sign Σ_S (d - shift) <= 0)` over random subsets.
+    fn at_most(&self, shift: f64, sign: f64) -> f64 {
+        let shift = sign * shift;
+        match &self.subsets {
+            Subsets::Drawn(drawn) => {
+                let hits = drawn.iter().filter(|(size, sum)| sign * sum <= size * shift + 1e-9).count();
+                (hits + 1) as f64 / (drawn.len() + 1) as f64
+            }
+            Subsets::Counted { kinds, zeros } => {
+                let up_to = |most: f64| {
+                    if most < 0.0 { 0.0 } else { zeros[(most as usize).min(zeros.len() - 1)] }
+                };
+                let share = |(size, sum, probability): &(f64, f64, f64)| {
+                    let sum = sign * sum;
+                    let of = if shift.abs() < 1e-12 {
+                        f64::from(u8::from(sum <= 1e-12))
+                    } else {
+                        // So many zeros in the subset bring its mean to the shift.
+                        let needed = sum / shift - size;
+                        if shift > 0.0 {
+                            1.0 - up_to((needed - 1e-9).ceil() - 1.0)
+                        } else {
+                            up_to((needed + 1e-9).floor())
+                        }
+                    };
+                    probability * of
+                };
+                kinds.iter().map(share).sum()
+            }
+        }
+    }
+
+    /// The two-sided p-value of no shift.
+    pub fn p(&self) -> f64 {
+        (2.0 * self.at_most(0.0, 1.0).min(self.at_most(0.0, -1.0))).min(1.0)
+    }
+
+    /// The shifts between `-1` and `1` that the test does not reject at level `alpha`.
+    pub fn interval(&self, alpha: f64) -> (f64, f64) {
+        (self.end(alpha, 1.0), -self.end(alpha, -1.0))
+    }
+
+    /// The lower end of the interval, or of that of the negated differences.
+    fn end(&self, alpha: f64, sign: f64) -> f64 {
+        let held = |shift: f64| 2.0 * self.at_most(sign * shift, sign) > alpha;
+        if held(-1.0) {
+            return -1.0;
+        }
+        let (mut low, mut high) = if held(0.0) { (-1.0, 0.0) } else { (0.0, 1.0) };
+        for _ in 0..50 {
+            let middle = f64::midpoint(low, high);
+            if held(middle) {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        high
+    }
+}
+
+fn count(differences: &[f64], scale: u64) -> Option<Subsets> {
+    let whole: Vec<i64> = differences.iter().map(|value| (value * scale as f64).round() as i64).collect();
+    let exact = |(value, whole): (&f64, &i64)| (value * scale as f64 - *whole as f64).abs() < 1e-6;
+    let nonzero: Vec<i64> = whole.iter().copied().filter(|value| *value != 0).collect();
+    let below: i64 = nonzero.iter().filter(|value| **value < 0).sum();
+    let above: i64 = nonzero.iter().filter(|value| **value > 0).sum();
+    let width = (above - below) as u64 + 1;
+    let steps = (nonzero.len() as u64).pow(2).checked_mul(width)?;
+    if nonzero.is_empty() || nonzero.len() > MOST || steps > STEPS || !differences.iter().zip(&whole).all(exact) {
+        return None;
+    }
+    let width = width as usize;
+    // shares[size][sum - below]: the probability of a subset of that size and sum.
+    let mut shares = vec![vec![0.0_f64; width]; nonzero.len() + 1];
+    shares[0][(-below) as usize] = 1.0;
+    for (taken, value) in nonzero.iter().enumerate() {
+        for size in (0..=taken).rev() {
+            let (kept, grown) = shares.split_at_mut(size + 1);
+            let (from, to) = (&mut kept[size], &mut grown[0]);
+            for (place, share) in from.iter_mut().enumerate().filter(|(_, share)| **share > 0.0) {
+                *share *= 0.5;
+                to[(place as i64 + value) as usize] += *share;
+            }
+        }
+    }
+    let kinds = shares.iter().enumerate().flat_map(|(size, row)| {
+        let kind = move |(place, share): (usize, &f64)| {
+            (*share > 0.0).then_some((size as f64, (place as i64 + below) as f64 / scale as f64, *share))
+        };
+        row.iter().enumerate().filter_map(kind)
+    });
+    let zero = (differences.len() - nonzero.len()) as u64;
+    let zeros = (0..=zero).map(|most| binomial_cdf(most, zero, 0.5)).collect();
+    Some(Subsets::Counted { kinds: kinds.collect(), zeros })
+}
+
+fn draw(differences: &[f64], seed: u64) -> Subsets {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut one = || {
+        let taken = differences.iter().filter(|_| rng.random_bool(0.5));
+        taken.fold((0.0, 0.0), |(size, sum), value| (size + 1.0, sum + value))
+    };
+    Subsets::Drawn((0..DRAWS).map(|_| one()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{mcnemar_exact, permutation::sign_flip};
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn six_cases_agree_with_scipy_and_interval_and_p_agree() {
+        let found = PairedShift::new(&[0.25, 0.0, 0.5, 0.25, -0.25, 0.25], Some(4), 1).expect("differences");
+        assert!(found.is_exact() && (found.p() - 0.3125).abs() < 1e-12, "{}", found.p());
+        let (low, high) = found.interval(0.05);
+        assert!(low < 0.0 && high > 0.0, "{low} {high}");
+    }
+
+    #[test]
+    fn four_cases_that_all_gain_are_no_proof() {
+        // A bootstrap interval of these is above 0 while the exact p-value is 0.125.
+        let found = PairedShift::new(&[0.9, 0.7, 0.1, 0.3], Some(10), 1).expect("differences");
+        assert!((found.p() - 0.125).abs() < 1e-12);
+        assert_eq!(found.interval(0.05), (-1.0, 1.0), "four cases bound nothing");
+    }
+
+    #[test]
+    fn the_ends_are_means_of_subsets() {
+        // 2^6 subsets: P <= 1/64 of the empty one alone is below 2.5 %, with one more it is not.
+        let found = PairedShift::new(&[0.1, 0.2, 0.3, 0.4, 0.5, 0.6], Some(10), 1).expect("differences");
+        let (low, high) = found.interval(0.05);
+        assert!((low - 0.1).abs() < 1e-9 && (high - 0.6).abs() < 1e-9, "{low} {high}");
+    }
+
+    #[test]
+    fn single_pairs_are_mcnemar_whatever_their_number() {
+        let mut differences = vec![0.0; 300];
+        differences.extend([-1.0; 2]);
+        differences.extend([1.0; 10]);
+        let found = PairedShift::new(&differences, Some(1), 1).expect("differences");
+        assert!((found.p() - mcnemar_exact(2, 10).expect("discordance")).abs() < 1e-9);
+        assert_eq!(PairedShift::new(&[0.0; 4], Some(1), 1), None);
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_the_sign_flip_test_and_its_interval_holds_0_when_it_does_not_reject(
+            steps in proptest::collection::vec(-6_i32..=6, 1..14), exact in any::<bool>(),
+        ) {
+            prop_assume!(steps.iter().any(|step| *step != 0));
+            let differences: Vec<f64> = steps.iter().map(|step| f64::from(*step) / 6.0).collect();
+            let found = PairedShift::new(&differences, exact.then_some(6), 7).expect("differences");
+            if exact {
+                prop_assert!((found.p() - sign_flip(&differences, 1).expect("some").p).abs() < 1e-9);
+            }
+            let (low, high) = found.interval(0.05);
+            prop_assert_eq!(low <= 0.0 && 0.0 <= high, found.p() > 0.05, "{} {} {}", low, high, found.p());
+        }
+
+        #[test]
+        fn swapping_the_sides_mirrors_it(steps in proptest::collection::vec(-6_i32..=6, 1..20)) {
+            prop_assume!(steps.iter().any(|step| *step != 0));
+            let forward: Vec<f64> = steps.iter().map(|step| f64::from(*step) / 6.0).collect();
+            let back: Vec<f64> = forward.iter().map(|value| -value).collect();
+            let (one, other) = (PairedShift::new(&forward, Some(6), 1), PairedShift::new(&back, Some(6), 1));
+            let (one, other) = (one.expect("some"), other.expect("some"));
+            prop_assert!((one.p() - other.p()).abs() < 1e-12);
+            let ((low, high), (lowest, highest)) = (one.interval(0.05), other.interval(0.05));
+            prop_assert!((low + highest).abs() < 1e-9 && (high + lowest).abs() < 1e-9);
+        }
+    }
+}
