@@ -107,7 +107,7 @@ pub(super) fn bound(row: &CriterionResult) -> String {
 }
 
 /// Units, and what is independent among them where there are fewer of these: `448 in 283`.
-pub fn units(row: &CriterionResult) -> String {
+pub(super) fn units(row: &CriterionResult) -> String {
     if row.sample_text.is_empty() { count(row.n) } else { format!("{} in {}", count(row.n), count(row.clusters)) }
 }
 

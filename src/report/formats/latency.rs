@@ -107,6 +107,6 @@ mod tests {
         let (total, parts): (Vec<_>, Vec<_>) = first.partition(|row| row[3] == "stage_total");
         let sum = |rows: &[&Vec<String>]| rows.iter().map(|row| row[6].parse::<f64>().expect("ms")).sum::<f64>();
         assert!((sum(&total) - sum(&parts)).abs() < 0.01, "{rows:?}");
-        assert_eq!(parts.len(), 5);
+        assert_eq!(parts.len(), 6);
     }
 }
