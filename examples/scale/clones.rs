@@ -64,9 +64,10 @@ fn multiply(plan: &mut Plan, traces: usize) -> Vec<(PlannedTrial, usize)> {
                 let mut case = case.clone();
                 case.case = format!("{}-{copy:02}", case.case);
                 for repetition in 1..=repeat {
-                    let variant = scenario.variants.first().map(|(name, _)| name.clone()).unwrap_or_default();
+                    let first = &scenario.variants[0];
+                    let (flow, variant) = (first.flow.clone(), first.name.clone());
                     let repetition = u32::try_from(repetition).unwrap_or(u32::MAX);
-                    let lane = Lane { flow: scenario.flow.clone(), variant, repetition, arm: trace::Arm::Main };
+                    let lane = Lane { flow, variant, repetition, arm: trace::Arm::Main };
                     let id = format!("{}/{}/{lane}", scenario.name, case.case);
                     let seed = trial_seed(plan.seed, &id);
                     let trial = PlannedTrial { id, scenario: place, case: scenario.cases.len(), lane, seed };

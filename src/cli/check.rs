@@ -63,7 +63,7 @@ fn checked(
 /// Notes on recordings that are old, no longer fit, or belong to nothing.
 fn stale(loaded: Loaded, ages: Ages) -> Vec<Diagnostic> {
     let Ok(plan) = plan::build(&loaded, &Selection::default(), 0) else { return Vec::new() };
-    match TrialRunner::new(Arc::new(loaded)) {
+    match TrialRunner::new(Arc::new(loaded), &plan) {
         Ok(runner) => recordings::notes(&runner, &plan, ages),
         Err(why) => {
             vec![Diagnostic::note("no-trials", "", format!("recordings cannot be compared with trials: {why}"))]

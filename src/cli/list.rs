@@ -89,8 +89,8 @@ pub(super) fn run(given: &List) -> Result<Exit, Problem> {
     let loaded = suite.loaded();
     let rows = rows(loaded, &plan, None);
     let estimate = if given.estimate {
-        let runner = TrialRunner::new(Arc::clone(loaded))?;
-        Some(evaluation::estimate(&runner, loaded, &plan))
+        let runner = TrialRunner::new(Arc::clone(loaded), &plan)?;
+        Some(evaluation::estimate(&runner, &plan))
     } else {
         None
     };

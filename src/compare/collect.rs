@@ -3,7 +3,7 @@
 use super::summary::{BASELINE_VERSION, CASES, CaseFigures, Measured, Setting, StoppedEarly, Summary, TrialOutcome};
 use crate::metric::turns::turns;
 use crate::metric::{Group, Metric, Observation, Outcome};
-use crate::plan::Plan;
+use crate::plan::{Plan, ResolvedCase};
 use crate::scenario::{Criterion, GateKind, Target, parse_target};
 use crate::stats::quantile::nearest_rank;
 use crate::trace::{Arm, Trace, TurnOutcome, What};
@@ -199,7 +199,7 @@ fn whole_units(group: Group, repetitions: &BTreeMap<u32, bool>) -> BTreeMap<u32,
 }
 
 /// Digests of what a case asks, and of what is expected of it.
-fn digests(case: &crate::scenario::Case) -> (String, String) {
+fn digests(case: &ResolvedCase) -> (String, String) {
     const LABELS: [&str; 4] = ["about", "tags", "covers", "repeat"];
     const EXPECTED: [&str; 3] = ["expect", "excluded_from", "related"];
     let whole = serde_json::to_value(case).unwrap_or_default();
@@ -283,18 +283,18 @@ pub(super) fn cases_row() -> Measured {
 
 fn setting(plan: &Plan, scenario: usize, flow: &str, variant: &str) -> Setting {
     let scenario = &plan.scenarios[scenario];
-    let about = scenario.variants.iter().find(|(name, _)| name == variant).map(|(_, about)| about.clone());
+    let planned = scenario.variant(variant);
     let mut setting = Setting {
         scenario: scenario.name.clone(),
         variant: variant.to_owned(),
         flow: flow.to_owned(),
-        about: about.unwrap_or_default(),
+        about: planned.map(|planned| planned.about.clone()).unwrap_or_default(),
         ..Setting::default()
     };
-    if let Some(planned) = scenario.settings.iter().find(|planned| planned.variant == variant) {
+    if let Some(planned) = planned.and_then(|planned| planned.settings.as_ref()) {
         setting.enforcement = Some(planned.enforcement);
-        setting.provider = Some(planned.provider.clone());
-        setting.temperature = planned.temperature;
+        setting.provider = Some(planned.model.provider.clone());
+        setting.temperature = planned.model.temperature;
         setting.prompts.clone_from(&planned.prompts);
     }
     setting

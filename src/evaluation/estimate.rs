@@ -8,7 +8,6 @@
 use super::deciding::{Deciding, deciding, visible as visible_difference};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::criteria::Estimand;
-use crate::scenario::{Loaded, SequenceStep};
 use crate::stats::{ALPHA, Clusters, Sample};
 use crate::trace::Arm;
 use crate::trial::{Spending, TrialRunner};
@@ -77,9 +76,9 @@ pub struct Estimate {
 }
 
 /// The estimate of a plan.
-pub fn estimate(runner: &TrialRunner, loaded: &Loaded, plan: &Plan) -> Estimate {
+pub fn estimate(runner: &TrialRunner, plan: &Plan) -> Estimate {
     let turns: Vec<usize> = plan.trials.iter().map(|trial| turns(plan, trial)).collect();
-    let spent = |trial| runner.recording(plan, trial).ok().map(|cassette| runner.spending(plan, trial, &cassette));
+    let spent = |trial| runner.recording(plan, trial).ok().map(|cassette| runner.spending(trial, &cassette));
     let counted: Vec<Option<Spending>> = plan.trials.par_iter().map(spent).collect();
     let mut known: BTreeMap<(usize, usize), Vec<&Spending>> = BTreeMap::new();
     let mut all = Spending::default();
@@ -103,7 +102,7 @@ pub fn estimate(runner: &TrialRunner, loaded: &Loaded, plan: &Plan) -> Estimate 
                 all.dollars += mean(|one| one.dollars);
                 (&mut alike, (mean(|one| one.model_calls as f64), mean(|one| one.search_calls as f64)))
             }
-            (None, None) => (&mut bounded, most(loaded, plan, trial, *turns)),
+            (None, None) => (&mut bounded, most(plan, trial, *turns)),
         };
         sum.trials += 1;
         (sum.model, sum.search) = (sum.model + model, sum.search + search);
@@ -135,13 +134,12 @@ pub fn estimate(runner: &TrialRunner, loaded: &Loaded, plan: &Plan) -> Estimate 
 }
 
 /// What the flow's limits allow in so many turns, HTTP retries aside: any completion may ask for a search.
-fn most(loaded: &Loaded, plan: &Plan, trial: &PlannedTrial, turns: usize) -> (f64, f64) {
-    let name = &plan.scenarios[trial.scenario].name;
-    let Some(written) = loaded.scenarios.iter().find(|written| written.scenario.scenario == *name) else {
+fn most(plan: &Plan, trial: &PlannedTrial, turns: usize) -> (f64, f64) {
+    let Some(settings) = plan.variant_of(trial).and_then(|variant| variant.settings.as_ref()) else {
         return (0.0, 0.0);
     };
-    let model = f64::from(written.scenario.limits.model_calls) * turns as f64;
-    (model, if written.scenario.search.is_some() { model } else { 0.0 })
+    let model = f64::from(settings.limits.model_calls) * turns as f64;
+    (model, if settings.search.is_some() { model } else { 0.0 })
 }
 
 fn visible(cases: u64, repetitions: u64, declared: Estimand) -> Vec<Visible> {
@@ -155,12 +153,7 @@ fn visible(cases: u64, repetitions: u64, declared: Estimand) -> Vec<Visible> {
 
 /// Turns of a planned trial.
 pub fn turns(plan: &Plan, trial: &PlannedTrial) -> usize {
-    let step = |step: &SequenceStep| match step {
-        SequenceStep::Conversation(conversation) => conversation.turns.len(),
-        SequenceStep::Together(all) => all.iter().map(|conversation| conversation.turns.len()).sum(),
-    };
-    let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
-    case.turns.len() + case.sequence.iter().map(step).sum::<usize>()
+    plan.case_of(trial).map_or(0, |case| case.turns().count())
 }
 
 #[cfg(test)]

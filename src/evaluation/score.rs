@@ -2,7 +2,7 @@
 
 use super::builder::{EvaluatedRun, EvaluationBuilder, Prepared, Preparer};
 use crate::gate::EvaluationError;
-use crate::plan::{Plan, RUNS_VERSION};
+use crate::plan::{PLAN_VERSION, Plan};
 use crate::trace::{self, GradeError, Grades, Trace, TraceError};
 use rayon::prelude::*;
 use std::fs::File;
@@ -40,7 +40,7 @@ pub enum ScoreError {
         error: serde_json::Error,
     },
     /// Its plan was written by a newer build.
-    #[error("{file}: plan format {version} is newer than this build reads ({RUNS_VERSION}); update ragcheck", file = file.display())]
+    #[error("{file}: plan format {version} is newer than this build reads ({PLAN_VERSION}); update ragcheck", file = file.display())]
     Newer {
         /// The plan.
         file: PathBuf,
@@ -96,7 +96,7 @@ pub fn read_plan(folder: &Path) -> Result<Plan, ScoreError> {
     let file = folder.join(trace::PLAN);
     let text = std::fs::read(&file).map_err(|error| ScoreError::NoRun { folder: folder.to_owned(), error })?;
     let plan: Plan = serde_json::from_slice(&text).map_err(|error| ScoreError::Plan { file: file.clone(), error })?;
-    if plan.version > RUNS_VERSION {
+    if plan.version > PLAN_VERSION {
         return Err(ScoreError::Newer { file, version: plan.version });
     }
     Ok(plan)

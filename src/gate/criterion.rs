@@ -351,7 +351,7 @@ impl Item<'_> {
             return Vec::new();
         }
         let mut rows: Vec<(String, u64, u64)> = Vec::new();
-        let declared = plan.scenarios.iter().flat_map(|scenario| scenario.variants.iter().map(|(name, _)| name));
+        let declared = plan.scenarios.iter().flat_map(|scenario| scenario.variants.iter().map(|variant| &variant.name));
         for name in declared.chain(counts.keys()) {
             if let Some((successes, n)) = counts.get(name).filter(|_| !rows.iter().any(|row| row.0 == *name)) {
                 rows.push((name.clone(), *successes, *n));

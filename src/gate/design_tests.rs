@@ -5,7 +5,7 @@ use super::design::{Design, Pass};
 use super::evaluator::{EvaluationError, Evaluator, evaluate};
 use super::rule::Asked;
 use crate::metric::sample::{good, plan, story};
-use crate::plan::{Plan, STOPPING_VERSION, Stopping};
+use crate::plan::{Plan, Stopping};
 use crate::scenario::GateKind;
 use crate::scenario::criteria::Estimand;
 use crate::stats::stopping::Decision;
@@ -163,7 +163,6 @@ fn until_decided(criteria: &str) -> Plan {
     let cases: Vec<String> = (0..10).map(|case| format!("{{case: c{case}, ask: q}}")).collect();
     let mut plan = plan(&format!("[{}]", cases.join(", ")), criteria, 12);
     plan.stopping = Some(Stopping { max_passes: 12, alpha_pass: 0.05, alpha_fail: 0.05 });
-    plan.version = STOPPING_VERSION;
     plan.trials.sort_by_key(|trial| trial.lane.repetition);
     plan
 }

@@ -6,6 +6,7 @@
 use super::{TrialResult, TrialResults, TrialRow};
 use crate::plan::{Plan, Planned, PlannedTrial};
 use crate::price::Tokens;
+use crate::settings::SearchSettings;
 use crate::trace::{Reply, ToolOutcome, ToolResult, Trace, What};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -138,7 +139,8 @@ impl Sum {
         if unknown().any(|(scenario, variant)| model(plan, scenario, variant).is_none()) {
             return "the plan does not say which model was asked".to_owned();
         }
-        let models = unknown().flat_map(|(scenario, variant)| [model(plan, scenario, variant), search(plan, scenario)]);
+        let models =
+            unknown().flat_map(|(scenario, variant)| [model(plan, scenario, variant), search(plan, scenario, variant)]);
         let unpriced: BTreeSet<String> = models.flatten().filter(|model| !plan.prices.contains_key(model)).collect();
         if unpriced.is_empty() {
             return format!("the services of {} of {} trials did not tell their tokens", self.unknown, self.trials);
@@ -150,21 +152,20 @@ impl Sum {
 
 /// `provider/model` of a trial's model, where the plan knows.
 fn model(plan: &Plan, scenario: usize, variant: &str) -> Option<String> {
-    let settings = &plan.scenarios.get(scenario)?.settings;
-    let settings = settings.iter().find(|settings| settings.variant == variant)?;
-    Some(format!("{}/{}", settings.provider, settings.model))
+    Some(plan.scenarios.get(scenario)?.variant(variant)?.settings.as_ref()?.model.price_name())
 }
 
 /// `provider/model` of a trial's search service.
-fn search(plan: &Plan, scenario: usize) -> Option<String> {
-    plan.scenarios.get(scenario)?.search.clone()
+fn search(plan: &Plan, scenario: usize, variant: &str) -> Option<String> {
+    let settings = plan.scenarios.get(scenario)?.variant(variant)?.settings.as_ref()?;
+    settings.search.as_ref().map(SearchSettings::price_name)
 }
 
 /// Takes the tokens of a trial's completions into `result`, and what the trial cost.
 pub(super) fn account(plan: &Plan, trial: &PlannedTrial, trace: &Trace, result: &mut TrialResult) {
     let prices = (
         model(plan, trial.scenario, &trial.lane.variant).and_then(|model| plan.prices.get(&model)),
-        search(plan, trial.scenario).and_then(|model| plan.prices.get(&model)),
+        search(plan, trial.scenario, &trial.lane.variant).and_then(|model| plan.prices.get(&model)),
     );
     // A completion that does not say makes the sum unknown, never smaller.
     let mut cost = Some(0.0);
@@ -206,19 +207,13 @@ mod tests {
     use crate::metric::sample::{good, plan};
     use crate::plan::{Plan, VariantSettings};
     use crate::price::Price;
-    use crate::settings::Enforcement;
+    use crate::settings::ModelSettings;
     use crate::trace::{Reply, Trace, What};
 
     fn asking(provider: &str) -> Plan {
         let mut plan = plan("[{case: a, ask: q, expect: {calls: [{never: perplexity_search}]}}]", "[]", 2);
-        plan.scenarios[0].settings = vec![VariantSettings {
-            variant: "base".into(),
-            provider: provider.into(),
-            model: "m".into(),
-            temperature: None,
-            enforcement: Enforcement::Feedback,
-            prompts: std::collections::BTreeMap::new(),
-        }];
+        let model = ModelSettings { provider: provider.into(), name: "m".into(), ..ModelSettings::default() };
+        plan.scenarios[0].variants[0].settings = Some(VariantSettings { model, ..VariantSettings::default() });
         let price = Price { input: 1.0, cached: None, output: 10.0, request: None };
         plan.prices.insert("acme/m".into(), price);
         plan
@@ -255,7 +250,7 @@ mod tests {
     fn what_has_no_price_is_named_and_a_plan_that_names_no_model_says_so() {
         assert_eq!(run(&asking("other"), |_| ()).spending.run.not_measured, "no price of other/m");
         let mut nameless = asking("acme");
-        nameless.scenarios[0].settings.clear();
+        nameless.scenarios[0].variants[0].settings = None;
         let why = run(&nameless, |_| ()).spending.run.not_measured;
         assert_eq!(why, "the plan does not say which model was asked");
     }

@@ -2,7 +2,7 @@
 
 use super::{Evaluation, Evaluator, Verdict, evaluate};
 use crate::metric::sample::{good, plan, story};
-use crate::plan::Plan;
+use crate::plan::{Plan, PlannedVariant};
 use crate::scenario::criteria::{Estimand, Undecided};
 use crate::state_machine::Machine;
 use crate::trace::{Moved, Trace, What};
@@ -422,7 +422,7 @@ fn transitions_are_counted_in_the_order_of_the_machine_those_never_taken_too() {
 #[test]
 fn variants_are_shown_side_by_side_in_declared_order() {
     let mut plan = plan(CASES, &confidence(), 4);
-    plan.scenarios[0].variants = vec![("terse".into(), String::new()), ("base".into(), String::new())];
+    plan.scenarios[0].variants = ["terse", "base"].map(|name| PlannedVariant::named(name, "", "tool-rag")).to_vec();
     for trial in &mut plan.trials[2..] {
         trial.lane.variant = "terse".into();
     }

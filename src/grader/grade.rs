@@ -3,14 +3,14 @@
 use super::prompt::{Order, data, request};
 use super::reply::{ItemGrade, combine, read};
 use super::tasks::{Content, GradingTask};
-use crate::cassette::{Cassette, Header, hex};
+use crate::cassette::{Cassette, LocalTimes, hex};
 use crate::chat::ChatResponse;
 use crate::clock::{Clock, VirtualClock, block_on};
 use crate::provider::{ChatClient, ChatModel, ProviderError};
 use crate::scenario::Rubric;
 use crate::trace::{TrialError, TrialErrorKind};
-use crate::transport::{RecordTransport, ReplayTransport, Service, Transport};
-use crate::trial::ModelAccess;
+use crate::transport::{ReplayTransport, Service, Transport};
+use crate::trial::{ModelAccess, Recorder, RecordingError, Subject};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -89,7 +89,7 @@ impl Grader {
     /// Why the provider gave nothing.
     pub async fn live(&self, task: &GradingTask) -> Result<Graded, TrialError> {
         let hash = self.hash(&task.content);
-        let (clock, transport) = self.access.live(&purpose(&hash)).map_err(|why| provider(&why))?;
+        let (clock, transport) = self.access.live(&purpose(&hash)).map_err(|why| provider(&why.to_string()))?;
         let client = self.access.client(transport, clock, seed(&hash));
         let items = self.ask(&client, &task.content).await?;
         let from = format!("{} {}", self.access.name(), self.rubric.model.name);
@@ -102,7 +102,7 @@ impl Grader {
     /// Why the provider gave nothing, or why the recording cannot be used; an earlier one is then as it was.
     pub async fn record(&self, task: &GradingTask) -> Result<Graded, TrialError> {
         let hash = self.hash(&task.content);
-        let (clock, transport) = self.access.live(&purpose(&hash)).map_err(|why| provider(&why))?;
+        let (clock, transport) = self.access.live(&purpose(&hash)).map_err(|why| provider(&why.to_string()))?;
         self.record_with(task, clock, transport).await
     }
 
@@ -117,41 +117,32 @@ impl Grader {
         transport: Arc<dyn Transport>,
     ) -> Result<Graded, TrialError> {
         let hash = self.hash(&task.content);
-        let redactor = Arc::clone(self.access.redactor());
-        let recorder = Arc::new(RecordTransport::new(transport, Arc::clone(&clock), Arc::clone(&redactor)));
-        let started = clock.wall();
-        let client = self.access.client(Arc::clone(&recorder) as Arc<dyn Transport>, clock, seed(&hash));
-        let live = self.ask(&client, &task.content).await?;
-        let (path, blobs) = (self.path(&hash), self.blobs());
-        let (take, takes) = Cassette::next_take(&path, &blobs);
-        let names = BTreeMap::from([(Service::Model.as_str().to_owned(), self.access.name().to_owned())]);
-        let header = Header {
+        let path = self.path(&hash);
+        let subject = Subject {
             scenario: FOLDER.to_owned(),
             case: hash.clone(),
             lane: lane(task),
-            recorded_at: started.round(jiff::Unit::Second).unwrap_or(started),
-            recorded_from: recorder.recorded_from(&names),
-            recorder: format!("ragcheck {}", env!("CARGO_PKG_VERSION")),
-            knowledge: self.around.clone(),
+            shown: path.strip_prefix(&self.root).unwrap_or(&path).to_owned(),
+            path,
+            blobs: self.blobs(),
+            providers: BTreeMap::from([(Service::Model.as_str().to_owned(), self.access.name().to_owned())]),
             seed: seed(&hash),
-            take,
-            takes,
-            profiles: recorder.profiles(),
-            vars: BTreeMap::default(),
         };
-        let cassette = Cassette::new(header, recorder.finish(), BTreeMap::new());
-        // Beside, until it is known to replay: an earlier recording stays whole as long.
-        let beside = path.with_extension("taking");
-        cassette.save(&beside, &blobs, &redactor).map_err(|why| broken(&why.to_string(), Vec::new()))?;
-        let replayed = self.replay_file(&beside, &task.content);
+        let redactor = self.access.redactor();
+        let recorder = Recorder::begin(subject, transport, &clock, Arc::clone(redactor));
+        let client = self.access.client(recorder.transport(), clock, seed(&hash));
+        let live = self.ask(&client, &task.content).await?;
+        let unusable = |why: RecordingError| broken(&why.to_string(), Vec::new());
+        let written = recorder.write(&LocalTimes::recording(), BTreeMap::new(), self.around.clone(), redactor);
+        let (cassette, written) = written.map_err(unusable)?;
+        let replayed = self.replay_from(cassette, &task.content);
         match &replayed {
             Ok(graded) if graded.items == live => {
-                let placed = std::fs::rename(&beside, &path);
-                placed.map_err(|why| broken(&format!("{}: {why}", path.display()), Vec::new()))?;
+                written.place().map_err(unusable)?;
                 replayed
             }
             _ => {
-                let _ = std::fs::remove_file(&beside);
+                written.discard();
                 replayed.and_then(|_| {
                     let message = "the replay of what was just recorded differs from what the model said";
                     Err(broken(message, Vec::new()))
@@ -165,6 +156,10 @@ impl Grader {
         let cassette = Cassette::load_as(path, shown, &self.blobs()).map_err(|why| {
             broken(&why.to_string(), vec![format!("fix or delete it, then re-record it: {}", self.rerecord)])
         })?;
+        self.replay_from(cassette, content)
+    }
+
+    fn replay_from(&self, cassette: Cassette, content: &Content) -> Result<Graded, TrialError> {
         let (header, edited) = (cassette.header.clone(), cassette.edited);
         let clock = VirtualClock::at(header.recorded_at);
         let shared: Arc<dyn Clock> = Arc::new(clock.clone());

@@ -4,8 +4,7 @@
 //! this turn and earlier ones of the conversation.
 
 use crate::cassette::hex;
-use crate::plan::Plan;
-use crate::scenario::{Case, SequenceStep};
+use crate::plan::{Plan, ResolvedCase};
 use crate::trace::{Answer, Arm, Event, ToolOutcome, ToolResult, Trace, TrialEnd, TurnOutcome, What, answer_digest};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -73,8 +72,7 @@ pub fn tasks(plan: &Plan, trace: &Trace, scope: Scope) -> Vec<GradingTask> {
         return Vec::new();
     }
     let planned = plan.trials.place_of(&trace.trial).and_then(|place| plan.trials.at(place));
-    let case =
-        planned.as_ref().and_then(|trial| Some(&plan.scenarios.get(trial.scenario)?.cases.get(trial.case)?.case));
+    let case = planned.as_ref().and_then(|trial| plan.case_of(trial));
     let mut conversations: BTreeMap<u32, Dialogue> = BTreeMap::new();
     let mut found = Vec::new();
     for event in &trace.events {
@@ -170,14 +168,10 @@ fn words(answer: &Answer) -> String {
     format!("{}\nSources named: {named}", answer.text)
 }
 
-fn label(case: Option<&Case>, event: &Event) -> String {
-    let steps = case.map_or(&[][..], |case| case.sequence.as_slice());
-    let names = steps.iter().flat_map(|step| match step {
-        SequenceStep::Conversation(one) => std::slice::from_ref(one),
-        SequenceStep::Together(several) => several.as_slice(),
-    });
-    match names.map(|one| one.name.as_str()).nth(event.conversation as usize) {
-        Some(name) => format!("conversation {name}, turn {}", event.turn + 1),
+fn label(case: Option<&ResolvedCase>, event: &Event) -> String {
+    let several = case.filter(|case| !case.is_single());
+    match several.and_then(|case| case.conversations().nth(event.conversation as usize)) {
+        Some(one) => format!("conversation {}, turn {}", one.name, event.turn + 1),
         None => format!("turn {}", event.turn + 1),
     }
 }

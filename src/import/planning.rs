@@ -3,8 +3,10 @@
 use super::conversation::events;
 use super::record::Record;
 use super::{ImportError, Imported};
-use crate::plan::{PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, trial_seed};
-use crate::scenario::{Case, Criteria, Criterion, GateKind};
+use crate::plan::{
+    PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, PlannedVariant, ResolvedCase, trial_seed,
+};
+use crate::scenario::{Criteria, Criterion, GateKind};
 use crate::trace::{Arm, Evidence, Lane, Mode, Roles, TRACE_VERSION, Trace, TrialEnd, TrialError, TrialErrorKind};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,15 +44,18 @@ pub(super) fn imported(name: &str, records: Vec<Record>, criteria: Option<Criter
         trials.push(PlannedTrial { id, scenario: 0, case, lane, seed });
     }
     let planned = PlannedScenario {
-        search: None,
         name: scenario,
         file: name.to_owned(),
         about: format!("Conversations of another agent, imported from {name}."),
-        flow: "imported".into(),
-        variants: vec![("base".into(), "as imported".into())],
-        cases: cases.into_iter().map(|name| PlannedCase { line: 1, case: case(name) }).collect(),
+        agent: None,
+        knowledge: BTreeMap::new(),
+        variants: vec![PlannedVariant::named("base", "as imported", "imported")],
+        // What users say differs between the conversations of a task: the traces hold it.
+        cases: cases
+            .into_iter()
+            .map(|name| PlannedCase { line: 1, case: ResolvedCase::single(name, Vec::new()) })
+            .collect(),
         gates: Vec::new(),
-        settings: Vec::new(),
     };
     let plan = Plan {
         version: PLAN_VERSION,
@@ -126,23 +131,6 @@ fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str
         end,
         took_us: 0,
         events,
-    }
-}
-
-fn case(name: String) -> Case {
-    Case {
-        case: name,
-        about: String::new(),
-        covers: Vec::new(),
-        tags: Vec::new(),
-        ask: None,
-        // What users say differs between the conversations of a task: the traces hold it.
-        turns: Vec::new(),
-        sequence: Vec::new(),
-        expect: None,
-        control: false,
-        repeat: None,
-        excluded_from: BTreeMap::new(),
     }
 }
 

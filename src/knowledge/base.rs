@@ -7,8 +7,7 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// The name that stands for the first knowledge base, whatever its own.
-pub const DEFAULT_KB: &str = "default_kb";
+pub use crate::settings::DEFAULT_KB;
 
 /// One passage that a search found.
 #[derive(Debug, Clone, PartialEq)]

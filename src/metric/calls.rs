@@ -6,7 +6,7 @@
 
 use super::assignment::largest;
 use super::{TurnView, quote};
-use crate::scenario::document::Case;
+use crate::plan::ResolvedCase;
 use crate::scenario::expect::{ArgumentPattern, CallExpectation, CallOutcome, CallPattern, Expectation};
 use crate::trace::{ToolCalled, ToolOutcome};
 use jsonschema::Validator;
@@ -25,10 +25,9 @@ pub struct Patterns {
 
 impl Patterns {
     /// Compiles everything that the case's expectations hold. What does not compile fails the checks that need it.
-    pub fn of(case: &Case) -> Self {
+    pub fn of(case: &ResolvedCase) -> Self {
         let mut patterns = Self::default();
-        let turns = super::turns::planned(case).into_iter().flat_map(|one| one.turns);
-        for expectation in turns.filter_map(|turn| turn.expect.as_ref()).chain(case.expect.as_ref()) {
+        for expectation in case.turns().filter_map(|turn| turn.expect.as_ref()).chain(case.expect.as_ref()) {
             patterns.add(expectation);
         }
         patterns.mistakes = patterns.find_mistakes();

@@ -6,10 +6,9 @@
 
 use super::catalogue::Registered;
 use super::expectation::probe_failure;
-use super::turns::planned;
 use super::{Metric, Mode, Observation, TrialView, TurnView};
 use crate::catalogue::MetricEntry;
-use crate::scenario::Case;
+use crate::plan::ResolvedCase;
 
 /// What criteria may name.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
@@ -46,8 +45,8 @@ impl Metric for ContextPreservation {
         "conversations"
     }
 
-    fn applies(&self, case: &Case) -> bool {
-        planned(case).iter().any(|one| one.turns.len() >= 2)
+    fn applies(&self, case: &ResolvedCase) -> bool {
+        case.conversations().any(|one| one.turns.len() >= 2)
     }
 
     fn hidden_in(&self, mode: Mode) -> Option<&'static str> {

@@ -6,7 +6,7 @@
 use super::catalogue::Registered;
 use super::{Metric, Observation, TrialView};
 use crate::catalogue::MetricEntry;
-use crate::scenario::Case;
+use crate::plan::ResolvedCase;
 use crate::trace::Arm;
 
 /// What criteria may name.
@@ -32,7 +32,7 @@ impl Metric for ControlValidity {
         Arm::Control
     }
 
-    fn applies(&self, case: &Case) -> bool {
+    fn applies(&self, case: &ResolvedCase) -> bool {
         case.control
     }
 

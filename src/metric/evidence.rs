@@ -9,7 +9,7 @@ use super::expectation::answers;
 use super::turns::names;
 use super::{Metric, Mode, Observation, TrialView, quote};
 use crate::catalogue::MetricEntry;
-use crate::scenario::Case;
+use crate::plan::ResolvedCase;
 
 /// What criteria may name.
 pub(super) const ENTRIES: &[Registered] = &[
@@ -59,7 +59,7 @@ impl Metric for Evidence {
         (mode == Mode::Imported).then_some("messages do not say what was retrieved or cited")
     }
 
-    fn applies(&self, case: &Case) -> bool {
+    fn applies(&self, case: &ResolvedCase) -> bool {
         super::expectation::expects(case, |answer| !answer.evidence.is_empty())
     }
 

@@ -7,10 +7,10 @@
 
 use super::calls::{self, Patterns};
 use super::refusal_rate::refuses;
-use super::turns::{names, planned};
+use super::turns::names;
 use super::{Check, TrialView, TurnView, keywords, quote};
 use crate::plan::PlannedCase;
-use crate::scenario::Case;
+use crate::plan::ResolvedCase;
 use crate::scenario::expect::{
     AnswerExpectation, ErrorExpectation, Expectation, Probe, RetryExpectation, SourcesExpectation,
 };
@@ -75,7 +75,7 @@ fn is_last(view: &TrialView<'_>, turn: &TurnView<'_>) -> bool {
 
 /// What the case expects of this very turn.
 fn expected<'a>(case: &'a PlannedCase, turn: &TurnView<'_>) -> Option<&'a Expectation> {
-    let conversation = planned(&case.case).into_iter().nth(turn.conversation as usize)?;
+    let conversation = case.case.conversations().nth(turn.conversation as usize)?;
     conversation.turns.get(turn.turn as usize)?.expect.as_ref()
 }
 
@@ -89,8 +89,8 @@ pub(super) fn answers<'v>(view: &'v TrialView<'_>) -> impl Iterator<Item = (&'v 
 }
 
 /// Whether a case expects such an answer of any turn.
-pub(super) fn expects(case: &Case, wanted: impl Fn(&AnswerExpectation) -> bool) -> bool {
-    let turns = planned(case).into_iter().flat_map(|conversation| conversation.turns).map(|turn| turn.expect.as_ref());
+pub(super) fn expects(case: &ResolvedCase, wanted: impl Fn(&AnswerExpectation) -> bool) -> bool {
+    let turns = case.turns().map(|turn| turn.expect.as_ref());
     turns.chain([case.expect.as_ref()]).flatten().filter_map(|expect| expect.answer.as_ref()).any(wanted)
 }
 

@@ -8,10 +8,10 @@
 
 use super::catalogue::Registered;
 use super::tools::Tools;
-use super::turns::{names, planned};
+use super::turns::names;
 use super::{Metric, Mode, Observation, TrialView, TurnView, quote};
 use crate::catalogue::MetricEntry;
-use crate::scenario::Case;
+use crate::plan::ResolvedCase;
 use crate::scenario::document::{Related, RelatedKind};
 use crate::trace::Role;
 
@@ -69,10 +69,10 @@ fn found(turn: &TurnView<'_>, related: &Related, origin: Option<u32>) -> Found {
 
 /// The turns of labelled conversations, each with its label and what its searches found.
 fn labelled<'a>(view: &TrialView<'a>) -> Vec<(&'a TurnView<'a>, &'a Related, Found)> {
-    let conversations = planned(&view.case.case);
     let mut units = Vec::new();
     for turn in view.turns {
-        let Some(related) = conversations.iter().find(|one| one.name == turn.name).and_then(|one| one.related) else {
+        let mut conversations = view.case.case.conversations();
+        let Some(related) = conversations.find(|one| one.name == turn.name).and_then(|one| one.related.as_ref()) else {
             continue;
         };
         // The trace's own names decide; a conversation that never began has learned nothing.
@@ -91,9 +91,9 @@ impl Metric for LearnedRetrieval {
         "related queries"
     }
 
-    fn applies(&self, case: &Case) -> bool {
+    fn applies(&self, case: &ResolvedCase) -> bool {
         let counts = |related: &Related| related.kind != RelatedKind::Unrelated;
-        planned(case).iter().any(|one| one.related.is_some_and(counts))
+        case.conversations().any(|one| one.related.as_ref().is_some_and(counts))
     }
 
     fn hidden_in_traffic(&self) -> Option<&'static str> {
@@ -128,8 +128,8 @@ impl Metric for LearnedHarm {
         "labelled queries"
     }
 
-    fn applies(&self, case: &Case) -> bool {
-        planned(case).iter().any(|one| one.related.is_some())
+    fn applies(&self, case: &ResolvedCase) -> bool {
+        case.conversations().any(|one| one.related.is_some())
     }
 
     fn hidden_in_traffic(&self) -> Option<&'static str> {

@@ -63,8 +63,7 @@ pub use calls::Patterns;
 pub use tools::Tools;
 pub use turns::TurnView;
 
-use crate::plan::{Plan, PlannedCase, PlannedScenario, PlannedTrial};
-use crate::scenario::Case;
+use crate::plan::{Plan, PlannedCase, PlannedScenario, PlannedTrial, ResolvedCase};
 use crate::state_machine::Departure;
 use crate::trace::text::quote;
 use crate::trace::{Arm, EXTERNAL, Grade, Mode, Trace};
@@ -198,7 +197,7 @@ pub trait Metric: Send + Sync {
         self.needs().iter().find_map(|tools| tools.missing(trace))
     }
     /// Whether a trial of this case can have units at all: if not, its ERROR does not touch the metric.
-    fn applies(&self, _case: &Case) -> bool {
+    fn applies(&self, _case: &ResolvedCase) -> bool {
         true
     }
     /// How many repetitions of a case make one unit, where that is more than one; `None` for units within a trial.

@@ -8,7 +8,7 @@ use super::catalogue::Registered;
 use super::expectation::answers;
 use super::{Metric, Mode, Observation, TrialView, quote};
 use crate::catalogue::{MetricEntry, Parameter};
-use crate::scenario::Case;
+use crate::plan::ResolvedCase;
 use crate::scenario::expect::Nugget;
 
 /// What criteria may name.
@@ -43,7 +43,7 @@ impl Metric for NuggetRecall {
         None
     }
 
-    fn applies(&self, case: &Case) -> bool {
+    fn applies(&self, case: &ResolvedCase) -> bool {
         super::expectation::expects(case, |answer| answer.nuggets.iter().any(|nugget| self.counts(nugget)))
     }
 

@@ -3,8 +3,8 @@
 //! Known only at run time for an agent that runs elsewhere or was imported. A tool that the model called all the same
 //! is judged like any other.
 
-use super::turns::planned;
-use crate::scenario::{CallExpectation, Case, Expectation};
+use crate::plan::ResolvedCase;
+use crate::scenario::{CallExpectation, Expectation};
 use crate::trace::{Trace, TrialError, TrialErrorKind};
 
 /// Tools that the case names and the agent neither was offered nor called.
@@ -17,12 +17,12 @@ pub struct NotOffered {
 }
 
 /// The tools that `case` names and the agent of `trace` did not have; none where its offer is not known.
-pub fn not_offered(case: &Case, trace: &Trace) -> NotOffered {
+pub fn not_offered(case: &ResolvedCase, trace: &Trace) -> NotOffered {
     let mut missing = NotOffered::default();
     if trace.offered.is_none() {
         return missing;
     }
-    let turns = planned(case).into_iter().flat_map(|one| one.turns).filter_map(|turn| turn.expect.as_ref());
+    let turns = case.turns().filter_map(|turn| turn.expect.as_ref());
     for expect in turns.chain(&case.expect) {
         each_tool(expect, &mut |tool, forbidden| {
             let list = if forbidden { &mut missing.forbidden } else { &mut missing.expected };

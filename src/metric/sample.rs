@@ -1,7 +1,7 @@
 //! Plans from a few lines of YAML and traces told event by event, for tests of the verdict layer.
 
-use crate::plan::{PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial};
-use crate::scenario::{Case, Criteria, Turn};
+use crate::plan::{PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, PlannedVariant, ResolvedCase};
+use crate::scenario::{Case, Criteria};
 use crate::trace::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -12,9 +12,8 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
     let mut trials = Vec::new();
     let mut planned = Vec::new();
     for (index, mut case) in cases.into_iter().enumerate() {
-        if let Some(ask) = case.ask.take() {
-            case.turns = vec![Turn { ask, expect: None }];
-        }
+        let whole = case.expect.take();
+        let case = ResolvedCase { expect: whole, ..ResolvedCase::from(case) };
         for repetition in 1..=lanes {
             for arm in [Arm::Main, Arm::Control].into_iter().take(1 + usize::from(case.control)) {
                 let lane = Lane { flow: "tool-rag".into(), variant: "base".into(), repetition, arm };
@@ -30,15 +29,14 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
         planned.push(PlannedCase { line: 1, case });
     }
     let scenario = PlannedScenario {
-        search: None,
         name: "s".into(),
         file: "scenarios/s.yaml".into(),
         about: String::new(),
-        flow: "tool-rag".into(),
-        variants: vec![("base".into(), String::new())],
+        agent: None,
+        knowledge: BTreeMap::new(),
+        variants: vec![PlannedVariant::named("base", "", "tool-rag")],
         cases: planned,
         gates: Vec::new(),
-        settings: Vec::new(),
     };
     Plan {
         version: PLAN_VERSION,

@@ -3,36 +3,12 @@
 //! A turn that was planned and never began is there too, without events: a query without an answer stays a unit of
 //! every denominator, so that a flow cannot improve a rate by stopping early.
 
-use crate::scenario::document::Related;
-use crate::scenario::{Case, SequenceStep, Turn};
+use crate::plan::ResolvedCase;
 use crate::trace::{
     Answer, ExternalResult, FedBack, IndexResult, ModelCalled, Retried, SearchResult, ToolCalled, ToolOutcome,
     ToolResult, Trace, TurnEnded, TurnOutcome, What,
 };
 use std::collections::BTreeMap;
-
-/// One planned conversation.
-#[derive(Debug, Clone, Copy)]
-pub struct Planned<'a> {
-    /// Its name; `main` when the case is one conversation.
-    pub name: &'a str,
-    /// Its turns.
-    pub turns: &'a [Turn],
-    /// Its label for learned retrieval.
-    pub related: Option<&'a Related>,
-}
-
-/// The conversations of a case, in the order of their ordinals.
-pub fn planned(case: &Case) -> Vec<Planned<'_>> {
-    if case.sequence.is_empty() {
-        return vec![Planned { name: "main", turns: &case.turns, related: None }];
-    }
-    let steps = case.sequence.iter().flat_map(|step| match step {
-        SequenceStep::Conversation(one) => std::slice::from_ref(one),
-        SequenceStep::Together(several) => several.as_slice(),
-    });
-    steps.map(|one| Planned { name: &one.name, turns: &one.turns, related: one.related.as_ref() }).collect()
-}
 
 /// One turn: what the user said and everything that came of it.
 #[derive(Debug, Clone)]
@@ -51,10 +27,9 @@ pub struct TurnView<'a> {
 }
 
 /// The turns of a trace, by conversation and turn.
-pub fn turns<'a>(case: &'a Case, trace: &'a Trace) -> Vec<TurnView<'a>> {
-    let conversations = planned(case);
-    let alone = case.sequence.is_empty();
-    let mut names: Vec<&str> = conversations.iter().map(|one| one.name).collect();
+pub fn turns<'a>(case: &'a ResolvedCase, trace: &'a Trace) -> Vec<TurnView<'a>> {
+    let alone = case.is_single();
+    let mut names: Vec<&str> = case.conversations().map(|one| one.name.as_str()).collect();
     let mut turns: BTreeMap<(u32, u32), TurnView<'a>> = BTreeMap::new();
     let empty = |key: (u32, u32), name, query| TurnView {
         conversation: key.0,
@@ -64,10 +39,10 @@ pub fn turns<'a>(case: &'a Case, trace: &'a Trace) -> Vec<TurnView<'a>> {
         events: Vec::with_capacity(24),
         alone,
     };
-    for (conversation, one) in (0_u32..).zip(&conversations) {
-        for (turn, asked) in (0_u32..).zip(one.turns) {
+    for (conversation, one) in (0_u32..).zip(case.conversations()) {
+        for (turn, asked) in (0_u32..).zip(&one.turns) {
             let key = (conversation, turn);
-            turns.insert(key, empty(key, one.name, asked.ask.as_str()));
+            turns.insert(key, empty(key, one.name.as_str(), asked.ask.as_str()));
         }
     }
     for event in &trace.events {

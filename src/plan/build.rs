@@ -1,12 +1,13 @@
 //! The matrix: case x variant x repetition x arm, in an order and with seeds that no selection changes.
 
 use super::{
-    PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, STOPPING_ALPHA, STOPPING_VERSION, Stopping,
-    VariantSettings,
+    PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, PlannedVariant, ResolvedCase, STOPPING_ALPHA,
+    Stopping, VariantSettings,
 };
-use crate::scenario::document::{Turn, Variant};
+use crate::scenario::document::Variant;
 use crate::scenario::{Case, Criterion, Diagnostic, Loaded, LoadedScenario, Scenario, diagnostic};
-use crate::trace::{Arm, Lane};
+use crate::settings::ModelSettings;
+use crate::trace::{Arm, EXTERNAL, Lane};
 use globset::{GlobBuilder, GlobMatcher};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,7 +78,7 @@ pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, 
         trials.sort_by_key(|trial| trial.lane.repetition);
     }
     Ok(Plan {
-        version: if stopping.is_some() { STOPPING_VERSION } else { PLAN_VERSION },
+        version: PLAN_VERSION,
         stopping,
         seed,
         scenarios,
@@ -163,9 +164,10 @@ fn lanes(scenario: &Scenario, case: &Case, repeat: Option<u32>) -> Vec<Lane> {
     let arms: &[Arm] = if case.control { &[Arm::Main, Arm::Control] } else { &[Arm::Main] };
     let mut lanes = Vec::new();
     for variant in variants(scenario) {
+        let flow = scenario.variants.get(variant).map_or(scenario.flow.as_str(), |written| scenario.flow_of(written));
         for repetition in 1..=repeat {
             lanes.extend(arms.iter().map(|arm| Lane {
-                flow: scenario.flow.clone(),
+                flow: flow.to_owned(),
                 variant: variant.to_owned(),
                 repetition,
                 arm: *arm,
@@ -175,12 +177,9 @@ fn lanes(scenario: &Scenario, case: &Case, repeat: Option<u32>) -> Vec<Lane> {
     lanes
 }
 
-/// The case with `ask` as a turn, and with what its scenario says for all cases.
-fn resolved(scenario: &Scenario, case: &Case) -> Case {
-    let mut case = case.clone();
-    if let Some(ask) = case.ask.take() {
-        case.turns = vec![Turn { ask, expect: case.expect.take() }];
-    }
+/// The case with what its scenario says for all cases.
+fn resolved(scenario: &Scenario, case: &Case) -> ResolvedCase {
+    let mut case = ResolvedCase::from(case.clone());
     let mut covers = scenario.covers.clone();
     covers.extend(case.covers.iter().filter(|id| !scenario.covers.contains(id)).cloned());
     case.covers = covers;
@@ -199,37 +198,40 @@ fn planned(source: &LoadedScenario, cases: Vec<PlannedCase>, selection: &Selecti
         gates => [Criterion::every_case()].into_iter().chain(gates.iter().flatten().cloned()).collect(),
     };
     let wanted = |name: &str| selection.variant.as_ref().is_none_or(|wanted| wanted == name);
-    let variants = if scenario.variants.is_empty() {
-        vec![("base".to_owned(), "as the scenario says".to_owned())]
+    let variants: Vec<PlannedVariant> = if scenario.variants.is_empty() {
+        vec![variant(source, "base", &Variant::default())]
     } else {
         let all = scenario.variants.iter().filter(|(name, _)| wanted(name));
-        all.map(|(name, variant)| (name.clone(), differs(variant))).collect()
+        all.map(|(name, written)| variant(source, name, written)).collect()
     };
     PlannedScenario {
         name: scenario.scenario.clone(),
         file: source.file.clone(),
         about: scenario.about.clone(),
-        flow: scenario.flow.clone(),
-        cases,
-        search: scenario.search.as_ref().map(|search| format!("{}/{}", search.provider, search.name)),
-        settings: variants.iter().map(|(name, _)| settings(source, name)).collect(),
+        agent: if variants.iter().any(|variant| variant.flow == EXTERNAL) { scenario.agent() } else { None },
+        knowledge: scenario.knowledge.names().clone(),
         variants,
+        cases,
         gates,
     }
 }
 
 /// The scenario's settings with what the variant changes.
-fn settings(source: &LoadedScenario, variant: &str) -> VariantSettings {
+fn variant(source: &LoadedScenario, name: &str, written: &Variant) -> PlannedVariant {
     let scenario = &source.scenario;
-    let changed = scenario.variants.get(variant);
-    let model = changed.and_then(|change| change.model.as_ref()).unwrap_or(&scenario.model);
-    VariantSettings {
-        variant: variant.to_owned(),
-        provider: model.provider.clone(),
-        model: model.name.clone(),
-        temperature: changed.and_then(|change| change.temperature).or(model.temperature),
-        enforcement: changed.and_then(|change| change.enforcement).unwrap_or(scenario.enforcement),
-        prompts: source.prompts.get(variant).cloned().unwrap_or_default(),
+    let model = written.model.as_ref().unwrap_or(&scenario.model);
+    let temperature = written.temperature.or(model.temperature);
+    PlannedVariant {
+        name: name.to_owned(),
+        about: differs(written),
+        flow: scenario.flow_of(written).to_owned(),
+        settings: Some(VariantSettings {
+            model: ModelSettings { temperature, ..model.clone() },
+            search: scenario.search.clone(),
+            limits: scenario.limits.clone(),
+            enforcement: written.enforcement.unwrap_or(scenario.enforcement),
+            prompts: source.prompts.get(name).cloned().unwrap_or_default(),
+        }),
     }
 }
 
@@ -238,6 +240,9 @@ fn differs(variant: &Variant) -> String {
         return variant.about.clone();
     }
     let mut parts = Vec::new();
+    if let Some(flow) = &variant.flow {
+        parts.push(format!("flow {flow}"));
+    }
     if let Some(model) = &variant.model {
         parts.push(format!("model {}", model.name));
     }
@@ -245,7 +250,7 @@ fn differs(variant: &Variant) -> String {
         parts.push(format!("temperature {temperature}"));
     }
     if let Some(enforcement) = variant.enforcement {
-        parts.push(format!("enforcement {}", format!("{enforcement:?}").to_lowercase()));
+        parts.push(format!("enforcement {}", enforcement.name()));
     }
     if !variant.prompts.is_empty() {
         parts.push(format!("prompts {}", variant.prompts.keys().cloned().collect::<Vec<_>>().join(", ")));
@@ -292,7 +297,7 @@ mod tests {
         let loaded = loaded();
         let one = build(&loaded, &Selection { repeat: Some(1), ..Selection::default() }, 0).expect("a plan");
         let plan = build(&loaded, &Selection { passes: Some(3), ..Selection::default() }, 0).expect("a plan");
-        assert_eq!((plan.version, one.version), (STOPPING_VERSION, PLAN_VERSION));
+        assert_eq!(plan.version, PLAN_VERSION);
         let passes: Vec<_> = plan.passes().collect();
         assert_eq!(passes.len(), 3);
         for (number, pass) in (1..).zip(&passes) {
@@ -310,7 +315,7 @@ mod tests {
         assert_eq!(plan.trials.number(), 300);
         assert_eq!(serde_json::from_slice::<Plan>(&list).expect("read"), plan);
         let read: Plan = serde_json::from_slice(&runs).expect("read");
-        assert_eq!((read.version, &read.trials), (crate::plan::RUNS_VERSION, &plan.trials));
+        assert_eq!(read.trials, plan.trials);
         assert_eq!(String::from_utf8_lossy(&runs).matches("\"to\": 50").count(), 4);
     }
 
@@ -351,10 +356,32 @@ mod tests {
         let case = &plan.scenarios[0].cases[0].case;
         assert_eq!(case.covers, ["FR-003", "SC-001"]);
         assert_eq!(case.excluded_from["SC-002"], "why");
-        assert_eq!((case.ask.is_none(), case.turns.len(), case.expect.is_none()), (true, 1, true));
-        assert!(case.turns[0].expect.is_some());
+        assert!(case.is_single() && case.expect.is_none());
+        assert!(case.turns().eq([&case.steps[0][0].turns[0]]) && case.steps[0][0].turns[0].expect.is_some());
         assert_eq!(plan.scenarios[0].gates[0].id, "cases");
-        assert_eq!(plan.scenarios[0].variants[1].1, "enforcement forced");
+        assert_eq!(plan.scenarios[0].variants[1].about, "enforcement forced");
+    }
+
+    #[test]
+    fn a_flow_may_be_what_variants_differ_in() {
+        let mut loaded = loaded();
+        let scenario = &mut loaded.scenarios[0].scenario;
+        let theirs = Variant { flow: Some(EXTERNAL.to_owned()), ..Variant::default() };
+        scenario.variants = BTreeMap::from([("ours".to_owned(), Variant::default()), ("theirs".to_owned(), theirs)]);
+        let target = serde_json::json!({"http": "http://127.0.0.1:1/chat"});
+        scenario.target = Some(serde_json::from_value(target).expect("a target"));
+        let selection = Selection { only: vec!["one".into()], repeat: Some(1), ..Selection::default() };
+        let plan = build(&loaded, &selection, 0).expect("a plan");
+        let found: Vec<&str> = plan.trials.iter().map(|trial| trial.id.as_str()).collect();
+        assert_eq!(found, ["s/one/tool-rag.ours.1", "s/one/external.theirs.1"]);
+        let scenario = &plan.scenarios[0];
+        assert_eq!(
+            (scenario.variants[1].flow.as_str(), scenario.variants[1].about.as_str()),
+            (EXTERNAL, "flow external")
+        );
+        assert!(scenario.agent.is_some());
+        let one = Selection { flow: Some(EXTERNAL.to_owned()), ..selection };
+        assert_eq!(build(&loaded, &one, 0).expect("a plan").trials.len(), 1);
     }
 
     #[test]

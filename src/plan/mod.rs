@@ -1,29 +1,33 @@
 //! From scenarios to trials, and the record of what was to be run: `plan.json`.
 
 mod build;
+mod case;
 mod order;
+mod stored;
 mod trials;
 
 pub use build::{Selection, build, trial_seed};
+pub use case::{ONLY, ResolvedCase};
 pub use order::interleaved;
 pub use trials::{Planned, Trials};
 
 use crate::price::Prices;
-use crate::scenario::{Case, Criteria};
-use crate::settings::Enforcement;
+use crate::scenario::Criteria;
+use crate::scenario::external::ExternalAgent;
+use crate::settings::{Enforcement, Limits, ModelSettings, SearchSettings};
 use crate::trace::Lane;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Version of `plan.json` that this build writes for a fixed number of trials.
-pub const PLAN_VERSION: u32 = 1;
-
-/// Version of a `plan.json` that has [`Plan::stopping`]: a build that judged such a run as if its number of trials had
-/// been fixed would give bounds that do not hold.
-pub const STOPPING_VERSION: u32 = 2;
-
-/// Version of a `plan.json` whose trials are runs of repeats, see [`Trials`], and the newest that this build reads.
-pub const RUNS_VERSION: u32 = 3;
+/// Version of `plan.json` that this build writes, and the newest that it reads. Older ones, which are read too:
+///
+/// | version | what was new |
+/// |---|---|
+/// | 1 | a fixed number of trials |
+/// | 2 | [`Plan::stopping`]: a build that judged such a run as if its number of trials were fixed would give bounds that do not hold |
+/// | 3 | trials may be runs of repeats, see [`Trials`] |
+/// | 4 | variants resolved, each with its flow; cases in steps of conversations |
+pub const PLAN_VERSION: u32 = 4;
 
 /// Plans of more trials than this are written as runs of repeats.
 const LISTED: usize = 20_000;
@@ -81,6 +85,21 @@ pub struct Stopping {
 }
 
 impl Plan {
+    /// The scenario of a trial.
+    pub fn scenario_of(&self, trial: &PlannedTrial) -> Option<&PlannedScenario> {
+        self.scenarios.get(trial.scenario)
+    }
+
+    /// The case of a trial.
+    pub fn case_of(&self, trial: &PlannedTrial) -> Option<&ResolvedCase> {
+        self.scenario_of(trial)?.cases.get(trial.case).map(|planned| &planned.case)
+    }
+
+    /// The variant of a trial.
+    pub fn variant_of(&self, trial: &PlannedTrial) -> Option<&PlannedVariant> {
+        self.scenario_of(trial)?.variant(&trial.lane.variant)
+    }
+
     /// The places of a pass's trials, `from` to `to`, in the order in which a live run begins them.
     pub fn begun(&self, from: usize, to: usize) -> Vec<usize> {
         let drawn = self.order.get(from..to).unwrap_or_default().iter().map(|place| *place as usize);
@@ -88,7 +107,7 @@ impl Plan {
         if drawn.len() == to - from { drawn } else { (from..to).collect() }
     }
 
-    /// `plan.json`: with a list of trials that every build reads, or with runs of repeats where the list would be long.
+    /// `plan.json`: with a list of trials, or with runs of repeats where the list would be long.
     ///
     /// # Errors
     /// When it cannot be spelled as JSON.
@@ -102,7 +121,7 @@ impl Plan {
             return serde_json::to_vec_pretty(self);
         }
         let trials = self.trials.in_runs(self.seed);
-        serde_json::to_vec_pretty(&Self { version: RUNS_VERSION, trials, ..self.clone() })
+        serde_json::to_vec_pretty(&Self { trials, ..self.clone() })
     }
 
     /// The trials in the parts that are run one after the other: passes, or all at once without a stopping design.
@@ -114,6 +133,7 @@ impl Plan {
 
 /// One scenario of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "stored::Scenario")]
 pub struct PlannedScenario {
     /// Its name.
     pub name: String,
@@ -121,37 +141,63 @@ pub struct PlannedScenario {
     pub file: String,
     /// What it is about.
     pub about: String,
-    /// The agent.
-    pub flow: String,
-    /// Its variants, in order: name and what differs, for people.
-    pub variants: Vec<(String, String)>,
+    /// The agent that runs elsewhere, where a variant's flow is `external`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<ExternalAgent>,
+    /// Its knowledge bases by `kb_id`, as the scenario names them; none for an agent that runs elsewhere.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub knowledge: BTreeMap<String, String>,
+    /// Its variants, in order.
+    pub variants: Vec<PlannedVariant>,
     /// Its cases, with the scenario's `covers` and `excluded_from` folded into each.
     pub cases: Vec<PlannedCase>,
     /// Gates on this scenario alone. A `case_pass_rate` of 100 % stands here unless the scenario writes its own, or
     /// `gates: []`.
     pub gates: Vec<crate::scenario::criteria::Gate>,
-    /// The search service, as prices name it: `provider/model`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub search: Option<String>,
-    /// What each variant comes to, in the order of `variants`; a plan of an older build has none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub settings: Vec<VariantSettings>,
 }
 
-/// What one variant of a scenario comes to, so that two runs can name what differs between them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct VariantSettings {
+impl PlannedScenario {
+    /// The variant of that name.
+    pub fn variant(&self, name: &str) -> Option<&PlannedVariant> {
+        self.variants.iter().find(|variant| variant.name == name)
+    }
+}
+
+/// One variant of a scenario, resolved.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlannedVariant {
     /// Its name.
-    pub variant: String,
-    /// The chat model's provider.
-    pub provider: String,
+    pub name: String,
+    /// What differs, for people.
+    pub about: String,
+    /// The agent.
+    pub flow: String,
+    /// What it comes to; `None` for imported conversations and in plans of the oldest builds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settings: Option<VariantSettings>,
+}
+
+impl PlannedVariant {
+    /// A variant of which nothing more is known.
+    pub fn named(name: impl Into<String>, about: impl Into<String>, flow: impl Into<String>) -> Self {
+        Self { name: name.into(), about: about.into(), flow: flow.into(), settings: None }
+    }
+}
+
+/// What one variant of a scenario comes to: what a trial needs, and what two runs differ in.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct VariantSettings {
     /// The chat model.
-    pub model: String,
-    /// Sampling temperature; `None` leaves it to the provider.
-    pub temperature: Option<f64>,
+    pub model: ModelSettings,
+    /// The external search service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchSettings>,
+    /// Bounds on every turn; plans up to version 3 do not say, and have the usual ones here.
+    pub limits: Limits,
     /// How mandatory steps are enforced.
     pub enforcement: Enforcement,
     /// Replaced prompt texts, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prompts: BTreeMap<String, String>,
 }
 
@@ -160,8 +206,8 @@ pub struct VariantSettings {
 pub struct PlannedCase {
     /// The line of the scenario file where the case begins, from 1.
     pub line: u32,
-    /// The case as written, with `ask` turned into `turns`, and `covers` and `excluded_from` completed.
-    pub case: Case,
+    /// The case, resolved.
+    pub case: ResolvedCase,
 }
 
 /// One trial of a plan.

@@ -125,7 +125,7 @@ fn candidates(runner: &TrialRunner, plan: &Plan) -> (BTreeMap<Group, Vec<Candida
         for (exchange, request) in cassette.exchanges.iter().zip(cassette.requests()) {
             let Outcome::Response { status: 200..300, headers, body, .. } = &exchange.outcome else { continue };
             let Some(recorded) = documents(headers, body) else { continue };
-            let who = runner.who(plan, trial, &exchange.service);
+            let who = runner.who(trial, &exchange.service);
             if request.problem.is_some() {
                 incomplete += 1;
             } else if known.insert((who.clone(), exchange.key.clone())) {

@@ -83,7 +83,7 @@ impl Refresh {
         for index in &self.trials {
             let trial = &plan.trials[*index];
             if let Ok(cassette) = runner.recording(plan, trial) {
-                cost.spending.add(&runner.spending(plan, trial, &cassette));
+                cost.spending.add(&runner.spending(trial, &cassette));
                 continue;
             }
             match means.entry(trial.scenario).or_insert_with(|| total(runner, plan, trial.scenario)) {
@@ -110,7 +110,7 @@ fn total(runner: &TrialRunner, plan: &Plan, scenario: usize) -> Option<(Spending
     let (mut sum, mut lanes) = (Spending::default(), 0);
     for trial in plan.trials.iter().filter(|trial| trial.scenario == scenario) {
         if let Ok(cassette) = runner.recording(plan, trial) {
-            sum.add(&runner.spending(plan, trial, &cassette));
+            sum.add(&runner.spending(trial, &cassette));
             lanes += 1;
         }
     }

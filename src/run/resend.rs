@@ -2,7 +2,7 @@
 
 use crate::plan::Plan;
 use crate::transport::HttpResponse;
-use crate::trial::{Resend, TrialRunner};
+use crate::trial::{Resend, ResendError, TrialRunner};
 use futures_util::StreamExt;
 use std::io;
 
@@ -15,7 +15,7 @@ pub fn again(
     plan: &Plan,
     requests: &[Resend],
     jobs: usize,
-) -> io::Result<Vec<Result<HttpResponse, String>>> {
+) -> io::Result<Vec<Result<HttpResponse, ResendError>>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     Ok(runtime.block_on(async {
         let sent = futures_util::stream::iter(requests).map(|request| runner.send_again(plan, request));

@@ -9,8 +9,8 @@ use super::diagnostic::{At, Mistake, did_you_mean, nearest};
 use super::document::PromptText;
 use super::names::is_name;
 use super::project::Project;
-use crate::catalogue::{Catalogues, FlowEntry};
-use crate::settings::{Dialect, ModelSettings, SearchSettings};
+use crate::catalogue::{Catalogues, FlowEntry, ToolEntry};
+use crate::settings::{DEFAULT_KB, Dialect, ModelSettings, SearchSettings};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -45,16 +45,22 @@ pub(super) struct Checker<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) around: Surroundings<'a>,
     pub(super) mistakes: Vec<Mistake>,
-    /// The scenario's flow, where there is one of that name.
-    pub(super) flow: Option<&'a FlowEntry>,
+    /// The flows of its variants, as far as there are such.
+    pub(super) flows: Vec<&'a FlowEntry>,
+    /// The tools that these declare; `None` where an agent's tools are known only at run time.
+    pub(super) tools: Option<Vec<&'a ToolEntry>>,
     pub(super) expectations: Expectations<'a>,
 }
 
 impl<'a> Checker<'a> {
     pub(super) fn new(scenario: &'a Scenario, around: Surroundings<'a>) -> Self {
-        let flow = around.catalogues.flow(&scenario.flow);
-        let expectations = Expectations::new(flow.and_then(|flow| flow.tools.as_deref()));
-        Self { scenario, around, mistakes: Vec::new(), flow, expectations }
+        let named: BTreeSet<&str> = scenario.flows().collect();
+        let flows: Vec<&FlowEntry> = named.iter().filter_map(|name| around.catalogues.flow(name)).collect();
+        let declared = flows.iter().map(|flow| flow.tools.as_ref().map(|tools| tools.iter()));
+        let declared = if flows.len() < named.len() { None } else { declared.collect::<Option<Vec<_>>>() };
+        let tools: Option<Vec<&ToolEntry>> = declared.map(|tools| tools.into_iter().flatten().collect());
+        let expectations = Expectations::new(tools.clone());
+        Self { scenario, around, mistakes: Vec::new(), flows, tools, expectations }
     }
 
     /// All that was found.
@@ -77,11 +83,8 @@ impl Checker<'_> {
                 Mistake::at(root.key("scenario"), "scenario-name", "the scenario is not called like its file");
             self.say(mistake.label(format!("write `{stem}`, or rename the file")));
         }
-        if self.flow.is_none() {
-            let mistake = Mistake::at(root.key("flow"), "unknown-flow", "unknown flow");
-            self.say(mistake.label(did_you_mean(&scenario.flow, self.around.catalogues.flow_names())));
-        }
-        if scenario.flow != crate::trace::EXTERNAL {
+        self.flow(&scenario.flow, root.key("flow"));
+        if scenario.flows().any(|flow| flow != crate::trace::EXTERNAL) {
             self.knowledge(root.key("knowledge"));
         }
         self.external();
@@ -97,20 +100,45 @@ impl Checker<'_> {
         self.covers(&scenario.covers, root.key("covers"));
         self.excluded(&scenario.excluded_from, root.key("excluded_from"));
         let judged = Judged { rows: scenario.gates.as_deref().unwrap_or_default(), kept: None };
-        let tools = self.flow.and_then(|flow| flow.tools.as_ref());
-        let tools = tools.map(|tools| tools.iter().map(|tool| tool.name).collect());
+        let tools = self.tools.as_ref().map(|tools| tools.iter().map(|tool| tool.name).collect());
         let known = Known { metrics: &self.around.catalogues.metrics, tools };
         check_criteria::rows(judged, &known, root.key("gates"), &mut self.mistakes);
         self.variants()
     }
 
+    fn flow(&mut self, flow: &str, at: At<'_>) {
+        let catalogues = self.around.catalogues;
+        if catalogues.flow(flow).is_none() {
+            let mistake = Mistake::at(at, "unknown-flow", "unknown flow");
+            self.say(mistake.label(did_you_mean(flow, catalogues.flow_names())));
+        }
+    }
+
     fn knowledge(&mut self, at: At<'_>) {
-        let name = &self.scenario.knowledge;
-        if name.is_empty() {
+        let knowledge = &self.scenario.knowledge;
+        if knowledge.is_empty() {
             let mistake = Mistake::at(at, "missing-key", "the key `knowledge` is missing");
             self.say(mistake.help("this flow searches a folder of documents: name it"));
-            return;
         }
+        for (id, name) in knowledge.names() {
+            if knowledge.is_single() {
+                self.knowledge_base(name, at);
+                continue;
+            }
+            if id.is_empty() || id.chars().count() > 64 || id.chars().any(char::is_control) {
+                let mistake = Mistake::at(at.key(id), "bad-name", "not a name that a model can write").on_key();
+                self.say(mistake.label("1 to 64 printable characters"));
+            }
+            self.knowledge_base(name, at.key(id));
+        }
+        if !knowledge.is_empty() && !knowledge.names().contains_key(DEFAULT_KB) {
+            let message = format!("no base is `{DEFAULT_KB}`, which is searched when the model names none");
+            let mistake = Mistake::at(at, "no-default-kb", message).on_key();
+            self.say(mistake.label(format!("name one of them `{DEFAULT_KB}`")));
+        }
+    }
+
+    fn knowledge_base(&mut self, name: &str, at: At<'_>) {
         let folder = self.around.root.join(&self.around.project.knowledge);
         let inside = !name.is_empty() && name.split('/').all(|part| !part.is_empty() && part != ".." && part != ".");
         if inside && folder.join(name).is_dir() {
@@ -219,6 +247,9 @@ impl Checker<'_> {
             if !is_name(name) {
                 self.say(bad_name(at, name).on_key());
             }
+            if let Some(flow) = &variant.flow {
+                self.flow(flow, at.key("flow"));
+            }
             if let Some(model) = &variant.model {
                 self.model(model, at.key("model"));
             }
@@ -232,8 +263,11 @@ impl Checker<'_> {
 
     fn prompts(&mut self, prompts: &BTreeMap<String, PromptText>, at: At<'_>) -> BTreeMap<String, String> {
         // An agent elsewhere has none that could be replaced, which is said elsewhere.
-        let own = self.flow.filter(|flow| flow.tools.is_some()).map(|flow| flow.prompts.clone());
-        let known = own.unwrap_or_else(|| self.around.catalogues.prompts());
+        let ours = self.flows.iter().filter(|flow| flow.tools.is_some());
+        let mut known: Vec<&str> = ours.flat_map(|flow| flow.prompts.iter().copied()).collect();
+        if known.is_empty() {
+            known = self.around.catalogues.prompts();
+        }
         let mut texts = BTreeMap::new();
         for (name, text) in prompts {
             let here = at.key(name);

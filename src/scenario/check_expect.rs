@@ -25,13 +25,13 @@ pub(super) struct Expectations<'a> {
     /// What was found.
     pub mistakes: Vec<Mistake>,
     /// The tools that the flow declares; `None` where an agent's tools are known only at run time.
-    tools: Option<&'a [ToolEntry]>,
+    tools: Option<Vec<&'a ToolEntry>>,
     compiled: BTreeMap<String, Option<String>>,
 }
 
 impl<'a> Expectations<'a> {
     /// Before the first expectation of an agent with these tools.
-    pub(super) fn new(tools: Option<&'a [ToolEntry]>) -> Self {
+    pub(super) fn new(tools: Option<Vec<&'a ToolEntry>>) -> Self {
         Self { mistakes: Vec::new(), tools, compiled: BTreeMap::new() }
     }
 
@@ -216,7 +216,7 @@ impl<'a> Expectations<'a> {
             self.say(Mistake::at(at, "empty-text", "a tool without a name"));
             return;
         }
-        let Some(tools) = self.tools else { return };
+        let Some(tools) = &self.tools else { return };
         if !tools.iter().any(|known| known.name == name) {
             let mistake = Mistake::at(at, "unknown-tool", format!("unknown tool `{name}`"));
             self.say(mistake.label(did_you_mean(name, tools.iter().map(|known| known.name))));
@@ -226,7 +226,8 @@ impl<'a> Expectations<'a> {
     fn pattern(&mut self, pattern: &CallPattern, at: At<'_>) {
         // A name alone has no key `tool`: the locator then stops at the pattern itself.
         self.tool(&pattern.tool, at.key("tool"));
-        let declared = self.tools.and_then(|tools| tools.iter().find(|known| known.name == pattern.tool));
+        let declared =
+            self.tools.as_ref().and_then(|tools| tools.iter().copied().find(|known| known.name == pattern.tool));
         let here = at.key("arguments");
         for (name, condition) in &pattern.arguments {
             let at = here.key(name);

@@ -14,7 +14,7 @@ impl Checker<'_> {
     /// What the head of a scenario says about an agent that runs elsewhere, or must not say.
     pub(super) fn external(&mut self) {
         let (scenario, root) = (self.scenario, At::ROOT);
-        if scenario.flow != EXTERNAL {
+        if !self.is_external() {
             for (key, given) in [
                 ("target", scenario.target.is_some()),
                 ("roles", scenario.roles.is_some()),
@@ -32,7 +32,7 @@ impl Checker<'_> {
         }
         match &scenario.target {
             None => {
-                let mistake = Mistake::at(root.key("flow"), "no-target", "nobody says where the agent is");
+                let mistake = Mistake::at(root.key("flow"), "no-target", "`target` is missing");
                 self.say(mistake.label("add `target: {http: URL}`"));
             }
             Some(target) => {
@@ -51,7 +51,15 @@ impl Checker<'_> {
         self.proxy(root.key("proxy"));
         self.roles(root.key("roles"));
         self.vars(&scenario.vars, root.key("vars"));
-        self.not_ours();
+        if scenario.flows().all(|flow| flow == EXTERNAL) {
+            self.not_ours();
+        }
+        self.variants_not_ours();
+    }
+
+    /// Whether one of its variants is an agent that runs elsewhere.
+    fn is_external(&self) -> bool {
+        self.scenario.flows().any(|flow| flow == EXTERNAL)
     }
 
     fn address(&mut self, url: &str, at: At<'_>) {
@@ -71,7 +79,7 @@ impl Checker<'_> {
     }
 
     fn body(&mut self, body: &Value, at: At<'_>) {
-        let known = self.flow.map_or(&[][..], |flow| flow.placeholders);
+        let known: Vec<&str> = self.flows.iter().flat_map(|flow| flow.placeholders.iter().copied()).collect();
         let mut names = Vec::new();
         placeholders(body, &mut names);
         for name in names.iter().filter(|name| !known.contains(&name.as_str())) {
@@ -160,8 +168,13 @@ impl Checker<'_> {
                 self.own_matter(at);
             }
         }
+    }
+
+    /// What a variant whose agent runs elsewhere cannot set, and the dialect in which its model is asked.
+    fn variants_not_ours(&mut self) {
+        let (scenario, root) = (self.scenario, At::ROOT);
         let variants = root.key("variants");
-        for (name, variant) in &scenario.variants {
+        for (name, variant) in scenario.variants.iter().filter(|(_, variant)| scenario.flow_of(variant) == EXTERNAL) {
             let at = variants.key(name);
             for (key, set) in [
                 ("model", variant.model.is_some()),
@@ -174,6 +187,7 @@ impl Checker<'_> {
                 }
             }
         }
+        let (at, model) = (root.key("model"), &scenario.model);
         let provider = self.around.project.providers.get(&model.provider);
         if provider.is_some_and(|provider| provider.dialect != Dialect::OpenAiChat) {
             let mistake = Mistake::at(at.key("provider"), "wrong-dialect", "the proxy speaks `openai-chat` only");
@@ -188,7 +202,7 @@ impl Checker<'_> {
 
     /// What a case asks of an agent that runs elsewhere and cannot get.
     pub(super) fn external_case(&mut self, case: &Case, at: At<'_>) {
-        if self.scenario.flow != EXTERNAL {
+        if !self.is_external() {
             return;
         }
         let sequence = at.key("sequence");

@@ -1,8 +1,9 @@
 //! A scenario file as written.
 
+use super::KnowledgeNames;
 use super::criteria::Gate;
 use super::expect::Expectation;
-use super::external::{AgentReset, AgentRoles, AgentTarget, MintedValue};
+use super::external::{AgentReset, AgentRoles, AgentTarget, ExternalAgent, MintedValue, USUAL_PROXY};
 use crate::settings::{Enforcement, Limits, ModelSettings, SearchSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,11 +21,12 @@ pub struct Scenario {
     /// Requirements that all its cases exercise, `FR-003` for example.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub covers: Vec<String>,
-    /// The agent: `tool-rag`, or `external` for one that runs elsewhere.
+    /// The agent: `tool-rag`, or `external` for one that runs elsewhere; a variant may name another.
     pub flow: String,
-    /// Folder of Markdown documents, below the project's knowledge folder. An external agent has its own knowledge.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub knowledge: String,
+    /// Folder of Markdown documents, below the project's knowledge folder; or several, by the `kb_id` that the model
+    /// names. An external agent has its own knowledge.
+    #[serde(default, skip_serializing_if = "KnowledgeNames::is_empty")]
+    pub knowledge: KnowledgeNames,
     /// The chat model.
     pub model: ModelSettings,
     /// The external search service.
@@ -72,6 +74,30 @@ pub struct Scenario {
     pub excluded_from: BTreeMap<String, String>,
 }
 
+impl Scenario {
+    /// The flows that its variants name: its own, where a variant names none.
+    pub fn flows(&self) -> impl Iterator<Item = &str> {
+        let own = self.variants.is_empty().then_some(self.flow.as_str());
+        own.into_iter().chain(self.variants.values().map(|variant| self.flow_of(variant)))
+    }
+
+    /// The flow of one of its variants.
+    pub fn flow_of<'a>(&'a self, variant: &'a Variant) -> &'a str {
+        variant.flow.as_deref().unwrap_or(&self.flow)
+    }
+
+    /// The agent that runs elsewhere; `None` when it is not said where.
+    pub fn agent(&self) -> Option<ExternalAgent> {
+        Some(ExternalAgent {
+            target: self.target.clone()?,
+            roles: self.roles.clone().unwrap_or_default(),
+            vars: self.vars.clone(),
+            reset: self.reset.clone(),
+            proxy: self.proxy.clone().unwrap_or_else(|| USUAL_PROXY.to_owned()),
+        })
+    }
+}
+
 fn one() -> u32 {
     1
 }
@@ -93,6 +119,9 @@ pub struct Variant {
     /// What it tries, in a sentence.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub about: String,
+    /// Another agent for the same cases, `external` for example.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
     /// Another model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelSettings>,
@@ -143,14 +172,6 @@ pub struct Case {
     /// Criteria that the case does not count for, each with the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub excluded_from: BTreeMap<String, String>,
-}
-
-impl Case {
-    /// The turns of the case's only conversation; those of a `sequence` stand in its steps.
-    pub fn asked(&self) -> Vec<Turn> {
-        let asked = self.ask.iter().map(|ask| Turn { ask: ask.clone(), expect: None });
-        asked.chain(self.turns.iter().cloned()).collect()
-    }
 }
 
 /// One thing the user says.

@@ -5,9 +5,28 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{SeqAccess, Visitor, value::SeqAccessDeserializer};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// Where the agent is given its base URLs, unless the scenario names another address.
 pub const USUAL_PROXY: &str = "127.0.0.1:8101";
+
+/// An agent that runs elsewhere, as its scenario declares it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ExternalAgent {
+    /// Where it is.
+    pub target: AgentTarget,
+    /// The parts that its tools play.
+    #[serde(default)]
+    pub roles: AgentRoles,
+    /// Values that it generates in every run, by a name.
+    #[serde(default)]
+    pub vars: BTreeMap<String, MintedValue>,
+    /// What is called before each trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reset: Option<AgentReset>,
+    /// Where it finds model and search service.
+    pub proxy: String,
+}
 
 /// Where the agent is, and how a turn is spelt for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -368,11 +368,17 @@ fn declared_tools<'c, 't>(
     texts: impl Iterator<Item = &'t str>,
     catalogues: &'c Catalogues,
 ) -> Option<BTreeSet<&'c str>> {
-    let named = texts.flat_map(str::lines).filter_map(|line| line.strip_prefix("flow:"));
     let mut tools = BTreeSet::new();
-    for name in named {
-        let name = name.split('#').next().unwrap_or_default().trim().trim_matches(['"', '\'']);
-        tools.extend(catalogues.flow(name)?.tools.as_ref()?.iter().map(|tool| tool.name));
+    for line in texts.flat_map(str::lines) {
+        // A scenario's own flow stands at the start of a line, that of a variant further in.
+        for (before, after) in line.match_indices("flow:").map(|(at, key)| (&line[..at], &line[at + key.len()..])) {
+            let name = after.split(['#', ',', '}']).next().unwrap_or_default().trim().trim_matches(['"', '\'']);
+            match catalogues.flow(name) {
+                Some(flow) => tools.extend(flow.tools.as_ref()?.iter().map(|tool| tool.name)),
+                None if before.is_empty() => return None,
+                None => {}
+            }
+        }
     }
     (!tools.is_empty()).then_some(tools)
 }

@@ -20,6 +20,7 @@ pub mod expect;
 pub mod external;
 mod files;
 pub mod grammar;
+mod knowledge;
 mod lines;
 mod load;
 mod names;
@@ -39,6 +40,7 @@ pub use check_criteria::ReadCriterion;
 pub use diagnostic::{Diagnostic, Place, Severity};
 pub use files::find_root;
 pub use grammar::{MetricCall, Target, parse_floor, parse_metric, parse_target};
+pub use knowledge::KnowledgeNames;
 pub use load::{Examined, Loaded, LoadedScenario, examine, load, load_project, load_rubric};
 pub use resolve::resolve_metric;
 

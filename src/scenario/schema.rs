@@ -13,7 +13,9 @@ pub fn of<T: JsonSchema>() -> Value {
 /// The schema of scenario files; flows, prompts and metrics are spelt out, names of tools are open.
 pub fn scenario(catalogues: &Catalogues) -> Value {
     let mut schema = of::<Scenario>();
-    put(&mut schema, "/properties/flow/enum", json!(catalogues.flow_names().collect::<Vec<_>>()));
+    let flows = json!(catalogues.flow_names().collect::<Vec<_>>());
+    put(&mut schema, "/properties/flow/enum", flows.clone());
+    put(&mut schema, "/$defs/Variant/properties/flow/enum", flows);
     let names = json!({"enum": catalogues.prompts()});
     put(&mut schema, "/properties/prompts/propertyNames", names.clone());
     put(&mut schema, "/$defs/Variant/properties/prompts/propertyNames", names);
@@ -59,6 +61,7 @@ mod tests {
         let schema = scenario(&crate::catalogues());
         for pointer in [
             "/properties/flow/enum",
+            "/$defs/Variant/properties/flow/enum",
             "/properties/prompts/propertyNames",
             "/$defs/Variant/properties/prompts/propertyNames",
             "/$defs/Criterion/properties/metric/examples",

@@ -15,3 +15,6 @@ mod provider;
 pub use duration::{AgeLimit, DurationError, TimeSpan, parse_age, parse_duration, print_duration};
 pub use model::{Enforcement, Limits, ModelSettings, SearchSettings};
 pub use provider::{Auth, Dialect, PaceLimits, Provider, Quirks};
+
+/// The `kb_id` that stands for the first knowledge base, whatever its own: it is searched when the model names none.
+pub const DEFAULT_KB: &str = "default_kb";

@@ -76,7 +76,7 @@ impl Suite {
             chosen.trials.is_none() && chosen.only.is_empty() && chosen.variant.is_none() && chosen.flow.is_none();
         let record = options.mode == Mode::Record;
         let designs = record.then(|| Designs::begin(self.loaded(), &plan, whole)).transpose()?;
-        let runner = self.runner(options)?;
+        let runner = self.runner(options, &plan)?;
         if options.max_cost.is_some() {
             let unpriced: Vec<String> = runner.unpriced(&plan).into_iter().collect();
             if !unpriced.is_empty() {
@@ -156,8 +156,8 @@ impl Suite {
         Ok((self.plan_passes(selection, seed, most)?, None))
     }
 
-    fn runner(&self, options: &RunOptions) -> Result<Arc<TrialRunner>, SuiteError> {
-        let runner = TrialRunner::new(Arc::clone(self.loaded()))?.with_variables(options.variables.clone());
+    fn runner(&self, options: &RunOptions, plan: &Plan) -> Result<Arc<TrialRunner>, SuiteError> {
+        let runner = TrialRunner::new(Arc::clone(self.loaded()), plan)?.with_variables(options.variables.clone());
         Ok(Arc::new(runner.with_budget(Budget::new(options.max_calls).with_dollars(options.max_cost))))
     }
 }

@@ -42,7 +42,7 @@ impl std::fmt::Debug for Target {
 }
 
 /// Why a live transport cannot be made.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum LiveError {
     /// A base URL is none.
     #[error("the base URL of the {service} service is not a URL: {url}: {reason}")]

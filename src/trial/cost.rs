@@ -6,6 +6,7 @@ use crate::cassette::{Cassette, Exchange, Outcome};
 use crate::plan::{Plan, PlannedTrial};
 use crate::price::{Price, Tokens};
 use crate::provider::wire;
+use crate::settings::SearchSettings;
 use crate::transport::{Meter, Service, sse};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -39,13 +40,13 @@ impl Spending {
 
 impl TrialRunner {
     /// What the requests of a trial's recording came to.
-    pub fn spending(&self, plan: &Plan, trial: &PlannedTrial, cassette: &Cassette) -> Spending {
+    pub fn spending(&self, trial: &PlannedTrial, cassette: &Cassette) -> Spending {
         let mut spending = Spending::default();
         for exchange in &cassette.exchanges {
             let search = exchange.service == Service::Search.as_str();
             *(if search { &mut spending.search_calls } else { &mut spending.model_calls }) += 1;
             let service = if search { Service::Search } else { Service::Model };
-            let Some(model) = self.model_of(plan, trial, service) else { continue };
+            let Some(model) = self.model_of(trial, service) else { continue };
             match (self.loaded.project.prices.get(&model), tokens(exchange)) {
                 (None, _) => {
                     spending.unpriced.insert(model);
@@ -61,36 +62,32 @@ impl TrialRunner {
 
     /// `provider/model` of all services of a plan that have no price.
     pub fn unpriced(&self, plan: &Plan) -> BTreeSet<String> {
-        let services = [Service::Model, Service::Search];
-        // A variant of a scenario asks the same services in all its trials.
-        let mut variants = BTreeSet::new();
-        let firsts = plan.trials.iter().filter(|trial| variants.insert((trial.scenario, &trial.lane.variant)));
-        let models = firsts.flat_map(|trial| services.map(|service| self.model_of(plan, trial, service)));
-        models.flatten().filter(|model| !self.loaded.project.prices.contains_key(model)).collect()
+        let variants = plan.scenarios.iter().flat_map(|scenario| &scenario.variants);
+        let declared = variants.filter_map(|variant| variant.settings.as_ref());
+        let models = declared.flat_map(|settings| {
+            let search = settings.search.as_ref().map(SearchSettings::price_name);
+            [Some(settings.model.price_name()), search].into_iter().flatten()
+        });
+        models.filter(|model| !self.loaded.project.prices.contains_key(model)).collect()
     }
 
     /// What responses to a trial cost.
-    pub(super) fn meter(&self, plan: &Plan, trial: &PlannedTrial) -> Meter {
+    pub(super) fn meter(&self, trial: &PlannedTrial) -> Meter {
         let price = |service| {
-            let model = self.model_of(plan, trial, service)?;
+            let model = self.model_of(trial, service)?;
             self.loaded.project.prices.get(&model).copied()
         };
         meter(price(Service::Model), price(Service::Search))
     }
 
     /// The name under which a trial's service has its price: `provider/model`.
-    pub(super) fn model_of(&self, plan: &Plan, trial: &PlannedTrial, service: Service) -> Option<String> {
-        let written = self.written(plan, trial)?;
-        if let Some(outside) = self.outside.get(&written.scenario.scenario) {
-            return outside.model_of(service);
+    pub(super) fn model_of(&self, trial: &PlannedTrial, service: Service) -> Option<String> {
+        let declared = self.declared(trial)?;
+        match service {
+            Service::Model => Some(declared.model.price_name()),
+            Service::Search => declared.search.as_ref().map(SearchSettings::price_name),
+            Service::Agent => None,
         }
-        let setup = self.setup(trial, written)?;
-        let (provider, model) = match service {
-            Service::Model => (&setup.services.model, &setup.settings.model.name),
-            Service::Search => (setup.services.search.as_ref()?, &setup.settings.search.as_ref()?.name),
-            Service::Agent => return None,
-        };
-        Some(format!("{provider}/{model}"))
     }
 }
 

@@ -5,9 +5,9 @@
 //! prompt, tools, parameters) no longer has the hash of the first recorded exchange, every exchange that was recorded
 //! with the same hash has drifted: its key cannot be met any more.
 
+use super::TrialRunner;
 use super::settings::environment;
 use super::stages::RecordedStages;
-use super::{TrialRunner, case_of};
 use crate::cassette::{self, Cassette, CassetteError, Drift, LocalTimes, Redactor};
 use crate::clock::{BoxFuture, Clock, VirtualClock, block_on};
 use crate::plan::{Plan, PlannedTrial};
@@ -106,7 +106,7 @@ impl TrialRunner {
 
     /// The first request of a trial; `None` when it sends none.
     fn first_request(&self, plan: &Plan, trial: &PlannedTrial) -> Option<HttpRequest> {
-        let setup = self.setup(trial, self.written(plan, trial)?)?;
+        let setup = self.setup(trial)?;
         let probe = Arc::new(Probe::default());
         let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
         let shared: Arc<dyn Clock> = Arc::new(clock.clone());
@@ -117,7 +117,7 @@ impl TrialRunner {
         let transport = Arc::clone(&probe) as Arc<dyn Transport>;
         let project = &self.loaded.project;
         let built = environment(project, trial, setup, &transport, &shared, Arc::new(stages), trial.seed).ok()?;
-        let case = case_of(plan, trial)?;
+        let case = plan.case_of(trial)?;
         // However the trial ends, what counts is what it had sent by then.
         let _ = catch_unwind(AssertUnwindSafe(|| block_on(&clock, super::drive::drive(setup.flow, &built, case))));
         probe.first.lock().unwrap_or_else(PoisonError::into_inner).take()

@@ -6,22 +6,20 @@
 //! request says which trial it belongs to.
 
 use super::external_setup::{ExternalSetup, Measured, Recorded};
-use super::live::{difference, providers, redacted, unreached};
-use super::replay::{aborted, error, failed, rerecord, sources};
-use super::services::Keys;
-use super::{Finished, TrialRunner, case_of, trace_of};
-use crate::cassette::{self, Cassette, Header, LocalTimes};
-use crate::clock::{Clock, FixedClock, PausableClock, RealClock};
+use super::live::{Live, live_evidence, redacted};
+use super::recording::Recorder;
+use super::replay::{aborted, error, failed, foreign, rerecord, sources};
+use super::services::{Keys, LiveAccess};
+use super::{Finished, SetupError, TrialRunner, trace_of};
+use crate::cassette::{Cassette, LocalTimes};
+use crate::clock::{Clock, FixedClock, RealClock};
 use crate::flow::Abort;
 use crate::flow::external::{Endpoint, Pace, Session, Trouble, reset};
-use crate::plan::{Plan, PlannedTrial};
+use crate::plan::{Plan, PlannedTrial, ResolvedCase};
 use crate::proxy::{Bound, MODEL_MOUNT, Proxy, SEARCH_MOUNT, Serving, Unbound, Vars};
-use crate::scenario::{Case, LoadedScenario, SequenceStep, Turn};
 use crate::settings::Auth;
 use crate::trace::{Arm, EXTERNAL, Evidence, Mode, Trace, TrialEnd, TrialError, TrialErrorKind};
-use crate::transport::{
-    LimitTransport, LiveTransport, RecordTransport, ReplayTransport, Service, Tap, Target as Address, Transport,
-};
+use crate::transport::{LiveTransport, ReplayTransport, Service, Tap, Target as Address, Transport};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -58,22 +56,16 @@ impl TrialRunner {
 
     /// Runs one trial of an agent that runs elsewhere. The caller went through [`TrialRunner::turnstile`].
     pub async fn external(&self, plan: &Plan, trial: &PlannedTrial, doing: Doing) -> Finished {
-        let written = self.written(plan, trial);
-        let outside = written.and_then(|written| self.outside.get(&written.scenario.scenario));
-        let Some(((written, outside), case)) = written.zip(outside).zip(case_of(plan, trial)) else {
-            let message = "the plan names a scenario or case that is not loaded";
-            return failed(plan, trial, TrialErrorKind::Panic, message, Vec::new());
+        let Some((outside, case)) = self.agent(trial).zip(plan.case_of(trial)) else {
+            return failed(plan, trial, &foreign());
         };
-        let work = Work { runner: self, plan, trial, written, outside, case };
+        let work = Work { runner: self, plan, trial, outside, case };
         let done = match doing {
             Doing::Live => work.live().await,
             Doing::Record => work.record().await,
             Doing::Replay => work.replay().await,
         };
-        done.unwrap_or_else(|why| {
-            let TrialError { kind, message, detail, .. } = *why;
-            failed(plan, trial, kind, &message, detail)
-        })
+        done.unwrap_or_else(|why| failed(plan, trial, &why))
     }
 
     /// The proxy at that address, opened when it is first needed.
@@ -85,7 +77,7 @@ impl TrialRunner {
         let opened = Proxy::open(address).await.map_err(|why| {
             let message = format!("the proxy cannot listen at {address}: {why}");
             let detail = "stop what listens there, or write another address in `proxy` and in the agent's settings";
-            Box::new(error(TrialErrorKind::Provider, &message, vec![detail.to_owned()]))
+            error(TrialErrorKind::Provider, &message, vec![detail.to_owned()])
         })?;
         let opened = Arc::new(opened);
         proxies.insert(address, Arc::clone(&opened));
@@ -100,113 +92,47 @@ struct Work<'a> {
     runner: &'a TrialRunner,
     plan: &'a Plan,
     trial: &'a PlannedTrial,
-    written: &'a LoadedScenario,
     outside: &'a ExternalSetup,
-    case: &'a Case,
+    case: &'a ResolvedCase,
 }
 
 impl Work<'_> {
     async fn live(&self) -> Outcome {
-        let held = PausableClock::new(Arc::new(RealClock::start()));
-        let services = self.services(&held)?;
-        let clock: Arc<dyn Clock> = Arc::new(held);
+        let LiveAccess { clock, transport } = self.access()?;
         let times = Arc::new(LocalTimes::recording());
         let vars = Arc::new(Vars::new(Vec::new(), BTreeMap::new()));
-        let tap = Arc::new(Tap::new(services));
-        let ran = self
-            .run(Arc::clone(&tap) as Arc<dyn Transport>, tap, vars, clock, &Measured(times), self.live_evidence())
-            .await?;
+        let tap = Arc::new(Tap::new(transport));
+        let evidence = live_evidence(&self.outside.declared);
+        let way = Arc::clone(&tap) as Arc<dyn Transport>;
+        let ran = self.run(way, tap, vars, clock, &Measured(times), evidence).await?;
         let redactor = self.runner.redactor().knowing(ran.secrets);
         Ok(Finished { trace: redacted(ran.trace, &redactor), unused: Vec::new() })
     }
 
     async fn record(&self) -> Outcome {
-        let held = PausableClock::new(Arc::new(RealClock::start()));
-        let services = self.services(&held)?;
-        let clock: Arc<dyn Clock> = Arc::new(held);
-        let redactor = Arc::new(self.runner.redactor());
+        let LiveAccess { clock, transport } = self.access()?;
         let vars = Arc::new(Vars::new(self.outside.patterns.clone(), BTreeMap::new()));
-        let below: Arc<dyn Transport> = Arc::new(Unbound::new(services, Arc::clone(&vars)));
-        let recorder = Arc::new(RecordTransport::new(below, Arc::clone(&clock), redactor));
-        let tap = Arc::new(Tap::new(Arc::clone(&recorder) as Arc<dyn Transport>));
+        let below: Arc<dyn Transport> = Arc::new(Unbound::new(transport, Arc::clone(&vars)));
+        let subject = self.runner.subject(self.plan, self.trial, &self.outside.declared);
+        let recorder = Recorder::begin(subject, below, &clock, Arc::new(self.runner.redactor()));
+        let tap = Arc::new(Tap::new(recorder.transport()));
         let way = Arc::new(Bound::new(Arc::clone(&tap) as Arc<dyn Transport>, Arc::clone(&vars)));
         let times = Arc::new(LocalTimes::recording());
-        let started = clock.wall();
-        let pace = Measured(Arc::clone(&times));
-        let ran = self.run(way, tap, Arc::clone(&vars), clock, &pace, self.live_evidence()).await?;
-        let redactor = recorder.redactor().knowing(ran.secrets);
-        let live = redacted(ran.trace, &redactor);
-        if live.end != TrialEnd::Completed {
-            return Ok(Finished { trace: live, unused: Vec::new() });
-        }
-        if let Some(reason) = unreached(&live) {
-            let detail = vec!["nothing was written; an earlier recording is as it was".to_owned()];
-            return Err(Box::new(error(TrialErrorKind::Provider, &reason, detail)));
-        }
-        let scenario = &self.written.scenario.scenario;
-        let folder = self.runner.cassettes();
-        let path = cassette::path(folder, scenario, &self.case.case, &self.trial.lane);
-        let blobs = cassette::blobs_dir(folder, scenario);
-        let (take, takes) = Cassette::next_take(&path, &blobs);
-        let header = Header {
-            scenario: scenario.clone(),
-            case: self.case.case.clone(),
-            lane: self.trial.lane.to_string(),
-            recorded_at: started.round(jiff::Unit::Second).unwrap_or(started),
-            recorded_from: recorder.recorded_from(&providers(&self.outside.services)),
-            recorder: format!("ragcheck {}", env!("CARGO_PKG_VERSION")),
-            knowledge: String::new(),
-            seed: self.trial.seed,
-            take,
-            takes,
-            profiles: recorder.profiles(),
-            vars: vars.values(),
-        };
-        let broken = |why: cassette::CassetteError| {
-            Box::new(error(TrialErrorKind::CassetteBroken, &why.to_string(), Vec::new()))
-        };
-        // Beside, until it is known to replay: the lane's earlier recording stays whole as long.
-        let beside = path.with_extension("taking");
-        Cassette::new(header, recorder.finish(), times.stages()).save(&beside, &blobs, &redactor).map_err(broken)?;
-        let loaded = Cassette::load_as(&beside, self.runner.shown(&path), &blobs).map_err(broken)?;
-        let mut finished = self.replay_from(loaded).await?;
-        if let Some(difference) = difference(&live, &finished.trace) {
-            let message = "the replay of what was just recorded differs from the live trial";
-            let detail = vec![
-                difference,
-                "an earlier recording is as it was".to_owned(),
-                "what the agent makes anew in every run (dates, ids) is declared in `vars`; what it remembers of the \
-                 trial before is cleared by `reset`"
-                    .to_owned(),
-            ];
-            finished.trace.end = TrialEnd::Error(error(TrialErrorKind::CassetteBroken, message, detail));
-            let _ = std::fs::remove_file(&beside);
-        } else if let Err(problem) = std::fs::rename(&beside, &path) {
-            let message = format!("{}: cannot be written: {problem}", self.runner.shown(&path).display());
-            return Err(Box::new(error(TrialErrorKind::CassetteBroken, &message, Vec::new())));
-        }
-        Ok(finished)
+        let (pace, evidence) = (Measured(Arc::clone(&times)), live_evidence(&self.outside.declared));
+        let ran = self.run(way, tap, Arc::clone(&vars), clock, &pace, evidence).await?;
+        let redactor = Arc::new(recorder.redactor().knowing(ran.secrets));
+        let trace = redacted(ran.trace, &redactor);
+        let live = Live { trace, times: &times, vars: vars.values(), redactor };
+        Ok(self.runner.keep(self.plan, self.trial, recorder, live, |cassette| self.replay_from(cassette)).await)
     }
 
     async fn replay(&self) -> Outcome {
-        let (runner, scenario) = (self.runner, &self.written.scenario.scenario);
-        let path = cassette::path(runner.cassettes(), scenario, &self.case.case, &self.trial.lane);
-        let record = rerecord(self.written, &self.case.case, self.trial);
-        if !path.exists() {
-            let detail = vec![format!("record it: {record}")];
-            return Err(Box::new(error(TrialErrorKind::LaneMissing, "this lane has no recording", detail)));
-        }
-        let blobs = cassette::blobs_dir(runner.cassettes(), scenario);
-        let cassette = Cassette::load_as(&path, runner.shown(&path), &blobs).map_err(|why| {
-            let detail = vec![format!("mend it, or record it again: {record}")];
-            Box::new(error(TrialErrorKind::CassetteBroken, &why.to_string(), detail))
-        })?;
-        self.replay_from(cassette).await
+        self.replay_from(self.runner.recorded(self.plan, self.trial)?).await
     }
 
     async fn replay_from(&self, cassette: Cassette) -> Outcome {
         let runner = self.runner;
-        let record = rerecord(self.written, &self.case.case, self.trial);
+        let record = rerecord(self.plan, self.trial);
         let header = cassette.header.clone();
         let origin = cassette.origin(sources(&header.recorded_from));
         let pace = Recorded(LocalTimes::replaying(cassette.stages.clone()));
@@ -220,7 +146,7 @@ impl Work<'_> {
             mode: Mode::Replay,
             recorded_from: origin,
             recorded_at: Some(header.recorded_at.to_string()),
-            model: self.outside.model.clone(),
+            model: self.outside.declared.model.name.clone(),
             knowledge: String::new(),
             earlier_takes: header.earlier_verdicts(),
         };
@@ -231,28 +157,14 @@ impl Work<'_> {
         Ok(Finished { trace, unused })
     }
 
-    fn live_evidence(&self) -> Evidence {
-        Evidence {
-            mode: Mode::Live,
-            recorded_from: format!("{} {}", self.outside.services.model, self.outside.model),
-            recorded_at: None,
-            model: self.outside.model.clone(),
-            knowledge: String::new(),
-            earlier_takes: Vec::new(),
-        }
-    }
-
     /// The way to the providers, with the limits of the run.
-    fn services(&self, held: &PausableClock) -> Result<Arc<dyn Transport>, Box<TrialError>> {
-        let clock: Arc<dyn Clock> = Arc::new(held.clone());
-        let trouble = |why: String| Box::new(error(TrialErrorKind::Provider, &why, Vec::new()));
-        let targets = self.runner.targets(&self.outside.services, Keys::TheAgents).map_err(trouble)?;
-        let live = LiveTransport::new(targets, clock).map_err(|why| trouble(why.to_string()))?;
-        let own = live.with_trial(&self.trial.id);
-        let (paces, budget) = (self.runner.paces(&self.outside.services), Arc::clone(&self.runner.budget));
-        let limited = LimitTransport::new(Arc::new(own), paces, budget, held.clone());
-        let limited = limited.with_meter(self.runner.meter(self.plan, self.trial));
-        Ok(Arc::new(limited))
+    fn access(&self) -> Result<LiveAccess, Box<TrialError>> {
+        let (runner, declared) = (self.runner, &self.outside.declared);
+        let provider = |why: SetupError| error(TrialErrorKind::Provider, &why.to_string(), Vec::new());
+        let targets = runner.targets(declared, Keys::TheAgents).map_err(provider)?;
+        let live = LiveTransport::new(targets, Arc::new(RealClock::start())).map_err(|why| provider(why.into()))?;
+        let (paces, meter) = (runner.paces(declared), runner.meter(self.trial));
+        Ok(LiveAccess::new(&live, &self.trial.id, paces, &runner.budget, meter))
     }
 
     /// The way to the agent at `endpoint`. A turn's limit is the session's, which waits as long again for the reply.
@@ -266,7 +178,7 @@ impl Work<'_> {
             trial_header: false,
         };
         let live = LiveTransport::new(BTreeMap::from([(Service::Agent, address)]), Arc::clone(clock));
-        let live = live.map_err(|why| Box::new(error(TrialErrorKind::Provider, &why.to_string(), Vec::new())))?;
+        let live = live.map_err(|why| error(TrialErrorKind::Provider, &why.to_string(), Vec::new()))?;
         Ok(Arc::new(live))
     }
 
@@ -284,7 +196,7 @@ impl Work<'_> {
         let proxy = self.runner.proxy(self.outside.proxy).await?;
         if let Some(endpoint) = &settings.reset {
             let way = self.to_agent(endpoint, &clock)?;
-            reset(endpoint, &*way, &self.trial.id).await.map_err(|trouble| Box::new(self.told(trouble)))?;
+            reset(endpoint, &*way, &self.trial.id).await.map_err(|trouble| self.told(trouble))?;
         }
         let agent = self.to_agent(&settings.target.endpoint, &clock)?;
         let serving: Serving = proxy.serve(way);
@@ -305,7 +217,7 @@ impl Work<'_> {
         };
         let end = match converse(&mut session, self.case).await {
             Ok(()) => TrialEnd::Completed,
-            Err(trouble) => TrialEnd::Error(self.told(trouble)),
+            Err(trouble) => TrialEnd::Error(*self.told(trouble)),
         };
         drop(serving);
         let mut trace = trace_of(self.plan, self.trial, evidence, end);
@@ -314,7 +226,7 @@ impl Work<'_> {
         Ok(Ran { trace, secrets: tap.secrets() })
     }
 
-    fn told(&self, trouble: Trouble) -> TrialError {
+    fn told(&self, trouble: Trouble) -> Box<TrialError> {
         let proxy = self.outside.proxy;
         match trouble {
             Trouble::Unreached(why) => {
@@ -332,28 +244,12 @@ impl Work<'_> {
 }
 
 /// All conversations of a case, one after another.
-async fn converse(session: &mut Session<'_>, case: &Case) -> Result<(), Trouble> {
-    if case.sequence.is_empty() {
-        return conversation(session, 0, "main", &case.asked()).await;
-    }
-    let mut ordinal = 0;
-    for step in &case.sequence {
-        let conversations = match step {
-            SequenceStep::Conversation(one) => std::slice::from_ref(one),
-            SequenceStep::Together(all) => all.as_slice(),
-        };
-        for one in conversations {
-            conversation(session, ordinal, &one.name, &one.turns).await?;
-            ordinal += 1;
+async fn converse(session: &mut Session<'_>, case: &ResolvedCase) -> Result<(), Trouble> {
+    for (ordinal, planned) in (0..).zip(case.conversations()) {
+        let mut conversation = session.begin(ordinal, &planned.name);
+        for turn in &planned.turns {
+            session.turn(&mut conversation, &turn.ask).await?;
         }
-    }
-    Ok(())
-}
-
-async fn conversation(session: &mut Session<'_>, ordinal: u32, name: &str, turns: &[Turn]) -> Result<(), Trouble> {
-    let mut conversation = session.begin(ordinal, name);
-    for turn in turns {
-        session.turn(&mut conversation, &turn.ask).await?;
     }
     Ok(())
 }

@@ -1,13 +1,10 @@
 //! What a scenario says about an agent that runs elsewhere, resolved, and how its turns are timed.
 
-use super::SetupError;
-use super::settings::{self, ServiceSettings};
 use crate::cassette::LocalTimes;
 use crate::flow::external::{Endpoint, Pace, Settings, Target, Words};
+use crate::plan::VariantSettings;
 use crate::proxy::{Pattern, Vars};
-use crate::scenario::LoadedScenario;
-use crate::scenario::external::USUAL_PROXY;
-use crate::transport::Service;
+use crate::scenario::external::ExternalAgent;
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,15 +15,31 @@ const OWN: &str = "agent";
 /// What exchanges side by side save of a turn's time.
 const OVERLAP: &str = "overlap";
 
-/// What is shared by the trials of one scenario with an agent that runs elsewhere.
+/// Why an agent that runs elsewhere cannot be reached as declared.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum AgentError {
+    /// A URL that cannot be posted to.
+    #[error("{0} is no address")]
+    Address(String),
+    /// The expression of a generated value.
+    #[error("vars.{name}: {why}")]
+    Variable {
+        /// The value's name.
+        name: String,
+        /// Why it is no regular expression.
+        why: regex::Error,
+    },
+    /// Where the proxy listens.
+    #[error("proxy: {0}")]
+    Proxy(std::net::AddrParseError),
+}
+
+/// What is shared by the trials of one variant whose agent runs elsewhere.
 pub(super) struct ExternalSetup {
     /// What the flow needs.
     pub(super) settings: Settings,
-    /// The ways to the services behind the proxy.
-    pub(super) services: ServiceSettings,
-    /// The model's name, as the scenario has it.
-    pub(super) model: String,
-    search: Option<String>,
+    /// What the variant declares of the services behind the proxy.
+    pub(super) declared: VariantSettings,
     /// Where the proxy listens.
     pub(super) proxy: SocketAddr,
     /// What the agent mints.
@@ -37,17 +50,13 @@ impl ExternalSetup {
     /// As the scenario says.
     ///
     /// # Errors
-    /// [`SetupError::Settings`] when something does not fit, which `check` finds before.
-    pub(super) fn of(written: &LoadedScenario) -> Result<Self, SetupError> {
-        let scenario = &written.scenario;
-        let wrong = |reason: String| SetupError::Settings { file: written.file.clone(), reason };
-        let endpoint = |url: &str| Endpoint::parse(url).ok_or_else(|| wrong(format!("{url} is no address")));
-        let target = scenario.target.as_ref().ok_or_else(|| wrong("`target` is missing".into()))?;
-        let roles = scenario.roles.clone().unwrap_or_default();
-        let proxy = scenario.proxy.as_deref().unwrap_or(USUAL_PROXY);
-        let patterns = scenario.vars.iter().map(|(name, minted)| {
+    /// [`AgentError`] for the first thing that does not fit; `check` finds all of them before.
+    pub(super) fn of(agent: &ExternalAgent, declared: VariantSettings) -> Result<Self, AgentError> {
+        let endpoint = |url: &str| Endpoint::parse(url).ok_or_else(|| AgentError::Address(url.to_owned()));
+        let (target, roles) = (&agent.target, &agent.roles);
+        let patterns = agent.vars.iter().map(|(name, minted)| {
             let expression = minted.expression.as_deref().map(regex::Regex::new).transpose();
-            let expression = expression.map_err(|why| wrong(format!("vars.{name}: {why}")))?;
+            let expression = expression.map_err(|why| AgentError::Variable { name: name.clone(), why })?;
             Ok(Pattern { name: name.clone(), at: minted.at.clone(), expression })
         });
         Ok(Self {
@@ -57,27 +66,14 @@ impl ExternalSetup {
                     send: target.send.clone().unwrap_or_else(Target::usual_body),
                     answer: target.answer.clone(),
                 },
-                reset: scenario.reset.as_ref().map(|reset| endpoint(&reset.http)).transpose()?,
+                reset: agent.reset.as_ref().map(|reset| endpoint(&reset.http)).transpose()?,
                 roles: roles.by_tool(),
-                turn: *scenario.limits.turn,
+                turn: *declared.limits.turn,
             },
-            services: settings::services(written, &scenario.model),
-            model: scenario.model.name.clone(),
-            search: scenario.search.as_ref().map(|search| search.name.clone()),
-            proxy: proxy.parse().map_err(|why| wrong(format!("proxy: {why}")))?,
-            patterns: patterns.collect::<Result<_, _>>()?,
+            proxy: agent.proxy.parse().map_err(AgentError::Proxy)?,
+            patterns: patterns.collect::<Result<_, AgentError>>()?,
+            declared,
         })
-    }
-}
-
-impl ExternalSetup {
-    /// The name under which a service has its price: `provider/model`, as the scenario names them.
-    pub(super) fn model_of(&self, service: Service) -> Option<String> {
-        match service {
-            Service::Model => Some(format!("{}/{}", self.services.model, self.model)),
-            Service::Search => Some(format!("{}/{}", self.services.search.as_ref()?, self.search.as_ref()?)),
-            Service::Agent => None,
-        }
     }
 }
 

@@ -4,45 +4,48 @@
 //! and replayed, and the replay is what the run reports. A replay that differs from the live trial in anything but
 //! time is an error.
 
-use super::replay::{aborted, error, failed, rerecord};
-use super::services::Keys;
-use super::settings::{ServiceSettings, environment};
+use super::recording::{Recorder, RecordingError, Subject};
+use super::replay::{aborted, error, failed, foreign};
+use super::services::{Keys, LiveAccess, providers};
+use super::settings::environment;
 use super::stages::RecordedStages;
-use super::{Finished, TrialRunner, VariantSetup, case_of, no_evidence, trace_of};
-use crate::cassette::{self, Cassette, CassetteError, Header, LocalTimes, Redactor, Take};
-use crate::clock::{Clock, PausableClock, RealClock};
-use crate::plan::{Plan, PlannedTrial};
-use crate::scenario::LoadedScenario;
-use crate::trace::{Attempt, Event, Evidence, Mode, Reply, Trace, TrialEnd, TrialErrorKind, What};
-use crate::transport::{LimitTransport, LiveTransport, RecordTransport, Service, Transport};
+use super::{Finished, SetupError, TrialRunner, VariantSetup, names, no_evidence, trace_of};
+use crate::cassette::{self, Cassette, CassetteError, LocalTimes, Redactor, Take};
+use crate::clock::{Clock, RealClock};
+use crate::plan::{Plan, PlannedTrial, VariantSettings};
+use crate::trace::{Attempt, Event, Evidence, Mode, Reply, Trace, TrialEnd, TrialError, TrialErrorKind, What};
+use crate::transport::{LiveTransport, Transport};
 use std::collections::BTreeMap;
-use std::fs;
 use std::sync::Arc;
-use std::time::Duration;
 
-/// A live trial with what its environment noted.
-struct Ran {
-    trace: Trace,
-    stages: BTreeMap<String, Vec<Duration>>,
+/// A live trial with what a recording of it holds beside the exchanges.
+pub(super) struct Live<'t> {
+    /// Its trace, redacted.
+    pub(super) trace: Trace,
+    /// The times of local stages.
+    pub(super) times: &'t LocalTimes,
+    /// The values that the agent generated.
+    pub(super) vars: BTreeMap<String, Vec<String>>,
+    /// Knows every key in use.
+    pub(super) redactor: Arc<Redactor>,
 }
 
 impl TrialRunner {
     /// Runs one trial against its providers and records nothing.
     pub async fn live(&self, plan: &Plan, trial: &PlannedTrial) -> Finished {
-        match self.prepare(plan, trial) {
-            Err(finished) => *finished,
-            Ok((_, setup, clock, transport)) => {
-                let ran = self.run(plan, trial, setup, clock, transport).await;
-                Finished { trace: redacted(ran.trace, &self.redactor()), unused: Vec::new() }
-            }
-        }
+        let (setup, LiveAccess { clock, transport }) = match self.prepare(trial) {
+            Ok(prepared) => prepared,
+            Err(why) => return failed(plan, trial, &why),
+        };
+        let (trace, _) = self.run(plan, trial, setup, clock, transport).await;
+        Finished { trace: redacted(trace, &self.redactor()), unused: Vec::new() }
     }
 
     /// Runs one trial against its providers, writes its cassette, and gives the trace of replaying that.
     pub async fn record(&self, plan: &Plan, trial: &PlannedTrial) -> Finished {
-        match self.prepare(plan, trial) {
-            Ok((_, _, clock, transport)) => self.record_with(plan, trial, clock, transport).await,
-            Err(finished) => *finished,
+        match self.prepare(trial) {
+            Ok((_, LiveAccess { clock, transport })) => self.record_with(plan, trial, clock, transport).await,
+            Err(why) => failed(plan, trial, &why),
         }
     }
 
@@ -54,63 +57,78 @@ impl TrialRunner {
         clock: Arc<dyn Clock>,
         transport: Arc<dyn Transport>,
     ) -> Finished {
-        let (written, setup) = match self.place(plan, trial) {
-            Ok(place) => place,
-            Err(finished) => return *finished,
-        };
-        let redactor = Arc::new(self.redactor());
-        let recorder = Arc::new(RecordTransport::new(transport, Arc::clone(&clock), Arc::clone(&redactor)));
-        let started = clock.wall();
-        let ran = self.run(plan, trial, setup, clock, Arc::clone(&recorder) as Arc<dyn Transport>).await;
-        let live = redacted(ran.trace, &redactor);
-        if live.end != TrialEnd::Completed {
-            return Finished { trace: live, unused: Vec::new() };
-        }
-        if let Some(reason) = unreached(&live) {
-            let detail = vec!["nothing was written; an earlier recording is as it was".to_owned()];
-            return failed(plan, trial, TrialErrorKind::Provider, &reason, detail);
-        }
-        let exchanges = recorder.finish();
-        let scenario = &written.scenario.scenario;
-        let path = cassette::path(self.cassettes(), scenario, &live.case, &trial.lane);
-        let blobs = cassette::blobs_dir(self.cassettes(), scenario);
-        let (take, takes) = Cassette::next_take(&path, &blobs);
-        let header = Header {
-            scenario: scenario.clone(),
-            case: live.case.clone(),
+        let Some(setup) = self.setup(trial) else { return failed(plan, trial, &foreign()) };
+        let subject = self.subject(plan, trial, &setup.declared);
+        let recorder = Recorder::begin(subject, transport, &clock, Arc::new(self.redactor()));
+        let (trace, times) = self.run(plan, trial, setup, clock, recorder.transport()).await;
+        let redactor = recorder.redactor();
+        let live = redacted(trace, &redactor);
+        let replay = |cassette| std::future::ready(Ok(self.replay_from(plan, trial, setup, cassette)));
+        self.keep(plan, trial, recorder, Live { trace: live, times: &times, vars: BTreeMap::new(), redactor }, replay)
+            .await
+    }
+
+    /// What a recording of a trial is called, and where it stands.
+    pub(super) fn subject(&self, plan: &Plan, trial: &PlannedTrial, declared: &VariantSettings) -> Subject {
+        let (scenario, case) = names(plan, trial);
+        let path = self.lane_file(plan, trial);
+        let named = providers(declared).into_iter();
+        Subject {
+            shown: self.shown(&path).to_owned(),
+            blobs: cassette::blobs_dir(self.cassettes(), &scenario),
             lane: trial.lane.to_string(),
-            recorded_at: started.round(jiff::Unit::Second).unwrap_or(started),
-            recorded_from: recorder.recorded_from(&providers(&setup.services)),
-            recorder: format!("ragcheck {}", env!("CARGO_PKG_VERSION")),
-            knowledge: live.evidence.knowledge.clone(),
+            providers: named.map(|(service, name)| (service.as_str().to_owned(), name.to_owned())).collect(),
             seed: trial.seed,
-            take,
-            takes,
-            profiles: recorder.profiles(),
-            vars: BTreeMap::new(),
+            scenario,
+            case,
+            path,
+        }
+    }
+
+    /// Writes what was recorded of a live trial, and replays it: what replays to the same takes its place, and the
+    /// replay is what the trial came to.
+    pub(super) async fn keep<F>(
+        &self,
+        plan: &Plan,
+        trial: &PlannedTrial,
+        recorder: Recorder,
+        live: Live<'_>,
+        replay: impl FnOnce(Cassette) -> F,
+    ) -> Finished
+    where
+        F: Future<Output = Result<Finished, Box<TrialError>>>,
+    {
+        let Live { trace, times, vars, redactor } = live;
+        if trace.end != TrialEnd::Completed {
+            return Finished { trace, unused: Vec::new() };
+        }
+        if let Some(reason) = unreached(&trace) {
+            let detail = vec!["nothing was written; an earlier recording is as it was".to_owned()];
+            return failed(plan, trial, &error(TrialErrorKind::Provider, &reason, detail));
+        }
+        let broken = |why: RecordingError| error(TrialErrorKind::CassetteBroken, &why.to_string(), Vec::new());
+        let (cassette, written) = match recorder.write(times, vars, trace.evidence.knowledge.clone(), &redactor) {
+            Ok(written) => written,
+            Err(why) => return failed(plan, trial, &broken(why)),
         };
-        let cassette = Cassette::new(header, exchanges, ran.stages);
-        // Beside, until it is known to replay: the lane's earlier recording stays whole as long.
-        let beside = path.with_extension("taking");
-        let saved = cassette
-            .save(&beside, &blobs, &redactor)
-            .and_then(|()| Cassette::load_as(&beside, self.shown(&path), &blobs));
-        let broken = |message: &str, detail| failed(plan, trial, TrialErrorKind::CassetteBroken, message, detail);
-        let cassette = match saved {
-            Err(problem) => return broken(&problem.to_string(), Vec::new()),
-            Ok(cassette) => cassette,
+        let mut finished = match replay(cassette).await {
+            Ok(finished) => finished,
+            Err(why) => return failed(plan, trial, &why),
         };
-        let record = rerecord(written, &live.case, trial);
-        let mut finished = self.replay_from(plan, trial, setup, cassette, &record);
-        if let Some(difference) = difference(&live, &finished.trace) {
+        if let Some(difference) = difference(&trace, &finished.trace) {
             let message = "the replay of what was just recorded differs from the live trial";
-            let kept = "an earlier recording is as it was".to_owned();
-            finished.trace.end =
-                TrialEnd::Error(error(TrialErrorKind::CassetteBroken, message, vec![difference, kept]));
-            let _ = fs::remove_file(&beside);
-        } else if let Err(problem) = fs::rename(&beside, &path) {
-            let shown = self.shown(&path).display();
-            return broken(&format!("{shown}: cannot be written: {problem}"), Vec::new());
+            let mut detail = vec![difference, "an earlier recording is as it was".to_owned()];
+            if Self::is_external(trial) {
+                detail.push(
+                    "values that the agent generates per run (dates, ids) are declared in `vars`; what it remembers of \
+                     the trial before is cleared by `reset`"
+                        .to_owned(),
+                );
+            }
+            finished.trace.end = TrialEnd::Error(*error(TrialErrorKind::CassetteBroken, message, detail));
+            written.discard();
+        } else if let Err(why) = written.place() {
+            return failed(plan, trial, &broken(why));
         }
         finished
     }
@@ -132,49 +150,31 @@ impl TrialRunner {
     /// A trial that the end of the run cut off, or kept from beginning.
     pub fn stopped(&self, plan: &Plan, trial: &PlannedTrial, reason: &str) -> Finished {
         let detail = vec!["finished trials are kept; the same command with --failed runs the others".to_owned()];
-        let end = TrialEnd::Error(error(TrialErrorKind::Stopped, reason, detail));
+        let end = TrialEnd::Error(*error(TrialErrorKind::Stopped, reason, detail));
         Finished { trace: trace_of(plan, trial, no_evidence(Mode::Live, ""), end), unused: Vec::new() }
     }
 
     /// A live trial whose task failed: a bug, told as one.
     pub fn crashed(&self, plan: &Plan, trial: &PlannedTrial, reason: &str) -> Finished {
         let message = format!("this is a bug of ragcheck: {reason}");
-        failed(plan, trial, TrialErrorKind::Panic, &message, Vec::new())
+        failed(plan, trial, &error(TrialErrorKind::Panic, &message, Vec::new()))
     }
 
-    /// What a trial of `plan` stands on.
-    fn place(&self, plan: &Plan, trial: &PlannedTrial) -> Result<(&LoadedScenario, &VariantSetup), Box<Finished>> {
-        let written = self.written(plan, trial);
-        let setup = written.and_then(|written| self.setup(trial, written));
-        written.zip(setup).ok_or_else(|| {
-            let message = "the plan names a scenario that is not loaded";
-            Box::new(failed(plan, trial, TrialErrorKind::Panic, message, Vec::new()))
-        })
+    fn prepare(&self, trial: &PlannedTrial) -> Result<(&VariantSetup, LiveAccess), Box<TrialError>> {
+        let setup = self.setup(trial).ok_or_else(foreign)?;
+        let access = self.access(trial, setup);
+        let access = access.map_err(|why| error(TrialErrorKind::Provider, &why.to_string(), Vec::new()))?;
+        Ok((setup, access))
     }
 
-    #[expect(clippy::type_complexity, reason = "what a live trial needs, named where it is taken apart")]
-    pub(super) fn prepare<'a>(
-        &'a self,
-        plan: &Plan,
-        trial: &PlannedTrial,
-    ) -> Result<(&'a LoadedScenario, &'a VariantSetup, Arc<dyn Clock>, Arc<dyn Transport>), Box<Finished>> {
-        let (written, setup) = self.place(plan, trial)?;
-        let held = PausableClock::new(Arc::new(RealClock::start()));
-        let clock: Arc<dyn Clock> = Arc::new(held.clone());
+    /// The way of a trial to its providers, with the limits of the run.
+    pub(super) fn access(&self, trial: &PlannedTrial, setup: &VariantSetup) -> Result<LiveAccess, SetupError> {
         let shared = setup.live.get_or_init(|| {
-            let targets = self.targets(&setup.services, Keys::Ours)?;
-            LiveTransport::new(targets, Arc::clone(&clock)).map_err(|problem| problem.to_string())
+            let targets = self.targets(&setup.declared, Keys::Ours)?;
+            Ok(LiveTransport::new(targets, Arc::new(RealClock::start()))?)
         });
-        match shared {
-            Ok(shared) => {
-                let own = shared.with_clock(Arc::clone(&clock)).with_trial(&trial.id);
-                let (paces, budget) = (self.paces(&setup.services), Arc::clone(&self.budget));
-                let limited = LimitTransport::new(Arc::new(own), paces, budget, held);
-                let limited = limited.with_meter(self.meter(plan, trial));
-                Ok((written, setup, clock, Arc::new(limited)))
-            }
-            Err(reason) => Err(Box::new(failed(plan, trial, TrialErrorKind::Provider, reason, Vec::new()))),
-        }
+        let live = shared.as_ref().map_err(Clone::clone)?;
+        Ok(LiveAccess::new(live, &trial.id, self.paces(&setup.declared), &self.budget, self.meter(trial)))
     }
 
     async fn run(
@@ -184,38 +184,42 @@ impl TrialRunner {
         setup: &VariantSetup,
         clock: Arc<dyn Clock>,
         transport: Arc<dyn Transport>,
-    ) -> Ran {
+    ) -> (Trace, Arc<LocalTimes>) {
         let times = Arc::new(LocalTimes::recording());
         let stages = Arc::new(RecordedStages::noting(Arc::clone(&times), Arc::clone(&clock)));
-        let model = &setup.settings.model;
-        let evidence = Evidence {
-            mode: Mode::Live,
-            recorded_from: format!("{} {}", setup.services.model, model.name),
-            recorded_at: None,
-            model: model.name.clone(),
-            knowledge: String::new(),
-            earlier_takes: Vec::new(),
-        };
+        let evidence = live_evidence(&setup.declared);
         let built = environment(&self.loaded.project, trial, setup, &transport, &clock, stages, trial.seed);
-        let (environment, case) = match (built, case_of(plan, trial)) {
+        let (environment, case) = match (built, plan.case_of(trial)) {
             (Ok(environment), Some(case)) => (environment, case),
             (built, _) => {
                 let reason = built.err().map_or_else(|| "the plan names an unknown case".into(), |why| why.to_string());
-                let end = TrialEnd::Error(error(TrialErrorKind::Provider, &reason, Vec::new()));
-                let trace = trace_of(plan, trial, no_evidence(Mode::Live, &model.name), end);
-                return Ran { trace, stages: BTreeMap::new() };
+                let end = TrialEnd::Error(*error(TrialErrorKind::Provider, &reason, Vec::new()));
+                let trace = trace_of(plan, trial, no_evidence(Mode::Live, &setup.declared.model.name), end);
+                return (trace, times);
             }
         };
         let end = match super::drive::drive(setup.flow, &environment, case).await {
             Ok(()) => TrialEnd::Completed,
-            Err(abort) => TrialEnd::Error(aborted(&abort)),
+            Err(abort) => TrialEnd::Error(*aborted(&abort)),
         };
         let mut trace = trace_of(plan, trial, evidence, end);
         trace.took_us = u64::try_from(clock.now().as_micros()).unwrap_or(u64::MAX);
         trace.evidence.knowledge = environment.knowledge.hash();
         trace.events = environment.take_events();
         setup.tell_tools(&mut trace);
-        Ran { trace, stages: times.stages() }
+        (trace, times)
+    }
+}
+
+/// What a trial against its providers is evidence of.
+pub(super) fn live_evidence(declared: &VariantSettings) -> Evidence {
+    Evidence {
+        mode: Mode::Live,
+        recorded_from: format!("{} {}", declared.model.provider, declared.model.name),
+        recorded_at: None,
+        model: declared.model.name.clone(),
+        knowledge: String::new(),
+        earlier_takes: Vec::new(),
     }
 }
 
@@ -227,14 +231,6 @@ pub(super) fn redacted(trace: Trace, redactor: &Redactor) -> Trace {
         return trace;
     }
     serde_json::from_value(clean).unwrap_or(Trace { events: Vec::new(), ..trace })
-}
-
-/// The providers' names, by service.
-pub(super) fn providers(services: &ServiceSettings) -> BTreeMap<String, String> {
-    let model = (Service::Model.as_str().to_owned(), services.model.clone());
-    let search = services.search.clone();
-    let search = search.map(|search| (Service::Search.as_str().to_owned(), search));
-    [Some(model), search].into_iter().flatten().collect()
 }
 
 /// Why a recording would be evidence of a broken set-up and not of an agent: a service that was never reached, or

@@ -10,6 +10,7 @@ mod external;
 mod external_setup;
 mod live;
 mod model;
+mod recording;
 mod replay;
 mod resend;
 mod services;
@@ -19,26 +20,27 @@ mod stages;
 pub use cost::Spending;
 pub use drift::{Part, Standing};
 pub use model::ModelAccess;
-pub use resend::{Resend, documents};
+pub use recording::{Recorder, RecordingError, Subject, Written};
+pub use resend::{Resend, ResendError, documents};
 pub use services::{Variables, read_variables};
 
 use crate::flow::{self, Flow, Settings};
 use crate::knowledge::{self, Declared, KnowledgeSource, KnowledgeSources};
-use crate::plan::{Plan, PlannedTrial};
+use crate::plan::{Plan, PlannedScenario, PlannedTrial, VariantSettings};
 use crate::proxy::Proxy;
-use crate::scenario::{Case, Loaded, LoadedScenario};
+use crate::scenario::Loaded;
+use crate::settings::DEFAULT_KB;
 use crate::trace::{EXTERNAL, Evidence, Mode, Roles, TRACE_VERSION, Trace, TrialEnd};
-use crate::transport::{Budget, LiveTransport, Pace};
+use crate::transport::{Budget, LiveError, LiveTransport, Pace};
 pub use external::Doing;
 use external_setup::ExternalSetup;
-use settings::ServiceSettings;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 /// Why no trial can be built.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum SetupError {
     /// The knowledge folder cannot be read.
     #[error("{file}: knowledge `{folder}`: {reason}")]
@@ -58,6 +60,19 @@ pub enum SetupError {
         /// Why, and what to do.
         reason: String,
     },
+    /// A provider's key is not set.
+    #[error(
+        "provider `{provider}` needs its key in the environment variable {variable}: set it, or name a file that does with --env-file"
+    )]
+    Key {
+        /// The provider's name in the project file.
+        provider: String,
+        /// The variable.
+        variable: String,
+    },
+    /// A service cannot be asked.
+    #[error(transparent)]
+    Live(#[from] LiveError),
     /// No such flow.
     #[error("{file}: no flow is called `{flow}`")]
     Flow {
@@ -90,8 +105,8 @@ pub(crate) struct VariantSetup {
     flow: &'static dyn Flow,
     knowledge: KnowledgeSources,
     settings: Settings,
-    services: ServiceSettings,
-    live: OnceLock<Result<LiveTransport, String>>,
+    declared: VariantSettings,
+    live: OnceLock<Result<LiveTransport, SetupError>>,
 }
 
 impl VariantSetup {
@@ -105,59 +120,37 @@ impl VariantSetup {
 /// The kind of knowledge base that a folder of the project is.
 const EMBEDDED: &str = "embedded";
 
-/// Builds and runs trials.
+/// What the trials of one variant share, by where its agent is.
+enum Setup {
+    /// A flow of ours.
+    Flow(Box<VariantSetup>),
+    /// An agent that runs elsewhere.
+    Agent(Box<ExternalSetup>),
+}
+
+/// Builds and runs the trials of one plan.
 pub struct TrialRunner {
     loaded: Arc<Loaded>,
     cassettes: PathBuf,
     variables: Variables,
     budget: Arc<Budget>,
     paces: BTreeMap<String, Arc<Pace>>,
-    setups: BTreeMap<(String, String), VariantSetup>,
-    outside: BTreeMap<String, ExternalSetup>,
+    /// By the plan's scenarios, and their variants.
+    setups: Vec<BTreeMap<String, Setup>>,
     proxies: tokio::sync::Mutex<BTreeMap<SocketAddr, Arc<Proxy>>>,
     turnstile: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl TrialRunner {
-    /// Opens the knowledge and resolves the settings of every scenario of `loaded`.
+    /// Opens the knowledge and resolves the settings of every scenario of `plan`, which was made of `loaded`: its
+    /// trials are the ones that can be run.
     ///
     /// # Errors
     /// [`SetupError`] for the first thing that cannot be opened or resolved.
-    pub fn new(loaded: Arc<Loaded>) -> Result<Self, SetupError> {
-        let mut prepared: BTreeMap<String, Arc<dyn KnowledgeSource>> = BTreeMap::new();
-        let (mut setups, mut outside) = (BTreeMap::new(), BTreeMap::new());
-        let cache = loaded.root.join(".ragcheck");
-        for written in &loaded.scenarios {
-            let scenario = &written.scenario;
-            if scenario.flow == EXTERNAL {
-                outside.insert(scenario.scenario.clone(), ExternalSetup::of(written)?);
-                continue;
-            }
-            let source = if let Some(source) = prepared.get(&scenario.knowledge) {
-                Arc::clone(source)
-            } else {
-                let unusable = |reason: String| SetupError::Knowledge {
-                    file: written.file.clone(),
-                    folder: scenario.knowledge.clone(),
-                    reason,
-                };
-                let folder = loaded.root.join(&loaded.project.knowledge);
-                let declared = Declared { place: &scenario.knowledge, knowledge: &folder, cache: Some(&cache) };
-                let backend = knowledge::backend(EMBEDDED).ok_or_else(|| unusable(format!("no backend {EMBEDDED}")))?;
-                let source = backend.prepare(declared).map_err(|error| unusable(error.to_string()))?;
-                prepared.insert(scenario.knowledge.clone(), Arc::clone(&source));
-                source
-            };
-            let knowledge = KnowledgeSources::new(vec![(scenario.knowledge.clone(), source)]);
-            let flow = flow::by_name(&scenario.flow)
-                .ok_or_else(|| SetupError::Flow { file: written.file.clone(), flow: scenario.flow.clone() })?;
-            for variant in written.prompts.keys().cloned() {
-                let (settings, services) = settings::resolve(flow, written, &variant)?;
-                let setup =
-                    VariantSetup { flow, knowledge: knowledge.clone(), settings, services, live: OnceLock::new() };
-                setups.insert((scenario.scenario.clone(), variant), setup);
-            }
-        }
+    pub fn new(loaded: Arc<Loaded>, plan: &Plan) -> Result<Self, SetupError> {
+        let mut sources = BTreeMap::new();
+        let setups = plan.scenarios.iter().map(|scenario| setups(&loaded, scenario, &mut sources));
+        let setups = setups.collect::<Result<_, _>>()?;
         let cassettes = loaded.root.join(&loaded.project.cassettes);
         let paces = services::paces(&loaded.project);
         Ok(Self {
@@ -167,7 +160,6 @@ impl TrialRunner {
             budget: Arc::default(),
             paces,
             setups,
-            outside,
             proxies: tokio::sync::Mutex::default(),
             turnstile: Arc::default(),
         })
@@ -192,35 +184,99 @@ impl TrialRunner {
         self
     }
 
-    /// The state machines of every flow that `plan` uses, as `plan.json` carries them.
+    /// The state machines of every flow of the plan, as `plan.json` carries them.
     pub fn machines(&self) -> BTreeMap<String, serde_json::Value> {
-        self.setups
-            .values()
-            .map(|setup| {
-                let machine = serde_json::to_value(setup.flow.machine()).unwrap_or_default();
-                (setup.flow.name().to_owned(), machine)
-            })
-            .collect()
+        let setups = self.setups.iter().flat_map(BTreeMap::values);
+        let flows = setups.filter_map(|setup| if let Setup::Flow(setup) = setup { Some(setup.flow) } else { None });
+        flows.map(|flow| (flow.name().to_owned(), serde_json::to_value(flow.machine()).unwrap_or_default())).collect()
     }
 
-    fn setup(&self, trial: &PlannedTrial, written: &LoadedScenario) -> Option<&VariantSetup> {
-        self.setups.get(&(written.scenario.scenario.clone(), trial.lane.variant.clone()))
+    fn found(&self, trial: &PlannedTrial) -> Option<&Setup> {
+        self.setups.get(trial.scenario)?.get(&trial.lane.variant)
     }
 
-    fn written<'a>(&'a self, plan: &Plan, trial: &PlannedTrial) -> Option<&'a LoadedScenario> {
-        let name = &plan.scenarios.get(trial.scenario)?.name;
-        self.loaded.scenarios.iter().find(|written| written.scenario.scenario == *name)
+    fn setup(&self, trial: &PlannedTrial) -> Option<&VariantSetup> {
+        if let Setup::Flow(setup) = self.found(trial)? { Some(setup) } else { None }
+    }
+
+    fn agent(&self, trial: &PlannedTrial) -> Option<&ExternalSetup> {
+        if let Setup::Agent(setup) = self.found(trial)? { Some(setup) } else { None }
+    }
+
+    /// What a trial's variant declares.
+    fn declared(&self, trial: &PlannedTrial) -> Option<&VariantSettings> {
+        Some(match self.found(trial)? {
+            Setup::Flow(setup) => &setup.declared,
+            Setup::Agent(setup) => &setup.declared,
+        })
     }
 
     /// A path as messages write it: below the project.
     fn shown<'p>(&self, path: &'p Path) -> &'p Path {
-        path.strip_prefix(&self.loaded.root).unwrap_or(path)
+        recording::below(&self.loaded.root, path)
     }
 
     /// Where cassettes are.
     pub fn cassettes(&self) -> &Path {
         &self.cassettes
     }
+}
+
+/// Knowledge bases that are prepared, by place.
+type Sources = BTreeMap<String, Arc<dyn KnowledgeSource>>;
+
+/// What the trials of each variant of a scenario share.
+fn setups(
+    loaded: &Loaded,
+    scenario: &PlannedScenario,
+    sources: &mut Sources,
+) -> Result<BTreeMap<String, Setup>, SetupError> {
+    let wrong = |reason: String| SetupError::Settings { file: scenario.file.clone(), reason };
+    let mut setups = BTreeMap::new();
+    for variant in &scenario.variants {
+        let unknown = || wrong(format!("the plan does not say what variant `{}` comes to", variant.name));
+        let declared = variant.settings.clone().ok_or_else(unknown)?;
+        let setup = if variant.flow == EXTERNAL {
+            let agent = scenario.agent.as_ref().ok_or_else(|| wrong("`target` is missing".into()))?;
+            Setup::Agent(Box::new(ExternalSetup::of(agent, declared).map_err(|why| wrong(why.to_string()))?))
+        } else {
+            let flow = flow::by_name(&variant.flow)
+                .ok_or_else(|| SetupError::Flow { file: scenario.file.clone(), flow: variant.flow.clone() })?;
+            let settings = settings::resolve(flow, &declared)
+                .map_err(|why| wrong(format!("variant `{}`: {why}", variant.name)))?;
+            let knowledge = knowledge(loaded, scenario, sources)?;
+            Setup::Flow(Box::new(VariantSetup { flow, knowledge, settings, declared, live: OnceLock::new() }))
+        };
+        setups.insert(variant.name.clone(), setup);
+    }
+    Ok(setups)
+}
+
+/// The knowledge bases of a scenario, each prepared when it is first needed; a trial opens them for itself.
+fn knowledge(
+    loaded: &Loaded,
+    scenario: &PlannedScenario,
+    prepared: &mut Sources,
+) -> Result<KnowledgeSources, SetupError> {
+    let (folder, cache) = (loaded.root.join(&loaded.project.knowledge), loaded.root.join(".ragcheck"));
+    let mut sources = Vec::new();
+    for (id, place) in &scenario.knowledge {
+        let unusable =
+            |reason: String| SetupError::Knowledge { file: scenario.file.clone(), folder: place.clone(), reason };
+        let source = if let Some(source) = prepared.get(place) {
+            Arc::clone(source)
+        } else {
+            let declared = Declared { place, knowledge: &folder, cache: Some(&cache) };
+            let backend = knowledge::backend(EMBEDDED).ok_or_else(|| unusable(format!("no backend {EMBEDDED}")))?;
+            let source = backend.prepare(declared).map_err(|error| unusable(error.to_string()))?;
+            prepared.insert(place.clone(), Arc::clone(&source));
+            source
+        };
+        // The only base answers to its own name too.
+        let name = if scenario.knowledge.len() == 1 && id == DEFAULT_KB { place } else { id };
+        sources.push((name.clone(), source));
+    }
+    Ok(KnowledgeSources::new(sources))
 }
 
 /// A trace around what a trial left: shared by all ways to run one.
@@ -242,15 +298,11 @@ fn trace_of(plan: &Plan, trial: &PlannedTrial, evidence: Evidence, end: TrialEnd
     }
 }
 
+/// The names of a trial's scenario and case.
 fn names(plan: &Plan, trial: &PlannedTrial) -> (String, String) {
-    plan.scenarios.get(trial.scenario).map_or_else(Default::default, |scenario| {
-        let case = scenario.cases.get(trial.case).map(|planned| planned.case.case.clone());
-        (scenario.name.clone(), case.unwrap_or_default())
-    })
-}
-
-fn case_of<'a>(plan: &'a Plan, trial: &PlannedTrial) -> Option<&'a Case> {
-    plan.scenarios.get(trial.scenario)?.cases.get(trial.case).map(|planned| &planned.case)
+    let scenario = plan.scenario_of(trial).map(|scenario| scenario.name.clone());
+    let case = plan.case_of(trial).map(|case| case.case.clone());
+    (scenario.unwrap_or_default(), case.unwrap_or_default())
 }
 
 /// Evidence of a trial that never ran.

@@ -2,14 +2,14 @@
 
 use super::SetupError;
 use super::cost::meter;
-use super::services::{self, Keys, Variables};
+use super::services::{self, Keys, LiveAccess, Variables};
 use crate::cassette::Redactor;
-use crate::clock::{Clock, PausableClock, RealClock};
+use crate::clock::{Clock, RealClock};
 use crate::price::Price;
 use crate::provider::{ChatClient, RetryPolicy};
 use crate::scenario::Project;
 use crate::settings::Provider;
-use crate::transport::{Budget, LimitTransport, LiveTransport, Pace, Service, Transport};
+use crate::transport::{Budget, LiveTransport, Pace, Service, Transport};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub struct ModelAccess {
     pace: Option<Arc<Pace>>,
     budget: Arc<Budget>,
     price: Option<Price>,
-    live: OnceLock<Result<LiveTransport, String>>,
+    live: OnceLock<Result<LiveTransport, SetupError>>,
 }
 
 impl ModelAccess {
@@ -38,10 +38,7 @@ impl ModelAccess {
     /// # Errors
     /// [`SetupError::Provider`] when the project has no such provider.
     pub fn new(project: &Project, name: &str, variables: Variables, budget: Budget) -> Result<Self, SetupError> {
-        let provider = project.providers.get(name).cloned().ok_or_else(|| SetupError::Provider {
-            provider: name.to_owned(),
-            reason: "it is not in the project file".to_owned(),
-        })?;
+        let provider = project.providers.get(name).cloned().ok_or_else(|| services::unknown(name))?;
         Ok(Self {
             name: name.to_owned(),
             redactor: Arc::new(services::redactor(project, &variables)),
@@ -84,20 +81,18 @@ impl ModelAccess {
     /// A clock and a way to the provider itself, for one purpose with a name.
     ///
     /// # Errors
-    /// Why the provider cannot be asked, in words: its key is missing, or its address is none.
-    pub fn live(&self, purpose: &str) -> Result<Way, String> {
-        let held = PausableClock::new(Arc::new(RealClock::start()));
-        let clock: Arc<dyn Clock> = Arc::new(held.clone());
+    /// [`SetupError`] when the provider cannot be asked: its key is missing, or its address is none.
+    pub fn live(&self, purpose: &str) -> Result<Way, SetupError> {
         let shared = self.live.get_or_init(|| {
             let key = services::key(&self.name, &self.provider, &self.variables, Keys::Ours)?;
             let target = services::target(&self.provider, key, REQUEST);
             let targets = BTreeMap::from([(Service::Model, target)]);
-            LiveTransport::new(targets, Arc::clone(&clock)).map_err(|problem| problem.to_string())
+            Ok(LiveTransport::new(targets, Arc::new(RealClock::start()))?)
         });
-        let own = shared.as_ref().map_err(Clone::clone)?.with_clock(Arc::clone(&clock)).with_trial(purpose);
+        let live = shared.as_ref().map_err(Clone::clone)?;
         let paces = self.pace.iter().map(|pace| (Service::Model, Arc::clone(pace))).collect();
-        let limited = LimitTransport::new(Arc::new(own), paces, Arc::clone(&self.budget), held);
-        let limited = limited.with_meter(meter(self.price, None));
-        Ok((clock, Arc::new(limited)))
+        let LiveAccess { clock, transport } =
+            LiveAccess::new(live, purpose, paces, &self.budget, meter(self.price, None));
+        Ok((clock, transport))
     }
 }

@@ -2,12 +2,11 @@
 
 use super::settings::environment;
 use super::stages::RecordedStages;
-use super::{Finished, TrialRunner, VariantSetup, case_of, no_evidence, trace_of};
-use crate::cassette::{self, Cassette, LocalTimes};
+use super::{Finished, TrialRunner, VariantSetup, no_evidence, trace_of};
+use crate::cassette::{Cassette, LocalTimes};
 use crate::clock::{Clock, VirtualClock, block_on};
 use crate::flow::Abort;
 use crate::plan::{Plan, PlannedTrial};
-use crate::scenario::LoadedScenario;
 use crate::trace::{Evidence, Mode, TrialEnd, TrialError, TrialErrorKind};
 use crate::transport::{ReplayTransport, Transport};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,39 +16,24 @@ use std::sync::Arc;
 impl TrialRunner {
     /// Replays one trial; whatever goes wrong is the trial's end, never a panic.
     pub fn replay(&self, plan: &Plan, trial: &PlannedTrial) -> Finished {
-        let Some((written, case)) = self.written(plan, trial).zip(case_of(plan, trial)) else {
-            return failed(
-                plan,
-                trial,
-                TrialErrorKind::Panic,
-                "the plan names a scenario that is not loaded",
-                Vec::new(),
-            );
-        };
-        let Some(setup) = self.setup(trial, written) else {
-            return failed(
-                plan,
-                trial,
-                TrialErrorKind::Panic,
-                "the plan names a variant that is not loaded",
-                Vec::new(),
-            );
-        };
-        let path = cassette::path(self.cassettes(), &written.scenario.scenario, &case.case, &trial.lane);
-        let record = rerecord(written, &case.case, trial);
-        if !path.exists() {
-            let detail = vec![format!("record it: {record}")];
-            return failed(plan, trial, TrialErrorKind::LaneMissing, "this lane has no recording", detail);
+        let Some(setup) = self.setup(trial) else { return failed(plan, trial, &foreign()) };
+        match self.recorded(plan, trial) {
+            Ok(cassette) => self.replay_from(plan, trial, setup, cassette),
+            Err(why) => failed(plan, trial, &why),
         }
-        let blobs = cassette::blobs_dir(self.cassettes(), &written.scenario.scenario);
-        let cassette = match Cassette::load_as(&path, self.shown(&path), &blobs) {
-            Ok(cassette) => cassette,
-            Err(error) => {
-                let detail = vec![format!("mend it, or record it again: {record}")];
-                return failed(plan, trial, TrialErrorKind::CassetteBroken, &error.to_string(), detail);
-            }
-        };
-        self.replay_from(plan, trial, setup, cassette, &record)
+    }
+
+    /// The recording of a trial's lane.
+    pub(super) fn recorded(&self, plan: &Plan, trial: &PlannedTrial) -> Result<Cassette, Box<TrialError>> {
+        let record = rerecord(plan, trial);
+        if !self.lane_file(plan, trial).exists() {
+            let detail = vec![format!("record it: {record}")];
+            return Err(error(TrialErrorKind::LaneMissing, "this lane has no recording", detail));
+        }
+        self.recording(plan, trial).map_err(|why| {
+            let detail = vec![format!("fix or re-record it: {record}")];
+            error(TrialErrorKind::CassetteBroken, &why.to_string(), detail)
+        })
     }
 
     pub(super) fn replay_from(
@@ -58,7 +42,6 @@ impl TrialRunner {
         trial: &PlannedTrial,
         setup: &VariantSetup,
         cassette: Cassette,
-        record: &str,
     ) -> Finished {
         let header = cassette.header.clone();
         let origin = cassette.origin(sources(&header.recorded_from));
@@ -66,7 +49,7 @@ impl TrialRunner {
         let shared: Arc<dyn Clock> = Arc::new(clock.clone());
         let times = Arc::new(LocalTimes::replaying(cassette.stages.clone()));
         let stages = RecordedStages::replaying(times, Arc::clone(&shared));
-        let transport = Arc::new(ReplayTransport::new(cassette, Arc::clone(&shared), record.to_owned()));
+        let transport = Arc::new(ReplayTransport::new(cassette, Arc::clone(&shared), rerecord(plan, trial)));
         let evidence = Evidence {
             mode: Mode::Replay,
             recorded_from: origin,
@@ -80,18 +63,16 @@ impl TrialRunner {
         let built = environment(project, trial, setup, &way, &shared, Arc::new(stages), header.seed);
         let environment = match built {
             Ok(environment) => environment,
-            Err(error) => return failed(plan, trial, TrialErrorKind::Provider, &error.to_string(), Vec::new()),
+            Err(why) => return failed(plan, trial, &error(TrialErrorKind::Provider, &why.to_string(), Vec::new())),
         };
-        let Some(case) = case_of(plan, trial) else {
-            return failed(plan, trial, TrialErrorKind::Panic, "the plan names a case that is not loaded", Vec::new());
-        };
+        let Some(case) = plan.case_of(trial) else { return failed(plan, trial, &foreign()) };
         let ran =
             catch_unwind(AssertUnwindSafe(|| block_on(&clock, super::drive::drive(setup.flow, &environment, case))));
         let end = match ran {
             Ok(Ok(Ok(()))) => TrialEnd::Completed,
-            Ok(Ok(Err(abort))) => TrialEnd::Error(aborted(&abort)),
-            Ok(Err(deadlock)) => TrialEnd::Error(error(TrialErrorKind::Deadlock, &deadlock.to_string(), Vec::new())),
-            Err(panic) => TrialEnd::Error(error(TrialErrorKind::Panic, &words_of(&panic), Vec::new())),
+            Ok(Ok(Err(abort))) => TrialEnd::Error(*aborted(&abort)),
+            Ok(Err(deadlock)) => TrialEnd::Error(*error(TrialErrorKind::Deadlock, &deadlock.to_string(), Vec::new())),
+            Err(panic) => TrialEnd::Error(*error(TrialErrorKind::Panic, &words_of(&panic), Vec::new())),
         };
         let completed = end == TrialEnd::Completed;
         let mut trace = trace_of(plan, trial, evidence, end);
@@ -116,28 +97,35 @@ pub(super) fn sources(from: &BTreeMap<String, String>) -> String {
 }
 
 /// The command that records a lane again.
-pub(super) fn rerecord(written: &LoadedScenario, case: &str, trial: &PlannedTrial) -> String {
+pub(super) fn rerecord(plan: &Plan, trial: &PlannedTrial) -> String {
+    let file = plan.scenario_of(trial).map_or("", |scenario| scenario.file.as_str());
+    let case = plan.case_of(trial).map_or("", |case| case.case.as_str());
     let variant =
-        if written.scenario.variants.is_empty() { String::new() } else { format!(" --variant {}", trial.lane.variant) };
-    format!("ragcheck run {} --mode record --only {case}{variant}", written.file)
+        if trial.lane.variant == "base" { String::new() } else { format!(" --variant {}", trial.lane.variant) };
+    format!("ragcheck run {file} --mode record --only {case}{variant}")
 }
 
 /// The end of a trial that cannot go on.
-pub(super) fn aborted(abort: &Abort) -> TrialError {
+pub(super) fn aborted(abort: &Abort) -> Box<TrialError> {
     match abort {
         Abort::State(problem) => error(TrialErrorKind::ConversationBroken, &problem.to_string(), Vec::new()),
-        Abort::Miss(miss) => TrialError {
+        Abort::Miss(miss) => Box::new(TrialError {
             kind: TrialErrorKind::CassetteMiss,
             message: miss.message.clone(),
             cause: miss.cause.clone(),
             detail: miss.detail.clone(),
-        },
+        }),
     }
 }
 
 /// An error whose message is its cause.
-pub(super) fn error(kind: TrialErrorKind, message: &str, detail: Vec<String>) -> TrialError {
-    TrialError { kind, message: message.to_owned(), cause: message.to_owned(), detail }
+pub(super) fn error(kind: TrialErrorKind, message: &str, detail: Vec<String>) -> Box<TrialError> {
+    Box::new(TrialError { kind, message: message.to_owned(), cause: message.to_owned(), detail })
+}
+
+/// That a trial is none of those that the runner was made for.
+pub(super) fn foreign() -> Box<TrialError> {
+    error(TrialErrorKind::Panic, "this is a bug of ragcheck: the trial is of another plan", Vec::new())
 }
 
 /// A panic's own words.
@@ -148,13 +136,7 @@ pub(super) fn words_of(panic: &Box<dyn std::any::Any + Send>) -> String {
 }
 
 /// A trial that never ran.
-pub(super) fn failed(
-    plan: &Plan,
-    trial: &PlannedTrial,
-    kind: TrialErrorKind,
-    message: &str,
-    detail: Vec<String>,
-) -> Finished {
-    let end = TrialEnd::Error(error(kind, message, detail));
+pub(super) fn failed(plan: &Plan, trial: &PlannedTrial, why: &TrialError) -> Finished {
+    let end = TrialEnd::Error(why.clone());
     Finished { trace: trace_of(plan, trial, no_evidence(Mode::Replay, ""), end), unused: Vec::new() }
 }

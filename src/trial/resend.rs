@@ -1,6 +1,7 @@
 //! Recorded requests sent once more, as they are stored: for comparing today's answers with those recorded.
 
-use super::TrialRunner;
+use super::services::LiveAccess;
+use super::{SetupError, TrialRunner};
 use crate::cassette::StoredRequest;
 use crate::plan::{Plan, PlannedTrial};
 use crate::provider::{ended_by, wire};
@@ -20,24 +21,53 @@ pub struct Resend {
     pub request: StoredRequest,
 }
 
+/// Why a recorded request got no answer today; what services said is redacted.
+#[derive(Debug, thiserror::Error)]
+pub enum ResendError {
+    /// The plan has no such trial.
+    #[error("the plan has no such trial")]
+    Trial,
+    /// The profile is no dialect.
+    #[error("its profile, `{0}`, is no dialect that can be sent")]
+    Profile(String),
+    /// The service is no model and no search service.
+    #[error("`{0}` is no service of a scenario")]
+    Service(String),
+    /// The method is not that of our services.
+    #[error("it is a {0} request")]
+    Method(String),
+    /// The services of the trial cannot be asked.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// No answer.
+    #[error("{0}")]
+    NoAnswer(String),
+    /// An answer that refuses.
+    #[error("answered {status}: {text}")]
+    Refused {
+        /// The HTTP status.
+        status: u16,
+        /// The body.
+        text: String,
+    },
+}
+
 impl TrialRunner {
     /// Sends a recorded request to the provider that its trial has today.
     ///
     /// # Errors
-    /// In words, redacted, when there was no answer or one that refuses.
-    pub async fn send_again(&self, plan: &Plan, again: &Resend) -> Result<HttpResponse, String> {
-        let trial = plan.trials.get(again.trial).ok_or("the plan has no such trial")?;
-        let dialect = wire::Dialect::by_name(&again.profile)
-            .ok_or_else(|| format!("its profile, `{}`, is no dialect that can be sent", again.profile))?;
+    /// [`ResendError`] when there was no answer or one that refuses.
+    pub async fn send_again(&self, plan: &Plan, again: &Resend) -> Result<HttpResponse, ResendError> {
+        let trial = plan.trials.get(again.trial).ok_or(ResendError::Trial)?;
+        let dialect =
+            wire::Dialect::by_name(&again.profile).ok_or_else(|| ResendError::Profile(again.profile.clone()))?;
         let service = [Service::Model, Service::Search].into_iter().find(|one| one.as_str() == again.service);
-        let service = service.ok_or_else(|| format!("`{}` is no service of a scenario", again.service))?;
+        let service = service.ok_or_else(|| ResendError::Service(again.service.clone()))?;
         if again.request.method != "POST" {
-            return Err(format!("it is a {} request", again.request.method));
+            return Err(ResendError::Method(again.request.method.clone()));
         }
-        let (_, _, _, transport) = self.prepare(plan, trial).map_err(|finished| match finished.trace.end {
-            crate::trace::TrialEnd::Error(problem) => problem.message,
-            crate::trace::TrialEnd::Completed => "the trial cannot be prepared".to_owned(),
-        })?;
+        let setup = self.setup(trial).ok_or(ResendError::Trial)?;
+        let LiveAccess { transport, .. } = self.access(trial, setup)?;
         let streamed = again.request.body.get("stream") == Some(&Value::Bool(true))
             || again.request.path.contains(":streamGenerateContent");
         let request = HttpRequest {
@@ -49,19 +79,21 @@ impl TrialRunner {
             stream: streamed.then(|| ended_by(dialect)),
             headers: Vec::new(),
         };
+        let response = transport.send(request).await;
         let response =
-            transport.send(request).await.map_err(|why| self.redactor().redact(&why.to_string()).into_owned())?;
+            response.map_err(|why| ResendError::NoAnswer(self.redactor().redact(&why.to_string()).into_owned()))?;
         if response.status >= 400 {
             let text = String::from_utf8_lossy(&response.body);
-            return Err(format!("answered {}: {}", response.status, self.redactor().redact(&text)));
+            let text = self.redactor().redact(&text).into_owned();
+            return Err(ResendError::Refused { status: response.status, text });
         }
         Ok(response)
     }
 
     /// The provider and model that a trial's service has today, as prices name it.
-    pub fn who(&self, plan: &Plan, trial: &PlannedTrial, service: &str) -> String {
+    pub fn who(&self, trial: &PlannedTrial, service: &str) -> String {
         let service = if service == Service::Search.as_str() { Service::Search } else { Service::Model };
-        self.model_of(plan, trial, service).unwrap_or_else(|| "nobody".to_owned())
+        self.model_of(trial, service).unwrap_or_else(|| "nobody".to_owned())
     }
 }
 

@@ -3,14 +3,14 @@
 //! Keys come from the variables that the project file names: from an environment file where one was given, else from
 //! the environment of the process. They go into requests and into the redactor, and nowhere else.
 
-use super::TrialRunner;
-use super::settings::ServiceSettings;
+use super::{SetupError, TrialRunner};
 use crate::cassette::Redactor;
-use crate::clock::RealClock;
+use crate::clock::{Clock, PausableClock, RealClock};
+use crate::plan::VariantSettings;
 use crate::scenario::Project;
 use crate::secrets;
 use crate::settings::Provider;
-use crate::transport::{Pace, Service, Target};
+use crate::transport::{Budget, LimitTransport, LiveTransport, Meter, Pace, Service, Target, Transport};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,31 +53,65 @@ pub(super) enum Keys {
 }
 
 impl TrialRunner {
-    /// Where the services of a scenario are, with their keys.
-    pub(super) fn targets(&self, services: &ServiceSettings, keys: Keys) -> Result<BTreeMap<Service, Target>, String> {
-        let model = (Service::Model, &services.model);
-        let search = services.search.as_ref().map(|search| (Service::Search, search));
-        let targets = [Some(model), search].into_iter().flatten().map(|(service, name)| {
-            let provider = self.loaded.project.providers.get(name);
-            let provider = provider.ok_or_else(|| format!("provider `{name}` is not in the project file"))?;
+    /// Where the services of a variant are, with their keys.
+    pub(super) fn targets(
+        &self,
+        declared: &VariantSettings,
+        keys: Keys,
+    ) -> Result<BTreeMap<Service, Target>, SetupError> {
+        let targets = providers(declared).into_iter().map(|(service, name)| {
+            let provider = self.loaded.project.providers.get(name).ok_or_else(|| unknown(name))?;
             let key = key(name, provider, &self.variables, keys)?;
-            let target = target(provider, key, services.request);
-            Ok((service, target))
+            Ok((service, target(provider, key, *declared.limits.request)))
         });
         targets.collect()
     }
 
-    /// The paces of the services of a scenario: those of one provider share one.
-    pub(super) fn paces(&self, services: &ServiceSettings) -> BTreeMap<Service, Arc<Pace>> {
-        let model = (Service::Model, Some(&services.model));
-        let search = (Service::Search, services.search.as_ref());
-        let services = [model, search].into_iter();
-        services.filter_map(|(service, name)| Some((service, Arc::clone(self.paces.get(name?)?)))).collect()
+    /// The paces of the services of a variant: those of one provider share one.
+    pub(super) fn paces(&self, declared: &VariantSettings) -> BTreeMap<Service, Arc<Pace>> {
+        let services = providers(declared).into_iter();
+        services.filter_map(|(service, name)| Some((service, Arc::clone(self.paces.get(name)?)))).collect()
     }
 
     /// Knows every key that the project file names and that is set.
     pub(super) fn redactor(&self) -> Redactor {
         redactor(&self.loaded.project, &self.variables)
+    }
+}
+
+/// The providers of a variant, by service.
+pub(super) fn providers(declared: &VariantSettings) -> BTreeMap<Service, &str> {
+    let search = declared.search.as_ref().map(|search| (Service::Search, search.provider.as_str()));
+    [Some((Service::Model, declared.model.provider.as_str())), search].into_iter().flatten().collect()
+}
+
+/// That the project declares no such provider.
+pub(super) fn unknown(provider: &str) -> SetupError {
+    SetupError::Provider { provider: provider.to_owned(), reason: "it is not in the project file".to_owned() }
+}
+
+/// A way to live services on a clock of its own.
+pub(super) struct LiveAccess {
+    /// The clock, which stands still while a request waits for its turn.
+    pub(super) clock: Arc<dyn Clock>,
+    /// The way.
+    pub(super) transport: Arc<dyn Transport>,
+}
+
+impl LiveAccess {
+    /// Through `live`, for the one purpose of that name, within the limits of the providers and of the run.
+    pub(super) fn new(
+        live: &LiveTransport,
+        purpose: &str,
+        paces: BTreeMap<Service, Arc<Pace>>,
+        budget: &Arc<Budget>,
+        meter: Meter,
+    ) -> Self {
+        let pausable = PausableClock::new(Arc::new(RealClock::start()));
+        let clock: Arc<dyn Clock> = Arc::new(pausable.clone());
+        let own = live.with_clock(Arc::clone(&clock)).with_trial(purpose);
+        let limited = LimitTransport::new(Arc::new(own), paces, Arc::clone(budget), pausable);
+        Self { clock, transport: Arc::new(limited.with_meter(meter)) }
     }
 }
 
@@ -96,10 +130,10 @@ pub(super) fn key(
     provider: &Provider,
     variables: &Variables,
     keys: Keys,
-) -> Result<Option<String>, String> {
+) -> Result<Option<String>, SetupError> {
     let Some(wanted) = &provider.key else { return Ok(None) };
     match (variable(variables, wanted), keys) {
-        (None, Keys::Ours) => Err(missing(name, wanted)),
+        (None, Keys::Ours) => Err(SetupError::Key { provider: name.to_owned(), variable: wanted.clone() }),
         (key, _) => Ok(key),
     }
 }
@@ -119,12 +153,6 @@ pub(super) fn target(provider: &Provider, key: Option<String>, timeout: Duration
 fn variable(variables: &Variables, name: &str) -> Option<String> {
     let value = variables.get(name).cloned().or_else(|| std::env::var(name).ok());
     value.map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
-}
-
-fn missing(provider: &str, variable: &str) -> String {
-    format!(
-        "provider `{provider}` needs its key in the environment variable {variable}: set it, or name a file that does with --env-file"
-    )
 }
 
 /// One pace for each provider, for all trials of a run.

@@ -1,77 +1,33 @@
-//! From what a scenario and its variant say to the settings of a flow and the ways to its services.
+//! From what a variant declares to the settings of its flow, and to what one trial of it acts in.
 
 use super::{SetupError, VariantSetup};
 use crate::clock::Clock;
-use crate::flow::{AgentContext, Flow, Prompts, Services, Settings, Stages};
+use crate::flow::{AgentContext, Flow, PromptError, Prompts, Services, Settings, Stages};
 use crate::knowledge::KeywordIndex;
-use crate::plan::PlannedTrial;
+use crate::plan::{PlannedTrial, VariantSettings};
 use crate::provider::{Access, ChatClient, PerplexityAgent, RetryPolicy, SearchService};
-use crate::scenario::{LoadedScenario, Project};
-use crate::settings::ModelSettings;
+use crate::scenario::Project;
 use crate::trace::Arm;
 use crate::transport::Transport;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
-use std::time::Duration;
 
-/// What a variant needs beside the settings of its flow.
-#[derive(Debug, Clone)]
-pub(super) struct ServiceSettings {
-    /// The chat model's provider.
-    pub model: String,
-    /// The search service's provider.
-    pub search: Option<String>,
-    /// Time for one HTTP attempt.
-    pub request: Duration,
-    /// HTTP attempts of one request, the first one included.
-    pub attempts: u32,
-    /// Whether each trial sends a sampling seed of its own.
-    pub seeded: bool,
-    /// Whether answers of the model come in pieces.
-    pub stream: bool,
-}
-
-/// The settings of `variant` of a scenario; the trial's own (sampling seed, history) are filled in later.
+/// The settings of a variant's flow; the trial's own (sampling seed, history) are filled in later.
 ///
 /// # Errors
-/// [`SetupError::Settings`] when a prompt does not fit.
-pub(super) fn resolve(
-    flow: &dyn Flow,
-    written: &LoadedScenario,
-    variant: &str,
-) -> Result<(Settings, ServiceSettings), SetupError> {
-    let scenario = &written.scenario;
-    let wrong = |reason: String| SetupError::Settings { file: written.file.clone(), reason };
-    let changed = scenario.variants.get(variant);
-    let model = changed.and_then(|change| change.model.as_ref()).unwrap_or(&scenario.model);
-    let temperature = changed.and_then(|change| change.temperature).or(model.temperature);
-    let enforcement = changed.and_then(|change| change.enforcement).unwrap_or(scenario.enforcement);
-    let texts = written.prompts.get(variant).cloned().unwrap_or_default();
-    let prompts = Prompts::resolve(flow, &texts, Services { search: scenario.search.is_some() })
-        .map_err(|why| wrong(format!("variant `{variant}`: {why}")))?;
-    let settings = Settings {
+/// [`PromptError`] when a prompt does not fit.
+pub(super) fn resolve(flow: &dyn Flow, declared: &VariantSettings) -> Result<Settings, PromptError> {
+    let services = Services { search: declared.search.is_some() };
+    let prompts = Prompts::resolve(flow, &declared.prompts, services)?;
+    Ok(Settings {
         prompts: Arc::new(prompts),
-        enforcement,
-        model: ModelSettings { temperature, ..model.clone() },
-        search: scenario.search.clone(),
-        limits: scenario.limits.clone(),
+        enforcement: declared.enforcement,
+        model: declared.model.clone(),
+        search: declared.search.clone(),
+        limits: declared.limits.clone(),
         seed: None,
         withhold_history: false,
-    };
-    Ok((settings, services(written, model)))
-}
-
-/// The ways to the services of a scenario with that model.
-pub(super) fn services(written: &LoadedScenario, model: &ModelSettings) -> ServiceSettings {
-    let (scenario, limits) = (&written.scenario, &written.scenario.limits);
-    ServiceSettings {
-        model: model.provider.clone(),
-        search: scenario.search.as_ref().map(|search| search.provider.clone()),
-        request: *limits.request,
-        attempts: limits.transport_retries + 1,
-        seeded: model.seeded,
-        stream: model.stream,
-    }
+    })
 }
 
 /// The environment of one trial, whatever its transport and clock; waits between HTTP attempts are drawn from `seed`.
@@ -87,18 +43,19 @@ pub(super) fn environment(
     stages: Arc<dyn Stages>,
     seed: u64,
 ) -> Result<AgentContext, SetupError> {
-    let policy = RetryPolicy { attempts: setup.services.attempts, seed, ..RetryPolicy::default() };
+    let policy = RetryPolicy { attempts: setup.declared.limits.transport_retries + 1, seed, ..RetryPolicy::default() };
     let provider = |name: &str| {
         let reason = "it is not in the project file".to_owned();
         project.providers.get(name).ok_or_else(|| SetupError::Provider { provider: name.to_owned(), reason })
     };
-    let chat = provider(&setup.services.model)?;
+    let chat = provider(&setup.declared.model.provider)?;
     let model = ChatClient::new(chat.dialect, Arc::clone(transport), Arc::clone(clock), policy)
         .with_quirks(chat.quirks.clone())
-        .streaming(setup.services.stream);
-    let search = match &setup.services.search {
+        .streaming(setup.declared.model.stream);
+    let search = match &setup.declared.search {
         None => None,
-        Some(name) => {
+        Some(search) => {
+            let name = &search.provider;
             let dialect = provider(name)?.dialect;
             if !dialect.searches() {
                 let reason = format!("its dialect, {}, is not that of a search service", dialect.name());
@@ -109,7 +66,7 @@ pub(super) fn environment(
         }
     };
     let settings = Settings {
-        seed: setup.services.seeded.then(|| sampling_seed(&trial.id)),
+        seed: setup.declared.model.seeded.then(|| sampling_seed(&trial.id)),
         withhold_history: trial.lane.arm == Arm::Control,
         ..setup.settings.clone()
     };

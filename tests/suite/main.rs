@@ -22,6 +22,7 @@ mod misses;
 mod mistakes;
 mod no_network;
 mod not_measured;
+mod old_runs;
 mod project;
 mod recorded_knowledge;
 mod registries;

@@ -28,7 +28,7 @@ pub fn load(root: &Path) -> Result<(TrialRunner, Plan), String> {
     let loaded =
         scenario::load(root, &[], None, &ragcheck::catalogues()).map_err(|mistakes| format!("{mistakes:?}"))?;
     let mut plan = plan::build(&loaded, &Selection::default(), 0).map_err(|mistakes| format!("{mistakes:?}"))?;
-    let runner = TrialRunner::new(Arc::new(loaded)).map_err(|why| why.to_string())?;
+    let runner = TrialRunner::new(Arc::new(loaded), &plan).map_err(|why| why.to_string())?;
     plan.machines = runner.machines();
     Ok((runner, plan))
 }

@@ -20,7 +20,7 @@ const SHOWN: usize = 40;
 pub(super) fn run(given: &Diff) -> Result<Exit, Problem> {
     let suite = load(&given.select)?;
     let plan = suite.plan_passes(&selection(&given.select), given.select.seed, None)?;
-    let runner = TrialRunner::new(Arc::clone(suite.loaded()))?;
+    let runner = TrialRunner::new(Arc::clone(suite.loaded()), &plan)?;
     let runner = runner.with_variables(variables(given.env_file.as_deref())?);
     let (services, incomplete) = recordings::diff(&runner, &plan, given.sample as usize, given.select.seed)?;
     if incomplete > 0 {

@@ -26,7 +26,7 @@ pub(super) fn run(given: &Refresh) -> Result<Exit, Problem> {
     let plan = suite.plan_passes(&selected, given.select.seed, None)?;
     let project = &suite.loaded().project;
     let ages = ages(given.warn_recordings_after, project)?;
-    let runner = TrialRunner::new(Arc::clone(suite.loaded()))?;
+    let runner = TrialRunner::new(Arc::clone(suite.loaded()), &plan)?;
     let found = recordings::refresh(&runner, &plan, given.missed, given.stale.then_some(ages))
         .map_err(|why| format!("the replay stopped: {why}"))?;
     if found.trials.is_empty() {

@@ -8,8 +8,8 @@ mod verdicts;
 
 use super::{TimelineBuilder, Timelines, View};
 use crate::gate::{Evaluation, Verdict, evaluate};
-use crate::plan::{Plan, PlannedCase, PlannedScenario, PlannedTrial};
-use crate::scenario::{Case, Criteria};
+use crate::plan::{Plan, PlannedCase, PlannedScenario, PlannedTrial, PlannedVariant, ResolvedCase};
+use crate::scenario::Criteria;
 use crate::trace::{Arm, Lane, Trace};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -94,18 +94,19 @@ pub fn run(copies: usize) -> Run {
 }
 
 fn scenario(name: &str, cases: std::ops::Range<usize>) -> PlannedScenario {
-    let case = |(case, about, _): &(&str, &str, Verdict)| -> Case {
-        serde_json::from_value(json!({"case": case, "about": about, "ask": "?"})).expect("a case")
+    let case = |(case, about, _): &(&str, &str, Verdict)| -> ResolvedCase {
+        serde_json::from_value(json!({"case": case, "about": about, "turns": [{"ask": "?"}]})).expect("a case")
     };
     PlannedScenario {
-        search: None,
         name: name.into(),
         file: format!("scenarios/{name}.yaml"),
         about: "Questions to a service manual.".into(),
-        flow: "tool-rag".into(),
-        variants: vec![("base".into(), String::new()), ("forced".into(), "enforcement: forced".into())],
+        agent: None,
+        knowledge: BTreeMap::new(),
+        variants: [("base", ""), ("forced", "enforcement: forced")]
+            .map(|(name, about)| PlannedVariant::named(name, about, "tool-rag"))
+            .to_vec(),
         cases: CASES[cases].iter().map(|row| PlannedCase { line: 9, case: case(row) }).collect(),
         gates: Vec::new(),
-        settings: Vec::new(),
     }
 }

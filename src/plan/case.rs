@@ -1,0 +1,103 @@
+//! A case in the one shape that everything behind the plan reads: conversations in steps, each with its turns.
+//!
+//! `ask`, `turns` and `sequence` are only how people write it.
+
+use crate::scenario::{Case, Conversation, Expectation, SequenceStep, Turn};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The name of the conversation of a case that is nothing but one.
+pub const ONLY: &str = "main";
+
+/// A case, its conversations in steps, with its scenario's `covers` and `excluded_from`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "super::stored::Case")]
+pub struct ResolvedCase {
+    /// Its name.
+    pub case: String,
+    /// What it shows.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub about: String,
+    /// Requirements that it exercises.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub covers: Vec<String>,
+    /// Labels to select by.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Its conversations: the steps one after another, those of one step side by side.
+    pub steps: Vec<Vec<Conversation>>,
+    /// What is expected over all its turns; what `ask` expects stands on its only turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expect: Option<Expectation>,
+    /// Whether it is also run without history, where its context probes must fail.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub control: bool,
+    /// Criteria that it does not count for, each with the reason.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub excluded_from: BTreeMap<String, String>,
+}
+
+impl ResolvedCase {
+    /// A case of one conversation.
+    pub fn single(name: impl Into<String>, turns: Vec<Turn>) -> Self {
+        Self {
+            case: name.into(),
+            about: String::new(),
+            covers: Vec::new(),
+            tags: Vec::new(),
+            steps: single(turns),
+            expect: None,
+            control: false,
+            excluded_from: BTreeMap::new(),
+        }
+    }
+
+    /// All its conversations, in the order of their ordinals.
+    pub fn conversations(&self) -> impl Iterator<Item = &Conversation> {
+        self.steps.iter().flatten()
+    }
+
+    /// All its turns.
+    pub fn turns(&self) -> impl Iterator<Item = &Turn> {
+        self.conversations().flat_map(|conversation| &conversation.turns)
+    }
+
+    /// Whether it is nothing but one conversation, which then needs no name.
+    pub fn is_single(&self) -> bool {
+        matches!(self.steps.as_slice(), [step] if matches!(step.as_slice(), [one] if one.name == ONLY))
+    }
+}
+
+/// The only step of a case that is nothing but one conversation.
+pub(super) fn single(turns: Vec<Turn>) -> Vec<Vec<Conversation>> {
+    vec![vec![Conversation { name: ONLY.to_owned(), turns, related: None }]]
+}
+
+impl From<Case> for ResolvedCase {
+    fn from(case: Case) -> Self {
+        let mut expect = case.expect;
+        let steps = match case.ask {
+            Some(ask) => single(vec![Turn { ask, expect: expect.take() }]),
+            None if case.sequence.is_empty() => single(case.turns),
+            None => case.sequence.into_iter().map(conversations).collect(),
+        };
+        Self {
+            case: case.case,
+            about: case.about,
+            covers: case.covers,
+            tags: case.tags,
+            steps,
+            expect,
+            control: case.control,
+            excluded_from: case.excluded_from,
+        }
+    }
+}
+
+/// The conversations of a step as written.
+pub(super) fn conversations(step: SequenceStep) -> Vec<Conversation> {
+    match step {
+        SequenceStep::Conversation(one) => vec![one],
+        SequenceStep::Together(all) => all,
+    }
+}

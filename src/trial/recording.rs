@@ -1,0 +1,137 @@
+//! The one way to make a recording, of a trial here, of an agent that runs elsewhere, and of a grading.
+//!
+//! What goes through [`Recorder::transport`] is kept. The file is written beside its place, loaded again, and takes the
+//! place of an earlier recording only when whoever records found that it replays to the same.
+
+use crate::cassette::{Cassette, CassetteError, Header, LocalTimes, Redactor};
+use crate::clock::Clock;
+use crate::transport::{RecordTransport, Transport};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What is recorded, and where it stands.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// The scenario's name.
+    pub scenario: String,
+    /// The case's name.
+    pub case: String,
+    /// The lane.
+    pub lane: String,
+    /// The file.
+    pub path: PathBuf,
+    /// The file as messages name it.
+    pub shown: PathBuf,
+    /// Where its long texts are.
+    pub blobs: PathBuf,
+    /// The providers' names, by service.
+    pub providers: BTreeMap<String, String>,
+    /// What waits between attempts are drawn from.
+    pub seed: u64,
+}
+
+/// Why a recording cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordingError {
+    /// It cannot be written, or what was written cannot be read.
+    #[error(transparent)]
+    Cassette(#[from] CassetteError),
+    /// It cannot take its place.
+    #[error("{}: cannot be written: {error}", path.display())]
+    Place {
+        /// The file, as messages name it.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+}
+
+/// A recording in the making.
+pub struct Recorder {
+    subject: Subject,
+    transport: Arc<RecordTransport>,
+    started: jiff::Timestamp,
+}
+
+impl Recorder {
+    /// Begins to record what goes through [`Recorder::transport`] to `below`; `redactor` knows every key in use.
+    pub fn begin(subject: Subject, below: Arc<dyn Transport>, clock: &Arc<dyn Clock>, redactor: Arc<Redactor>) -> Self {
+        let transport = Arc::new(RecordTransport::new(below, Arc::clone(clock), redactor));
+        Self { subject, transport, started: clock.wall() }
+    }
+
+    /// What records.
+    pub fn transport(&self) -> Arc<dyn Transport> {
+        Arc::clone(&self.transport) as Arc<dyn Transport>
+    }
+
+    /// The redactor in use: what was given, and the keys that requests brought with them.
+    pub fn redactor(&self) -> Arc<Redactor> {
+        self.transport.redactor()
+    }
+
+    /// Writes what was recorded beside its place, and reads it again. `times` are those of local stages, `vars` the
+    /// values that the agent generated, `knowledge` what is pinned of what was searched: a hash, or the declaration of a
+    /// base that was not asked.
+    ///
+    /// # Errors
+    /// [`RecordingError::Cassette`] when it cannot be written or read again.
+    pub fn write(
+        self,
+        times: &LocalTimes,
+        vars: BTreeMap<String, Vec<String>>,
+        knowledge: String,
+        redactor: &Redactor,
+    ) -> Result<(Cassette, Written), RecordingError> {
+        let Subject { scenario, case, lane, path, shown, blobs, providers, seed } = self.subject;
+        let (take, takes) = Cassette::next_take(&path, &blobs);
+        let header = Header {
+            scenario,
+            case,
+            lane,
+            recorded_at: self.started.round(jiff::Unit::Second).unwrap_or(self.started),
+            recorded_from: self.transport.recorded_from(&providers),
+            recorder: format!("ragcheck {}", env!("CARGO_PKG_VERSION")),
+            knowledge,
+            seed,
+            take,
+            takes,
+            profiles: self.transport.profiles(),
+            vars,
+        };
+        let beside = path.with_extension("taking");
+        Cassette::new(header, self.transport.finish(), times.stages()).save(&beside, &blobs, redactor)?;
+        let written = Written { beside, path, shown };
+        let cassette = Cassette::load_as(&written.beside, &written.shown, &blobs)?;
+        Ok((cassette, written))
+    }
+}
+
+/// A recording beside its place; an earlier one is whole.
+pub struct Written {
+    beside: PathBuf,
+    path: PathBuf,
+    shown: PathBuf,
+}
+
+impl Written {
+    /// Takes its place.
+    ///
+    /// # Errors
+    /// [`RecordingError::Place`].
+    pub fn place(self) -> Result<(), RecordingError> {
+        let Self { beside, path, shown } = self;
+        std::fs::rename(beside, path).map_err(|error| RecordingError::Place { path: shown, error })
+    }
+
+    /// Removes it: it does not replay to what was recorded.
+    pub fn discard(self) {
+        let _ = std::fs::remove_file(self.beside);
+    }
+}
+
+/// A path as messages write it: below `root`.
+pub(super) fn below<'p>(root: &Path, path: &'p Path) -> &'p Path {
+    path.strip_prefix(root).unwrap_or(path)
+}

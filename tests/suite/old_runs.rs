@@ -1,0 +1,49 @@
+//! Run folders of older builds are judged as they were: `tests/runs/<plan version>` holds what such a build wrote.
+
+use super::project::{Outcome, Project};
+use std::fs;
+use std::path::Path;
+
+/// Trial and verdict of each row of a CSV file with these columns.
+fn columns(text: &str, wanted: [&str; 2]) -> Vec<String> {
+    let mut lines = text.lines();
+    let names: Vec<&str> = lines.next().expect("a head").split(',').collect();
+    let places = wanted.map(|name| names.iter().position(|known| *known == name).expect(name));
+    lines
+        .map(|line| {
+            let cells: Vec<&str> = line.split(',').collect();
+            places.map(|place| cells[place]).join(",")
+        })
+        .collect()
+}
+
+fn scored(version: &str) -> (Project, Outcome) {
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runs").join(version);
+    let project = Project::shipped();
+    let folder = project.path("reports/old");
+    fs::create_dir_all(&folder).expect("a folder");
+    for file in ["plan.json", "traces.jsonl"] {
+        fs::copy(kept.join(file), folder.join(file)).expect(file);
+    }
+    let outcome = project.run(&["score", "reports/old"]);
+    (project, outcome)
+}
+
+#[test]
+fn a_run_whose_plan_is_of_the_first_version_is_scored_with_the_verdicts_that_it_had() {
+    let (project, outcome) = scored("version-1");
+    outcome.expect_code(4);
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runs/version-1/verdicts.csv");
+    let expected = fs::read_to_string(kept).expect("the verdicts");
+    let trials = fs::read_to_string(project.path("reports/old/trials.csv")).expect("trials.csv");
+    assert_eq!(columns(&trials, ["id", "verdict"]), expected.lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn a_plan_of_a_newer_build_is_refused_with_what_to_do() {
+    let (project, _) = scored("version-1");
+    project.edit("reports/old/plan.json", "\"version\": 1,", "\"version\": 1000,");
+    let outcome = project.run(&["score", "reports/old"]);
+    outcome.expect_code(2);
+    assert!(outcome.stderr.contains("newer than this build reads"), "{}", outcome.stderr);
+}
