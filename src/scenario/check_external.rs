@@ -32,7 +32,11 @@ impl Checker<'_> {
         }
         match &scenario.target {
             None => {
-                let mistake = Mistake::at(root.key("flow"), "no-target", "`target` is missing");
+                let variants = root.key("variants");
+                let named = scenario.variants.iter().find(|(_, variant)| variant.flow.as_deref() == Some(EXTERNAL));
+                let variant = named.map(|(name, _)| variants.key(name));
+                let at = variant.as_ref().map_or(root.key("flow"), |variant| variant.key("flow"));
+                let mistake = Mistake::at(at, "no-target", "`target` is missing");
                 self.say(mistake.label("add `target: {http: URL}`"));
             }
             Some(target) => {
