@@ -298,6 +298,10 @@ pub(super) struct Score {
     /// Criteria file for imported conversations; by default every query must get an answer and every task must pass.
     #[arg(long, value_name = "FILE", requires = "import")]
     pub criteria: Option<PathBuf>,
+    /// Scenario of the agent that talked: its roles and gates hold, and a task that is named like a case must meet what the
+    /// case expects.
+    #[arg(long, value_name = "FILE", requires = "import")]
+    pub scenario: Option<PathBuf>,
     /// Where the run folder of imported conversations goes; by default the project's.
     #[arg(long, value_name = "DIR", requires = "import")]
     pub report_dir: Option<PathBuf>,

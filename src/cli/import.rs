@@ -5,7 +5,7 @@ use super::exit::Exit;
 use super::output::Problem;
 use super::score::print;
 use super::select::{current_folder, reports_folder};
-use crate::scenario::{self, Criteria};
+use crate::scenario::{self, Criteria, Scenario};
 use crate::suite;
 use std::path::{Path, PathBuf};
 
@@ -21,9 +21,18 @@ pub(super) fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
     }
     let criteria = given.criteria.as_deref().map(read_criteria).transpose()?;
     let reports = given.report_dir.clone().unwrap_or_else(reports_folder);
-    let (folder, evaluated) = suite::import(file, criteria, &reports, &current_folder()?)?;
+    let agent = given.scenario.as_deref().map(read_scenario).transpose()?;
+    let (folder, evaluated) = suite::import(file, criteria, agent.as_ref(), &reports, &current_folder()?)?;
     print(&evaluated, given.format, &folder);
     Ok(Exit::of_code(evaluated.evaluation.exit_code))
+}
+
+fn read_scenario(file: &Path) -> Result<Scenario, Problem> {
+    let here = current_folder()?;
+    let paths = [here.join(file)];
+    let loaded = scenario::load(&scenario::find_root(&here), &paths, None, &crate::catalogues())?;
+    let scenario = loaded.scenarios.into_iter().next().map(|loaded| loaded.scenario);
+    scenario.ok_or_else(|| Problem::Words(format!("{} is no scenario", file.display())))
 }
 
 fn read_criteria(file: &Path) -> Result<Criteria, Problem> {

@@ -2,7 +2,7 @@
 //!
 //! A file is JSON or JSON lines: a list of messages (one conversation), or a list of conversations, each a list of
 //! messages or an object with `messages` (`traj` is read too) and, where known, `task_id`, `trial`, `reward` (0 to
-//! 1), `model`, and `roles` (names used in place of OpenAI's, `{"human": "user"}`). A task becomes a case, its
+//! 1), `model`, `tools` (names or definitions of those on offer), and `roles` (names used in place of OpenAI's, `{"human": "user"}`). A task becomes a case, its
 //! conversations the repetitions of that case. A conversation that contradicts itself becomes a trial in ERROR, so
 //! that none is dropped in silence. What messages do not show (times, hits, states) is made up nowhere: metrics that
 //! need it measure nothing and say so. Nothing here judges.
@@ -12,7 +12,7 @@ mod planning;
 mod record;
 
 use crate::plan::Plan;
-use crate::scenario::Criteria;
+use crate::scenario::{Criteria, Scenario};
 use crate::trace::Trace;
 
 /// A file of conversations, ready to be judged.
@@ -54,5 +54,19 @@ pub enum ImportError {
 /// # Errors
 /// When the file as a whole cannot be used; see [`ImportError`].
 pub fn messages(name: &str, text: &[u8], criteria: Option<Criteria>) -> Result<Imported, ImportError> {
-    planning::imported(name, record::records(text)?, criteria)
+    planning::imported(name, record::records(text)?, criteria, None)
+}
+
+/// The same, of the agent that `scenario` is about: its tools have the roles that the scenario says, its gates hold, and a
+/// task that is named like a case must meet what that case expects.
+///
+/// # Errors
+/// When the file as a whole cannot be used; see [`ImportError`].
+pub fn messages_of(
+    scenario: &Scenario,
+    name: &str,
+    text: &[u8],
+    criteria: Option<Criteria>,
+) -> Result<Imported, ImportError> {
+    planning::imported(name, record::records(text)?, criteria, Some(scenario))
 }

@@ -6,7 +6,8 @@ use super::{ImportError, Imported};
 use crate::plan::{
     PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, PlannedVariant, ResolvedCase, trial_seed,
 };
-use crate::scenario::{Criteria, Criterion, GateKind};
+use crate::scenario::external::AgentRoles;
+use crate::scenario::{Criteria, Criterion, GateKind, Scenario};
 use crate::trace::{Arm, Evidence, Lane, Mode, Roles, TRACE_VERSION, Trace, TrialEnd, TrialError, TrialErrorKind};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +16,13 @@ use std::collections::{BTreeMap, BTreeSet};
 ///
 /// # Errors
 /// When two conversations claim to be one trial.
-pub(super) fn imported(name: &str, records: Vec<Record>, criteria: Option<Criteria>) -> Result<Imported, ImportError> {
+pub(super) fn imported(
+    name: &str,
+    records: Vec<Record>,
+    criteria: Option<Criteria>,
+    agent: Option<&Scenario>,
+) -> Result<Imported, ImportError> {
+    let roles = agent.and_then(|agent| agent.roles.as_ref()).map(AgentRoles::by_tool).unwrap_or_default();
     let scenario = scenario_name(name);
     let placed = placed(&records)?;
     let mut cases: Vec<String> = Vec::new();
@@ -40,7 +47,8 @@ pub(super) fn imported(name: &str, records: Vec<Record>, criteria: Option<Criter
         if let Some(reward) = record.reward {
             rewards.insert(id.clone(), reward);
         }
-        traces.push(trace(&id, &scenario, &cases[case], lane.clone(), seed, name, record));
+        let told = trace(&id, &scenario, &cases[case], lane.clone(), seed, name, record);
+        traces.push(Trace { roles: roles.clone(), ..told });
         trials.push(PlannedTrial { id, scenario: 0, case, lane, seed });
     }
     let planned = PlannedScenario {
@@ -50,12 +58,8 @@ pub(super) fn imported(name: &str, records: Vec<Record>, criteria: Option<Criter
         agent: None,
         knowledge: BTreeMap::new(),
         variants: vec![PlannedVariant::named("base", "as imported", "imported")],
-        // What users say differs between the conversations of a task: the traces hold it.
-        cases: cases
-            .into_iter()
-            .map(|name| PlannedCase { line: 1, case: ResolvedCase::single(name, Vec::new()) })
-            .collect(),
-        gates: Vec::new(),
+        cases: cases.into_iter().map(|name| PlannedCase { line: 1, case: case(name, agent) }).collect(),
+        gates: agent.map(|agent| agent.gates.clone()).unwrap_or_default(),
     };
     let plan = Plan {
         version: PLAN_VERSION,
@@ -127,10 +131,20 @@ fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str
         seed,
         evidence,
         roles: Roles::new(),
-        offered: None,
+        offered: record.offered,
         end,
         took_us: 0,
         events,
+    }
+}
+
+/// A task as a case: that of its name, where the agent's scenario has one. What users say differs between the
+/// conversations of a task: the traces hold it.
+fn case(name: String, agent: Option<&Scenario>) -> ResolvedCase {
+    let known = agent.and_then(|agent| agent.cases.iter().find(|case| case.case == name));
+    match known {
+        Some(known) => ResolvedCase { control: false, ..ResolvedCase::from(known.clone()) },
+        None => ResolvedCase::single(name, Vec::new()),
     }
 }
 

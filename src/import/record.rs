@@ -19,6 +19,8 @@ pub(super) struct Record {
     pub model: Option<String>,
     /// Names used in place of OpenAI's roles.
     pub roles: BTreeMap<String, String>,
+    /// The names of the tools that the agent was offered, where they are told.
+    pub offered: Option<Vec<String>>,
 }
 
 /// The conversations of a file, in its order.
@@ -45,7 +47,7 @@ pub(super) fn records(text: &[u8]) -> Result<Vec<Record>, ImportError> {
 
 impl Record {
     fn of(messages: Result<Vec<Value>, String>) -> Self {
-        Self { messages, task: None, trial: None, reward: None, model: None, roles: BTreeMap::new() }
+        Self { messages, task: None, trial: None, reward: None, model: None, roles: BTreeMap::new(), offered: None }
     }
 }
 
@@ -89,6 +91,7 @@ fn beside(object: &Map<String, Value>, record: &mut Record) -> Result<(), String
         };
         record.reward = Some(number.ok_or_else(|| format!("`reward` is {}, not 0 to 1", kind(reward)))?);
     }
+    record.offered = given("tools").and_then(Value::as_array).and_then(|tools| tools.iter().map(tool_name).collect());
     record.model = given("model").and_then(Value::as_str).map(str::to_owned);
     match given("roles") {
         None => {}
@@ -101,6 +104,12 @@ fn beside(object: &Map<String, Value>, record: &mut Record) -> Result<(), String
         Some(other) => return Err(format!("`roles` is {}, not a map of names to roles", kind(other))),
     }
     Ok(())
+}
+
+/// The name of a tool on offer: itself, or in a definition as OpenAI's requests hold it.
+fn tool_name(tool: &Value) -> Option<String> {
+    let named = tool.get("function").unwrap_or(tool).get("name");
+    tool.as_str().or_else(|| named.and_then(Value::as_str)).map(str::to_owned)
 }
 
 /// A JSON value for a message about it.

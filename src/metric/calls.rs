@@ -158,7 +158,7 @@ fn equal(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// What an expectation says, for people: `calls.in_order: knowledge_base_search, generate_response`.
+/// What an expectation says, for people: `calls.in_order: lookup_order, create_ticket`.
 pub(super) fn describe(expectation: &CallExpectation) -> String {
     let name = match expectation {
         CallExpectation::InOrder(_) => "in_order",
@@ -196,7 +196,7 @@ fn describe_pattern(pattern: &CallPattern) -> String {
     text
 }
 
-/// The calls that were made, for people: `calls were: knowledge_base_search (ok), generate_response (ok)`.
+/// The calls that were made, for people: `calls were: lookup_order (ok), create_ticket (ok)`.
 fn seen(all: &[Called<'_>]) -> String {
     if all.is_empty() {
         return "no tool was called".into();

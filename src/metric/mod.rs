@@ -106,7 +106,7 @@ impl TrialView<'_> {
 /// One measured unit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Observation {
-    /// The unit within its trial, for people: `turn 2`, `conversation b, turn 1`, `retry 1 of generate_response`.
+    /// The unit within its trial, for people: `turn 2`, `conversation b, turn 1`, `retry 1 of final_answer`.
     pub unit: String,
     /// What was seen.
     pub outcome: Outcome,
@@ -220,7 +220,7 @@ pub struct Group {
 /// Whether a trial met what its case expects.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Check {
-    /// Where it was expected and what, for people: `turn 1: calls.before: knowledge_base_search, generate_response`.
+    /// Where it was expected and what, for people: `turn 1: calls.before: lookup_order, create_ticket`.
     pub what: String,
     /// Whether it holds.
     pub passed: bool,

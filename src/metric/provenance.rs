@@ -17,7 +17,7 @@ const WORDS: usize = 4;
 /// What one answer cites.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Provenance {
-    /// For each source of the answer, in order, what gave it first: `knowledge_base_search, turn 1`; empty for one that
+    /// For each source of the answer, in order, what gave it first: `search_docs, turn 1`; empty for one that
     /// was never given.
     pub given_by: Vec<String>,
     /// What is wrong, each with the stage where it went wrong, in words.

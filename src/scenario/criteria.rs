@@ -51,7 +51,7 @@ pub struct Criterion {
     /// What it asks, in a sentence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,
-    /// A metric of the catalogue, with its parameters: `mandatory_call_rate(knowledge_base_search)`.
+    /// A metric of the catalogue, with its parameters: `mandatory_call_rate(knowledge)`.
     pub metric: String,
     /// The target: `>= 95%` for a rate, `<= 10s` for a time.
     pub target: String,

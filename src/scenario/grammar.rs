@@ -1,6 +1,6 @@
 //! The small language of criteria: metrics and targets, as text and as values.
 //!
-//! `mandatory_call_rate(knowledge_base_search, at=first)`, `>= 95%`, `<= 10s`. Parsing is pure; printing
+//! `mandatory_call_rate(knowledge, at=first)`, `>= 95%`, `<= 10s`. Parsing is pure; printing
 //! what was parsed and parsing it again gives the same value.
 
 use crate::settings::{parse_duration, print_duration};

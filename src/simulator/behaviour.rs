@@ -31,7 +31,7 @@ pub struct Behaviour {
     /// Whether latencies are waited out.
     #[serde(default)]
     pub pace: Pace,
-    /// Names of the tools where the agent calls them otherwise: `{knowledge_base_search: search_docs}`.
+    /// Names of the tools where the agent calls them otherwise, by the names in `steps.json`.
     #[serde(default)]
     pub tools: Aliases,
     /// The chat model.
@@ -117,12 +117,27 @@ pub struct Rule {
     /// The answer's text.
     #[serde(default)]
     pub answer: Option<String>,
+    /// The calls to make, one after the other, of whatever tools the agent has; then `answer` is said. Nothing else of the
+    /// model's ways applies.
+    #[serde(default)]
+    pub calls: Option<Vec<ScriptedCall>>,
     /// The keywords to index.
     #[serde(default)]
     pub keywords: Option<Vec<String>>,
     /// The keywords that the habit `poor_keywords` tries.
     #[serde(default)]
     pub poor_keywords: Option<Vec<String>>,
+}
+
+/// A call that a rule says.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptedCall {
+    /// The tool, by the agent's name.
+    pub tool: String,
+    /// Its arguments.
+    #[serde(default)]
+    pub arguments: serde_json::Map<String, serde_json::Value>,
 }
 
 /// Where a rule, topic or failure applies; all that is given must hold.

@@ -16,7 +16,7 @@ const LONGEST_SUBJECT: usize = 14;
 pub(super) struct Composed {
     /// The text, two to four sentences.
     pub text: String,
-    /// The sources as `generate_response` takes them.
+    /// The sources as the tool that answers takes them.
     pub sources: Vec<Value>,
     /// Whether one of them is of the knowledge base.
     pub internal: bool,

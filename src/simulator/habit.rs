@@ -9,6 +9,11 @@ use super::dice::Dice;
 use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+/// The tools that the simulated model knows by itself, each with the part that it plays.
+static TOOLS: LazyLock<BTreeMap<String, String>> =
+    LazyLock::new(|| serde_json::from_str(include_str!("steps.json")).unwrap_or_default());
 
 /// The steps of a turn, named by the tool that each calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
@@ -29,14 +34,15 @@ impl Step {
     pub const ALL: [Self; 4] =
         [Self::KnowledgeBaseSearch, Self::PerplexitySearch, Self::IndexKeywords, Self::GenerateResponse];
 
-    /// The tool's name.
+    /// The tool's name, unless a behaviour file gives the agent's own.
     pub fn tool(self) -> &'static str {
-        match self {
-            Self::KnowledgeBaseSearch => "knowledge_base_search",
-            Self::PerplexitySearch => "perplexity_search",
-            Self::IndexKeywords => "index_keywords",
-            Self::GenerateResponse => "generate_response",
-        }
+        let role = match self {
+            Self::KnowledgeBaseSearch => "knowledge",
+            Self::PerplexitySearch => "external",
+            Self::IndexKeywords => "index",
+            Self::GenerateResponse => "respond",
+        };
+        TOOLS.iter().find(|(_, plays)| *plays == role).map_or("", |(name, _)| name)
     }
 
     /// The step that calls the tool of that name.
@@ -237,6 +243,14 @@ impl Habits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_step_has_a_tool_of_its_own() {
+        for step in Step::ALL {
+            assert!(!step.tool().is_empty(), "{step:?}");
+            assert_eq!(Step::of_tool(step.tool()), Some(step));
+        }
+    }
 
     fn habits(yaml: &str) -> Habits {
         serde_saphyr::from_str(yaml).expect("habits")

@@ -89,7 +89,7 @@ pub(super) fn complete(behaviour: &ModelBehaviour, seed: u64, prompt: &Prompt<'_
     };
     let attempt = situation.attempt(step);
     let first = prompt.messages.len() <= at + 1;
-    let completion = turn.speak(&situation, step, attempt);
+    let completion = turn.scripted(at).unwrap_or_else(|| turn.speak(&situation, step, attempt));
     let moment = Dice::new(seed, &["moment", prompt.trial, turn.question, &prompt.messages.len().to_string()]);
     let mut latency = behaviour.latency.draw(&moment);
     if turn.habits.failures(Habit::Slow, step, &turn.dice) > 0 && attempt == 0 {
@@ -135,6 +135,17 @@ impl<'a> Turn<'a> {
         let documents = || chunks.iter().filter(|chunk| !chunk.learned).any(|chunk| share(chunk) >= enough);
         chunks.iter().any(|chunk| chunk.learned && share(chunk) >= enough * 0.8)
             || self.rule(|rule| rule.sufficient).unwrap_or_else(documents)
+    }
+
+    /// What a rule with `calls` says after those of its calls that were made since the question at `at`.
+    fn scripted(&self, at: usize) -> Option<Completion> {
+        let script = self.rule(|rule| rule.calls.as_deref())?;
+        let since = self.prompt.messages.get(at..).unwrap_or_default();
+        let made = since.iter().filter(|message| message.role == Role::Assistant && !message.calls.is_empty()).count();
+        Some(match script.get(made) {
+            Some(next) => calls(vec![self.call(&next.tool, &Value::Object(next.arguments.clone()), 0, made)]),
+            None => text(self.rule(|rule| rule.answer.clone()).unwrap_or_default()),
+        })
     }
 
     fn speak(&self, situation: &Situation, step: Step, attempt: u32) -> Completion {

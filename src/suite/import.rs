@@ -4,7 +4,7 @@ use super::{SuiteError, environment};
 use crate::evaluation::{EvaluatedRun, EvaluationBuilder};
 use crate::import::{self, ImportError};
 use crate::run::folder::Writing;
-use crate::scenario::Criteria;
+use crate::scenario::{Criteria, Scenario};
 use flate2::read::MultiGzDecoder;
 use rayon::prelude::*;
 use std::io::{self, Read};
@@ -49,19 +49,24 @@ pub enum ImportFileError {
 
 /// Reads the conversations of `file` (JSON or JSON lines of OpenAI chat messages, gzip or not), evaluates them by
 /// `criteria` (those for any conversation without) and writes a run folder below `reports`; `root` is noted in
-/// `environment.json`.
+/// `environment.json`. `agent` is the scenario of the agent that talked, where there is one.
 ///
 /// # Errors
 /// When the file cannot be used, or the folder cannot be written.
 pub fn import(
     file: &Path,
     criteria: Option<Criteria>,
+    agent: Option<&Scenario>,
     reports: &Path,
     root: &Path,
 ) -> Result<(PathBuf, EvaluatedRun), ImportFileError> {
     let name = file.file_name().map_or_else(|| "messages".into(), |name| name.to_string_lossy().into_owned());
-    let read = import::messages(&name, &read(file)?, criteria)
-        .map_err(|error| ImportFileError::Conversations { file: file.to_owned(), error })?;
+    let text = read(file)?;
+    let read = match agent {
+        Some(agent) => import::messages_of(agent, &name, &text, criteria),
+        None => import::messages(&name, &text, criteria),
+    };
+    let read = read.map_err(|error| ImportFileError::Conversations { file: file.to_owned(), error })?;
     Ok(written(read, reports, root)?)
 }
 

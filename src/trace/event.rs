@@ -44,7 +44,7 @@ pub enum What {
     Retried(Retried),
     /// The flow goes on without something it would have had.
     Degraded {
-        /// What is unavailable, `perplexity_search` for example.
+        /// What is unavailable, a tool's name for example.
         without: String,
         /// Why.
         reason: String,
@@ -289,7 +289,7 @@ pub struct ExternalResult {
     pub output_tokens: Option<u64>,
 }
 
-/// What `index_keywords` did.
+/// What a tool that keeps keywords did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexResult {
     /// The external result that the keywords belong to.
