@@ -34,13 +34,13 @@ fn a_log_is_judged_by_the_scenario_of_its_agent_and_a_tool_that_was_not_offered_
         let trials = evaluated["trials"].as_array().expect("trials");
         trials.iter().find(|trial| trial["case"] == case).expect(case).clone()
     };
-    assert_eq!(trial("on-its-way")["verdict"], "pass", "{json}");
+    assert_eq!(trial("on-its-way")["verdict"], "PASS", "{json}");
     let lost = trial("lost");
-    assert_eq!(lost["verdict"], "fail", "{json}");
+    assert_eq!(lost["verdict"], "FAIL", "{json}");
     let failed = lost["checks"].as_array().expect("checks").iter().find(|check| check["passed"] == false);
     assert!(failed.expect("a failed check")["what"].as_str().expect("words").contains("calls.before: lookup_order"));
     let unable = trial("no-such-order");
-    assert_eq!(unable["verdict"], "error", "{json}");
+    assert_eq!(unable["verdict"], "ERROR", "{json}");
     let why = unable["error"].as_str().expect("why");
     assert!(why.contains("the agent offered create_ticket") && why.contains("`lookup_order`"), "{why}");
     let first = evaluated["criteria"].as_array().expect("criteria").first().expect("ORD-1").clone();
