@@ -59,7 +59,7 @@ pub(super) fn imported(
         knowledge: BTreeMap::new(),
         variants: vec![PlannedVariant::named("base", "as imported", "imported")],
         cases: cases.into_iter().map(|name| PlannedCase { line: 1, case: case(name, agent) }).collect(),
-        gates: agent.map(|agent| agent.gates.clone()).unwrap_or_default(),
+        gates: agent.and_then(|agent| agent.gates.clone()).unwrap_or_default(),
     };
     let plan = Plan {
         version: PLAN_VERSION,
