@@ -27,7 +27,7 @@ fn explain_says_what_a_criterion_measures_and_how_it_is_judged() {
     let (project, _) = whole();
     let outcome = project.run(&["explain", "SC-002"]);
     outcome.expect_code(0);
-    for words in ["first_attempt_rate(generate_response)", ">= 95%", "Clopper-Pearson", "124"] {
+    for words in ["first_attempt_rate(respond)", ">= 95%", "Clopper-Pearson", "124"] {
         assert!(outcome.stdout.contains(words), "{words}: {}", outcome.stdout);
     }
     assert!(project.run(&["explain", "latency_p95"]).stdout.contains("latency"));

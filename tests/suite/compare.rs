@@ -126,7 +126,7 @@ fn what_cannot_be_compared_is_refused_in_words() {
     for (a, b, words) in [
         (run.as_str(), "reports/none", "neither a run folder"),
         (run.as_str(), "reports/latest@terse", "it has base"),
-        ("ragcheck.yaml", run.as_str(), "it is no baseline"),
+        ("ragcheck.yaml", run.as_str(), "not a baseline"),
     ] {
         let outcome = project.run(&["compare", a, b]);
         assert!(outcome.expect_code(2).stderr.contains(words), "{}", outcome.stderr);

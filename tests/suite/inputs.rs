@@ -16,7 +16,12 @@ fn a_recorded_lane_is_listed_as_such_and_the_others_are_noted_with_their_command
     let case = cassettes.path().join("sound/one-turn");
     fs::create_dir_all(&case).expect("a folder");
     for lane in ["tool-rag.feedback.1", "tool-rag.feedback.2", "tool-rag.forced.1"] {
-        fs::write(case.join(format!("{lane}.yaml")), "").expect("a file");
+        let text = format!(
+            "cassette: 1\nscenario: \"sound\"\ncase: \"one-turn\"\nlane: \"{lane}\"\n\
+             recorded_at: \"2026-02-11T09:14:03Z\"\nrecorded_from:\n  model: \"simulator\"\nrecorder: \"0.1.0\"\n\
+             knowledge: \"\"\nseed: \"1\"\ntake: 1\nprofiles:\n  openai-chat: 1\nexchanges: []\n"
+        );
+        fs::write(case.join(format!("{lane}.yaml")), text).expect("a file");
     }
     let checked = check::check(&root(), &[], None, Some(cassettes.path()));
     let text = checked.text(false);
