@@ -376,6 +376,21 @@ pub(super) enum KnowledgeCommand {
         #[arg(long, default_value_t = 5)]
         top_k: usize,
     },
+    /// Read all documents, build the index, and note what is in it for `diff`.
+    Index {
+        /// The knowledge base.
+        base: String,
+    },
+    /// Print each document with its format's passages, characters and hash.
+    Stats {
+        /// The knowledge base.
+        base: String,
+    },
+    /// Print which passages were added, changed or removed since the last `index`.
+    Diff {
+        /// The knowledge base.
+        base: String,
+    },
 }
 
 #[derive(Debug, Clone, Args)]
@@ -390,6 +405,13 @@ pub(super) enum KeywordsCommand {
     List {
         /// The index's file.
         index: PathBuf,
+    },
+    /// Print one keyword with every question, query and answer that it came from.
+    Show {
+        /// The index's file.
+        index: PathBuf,
+        /// The keyword; case, spaces and a plural do not matter.
+        keyword: String,
     },
     /// Print everything as JSON.
     Export {

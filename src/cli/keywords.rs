@@ -4,8 +4,9 @@ use super::arguments::{Keywords, KeywordsCommand};
 use super::exit::Exit;
 use super::output::{self, Problem};
 use crate::clock::{Clock, RealClock};
-use crate::knowledge::{KeywordIndex, PruneRule};
+use crate::knowledge::{KeywordEntry, KeywordIndex, PruneRule, tokenize};
 use crate::settings::parse_duration;
+use std::fmt::Write;
 use std::path::Path;
 
 /// Does what `ragcheck keywords` was asked to.
@@ -25,6 +26,15 @@ pub(super) fn run(given: &Keywords) -> Result<Exit, Problem> {
                 let uses = entry.uses;
                 output::result(&format!("{}  used {uses} times, from: {}\n", entry.keyword, from.join("; ")));
             }
+        }
+        KeywordsCommand::Show { index, keyword } => {
+            let form = tokenize::keyword_form(keyword);
+            let entries = open(index)?.list().map_err(|why| why.to_string())?;
+            let Some(entry) = entries.iter().find(|entry| tokenize::keyword_form(&entry.keyword) == form) else {
+                let why = format!("{} holds no keyword `{keyword}`: see `ragcheck keywords list`", index.display());
+                return Err(Problem::Words(why));
+            };
+            output::result(&shown(entry));
         }
         KeywordsCommand::Export { index } => {
             let entries = open(index)?.list().map_err(|why| why.to_string())?;
@@ -51,6 +61,31 @@ pub(super) fn run(given: &Keywords) -> Result<Exit, Problem> {
         }
     }
     Ok(Exit::Passed)
+}
+
+/// A keyword and its sources, a block each.
+fn shown(entry: &KeywordEntry) -> String {
+    let times = if entry.uses == 1 { "time" } else { "times" };
+    let mut told = format!("{}  used {} {times}, last active {}\n", entry.keyword, entry.uses, entry.last_active);
+    for source in &entry.provenance {
+        let citations: Vec<&str> = source.citations.iter().map(|(_, url)| url.as_str()).collect();
+        let _ = write!(
+            told,
+            "\n{}\n  question  {} ({})\n  query     {}\n  session   {}, conversation {}, {}, {}\n  answer    {}\n  \
+             citations {}\n",
+            source.id,
+            source.question,
+            source.question_id,
+            source.query,
+            source.session,
+            source.conversation,
+            source.result,
+            source.at,
+            source.answer.split_whitespace().collect::<Vec<_>>().join(" "),
+            if citations.is_empty() { "none".to_owned() } else { citations.join(" ") },
+        );
+    }
+    told
 }
 
 fn open(index: &Path) -> Result<KeywordIndex, Problem> {

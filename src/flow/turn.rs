@@ -73,8 +73,10 @@ pub(in crate::flow) struct Turn<'a> {
     pub(in crate::flow) env: &'a AgentContext,
     pub(in crate::flow) conversation: &'a mut ConversationState,
     pub(in crate::flow) retries: Retries,
-    query: String,
-    number: u32,
+    /// The user's words.
+    pub(in crate::flow) query: String,
+    /// Ordinal of the turn within its conversation.
+    pub(in crate::flow) number: u32,
     started: Duration,
     messages: Vec<Message>,
     shown: Vec<String>,

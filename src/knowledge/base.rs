@@ -64,6 +64,12 @@ impl From<Attempted<Vec<Found>>> for Search {
 pub trait KnowledgeBase: Send + Sync {
     /// The `top_k` best passages for `query`, best first; ties stand in the order of the corpus.
     fn search<'a>(&'a self, query: &'a str, top_k: usize) -> BoxFuture<'a, Search>;
+    /// The share of all passages that hold every meaningful word of `text`; `None` where that is not known, or where
+    /// there are too few passages for it to say anything.
+    fn share_holding(&self, text: &str) -> Option<f64> {
+        let _ = text;
+        None
+    }
     /// What a recording pins: a hash of everything that can be found; of a base behind a server, of what the server
     /// says of it, once it was asked, and of its declaration before.
     fn hash(&self) -> String;
@@ -135,6 +141,11 @@ impl KnowledgeBases {
             [_] => vec![DEFAULT_KB],
             several => several.iter().map(|(name, _)| name.as_str()).collect(),
         }
+    }
+
+    /// The greatest share of one base's passages that hold every meaningful word of `text`, where one knows it.
+    pub fn share_holding(&self, text: &str) -> Option<f64> {
+        self.bases.iter().filter_map(|(_, base)| base.share_holding(text)).max_by(f64::total_cmp)
     }
 
     /// What a recording pins of them: the base's own hash where there is one, else SHA-256 over names and hashes.

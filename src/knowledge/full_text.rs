@@ -8,7 +8,8 @@
 use super::documents::Passage;
 use super::tokenize;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, params};
+use rusqlite::{Connection, OpenFlags, Row, params};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Changes whenever the tokenizer or the columns do: a derived file of another version is not read.
@@ -68,11 +69,36 @@ impl FullText {
     pub(super) fn counts(&self, stem: &str) -> rusqlite::Result<Vec<(usize, usize)>> {
         let mut statement = self.0.prepare_cached("SELECT doc FROM instances WHERE term = ?1")?;
         let rows = statement.query_map([stem], |row| Ok(place(row.get(0)?)))?;
-        let mut places = rows.collect::<rusqlite::Result<Vec<usize>>>()?;
-        places.sort_unstable();
-        let each = places.chunk_by(|one, other| one == other);
-        Ok(each.filter_map(|same| same.first().map(|place| (*place, same.len()))).collect())
+        Ok(counted(rows.collect::<rusqlite::Result<Vec<usize>>>()?))
     }
+
+    /// The same for words that begin with `prefix`, as the index keeps them: in their stems.
+    pub(super) fn beginning_with(&self, prefix: &str) -> rusqlite::Result<Vec<(usize, usize)>> {
+        let mut statement = self.0.prepare_cached("SELECT doc FROM instances WHERE term >= ?1 AND term < ?2")?;
+        // The last character there is, so that every word with the prefix stands before it.
+        let rows = statement.query_map([prefix, &format!("{prefix}\u{10ffff}")], |row| Ok(place(row.get(0)?)))?;
+        Ok(counted(rows.collect::<rusqlite::Result<Vec<usize>>>()?))
+    }
+
+    /// The same for `stems` one behind the other in one column; of none at all there is nothing.
+    pub(super) fn side_by_side(&self, stems: &[String]) -> rusqlite::Result<Vec<(usize, usize)>> {
+        let mut statement = self.0.prepare_cached("SELECT doc, col, \"offset\" FROM instances WHERE term = ?1")?;
+        let mut starts: Option<BTreeSet<(i64, String, i64)>> = None;
+        for (distance, stem) in (0_i64..).zip(stems) {
+            let at = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)? - distance));
+            let these = statement.query_map([stem], at)?.collect::<rusqlite::Result<BTreeSet<_>>>()?;
+            starts =
+                Some(starts.map_or_else(|| these.clone(), |starts| starts.intersection(&these).cloned().collect()));
+        }
+        Ok(counted(starts.unwrap_or_default().into_iter().map(|(row, _, _)| place(row)).collect()))
+    }
+}
+
+/// Each place once, with how often it was there, ascending.
+fn counted(mut places: Vec<usize>) -> Vec<(usize, usize)> {
+    places.sort_unstable();
+    let each = places.chunk_by(|one, other| one == other);
+    each.filter_map(|same| same.first().map(|place| (*place, same.len()))).collect()
 }
 
 fn place(row: i64) -> usize {
@@ -117,6 +143,16 @@ mod tests {
         assert_eq!(index.counts("lamp").expect("counts"), [(0, 3), (1, 1), (2, 1)]);
         assert_eq!(index.counts("blue").expect("counts"), [(1, 1)]);
         assert!(index.counts("zeppelin").expect("counts").is_empty());
+    }
+
+    #[test]
+    fn neighbours_are_found_in_one_column_only_and_prefixes_up_to_the_last_letter() {
+        let index = index(&["red lamp, red lamp", "lamp red", "reddish \u{fffd}red"]);
+        let stems = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+        assert_eq!(index.side_by_side(&stems(&["red", "lamp"])).expect("counts"), [(0, 2)]);
+        assert!(index.side_by_side(&stems(&["lamp", "red", "lamp"])).expect("counts") == [(0, 1)]);
+        assert!(index.side_by_side(&[]).expect("counts").is_empty());
+        assert_eq!(index.beginning_with("red").expect("counts"), [(0, 2), (1, 1), (2, 2)]);
     }
 
     #[test]

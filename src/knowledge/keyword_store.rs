@@ -2,34 +2,44 @@
 //!
 //! | table | a row is |
 //! |---|---|
-//! | results | one external answer, once for each session and result id |
-//! | keywords | one normalised keyword, with its uses |
-//! | provenance | keyword, answer and query that belong together |
+//! | results | one external answer, under the digest of all that makes it: another answer is another row |
+//! | keywords | one keyword as it was first written, under the form in which keywords are compared, with its uses |
+//! | provenance | keyword, answer, the model's query and the user's question that belong together |
 //! | stems | one meaningful word of a keyword, in its stem |
 //!
-//! `PRAGMA user_version` is the version of this layout; a file of another version is refused, never rewritten.
+//! `PRAGMA application_id` says that a file is a keyword index, `PRAGMA user_version` the version of this layout. Both
+//! are read from the file's first bytes before anything is opened: a file of another program, or of another version,
+//! is refused and left as it is.
 
-use super::keyword_index::{ExternalRecord, KeywordEntry, Provenance, PruneRule, Pruned};
+use super::KnowledgeError;
+use super::keyword_index::{ExternalRecord, KeywordEntry, Provenance, PruneRule, Pruned, learned_id};
 use super::tokenize;
 use jiff::Timestamp;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
+/// The word that is put at byte 68 of the file: `rckw`.
+const APPLICATION: i64 = 0x7263_6b77;
+/// How long a writer waits for the others: many of them take turns.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 const TABLES: &str = "
 CREATE TABLE results (
-    id INTEGER PRIMARY KEY, session TEXT NOT NULL, result TEXT NOT NULL, conversation INTEGER NOT NULL,
-    query TEXT NOT NULL, answer TEXT NOT NULL, citations TEXT NOT NULL, UNIQUE (session, result));
+    id INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE, session TEXT NOT NULL, result TEXT NOT NULL,
+    conversation INTEGER NOT NULL, query TEXT NOT NULL, answer TEXT NOT NULL, citations TEXT NOT NULL);
 CREATE TABLE keywords (
-    id INTEGER PRIMARY KEY, keyword TEXT NOT NULL UNIQUE, stems INTEGER NOT NULL, uses INTEGER NOT NULL,
-    last_active INTEGER NOT NULL);
+    id INTEGER PRIMARY KEY, form TEXT NOT NULL UNIQUE, keyword TEXT NOT NULL, stems INTEGER NOT NULL,
+    uses INTEGER NOT NULL, last_active INTEGER NOT NULL);
 CREATE TABLE provenance (
     keyword INTEGER NOT NULL REFERENCES keywords(id), result INTEGER NOT NULL REFERENCES results(id),
-    query TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (keyword, result, query)) WITHOUT ROWID;
+    query TEXT NOT NULL, question_id TEXT NOT NULL, question TEXT NOT NULL, at INTEGER NOT NULL,
+    PRIMARY KEY (keyword, result, query, question_id)) WITHOUT ROWID;
+CREATE INDEX provenance_of_result ON provenance (result);
 CREATE TABLE stems (
     stem TEXT NOT NULL, keyword INTEGER NOT NULL REFERENCES keywords(id), PRIMARY KEY (stem, keyword)) WITHOUT ROWID;
 ";
@@ -64,54 +74,107 @@ pub(super) fn give_back(connection: Connection) {
 }
 
 /// Opens the file, or memory, and makes the tables where there are none.
-pub(super) fn open(file: Option<&Path>) -> rusqlite::Result<Connection> {
-    let Some(file) = file else { return open_in_memory() };
-    let mut connection = Connection::open(file)?;
-    // Before WAL: switching the journal needs a lock that another process may hold.
-    connection.busy_timeout(Duration::from_secs(10))?;
-    connection.pragma_update(None, "journal_mode", "wal")?;
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let version: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    match version {
-        0 => {
-            transaction.execute_batch(TABLES)?;
-            transaction.pragma_update(None, "user_version", VERSION)?;
-        }
-        VERSION => {}
-        other => {
-            let what = format!("its layout has version {other}, this build knows {VERSION}");
-            return Err(rusqlite::Error::InvalidParameterName(what));
-        }
+pub(super) fn open(file: Option<&Path>) -> Result<Connection, KnowledgeError> {
+    let Some(file) = file else { return open_in_memory().map_err(failed) };
+    let foreign = |why: String| KnowledgeError::Foreign { path: file.to_owned(), why };
+    let header = header(file).map_err(|error| KnowledgeError::Read { path: file.to_owned(), error })?;
+    if let Some(why) = header.as_deref().and_then(why_foreign) {
+        return Err(foreign(why));
     }
-    transaction.commit()?;
-    Ok(connection)
+    match open_checked(file).map_err(failed)? {
+        Ok(connection) => Ok(connection),
+        Err(why) => Err(foreign(why)),
+    }
 }
 
-/// Stores a record under keywords; gives back the keywords that were there before.
+fn failed(error: rusqlite::Error) -> KnowledgeError {
+    KnowledgeError::Index { what: "keyword index", error }
+}
+
+/// The first 100 bytes of a file that is there and not empty.
+fn header(file: &Path) -> std::io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    match std::fs::File::open(file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+        Ok(opened) => opened.take(100).read_to_end(&mut bytes)?,
+    };
+    // All zeros: a new file whose first page another process has not written yet.
+    Ok(bytes.iter().any(|byte| *byte != 0).then_some(bytes))
+}
+
+/// Why a file that begins with these bytes is no keyword index of this build.
+fn why_foreign(header: &[u8]) -> Option<String> {
+    if header.get(..16) != Some(b"SQLite format 3\0") {
+        return Some("it is no SQLite database".into());
+    }
+    let word = |at: usize| header.get(at..at + 4)?.try_into().ok().map(|bytes| i64::from(i32::from_be_bytes(bytes)));
+    why_other(word(68).unwrap_or_default(), word(60).unwrap_or_default())
+}
+
+fn why_other(application: i64, version: i64) -> Option<String> {
+    if application != APPLICATION {
+        return Some("it is a database of something else".into());
+    }
+    (version != VERSION).then(|| format!("its layout has version {version}, this build knows {VERSION}"))
+}
+
+/// Opens a file that is ours or new; `Err` inside with the reason when it turned out to be neither.
+fn open_checked(file: &Path) -> rusqlite::Result<Result<Connection, String>> {
+    let mut connection = Connection::open(file)?;
+    // Before WAL: switching the journal needs a lock that another process may hold.
+    connection.busy_timeout(PATIENCE)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let number = |pragma: &str| transaction.query_row(pragma, [], |row| row.get::<_, i64>(0));
+    let (application, version) = (number("PRAGMA application_id")?, number("PRAGMA user_version")?);
+    let empty = number("SELECT count(*) FROM sqlite_master")? == 0 && application == 0 && version == 0;
+    if empty {
+        transaction.execute_batch(TABLES)?;
+        transaction.pragma_update(None, "application_id", APPLICATION)?;
+        transaction.pragma_update(None, "user_version", VERSION)?;
+    } else if let Some(why) = why_other(application, version) {
+        return Ok(Err(why));
+    }
+    transaction.commit()?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    Ok(Ok(connection))
+}
+
+/// Stores a record under keywords (as written, and in the form in which they are compared); gives back the ones that
+/// were there before.
 pub(super) fn insert(
     connection: &mut Connection,
     record: &ExternalRecord,
-    keywords: &[String],
+    keywords: &[(String, String)],
     query: &str,
     at: Timestamp,
 ) -> rusqlite::Result<Vec<String>> {
     let at = at.as_microsecond();
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let citations = serde_json::to_string(&record.citations).unwrap_or_else(|_| "[]".into());
+    let digest = record.digest();
     transaction
         .prepare_cached(
-            "INSERT INTO results (session, result, conversation, query, answer, citations)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING",
+            "INSERT INTO results (digest, session, result, conversation, query, answer, citations)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING",
         )?
-        .execute(params![record.session, record.result, record.conversation, record.query, record.answer, citations])?;
+        .execute(params![
+            digest,
+            record.session,
+            record.result,
+            record.conversation,
+            record.query,
+            record.answer,
+            citations
+        ])?;
     let result: i64 = transaction
-        .prepare_cached("SELECT id FROM results WHERE session = ?1 AND result = ?2")?
-        .query_row(params![record.session, record.result], |row| row.get(0))?;
+        .prepare_cached("SELECT id FROM results WHERE digest = ?1")?
+        .query_row(params![digest], |row| row.get(0))?;
     let mut merged = Vec::new();
-    for keyword in keywords {
+    for (keyword, form) in keywords {
         let known: Option<i64> = transaction
-            .prepare_cached("UPDATE keywords SET last_active = max(last_active, ?2) WHERE keyword = ?1 RETURNING id")?
-            .query_row(params![keyword, at], |row| row.get(0))
+            .prepare_cached("UPDATE keywords SET last_active = max(last_active, ?2) WHERE form = ?1 RETURNING id")?
+            .query_row(params![form, at], |row| row.get(0))
             .optional()?;
         let id = if let Some(id) = known {
             merged.push(keyword.clone());
@@ -119,8 +182,10 @@ pub(super) fn insert(
         } else {
             let stems = tokenize::stems(keyword);
             transaction
-                .prepare_cached("INSERT INTO keywords (keyword, stems, uses, last_active) VALUES (?1, ?2, 0, ?3)")?
-                .execute(params![keyword, stems.len() as i64, at])?;
+                .prepare_cached(
+                    "INSERT INTO keywords (form, keyword, stems, uses, last_active) VALUES (?1, ?2, ?3, 0, ?4)",
+                )?
+                .execute(params![form, keyword, stems.len() as i64, at])?;
             let id = transaction.last_insert_rowid();
             for stem in &stems {
                 transaction
@@ -131,22 +196,23 @@ pub(super) fn insert(
         };
         transaction
             .prepare_cached(
-                "INSERT INTO provenance (keyword, result, query, at) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
+                "INSERT INTO provenance (keyword, result, query, question_id, question, at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING",
             )?
-            .execute(params![id, result, query, at])?;
+            .execute(params![id, result, query, record.question_id, record.question, at])?;
     }
     transaction.commit()?;
     Ok(merged)
 }
 
 /// Whether an exact look-up of the keyword leads to that record.
-pub(super) fn leads_to(connection: &Connection, keyword: &str, record: &ExternalRecord) -> rusqlite::Result<bool> {
+pub(super) fn leads_to(connection: &Connection, form: &str, record: &ExternalRecord) -> rusqlite::Result<bool> {
     connection
         .prepare_cached(
             "SELECT 1 FROM keywords k JOIN provenance p ON p.keyword = k.id JOIN results r ON r.id = p.result
-             WHERE k.keyword = ?1 AND r.session = ?2 AND r.result = ?3",
+             WHERE k.form = ?1 AND r.digest = ?2",
         )?
-        .exists(params![keyword, record.session, record.result])
+        .exists(params![form, record.digest()])
 }
 
 /// Records with a keyword whose every stem is among `stems`: (row, record, keyword), each pair once.
@@ -177,6 +243,9 @@ fn record_of(row: &Row<'_>) -> rusqlite::Result<ExternalRecord> {
         query: row.get(4)?,
         answer: row.get(5)?,
         citations: serde_json::from_str(&citations).unwrap_or_default(),
+        // Those of one indexing stand in its provenance: several questions may lead to one answer.
+        question: String::new(),
+        question_id: String::new(),
     })
 }
 
@@ -196,9 +265,10 @@ pub(super) fn note_use(connection: &mut Connection, keywords: &[&String], at: Ti
 /// All keywords with their provenance.
 pub(super) fn list(connection: &mut Connection) -> rusqlite::Result<Vec<KeywordEntry>> {
     let mut statement = connection.prepare_cached(
-        "SELECT k.keyword, k.uses, k.last_active, p.query, r.session, r.conversation, r.result, p.at
+        "SELECT k.keyword, k.uses, k.last_active, p.query, r.session, r.conversation, r.result, p.at,
+                p.question, p.question_id, r.answer, r.citations, r.digest
          FROM keywords k JOIN provenance p ON p.keyword = k.id JOIN results r ON r.id = p.result
-         ORDER BY k.keyword, p.at, r.id, p.query",
+         ORDER BY k.form, p.at, r.id, p.query, p.question_id",
     )?;
     let mut rows = statement.query([])?;
     let mut entries: Vec<KeywordEntry> = Vec::new();
@@ -214,6 +284,11 @@ pub(super) fn list(connection: &mut Connection) -> rusqlite::Result<Vec<KeywordE
             conversation: row.get(5)?,
             result: row.get(6)?,
             at: time(row.get(7)?),
+            question: row.get(8)?,
+            question_id: row.get(9)?,
+            answer: row.get(10)?,
+            citations: serde_json::from_str(&row.get::<_, String>(11)?).unwrap_or_default(),
+            id: learned_id(&row.get::<_, String>(12)?),
         };
         if let Some(entry) = entries.last_mut() {
             entry.provenance.push(source);

@@ -10,9 +10,12 @@ mod backends;
 mod base;
 mod documents;
 mod embedded;
+mod excerpt;
 mod full_text;
 mod keyword_index;
 mod keyword_store;
+mod listing;
+mod query;
 mod rank;
 pub mod tokenize;
 
@@ -20,11 +23,13 @@ pub use backends::{BACKENDS, Backend, Declared, backend};
 pub use base::{
     DEFAULT_KB, Found, KnowledgeBase, KnowledgeBases, KnowledgeSource, KnowledgeSources, Search, SearchError,
 };
-pub use documents::{Corpus, Passage};
+pub use documents::{Corpus, Document, Passage, Place};
 pub use embedded::Embedded;
+pub use excerpt::excerpt;
 pub use keyword_index::{
-    ExternalRecord, Indexed, KeywordEntry, KeywordIndex, LearnedHit, Provenance, PruneRule, Pruned, Upkeep,
+    ExternalRecord, Indexed, KeywordEntry, KeywordIndex, LearnedHit, Provenance, PruneRule, Pruned, Upkeep, question_id,
 };
+pub use listing::{Change, Listing};
 
 use std::path::PathBuf;
 
@@ -40,10 +45,28 @@ pub enum KnowledgeError {
         error: std::io::Error,
     },
     /// A folder without a single passage.
-    #[error("{} holds no passages: put Markdown files with text into it", path.display())]
+    #[error("{} holds no passages: put files with text into it (.md, .txt, .html, .jsonl, .csv)", path.display())]
     Empty {
         /// The folder.
         path: PathBuf,
+    },
+    /// A document that is not of its format.
+    #[error("{}:{line}: {why}", path.display())]
+    Document {
+        /// The file.
+        path: PathBuf,
+        /// Its line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A file that is there, and is no keyword index of this build; it was not written.
+    #[error("{} is no keyword index that this build can open: {why}; it was left as it is. Name another file", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it is instead.
+        why: String,
     },
     /// The index failed.
     #[error("the {what} failed: {error}")]

@@ -45,7 +45,7 @@ pub fn apart(text: &str) -> Cow<'_, str> {
 }
 
 /// NFKC in lower case; of ASCII there is only one form.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     if text.is_ascii() { text.to_ascii_lowercase() } else { text.nfkc().flat_map(char::to_lowercase).collect() }
 }
 
@@ -82,6 +82,23 @@ pub fn terms(text: &str) -> Vec<String> {
 /// The form in which a keyword is stored and compared: NFKC, trimmed, lower case, single spaces.
 pub fn normalised_keyword(text: &str) -> String {
     plain(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The form in which keywords are compared: the words of the stored form, each without a simple plural.
+pub fn keyword_form(keyword: &str) -> String {
+    let normalised = normalised_keyword(keyword);
+    normalised.split(' ').map(stem).collect::<Vec<_>>().join(" ")
+}
+
+/// Keywords in their stored form and the form in which they are compared; of those that compare equal the first.
+pub fn distinct_keywords<'a>(given: impl Iterator<Item = &'a str>) -> Vec<(String, String)> {
+    let mut distinct: Vec<(String, String)> = Vec::new();
+    for (keyword, form) in given.map(|keyword| (normalised_keyword(keyword), keyword_form(keyword))) {
+        if !keyword.is_empty() && !distinct.iter().any(|(_, known)| *known == form) {
+            distinct.push((keyword, form));
+        }
+    }
+    distinct
 }
 
 /// Singular of an English plural, by the three rules of Harman's S-stemmer ("How effective is suffixing?", 1991).

@@ -1,19 +1,34 @@
-//! `learned_retrieval` and `learned_harm`: what indexed keywords add to later searches, and what they cost (SC-006).
+//! `learned_retrieval`, `learned_found` and `learned_harm`: what indexed keywords add to later searches, how often they
+//! are found, and what they cost (SC-006).
 //!
-//! Both compare each search with itself without the keyword index, which the trace holds side by side. Units of
-//! `learned_retrieval` are the queries of conversations labelled, before any run, as repeating, paraphrasing or
-//! relating to an earlier one; a rescue finds something with what was learned there and would have found nothing
-//! relevant without. Units of `learned_harm` are these and the unrelated controls: harm is a relevant passage lost,
-//! or, for a control, an unrelated learned entry among the hits.
+//! All compare each search with itself without the keyword index, which the trace holds side by side. Units of
+//! `learned_retrieval` and `learned_found` are the queries of conversations labelled, before any run, as repeating,
+//! paraphrasing or relating to an earlier one, with what answers them; `kind` takes one of these alone. A rescue finds
+//! something relevant with what was learned there and would have found nothing relevant without, so that with documents
+//! that answer everything there is none; `learned_found` asks only whether what was learned and answers was found. Units
+//! of `learned_harm` are these and the unrelated controls: harm is a relevant passage lost, or, for a control, an
+//! unrelated learned entry among the hits.
 
 use super::catalogue::Registered;
 use super::tools::Tools;
 use super::turns::names;
 use super::{Metric, Mode, Observation, TrialView, TurnView, quote};
-use crate::catalogue::MetricEntry;
+use crate::catalogue::{MetricEntry, Parameter};
 use crate::plan::ResolvedCase;
 use crate::scenario::document::{Related, RelatedKind};
 use crate::trace::Role;
+
+const KIND: Parameter = Parameter::one_of("kind", &["all", "repeat", "paraphrase", "related"], "all");
+
+/// The label of that name; `None` for all of them.
+fn kind(name: &str) -> Option<RelatedKind> {
+    match name {
+        "repeat" => Some(RelatedKind::Repeat),
+        "paraphrase" => Some(RelatedKind::Paraphrase),
+        "related" => Some(RelatedKind::Related),
+        _ => None,
+    }
+}
 
 /// What criteria may name.
 pub(super) const ENTRIES: &[Registered] = &[
@@ -21,9 +36,17 @@ pub(super) const ENTRIES: &[Registered] = &[
         entry: MetricEntry::rate(
             "learned_retrieval",
             "Later related queries that find something only because of keywords indexed earlier.",
-            &[],
+            &[KIND],
         ),
-        make: |_| Box::new(LearnedRetrieval),
+        make: |asked| Box::new(LearnedRetrieval { kind: kind(asked.parameter("kind")), found: false }),
+    },
+    Registered {
+        entry: MetricEntry::rate(
+            "learned_found",
+            "Later related queries that find what was learned earlier and answers them, whatever the documents hold.",
+            &[KIND],
+        ),
+        make: |asked| Box::new(LearnedRetrieval { kind: kind(asked.parameter("kind")), found: true }),
     },
     Registered {
         entry: MetricEntry::rate(
@@ -38,7 +61,12 @@ pub(super) const ENTRIES: &[Registered] = &[
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct LearnedRetrieval;
+pub(super) struct LearnedRetrieval {
+    /// The label that counts; `None` for all but unrelated.
+    pub(super) kind: Option<RelatedKind>,
+    /// Count what was found with what was learned, also where the documents would have done.
+    pub(super) found: bool,
+}
 
 /// See the module.
 #[derive(Debug)]
@@ -55,12 +83,13 @@ struct Found {
 fn found(turn: &TurnView<'_>, related: &Related, origin: Option<u32>) -> Found {
     let mut result = Found { searched: false, learned: false, with: false, without: false };
     let relevant = |id: &str| related.relevant.iter().any(|wanted| names(wanted, id));
+    let answers = related.relevant.iter().any(|wanted| wanted == Related::LEARNED);
     for search in turn.searches() {
         result.searched = true;
         for hit in &search.hits {
             let rescued = hit.learned.as_ref().is_some_and(|learned| Some(learned.conversation) == origin);
             result.learned |= rescued;
-            result.with |= rescued || relevant(&hit.id);
+            result.with |= (rescued && answers) || relevant(&hit.id);
         }
         result.without |= search.without_learned.iter().any(|id| relevant(id));
     }
@@ -92,8 +121,7 @@ impl Metric for LearnedRetrieval {
     }
 
     fn applies(&self, case: &ResolvedCase) -> bool {
-        let counts = |related: &Related| related.kind != RelatedKind::Unrelated;
-        case.conversations().any(|one| one.related.as_ref().is_some_and(counts))
+        case.conversations().any(|one| one.related.as_ref().is_some_and(|related| self.counts(related)))
     }
 
     fn hidden_in_traffic(&self) -> Option<&'static str> {
@@ -109,13 +137,19 @@ impl Metric for LearnedRetrieval {
             let note = match found {
                 Found { searched: false, .. } => "no search ran".to_owned(),
                 Found { with: false, .. } => format!("nothing learned from {} was found", quote(&related.to, 60)),
-                Found { without: true, .. } => "found without anything learned too".to_owned(),
+                Found { learned: false, .. } if self.found => "found without anything learned".to_owned(),
+                Found { without: true, .. } if !self.found => "found without anything learned too".to_owned(),
                 _ => return Observation::success(turn.label()),
             };
             Observation::failure(turn.label(), note)
         };
-        let counts = |item: &(&TurnView<'_>, &Related, Found)| item.1.kind != RelatedKind::Unrelated;
-        labelled(view).into_iter().filter(counts).map(unit).collect()
+        labelled(view).into_iter().filter(|item| self.counts(item.1)).map(unit).collect()
+    }
+}
+
+impl LearnedRetrieval {
+    fn counts(&self, related: &Related) -> bool {
+        self.kind.map_or(related.kind != RelatedKind::Unrelated, |kind| related.kind == kind)
     }
 }
 

@@ -112,7 +112,7 @@ const SEQUENCE: &str = "
   expect: {within: 60s}
   sequence:
     - conversation: {name: first, turns: [{ask: x}]}
-    - conversation: {name: later, turns: [{ask: y}], related: {to: first, kind: paraphrase, relevant: [guide]}}
+    - conversation: {name: later, turns: [{ask: y}], related: {to: first, kind: paraphrase, relevant: [learned, guide]}}
     - conversation: {name: apart, turns: [{ask: z}], related: {to: first, kind: unrelated}}";
 
 fn sequence(metric: &str, later: fn(Story) -> Story, apart: fn(Story) -> Story) -> Vec<String> {
@@ -129,6 +129,16 @@ fn a_rescue_needs_something_learned_and_nothing_relevant_without_it() {
     assert_eq!(rate(|s| s.search_with(&[], Some(0), &["guide#3"])), ["no: found without anything learned too"]);
     assert_eq!(rate(|s| s.search_with(&["other#1"], Some(7), &[])), ["no: nothing learned from first was found"]);
     assert_eq!(rate(|s| s), ["no: no search ran"]);
+}
+
+#[test]
+fn what_was_learned_is_found_also_where_documents_would_have_done_and_kinds_are_told_apart() {
+    let found = |metric| sequence(metric, |s| s.search_with(&[], Some(0), &["guide#3"]), |s| s.search(&[]));
+    assert_eq!(found("learned_found"), ["yes"]);
+    assert_eq!(found("learned_found(kind=paraphrase)"), ["yes"]);
+    assert!(found("learned_found(kind=repeat)").is_empty());
+    let documents = sequence("learned_found", |s| s.search(&["guide#1"]), |s| s.search(&[]));
+    assert_eq!(documents, ["no: found without anything learned"]);
 }
 
 #[test]

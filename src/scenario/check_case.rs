@@ -3,7 +3,7 @@
 use super::check::Checker;
 use super::check_expect::Scene;
 use super::diagnostic::{At, Mistake, did_you_mean};
-use super::document::Conversation;
+use super::document::{Conversation, RelatedKind};
 use super::{Case, SequenceStep, Turn};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -140,6 +140,13 @@ impl Checker<'_> {
                     let message = "`to` must name an earlier conversation of this case";
                     let mistake = Mistake::at(related_at.key("to"), "unknown-conversation", message);
                     self.say(mistake.label(did_you_mean(&related.to, earlier())));
+                }
+                if related.relevant.is_empty() && related.kind != RelatedKind::Unrelated {
+                    let message = "a related question must name what answers it";
+                    let mistake = Mistake::at(at.key("related"), "no-relevant", message).label("`relevant` is missing");
+                    let help = "write `relevant: [learned]` when only what was learned answers it, and add the documents \
+                                that answer it too: a rescue counts only where they are not found";
+                    self.say(mistake.help(help));
                 }
             }
             scene.step = Some(step);

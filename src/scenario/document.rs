@@ -217,9 +217,15 @@ pub struct Related {
     /// How it relates.
     #[serde(default)]
     pub kind: RelatedKind,
-    /// Chunks or documents of the knowledge base that would answer it without anything learned; often none.
+    /// What answers it: `learned` for the entries learned in `to`, and every chunk or document of the knowledge base
+    /// that answers it too. Required, but of unrelated questions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relevant: Vec<String>,
+}
+
+impl Related {
+    /// The word for the entries learned in the earlier conversation.
+    pub const LEARNED: &'static str = "learned";
 }
 
 /// How a later question relates to an earlier one.

@@ -56,6 +56,37 @@ fn most_attacks_are_refused_and_hardly_any_harmless_text() {
     }
     let ((attacks, caught), (others, lost)) = (total(&hostile), total(&harmless));
     assert_eq!((attacks, others), (6_099, 3_710), "the corpus has another size than this suite was written for");
+    // What the patterns caught before text about code was let through.
+    assert!(caught >= 4_448, "only {caught} of {attacks} attacks are refused");
     assert!(caught * 100 >= attacks * 70, "only {caught} of {attacks} attacks are refused");
     assert!(lost * 100 <= others, "{lost} of {others} harmless texts are refused");
+}
+
+/// Passages of documents as they are quoted in a `context`: characters of each.
+const QUOTED: usize = 1_500;
+
+#[test]
+#[ignore = "needs the recordings and data sets of others: RAGCHECK_CORPUS"]
+fn technical_questions_quoted_code_and_quoted_documents_are_let_through() {
+    let folder = crate::part("ir");
+    let passages = |collection: &str| -> Vec<String> {
+        let file = folder.join(collection).join("corpus.jsonl");
+        let rows = std::fs::read_to_string(file).expect("a collection");
+        let text = |row: &str| serde_json::from_str::<Value>(row).expect("JSON")["text"].as_str().map(str::to_owned);
+        rows.lines().filter_map(text).map(|text| text.chars().take(QUOTED).collect()).collect()
+    };
+    let questions = include_str!("guard/technical.txt").lines().map(str::to_owned).collect();
+    let sets: [(&str, Vec<String>); 3] = [
+        ("technical questions, many with quoted code", questions),
+        ("passages of a developer's guide, with code", passages("anthropic-docs")),
+        ("abstracts on computing", passages("cacm")),
+    ];
+    let mut rows = Vec::new();
+    for (name, texts) in sets {
+        let refused: Vec<&String> = texts.iter().filter(|text| guard::category(text).is_some()).collect();
+        let (all, count) = (texts.len(), refused.len());
+        assert!(count * 100 <= all, "{count} of {all} {name} are refused: {refused:?}");
+        rows.push(cells(&(name.to_owned(), all, count)));
+    }
+    published::compare("technical", &published::table(&["technical texts", "texts", "refused", "share"], &rows));
 }

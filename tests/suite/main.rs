@@ -14,6 +14,7 @@ mod history;
 mod imports;
 mod inputs;
 mod judge;
+mod keyword_index;
 mod live;
 mod live_equals_replay;
 mod local_model;

@@ -4,6 +4,7 @@ use ragcheck::cli::check;
 use ragcheck::clock::{VirtualClock, block_on};
 use ragcheck::knowledge::{Corpus, Embedded, KnowledgeBase};
 use ragcheck::plan::{self, Selection};
+use ragcheck::scenario::SequenceStep;
 use ragcheck::{scenario, simulator};
 use std::path::{Path, PathBuf};
 
@@ -80,4 +81,45 @@ fn the_documents_that_answers_are_expected_to_cite_are_found_by_the_questions_ow
     }
     assert!(asked >= 20, "{asked} questions");
     assert!(missed.is_empty(), "{missed:?}");
+}
+
+#[test]
+fn what_only_learned_entries_are_said_to_answer_is_answered_by_no_document() {
+    let loaded = sound(&[], "scenarios/success-criteria.yaml");
+    let base = Corpus::load(&root().join("fixtures/knowledge/fernlight")).expect("passages");
+    let mut labelled = 0;
+    for case in loaded.scenarios.iter().flat_map(|loaded| &loaded.scenario.cases) {
+        for step in &case.sequence {
+            let conversations = match step {
+                SequenceStep::Conversation(conversation) => std::slice::from_ref(conversation),
+                SequenceStep::Together(all) => all.as_slice(),
+            };
+            for conversation in conversations {
+                let Some(related) = conversation.related.as_ref().filter(|related| related.relevant == ["learned"])
+                else {
+                    continue;
+                };
+                labelled += 1;
+                let answers = conversation.turns.iter().filter_map(|turn| turn.expect.as_ref()?.answer.as_ref());
+                for answer in answers.filter(|answer| !answer.contains.is_empty()) {
+                    let holds = |text: &str| {
+                        let text = text.to_lowercase();
+                        answer.contains.iter().all(|words| text.contains(&words.to_lowercase()))
+                    };
+                    // What holds the words and speaks of something else: watering by hand from the application.
+                    let others = ["accounts#1"];
+                    let mut passages = base.passages.iter().filter(|passage| !others.contains(&passage.id.as_str()));
+                    let found = passages.find(|passage| holds(&passage.text));
+                    let (case, name) = (&case.case, &conversation.name);
+                    assert!(
+                        found.is_none(),
+                        "{case}/{name}: {} answers it too, after {}",
+                        found.expect("one").id,
+                        related.to
+                    );
+                }
+            }
+        }
+    }
+    assert!(labelled >= 19, "only {labelled} related questions");
 }

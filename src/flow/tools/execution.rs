@@ -87,7 +87,8 @@ impl Turn<'_> {
             Err(refusal) => Err(ToolError::Refused(refusal)),
             Ok(object) => {
                 let (session, conversation) = (self.conversation.session.as_str(), self.conversation.ordinal);
-                run(&object, Scope { env: self.env, session, conversation, state }).await
+                let (turn, question) = (self.number, self.query.as_str());
+                run(&object, Scope { env: self.env, session, conversation, turn, question, state }).await
             }
         };
         let end = match ran {

@@ -1,10 +1,12 @@
 //! A first guard against hostile parameters: injection into databases, shells, pages, templates and prompts.
 //!
-//! Text is brought into one form (see [`plain`]) and held against patterns by category. The guard errs on the side of
-//! letting text pass: questions *about* attacks are ordinary questions. It is one layer; nothing behind it builds
+//! Text is brought into one form (see [`plain`]) and held against patterns by category; questions, prose and documents
+//! may hold code (see `prose`). The guard errs on the side of letting text pass: questions *about* attacks are ordinary
+//! questions. It is one layer; nothing behind it builds
 //! commands, queries or pages from these texts by pasting.
 
 mod patterns;
+mod prose;
 
 use super::Refusal;
 use regex::{RegexSet, RegexSetBuilder};
@@ -53,7 +55,10 @@ pub fn category(raw: &str) -> Option<&'static str> {
     }
     let text = plain(raw);
     let Some(guard) = GUARD.as_ref() else { return Some("unchecked") };
-    guard.set.matches(&text).iter().next().and_then(|first| guard.categories.get(first).copied())
+    let found = guard.set.matches(&text).iter().next().and_then(|first| guard.categories.get(first).copied())?;
+    // Patterns of overrides come first: code may be spoken about, instructions to the model may not.
+    let may_pass = found != patterns::PROMPT_OVERRIDE && prose::may_hold_code(&text);
+    (!may_pass).then_some(found)
 }
 
 /// One form for what can be written in many: percent and entity decoding (twice), NFKC, lower case, SQL comments and

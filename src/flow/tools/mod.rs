@@ -96,6 +96,10 @@ pub(in crate::flow) struct Scope<'a, S> {
     pub(in crate::flow) session: &'a str,
     /// The conversation's ordinal within the trial.
     pub(in crate::flow) conversation: u32,
+    /// The turn's ordinal within the conversation.
+    pub(in crate::flow) turn: u32,
+    /// The user's words in this turn.
+    pub(in crate::flow) question: &'a str,
     /// What the flow keeps.
     pub(in crate::flow) state: &'a mut S,
 }

@@ -1,12 +1,13 @@
 //! `index_keywords {keywords, query, perplexity_result_id}`: keeps an external answer under words that find it again.
 //!
-//! Three to ten keywords of 2 to 50 characters, each different from the others, from the whole query, and from words
-//! that would fit any text.
+//! Three to ten keywords of 2 to 50 characters. Each says something about a subject (no stop words, no words that fit
+//! any text, none that stand in much of the knowledge base), is a term and not a sentence, and shares a concept with
+//! the answer that it indexes. Keywords that differ in case, spaces or a plural count once.
 
 use super::INDEX_KEYWORDS;
 use crate::flow::tool_rag::memory::TurnState;
 use crate::flow::tools::{Declaration, Output, Refusal, Scope, Tool, ToolError, guard, sanitise};
-use crate::knowledge::{Indexed, tokenize};
+use crate::knowledge::{ExternalRecord, Indexed, KnowledgeBases, tokenize};
 use crate::trace::{IndexResult, Role, ToolResult};
 use serde_json::{Map, Value, json};
 
@@ -21,6 +22,13 @@ const MOST: usize = 10;
 const SHORTEST: usize = 2;
 const LONGEST: usize = 50;
 const MAX_QUERY: usize = 1_000;
+
+/// Words of a keyword at most; a longer one is a sentence, which no later question repeats.
+const MOST_WORDS: usize = 5;
+/// A keyword that stands in more of the passages than this finds everything.
+const COMMON: f64 = 0.25;
+/// Letters at their beginning that two forms of one word share at least.
+const SHARED_LETTERS: usize = 4;
 
 /// Words that would fit any text, sorted; a keyword made of these and stop words alone finds everything.
 const GENERIC: &[&str] = &[
@@ -188,21 +196,57 @@ fn checked_keywords<'a>(given: impl Iterator<Item = &'a str>, query: &str) -> Re
             let guidance = "Name the single concepts of the answer instead of repeating the question.";
             return Err(Refusal::new("full_query", "a keyword repeats the whole query", guidance));
         }
-        if keywords.contains(&keyword) {
-            let reason = format!("the keyword \"{}\" is given twice", shown(&keyword));
-            return Err(Refusal::new(
-                "duplicate_keyword",
-                reason,
-                "Give each keyword once; letter case does not count.",
-            ));
+        let words = tokenize::words(&keyword).len();
+        if words > MOST_WORDS || keyword.contains("://") {
+            let reason = format!("the keyword \"{}\" is too specific", shown(&keyword));
+            let guidance = "Use terms of one to four words that a related question would hold too; no sentences, no \
+                            addresses.";
+            return Err(Refusal::new("too_specific", reason, guidance));
         }
         keywords.push(keyword);
     }
+    let given = keywords.len();
+    let distinct = tokenize::distinct_keywords(keywords.iter().map(String::as_str));
+    let keywords: Vec<String> = distinct.into_iter().map(|(keyword, _)| keyword).collect();
     if !(LEAST..=MOST).contains(&keywords.len()) {
-        let reason = format!("{} keywords were given", keywords.len());
-        return Err(Refusal::new("length", reason, format!("Give {LEAST} to {MOST} keywords.")));
+        let count = keywords.len();
+        let repeats = if count < given { "; case, spaces and plurals do not make another keyword" } else { "" };
+        let reason = format!("{count} different keywords were given{repeats}");
+        return Err(Refusal::new("length", reason, format!("Give {LEAST} to {MOST} different keywords.")));
     }
     Ok(keywords)
+}
+
+/// Refuses keywords that stand in much of the knowledge base, or that have nothing to do with the answer.
+///
+/// # Errors
+/// The first keyword that does not fit, and why.
+fn fits(call: &IndexKeywords, record: &ExternalRecord, bases: &KnowledgeBases) -> Result<(), Refusal> {
+    let titles = record.citations.iter().map(|(title, _)| title.as_str());
+    let about = [record.answer.as_str(), &record.query, &record.question, &call.query].into_iter().chain(titles);
+    let concepts: Vec<String> = about.flat_map(tokenize::stems).collect();
+    for keyword in &call.keywords {
+        if let Some(share) = bases.share_holding(keyword).filter(|share| *share > COMMON) {
+            let percent = (share * 100.0).round();
+            let reason =
+                format!("the keyword \"{}\" is too generic: {percent} % of all passages hold it", shown(keyword));
+            let guidance = "Replace it by a term that tells this answer from others, or narrow it by a second word.";
+            return Err(Refusal::new("generic_keyword", reason, guidance));
+        }
+        if !tokenize::stems(keyword).iter().any(|stem| concepts.iter().any(|concept| is_one_concept(stem, concept))) {
+            let reason = format!("the keyword \"{}\" shares no word with the answer or its question", shown(keyword));
+            let guidance = "Take keywords from the external answer and the question that led to it.";
+            return Err(Refusal::new("unrelated_keyword", reason, guidance));
+        }
+    }
+    Ok(())
+}
+
+/// Equal stems, or two forms of one word: a common beginning that is most of the shorter.
+fn is_one_concept(one: &str, other: &str) -> bool {
+    let common = one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
+    let shorter = one.chars().count().min(other.chars().count());
+    one == other || (common >= SHARED_LETTERS && common * 4 >= shorter * 3)
 }
 
 fn shown(keyword: &str) -> String {
@@ -219,6 +263,7 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Res
         let reason = "`perplexity_result_id` names no external answer of this conversation";
         return Err(Refusal::new("unknown_result", reason, guidance).into());
     };
+    fits(&call, record, &env.knowledge)?;
     let began = env.clock.now();
     let indexed = env.keywords.index(record, &call.keywords, &call.query, env.clock.wall());
     env.spend("keywords", began).await;
@@ -242,6 +287,8 @@ fn for_model(done: &Indexed) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::knowledge::{Corpus, Embedded, Passage};
+    use std::sync::Arc;
 
     fn check(keywords: &[&str]) -> Result<Vec<String>, &'static str> {
         let query = "how will the grid tariff change next year";
@@ -267,10 +314,62 @@ mod tests {
         assert_eq!(check(&["grid tariff", "x", "levy"]), Err("length"));
         assert_eq!(check(&["grid tariff", &"y".repeat(51), "levy"]), Err("length"));
         assert_eq!(check(&["grid tariff", "the latest information", "levy"]), Err("generic_keyword"));
-        assert_eq!(check(&["Grid tariff", "levy", "GRID  TARIFF"]), Err("duplicate_keyword"));
+        assert_eq!(check(&["Grid tariff", "levy", "GRID  TARIFFS"]), Err("length"));
+        assert_eq!(check(&["the price that a grid sets each month", "levy", "grid"]), Err("too_specific"));
+        assert_eq!(check(&["https://example.org/levy", "levy", "grid"]), Err("too_specific"));
         assert_eq!(check(&["How will the grid tariff change next year?", "levy", "grid"]), Err("full_query"));
         assert_eq!(check(&["grid tariff", "levy", "'; drop table keywords; --"]), Err("hostile"));
         let many: Vec<String> = (0..11).map(|n| format!("levy {n}")).collect();
         assert_eq!(check(&many.iter().map(String::as_str).collect::<Vec<_>>()), Err("length"));
+    }
+
+    #[test]
+    fn repeats_within_a_call_merge_and_the_first_spelling_stays() {
+        let kept = vec!["grid tariffs".to_owned(), "levy".into(), "feed-in".into()];
+        assert_eq!(check(&["Grid Tariffs", "levy", "grid  tariff", "feed-in", "LEVY"]), Ok(kept));
+    }
+
+    fn call(keywords: &[&str]) -> IndexKeywords {
+        let keywords = keywords.iter().map(|&keyword| keyword.to_owned()).collect();
+        IndexKeywords { keywords, query: "pollination of tomatoes".into(), result: "result-1".into() }
+    }
+
+    fn record() -> ExternalRecord {
+        ExternalRecord {
+            session: "s".into(),
+            conversation: 0,
+            result: "result-1".into(),
+            query: "bumblebees in greenhouses".into(),
+            answer: "Bumblebee hives pollinate tomatoes from 12 °C.".into(),
+            citations: vec![("Koppert guide".into(), "https://example.org/hives".into())],
+            question: "Which insects help in winter?".into(),
+            question_id: "question:1".into(),
+        }
+    }
+
+    fn base(holding: usize) -> KnowledgeBases {
+        let text = |n: usize| if n < holding { "tomato seeds" } else { "frost fleece" };
+        let passage = |n: usize| Passage { id: format!("doc#{n}"), title: "Doc".into(), text: text(n).into() };
+        let corpus = Corpus::of("desk", (0..40).map(passage).collect());
+        KnowledgeBases::one(Arc::new(Embedded::open(corpus, None).expect("opens")))
+    }
+
+    #[test]
+    fn keywords_share_a_word_with_the_answer_its_citations_or_its_question() {
+        let fits = |keyword: &str| fits(&call(&[keyword]), &record(), &base(1)).map_err(|refusal| refusal.cause);
+        for keyword in ["bumblebee hive", "pollinating insects", "winter insects", "koppert", "greenhouse"] {
+            assert_eq!(fits(keyword), Ok(()), "{keyword}");
+        }
+        assert_eq!(fits("heat pump"), Err("unrelated_keyword"));
+        assert_eq!(fits("hi-fi"), Err("unrelated_keyword"));
+    }
+
+    #[test]
+    fn a_keyword_that_stands_in_many_passages_is_generic() {
+        let cause = |holding| fits(&call(&["tomatoes"]), &record(), &base(holding)).map_err(|refusal| refusal.cause);
+        assert_eq!(cause(10), Ok(()));
+        assert_eq!(cause(11), Err("generic_keyword"));
+        let narrowed = fits(&call(&["tomato pollination"]), &record(), &base(40));
+        assert_eq!(narrowed, Ok(()), "no passage holds both words");
     }
 }

@@ -3,7 +3,7 @@
 use super::KNOWLEDGE_BASE_SEARCH;
 use crate::flow::tool_rag::memory::TurnState;
 use crate::flow::tools::{Declaration, Output, Refusal, Scope, Sent, Tool, ToolError, guard, sanitise};
-use crate::knowledge::{DEFAULT_KB, Found, KnowledgeBases, LearnedHit, Search};
+use crate::knowledge::{DEFAULT_KB, Found, KnowledgeBases, LearnedHit, Search, excerpt};
 use crate::trace::{Hit, Learned, Role, SearchResult, ToolResult};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -123,7 +123,7 @@ fn hit(found: FoundHit) -> Hit {
         conversation: learned.record.conversation,
         keywords: learned.keywords,
     });
-    let excerpt = found.text.chars().take(EXCERPT).collect();
+    let excerpt = excerpt(&found.text, EXCERPT);
     Hit { id: found.id, title: found.title, raw_score: found.raw_score, excerpt, learned }
 }
 
@@ -274,6 +274,8 @@ mod tests {
             query: "grid tariff".into(),
             answer: "It fell.".into(),
             citations: vec![("T".into(), "https://example.org/t".into())],
+            question: "What does the grid cost?".into(),
+            question_id: "question:1".into(),
         };
         index.index(&record, &["tariff".into()], "q", jiff::Timestamp::UNIX_EPOCH).expect("indexes");
         let call = call("tariff", 2);

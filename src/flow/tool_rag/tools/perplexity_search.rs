@@ -4,7 +4,7 @@ use super::PERPLEXITY_SEARCH;
 use crate::flow::Abort;
 use crate::flow::tool_rag::memory::TurnState;
 use crate::flow::tools::{Declaration, Failure, Output, Refusal, Scope, Sent, Tool, ToolError, guard, sanitise};
-use crate::knowledge::ExternalRecord;
+use crate::knowledge::{ExternalRecord, question_id};
 use crate::provider::{ProviderError, SearchAnswer, SearchQuestion};
 use crate::trace::{ExternalResult, Role, ToolResult};
 use serde_json::{Map, Value, json};
@@ -95,6 +95,8 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Res
         query: call.query.clone(),
         answer: answer.text.clone(),
         citations: citations.clone(),
+        question: scope.question.to_owned(),
+        question_id: question_id(scope.session, scope.conversation, scope.turn, scope.question),
     });
     let result = ExternalResult {
         result,

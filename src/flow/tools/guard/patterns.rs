@@ -1,8 +1,11 @@
 //! The guard's patterns by category, on text in its plain form: decoded, lower case, single spaces.
 
+/// The category of instructions to the model.
+pub(super) const PROMPT_OVERRIDE: &str = "prompt override";
+
 /// A category and its patterns; the first that matches names the category.
 pub(super) const ALL: &[(&str, &[&str])] = &[
-    ("prompt override", PROMPT),
+    (PROMPT_OVERRIDE, PROMPT),
     ("path traversal", PATH),
     ("template injection", TEMPLATE),
     ("script", SCRIPT),
@@ -29,6 +32,11 @@ const PROMPT: &[&str] = &[
     r"<\|?(im_start|im_end|system|endoftext|begin_of_text)\|?>|\[/?inst\]|<<sys>>|### ?(system|instruction)s?:",
     r"\b(new|updated|real|actual) (system )?instructions?( for you)? ?(:|are\b|follow\b)",
     r"\bchatgpt\b.{0,80}\b(jailbr\w+|no restrictions|will never (refuse|say))\b",
+    r"\bwhenever (an?|the) user prefixes\b|\bexact opposite of what (chat ?gpt|you)\b|\bignore (the )?(content|rest) of\b",
+    r"\b(unfiltered|uncensored|amoral|unethical|immoral)\b[^.?!]{0,40}\b(chat ?gpt|ai|chatbot|assistant|model|persona|response|answer|advice)s?\b",
+    r"\b(will|must|can|should|do|does) (never|not) (refuse|decline|reject|say (that )?(you|it) (can.t|cannot))\b",
+    r"\b(two|both) (separate )?(responses|answers|personas?|personalit\w+|ways)\b[^.?!]{0,80}\b(chat ?gpt|gpt|jailbr|normal|classic|developer)\b",
+    r"\bignorez (la|les|toutes?)\b|\bignoriere (die|alle)\b|\bignora (las|todas|le|tutte)\b",
 ];
 
 const PATH: &[&str] = &[

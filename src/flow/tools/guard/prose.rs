@@ -1,0 +1,123 @@
+//! Text that speaks about code, quotes it, or is a document that holds it: such text is full of what attacks are made
+//! of, and is none.
+//!
+//! Payloads are short and have few words between their signs. So a question, a passage of prose, a page of lines and
+//! a boolean search may hold code, unless it is a payload that works as it stands ([`PAYLOADS`]). Rules and bounds were
+//! chosen so that the collected attacks of the corpus suite lose no more than what its patterns gained by it.
+
+use crate::knowledge::tokenize::is_stop_word;
+use regex::{Regex, RegexSet};
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+/// How questions and requests for an explanation begin, sorted.
+const OPENINGS: &[&str] = &[
+    "are", "can", "compare", "could", "describe", "did", "do", "does", "explain", "has", "have", "how", "is", "may",
+    "must", "should", "solve", "was", "were", "what", "when", "where", "which", "who", "whose", "why", "would",
+];
+
+/// Stop words that are words of SQL too, sorted: they make no prose.
+const OF_SQL: &[&str] = &["and", "as", "between", "by", "from", "having", "in", "like", "not", "or", "select", "union"];
+
+/// Words that no boolean search holds, sorted.
+const NO_TERMS: &[&str] =
+    &["benchmark", "false", "having", "like", "null", "select", "sleep", "true", "union", "waitfor", "xor"];
+
+/// What is an attack wherever it stands.
+const PAYLOADS: [&str; 10] = [
+    r"\$\{jndi:",
+    r"<script[^>]*>[^<]{0,40}\b(alert|prompt|confirm|eval|fetch|document)\b",
+    r"\bon[a-z]{3,20} ?= ?[\x22'`]?(alert|prompt|confirm|eval|fetch|document|location|window|javascript)\b",
+    r"'[ )]*(or|and|\|\|) ?\(?'?1'? ?= ?'?1",
+    r"\bunion( all)? select [^ ]{1,60}.{0,80}\b(from|--|#)",
+    r"; ?drop (table|database)\b",
+    r"/etc/(passwd|shadow)\b",
+    r"\bxp_cmdshell\b",
+    r"(\.\.[\\/]){3,}",
+    r"169\.254\.169\.254",
+];
+
+/// `None` would mean a pattern that does not compile (a test guards it): no text is prose then.
+static COMPILED: LazyLock<Option<(RegexSet, Regex)>> = LazyLock::new(|| {
+    let term = r#"("[a-z][a-z -]{2,}"|[a-z]{3,})"#;
+    let search = format!(r"^[( ]*{term}[) ]*( (and not|and|or|not) [( ]*{term}[) ]*)+$");
+    let ascii = PAYLOADS.map(super::ascii);
+    Some((RegexSet::new(ascii).ok()?, Regex::new(&search).ok()?))
+});
+
+/// Whether `text`, in its plain form, may hold code.
+pub(super) fn may_hold_code(text: &str) -> bool {
+    let Some((payloads, search)) = COMPILED.as_ref() else { return false };
+    if payloads.is_match(text) {
+        return false;
+    }
+    let words: Vec<&str> = text
+        .split(|letter: char| !letter.is_ascii_lowercase() && letter != '\'')
+        .map(|word| word.trim_matches('\''))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let begins_with_a_word = text.trim_start_matches(' ').starts_with(|letter: char| letter.is_ascii_lowercase());
+    let first = words.first().and_then(|word| word.split('\'').next()).unwrap_or_default();
+    let asks = begins_with_a_word && OPENINGS.binary_search(&first).is_ok();
+    is_question(text, &words, asks)
+        || is_prose(&words)
+        || is_page(text, &words)
+        || is_boolean_search(search, text, &words)
+}
+
+fn is_question(text: &str, words: &[&str], asks: bool) -> bool {
+    let small: BTreeSet<&&str> = words.iter().filter(|word| is_stop_word(word)).collect();
+    let ends = text.trim_end().ends_with('?') || text.trim_start().starts_with("explain");
+    asks && ((words.len() >= 4 && small.len() >= 2) || (words.len() >= 3 && !small.is_empty() && ends))
+}
+
+/// Fifty words or more, at least one in seven of them small ones of at least six kinds.
+fn is_prose(words: &[&str]) -> bool {
+    let small = words.iter().filter(|word| is_stop_word(word) && OF_SQL.binary_search(word).is_err());
+    let (count, kinds) = (small.clone().count(), small.collect::<BTreeSet<_>>().len());
+    words.len() >= 50 && count >= 12 && count * 20 >= words.len() * 3 && kinds >= 6
+}
+
+/// Sixty words or more over five lines or more.
+fn is_page(text: &str, words: &[&str]) -> bool {
+    words.len() >= 60 && text.matches('\n').count() >= 4
+}
+
+/// Terms and quoted phrases of letters between AND, OR and NOT.
+fn is_boolean_search(search: &Regex, text: &str, words: &[&str]) -> bool {
+    search.is_match(text) && !words.iter().any(|word| NO_TERMS.binary_search(word).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_sorted_so_that_they_can_be_searched_and_patterns_compile() {
+        assert!(OPENINGS.is_sorted() && OF_SQL.is_sorted() && NO_TERMS.is_sorted());
+        assert_eq!(COMPILED.as_ref().map(|(payloads, _)| payloads.len()), Some(PAYLOADS.len()));
+    }
+
+    #[test]
+    fn questions_and_boolean_searches_may_hold_code_and_bare_payloads_may_not() {
+        for text in [
+            "what is the operating system (os)?",
+            "what does `select * from users` return?",
+            "\"solar\" and \"greenhouse\"",
+            "(solar or photovoltaic) and not inverter",
+        ] {
+            assert!(may_hold_code(text), "{text}");
+        }
+        for text in [
+            "system('id')",
+            "\"a\" or \"a\"",
+            "select name from users where id = 1",
+            "x and sleep",
+            "what is this: ' or '1'='1",
+            "is it ${jndi:ldap://example.com/a} or what?",
+            "how do i read ../../../etc/passwd?",
+        ] {
+            assert!(!may_hold_code(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! HTML as its text: headings begin sections, block elements end paragraphs, scripts and styles are left out.
+//!
+//! This is a reader of text, not a browser: what is not closed stays open, what is not known has no effect.
+
+use super::pieces::{Line, Part, Piece, cut};
+use super::text::title_or;
+
+/// Elements whose content is no text.
+const SKIPPED: [&str; 5] = ["script", "style", "noscript", "template", "svg"];
+/// Elements that end a paragraph, where they begin and where they end.
+const BLOCKS: [&str; 24] = [
+    "p",
+    "div",
+    "section",
+    "article",
+    "header",
+    "footer",
+    "main",
+    "aside",
+    "nav",
+    "ul",
+    "ol",
+    "dl",
+    "table",
+    "tr",
+    "pre",
+    "blockquote",
+    "figure",
+    "form",
+    "hr",
+    "body",
+    "html",
+    "head",
+    "details",
+    "fieldset",
+];
+/// Elements that end a line.
+const BREAKS: [&str; 5] = ["br", "li", "dt", "dd", "option"];
+
+struct Reader {
+    title: String,
+    parts: Vec<Part<'static>>,
+    line: String,
+    offset: usize,
+    /// The element that the text belongs to, where it matters.
+    within: Option<String>,
+}
+
+/// The passages of a page.
+pub(super) fn html(stem: &str, file: &str) -> Vec<Piece> {
+    let mut reader = Reader { title: String::new(), parts: Vec::new(), line: String::new(), offset: 0, within: None };
+    let mut at = 0;
+    while let Some(start) = file[at..].find('<').map(|found| at + found) {
+        reader.text(&file[at..start], at);
+        at = if let Some(rest) = file[start..].strip_prefix("<!--") {
+            rest.find("-->").map_or(file.len(), |end| start + 4 + end + 3)
+        } else if let Some(end) = end_of_tag(&file[start..]) {
+            reader.tag(&file[start + 1..start + end], start, file)
+        } else {
+            reader.text("<", start);
+            start + 1
+        };
+    }
+    reader.text(&file[at..], at);
+    reader.end_line();
+    cut(&title_or(reader.title, stem), reader.parts)
+}
+
+/// The place of the `>` that ends the tag at the beginning of `text`; `None` where there is no tag.
+fn end_of_tag(text: &str) -> Option<usize> {
+    let after = text[1..].chars().next()?;
+    if !after.is_ascii_alphabetic() && !matches!(after, '/' | '!' | '?') {
+        return None;
+    }
+    let mut quote = None;
+    for (place, letter) in text.char_indices().skip(1) {
+        match (quote, letter) {
+            (None, '>') => return Some(place),
+            (None, '"' | '\'') => quote = Some(letter),
+            (Some(open), letter) if letter == open => quote = None,
+            _ => {}
+        }
+    }
+    None
+}
+
+impl Reader {
+    /// Takes one tag, which began at `start`; gives the place to go on from.
+    fn tag(&mut self, inside: &str, start: usize, file: &str) -> usize {
+        let after = start + 1 + inside.len() + 1;
+        let closes = inside.starts_with('/');
+        let name: String = inside.trim_start_matches('/').chars().take_while(char::is_ascii_alphanumeric).collect();
+        let name = name.to_ascii_lowercase();
+        if SKIPPED.contains(&name.as_str()) && !closes && !inside.ends_with('/') {
+            let end = format!("</{name}");
+            let rest = &file[after..];
+            let found = rest
+                .char_indices()
+                .map(|(place, _)| place)
+                .find(|place| rest.get(*place..place + end.len()).is_some_and(|text| text.eq_ignore_ascii_case(&end)));
+            return found.map_or(file.len(), |place| after + place);
+        }
+        let is_heading = matches!(name.as_bytes(), [b'h', b'1'..=b'6']);
+        if is_heading || name == "title" {
+            self.end_line();
+            self.within = (!closes).then_some(name);
+        } else if BLOCKS.contains(&name.as_str()) {
+            self.end_line();
+            self.parts.push(Part::Line(Line { offset: start, page: None, text: "".into() }));
+        } else if BREAKS.contains(&name.as_str()) {
+            self.end_line();
+        } else if matches!(name.as_str(), "td" | "th") && !self.line.ends_with(' ') {
+            self.line.push(' ');
+        }
+        after
+    }
+
+    fn text(&mut self, raw: &str, at: usize) {
+        if self.line.trim().is_empty() {
+            self.offset = at + (raw.len() - raw.trim_start().len());
+        }
+        self.line.push_str(&entities(raw));
+    }
+
+    /// What was read so far is a line, the title or a heading.
+    fn end_line(&mut self) {
+        let line = std::mem::take(&mut self.line).split_whitespace().collect::<Vec<_>>().join(" ");
+        if line.is_empty() {
+            return;
+        }
+        match self.within.as_deref() {
+            Some("title") => self.title = line,
+            Some("h1") if self.title.is_empty() => self.title = line,
+            Some(_) => self.parts.push(Part::Heading(line.into())),
+            None => self.parts.push(Part::Line(Line { offset: self.offset, page: None, text: line.into() })),
+        }
+    }
+}
+
+/// Numeric references and the named ones that texts use.
+fn entities(text: &str) -> String {
+    let mut told = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find('&') {
+        told.push_str(&rest[..start]);
+        let tail = &rest[start..];
+        let end = tail.char_indices().take(12).find(|(_, letter)| *letter == ';').map(|(place, _)| place);
+        match end.and_then(|end| Some((entity(&tail[1..end])?, end))) {
+            Some((letter, end)) => {
+                told.push(letter);
+                rest = &tail[end + 1..];
+            }
+            None => {
+                told.push('&');
+                rest = &tail[1..];
+            }
+        }
+    }
+    told.push_str(rest);
+    told
+}
+
+fn entity(name: &str) -> Option<char> {
+    if let Some(number) = name.strip_prefix('#') {
+        let code = match number.strip_prefix(['x', 'X']) {
+            Some(hex) => u32::from_str_radix(hex, 16).ok()?,
+            None => number.parse().ok()?,
+        };
+        return char::from_u32(code);
+    }
+    Some(match name {
+        "amp" => '&',
+        "lt" => '<',
+        "gt" => '>',
+        "quot" => '"',
+        "apos" => '\'',
+        "nbsp" => ' ',
+        "ndash" => '\u{2013}',
+        "mdash" => '\u{2014}',
+        "hellip" => '\u{2026}',
+        "copy" => '\u{a9}',
+        "reg" => '\u{ae}',
+        "deg" => '\u{b0}',
+        "euro" => '\u{20ac}',
+        "pound" => '\u{a3}',
+        "rsquo" => '\u{2019}',
+        "lsquo" => '\u{2018}',
+        "ldquo" => '\u{201c}',
+        "rdquo" => '\u{201d}',
+        "auml" => '\u{e4}',
+        "ouml" => '\u{f6}',
+        "uuml" => '\u{fc}',
+        "szlig" => '\u{df}',
+        "eacute" => '\u{e9}',
+        "egrave" => '\u{e8}',
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_page_is_read_by_its_headings_and_blocks() {
+        let file = "<!DOCTYPE html><html><head><title>Lamp &amp; bulb</title><style>p{}</style></head><body>\n\
+                    <h1>Lamps</h1><p>Red <b>and</b>\nblue.</p><script>if (a < b) { x('</p>') }</script>\
+                    <h2 class=\"a>b\">Price</h2><ul><li>4&nbsp;&euro;</li><li>5 < 6</li></ul><!-- <p>no</p> --></body>";
+        let pieces = html("lamp", file);
+        let seen: Vec<_> = pieces.iter().map(|p| (p.title.as_str(), p.section.as_str(), p.text.as_str())).collect();
+        assert_eq!(
+            seen,
+            [("Lamp & bulb: Lamps", "Lamps", "Red and blue."), ("Lamp & bulb: Price", "Price", "4 \u{20ac}\n5 < 6"),]
+        );
+        assert!(file[pieces[0].offset..].starts_with("Red"));
+    }
+
+    #[test]
+    fn a_page_without_a_title_takes_its_first_heading_or_its_name() {
+        assert_eq!(html("a-b", "<h1>One</h1><p>Two")[0].title, "One");
+        assert_eq!(html("a-b", "Two")[0].title, "a b");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_whatever_makes_it_panic(text in "(<|>|/|!--|--|script|h1|p|&|;|#x|\"|é| |a){0,40}|\\PC{0,60}") {
+            for piece in html("a", &text) {
+                prop_assert!(piece.offset <= text.len() && !piece.text.is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! A folder of documents as passages.
+//!
+//! | file | a passage is | its id |
+//! |---|---|---|
+//! | `*.md` | a section below a heading, cut between paragraphs where it is long | `<file stem>#<n>` |
+//! | `*.txt` | paragraphs up to the same length | `<file name>#<n>` |
+//! | `*.html`, `*.htm` | a section below a heading, as for Markdown | `<file name>#<n>` |
+//! | `*.jsonl` | a line's object | `<file name>#<its id, or n>` |
+//! | `*.csv` | a row | `<file name>#<its id, or n>` |
+//!
+//! n counts from 1 in each document, so that a change in one document renames nothing in another. Other files and
+//! folders are passed over.
+
+mod html;
+mod pieces;
+mod rows;
+mod text;
+
+use super::KnowledgeError;
+use pieces::Piece;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::Path;
+
+/// One passage of a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Passage {
+    /// The document and its number or id within it: `<file stem>#<n>`.
+    pub id: String,
+    /// The document's title, with the section's heading behind `: ` where it has one.
+    pub title: String,
+    /// The text, without the heading.
+    pub text: String,
+}
+
+/// Where a passage stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file's name.
+    pub file: String,
+    /// The heading above it, empty where there is none.
+    pub section: String,
+    /// Byte of the file at which it begins.
+    pub offset: usize,
+    /// The page that it begins on, from 1, where the format has pages.
+    pub page: Option<u32>,
+}
+
+/// One file of a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    /// The file's name.
+    pub file: String,
+    /// First 16 hex digits of SHA-256 over its text and its length: the same text, the same hash.
+    pub hash: String,
+    /// How many passages it became.
+    pub passages: usize,
+}
+
+/// All passages of one folder.
+#[derive(Debug, Clone)]
+pub struct Corpus {
+    /// The folder's name.
+    pub id: String,
+    /// The passages, by file name and place.
+    pub passages: Vec<Passage>,
+    /// Where each of them stands, in the same order; empty for a corpus that was not read from a folder.
+    pub places: Vec<Place>,
+    /// The files, by name.
+    pub documents: Vec<Document>,
+    /// First 16 hex digits of SHA-256 over ids, titles and texts.
+    pub hash: String,
+}
+
+impl Corpus {
+    /// Reads every document of `folder`, in order of their names.
+    ///
+    /// # Errors
+    /// When the folder or a file cannot be read, is not UTF-8 or not of its format, when two passages have one id, or
+    /// when there is no passage at all.
+    pub fn load(folder: &Path) -> Result<Self, KnowledgeError> {
+        let unreadable = |path: &Path, error| KnowledgeError::Read { path: path.to_owned(), error };
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(folder).map_err(|error| unreadable(folder, error))? {
+            let path = entry.map_err(|error| unreadable(folder, error))?.path();
+            if Format::of(&path).is_some() && path.is_file() {
+                files.push(path);
+            }
+        }
+        files.sort();
+        let (mut passages, mut places, mut documents) = (Vec::new(), Vec::new(), Vec::new());
+        let mut ids = BTreeSet::new();
+        for path in files {
+            let text = std::fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
+            let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            let Some(format) = Format::of(&path) else { continue };
+            let wrong = |(line, why)| KnowledgeError::Document { path: path.clone(), line, why };
+            let found = format.read(&stem, &text).map_err(wrong)?;
+            let prefix = if format == Format::Markdown { stem.as_ref() } else { &file };
+            documents.push(Document { hash: hash_of([text.as_str()]), passages: found.len(), file: file.clone() });
+            for (n, piece) in (1..).zip(found) {
+                let id = piece.id.map_or_else(|| format!("{prefix}#{n}"), |id| format!("{prefix}#{id}"));
+                if !ids.insert(id.clone()) {
+                    let line = text.get(..piece.offset).map_or(1, |before| before.matches('\n').count() + 1);
+                    return Err(wrong((line, format!("the passage id `{id}` stands twice in this knowledge base"))));
+                }
+                passages.push(Passage { id, title: piece.title, text: piece.text });
+                let (section, offset, page) = (piece.section, piece.offset, piece.page);
+                places.push(Place { file: file.clone(), section, offset, page });
+            }
+        }
+        if passages.is_empty() {
+            return Err(KnowledgeError::Empty { path: folder.to_owned() });
+        }
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        Ok(Self { places, documents, ..Self::of(&name, passages) })
+    }
+
+    /// A corpus of these passages.
+    pub fn of(id: &str, passages: Vec<Passage>) -> Self {
+        let parts = passages.iter().flat_map(|passage| [&passage.id, &passage.title, &passage.text]);
+        let hash = hash_of(parts.map(String::as_str));
+        Self { id: id.to_owned(), passages, places: Vec::new(), documents: Vec::new(), hash }
+    }
+}
+
+/// First 16 hex digits of SHA-256 over the parts, each behind its length.
+pub(super) fn hash_of<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
+    let mut digest = Sha256::new();
+    for part in parts {
+        digest.update((part.len() as u64).to_le_bytes());
+        digest.update(part.as_bytes());
+    }
+    let mut hash = String::with_capacity(16);
+    for byte in digest.finalize().iter().take(8) {
+        let _ = write!(hash, "{byte:02x}");
+    }
+    hash
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Markdown,
+    Plain,
+    Html,
+    JsonLines,
+    Csv,
+}
+
+impl Format {
+    /// By the end of the file's name.
+    fn of(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "md" => Some(Self::Markdown),
+            "txt" => Some(Self::Plain),
+            "html" | "htm" => Some(Self::Html),
+            "jsonl" => Some(Self::JsonLines),
+            "csv" => Some(Self::Csv),
+            _ => None,
+        }
+    }
+
+    /// The passages; the error is a line, from 1, and what is wrong with it.
+    fn read(self, stem: &str, text: &str) -> Result<Vec<Piece>, (usize, String)> {
+        match self {
+            Self::Markdown => Ok(text::markdown(stem, text)),
+            Self::Plain => Ok(text::plain(stem, text)),
+            Self::Html => Ok(html::html(stem, text)),
+            Self::JsonLines => rows::json_lines(stem, text),
+            Self::Csv => rows::csv(stem, text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_changed_word_changes_the_hash_and_a_folder_without_text_is_an_error() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("a.md");
+        std::fs::write(&file, "One.").expect("written");
+        let before = Corpus::load(folder.path()).expect("loads").hash;
+        std::fs::write(&file, "Two.").expect("written");
+        assert_ne!(before, Corpus::load(folder.path()).expect("loads").hash);
+        std::fs::write(&file, "\n").expect("written");
+        assert!(matches!(Corpus::load(folder.path()), Err(KnowledgeError::Empty { .. })));
+    }
+
+    #[test]
+    fn every_format_is_read_and_ids_name_the_file_that_they_come_from() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
+        write("care.md", "One.\n\n## Two\nThree.\n");
+        write("care.txt", "Four.");
+        write("care.html", "<p>Five.");
+        write("care.jsonl", "{\"id\": \"x\", \"text\": \"Six.\"}\n");
+        write("care.csv", "id,text\n7,Seven.\n");
+        write("care.pdf", "no text");
+        let corpus = Corpus::load(folder.path()).expect("loads");
+        let ids: Vec<_> = corpus.passages.iter().map(|passage| passage.id.as_str()).collect();
+        assert_eq!(ids, ["care.csv#7", "care.html#1", "care.jsonl#x", "care#1", "care#2", "care.txt#1"]);
+        assert_eq!((corpus.places[4].file.as_str(), corpus.places[4].section.as_str()), ("care.md", "Two"));
+        assert_eq!(corpus.documents.iter().map(|document| document.passages).sum::<usize>(), 6);
+        write("care.jsonl", "{\"id\": \"x\", \"text\": \"Six.\"}\n{\"id\": \"x\", \"text\": \"Six.\"}\n");
+        let refused = Corpus::load(folder.path()).expect_err("is refused").to_string();
+        assert!(refused.contains("care.jsonl:2") && refused.contains("`care.jsonl#x` stands twice"), "{refused}");
+    }
+}
