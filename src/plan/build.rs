@@ -111,7 +111,7 @@ impl<'a> Wanted<'a> {
                 }
             }
         }
-        let flows: BTreeSet<&str> = loaded.scenarios.iter().map(|source| source.scenario.flow.as_str()).collect();
+        let flows: BTreeSet<&str> = loaded.scenarios.iter().flat_map(|source| source.scenario.flows()).collect();
         if let Some(flow) = selection.flow.as_ref().filter(|flow| !flows.contains(flow.as_str())) {
             let diagnostic = Diagnostic::error("unknown-flow", "", format!("no scenario has the flow `{flow}`"));
             mistakes.push(diagnostic.with_help(diagnostic::did_you_mean(flow, flows)));
