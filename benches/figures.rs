@@ -1,5 +1,7 @@
 //! Replay of one trial, matching, scoring, and the report; `cargo bench --bench figures`.
 
+#![allow(clippy::disallowed_methods, reason = "it makes and reads files of its own")]
+
 mod ground;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};

@@ -5,6 +5,8 @@
 //! requests a second in one run, so that it holds on any machine. Less than a third of the plain loop's rate ends with
 //! an error.
 
+#![allow(clippy::disallowed_methods, reason = "it makes and reads files of its own")]
+
 use axum::{Router, routing::post};
 use ragcheck::cassette::Redactor;
 use ragcheck::chat::{ChatRequest, Message, Role, ToolChoice, ToolDefinition};

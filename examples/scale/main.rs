@@ -4,6 +4,8 @@
 //! FOLDER. What is in it stands in `generate`. With `--traces N` there is a run folder beside it, FOLDER/run, with so
 //! many small traces, for `ragcheck score`: how they are made stands in `clones`.
 
+#![allow(clippy::disallowed_methods, reason = "it makes and reads files of its own")]
+
 mod clones;
 mod generate;
 

@@ -4,8 +4,8 @@
 //! never as if their number had been fixed. Whoever reads the lanes reads this first. A reader refuses a newer version:
 //! it would not know the rule.
 
+use crate::files;
 use serde::{Deserialize, Serialize};
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -77,7 +77,7 @@ impl StoppingDesign {
     /// # Errors
     /// When there is one that cannot be used.
     pub fn load(path: &Path) -> Result<Option<Self>, StoppingError> {
-        let text = match fs::read_to_string(path) {
+        let text = match files::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(StoppingError::File { path: path.to_owned(), error }),
@@ -105,6 +105,7 @@ impl StoppingDesign {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_design_comes_back_as_it_was_written_and_a_newer_one_is_refused() {

@@ -5,9 +5,9 @@ use super::end::{self, End};
 use super::exchange::{Cassette, StoredRequest, Take};
 use super::format::{self, Wrong};
 use super::yaml::{self, Kind, Node};
+use crate::files;
 use crate::secrets::Redactor;
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -114,7 +114,7 @@ impl Cassette {
     /// # Errors
     /// [`CassetteError`] with file, line and column.
     pub fn load_as(path: &Path, shown: &Path, blobs: &Path) -> Result<Self, CassetteError> {
-        let text = fs::read_to_string(path).map_err(|error| match error.kind() {
+        let text = files::read_to_string(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => CassetteError::Missing { path: shown.to_owned() },
             _ => CassetteError::Read { path: shown.to_owned(), error },
         })?;
@@ -190,7 +190,7 @@ impl Cassette {
             .collect();
         delta::decode(&entries, &|name| {
             let plain = name.chars().all(|char| char.is_ascii_alphanumeric() || char == '.') && !name.contains("..");
-            plain.then(|| fs::read_to_string(source.blobs.join(name)).ok()).flatten()
+            plain.then(|| files::read_to_string(source.blobs.join(name)).ok()).flatten()
         })
     }
 
@@ -226,7 +226,7 @@ impl Cassette {
             }
         }
         for (file, text) in &all {
-            let same = file != path && fs::read_to_string(file).is_ok_and(|present| present == *text);
+            let same = file != path && files::read_to_string(file).is_ok_and(|present| present == *text);
             if !same {
                 replace(file, text).map_err(|error| CassetteError::Write { path: file.clone(), error })?;
             }
@@ -243,11 +243,11 @@ fn says_version(text: &str, version: u64) -> bool {
 
 pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let mut file = tempfile::Builder::new().prefix(".recording-").tempfile_in(folder)?;
+    files::create_dir_all(folder)?;
+    let mut file = files::temporary_file(".recording-", folder)?;
     file.write_all(text.as_bytes())?;
     file.as_file().sync_all()?;
-    let permissions = fs::metadata(path).map(|present| present.permissions());
+    let permissions = files::metadata(path).map(|present| present.permissions());
     if let Ok(permissions) = permissions {
         file.as_file().set_permissions(permissions)?;
     } else {
@@ -255,19 +255,17 @@ pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
     }
     file.persist(path).map_err(|error| error.error)?;
     // Renaming is durable once the folder is; not every system lets one open a folder.
-    if let Ok(folder) = fs::File::open(folder) {
-        let _ = folder.sync_all();
-    }
+    files::sync_folder(folder);
     Ok(())
 }
 
 #[cfg(unix)]
-fn readable_by_all(file: &fs::File) -> io::Result<()> {
+fn readable_by_all(file: &std::fs::File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(fs::Permissions::from_mode(0o644))
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))
 }
 
 #[cfg(not(unix))]
-fn readable_by_all(_file: &fs::File) -> io::Result<()> {
+fn readable_by_all(_file: &std::fs::File) -> io::Result<()> {
     Ok(())
 }

@@ -12,6 +12,9 @@ use std::time::Duration;
 #[derive(Debug, Parser)]
 #[command(name = "ragcheck", version, after_help = exit::table(), propagate_version = true)]
 pub(super) struct Arguments {
+    /// A folder outside of the project whose files may be read and written too; may be repeated.
+    #[arg(long, value_name = "DIR", global = true, help_heading = "Safety")]
+    pub allow_path: Vec<PathBuf>,
     #[command(subcommand)]
     pub command: Command,
 }

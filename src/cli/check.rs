@@ -78,7 +78,8 @@ fn stale(loaded: Loaded, ages: Ages) -> Vec<Diagnostic> {
 pub(super) fn run(given: &Check) -> Result<Exit, Problem> {
     let here = super::select::current_folder()?;
     let root = find_root(&here);
-    let (mut checked, loaded) = checked(&root, &given.paths, given.criteria.as_deref(), None);
+    let (paths, criteria) = super::select::from_here(&given.paths, given.criteria.as_deref());
+    let (mut checked, loaded) = checked(&root, &paths, criteria.as_deref(), None);
     if let Some(loaded) = loaded {
         let ages = ages(given.warn_recordings_after, &loaded.project)?;
         checked.diagnostics.extend(stale(loaded, ages));

@@ -8,11 +8,11 @@ use super::select::reports_folder;
 use super::show::conversation;
 use crate::compare::{Comparison, Summary, compare};
 use crate::evaluation;
+use crate::files;
 use crate::report::comparison::{self, Shown};
 use crate::secrets;
 use crate::trace;
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Flips whose conversations the page shows.
@@ -62,14 +62,14 @@ impl Side {
         if !path.is_file() {
             return Ok(None);
         }
-        let text = fs::read_to_string(&path).map_err(|why| format!("{}: {why}", path.display()))?;
+        let text = files::read_to_string(&path).map_err(|why| format!("{}: {why}", path.display()))?;
         let summary = Summary::parse(&text).map_err(|why| format!("{}: {why}", path.display()))?;
         Ok(Some(Self { summary, folder: None, linked: None }))
     }
 
     fn of_folder(path: &Path, newer: bool) -> Result<Self, Problem> {
         // `latest` may point elsewhere by the time that a conversation is looked up.
-        let target = fs::read_link(path).ok().filter(|target| target.is_relative());
+        let target = std::fs::read_link(path).ok().filter(|target| target.is_relative());
         let folder = target.map_or_else(|| path.to_owned(), |target| path.with_file_name(target));
         let whole = folder.canonicalize().unwrap_or_else(|_| folder.clone());
         let label = whole.file_name().map_or_else(|| "run".into(), |name| name.to_string_lossy().into_owned());
@@ -116,7 +116,7 @@ pub(super) fn run(given: &Compare) -> Result<Exit, Problem> {
 
 fn save(summary: &Summary, file: &Path) -> Result<(), Problem> {
     let text = summary.to_text().map_err(|why| format!("{} cannot be saved: {why}", summary.label))?;
-    fs::write(file, secrets::clean(&text).as_bytes())
+    files::write(file, secrets::clean(&text).as_bytes())
         .map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
     let cases = summary.cases.len();
     output::remark(&format!("saved {}: {} with {cases} cases, to be committed", file.display(), summary.label));
@@ -165,12 +165,13 @@ pub(super) fn conclude(
 fn write(shown: &Shown<'_>, folder: &Path, linked: Option<&[u8]>) -> Result<PathBuf, Problem> {
     for (name, bytes) in comparison::files(shown).map_err(|why| format!("the comparison cannot be made: {why}"))? {
         let file = folder.join(name);
-        fs::write(&file, secrets::clean_text_bytes(&bytes))
+        files::write(&file, secrets::clean_text_bytes(&bytes))
             .map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
     }
     if let Some(index) = linked {
         let (beside, file) = (folder.join(".index.html"), folder.join(trace::INDEX_HTML));
-        let renamed = fs::write(&beside, secrets::clean_text_bytes(index)).and_then(|()| fs::rename(&beside, &file));
+        let renamed =
+            files::write(&beside, secrets::clean_text_bytes(index)).and_then(|()| files::rename(&beside, &file));
         renamed.map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
     }
     Ok(folder.join(trace::COMPARISON_HTML))

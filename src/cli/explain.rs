@@ -17,7 +17,8 @@ pub(super) fn run(given: &Explain) -> Result<Exit, Problem> {
     let catalogues = crate::catalogues();
     let metrics: Vec<&MetricEntry> =
         catalogues.metrics.iter().copied().filter(|entry| named.is_none_or(|name| name == entry.name)).collect();
-    let criteria = match scenario::load(&scenario::find_root(&here), &[], given.criteria.as_deref(), &catalogues) {
+    let (_, criteria) = super::select::from_here(&[], given.criteria.as_deref());
+    let criteria = match scenario::load(&scenario::find_root(&here), &[], criteria.as_deref(), &catalogues) {
         Ok(loaded) => loaded.criteria.criteria,
         Err(_) if !metrics.is_empty() && named.is_some() => Vec::new(),
         Err(mistakes) => return Err(mistakes.into()),

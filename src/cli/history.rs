@@ -5,6 +5,7 @@ use super::exit::Exit;
 use super::output::{self, Problem};
 use super::select::reports_folder;
 use crate::evaluation;
+use crate::files;
 use crate::history::{self, Gather, HISTORY, Series};
 use crate::report;
 use crate::scenario;
@@ -77,8 +78,8 @@ fn as_json(series: &[Series]) -> Value {
 
 fn write(page: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let folder = page.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder)?;
-    let mut beside = tempfile::Builder::new().prefix(".history-").tempfile_in(folder)?;
+    files::create_dir_all(folder)?;
+    let mut beside = files::temporary_file(".history-", folder)?;
     beside.write_all(&secrets::clean_text_bytes(bytes))?;
     beside.persist(page).map(drop).map_err(|error| error.error)
 }
@@ -113,7 +114,7 @@ fn of_folder(folder: &Path, labels: BTreeMap<String, String>) -> Result<history:
     for trace in evaluation::read_traces(folder)? {
         gather.add(&trace?);
     }
-    let environment = std::fs::read(folder.join(trace::ENVIRONMENT)).ok();
+    let environment = files::read(folder.join(trace::ENVIRONMENT)).ok();
     let environment: Value = environment.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
     let made = environment["written_at"].as_str().unwrap_or_default().to_owned();
     let jobs = environment["jobs"].as_u64().and_then(|jobs| u16::try_from(jobs).ok()).unwrap_or(DEFAULT_JOBS);

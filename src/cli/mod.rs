@@ -30,8 +30,10 @@ mod simulate;
 
 pub use exit::Exit;
 
+use crate::{files, scenario};
 use arguments::{Arguments, Command};
 use clap::Parser;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Ends of the names of variables that hold secrets.
@@ -62,12 +64,25 @@ fn declare_secrets() {
     crate::secrets::declare(variables.filter(|(name, value)| secret(name, value)));
 }
 
+/// From here on nothing is opened but the project's files, what `--allow-path` names, and what was typed: any argument
+/// may be a path.
+fn confine(arguments: &Arguments) -> Result<(), output::Problem> {
+    let here = select::current_folder()?;
+    let value = |typed: std::ffi::OsString| match typed.to_str().filter(|text| text.starts_with("--")) {
+        Some(option) => PathBuf::from(option.split_once('=').map_or("", |(_, value)| value)),
+        None => PathBuf::from(typed),
+    };
+    let named: Vec<PathBuf> = std::env::args_os().skip(1).map(value).collect();
+    let confined = files::confine(&scenario::find_root(&here), &arguments.allow_path, &named);
+    confined.map_err(|why| output::Problem::Words(why.to_string()))
+}
+
 /// Parses the arguments of the process, does what they say, and reports the exit code.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     declare_secrets();
     std::panic::set_hook(Box::new(|panic| output::remark(&panic.to_string())));
-    let exit = match arguments.command {
+    let exit = confine(&arguments).and_then(|()| match arguments.command {
         Command::Run(given) => run::run(&given),
         Command::Check(given) => check::run(&given),
         Command::List(given) => list::run(&given),
@@ -83,7 +98,7 @@ pub fn main() -> ExitCode {
         Command::Keywords(given) => keywords::run(&given),
         Command::Cassette(given) => cassette::run(&given),
         Command::Schema(given) => schema::run(&given),
-    };
+    });
     exit.unwrap_or_else(|problem| {
         output::problem(&problem);
         Exit::Usage

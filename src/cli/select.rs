@@ -2,6 +2,7 @@
 
 use super::arguments::Select;
 use super::output::Problem;
+use crate::files;
 use crate::plan::Selection;
 use crate::scenario;
 use crate::suite::Suite;
@@ -21,7 +22,13 @@ pub(super) fn current_folder() -> Result<PathBuf, Problem> {
 /// # Errors
 /// Every mistake in the files.
 pub(super) fn load(given: &Select) -> Result<Suite, Problem> {
-    Ok(Suite::load(&current_folder()?, &given.paths, given.criteria.as_deref())?)
+    let (paths, criteria) = from_here(&given.paths, given.criteria.as_deref());
+    Ok(Suite::load(&current_folder()?, &paths, criteria.as_deref())?)
+}
+
+/// Scenarios and criteria as typed are taken from where the user stands, not from the project's folder.
+pub(super) fn from_here(paths: &[PathBuf], criteria: Option<&Path>) -> (Vec<PathBuf>, Option<PathBuf>) {
+    (paths.iter().map(|path| files::absolute(path)).collect(), criteria.map(files::absolute))
 }
 
 /// Which trials are wanted.
@@ -43,7 +50,7 @@ pub(super) fn selection(given: &Select) -> Selection {
 pub(super) fn variables(file: Option<&Path>) -> Result<Variables, Problem> {
     let Some(file) = file else { return Ok(Variables::new()) };
     let shown = file.display();
-    let text = std::fs::read_to_string(file).map_err(|why| format!("--env-file: {shown} cannot be read: {why}"))?;
+    let text = files::read_to_string(file).map_err(|why| format!("--env-file: {shown} cannot be read: {why}"))?;
     let read = trial::read_variables(&text);
     read.map_err(|line| Problem::Words(format!("--env-file: {shown}, line {line}: expected `KEY=VALUE` or a comment")))
 }

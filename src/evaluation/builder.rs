@@ -1,13 +1,13 @@
 //! From traces to verdicts and the files of a run folder: the one way that runs, scores and imports share.
 
 use crate::compare::{Collector, Seen, Summary};
+use crate::files;
 use crate::gate::{Evaluation, EvaluationError, Evaluator, Examined, Examiner, Verdict};
 use crate::plan::Plan;
 use crate::report::{self, Room, TimelineBuilder, Timelines, View};
 use crate::secrets;
 use crate::trace::{self, Grades, Trace};
 use rayon::prelude::*;
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -197,8 +197,8 @@ impl EvaluatedRun {
             } else {
                 secrets::clean_text_bytes(&text)
             };
-            fs::write(&beside, text)?;
-            fs::rename(&beside, folder.join(format.file()))
+            files::write(&beside, text)?;
+            files::rename(&beside, folder.join(format.file()))
         })
     }
 }

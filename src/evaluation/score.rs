@@ -1,11 +1,11 @@
 //! Verdicts of a run folder, from `plan.json`, `traces.jsonl` and `grades.jsonl` alone.
 
 use super::builder::{EvaluatedRun, EvaluationBuilder, Prepared, Preparer};
+use crate::files;
 use crate::gate::EvaluationError;
 use crate::plan::{PLAN_VERSION, Plan};
 use crate::trace::{self, GradeError, Grades, Trace, TraceError};
 use rayon::prelude::*;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,7 +94,7 @@ pub fn score(folder: &Path, for_comparison: bool) -> Result<EvaluatedRun, ScoreE
 /// When it cannot be read, or was written by a newer build.
 pub fn read_plan(folder: &Path) -> Result<Plan, ScoreError> {
     let file = folder.join(trace::PLAN);
-    let text = std::fs::read(&file).map_err(|error| ScoreError::NoRun { folder: folder.to_owned(), error })?;
+    let text = files::read(&file).map_err(|error| ScoreError::NoRun { folder: folder.to_owned(), error })?;
     let plan: Plan = serde_json::from_slice(&text).map_err(|error| ScoreError::Plan { file: file.clone(), error })?;
     if plan.version > PLAN_VERSION {
         return Err(ScoreError::Newer { file, version: plan.version });
@@ -108,7 +108,7 @@ pub fn read_plan(folder: &Path) -> Result<Plan, ScoreError> {
 /// When the file cannot be opened; each trace that cannot be read is an error of its own.
 pub fn read_traces(folder: &Path) -> Result<impl Iterator<Item = Result<Trace, ScoreError>>, ScoreError> {
     let file = folder.join(trace::TRACES);
-    let input = File::open(&file).map_err(|error| ScoreError::Open { file: file.clone(), error })?;
+    let input = files::open(&file).map_err(|error| ScoreError::Open { file: file.clone(), error })?;
     let traces = trace::read_traces(BufReader::with_capacity(1 << 20, input));
     Ok(traces.map(move |found| found.map_err(|error| ScoreError::Trace { file: file.clone(), error })))
 }
@@ -118,7 +118,7 @@ pub fn read_traces(folder: &Path) -> Result<impl Iterator<Item = Result<Trace, S
 fn add_traces(mut builder: EvaluationBuilder<'_>, folder: &Path) -> Result<EvaluatedRun, ScoreError> {
     let file = folder.join(trace::TRACES);
     let preparer = builder.preparer();
-    let input = File::open(&file).map_err(|error| ScoreError::Open { file: file.clone(), error })?;
+    let input = files::open(&file).map_err(|error| ScoreError::Open { file: file.clone(), error })?;
     let reader = BufReader::with_capacity(1 << 20, input);
     std::thread::scope(|scope| {
         let (read, windows) = sync_channel::<Result<Window, TraceError>>(1);

@@ -4,6 +4,7 @@
 //! number was decided by what they showed are judged by the rule that decided it.
 
 use crate::cassette::{StoppingDesign, StoppingError, stopping_path};
+use crate::files;
 use crate::gate::Stopped;
 use crate::plan::{self, Plan, STOPPING_ALPHA, Selection};
 use crate::scenario::{Diagnostic, Loaded};
@@ -177,7 +178,7 @@ impl Designs {
             return self.save();
         }
         for file in self.files.iter().filter(|file| complete && self.whole && file.exists()) {
-            std::fs::remove_file(file).map_err(|error| StopError::Remove { path: file.clone(), error })?;
+            files::remove_file(file).map_err(|error| StopError::Remove { path: file.clone(), error })?;
         }
         Ok(())
     }

@@ -11,6 +11,7 @@
 mod error;
 mod lock;
 mod place;
+mod program;
 mod write;
 
 #[cfg(test)]
@@ -18,6 +19,12 @@ mod tests;
 
 pub use error::FileError;
 pub use lock::{LockError, ProjectLock};
+#[cfg(unix)]
+pub use program::link;
+pub use program::{
+    append, confine, create, create_dir_all, entries, metadata, open, read, read_at_most, read_to_string,
+    remove_dir_all, remove_file, rename, resolved, sync_folder, temporary_file, temporary_folder, write,
+};
 pub use write::NewFile;
 
 use place::Place;
@@ -154,6 +161,11 @@ impl Files {
     fn outside(&self, path: &Path) -> FileError {
         FileError::Outside { path: path.to_owned(), root: self.root().to_owned() }
     }
+}
+
+/// A path as it was typed, absolute and without `.` and `..`: taken from the current folder.
+pub fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).map_or_else(|_| path.to_owned(), |whole| without_dots(&whole))
 }
 
 /// An absolute path without `.` and `..`, by its spelling alone: what is opened is the path that this gives.

@@ -50,6 +50,11 @@ impl Place {
         &self.given
     }
 
+    /// Its path with symbolic links resolved.
+    pub(super) fn real(&self) -> &Path {
+        &self.resolved
+    }
+
     /// The path inside, `.` for the place itself.
     pub(super) fn inside(&self, whole: &Path) -> Option<PathBuf> {
         let inside = whole.strip_prefix(&self.given).or_else(|_| whole.strip_prefix(&self.resolved)).ok()?;

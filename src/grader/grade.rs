@@ -6,6 +6,7 @@ use super::tasks::{Content, GradingTask};
 use crate::cassette::{Cassette, LocalTimes, hex};
 use crate::chat::ChatResponse;
 use crate::clock::{Clock, VirtualClock, block_on};
+use crate::files;
 use crate::provider::{ChatClient, ChatModel, ProviderError};
 use crate::scenario::Rubric;
 use crate::trace::{TrialError, TrialErrorKind};
@@ -192,12 +193,12 @@ impl Grader {
 
     /// The recordings that there are, by the turn that needed them.
     fn recorded(&self) -> BTreeMap<String, PathBuf> {
-        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        let mut files: Vec<PathBuf> =
+        let entries = files::entries(&self.folder).into_iter().flatten().map(|entry| entry.path);
+        let mut found: Vec<PathBuf> =
             entries.filter(|path| path.extension().is_some_and(|end| end == "yaml")).collect();
-        files.sort();
+        found.sort();
         let blobs = self.blobs();
-        let lanes = files.into_iter().filter_map(|path| Some((Cassette::load(&path, &blobs).ok()?.header.lane, path)));
+        let lanes = found.into_iter().filter_map(|path| Some((Cassette::load(&path, &blobs).ok()?.header.lane, path)));
         lanes.collect()
     }
 

@@ -1,9 +1,9 @@
 //! The JSON-lines file: read, added to, and merged. A point counts once, whichever file it comes from.
 
 use super::{POINT_VERSION, Point};
+use crate::files;
 use crate::secrets;
 use std::collections::BTreeSet;
-use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -45,7 +45,7 @@ pub enum HistoryError {
 /// # Errors
 /// When the file or a line of it cannot be read.
 pub fn load(path: &Path) -> Result<Vec<Point>, HistoryError> {
-    let text = match fs::read_to_string(path) {
+    let text = match files::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(HistoryError::File { path: path.to_owned(), error }),
@@ -74,11 +74,11 @@ pub fn append(path: &Path, point: &Point) -> Result<bool, HistoryError> {
     }
     let file = |error| HistoryError::File { path: path.to_owned(), error };
     // A file that was cut off, or edited by hand, may end without a line break.
-    let open_line = fs::read(path).is_ok_and(|bytes| bytes.last().is_some_and(|last| *last != b'\n'));
+    let open_line = files::read(path).is_ok_and(|bytes| bytes.last().is_some_and(|last| *last != b'\n'));
     let mut line = if open_line { "\n".to_owned() } else { String::new() };
     line += &secrets::clean(&serde_json::to_string(point).map_err(|error| file(io::Error::other(error)))?);
     line.push('\n');
-    let mut out = OpenOptions::new().create(true).append(true).open(path).map_err(file)?;
+    let mut out = files::append(path).map_err(file)?;
     out.write_all(line.as_bytes()).map_err(file)?;
     Ok(true)
 }
@@ -101,7 +101,7 @@ pub fn merge(path: &Path, others: &[PathBuf]) -> Result<(usize, usize), HistoryE
     points.sort_by(|one, other| (&one.at, &one.id).cmp(&(&other.at, &other.id)));
     let file = |error| HistoryError::File { path: path.to_owned(), error };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut beside = tempfile::Builder::new().prefix(".history-").tempfile_in(folder).map_err(file)?;
+    let mut beside = files::temporary_file(".history-", folder).map_err(file)?;
     for point in &points {
         serde_json::to_writer(&mut beside, point).map_err(|error| file(io::Error::other(error)))?;
         beside.write_all(b"\n").map_err(file)?;
@@ -114,6 +114,7 @@ pub fn merge(path: &Path, others: &[PathBuf]) -> Result<(usize, usize), HistoryE
 mod tests {
     use super::*;
     use crate::history::trend::tests::point;
+    use std::fs;
 
     #[test]
     fn a_point_counts_once_and_files_merge_by_time_in_any_order() {

@@ -10,6 +10,7 @@ use super::full_text::{self, FullText};
 use super::query::{self, Term};
 use super::{Found, KnowledgeBase, KnowledgeError, Search, rank, tokenize};
 use crate::clock::BoxFuture;
+use crate::files;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -202,8 +203,8 @@ fn derive_file(corpus: &Corpus, folder: &Path) -> Result<PathBuf, KnowledgeError
         return Ok(file);
     }
     let unwritable = |error| KnowledgeError::Read { path: folder.to_owned(), error };
-    std::fs::create_dir_all(folder).map_err(unwritable)?;
-    let beside = tempfile::NamedTempFile::new_in(folder).map_err(unwritable)?;
+    files::create_dir_all(folder).map_err(unwritable)?;
+    let beside = files::temporary_file(".index-", folder).map_err(unwritable)?;
     full_text::write(beside.path(), &corpus.passages).map_err(failed)?;
     beside.persist(&file).map_err(|error| unwritable(error.error))?;
     Ok(file)

@@ -7,10 +7,11 @@
 
 use super::documents::Passage;
 use super::tokenize;
+use crate::files;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Row, params};
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Changes whenever the tokenizer or the columns do: a derived file of another version is not read.
 pub(super) const INDEX_VERSION: u32 = 1;
@@ -31,7 +32,7 @@ impl FullText {
     /// The index in a file that [`write`] made.
     pub(super) fn open(file: &Path) -> rusqlite::Result<Self> {
         let how = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        Self::over(Connection::open_with_flags(file, how)?)
+        Self::over(Connection::open_with_flags(real(file)?, how)?)
     }
 
     fn over(connection: Connection) -> rusqlite::Result<Self> {
@@ -105,9 +106,14 @@ fn place(row: i64) -> usize {
     usize::try_from(row - 1).unwrap_or(usize::MAX)
 }
 
+/// Where a database is, with no symbolic link on the way: `SQLite` opens files by itself.
+pub(super) fn real(file: &Path) -> rusqlite::Result<PathBuf> {
+    files::resolved(file).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
+}
+
 /// Writes an index of `passages` into a new file.
 pub(super) fn write(file: &Path, passages: &[Passage]) -> rusqlite::Result<()> {
-    let mut connection = Connection::open(file)?;
+    let mut connection = Connection::open(real(file)?)?;
     fill(&mut connection, passages)?;
     connection.close().map_err(|(_, error)| error)
 }

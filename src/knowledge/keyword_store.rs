@@ -94,7 +94,7 @@ fn failed(error: rusqlite::Error) -> KnowledgeError {
 /// The first 100 bytes of a file that is there and not empty.
 fn header(file: &Path) -> std::io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
-    match std::fs::File::open(file) {
+    match crate::files::open(file) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
         Ok(opened) => opened.take(100).read_to_end(&mut bytes)?,
@@ -121,7 +121,7 @@ fn why_other(application: i64, version: i64) -> Option<String> {
 
 /// Opens a file that is ours or new; `Err` inside with the reason when it turned out to be neither.
 fn open_checked(file: &Path) -> rusqlite::Result<Result<Connection, String>> {
-    let mut connection = Connection::open(file)?;
+    let mut connection = Connection::open(super::full_text::real(file)?)?;
     // Before WAL: switching the journal needs a lock that another process may hold.
     connection.busy_timeout(PATIENCE)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

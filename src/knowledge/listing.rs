@@ -76,8 +76,8 @@ impl Listing {
     pub fn save(&self, file: &Path) -> Result<(), KnowledgeError> {
         let unwritable = |error| KnowledgeError::Read { path: file.to_owned(), error };
         let folder = file.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(folder).map_err(unwritable)?;
-        let beside = tempfile::NamedTempFile::new_in(folder).map_err(unwritable)?;
+        crate::files::create_dir_all(folder).map_err(unwritable)?;
+        let beside = crate::files::temporary_file(".listing-", folder).map_err(unwritable)?;
         serde_json::to_writer(beside.as_file(), self).map_err(|why| unwritable(why.into()))?;
         beside.persist(file).map_err(|why| unwritable(why.error)).map(|_| ())
     }
@@ -88,7 +88,7 @@ impl Listing {
     /// When there is one that cannot be read.
     pub fn read(file: &Path) -> Result<Option<Self>, KnowledgeError> {
         let unreadable = |error| KnowledgeError::Read { path: file.to_owned(), error };
-        match std::fs::read(file) {
+        match crate::files::read(file) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(unreadable(error)),
             Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|why| unreadable(why.into())),

@@ -1,6 +1,7 @@
 //! Which cassettes are meant.
 
 use super::FileError;
+use crate::files;
 use std::path::{Path, PathBuf};
 
 /// A cassette on disk.
@@ -42,13 +43,13 @@ pub fn cassettes(here: &Path, paths: &[PathBuf]) -> Result<Vec<CassetteFile>, Fi
 fn descend(path: &Path, found: &mut Vec<PathBuf>) -> Result<(), FileError> {
     let unreadable = |error| FileError::Read { path: path.to_owned(), error };
     if !path.is_dir() {
-        std::fs::metadata(path).map_err(unreadable)?;
+        files::metadata(path).map_err(unreadable)?;
         found.push(path.to_owned());
         return Ok(());
     }
-    for entry in std::fs::read_dir(path).map_err(unreadable)? {
-        let entry = entry.map_err(unreadable)?.path();
-        if entry.is_dir() || entry.extension().is_some_and(|end| end == "yaml") {
+    for entry in files::entries(path).map_err(unreadable)? {
+        let (is_folder, entry) = (entry.is_folder, entry.path);
+        if is_folder || entry.extension().is_some_and(|end| end == "yaml") {
             descend(&entry, found)?;
         }
     }

@@ -2,10 +2,10 @@
 
 use super::FileError;
 use crate::cassette::{self, Cassette, CassetteError, Header, Imported, Redactor, Refusal, Route, VcrError};
+use crate::files;
 use crate::provider::wire::{Dialect, route};
 use crate::transport::{Service, profile};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The lane that an agent which runs elsewhere replays: see docs/external-agents.md, "Recordings of other tools".
@@ -55,7 +55,7 @@ pub struct Import<'a> {
 /// # Errors
 /// When the file cannot be read or holds nothing to take over, or when there is a recording of that name already.
 pub fn import(file: &Path, target: Import<'_>, redactor: &Redactor) -> Result<(Imported, PathBuf), ImportError> {
-    let text = fs::read_to_string(file).map_err(ImportError::Unreadable)?;
+    let text = files::read_to_string(file).map_err(ImportError::Unreadable)?;
     let path = cassette::path(target.folder, target.scenario, target.case, &LANE);
     if path.exists() {
         return Err(ImportError::Present { scenario: target.scenario.to_owned(), case: target.case.to_owned() });
@@ -103,24 +103,23 @@ fn routed(url: &str) -> Route {
 /// # Errors
 /// When a path is not there or cannot be read.
 pub fn import_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FileError> {
-    let mut files = Vec::new();
+    let mut found = Vec::new();
     for path in paths {
         let unreadable = |error| FileError::Read { path: path.clone(), error };
         if !path.is_dir() {
-            fs::metadata(path).map_err(unreadable)?;
-            files.push(path.clone());
+            files::metadata(path).map_err(unreadable)?;
+            found.push(path.clone());
             continue;
         }
-        for entry in fs::read_dir(path).map_err(unreadable)? {
-            let entry = entry.map_err(unreadable)?.path();
+        for files::Entry { path: entry, .. } in files::entries(path).map_err(unreadable)? {
             if entry.extension().is_some_and(|end| end == "yaml" || end == "yml" || end == "json") {
-                files.push(entry);
+                found.push(entry);
             }
         }
     }
-    files.sort();
-    files.dedup();
-    Ok(files)
+    found.sort();
+    found.dedup();
+    Ok(found)
 }
 
 /// Names of cases for files, each given once.

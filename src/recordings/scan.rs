@@ -2,6 +2,7 @@
 
 use super::FileError;
 use crate::cassette::{self, Find, Redactor};
+use crate::files;
 use crate::scenario::Project;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ pub fn known_secrets(project: &Project, given: BTreeMap<String, String>) -> BTre
 /// # Errors
 /// When it cannot be read: what was not read is not clean.
 pub fn scan(file: &Path, redactor: &Redactor) -> Result<Vec<Find>, FileError> {
-    let bytes = std::fs::read(file).map_err(|error| FileError::Read { path: file.to_owned(), error })?;
+    let bytes = files::read(file).map_err(|error| FileError::Read { path: file.to_owned(), error })?;
     Ok(cassette::scan(&String::from_utf8_lossy(&bytes), redactor))
 }
 
@@ -38,29 +39,29 @@ pub fn scan(file: &Path, redactor: &Redactor) -> Result<Vec<Find>, FileError> {
 /// # Errors
 /// When a path is not there or cannot be read.
 pub fn scan_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FileError> {
-    let mut files = Vec::new();
+    let mut found = Vec::new();
     for path in paths {
-        collect(path, &mut files)?;
+        collect(path, &mut found)?;
     }
-    files.sort();
-    files.dedup();
-    Ok(files)
+    found.sort();
+    found.dedup();
+    Ok(found)
 }
 
-fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), FileError> {
+fn collect(path: &Path, found: &mut Vec<PathBuf>) -> Result<(), FileError> {
     let unreadable = |error| FileError::Read { path: path.to_owned(), error };
     if !path.is_dir() {
-        std::fs::metadata(path).map_err(unreadable)?;
-        files.push(path.to_owned());
+        files::metadata(path).map_err(unreadable)?;
+        found.push(path.to_owned());
         return Ok(());
     }
-    for entry in std::fs::read_dir(path).map_err(unreadable)? {
-        let entry = entry.map_err(unreadable)?;
-        let kind = entry.file_type().map_err(unreadable)?;
-        if kind.is_dir() && entry.file_name() != ".git" {
-            collect(&entry.path(), files)?;
-        } else if kind.is_file() {
-            files.push(entry.path());
+    for entry in files::entries(path).map_err(unreadable)? {
+        if entry.is_folder {
+            if !entry.path.ends_with(".git") {
+                collect(&entry.path, found)?;
+            }
+        } else if entry.path.symlink_metadata().map_err(unreadable)?.is_file() {
+            found.push(entry.path);
         }
     }
     Ok(())

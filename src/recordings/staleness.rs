@@ -3,6 +3,7 @@
 //! Nothing here goes into a report: the same run gives the same bytes on another day.
 
 use crate::cassette::{Cassette, CassetteError};
+use crate::files;
 use crate::plan::{self, Plan, PlannedTrial, Selection};
 use crate::scenario::{Diagnostic, Loaded};
 use crate::trace::text::plural;
@@ -133,9 +134,8 @@ fn unused(runner: &TrialRunner, plan: &Plan, scenario: usize) -> Option<Diagnost
     let trials = plan.trials.iter().filter(|trial| trial.scenario == scenario);
     let wanted: BTreeSet<_> = trials.map(|trial| runner.lane_file(plan, trial)).collect();
     let folder = runner.cassettes().join(&planned.name);
-    let below = |folder: &Path| -> Vec<_> {
-        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
-    };
+    let below =
+        |folder: &Path| -> Vec<_> { files::entries(folder).into_iter().flatten().map(|entry| entry.path).collect() };
     let files = below(&folder).into_iter().flat_map(|case| below(&case));
     let mut left: Vec<_> = files
         .filter(|file| file.extension().is_some_and(|end| end == "yaml") && !wanted.contains(file))

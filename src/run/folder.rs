@@ -4,10 +4,11 @@
 //! same run made twice is the same folder, and keeps its grades; `reports/latest` points to the newest. An interrupted run leaves older
 //! folders as they were.
 
+use crate::files;
 use crate::secrets;
 use crate::trace::{GRADES, JUDGEMENTS_CSV, PLAN, TRACES};
 use sha2::{Digest, Sha256};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -26,11 +27,11 @@ impl Writing {
     /// # Errors
     /// When it cannot be written.
     pub fn begin(reports: &Path, plan: &[u8]) -> io::Result<Self> {
-        fs::create_dir_all(reports)?;
-        let folder = tempfile::Builder::new().prefix(".writing-").tempdir_in(reports)?;
+        files::create_dir_all(reports)?;
+        let folder = files::temporary_folder(".writing-", reports)?;
         let plan = &*secrets::clean_bytes(plan);
-        fs::write(folder.path().join(PLAN), plan)?;
-        let traces = BufWriter::with_capacity(1 << 20, File::create(folder.path().join(TRACES))?);
+        files::write(folder.path().join(PLAN), plan)?;
+        let traces = BufWriter::with_capacity(1 << 20, files::create(folder.path().join(TRACES))?);
         let mut digest = Sha256::new();
         digest.update(plan);
         Ok(Self { reports: reports.to_owned(), folder, traces, digest })
@@ -66,14 +67,14 @@ impl Writing {
         if place.exists() {
             // The same answers: what was graded stays graded.
             for name in [GRADES, JUDGEMENTS_CSV] {
-                match fs::rename(place.join(name), written.join(name)) {
+                match files::rename(place.join(name), written.join(name)) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                     _ => {}
                 }
             }
-            fs::remove_dir_all(&place)?;
+            files::remove_dir_all(&place)?;
         }
-        fs::rename(&written, &place)?;
+        files::rename(&written, &place)?;
         point_latest(&self.reports, &name)?;
         Ok(place)
     }
@@ -82,19 +83,20 @@ impl Writing {
 #[cfg(unix)]
 fn point_latest(reports: &Path, name: &str) -> io::Result<()> {
     let beside = reports.join(".latest-new");
-    let _ = fs::remove_file(&beside);
-    std::os::unix::fs::symlink(name, &beside)?;
-    fs::rename(&beside, reports.join("latest"))
+    let _ = files::remove_file(&beside);
+    files::link(name, &beside)?;
+    files::rename(&beside, reports.join("latest"))
 }
 
 #[cfg(not(unix))]
 fn point_latest(reports: &Path, name: &str) -> io::Result<()> {
-    fs::write(reports.join("latest.txt"), name)
+    files::write(reports.join("latest.txt"), name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn equal_content_gives_one_folder_and_latest_points_to_it() {

@@ -10,6 +10,7 @@ use super::document::PromptText;
 use super::names::is_name;
 use super::project::Project;
 use crate::catalogue::{Catalogues, FlowEntry, ToolEntry};
+use crate::files;
 use crate::settings::{DEFAULT_KB, Dialect, ModelSettings, SearchSettings};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -144,13 +145,10 @@ impl Checker<'_> {
         if inside && folder.join(name).is_dir() {
             return;
         }
-        let known: Vec<String> = std::fs::read_dir(&folder)
+        let known: Vec<String> = files::entries(&folder)
             .map(|entries| {
-                let names = entries.flatten().filter(|entry| entry.path().is_dir());
-                let mut names: Vec<String> =
-                    names.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-                names.sort();
-                names
+                let names = entries.iter().filter(|entry| entry.is_folder);
+                names.filter_map(|entry| Some(entry.path.file_name()?.to_string_lossy().into_owned())).collect()
             })
             .unwrap_or_default();
         let label = did_you_mean(name, known.iter().map(String::as_str));
@@ -301,7 +299,7 @@ impl Checker<'_> {
             return Err("an absolute path: it would not exist on another machine".into());
         }
         let path = self.around.path.parent().unwrap_or(self.around.root).join(file);
-        std::fs::read_to_string(path).map_err(|error| match error.kind() {
+        files::read_to_string(path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => "no such file".into(),
             std::io::ErrorKind::InvalidData => "it is not UTF-8 text".into(),
             _ => error.to_string(),

@@ -2,6 +2,7 @@
 
 use super::diagnostic::{Diagnostic, nearest};
 use super::project::Project;
+use crate::files;
 use globset::{GlobBuilder, GlobMatcher};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -83,10 +84,10 @@ fn missing(root: &Path, path: &Path) -> Diagnostic {
 }
 
 fn yaml_in(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut files: Vec<PathBuf> = entries.filter(|path| is_yaml(path) && path.is_file()).collect();
-    files.sort();
-    files
+    let entries = files::entries(folder).into_iter().flatten().map(|entry| entry.path);
+    let mut found: Vec<PathBuf> = entries.filter(|path| is_yaml(path) && path.is_file()).collect();
+    found.sort();
+    found
 }
 
 /// YAML files below `root` that a pattern names; only the folders that it can reach are read.
@@ -115,14 +116,12 @@ fn matching(root: &Path, pattern: &str) -> Vec<PathBuf> {
 }
 
 fn descend(folder: &Path, levels: usize, visit: &mut dyn FnMut(&Path)) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() && levels > 0 && !entry.file_name().to_string_lossy().starts_with('.') => {
-                descend(&path, levels - 1, visit);
-            }
-            Ok(kind) if !kind.is_dir() => visit(&path),
-            _ => {}
+    for files::Entry { path, is_folder } in files::entries(folder).into_iter().flatten() {
+        let hidden = path.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.'));
+        if !is_folder {
+            visit(&path);
+        } else if levels > 0 && !hidden {
+            descend(&path, levels - 1, visit);
         }
     }
 }

@@ -6,11 +6,12 @@
 use super::check_criteria::Known;
 use super::diagnostic::{At, Diagnostic, Mistake, Severity, diagnose};
 use super::document::Scenario;
-use super::files::{self, PROJECT_FILE, shown};
+use super::files::{self as found, PROJECT_FILE, shown};
 use super::lines::case_lines;
 use super::repair::parse;
 use super::{Criteria, Project, Rubric, check, check_criteria, prices, ratings, rubric};
 use crate::catalogue::Catalogues;
+use crate::files;
 use rayon::prelude::*;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -151,15 +152,15 @@ impl<'a> Work<'a> {
 
     fn load(&mut self, paths: &[PathBuf], criteria: Option<&Path>, catalogues: &Catalogues) -> Option<Loaded> {
         let (project, project_file, project_text) = self.project();
-        let found = match files::discover(self.root, &project, paths) {
-            Ok(found) => found,
+        let scenarios_found = match found::discover(self.root, &project, paths) {
+            Ok(paths) => paths,
             Err(mistakes) => {
                 self.diagnostics.extend(mistakes);
                 return None;
             }
         };
         let named = self.criteria_path(&project, criteria);
-        let texts: Vec<(PathBuf, String, Result<String, Box<Diagnostic>>)> = found
+        let texts: Vec<(PathBuf, String, Result<String, Box<Diagnostic>>)> = scenarios_found
             .into_iter()
             .filter(|path| named.as_ref() != Some(path))
             .map(|path| {
@@ -179,10 +180,10 @@ impl<'a> Work<'a> {
         let mut scenarios = Vec::new();
         for (path, file, text) in texts {
             match text {
-                Ok(text) if files::is_criteria(&text) => {
+                Ok(text) if found::is_criteria(&text) => {
                     self.criteria(&path, &file, &project, &known);
                 }
-                Ok(text) if files::is_rubric(&text) => {
+                Ok(text) if found::is_rubric(&text) => {
                     self.rubric(&text, &file, &project);
                 }
                 Ok(text) => scenarios.push((path, file, text)),
@@ -236,7 +237,7 @@ impl<'a> Work<'a> {
     }
 
     fn is_criteria_only(&self, path: &Path) -> bool {
-        std::fs::read_to_string(self.root.join(path)).is_ok_and(|text| files::is_criteria(&text))
+        files::read_to_string(self.root.join(path)).is_ok_and(|text| found::is_criteria(&text))
     }
 
     fn project(&mut self) -> (Project, Option<String>, String) {
@@ -312,7 +313,7 @@ impl<'a> Work<'a> {
     fn ratings(&mut self, project: &Project, project_text: &str) -> Option<BTreeMap<String, bool>> {
         let file = project.ratings.as_ref()?;
         self.files += 1;
-        match std::fs::read_to_string(self.root.join(file)) {
+        match files::read_to_string(self.root.join(file)) {
             Ok(text) => ratings::parse(&text, file).map_err(|mistakes| self.diagnostics.extend(mistakes)).ok(),
             Err(error) => {
                 let root = At::ROOT;
@@ -384,7 +385,7 @@ fn declared_tools<'c, 't>(
 }
 
 pub(super) fn read(path: &Path, file: &str) -> Result<String, Box<Diagnostic>> {
-    let bytes = std::fs::read(path).map_err(|error| {
+    let bytes = files::read(path).map_err(|error| {
         let message = match error.kind() {
             std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
             _ => format!("it cannot be read: {error}"),

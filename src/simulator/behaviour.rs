@@ -16,6 +16,7 @@ use super::aliases::{self, Aliases};
 use super::dice::{Latency, Span};
 use super::habit::Habits;
 use super::judge::JudgeBehaviour;
+use crate::files;
 use serde::{Deserialize, Deserializer};
 use std::path::Path;
 use std::time::Duration;
@@ -250,7 +251,7 @@ impl<'de> Deserialize<'de> for FailTimes {
 /// # Errors
 /// In words: the file, what is wrong and where.
 pub fn load(path: &Path) -> Result<Behaviour, String> {
-    let text = std::fs::read_to_string(path)
+    let text = files::read_to_string(path)
         .map_err(|error| format!("the behaviour file {} cannot be read: {error}", path.display()))?;
     let behaviour: Behaviour = serde_saphyr::from_str(&text).map_err(|error| {
         let error = error.without_snippet();

@@ -1,5 +1,6 @@
 //! `environment.json`: what differs between machines and runs, and therefore is in no other file.
 
+use crate::files;
 use crate::secrets;
 use crate::trace;
 use serde_json::json;
@@ -19,5 +20,5 @@ pub(super) fn write(folder: &Path, mode: &str, jobs: Option<u16>, root: &Path) -
         "system": std::env::consts::OS,
         "processor": std::env::consts::ARCH,
     });
-    std::fs::write(folder.join(trace::ENVIRONMENT), secrets::clean_bytes(&serde_json::to_vec_pretty(&environment)?))
+    files::write(folder.join(trace::ENVIRONMENT), secrets::clean_bytes(&serde_json::to_vec_pretty(&environment)?))
 }

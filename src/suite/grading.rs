@@ -3,6 +3,7 @@
 
 use super::Mode;
 use crate::evaluation::{self, EvaluatedRun, ScoreError, read_plan, read_traces};
+use crate::files;
 use crate::grader::{self, Graded, Grader, GradingTask, Scope};
 use crate::scenario::diagnostic::listed;
 use crate::scenario::{self, Diagnostic, Rubric};
@@ -237,6 +238,6 @@ fn write(folder: &Path, name: &str, content: &dyn Fn(&mut dyn Write) -> io::Resu
     let beside = folder.join(format!(".{name}"));
     let mut text = Vec::new();
     content(&mut text)?;
-    std::fs::write(&beside, secrets::clean_text_bytes(&text))?;
-    std::fs::rename(&beside, folder.join(name))
+    files::write(&beside, secrets::clean_text_bytes(&text))?;
+    files::rename(&beside, folder.join(name))
 }

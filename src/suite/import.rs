@@ -2,6 +2,7 @@
 
 use super::{SuiteError, environment};
 use crate::evaluation::{EvaluatedRun, EvaluationBuilder};
+use crate::files;
 use crate::import::{self, ImportError};
 use crate::run::folder::Writing;
 use crate::scenario::{Criteria, Scenario};
@@ -92,7 +93,7 @@ fn written(read: import::Imported, reports: &Path, root: &Path) -> Result<(PathB
 /// The content of a file, unpacked when it is gzip.
 fn read(file: &Path) -> Result<Vec<u8>, ImportFileError> {
     let unreadable = |error: io::Error| ImportFileError::Read { file: file.to_owned(), error };
-    let packed = std::fs::read(file).map_err(unreadable)?;
+    let packed = files::read(file).map_err(unreadable)?;
     if !packed.starts_with(&[0x1f, 0x8b]) {
         return Ok(packed);
     }

@@ -25,6 +25,7 @@ pub use options::{DEFAULT_JOBS, Mode, RunOptions};
 pub use run::{FinishedRun, HistoryPoint, StoppedRun};
 
 use crate::evaluation::{self, RecordedPasses};
+use crate::files;
 use crate::gate::{Evaluation, Verdict};
 use crate::plan::{self, Plan, Selection};
 use crate::scenario::{self, Loaded};
@@ -88,7 +89,7 @@ impl Suite {
 /// When the file cannot be read, or every trial passed.
 pub fn failed_trials(folder: &Path) -> Result<BTreeSet<String>, SuiteError> {
     let file = folder.join(trace::RUN);
-    let text = std::fs::read_to_string(&file)
+    let text = files::read_to_string(&file)
         .map_err(|error| SuiteError::NoEarlierRun { file: file.clone(), reason: error.to_string() })?;
     let earlier: Evaluation = serde_json::from_str(&text)
         .map_err(|error| SuiteError::NoEarlierRun { file: file.clone(), reason: error.to_string() })?;

@@ -5,6 +5,7 @@
 //! that grades of another run are refused. A reader refuses a newer version and ignores unknown fields of an equal one.
 
 use super::{Answer, Trace, TurnOutcome, What};
+use crate::files;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -151,7 +152,7 @@ impl Grades {
     /// When the file or a line of it cannot be read.
     pub fn read(folder: &Path) -> Result<Self, GradeError> {
         let file = folder.join(GRADES);
-        let input = match std::fs::File::open(&file) {
+        let input = match files::open(&file) {
             Ok(input) => input,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(GradeError::File { file, error }),

@@ -5,6 +5,7 @@
 
 use crate::cassette::{Cassette, CassetteError, Header, LocalTimes, Redactor};
 use crate::clock::Clock;
+use crate::files;
 use crate::transport::{RecordTransport, Transport};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -122,12 +123,12 @@ impl Written {
     /// [`RecordingError::Place`].
     pub fn place(self) -> Result<(), RecordingError> {
         let Self { beside, path, shown } = self;
-        std::fs::rename(beside, path).map_err(|error| RecordingError::Place { path: shown, error })
+        files::rename(beside, path).map_err(|error| RecordingError::Place { path: shown, error })
     }
 
     /// Removes it: it does not replay to what was recorded.
     pub fn discard(self) {
-        let _ = std::fs::remove_file(self.beside);
+        let _ = files::remove_file(self.beside);
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! `RAGCHECK_CORPUS=FOLDER cargo test --test corpus -- --include-ignored` runs it; `cargo test` shows its tests as ignored.
 
+#![allow(clippy::disallowed_methods, reason = "it makes and reads files of its own")]
+
 use std::path::PathBuf;
 
 mod exchanges;

@@ -1,5 +1,7 @@
 //! One test binary: a file a behaviour.
 
+#![allow(clippy::disallowed_methods, reason = "it makes and reads files of its own")]
+
 mod agreement;
 mod answers;
 mod broken;
@@ -11,6 +13,7 @@ mod external;
 mod flow_folders;
 mod gates;
 mod history;
+mod hostile;
 mod imports;
 mod inputs;
 mod judge;

@@ -73,6 +73,9 @@ pub struct Corpus {
     pub hash: String,
 }
 
+/// Bytes of all documents of one knowledge base.
+const LARGEST: u64 = 64 << 20;
+
 impl Corpus {
     /// Reads every document of `folder`, in order of their names.
     ///
@@ -82,8 +85,9 @@ impl Corpus {
     pub fn load(folder: &Path) -> Result<Self, KnowledgeError> {
         let unreadable = |path: &Path, error| KnowledgeError::Read { path: path.to_owned(), error };
         let mut files = Vec::new();
-        for entry in std::fs::read_dir(folder).map_err(|error| unreadable(folder, error))? {
-            let path = entry.map_err(|error| unreadable(folder, error))?.path();
+        for crate::files::Entry { path, .. } in
+            crate::files::entries(folder).map_err(|error| unreadable(folder, error))?
+        {
             if Format::of(&path).is_some() && path.is_file() {
                 files.push(path);
             }
@@ -91,8 +95,12 @@ impl Corpus {
         files.sort();
         let (mut passages, mut places, mut documents) = (Vec::new(), Vec::new(), Vec::new());
         let mut ids = BTreeSet::new();
+        let mut room = LARGEST;
         for path in files {
-            let text = std::fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
+            let bytes = crate::files::read_at_most(&path, room).map_err(|error| unreadable(&path, error))?;
+            room -= bytes.len() as u64;
+            let no_text = |_| unreadable(&path, std::io::ErrorKind::InvalidData.into());
+            let text = String::from_utf8(bytes).map_err(no_text)?;
             let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let stem = path.file_stem().unwrap_or_default().to_string_lossy();
             let Some(format) = Format::of(&path) else { continue };

@@ -1,0 +1,222 @@
+//! Projects of strangers that mean harm (`tests/hostile/*.yaml`): what they try fails with a message that says why, within
+//! seconds and little memory; a canary file and planted keys stand in nothing that is written or printed, nothing beside
+//! the project changes, and nobody is spoken to.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Stands in every file beside the project.
+const CANARY: &str = "canary-5b1d9e";
+/// Stands in the environment, as keys.
+const PLANTED: [(&str, &str); 4] = [
+    ("OPENAI_API_KEY", "sk-planted-openai-7d41"),
+    ("ANTHROPIC_API_KEY", "sk-planted-anthropic-7d42"),
+    ("DEPLOY_PASSWORD", "planted-deploy-7d43"),
+    ("CHAT_KEY", "planted-chat-7d44"),
+];
+/// An unoptimised build beside other tests; nothing honest comes near.
+const LONGEST: Duration = Duration::from_secs(20);
+/// Memory at its highest, in KiB.
+const MOST_MEMORY: u64 = 300 * 1024;
+
+/// One project. `OUTSIDE` in any text is the folder beside it that holds the canary, `HOST` a server that nobody may call.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Hostile {
+    /// What it tries.
+    tries: String,
+    /// Files that are written, by path.
+    #[serde(default)]
+    write: BTreeMap<String, String>,
+    /// Texts of files that are replaced: file, what, by what.
+    #[serde(default)]
+    edit: Vec<[String; 3]>,
+    /// Symbolic links, by path, with where they lead; what stands there is moved away first.
+    #[serde(default)]
+    link: BTreeMap<String, String>,
+    /// Texts that are written many times over: file, head, repeated part, how often.
+    #[serde(default)]
+    long: Vec<(String, String, String, usize)>,
+    /// What is typed.
+    run: Vec<String>,
+    /// The exit code.
+    code: i32,
+    /// What is said, on either stream.
+    says: Vec<String>,
+}
+
+struct Outcome {
+    code: i32,
+    said: String,
+    took: Duration,
+    memory: u64,
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("a folder").map(|entry| entry.expect("an entry")) {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() { copy(&entry.path(), &target) } else { drop(fs::copy(entry.path(), target)) }
+    }
+}
+
+/// Every regular file below, with its bytes; links are not followed.
+fn content(folder: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry")) {
+        let kind = entry.file_type().expect("a kind");
+        if kind.is_dir() {
+            found.insert(entry.path(), Vec::new());
+            content(&entry.path(), found);
+        } else if kind.is_file() {
+            found.insert(entry.path(), fs::read(entry.path()).expect("a file"));
+        }
+    }
+}
+
+fn set_up(hostile: &Hostile, root: &Path, outside: &Path, host: &str) {
+    let put = |text: &str| text.replace("OUTSIDE", &outside.display().to_string()).replace("HOST", host);
+    let base = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/broken/project");
+    copy(&base, root);
+    let place = |file: &str| {
+        let path = root.join(file);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        path
+    };
+    for (file, text) in &hostile.write {
+        fs::write(place(file), put(text)).expect("written");
+    }
+    for [file, from, to] in &hostile.edit {
+        let text = fs::read_to_string(root.join(file)).expect("a file");
+        assert!(text.contains(from), "{}: {file} has no {from:?}", hostile.tries);
+        fs::write(root.join(file), text.replacen(from, &put(to), 1)).expect("written");
+    }
+    for (file, head, part, times) in &hostile.long {
+        fs::write(place(file), put(head) + &part.repeat(*times)).expect("written");
+    }
+    for (file, target) in &hostile.link {
+        let path = place(file);
+        if path.symlink_metadata().is_ok() {
+            fs::rename(&path, path.with_extension("before")).expect("moved");
+        }
+        std::os::unix::fs::symlink(put(target), path).expect("a link");
+    }
+}
+
+/// Runs the binary, and looks how much memory it holds meanwhile.
+fn run(hostile: &Hostile, root: &Path, outside: &Path, host: &str, beside: &Path) -> Outcome {
+    let put = |text: &str| text.replace("OUTSIDE", &outside.display().to_string()).replace("HOST", host);
+    let said = beside.join("said");
+    let out = File::create(&said).expect("a file");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+    command.args(hostile.run.iter().map(|typed| put(typed))).current_dir(root).envs(PLANTED);
+    command.env("NO_COLOR", "1").env("COLUMNS", "400").env("RAGCHECK_NOW", "2026-12-01T00:00:00Z");
+    command.stdin(Stdio::null()).stderr(out.try_clone().expect("a file")).stdout(out);
+    let began = Instant::now();
+    let mut child = command.spawn().expect("it starts");
+    let mut memory = 0;
+    let code = loop {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse().ok());
+        memory = memory.max(peak.unwrap_or(0));
+        if let Some(status) = child.try_wait().expect("a status") {
+            break status.code().unwrap_or(-1);
+        }
+        if began.elapsed() > LONGEST {
+            child.kill().expect("ended");
+            break -9;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    let text = String::from_utf8_lossy(&fs::read(said).expect("what it said")).into_owned();
+    Outcome { code, said: text, took: began.elapsed(), memory }
+}
+
+/// What is wrong with how a project was met.
+fn mistakes(hostile: &Hostile) -> Vec<String> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().canonicalize().expect("a path");
+    let (root, outside, beside) = (folder.join("project"), folder.join("outside"), folder.join("beside"));
+    for (file, text) in [
+        ("canary.md", format!("# {CANARY}\n\nThe {CANARY} sings.\n")),
+        ("canary.yaml", format!("scenario: {CANARY}\n{CANARY}: [\n")),
+        ("canary.csv", format!("trial,{CANARY}\n{CANARY},yes\n")),
+        ("run/plan.json", format!("{{\"{CANARY}\": 1}}")),
+        ("run/keep.txt", CANARY.to_owned()),
+    ] {
+        let path = outside.join(file);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, text).expect("written");
+    }
+    fs::create_dir_all(&beside).expect("a folder");
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+    server.set_nonblocking(true).expect("it does not wait");
+    let host = server.local_addr().expect("an address").to_string();
+    set_up(hostile, &root, &outside, &host);
+    let mut before = BTreeMap::new();
+    content(&outside, &mut before);
+    let outcome = run(hostile, &root, &outside, &host, &beside);
+    let mut wrong = Vec::new();
+    if outcome.code != hostile.code {
+        wrong.push(format!("exit code {} and not {}", outcome.code, hostile.code));
+    }
+    for words in &hostile.says {
+        if !outcome.said.contains(words) {
+            wrong.push(format!("it does not say {words:?}"));
+        }
+    }
+    if outcome.took >= LONGEST || outcome.memory > MOST_MEMORY {
+        wrong.push(format!("it took {:?} and {} KiB", outcome.took, outcome.memory));
+    }
+    let mut after = BTreeMap::new();
+    content(&outside, &mut after);
+    if after != before {
+        wrong.push("what lies beside the project was changed".to_owned());
+    }
+    let mut written = BTreeMap::from([(PathBuf::from("its output"), outcome.said.clone().into_bytes())]);
+    content(&root, &mut written);
+    for (path, bytes) in written {
+        let text = String::from_utf8_lossy(&bytes);
+        for secret in PLANTED.iter().map(|(_, value)| *value).chain([CANARY]) {
+            if text.contains(secret) {
+                wrong.push(format!("{} holds {secret}", path.display()));
+            }
+        }
+    }
+    if server.accept().is_ok() {
+        wrong.push("a host was spoken to".to_owned());
+    }
+    if !wrong.is_empty() {
+        wrong.push(format!("it said:\n{}", outcome.said));
+    }
+    wrong
+}
+
+fn hold(file: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hostile").join(file);
+    let text = fs::read_to_string(path).expect(file);
+    let projects: Vec<Hostile> = serde_saphyr::from_str(&text).expect(file);
+    assert!(!projects.is_empty());
+    let mut all = Vec::new();
+    for hostile in &projects {
+        let wrong = mistakes(hostile);
+        if !wrong.is_empty() {
+            all.push(format!("== {}\n{}", hostile.tries, wrong.join("\n")));
+        }
+    }
+    assert!(all.is_empty(), "{}", all.join("\n\n"));
+}
+
+#[test]
+fn no_key_of_a_file_leads_out_of_the_project() {
+    hold("paths.yaml");
+}
+
+#[test]
+fn no_symbolic_link_leads_out_of_the_project() {
+    hold("links.yaml");
+}
