@@ -15,6 +15,9 @@ pub(super) struct Arguments {
     /// A folder outside of the project whose files may be read and written too; may be repeated.
     #[arg(long, value_name = "DIR", global = true, help_heading = "Safety")]
     pub allow_path: Vec<PathBuf>,
+    /// A key that may be sent to a host: `KEY=HOST`, beside the well-known pairs; may be repeated, also in RAGCHECK_TRUST.
+    #[arg(long, value_name = "KEY=HOST", global = true, help_heading = "Safety")]
+    pub trust: Vec<String>,
     #[command(subcommand)]
     pub command: Command,
 }

@@ -30,10 +30,10 @@ mod simulate;
 
 pub use exit::Exit;
 
-use crate::{files, scenario};
+use crate::{files, scenario, trial};
 use arguments::{Arguments, Command};
 use clap::Parser;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Ends of the names of variables that hold secrets.
@@ -73,8 +73,29 @@ fn confine(arguments: &Arguments) -> Result<(), output::Problem> {
         None => PathBuf::from(typed),
     };
     let named: Vec<PathBuf> = std::env::args_os().skip(1).map(value).collect();
-    let confined = files::confine(&scenario::find_root(&here), &arguments.allow_path, &named);
+    let root = scenario::find_root(&here);
+    trust(arguments, &root).map_err(output::Problem::Words)?;
+    let confined = files::confine(&root, &arguments.allow_path, &named);
     confined.map_err(|why| output::Problem::Words(why.to_string()))
+}
+
+/// The keys that may be sent beyond the well-known pairs: what was typed, the environment, and a file of the user's that
+/// no project can hold.
+fn trust(arguments: &Arguments, root: &Path) -> Result<(), String> {
+    for pair in &arguments.trust {
+        trial::trust::trust(pair).map_err(|why| format!("--trust: {why}"))?;
+    }
+    if let Ok(pairs) = std::env::var("RAGCHECK_TRUST") {
+        trial::trust::trust(&pairs).map_err(|why| format!("RAGCHECK_TRUST: {why}"))?;
+    }
+    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let Some(settings) = set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config"))) else { return Ok(()) };
+    let file = settings.join("ragcheck/trust");
+    if file.starts_with(root) || !file.is_file() {
+        return Ok(());
+    }
+    let text = files::read_to_string(&file).map_err(|why| format!("{}: {why}", file.display()))?;
+    trial::trust::trust(&text).map_err(|why| format!("{}: {why}", file.display()))
 }
 
 /// Parses the arguments of the process, does what they say, and reports the exit code.

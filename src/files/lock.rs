@@ -79,5 +79,9 @@ fn holder(mut file: File) -> String {
     let mut text = String::new();
     let _ = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_string(&mut text));
     let line = text.lines().next().unwrap_or_default().trim();
-    if line.is_empty() { "another process".to_owned() } else { crate::trace::text::quote(line, 200) }
+    if line.is_empty() {
+        "another process".to_owned()
+    } else {
+        line.chars().filter(|letter| !letter.is_control()).take(200).collect()
+    }
 }

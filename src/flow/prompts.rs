@@ -150,7 +150,47 @@ impl Prompts {
     }
 }
 
+/// Placeholders in one text.
+const MOST_PLACEHOLDERS: usize = 100;
+
+/// What a text may use of the template language: `{{ name }}`, and `{% if name %}` with `else` and `endif`. Loops,
+/// filters, calls and variables of its own could make any amount of text.
+fn is_plain(source: &str) -> Result<(), String> {
+    let mut rest = source;
+    let mut count = 0;
+    while let Some(at) = rest.find("{{").into_iter().chain(rest.find("{%")).chain(rest.find("{#")).min() {
+        let (open, after) = rest[at..].split_at(2);
+        let close = match open {
+            "{{" => "}}",
+            "{%" => "%}",
+            _ => "#}",
+        };
+        let end = after.find(close).ok_or_else(|| format!("`{open}` without `{close}`"))?;
+        let inside = after[..end].trim_matches(['-', '+']).trim();
+        let is_name = |text: &str| text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+        let words: Vec<&str> = inside.split_whitespace().collect();
+        let sound = match (open, words.as_slice()) {
+            ("{#", _) | ("{%", ["else" | "endif"]) => true,
+            ("{{", [name]) | ("{%", ["if", name] | ["if", "not", name]) => is_name(name),
+            _ => false,
+        };
+        if !sound {
+            let shown: String = inside.chars().take(40).collect();
+            return Err(format!(
+                "`{open} {shown} {close}`: a prompt may hold `{{{{ name }}}}` and `{{% if name %}}` only"
+            ));
+        }
+        count += 1;
+        if count > MOST_PLACEHOLDERS {
+            return Err(format!("it has more than {MOST_PLACEHOLDERS} placeholders"));
+        }
+        rest = &after[end + 2..];
+    }
+    Ok(())
+}
+
 fn render(name: &str, source: &str, values: minijinja::Value) -> Result<String, PromptError> {
+    is_plain(source).map_err(|reason| PromptError { name: name.to_owned(), reason })?;
     let mut environment = minijinja::Environment::new();
     environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
     environment.set_fuel(Some(100_000));
@@ -189,6 +229,25 @@ mod tests {
             let error = Prompts::resolve(*flow, &overrides, Services::default()).expect_err("is refused");
             assert!(error.reason.contains(flow.name()) && error.reason.contains("system"), "{folder}: {error}");
         }
+    }
+
+    #[test]
+    fn a_template_that_could_grow_without_end_is_refused_before_it_is_filled_in() {
+        for text in [
+            "{% set x = 'ha' %}{% set x = x ~ x %}{{ x }}",
+            "{% for n in range(9000) %}ha{% endfor %}",
+            "{{ tool * 1000000000 }}",
+            "{{ tool | replace('', tool) }}",
+            "{% macro a() %}{{ a() }}{% endmacro %}",
+            "{{ tool",
+        ] {
+            let (_, flow) = &FLOWS[0];
+            let overrides = BTreeMap::from([("missing_call".to_owned(), text.to_owned())]);
+            let error = Prompts::resolve(*flow, &overrides, Services::default()).expect_err(text);
+            assert_eq!(error.name, "missing_call");
+        }
+        assert_eq!(is_plain("{%- if external %}{{ tool }}{%- else %}{# none #}{ }{% endif %}"), Ok(()));
+        assert!(is_plain(&"{{ tool }}".repeat(101)).is_err());
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::assignment::largest;
 use super::{TurnView, quote};
 use crate::plan::ResolvedCase;
 use crate::scenario::expect::{ArgumentPattern, CallExpectation, CallOutcome, CallPattern, Expectation};
+use crate::settings::expression;
 use crate::trace::{ToolCalled, ToolOutcome};
 use jsonschema::Validator;
 use regex::Regex;
@@ -54,7 +55,7 @@ impl Patterns {
 
     fn add_regex(&mut self, text: &str) {
         if !self.regexes.contains_key(text) {
-            self.regexes.insert(text.to_owned(), Regex::new(text).map_err(|error| error.to_string()));
+            self.regexes.insert(text.to_owned(), expression(text).map_err(|error| error.to_string()));
         }
     }
 

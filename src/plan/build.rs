@@ -57,6 +57,9 @@ pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, 
                     trials.push(PlannedTrial { id, scenario: scenarios.len(), case: cases.len(), lane, seed });
                 }
             }
+            if trials.len() > MOST_TRIALS {
+                return Err(vec![too_many()]);
+            }
             if trials.len() > before {
                 let line = source.case_lines.get(index).copied().unwrap_or(1);
                 cases.push(PlannedCase { line, case: resolved(&source.scenario, case) });
@@ -137,6 +140,15 @@ impl<'a> Wanted<'a> {
                 self.globs.iter().any(|glob| glob.is_match(id) || glob.is_match(case) || glob.is_match(&both))
             })
     }
+}
+
+/// Trials of one run.
+const MOST_TRIALS: usize = 1_000_000;
+
+fn too_many() -> Diagnostic {
+    let message = format!("more than {MOST_TRIALS} trials: cases, variants and repetitions multiply");
+    Diagnostic::error("too-many-trials", "", message)
+        .with_help("select some with `--only` or `--variant`, or repeat less")
 }
 
 fn nothing_selected(loaded: &Loaded, selection: &Selection) -> Diagnostic {

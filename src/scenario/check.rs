@@ -95,6 +95,7 @@ impl Checker<'_> {
             self.provider(provider, ("search service", Dialect::searches), search.key("provider"));
         }
         self.limits(root.key("limits"));
+        self.often(scenario.repeat, root.key("repeat"));
         if scenario.repeat == 0 {
             self.say(Mistake::at(root.key("repeat"), "repeat-zero", "a scenario that is repeated 0 times never runs"));
         }
@@ -299,11 +300,21 @@ impl Checker<'_> {
             return Err("an absolute path: it would not exist on another machine".into());
         }
         let path = self.around.path.parent().unwrap_or(self.around.root).join(file);
-        files::read_to_string(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => "no such file".into(),
-            std::io::ErrorKind::InvalidData => "it is not UTF-8 text".into(),
-            _ => error.to_string(),
-        })
+        files::read_at_most(path, LARGEST_PROMPT)
+            .and_then(|bytes| String::from_utf8(bytes).map_err(|_| std::io::ErrorKind::InvalidData.into()))
+            .map_err(|error| match error.kind() {
+                std::io::ErrorKind::NotFound => "no such file".into(),
+                std::io::ErrorKind::InvalidData => "it is not UTF-8 text".into(),
+                _ => error.to_string(),
+            })
+    }
+
+    /// Repetitions as files say; whoever starts a run may ask for more with `--repeat`.
+    pub(super) fn often(&mut self, repeat: u32, at: At<'_>) {
+        if repeat > MOST_REPETITIONS {
+            let mistake = Mistake::at(at, "repeat-too-many", format!("{repeat} repetitions of each case"));
+            self.say(mistake.help(format!("a file asks for {MOST_REPETITIONS} at most; `--repeat` for more")));
+        }
     }
 
     pub(super) fn name(&mut self, name: &str, at: At<'_>) -> bool {
@@ -313,6 +324,11 @@ impl Checker<'_> {
         is_name(name)
     }
 }
+
+/// Repetitions of each case that a file may ask for.
+const MOST_REPETITIONS: u32 = 1_000;
+/// Bytes of a prompt.
+const LARGEST_PROMPT: u64 = 256 << 10;
 
 fn bad_name(at: At<'_>, name: &str) -> Mistake {
     let shown: String = name.chars().take(40).collect();

@@ -42,6 +42,7 @@ impl Checker<'_> {
         self.covers(&case.covers, at.key("covers"));
         self.excluded(&case.excluded_from, at.key("excluded_from"));
         self.external_case(case, at);
+        self.often(case.repeat.unwrap_or(1), at.key("repeat"));
         if case.repeat == Some(0) {
             self.say(Mistake::at(at.key("repeat"), "repeat-zero", "a case that is repeated 0 times never runs"));
         }

@@ -4,6 +4,7 @@ use super::diagnostic::{At, Mistake, did_you_mean};
 use super::expect::{ArgumentPattern, ContextExpectation, RetryExpectation};
 use super::{CallExpectation, CallPattern, Expectation};
 use crate::catalogue::ToolEntry;
+use crate::settings::expression;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -248,7 +249,7 @@ impl<'a> Expectations<'a> {
         let problem = if let Some(known) = self.compiled.get(pattern) {
             known.clone()
         } else {
-            let problem = regex::Regex::new(pattern).err().map(|error| last_line(&error.to_string()));
+            let problem = expression(pattern).err().map(|error| last_line(&error.to_string()));
             self.compiled.insert(pattern.to_owned(), problem.clone());
             problem
         };

@@ -4,6 +4,7 @@ use super::check::Checker;
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::external::MintedValue;
 use super::{Case, Expectation, SequenceStep};
+use crate::settings::expression;
 use crate::settings::{Dialect, Enforcement, Limits};
 use crate::trace::EXTERNAL;
 use serde_json::Value;
@@ -141,7 +142,7 @@ impl Checker<'_> {
                 self.say(mistake.label("use a to z, 0 to 9 and `-`"));
             }
             self.pointer(&minted.at, at.key("at"));
-            if let Some(Err(why)) = minted.expression.as_deref().map(regex::Regex::new) {
+            if let Some(Err(why)) = minted.expression.as_deref().map(expression) {
                 let words = why.to_string();
                 let last = words.lines().last().unwrap_or_default().trim();
                 let mistake = Mistake::at(at.key("match"), "bad-regex", "not a regular expression");

@@ -384,8 +384,11 @@ fn declared_tools<'c, 't>(
     (!tools.is_empty()).then_some(tools)
 }
 
+/// Bytes of a scenario, criteria or project file.
+const LARGEST: u64 = 8 << 20;
+
 pub(super) fn read(path: &Path, file: &str) -> Result<String, Box<Diagnostic>> {
-    let bytes = files::read(path).map_err(|error| {
+    let bytes = files::read_at_most(path, LARGEST).map_err(|error| {
         let message = match error.kind() {
             std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
             _ => format!("it cannot be read: {error}"),

@@ -9,10 +9,12 @@
 //! These are plain values: what they mean for a request is decided where requests are made.
 
 mod duration;
+mod expression;
 mod model;
 mod provider;
 
 pub use duration::{AgeLimit, DurationError, TimeSpan, parse_age, parse_duration, print_duration};
+pub use expression::expression;
 pub use model::{Enforcement, Limits, ModelSettings, SearchSettings};
 pub use provider::{Auth, Dialect, PaceLimits, Provider, Quirks};
 

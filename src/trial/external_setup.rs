@@ -5,6 +5,7 @@ use crate::flow::external::{Endpoint, Pace, Settings, Target, Words};
 use crate::plan::VariantSettings;
 use crate::proxy::{Pattern, Vars};
 use crate::scenario::external::ExternalAgent;
+use crate::settings::expression;
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -55,7 +56,7 @@ impl ExternalSetup {
         let endpoint = |url: &str| Endpoint::parse(url).ok_or_else(|| AgentError::Address(url.to_owned()));
         let (target, roles) = (&agent.target, &agent.roles);
         let patterns = agent.vars.iter().map(|(name, minted)| {
-            let expression = minted.expression.as_deref().map(regex::Regex::new).transpose();
+            let expression = minted.expression.as_deref().map(expression).transpose();
             let expression = expression.map_err(|why| AgentError::Variable { name: name.clone(), why })?;
             Ok(Pattern { name: name.clone(), at: minted.at.clone(), expression })
         });

@@ -16,6 +16,7 @@ mod resend;
 mod services;
 mod settings;
 mod stages;
+pub mod trust;
 
 pub use cost::Spending;
 pub use drift::{Part, Standing};
@@ -69,6 +70,14 @@ pub enum SetupError {
         provider: String,
         /// The variable.
         variable: String,
+    },
+    /// A provider's key may not be sent to its address.
+    #[error("provider `{provider}`: {reason}")]
+    Distrust {
+        /// The provider's name in the project file.
+        provider: String,
+        /// Why.
+        reason: trust::Distrust,
     },
     /// A service cannot be asked.
     #[error(transparent)]

@@ -3,7 +3,7 @@
 //! Keys come from the variables that the project file names: from an environment file where one was given, else from
 //! the environment of the process. They go into requests and into the redactor, and nowhere else.
 
-use super::{SetupError, TrialRunner};
+use super::{SetupError, TrialRunner, trust};
 use crate::cassette::Redactor;
 use crate::clock::{Clock, PausableClock, RealClock};
 use crate::plan::VariantSettings;
@@ -118,7 +118,12 @@ impl LiveAccess {
 /// Knows every key that the project file names and that is set.
 pub(super) fn redactor(project: &Project, variables: &Variables) -> Redactor {
     let keys = project.providers.iter();
-    let keys = keys.filter_map(|(name, provider)| Some((name.clone(), variable(variables, provider.key.as_ref()?)?)));
+    let keys = keys.filter_map(|(name, provider)| {
+        let named = provider.key.as_ref()?;
+        // A file that was given holds what whoever gave it wants kept; of the process only keys that may be sent are read.
+        let read = variables.contains_key(named) || trust::may_send(named, &provider.base_url).is_ok();
+        Some((name.clone(), variable(variables, named).filter(|_| read)?))
+    });
     let keys: Vec<(String, String)> = keys.collect();
     secrets::declare(keys.clone());
     Redactor::new(keys)
@@ -132,6 +137,8 @@ pub(super) fn key(
     keys: Keys,
 ) -> Result<Option<String>, SetupError> {
     let Some(wanted) = &provider.key else { return Ok(None) };
+    trust::may_send(wanted, &provider.base_url)
+        .map_err(|reason| SetupError::Distrust { provider: name.to_owned(), reason })?;
     match (variable(variables, wanted), keys) {
         (None, Keys::Ours) => Err(SetupError::Key { provider: name.to_owned(), variable: wanted.clone() }),
         (key, _) => Ok(key),

@@ -114,7 +114,12 @@ fn run(hostile: &Hostile, root: &Path, outside: &Path, host: &str, beside: &Path
     let out = File::create(&said).expect("a file");
     let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
     command.args(hostile.run.iter().map(|typed| put(typed))).current_dir(root).envs(PLANTED);
-    command.env("NO_COLOR", "1").env("COLUMNS", "400").env("RAGCHECK_NOW", "2026-12-01T00:00:00Z");
+    command
+        .env_remove("RAGCHECK_TRUST")
+        .env("XDG_CONFIG_HOME", outside.join("settings"))
+        .env("NO_COLOR", "1")
+        .env("COLUMNS", "400")
+        .env("RAGCHECK_NOW", "2026-12-01T00:00:00Z");
     command.stdin(Stdio::null()).stderr(out.try_clone().expect("a file")).stdout(out);
     let began = Instant::now();
     let mut child = command.spawn().expect("it starts");
@@ -214,6 +219,16 @@ fn hold(file: &str) {
 #[test]
 fn no_key_of_a_file_leads_out_of_the_project() {
     hold("paths.yaml");
+}
+
+#[test]
+fn no_key_goes_to_a_host_that_nobody_named() {
+    hold("keys.yaml");
+}
+
+#[test]
+fn nothing_that_people_write_exhausts_the_machine() {
+    hold("bounds.yaml");
 }
 
 #[test]

@@ -66,6 +66,9 @@ impl Project {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
         command.args(arguments).current_dir(self.folder.path()).env("NO_COLOR", "1").env_remove("COLUMNS");
         // The shipped recordings do not grow old.
+        // Keys of tests that a server of theirs is sent.
+        command
+            .env("RAGCHECK_TRUST", "SIMULATED_MODEL_KEY=127.0.0.1 ECHO_KEY=127.0.0.1 A_KEY_THAT_NOBODY_SET=127.0.0.1");
         command.env("RAGCHECK_NOW", "2026-12-01T00:00:00Z");
         command
     }

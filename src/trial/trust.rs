@@ -1,0 +1,158 @@
+//! Which key may be sent to which host.
+//!
+//! A project file of a stranger names a variable and an address; without more, a pull request could have any variable of
+//! the machine sent to anybody. A key goes to the hosts of its own service, by the table below; every other pair comes
+//! from whoever started the program. A variable without such a pair is not even read.
+
+use reqwest::Url;
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::{PoisonError, RwLock};
+
+/// The hosts of the services whose variables have a usual name.
+const TIED: [(&str, &[&str]); 14] = [
+    ("ANTHROPIC_API_KEY", &["api.anthropic.com"]),
+    ("CEREBRAS_API_KEY", &["api.cerebras.ai"]),
+    ("COHERE_API_KEY", &["api.cohere.com", "api.cohere.ai"]),
+    ("DEEPSEEK_API_KEY", &["api.deepseek.com"]),
+    ("FIREWORKS_API_KEY", &["api.fireworks.ai"]),
+    ("GEMINI_API_KEY", &["generativelanguage.googleapis.com"]),
+    ("GOOGLE_API_KEY", &["generativelanguage.googleapis.com"]),
+    ("GROQ_API_KEY", &["api.groq.com"]),
+    ("MISTRAL_API_KEY", &["api.mistral.ai"]),
+    ("OPENAI_API_KEY", &["api.openai.com"]),
+    ("OPENROUTER_API_KEY", &["openrouter.ai"]),
+    ("PERPLEXITY_API_KEY", &["api.perplexity.ai"]),
+    ("TOGETHER_API_KEY", &["api.together.xyz", "api.together.ai"]),
+    ("XAI_API_KEY", &["api.x.ai"]),
+];
+
+static TRUSTED: RwLock<BTreeSet<(String, String)>> = RwLock::new(BTreeSet::new());
+
+/// A line that is no pair.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no pair of a variable and a host: write `KEY=HOST`, `AZURE_KEY=my.openai.azure.com` for example")]
+pub struct NoPair(String);
+
+/// Trusts the pairs of a text for the rest of the process: `KEY=HOST` (or `KEY=HOST:PORT`, for that port alone), between
+/// them white space or commas; what is behind `#` is a comment.
+///
+/// # Errors
+/// The first word that is no pair; nothing is trusted then.
+pub fn trust(text: &str) -> Result<(), NoPair> {
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
+    let words = lines.flat_map(|line| line.split([' ', '\t', ','])).filter(|word| !word.is_empty());
+    let pair = |word: &str| {
+        let (key, host) = word.split_once('=').filter(|(key, host)| !key.is_empty() && !host.is_empty())?;
+        let plain = !host.contains(['/', '@', '*', '=']);
+        plain.then(|| (key.to_owned(), host.to_ascii_lowercase()))
+    };
+    let pairs: Vec<_> =
+        words.map(|word| pair(word).ok_or_else(|| NoPair(word.to_owned()))).collect::<Result<_, _>>()?;
+    TRUSTED.write().unwrap_or_else(PoisonError::into_inner).extend(pairs);
+    Ok(())
+}
+
+/// Why a key does not go to an address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Distrust {
+    /// Nobody said that it may.
+    #[error(
+        "{variable} is not sent to {host}: nobody said that it may be. If it belongs there, say so with `--trust {variable}={host}` (or in RAGCHECK_TRUST, or in a line of ~/.config/ragcheck/trust)"
+    )]
+    Pair {
+        /// The variable that holds the key.
+        variable: String,
+        /// The host, with its port where the address has one.
+        host: String,
+    },
+    /// Everybody on the way could read it.
+    #[error("{variable} is not sent to {host} without encryption: write `https://`")]
+    Plain {
+        /// The variable that holds the key.
+        variable: String,
+        /// The host.
+        host: String,
+    },
+    /// The address is none.
+    #[error("the base URL is not a URL: {reason}")]
+    Address {
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// Whether the key in `variable` may be sent to `base_url`.
+///
+/// # Errors
+/// Why not.
+pub fn may_send(variable: &str, base_url: &str) -> Result<(), Distrust> {
+    let no_address = |reason: String| Distrust::Address { reason };
+    let url = Url::parse(base_url).map_err(|error| no_address(error.to_string()))?;
+    let host = url.host_str().ok_or_else(|| no_address("it names no host".to_owned()))?.to_ascii_lowercase();
+    let with_port = url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}"));
+    let tied = url.port().is_none()
+        && url.scheme() == "https"
+        && TIED.iter().any(|(known, hosts)| *known == variable && hosts.contains(&host.as_str()));
+    let said = {
+        let trusted = TRUSTED.read().unwrap_or_else(PoisonError::into_inner);
+        [&host, &with_port].into_iter().any(|host| trusted.contains(&(variable.to_owned(), host.clone())))
+    };
+    if url.scheme() != "https" && !is_loopback(&host) {
+        return Err(Distrust::Plain { variable: variable.to_owned(), host: with_port });
+    }
+    if tied || said { Ok(()) } else { Err(Distrust::Pair { variable: variable.to_owned(), host: with_port }) }
+}
+
+fn is_loopback(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(variable: &str, url: &str) -> String {
+        may_send(variable, url).map_or_else(|why| why.to_string(), |()| "sent".to_owned())
+    }
+
+    #[test]
+    fn a_key_goes_to_its_own_service_and_to_nobody_else_unasked() {
+        assert_eq!(said("OPENAI_API_KEY", "https://api.openai.com/v1"), "sent");
+        for url in [
+            "https://api.openai.com.evil.example/v1",
+            "https://evil.example/api.openai.com",
+            "https://api.openai.com@evil.example/v1",
+            "https://api.openai.com:8443/v1",
+            "https://api.anthropic.com",
+            "http://127.0.0.1:9",
+        ] {
+            assert!(said("OPENAI_API_KEY", url).contains("--trust OPENAI_API_KEY="), "{url}");
+        }
+        assert!(said("PATH", "https://api.openai.com/v1").contains("--trust PATH=api.openai.com"));
+    }
+
+    #[test]
+    fn a_pair_is_trusted_for_one_host_and_never_without_encryption() {
+        trust(
+            "# ours\nTEST_GATEWAY_KEY=gateway.example, TEST_OTHER_KEY=gateway.example:8443\nTEST_LOCAL_KEY=127.0.0.1",
+        )
+        .expect("pairs");
+        assert_eq!(said("TEST_GATEWAY_KEY", "https://GATEWAY.example/v1"), "sent");
+        assert_eq!(said("TEST_GATEWAY_KEY", "https://gateway.example:8443/v1"), "sent");
+        assert_eq!(said("TEST_OTHER_KEY", "https://gateway.example:8443/v1"), "sent");
+        assert!(said("TEST_OTHER_KEY", "https://gateway.example/v1").contains("--trust"));
+        assert!(said("TEST_GATEWAY_KEY", "https://a.gateway.example").contains("--trust"));
+        assert!(said("TEST_GATEWAY_KEY", "http://gateway.example").contains("without encryption"));
+        assert!(said("OPENAI_API_KEY", "http://api.openai.com/v1").contains("without encryption"));
+        assert_eq!(said("TEST_LOCAL_KEY", "http://127.0.0.1:8091/v1"), "sent");
+    }
+
+    #[test]
+    fn what_is_no_pair_is_told() {
+        for word in ["KEY", "=host", "KEY=", "KEY=https://host/", "KEY=*.example"] {
+            assert_eq!(trust(word), Err(NoPair(word.to_owned())), "{word}");
+        }
+    }
+}
