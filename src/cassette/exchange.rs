@@ -31,7 +31,7 @@ pub struct Header {
     pub takes: BTreeMap<u32, Take>,
     /// Versions of the matching profiles that made the keys.
     pub profiles: BTreeMap<String, u32>,
-    /// What the agent minted while recording, by the name that the scenario gives it, in order of appearance.
+    /// Values that the agent generated while recording, by the name that the scenario gives it, in order of appearance.
     pub vars: BTreeMap<String, Vec<String>>,
 }
 

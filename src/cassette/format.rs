@@ -2,7 +2,7 @@
 //!
 //! Version 2; version 1 lacks the `end:` line of [`super::end`] and is read as it is. A reader refuses a newer version, ignores members that it does not know, and says line and column of
 //! whatever is missing or of the wrong type. A stream's `chunks` are pairs of arrival and end; a reader that does not
-//! know them replays the same bytes at once. `vars`, where an agent minted values, are lists by name.
+//! know them replays the same bytes at once. `vars`, where an agent generates values per run, are lists by name.
 
 use super::body;
 use super::delta::{self, Blobs};
@@ -121,7 +121,7 @@ pub(super) fn decode(root: &Node<'_>) -> Parsed<Cassette> {
     for (name, node) in entries(root, "vars")? {
         let values = list(node, name)?.iter().map(|value| match value.text() {
             Some(text) => Ok(text.to_owned()),
-            None => wrong(value, "a value that was minted must be a string"),
+            None => wrong(value, "a value of `vars` must be a string"),
         });
         header.vars.insert(name.to_string(), values.collect::<Parsed<Vec<_>>>()?);
     }

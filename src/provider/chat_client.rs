@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(encode(&bare).get("tool_choice"), None);
     }
 
-    /// Answers nobody.
+    /// Never responds.
     struct Nowhere;
 
     impl Transport for Nowhere {

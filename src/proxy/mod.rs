@@ -2,7 +2,7 @@
 //!
 //! It hears an agent's requests, finds out what they ask for (`route`), and hands them to the transport of the trial that
 //! is running; recording, replaying and reaching a provider is that transport's. `vars` stands between the two and
-//! takes out what the agent mints, dates and ids, and puts it back. What stands in the way of an answer is an error in the
+//! takes out the values that the agent generates per run, dates and ids, and puts them back. What stands in the way of an answer is an error in the
 //! dialect's shape (`refusal`). Keys that the agent sends go to the provider and into no file.
 //!
 //! One address serves one trial at a time. Nothing here knows a scenario, a trace or a cassette.

@@ -1,10 +1,10 @@
-//! What an agent mints, dates and ids, taken out of requests and put back into replayed responses.
+//! What an agent generates, dates and ids, taken out of requests and put back into replayed responses.
 //!
 //! A pattern names places in request bodies by JSON pointer, `*` standing for any member or index, and within them, by a
 //! regular expression, the value. The values of one pattern are numbered in order of appearance, so `ticket#1` is the
 //! second ticket of a trial, whatever it is called today. In keys and in the cassette stands the number; the values of
 //! the recording stand in the cassette's header. A replayed response holds recorded values: those that the agent has
-//! minted anew since are exchanged for its own, wherever they stand whole. Where they do not (a stream cuts them), the
+//! generated anew since are exchanged for its own, wherever they stand whole. Where they do not (a stream cuts them), the
 //! agent sees the recorded one and says it again, which is understood as well.
 
 use crate::clock::BoxFuture;
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Values shorter than this are not bound: exchanging them would tear ordinary words apart.
 const SHORTEST: usize = 4;
 
-/// Where one minted value is found.
+/// Where one generated value is found.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     /// Its name.
@@ -35,22 +35,22 @@ pub struct Pattern {
 pub struct Vars {
     patterns: Vec<Pattern>,
     recorded: BTreeMap<String, Vec<String>>,
-    minted: Mutex<BTreeMap<String, Vec<String>>>,
+    generated: Mutex<BTreeMap<String, Vec<String>>>,
 }
 
 impl Vars {
     /// Nothing bound yet; `recorded` are the values of the recording that is replayed.
     pub fn new(patterns: Vec<Pattern>, recorded: BTreeMap<String, Vec<String>>) -> Self {
-        Self { patterns, recorded, minted: Mutex::default() }
+        Self { patterns, recorded, generated: Mutex::default() }
     }
 
-    fn minted(&self) -> MutexGuard<'_, BTreeMap<String, Vec<String>>> {
-        self.minted.lock().unwrap_or_else(PoisonError::into_inner)
+    fn generated(&self) -> MutexGuard<'_, BTreeMap<String, Vec<String>>> {
+        self.generated.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the agent has minted so far, by name, in order of appearance.
+    /// What the agent has generated so far, by name, in order of appearance.
     pub fn values(&self) -> BTreeMap<String, Vec<String>> {
-        self.minted().clone()
+        self.generated().clone()
     }
 
     /// The body with a numbered name in place of each value.
@@ -58,13 +58,13 @@ impl Vars {
         if self.patterns.is_empty() {
             return body.clone();
         }
-        let mut minted = self.minted();
+        let mut generated = self.generated();
         for pattern in &self.patterns {
             let mut texts = Vec::new();
             find(body, pattern.at.strip_prefix('/').map(|rest| rest.split('/')), &mut texts);
             for text in texts {
                 for value in pattern.values(text).filter(|value| value.chars().count() >= SHORTEST) {
-                    let known = minted.entry(pattern.name.clone()).or_default();
+                    let known = generated.entry(pattern.name.clone()).or_default();
                     let of_old = self.recorded.get(&pattern.name).is_some_and(|old| old.iter().any(|one| one == value));
                     // A recorded value comes back where a response could not be rewritten: it is no new one.
                     let echoed = of_old && !known.is_empty();
@@ -75,18 +75,18 @@ impl Vars {
             }
         }
         let mut pairs = Vec::new();
-        for values in [&*minted, &self.recorded] {
+        for values in [&*generated, &self.recorded] {
             for (name, values) in values {
                 pairs.extend(values.iter().enumerate().map(|(n, value)| (value.clone(), slot(name, n))));
             }
         }
-        drop(minted);
+        drop(generated);
         replaced_in(body, &longest_first(pairs))
     }
 
     /// A bound body with the agent's own values again: what a live service is sent.
     pub fn unbind(&self, body: &Value) -> Value {
-        replaced_in(body, &slots(&self.minted()))
+        replaced_in(body, &slots(&self.generated()))
     }
 
     /// A bound body with the values of the recording: what a trace tells. While recording, those are the agent's.
@@ -101,7 +101,7 @@ impl Vars {
         replaced(text, &longest_first(pairs)).into_owned()
     }
 
-    /// Replayed bytes with the values that the agent minted today.
+    /// Replayed bytes with the values that the agent generated today.
     fn put_back(&self, body: &Bytes) -> Bytes {
         let pairs = longest_first(self.pairs());
         match std::str::from_utf8(body).map(|text| replaced(text, &pairs)) {
@@ -112,9 +112,9 @@ impl Vars {
 
     /// Recorded values with those of today that take their place.
     fn pairs(&self) -> Vec<(String, String)> {
-        let minted = self.minted();
+        let generated = self.generated();
         let pairs = self.recorded.iter().flat_map(|(name, old)| {
-            let new = minted.get(name).map_or(&[][..], Vec::as_slice);
+            let new = generated.get(name).map_or(&[][..], Vec::as_slice);
             old.iter().zip(new).filter(|(old, new)| old != new).map(|(old, new)| (old.clone(), new.clone()))
         });
         pairs.collect()

@@ -51,3 +51,22 @@ fn every_metric_is_one_file_and_one_line() {
         assert!(files.iter().any(|file| file == name), "`metrics!` lists {name}, which computes nothing");
     }
 }
+
+#[test]
+fn every_dialect_is_one_file_that_the_table_of_dialects_names() {
+    let table = fs::read_to_string(source("provider/wire/mod.rs")).expect("the table");
+    let files = modules("provider/wire").into_iter().filter(|name| {
+        let text = fs::read_to_string(source(&format!("provider/wire/{name}.rs"))).unwrap_or_default();
+        text.contains("\npub fn decode_request(") && text.contains("\npub fn decode_response(")
+    });
+    let files: Vec<String> = files.collect();
+    assert!(files.len() >= 5, "only {files:?} were found");
+    for name in files {
+        for part in ["decode_request", "encode_request", "decode_response"] {
+            assert!(
+                table.contains(&format!("{name}::{part}")),
+                "src/provider/wire/{name}.rs: no dialect uses its {part}"
+            );
+        }
+    }
+}

@@ -163,7 +163,7 @@ fn a_reply_goes_back_with_its_signature_and_only_to_its_own_dialect() {
     let request = plain(vec![reply.to_message(), Message::tool_result(reply.calls[0].id.clone(), "done")]);
     let written = Dialect::Gemini.encode_request(&request)["contents"].take();
     assert_eq!(written[0], body["candidates"][0]["content"]);
-    // The id was minted here: Google, which gave none, is sent none.
+    // The id was generated here: Google, which gave none, is sent none.
     assert_eq!(written[1]["parts"][0], json!({"functionResponse": {"name": "f", "response": {"result": "done"}}}));
     for other in Dialect::ALL.into_iter().filter(|dialect| *dialect != Dialect::Gemini) {
         assert!(!other.encode_request(&request).to_string().contains("secret-of-google"));
@@ -421,5 +421,94 @@ fn azures_content_filter_is_a_finish_whatever_it_leaves_of_the_answer() {
         assert!(assembler.complete());
         let reply = Dialect::OpenAiChat.decode_response(&assembler.document()).expect("an answer");
         assert_eq!((reply.finish, reply.refusal.as_deref()), (Finish::ContentFilter, Some("Policy.")));
+    }
+}
+
+/// An answer of each dialect, whole and in pieces, written by us: the same words, call and usage in every one.
+fn answers(dialect: Dialect) -> (Value, Vec<Value>) {
+    let chat = |message: Value| {
+        json!({"id": "c", "model": "m-1", "choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 2}})
+    };
+    let delta = |delta: Value, finish: Value| json!({"id": "c", "model": "m-1", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
+    let call = |index: Value, arguments: &str| json!([{"index": index, "id": "a", "type": "function", "function": {"name": "f", "arguments": arguments}}]);
+    let item = |arguments: &str| json!({"type": "function_call", "id": "fc", "call_id": "a", "name": "f", "arguments": arguments, "status": "completed"});
+    let said = json!({"type": "message", "id": "s", "role": "assistant", "status": "completed", "content": [{"type": "output_text", "text": "Hello", "annotations": []}]});
+    let part = |part: Value| json!({"modelVersion": "m-1", "candidates": [{"index": 0, "content": {"role": "model", "parts": [part]}}]});
+    match dialect {
+        Dialect::OpenAiChat | Dialect::PerplexitySonar => (
+            chat(json!({"role": "assistant", "content": "Hello", "tool_calls": call(json!(0), "{\"q\": 1}")})),
+            vec![
+                delta(json!({"role": "assistant", "content": "Hel"}), Value::Null),
+                delta(json!({"content": "lo", "tool_calls": call(json!(0), "{\"q\"")}), Value::Null),
+                delta(json!({"tool_calls": [{"index": 0, "function": {"arguments": ": 1}"}}]}), Value::Null),
+                delta(json!({}), json!("tool_calls")),
+                json!({"id": "c", "model": "m-1", "choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}),
+            ],
+        ),
+        Dialect::OpenAiResponses | Dialect::PerplexityAgent => {
+            let whole = json!({"id": "r", "object": "response", "model": "m-1", "status": "completed", "error": null,
+                "output": [said, item("{\"q\": 1}")], "usage": {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}});
+            let events = vec![
+                json!({"type": "response.created", "response": {"id": "r", "object": "response", "model": "m-1", "status": "in_progress", "output": []}}),
+                json!({"type": "response.output_item.added", "output_index": 0, "item": {"type": "message", "id": "s", "role": "assistant", "content": []}}),
+                json!({"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "item_id": "s", "delta": "Hello"}),
+                json!({"type": "response.completed", "response": whole}),
+            ];
+            (whole, events)
+        }
+        Dialect::AnthropicMessages => (
+            json!({"id": "m", "type": "message", "role": "assistant", "model": "m-1", "stop_reason": "tool_use",
+                "content": [{"type": "text", "text": "Hello"}, {"type": "tool_use", "id": "a", "name": "f", "input": {"q": 1}}],
+                "usage": {"input_tokens": 3, "output_tokens": 2}}),
+            vec![
+                json!({"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "model": "m-1", "content": [], "usage": {"input_tokens": 3, "output_tokens": 0}}}),
+                json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+                json!({"type": "ping"}),
+                json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hello"}}),
+                json!({"type": "content_block_stop", "index": 0}),
+                json!({"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": "a", "name": "f", "input": {}}}),
+                json!({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "{\"q\""}}),
+                json!({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": ": 1}"}}),
+                json!({"type": "content_block_stop", "index": 1}),
+                json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 2}}),
+                json!({"type": "message_stop"}),
+            ],
+        ),
+        Dialect::Gemini => {
+            let call = json!({"functionCall": {"id": "a", "name": "f", "args": {"q": 1}}});
+            let usage = json!({"promptTokenCount": 3, "candidatesTokenCount": 2, "totalTokenCount": 5});
+            let mut last = part(call.clone());
+            last["candidates"][0]["finishReason"] = json!("STOP");
+            last["usageMetadata"] = usage.clone();
+            let mut whole = part(json!({"text": "Hello"}));
+            whole["candidates"][0]["content"]["parts"] = json!([{"text": "Hello"}, call]);
+            whole["candidates"][0]["finishReason"] = json!("STOP");
+            whole["usageMetadata"] = usage;
+            (whole, vec![part(json!({"text": "Hel"})), part(json!({"text": "lo"})), last])
+        }
+    }
+}
+
+#[test]
+fn an_answer_of_each_dialect_is_read_whole_and_in_pieces_as_the_same() {
+    for dialect in Dialect::ALL {
+        let name = dialect.name();
+        let (whole, events) = answers(dialect);
+        let stream: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        let mut assembler = dialect.assembler();
+        for event in sse::read_all(stream.as_bytes()).expect("short") {
+            assembler.push(&event).unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+        assert!(assembler.complete(), "{name}");
+        for reply in [dialect.decode_response(&whole), dialect.decode_response(&assembler.document())] {
+            let reply = reply.unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!((reply.content.as_str(), reply.model.as_str()), ("Hello", "m-1"), "{name}");
+            assert_eq!((reply.calls[0].id.as_str(), reply.calls[0].name.as_str()), ("a", "f"), "{name}");
+            let arguments: Value = serde_json::from_str(&reply.calls[0].arguments).expect("JSON");
+            assert_eq!(arguments, json!({"q": 1}), "{name}");
+            assert_eq!((reply.usage.input, reply.usage.output), (Some(3), Some(2)), "{name}");
+            assert_eq!(reply.finish, Finish::ToolCalls, "{name}");
+        }
     }
 }

@@ -1,11 +1,11 @@
 //! The wire formats of chat models, as pure translation: no I/O, no waiting, no retry.
 //!
 //! One file a dialect, and all have one shape: `decode_request`, `encode_request`, `decode_response`, `Assembler`.
-//! Decoding takes out the neutral words and keeps the rest ([`crate::chat::Kept`]) around the places where they stood;
+//! Decoding takes out the neutral words and keeps the rest ([`crate::chat::Passthrough`]) around the places where they stood;
 //! encoding puts the words back. So a document that was read is written again as it was, and a document whose words
 //! were changed in between differs in these words only. What is kept goes back to its own dialect and to no other.
 //!
-//! [`Dialect`] chooses among the files by value. `kept` fills the places again, `document` reads JSON with messages
+//! [`Dialect`] chooses among the files by value. `passthrough` fills the places again, `document` reads JSON with messages
 //! for people, `error` sorts error bodies, `embeddings` stands apart because its words are vectors.
 
 mod call_ids;

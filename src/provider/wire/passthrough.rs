@@ -1,4 +1,4 @@
-//! Puts neutral words back into the places that [`Kept`] left for them.
+//! Puts neutral words back into the places that [`Passthrough`] left for them.
 //!
 //! The law: fill(words, kept) gives the original pieces when the words are the original ones. When they were changed,
 //! the pieces that are neither text nor call stay, the new text takes the place of the first old one, and calls take
