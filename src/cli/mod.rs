@@ -85,6 +85,8 @@ fn trust(arguments: &Arguments, root: &Path) -> Result<(), String> {
     for pair in &arguments.trust {
         trial::trust::trust(pair).map_err(|why| format!("--trust: {why}"))?;
     }
+    let agent = arguments.agent.clone().or_else(|| std::env::var("RAGCHECK_AGENT").ok());
+    agent.into_iter().for_each(trial::trust::name_agent);
     if let Ok(pairs) = std::env::var("RAGCHECK_TRUST") {
         trial::trust::trust(&pairs).map_err(|why| format!("RAGCHECK_TRUST: {why}"))?;
     }
@@ -101,9 +103,13 @@ fn trust(arguments: &Arguments, root: &Path) -> Result<(), String> {
 /// Parses the arguments of the process, does what they say, and reports the exit code.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    declare_secrets();
+    // First: what is read to know the secrets is read within the bounds too.
+    let confined = confine(&arguments);
+    if confined.is_ok() {
+        declare_secrets();
+    }
     std::panic::set_hook(Box::new(|panic| output::remark(&panic.to_string())));
-    let exit = confine(&arguments).and_then(|()| match arguments.command {
+    let exit = confined.and_then(|()| match arguments.command {
         Command::Run(given) => run::run(&given),
         Command::Check(given) => check::run(&given),
         Command::List(given) => list::run(&given),

@@ -83,7 +83,12 @@ impl LiveTransport {
     pub fn new(targets: BTreeMap<Service, Target>, clock: Arc<dyn Clock>) -> Result<Self, LiveError> {
         // Another part of the process may have installed the provider already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder()
+        let mut client = reqwest::Client::builder();
+        if targets.keys().all(|service| *service == Service::Agent) {
+            // A proxy of the environment would learn the conversation, and an agent on this machine is beyond it.
+            client = client.no_proxy();
+        }
+        let client = client
             // An API that sends a request elsewhere is misconfigured; nothing follows it with a key in hand.
             .redirect(reqwest::redirect::Policy::none())
             .build()

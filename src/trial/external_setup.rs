@@ -1,5 +1,6 @@
 //! What a scenario says about an agent that runs elsewhere, resolved, and how its turns are timed.
 
+use super::trust;
 use crate::cassette::LocalTimes;
 use crate::flow::external::{Endpoint, Pace, Settings, Target, Words};
 use crate::plan::VariantSettings;
@@ -22,6 +23,9 @@ pub(super) enum AgentError {
     /// A URL that cannot be posted to.
     #[error("{0} is no address")]
     Address(String),
+    /// It is elsewhere, and nobody said so.
+    #[error(transparent)]
+    Distrust(super::trust::Distrust),
     /// The expression of a generated value.
     #[error("vars.{name}: {why}")]
     Variable {
@@ -53,7 +57,11 @@ impl ExternalSetup {
     /// # Errors
     /// [`AgentError`] for the first thing that does not fit; `check` finds all of them before.
     pub(super) fn of(agent: &ExternalAgent, declared: VariantSettings) -> Result<Self, AgentError> {
-        let endpoint = |url: &str| Endpoint::parse(url).ok_or_else(|| AgentError::Address(url.to_owned()));
+        let endpoint = |url: &str| {
+            let endpoint = Endpoint::parse(url).ok_or_else(|| AgentError::Address(url.to_owned()))?;
+            trust::may_call(url).map_err(AgentError::Distrust)?;
+            Ok(endpoint)
+        };
         let (target, roles) = (&agent.target, &agent.roles);
         let patterns = agent.vars.iter().map(|(name, minted)| {
             let expression = minted.expression.as_deref().map(expression).transpose();

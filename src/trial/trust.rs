@@ -29,6 +29,29 @@ const TIED: [(&str, &[&str]); 14] = [
 
 static TRUSTED: RwLock<BTreeSet<(String, String)>> = RwLock::new(BTreeSet::new());
 
+static AGENT: RwLock<Option<String>> = RwLock::new(None);
+
+/// Names the agent of `flow: external` for the rest of the process: a scenario may then name the same server.
+pub fn name_agent(url: String) {
+    *AGENT.write().unwrap_or_else(PoisonError::into_inner) = Some(url);
+}
+
+/// Whether an agent at that URL may be spoken to: it is on this machine, or the one that was named.
+///
+/// # Errors
+/// Why not.
+pub fn may_call(url: &str) -> Result<(), Distrust> {
+    let no_address = |reason: String| Distrust::Address { reason };
+    let wanted = Url::parse(url).map_err(|error| no_address(error.to_string()))?;
+    let named = AGENT.read().unwrap_or_else(PoisonError::into_inner);
+    let same =
+        named.as_ref().and_then(|named| Url::parse(named).ok()).is_some_and(|named| named.origin() == wanted.origin());
+    if same || wanted.host_str().is_some_and(is_loopback) {
+        return Ok(());
+    }
+    Err(Distrust::Agent { url: wanted.origin().ascii_serialization() })
+}
+
 /// A line that is no pair.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no pair of a variable and a host: write `KEY=HOST`, `AZURE_KEY=my.openai.azure.com` for example")]
@@ -73,6 +96,14 @@ pub enum Distrust {
         variable: String,
         /// The host.
         host: String,
+    },
+    /// An agent on another machine.
+    #[error(
+        "a scenario alone does not have {url} spoken to: start the run with `--agent {url}` (or RAGCHECK_AGENT) if the agent is there"
+    )]
+    Agent {
+        /// The agent's server.
+        url: String,
     },
     /// The address is none.
     #[error("the base URL is not a URL: {reason}")]
@@ -147,6 +178,23 @@ mod tests {
         assert!(said("TEST_GATEWAY_KEY", "http://gateway.example").contains("without encryption"));
         assert!(said("OPENAI_API_KEY", "http://api.openai.com/v1").contains("without encryption"));
         assert_eq!(said("TEST_LOCAL_KEY", "http://127.0.0.1:8091/v1"), "sent");
+    }
+
+    #[test]
+    fn an_agent_on_another_machine_is_named_by_whoever_starts_the_run() {
+        for url in ["http://127.0.0.1:8100/chat", "http://localhost:8100/chat", "http://[::1]:8100/chat"] {
+            assert_eq!(may_call(url), Ok(()), "{url}");
+        }
+        for url in [
+            "http://169.254.169.254/latest/meta-data",
+            "http://localhost.evil.example/",
+            "http://127.0.0.1@evil.example/",
+        ] {
+            assert!(matches!(may_call(url), Err(Distrust::Agent { .. })), "{url}");
+        }
+        name_agent("http://agent.internal:8100".to_owned());
+        assert_eq!(may_call("http://agent.internal:8100/chat"), Ok(()));
+        assert!(may_call("http://agent.internal:8101/chat").is_err());
     }
 
     #[test]

@@ -232,6 +232,11 @@ fn nothing_that_people_write_exhausts_the_machine() {
 }
 
 #[test]
+fn no_agent_on_another_machine_is_spoken_to_unasked() {
+    hold("agents.yaml");
+}
+
+#[test]
 fn no_symbolic_link_leads_out_of_the_project() {
     hold("links.yaml");
 }
