@@ -329,6 +329,7 @@ pub(in crate::flow) fn attempts_of(attempts: &[provider::Attempt]) -> Vec<Attemp
         cause: one.cause.map(|cause| cause.as_str().to_owned()),
         took_us: micros(one.took),
         wait_us: one.wait.map(micros),
+        declared_fault: one.declared_fault,
     });
     told.collect()
 }

@@ -12,7 +12,10 @@ const WORDS: usize = 500;
 /// What a response that is no success means.
 pub(super) fn failure(response: &HttpResponse, redactor: &Redactor) -> Failure {
     let body = String::from_utf8_lossy(&response.body);
-    let kind = wire::error_kind(response.status, &body);
+    let kind = match wire::error_kind(response.status, &body) {
+        ErrorKind::BadRequest if is_page(response) => ErrorKind::HtmlPage,
+        kind => kind,
+    };
     let mut message = clipped(wire::error_message(&body).trim(), redactor);
     if message.is_empty() {
         message = format!("HTTP {} without a word", response.status);
@@ -23,6 +26,7 @@ pub(super) fn failure(response: &HttpResponse, redactor: &Redactor) -> Failure {
 /// What it means that a success could not be translated: an error of the upstream's within it, or nonsense.
 pub(super) fn unreadable(response: &HttpResponse, error: &WireError, redactor: &Redactor) -> Failure {
     match error {
+        _ if is_page(response) => malformed(response, &error.to_string(), redactor),
         WireError::Reported { kind, message } => {
             Failure { kind: *kind, status: Some(response.status), message: clipped(message, redactor) }
         }
@@ -35,7 +39,16 @@ pub(super) fn unreadable(response: &HttpResponse, error: &WireError, redactor: &
 
 /// A response that should have been a success and cannot be read.
 pub(super) fn malformed(response: &HttpResponse, reason: &str, redactor: &Redactor) -> Failure {
-    Failure { kind: ErrorKind::Malformed, status: Some(response.status), message: clipped(reason, redactor) }
+    let kind = if is_page(response) { ErrorKind::HtmlPage } else { ErrorKind::Malformed };
+    Failure { kind, status: Some(response.status), message: clipped(reason, redactor) }
+}
+
+/// Whether a response is a page for people: by its content type, or by how it begins.
+fn is_page(response: &HttpResponse) -> bool {
+    let typed = response.header("content-type").is_some_and(|kind| kind.trim_start().starts_with("text/html"));
+    let begins = response.body.trim_ascii_start();
+    let begins = begins[..begins.len().min(14)].to_ascii_lowercase();
+    typed || begins.starts_with(b"<!doctype html") || begins.starts_with(b"<html")
 }
 
 fn clipped(words: &str, redactor: &Redactor) -> String {

@@ -232,7 +232,7 @@ async fn what_cannot_get_better_is_asked_once() {
         (Answer(429, vec![("retry-after", "0")], quota), "429 quota = failed: quota"),
         (busy(401, &[]), "401 auth = failed: auth"),
         (busy(500, &[("x-should-retry", "false")]), "500 server_error = failed: server_error"),
-        (Answer(200, Vec::new(), "<html>It works!</html>".to_owned()), "200 malformed = failed: malformed"),
+        (Answer(200, Vec::new(), "<html>It works!</html>".to_owned()), "200 html_page = failed: html_page"),
         (Answer(200, Vec::new(), "{\"choices\": 7}".to_owned()), "200 malformed = failed: malformed"),
     ] {
         assert_eq!(told(&ask(vec![fault], false).await), account);

@@ -50,6 +50,8 @@ pub enum ErrorKind {
     Timeout,
     /// An answer that is not what the dialect says.
     Malformed,
+    /// A page for people where the API's answer should be: a login page, a proxy's.
+    HtmlPage,
 }
 
 impl ErrorKind {
@@ -66,6 +68,7 @@ impl ErrorKind {
             Self::Connection => "connection",
             Self::Timeout => "timeout",
             Self::Malformed => "malformed",
+            Self::HtmlPage => "html_page",
         }
     }
 
@@ -104,6 +107,8 @@ pub struct Attempt {
     pub wait: Option<Duration>,
     /// When its first token had arrived, counted from sending; `None` when nothing was streamed.
     pub first_token: Option<Duration>,
+    /// Whether the response says that its failure was declared ([`crate::transport::DECLARED_FAULT_HEADER`]).
+    pub declared_fault: bool,
 }
 
 /// A result together with all attempts that led to it.

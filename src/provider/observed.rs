@@ -9,7 +9,7 @@ use super::wire::{self, Dialect, WireError, perplexity};
 use super::{Attempt, ErrorKind, SearchAnswer, perplexity_agent, stream};
 use crate::cassette::Redactor;
 use crate::chat::{ChatRequest, ChatResponse, Role};
-use crate::transport::{HttpRequest, HttpResponse, TransportError, sse};
+use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, TransportError, sse};
 use serde_json::Value;
 
 /// One attempt, and what it gave.
@@ -79,10 +79,10 @@ fn assembled(dialect: Dialect, response: &HttpResponse, redactor: &Redactor) -> 
 }
 
 fn read<T>(
-    result: &Result<HttpResponse, TransportError>,
+    answer: &Result<HttpResponse, TransportError>,
     decode: impl FnOnce(&HttpResponse) -> Result<T, Failure>,
 ) -> Observed<T> {
-    let (took, status, result) = match result {
+    let (took, status, result) = match answer {
         Ok(response) => (response.took, Some(response.status), decode(response)),
         Err(error) => {
             let kind = match error {
@@ -94,7 +94,9 @@ fn read<T>(
         }
     };
     let cause = result.as_ref().err().map(|failure| failure.kind);
-    Observed { attempt: Attempt { status, cause, took, wait: None, first_token: None }, result }
+    let declared_fault =
+        result.is_err() && answer.as_ref().is_ok_and(|one| one.header(DECLARED_FAULT_HEADER).is_some());
+    Observed { attempt: Attempt { status, cause, took, wait: None, first_token: None, declared_fault }, result }
 }
 
 #[cfg(test)]

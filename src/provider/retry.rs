@@ -5,7 +5,7 @@
 
 use super::{Attempt, Attempted, ErrorKind, ProviderError};
 use crate::clock::Clock;
-use crate::transport::{HttpRequest, HttpResponse, Transport, TransportError};
+use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, Transport, TransportError};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use sha2::{Digest, Sha256};
@@ -66,6 +66,7 @@ pub(super) async fn attempt<T>(
     loop {
         let request = request();
         let service = request.service.as_str();
+        let mut declared_fault = false;
         let (failure, took, asked) = match transport.send(request).await {
             Err(TransportError::Miss(miss)) => {
                 attempts.push(Attempt {
@@ -74,6 +75,7 @@ pub(super) async fn attempt<T>(
                     took: Duration::ZERO,
                     wait: None,
                     first_token: None,
+                    declared_fault: false,
                 });
                 return Attempted { result: Err(ProviderError::Miss(miss)), attempts };
             }
@@ -91,10 +93,20 @@ pub(super) async fn attempt<T>(
                 Ok(value) => {
                     let (status, took) = (Some(response.status), response.took);
                     let first_token = first_token(&response);
-                    attempts.push(Attempt { status, cause: None, took, wait: None, first_token });
+                    attempts.push(Attempt {
+                        status,
+                        cause: None,
+                        took,
+                        wait: None,
+                        first_token,
+                        declared_fault: false,
+                    });
                     return Attempted { result: Ok(value), attempts };
                 }
-                Err(failure) => (failure, response.took, asked(&response, clock)),
+                Err(failure) => {
+                    declared_fault = response.header(DECLARED_FAULT_HEADER).is_some();
+                    (failure, response.took, asked(&response, clock))
+                }
             },
         };
         let last = attempts.len() as u64 + 1 >= u64::from(policy.attempts);
@@ -108,7 +120,14 @@ pub(super) async fn attempt<T>(
             let bound = u64::try_from(doubled.as_micros()).unwrap_or(u64::MAX);
             Some(Duration::from_micros(dice.random_range(0..=bound)))
         };
-        attempts.push(Attempt { status: failure.status, cause: Some(failure.kind), took, wait, first_token: None });
+        attempts.push(Attempt {
+            status: failure.status,
+            cause: Some(failure.kind),
+            took,
+            wait,
+            first_token: None,
+            declared_fault,
+        });
         let Some(wait) = wait else {
             let Failure { kind, status, message } = failure;
             return Attempted { result: Err(ProviderError::Failed { kind, status, message }), attempts };

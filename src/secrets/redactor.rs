@@ -12,7 +12,8 @@ use std::sync::Arc;
 /// A longer value is searched in pieces of this many characters.
 const PIECE: usize = 128;
 /// Response headers that are kept; all others are dropped.
-const KEPT_HEADERS: [&str; 4] = ["content-type", "retry-after", "retry-after-ms", "x-should-retry"];
+const KEPT_HEADERS: [&str; 5] =
+    ["content-type", "retry-after", "retry-after-ms", "x-should-retry", "x-ragcheck-declared-fault"];
 /// What people write where a local server wants any key: no secrets, and words of other texts.
 const PLACEHOLDERS: [&str; 20] = [
     "none",

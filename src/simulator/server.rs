@@ -29,6 +29,8 @@ use std::time::Duration;
 pub const NAME_HEADER: &str = "x-ragcheck-simulator";
 /// Header with the declared latency in microseconds.
 pub const LATENCY_HEADER: &str = "x-ragcheck-latency-us";
+/// Header of a failure that the behaviour file declares.
+pub(super) const DECLARED_FAULT_HEADER: &str = "x-ragcheck-declared-fault";
 /// Header by which a client names its trial.
 pub const TRIAL_HEADER: &str = "x-ragcheck-trial";
 
@@ -105,6 +107,13 @@ impl Server {
         response
     }
 
+    /// A failure that the behaviour file declares.
+    async fn fail(&self, status: StatusCode, latency: Duration, body: &Value) -> Response {
+        let mut response = self.respond(status, latency, body).await;
+        response.headers_mut().insert(DECLARED_FAULT_HEADER, HeaderValue::from_static("true"));
+        response
+    }
+
     async fn refuse(&self, reason: &str) -> Response {
         let body = wire::write_error("invalid_request_error", reason);
         self.respond(StatusCode::BAD_REQUEST, Duration::from_millis(5), &body).await
@@ -173,11 +182,11 @@ async fn chat(State(server): State<Arc<Server>>, headers: HeaderMap, body: Bytes
     let brief = outcome.latency / 8;
     if server.fails(key("429"), FailTimes::Count(outcome.rate_limited)) {
         let body = wire::write_error("rate_limit_exceeded", "Too many requests; wait and try again.");
-        return server.respond(StatusCode::TOO_MANY_REQUESTS, brief, &body).await;
+        return server.fail(StatusCode::TOO_MANY_REQUESTS, brief, &body).await;
     }
     if server.fails(key("500"), FailTimes::Count(outcome.server_errors)) {
         let body = wire::write_error("server_error", "The model failed; try again.");
-        return server.respond(StatusCode::INTERNAL_SERVER_ERROR, brief, &body).await;
+        return server.fail(StatusCode::INTERNAL_SERVER_ERROR, brief, &body).await;
     }
     let dialogue = String::from_utf8_lossy(&body);
     let id = Dice::new(seed, &["completion", &trial, &dialogue]).id("id");
@@ -201,7 +210,7 @@ async fn agent(State(server): State<Arc<Server>>, headers: HeaderMap, body: Byte
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
         let kind = if status == StatusCode::TOO_MANY_REQUESTS { "rate_limit_exceeded" } else { "service_unavailable" };
         let body = wire::write_error(kind, "The search service cannot answer at the moment.");
-        return server.respond(status, found.latency / 8, &body).await;
+        return server.fail(status, found.latency / 8, &body).await;
     }
     let id = Dice::new(server.behaviour.seed, &["answer", &trial, &request.question]).id("id");
     server.respond(StatusCode::OK, found.latency, &wire::write_agent(&request, &found, &id)).await

@@ -143,6 +143,9 @@ pub struct Attempt {
     /// How long was waited before the next attempt; `None` when there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_us: Option<u64>,
+    /// Whether the simulator says that this failure is part of the case: it is then no outage.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub declared_fault: bool,
 }
 
 /// One call of a tool and its outcome.

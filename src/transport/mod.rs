@@ -18,7 +18,7 @@ pub use budget::{Budget, LimitTransport, Meter};
 pub use live::{LiveError, LiveTransport, Target};
 pub use pace::{Pace, Permit};
 pub use profile::{known_profile, profile};
-pub use record::{RecordTransport, SIMULATOR_HEADER};
+pub use record::{DECLARED_FAULT_HEADER, RecordTransport, SIMULATOR_HEADER};
 pub use replay::ReplayTransport;
 pub use tap::{Passed, Tap};
 

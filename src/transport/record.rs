@@ -9,6 +9,9 @@ use std::time::Duration;
 
 /// A simulator's responses carry this header: what it says is no evidence about a provider.
 pub const SIMULATOR_HEADER: &str = "x-ragcheck-simulator";
+/// A failure that a simulator was told to show carries this header, and so does its recording: it is part of the case
+/// and no outage.
+pub const DECLARED_FAULT_HEADER: &str = "x-ragcheck-declared-fault";
 
 /// Records one lane. Exchanges are numbered when they are sent, so concurrency does not reorder the file.
 pub struct RecordTransport {

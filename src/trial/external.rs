@@ -7,6 +7,7 @@
 
 use super::external_setup::{ExternalSetup, Measured, Recorded};
 use super::live::{Live, live_evidence, redacted};
+use super::outage::Origin;
 use super::recording::Recorder;
 use super::replay::{aborted, error, failed, foreign, rerecord, sources};
 use super::services::{Keys, LiveAccess};
@@ -106,7 +107,8 @@ impl Work<'_> {
         let way = Arc::clone(&tap) as Arc<dyn Transport>;
         let ran = self.run(way, tap, vars, clock, &Measured(times), evidence).await?;
         let redactor = self.runner.redactor().knowing(ran.secrets);
-        Ok(Finished { trace: redacted(ran.trace, &redactor), unused: Vec::new() })
+        let trace = self.runner.with_outage(self.trial, redacted(ran.trace, &redactor), &Origin::new());
+        Ok(Finished { trace, unused: Vec::new() })
     }
 
     async fn record(&self) -> Outcome {
@@ -154,6 +156,7 @@ impl Work<'_> {
         let ran = self.run(way, tap, vars, clock, &pace, evidence).await?;
         let trace = redacted(ran.trace, &runner.redactor().knowing(ran.secrets));
         let unused = if trace.end == TrialEnd::Completed { replay.unused() } else { Vec::new() };
+        let trace = runner.with_outage(self.trial, trace, &header.recorded_from);
         Ok(Finished { trace, unused })
     }
 

@@ -4,6 +4,7 @@
 //! and replayed, and the replay is what the run reports. A replay that differs from the live trial in anything but
 //! time is an error.
 
+use super::outage::{Origin, outages};
 use super::recording::{Recorder, RecordingError, Subject};
 use super::replay::{aborted, error, failed, foreign};
 use super::services::{Keys, LiveAccess, providers};
@@ -13,7 +14,7 @@ use super::{Finished, SetupError, TrialRunner, VariantSetup, names, no_evidence,
 use crate::cassette::{self, Cassette, CassetteError, LocalTimes, Redactor, Take};
 use crate::clock::{Clock, RealClock};
 use crate::plan::{Plan, PlannedTrial, VariantSettings};
-use crate::trace::{Attempt, Event, Evidence, Mode, Reply, Trace, TrialEnd, TrialError, TrialErrorKind, What};
+use crate::trace::{Event, Evidence, Mode, Trace, TrialEnd, TrialError, TrialErrorKind};
 use crate::transport::{LiveTransport, Transport};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,7 +39,8 @@ impl TrialRunner {
             Err(why) => return failed(plan, trial, &why),
         };
         let (trace, _) = self.run(plan, trial, setup, clock, transport).await;
-        Finished { trace: redacted(trace, &self.redactor()), unused: Vec::new() }
+        let trace = self.with_outage(trial, redacted(trace, &self.redactor()), &Origin::new());
+        Finished { trace, unused: Vec::new() }
     }
 
     /// Runs one trial against its providers, writes its cassette, and gives the trace of replaying that.
@@ -99,12 +101,16 @@ impl TrialRunner {
         F: Future<Output = Result<Finished, Box<TrialError>>>,
     {
         let Live { trace, times, vars, redactor } = live;
-        if trace.end != TrialEnd::Completed {
+        let kept = || "nothing was written; an earlier recording is as it was".to_owned();
+        let mut trace = self.with_outage(trial, trace, &Origin::new());
+        if let TrialEnd::Error(why) = &mut trace.end {
+            if why.kind == TrialErrorKind::Provider {
+                why.detail.push(kept());
+            }
             return Finished { trace, unused: Vec::new() };
         }
-        if let Some(reason) = unreached(&trace) {
-            let detail = vec!["nothing was written; an earlier recording is as it was".to_owned()];
-            return failed(plan, trial, &error(TrialErrorKind::Provider, &reason, detail));
+        if let Some(reason) = unreached(&trace, self.lane_file(plan, trial).exists()) {
+            return failed(plan, trial, &error(TrialErrorKind::Provider, &reason, vec![kept()]));
         }
         let broken = |why: RecordingError| error(TrialErrorKind::CassetteBroken, &why.to_string(), Vec::new());
         let (cassette, written) = match recorder.write(times, vars, trace.evidence.knowledge.clone(), &redactor) {
@@ -234,25 +240,14 @@ pub(super) fn redacted(trace: Trace, redactor: &Redactor) -> Trace {
 }
 
 /// Why a recording would be evidence of a broken set-up and not of an agent: a service that was never reached, or
-/// that refused the key.
-pub(super) fn unreached(trace: &Trace) -> Option<String> {
-    let hopeless = |attempts: &[Attempt]| {
-        attempts
-            .last()
-            .and_then(|last| last.cause.clone())
-            .filter(|cause| matches!(cause.as_str(), "connection" | "auth" | "quota"))
-    };
-    trace.events.iter().find_map(|event| match &event.what {
-        What::ModelCalled(called) => match &called.reply {
-            Reply::Failure { message, .. } => {
-                hopeless(&called.attempts).map(|cause| format!("the model was not reached ({cause}): {message}"))
-            }
-            Reply::Completion(_) => None,
-        },
-        What::ToolCalled(called) => {
-            hopeless(&called.attempts).map(|cause| format!("`{}` did not reach its service ({cause})", called.tool))
+/// that refused the key. Any other outage that the flow handled may be recorded, but `replaces` no recording.
+pub(super) fn unreached(trace: &Trace, replaces: bool) -> Option<String> {
+    outages(trace).find_map(|outage| {
+        let service = outage.service.as_str();
+        if outage.is_set_up() {
+            return Some(format!("the service `{service}` was not reached: {}", outage.what));
         }
-        _ => None,
+        replaces.then(|| format!("an outage of the service `{service}` replaces no recording: {}", outage.what))
     })
 }
 

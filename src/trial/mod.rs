@@ -10,6 +10,7 @@ mod external;
 mod external_setup;
 mod live;
 mod model;
+mod outage;
 mod recording;
 mod replay;
 mod resend;

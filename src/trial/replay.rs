@@ -81,6 +81,7 @@ impl TrialRunner {
         trace.evidence.knowledge = environment.knowledge.hash();
         trace.events = environment.take_events();
         setup.tell_tools(&mut trace);
+        let trace = self.with_outage(trial, trace, &header.recorded_from);
         let unused = if completed { transport.unused() } else { Vec::new() };
         Finished { trace, unused }
     }

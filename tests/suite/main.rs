@@ -28,6 +28,7 @@ mod no_network;
 mod not_measured;
 mod old_runs;
 mod orders;
+mod outages;
 mod project;
 mod recorded_knowledge;
 mod registries;

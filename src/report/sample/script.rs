@@ -53,7 +53,7 @@ impl Script {
     fn model(&mut self, tool: Option<&str>, text: &str, attempts: Vec<Attempt>) {
         let took = 600_000 + self.words.next(1_400_000) as u64;
         let mut all = attempts;
-        all.push(Attempt { status: Some(200), cause: None, took_us: took, wait_us: None });
+        all.push(Attempt { status: Some(200), cause: None, took_us: took, wait_us: None, declared_fault: false });
         let took_us = all.iter().map(|one| one.took_us + one.wait_us.unwrap_or(0)).sum();
         let reply = Reply::Completion(Completion {
             model: "gpt-sim-1".into(),
@@ -155,8 +155,13 @@ impl Script {
 }
 
 fn external(script: &mut Script) {
-    let limited =
-        Attempt { status: Some(429), cause: Some("rate_limit".into()), took_us: 90_000, wait_us: Some(700_000) };
+    let limited = Attempt {
+        status: Some(429),
+        cause: Some("rate_limit".into()),
+        took_us: 90_000,
+        wait_us: Some(700_000),
+        declared_fault: false,
+    };
     script.model(Some("perplexity_search"), "The manual has no figures for this year.", vec![limited]);
     let retried = |account, target: &str, cause: &str| {
         What::Retried(Retried {

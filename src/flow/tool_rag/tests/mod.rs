@@ -108,6 +108,7 @@ fn attempt(cause: Option<ErrorKind>) -> Attempt {
         took: Duration::from_millis(100),
         wait: cause.map(|_| Duration::from_millis(50)),
         first_token: None,
+        declared_fault: false,
     }
 }
 
