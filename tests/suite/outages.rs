@@ -69,7 +69,9 @@ fn what_ended_the_turn_from_outside_is_an_error_told_once_and_adds_no_point_to_t
 fn a_request_that_is_refused_for_its_content_counts_against_the_agent() {
     let body = "{\"error\": {\"message\": \"tools[0] is not valid\"}}";
     let project = at(&answering(400, "application/json", body));
-    project.run(&[&ONE[..], &["live"]].concat()).expect_code(1);
+    let outcome = project.run(&[&ONE[..], &["live"]].concat());
+    assert_ne!(outcome.code, 0, "{}", outcome.stdout);
+    assert!(!outcome.stdout.contains("provider error"), "{}", outcome.stdout);
     assert!(project.traces().iter().all(|trace| trace["end"] == "completed"));
 }
 
@@ -95,7 +97,4 @@ fn a_fault_that_the_simulator_declares_says_so_and_is_judged_as_the_agents_work(
     assert!(traces[0].to_string().contains("\"declared_fault\":true"), "{}", traces[0]);
     let lane = "fixtures/cassettes/recovery/model-error/tool-rag.base.1.yaml";
     assert!(project.read(lane).contains("x-ragcheck-declared-fault"), "the recording keeps it");
-    // The header alone says it: without the marker the recording is one of an outage.
-    let from = project.read(lane);
-    assert!(from.contains("model: \"simulator\""), "{from}");
 }
