@@ -110,6 +110,11 @@ async fn start(runner: Arc<TrialRunner>, plan: Arc<Plan>, trial: PlannedTrial, r
     } else {
         None
     };
+    let _under_way = tokio::select! {
+        biased;
+        _ = runner.budget().ended() => None,
+        begun = runner.budget().begin_trial() => Some(begun),
+    };
     if let Some(reason) = runner.budget().reason() {
         return runner.stopped(&plan, &trial, reason);
     }

@@ -20,6 +20,22 @@ pub struct Budget {
     dollars: Mutex<f64>,
     reason: OnceLock<String>,
     told: Notify,
+    under_way: AtomicU64,
+    trial_ended: Notify,
+}
+
+/// Requests that are kept free for each trial under way, so that those that were begun can end.
+const CALLS_KEPT_PER_TRIAL: u64 = 16;
+
+/// A trial under way, until it is dropped.
+#[derive(Debug)]
+pub struct TrialUnderWay<'b>(&'b Budget);
+
+impl Drop for TrialUnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.under_way.fetch_sub(1, Ordering::SeqCst);
+        self.0.trial_ended.notify_waiters();
+    }
 }
 
 impl Budget {
@@ -76,6 +92,26 @@ impl Budget {
                 return reason;
             }
             told.await;
+        }
+    }
+
+    /// Waits until another trial may begin. With a bound on requests, so many are kept free for each trial under way
+    /// that few are begun in vain: a budget spread over all of them would finish none. One trial alone may always begin.
+    pub async fn begin_trial(&self) -> TrialUnderWay<'_> {
+        loop {
+            let ended = self.trial_ended.notified();
+            tokio::pin!(ended);
+            // Registered before the look, so that nothing is missed between the two.
+            ended.as_mut().enable();
+            let may = |under_way: u64| {
+                let kept = (under_way + 1).saturating_mul(CALLS_KEPT_PER_TRIAL);
+                let fits = self.most_calls.is_none_or(|most| self.calls().saturating_add(kept) <= most);
+                (under_way == 0 || fits).then_some(under_way + 1)
+            };
+            if self.under_way.fetch_update(Ordering::SeqCst, Ordering::SeqCst, may).is_ok() {
+                return TrialUnderWay(self);
+            }
+            ended.await;
         }
     }
 
@@ -252,6 +288,19 @@ mod tests {
         let free = join_all(trials.iter().map(|(_, limited)| limited.send(request(Service::Search))));
         block_on(&clock, free).expect("no deadlock");
         assert_eq!(inner.most.load(Ordering::SeqCst), 6);
+    }
+
+    #[test]
+    fn a_bound_on_requests_begins_few_trials_at_once_and_none_waits_without_a_bound() {
+        let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
+        let budget = Budget::new(Some(CALLS_KEPT_PER_TRIAL));
+        let first = block_on(&clock, budget.begin_trial()).expect("one may always begin");
+        assert!(block_on(&clock, budget.begin_trial()).is_err(), "the second waits for the first");
+        drop(first);
+        let _next = block_on(&clock, budget.begin_trial()).expect("the first has ended");
+        let free = Budget::new(None);
+        let all: Vec<_> = (0..40).map(|_| block_on(&clock, free.begin_trial()).expect("no bound")).collect();
+        assert_eq!(all.len(), 40);
     }
 
     #[test]

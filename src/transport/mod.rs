@@ -14,7 +14,7 @@ mod tap;
 #[cfg(test)]
 mod tests;
 
-pub use budget::{Budget, LimitTransport, Meter};
+pub use budget::{Budget, LimitTransport, Meter, TrialUnderWay};
 pub use live::{LiveError, LiveTransport, Target};
 pub use pace::{Pace, Permit};
 pub use profile::{known_profile, profile};

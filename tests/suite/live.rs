@@ -128,6 +128,17 @@ fn a_run_that_may_not_call_any_more_keeps_what_is_finished_and_says_what_is_miss
 }
 
 #[test]
+fn a_bound_on_requests_finishes_trials_instead_of_being_spread_over_all() {
+    let (project, _simulator) = recording();
+    let many = ["run", "scenarios/external.yaml", "--mode", "live", "--repeat=3", "--jobs", "32", "--max-calls", "24"];
+    let outcome = project.run(&many);
+    outcome.expect_code(3);
+    let traces = project.traces();
+    let finished = traces.iter().filter(|trace| trace["end"] == "completed").count();
+    assert!(finished >= 2, "{finished} of {} trials finished\n{}", traces.len(), outcome.stderr);
+}
+
+#[test]
 fn a_replay_has_no_budget() {
     let outcome = Project::shipped().run(&["run", "--max-calls", "5"]);
     outcome.expect_code(2);
