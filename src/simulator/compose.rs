@@ -95,7 +95,7 @@ fn extracted(situation: &Situation, asked: &[String], cited: &[&Chunk]) -> Vec<S
             parts.push(format!("Our documentation says: {}", best_sentences(&chunk.text, asked, 1)));
         }
         let outside = sentences(&external.answer);
-        parts.push(format!("ExternalSetup sources add: {}", outside[..outside.len().min(3)].join(" ")));
+        parts.push(format!("Outside sources add: {}", outside[..outside.len().min(3)].join(" ")));
         return parts;
     }
     if situation.search_down {

@@ -36,7 +36,7 @@ fn an_external_service_that_comes_back_is_a_recovered_tool_retry() {
 #[test]
 fn an_unavailable_model_ends_the_turn_and_not_the_conversation() {
     let model = vec![search("warranty"), Says::Fails(ErrorKind::Overloaded), search("warranty"), responds(inside())];
-    let played = play(model).turns(&["Warranty?", "Resend: warranty?"]);
+    let played = play(model).turns(&["Warranty?", "Again: warranty?"]);
     assert_eq!(played.ends(), ["model_unavailable", "answered"]);
     assert!(played.requests[2].messages[2].content.starts_with("(No answer was given."));
 }
