@@ -242,7 +242,7 @@ mod tests {
             let error = ConversationState::from_json(broken).expect_err("is refused");
             assert!(matches!(error, StateError::Unreadable { .. }), "{broken}: {error}");
         }
-        let unknown = whole.replacen("{", "{\"tenant\":\"north\",", 1);
+        let unknown = whole.replacen('{', "{\"tenant\":\"north\",", 1);
         let error = ConversationState::from_json(&unknown).expect_err("is refused");
         assert!(error.to_string().contains("tenant") && error.to_string().contains("line 1"), "{error}");
     }

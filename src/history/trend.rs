@@ -131,7 +131,7 @@ fn line(name: String, target: String, unit: Unit, values: Vec<(usize, f64)>, lev
         p: change.p,
     });
     let changes = changes.collect();
-    Line { name, target, unit, changes, values }
+    Line { name, target, unit, values, changes }
 }
 
 /// In how many ways so many points before and after a change could have come in another order. No order of points

@@ -26,7 +26,7 @@ const VERSION: i64 = 2;
 /// The word that is put at byte 68 of the file: `rckw`.
 const APPLICATION: i64 = 0x7263_6b77;
 /// How long a writer waits for the others: many of them take turns.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 const TABLES: &str = "
 CREATE TABLE results (

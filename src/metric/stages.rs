@@ -83,7 +83,7 @@ pub fn turn_times(trace: &Trace) -> Vec<TurnTime> {
             What::ModelCalled(called) => part(Stage::Model, called.took_us),
             // A call that was refused ran nothing, whatever name the model wrote.
             What::ToolCalled(called) if executed(called) => {
-                part(Stage::Tool(called.tool.as_str().into()), called.took_us)
+                part(Stage::Tool(called.tool.as_str().into()), called.took_us);
             }
             What::TurnEnded(ended) => {
                 let mut spans = open.remove(&key).unwrap_or_default();

@@ -21,7 +21,7 @@ pub enum RekeyError {
 /// When it cannot be read or written, or a stored request is incomplete.
 pub fn rekey(path: &Path, blobs: &Path) -> Result<(Rekeyed, usize), RekeyError> {
     let mut cassette = Cassette::load(path, blobs)?;
-    let rekeyed = cassette.rekey(known_profile).map_err(|why| RekeyError::Incomplete(why.to_string()))?;
+    let rekeyed = cassette.rekey(known_profile).map_err(|why| RekeyError::Incomplete(why.clone()))?;
     if !rekeyed.is_empty() {
         cassette.save(path, blobs, &Redactor::default())?;
     }

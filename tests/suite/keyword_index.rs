@@ -81,7 +81,7 @@ fn acknowledged(mut child: Child, lines: usize, pause: Duration) -> Vec<(String,
         stored
     });
     for _ in 0..lines {
-        receive.recv_timeout(Duration::from_secs(60)).expect("the writer goes on");
+        receive.recv_timeout(Duration::from_mins(1)).expect("the writer goes on");
     }
     // Somewhere within a transaction, as often as not.
     let _ = receive.recv_timeout(pause);
@@ -135,7 +135,7 @@ fn four_processes_of_four_threads_lose_nothing() {
 #[test]
 #[ignore = "takes a minute: .ci/slow"]
 fn four_processes_of_sixty_four_threads_lose_nothing_in_a_minute() {
-    processes_that_share_a_file(64, |child| acknowledged_for(child, Duration::from_secs(60)));
+    processes_that_share_a_file(64, |child| acknowledged_for(child, Duration::from_mins(1)));
 }
 
 /// What the child acknowledged within a time.

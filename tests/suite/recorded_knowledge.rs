@@ -50,7 +50,7 @@ impl KnowledgeBase for OpenShelf {
         "shelf-1".into()
     }
 
-    fn id(&self) -> &str {
+    fn id(&self) -> &'static str {
         "shelf"
     }
 }

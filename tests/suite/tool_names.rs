@@ -50,9 +50,9 @@ fn what_is_judged_never_says_the_name_of_a_service() {
     for room in ["trace", "metric", "gate", "compare", "history", "catalogue", "plan", "state_machine.rs"] {
         let (mut files, path) = (Vec::new(), root.join("src").join(room));
         if path.is_dir() {
-            sources(&path, &mut files)
+            sources(&path, &mut files);
         } else {
-            files.push(path)
+            files.push(path);
         }
         assert!(!files.is_empty(), "{room}");
         for file in files {

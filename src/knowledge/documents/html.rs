@@ -145,15 +145,12 @@ fn entities(text: &str) -> String {
         told.push_str(&rest[..start]);
         let tail = &rest[start..];
         let end = tail.char_indices().take(12).find(|(_, letter)| *letter == ';').map(|(place, _)| place);
-        match end.and_then(|end| Some((entity(&tail[1..end])?, end))) {
-            Some((letter, end)) => {
-                told.push(letter);
-                rest = &tail[end + 1..];
-            }
-            None => {
-                told.push('&');
-                rest = &tail[1..];
-            }
+        if let Some((letter, end)) = end.and_then(|end| Some((entity(&tail[1..end])?, end))) {
+            told.push(letter);
+            rest = &tail[end + 1..];
+        } else {
+            told.push('&');
+            rest = &tail[1..];
         }
     }
     told.push_str(rest);

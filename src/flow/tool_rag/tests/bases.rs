@@ -78,7 +78,7 @@ impl KnowledgeBase for Remote {
         "remote".into()
     }
 
-    fn id(&self) -> &str {
+    fn id(&self) -> &'static str {
         "far"
     }
 }
