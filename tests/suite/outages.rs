@@ -12,7 +12,6 @@ const ONE: [&str; 6] = ["run", "scenarios/external.yaml", "--only", "feed-in-tar
 fn answering(status: u16, content: &'static str, body: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("bound").to_string();
-    #[expect(clippy::disallowed_methods, reason = "a server beside the program that is tested")]
     std::thread::spawn(move || {
         for connection in listener.incoming() {
             let Ok(mut connection) = connection else { continue };
