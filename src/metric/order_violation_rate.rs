@@ -7,7 +7,8 @@ use crate::trace::ToolOutcome;
 
 /// What criteria may name.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
-    entry: MetricEntry::rate("order_violation_rate", "Queries with a tool call out of order; lower is better.", &[]).lower_is_better(),
+    entry: MetricEntry::rate("order_violation_rate", "Queries with a tool call out of order; lower is better.", &[])
+        .lower_is_better(),
     make: |_| Box::new(OrderViolationRate),
 }];
 
