@@ -18,7 +18,7 @@ fn plain(file: &Path) -> Vec<Value> {
 
 fn lanes(folder: &Path) -> Vec<PathBuf> {
     let cases =
-        std::fs::read_dir(folder).expect("cases").map(|case| case.expect("a case").path().join("vcr.base.1.yaml"));
+        std::fs::read_dir(folder).expect("cases").map(|case| case.expect("a case").path().join("external.base.1.yaml"));
     let mut lanes: Vec<PathBuf> = cases.filter(|lane| lane.is_file()).collect();
     lanes.sort();
     lanes
