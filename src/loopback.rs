@@ -1,4 +1,4 @@
-//! Who may speak to a server that listens on this machine.
+//! What this machine is in a URL, and who may speak to a server that listens on it.
 //!
 //! A page in a browser can send requests to loopback, too, and the proxy would answer them with somebody's key. Browsers
 //! say `Origin` in such requests, and a name that a hostile page resolves to this machine stands in `Host`: both are
@@ -36,6 +36,18 @@ pub fn admit(host: Option<&str>, origin: Option<&str>) -> Result<(), Stranger> {
         Some(host) if !is_local(host) => Err(Stranger::Name(shown(host))),
         _ => Ok(()),
     }
+}
+
+/// Whether a URL's host is this machine: `localhost` or a loopback address.
+pub fn is_loopback_url(url: &str) -> bool {
+    let host = reqwest::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
+    host.is_some_and(|host| is_loopback(&host))
+}
+
+/// Whether a URL's host is this machine.
+pub fn is_loopback(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 fn is_local(host: &str) -> bool {

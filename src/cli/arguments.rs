@@ -18,9 +18,10 @@ pub(super) struct Arguments {
     /// A key that may be sent to a host: `KEY=HOST`, beside the well-known pairs; may be repeated, also in RAGCHECK_TRUST.
     #[arg(long, value_name = "KEY=HOST", global = true, help_heading = "Safety")]
     pub trust: Vec<String>,
-    /// Where the agent of `flow: external` is, when it is on another machine than this; also in RAGCHECK_AGENT.
+    /// Where the agent of `flow: external` is, `http://127.0.0.1:8100`: a run speaks to no other, whatever a scenario names,
+    /// in replay too; may be repeated, also in RAGCHECK_AGENT.
     #[arg(long, value_name = "URL", global = true, help_heading = "Safety")]
-    pub agent: Option<String>,
+    pub agent: Vec<String>,
     #[command(subcommand)]
     pub command: Command,
 }

@@ -85,8 +85,12 @@ fn trust(arguments: &Arguments, root: &Path) -> Result<(), String> {
     for pair in &arguments.trust {
         trial::trust::trust(pair).map_err(|why| format!("--trust: {why}"))?;
     }
-    let agent = arguments.agent.clone().or_else(|| std::env::var("RAGCHECK_AGENT").ok());
-    agent.into_iter().for_each(trial::trust::name_agent);
+    for url in &arguments.agent {
+        trial::trust::name_agents(url).map_err(|why| format!("--agent: {why}"))?;
+    }
+    if let Ok(urls) = std::env::var("RAGCHECK_AGENT") {
+        trial::trust::name_agents(&urls).map_err(|why| format!("RAGCHECK_AGENT: {why}"))?;
+    }
     if let Ok(pairs) = std::env::var("RAGCHECK_TRUST") {
         trial::trust::trust(&pairs).map_err(|why| format!("RAGCHECK_TRUST: {why}"))?;
     }

@@ -158,6 +158,7 @@ impl Suite {
 
     fn runner(&self, options: &RunOptions, plan: &Plan) -> Result<Arc<TrialRunner>, SuiteError> {
         let runner = TrialRunner::new(Arc::clone(self.loaded()), plan)?.with_variables(options.variables.clone());
+        runner.agents_named(plan)?;
         Ok(Arc::new(runner.with_budget(Budget::new(options.max_calls).with_dollars(options.max_cost))))
     }
 }

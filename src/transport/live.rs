@@ -3,6 +3,7 @@
 use super::{HttpRequest, HttpResponse, Service, StreamEnd, Transport, TransportError, links, sse};
 use crate::cassette::{Chunk, LONGEST_BODY, Redactor, UnpackError, unpack};
 use crate::clock::{BoxFuture, Clock, timeout};
+use crate::loopback;
 use crate::settings::Auth;
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 use std::collections::BTreeMap;
@@ -69,6 +70,9 @@ pub enum LiveError {
 #[derive(Clone)]
 pub struct LiveTransport {
     client: reqwest::Client,
+    /// Asks no proxy of the environment: it would learn the conversation, and a key that goes to this machine in plain
+    /// text; and what is on this machine is beyond it.
+    direct: reqwest::Client,
     targets: Arc<BTreeMap<Service, Target>>,
     clock: Arc<dyn Clock>,
     redactor: Arc<Redactor>,
@@ -83,16 +87,10 @@ impl LiveTransport {
     pub fn new(targets: BTreeMap<Service, Target>, clock: Arc<dyn Clock>) -> Result<Self, LiveError> {
         // Another part of the process may have installed the provider already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut client = reqwest::Client::builder();
-        if targets.keys().all(|service| *service == Service::Agent) {
-            // A proxy of the environment would learn the conversation, and an agent on this machine is beyond it.
-            client = client.no_proxy();
-        }
-        let client = client
-            // An API that sends a request elsewhere is misconfigured; nothing follows it with a key in hand.
-            .redirect(reqwest::redirect::Policy::none())
-            .build()
-            .map_err(|error| LiveError::Client(chain(&error)))?;
+        // An API that sends a request elsewhere is misconfigured; nothing follows it with a key in hand.
+        let builder = || reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+        let build = |builder: reqwest::ClientBuilder| builder.build().map_err(|why| LiveError::Client(chain(&why)));
+        let (client, direct) = (build(builder())?, build(builder().no_proxy())?);
         let secrets = targets
             .iter()
             .filter_map(|(service, target)| Some((format!("{} key", service.as_str()), target.key.clone()?)));
@@ -108,7 +106,7 @@ impl LiveTransport {
                 return Err(LiveError::Key { service });
             }
         }
-        Ok(Self { client, targets: Arc::new(targets), clock, redactor, headers: Vec::new() })
+        Ok(Self { client, direct, targets: Arc::new(targets), clock, redactor, headers: Vec::new() })
     }
 
     /// The same transport with the trial's name in the header `x-ragcheck-trial`, by which a simulator seeds itself.
@@ -145,8 +143,9 @@ impl LiveTransport {
         let start = self.clock.now();
         let url = format!("{}{}", target.base_url.trim_end_matches('/'), request.path);
         let method = reqwest::Method::from_bytes(request.method.as_bytes()).unwrap_or(reqwest::Method::POST);
-        let mut call = self
-            .client
+        let direct = request.service == Service::Agent || loopback::is_loopback_url(&target.base_url);
+        let client = if direct { &self.direct } else { &self.client };
+        let mut call = client
             .request(method, url)
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT_ENCODING, "identity")

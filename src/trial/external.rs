@@ -11,6 +11,7 @@ use super::outage::Origin;
 use super::recording::Recorder;
 use super::replay::{aborted, error, failed, foreign, rerecord, sources};
 use super::services::{Keys, LiveAccess};
+use super::trust::may_call;
 use super::{Finished, SetupError, TrialRunner, trace_of};
 use crate::cassette::{Cassette, LocalTimes};
 use crate::clock::{Clock, FixedClock, RealClock};
@@ -172,6 +173,7 @@ impl Work<'_> {
 
     /// The way to the agent at `endpoint`. A turn's limit is the session's, which waits as long again for the reply.
     fn to_agent(&self, endpoint: &Endpoint, clock: &Arc<dyn Clock>) -> Result<Arc<dyn Transport>, Box<TrialError>> {
+        may_call(&endpoint.url()).map_err(|why| error(TrialErrorKind::Provider, &why.to_string(), Vec::new()))?;
         let address = Address {
             base_url: endpoint.origin.clone(),
             key: None,

@@ -1,6 +1,6 @@
 //! What a scenario says about an agent that runs elsewhere, resolved, and how its turns are timed.
 
-use super::trust;
+use super::trust::{self, Distrust};
 use crate::cassette::LocalTimes;
 use crate::flow::external::{Endpoint, Pace, Settings, Target, Words};
 use crate::plan::VariantSettings;
@@ -23,9 +23,6 @@ pub(super) enum AgentError {
     /// A URL that cannot be posted to.
     #[error("{0} is no address")]
     Address(String),
-    /// It is elsewhere, and nobody said so.
-    #[error(transparent)]
-    Distrust(super::trust::Distrust),
     /// The expression of a generated value.
     #[error("vars.{name}: {why}")]
     Variable {
@@ -57,11 +54,7 @@ impl ExternalSetup {
     /// # Errors
     /// [`AgentError`] for the first thing that does not fit; `check` finds all of them before.
     pub(super) fn of(agent: &ExternalAgent, declared: VariantSettings) -> Result<Self, AgentError> {
-        let endpoint = |url: &str| {
-            let endpoint = Endpoint::parse(url).ok_or_else(|| AgentError::Address(url.to_owned()))?;
-            trust::may_call(url).map_err(AgentError::Distrust)?;
-            Ok(endpoint)
-        };
+        let endpoint = |url: &str| Endpoint::parse(url).ok_or_else(|| AgentError::Address(url.to_owned()));
         let (target, roles) = (&agent.target, &agent.roles);
         let patterns = agent.vars.iter().map(|(name, minted)| {
             let expression = minted.expression.as_deref().map(expression).transpose();
@@ -83,6 +76,17 @@ impl ExternalSetup {
             patterns: patterns.collect::<Result<_, AgentError>>()?,
             declared,
         })
+    }
+}
+
+impl ExternalSetup {
+    /// Whether everything that a trial would post to was named by whoever started the run.
+    ///
+    /// # Errors
+    /// The first address that was not.
+    pub(super) fn may_be_called(&self) -> Result<(), Distrust> {
+        let endpoints = std::iter::once(&self.settings.target.endpoint).chain(&self.settings.reset);
+        endpoints.map(Endpoint::url).try_for_each(|url| trust::may_call(&url))
     }
 }
 

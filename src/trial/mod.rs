@@ -80,6 +80,14 @@ pub enum SetupError {
         /// Why.
         reason: trust::Distrust,
     },
+    /// Nobody named the agent that a scenario wants spoken to.
+    #[error("{file}: {reason}")]
+    Agent {
+        /// The scenario's file.
+        file: String,
+        /// Why it is not spoken to.
+        reason: trust::Distrust,
+    },
     /// A service cannot be asked.
     #[error(transparent)]
     Live(#[from] LiveError),
@@ -192,6 +200,22 @@ impl TrialRunner {
     pub fn with_variables(mut self, variables: Variables) -> Self {
         self.variables = variables;
         self
+    }
+
+    /// Whether the agents that run elsewhere were named by whoever started the program, in replay too.
+    ///
+    /// # Errors
+    /// [`SetupError::Agent`] for the first that was not.
+    pub fn agents_named(&self, plan: &Plan) -> Result<(), SetupError> {
+        for (scenario, setups) in plan.scenarios.iter().zip(&self.setups) {
+            for setup in setups.values() {
+                if let Setup::Agent(setup) = setup {
+                    let file = || scenario.file.clone();
+                    setup.may_be_called().map_err(|reason| SetupError::Agent { file: file(), reason })?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The state machines of every flow of the plan, as `plan.json` carries them.

@@ -4,9 +4,9 @@
 //! the machine sent to anybody. A key goes to the hosts of its own service, by the table below; every other pair comes
 //! from whoever started the program. A variable without such a pair is not even read.
 
+use crate::loopback::is_loopback;
 use reqwest::Url;
 use std::collections::BTreeSet;
-use std::net::IpAddr;
 use std::sync::{PoisonError, RwLock};
 
 /// The hosts of the services whose variables have a usual name.
@@ -29,27 +29,58 @@ const TIED: [(&str, &[&str]); 14] = [
 
 static TRUSTED: RwLock<BTreeSet<(String, String)>> = RwLock::new(BTreeSet::new());
 
-static AGENT: RwLock<Option<String>> = RwLock::new(None);
+static AGENTS: RwLock<Vec<Url>> = RwLock::new(Vec::new());
 
-/// Names the agent of `flow: external` for the rest of the process: a scenario may then name the same server.
-pub fn name_agent(url: String) {
-    *AGENT.write().unwrap_or_else(PoisonError::into_inner) = Some(url);
+/// What was given as an agent's address is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{url}` is no address of an agent ({reason}): write `http://HOST:PORT`")]
+pub struct NoAgent {
+    url: String,
+    reason: String,
 }
 
-/// Whether an agent at that URL may be spoken to: it is on this machine, or the one that was named.
+/// Names agents of `flow: external` for the rest of the process, one or several between white space: a scenario may then
+/// name the same server. Of an address with a path, only what lies below that path is meant.
 ///
 /// # Errors
-/// Why not.
+/// The first that is no `http` or `https` URL with a host; none is named then.
+pub fn name_agents(text: &str) -> Result<(), NoAgent> {
+    let address = |url: &str| {
+        let no_agent = |reason: String| NoAgent { url: url.to_owned(), reason };
+        let parsed = Url::parse(url).map_err(|error| no_agent(error.to_string()))?;
+        let sound = matches!(parsed.scheme(), "http" | "https") && parsed.has_host();
+        if sound { Ok(parsed) } else { Err(no_agent("it begins with neither http:// nor https://".to_owned())) }
+    };
+    let named: Vec<Url> = text.split_whitespace().map(address).collect::<Result<_, _>>()?;
+    AGENTS.write().unwrap_or_else(PoisonError::into_inner).extend(named);
+    Ok(())
+}
+
+/// Whether an agent at that URL may be spoken to: whoever started the program named it, on this machine too. A scenario of
+/// a stranger could otherwise have any local service posted to.
+///
+/// # Errors
+/// Why not, with what to type if it is the agent.
 pub fn may_call(url: &str) -> Result<(), Distrust> {
-    let no_address = |reason: String| Distrust::Address { reason };
+    let no_address = |reason: String| Distrust::AgentAddress { url: url.to_owned(), reason };
     let wanted = Url::parse(url).map_err(|error| no_address(error.to_string()))?;
-    let named = AGENT.read().unwrap_or_else(PoisonError::into_inner);
-    let same =
-        named.as_ref().and_then(|named| Url::parse(named).ok()).is_some_and(|named| named.origin() == wanted.origin());
-    if same || wanted.host_str().is_some_and(is_loopback) {
+    let agents = AGENTS.read().unwrap_or_else(PoisonError::into_inner);
+    if agents.iter().any(|agent| agent.origin() == wanted.origin() && is_below(wanted.path(), agent.path())) {
         return Ok(());
     }
-    Err(Distrust::Agent { url: wanted.origin().ascii_serialization() })
+    let named = agents.iter().map(Url::to_string).collect();
+    Err(Distrust::Agent { url: wanted.to_string(), origin: wanted.origin().ascii_serialization(), named })
+}
+
+/// The server of an address, as `--agent` names it.
+pub(super) fn server_of(url: &str) -> Option<String> {
+    Some(Url::parse(url).ok()?.origin().ascii_serialization())
+}
+
+/// Whether `path` is `folder` or lies below it.
+fn is_below(path: &str, folder: &str) -> bool {
+    let rest = path.strip_prefix(folder.trim_end_matches('/'));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// A line that is no pair.
@@ -97,13 +128,26 @@ pub enum Distrust {
         /// The host.
         host: String,
     },
-    /// An agent on another machine.
+    /// An agent that whoever started the run did not name.
     #[error(
-        "a scenario alone does not have {url} spoken to: start the run with `--agent {url}` (or RAGCHECK_AGENT) if the agent is there"
+        "the scenario's agent is at {url}, and {}: if it is yours, start the run with `--agent {origin}` (or RAGCHECK_AGENT={origin})",
+        not_named(named)
     )]
     Agent {
-        /// The agent's server.
+        /// Where the scenario says that it is.
         url: String,
+        /// Its server, as `--agent` names it.
+        origin: String,
+        /// Those that were named.
+        named: Vec<String>,
+    },
+    /// An agent's address is none.
+    #[error("the agent's address {url} is not a URL: {reason}")]
+    AgentAddress {
+        /// As written.
+        url: String,
+        /// What is wrong with it.
+        reason: String,
     },
     /// The address is none.
     #[error("the base URL is not a URL: {reason}")]
@@ -111,6 +155,14 @@ pub enum Distrust {
         /// What is wrong with it.
         reason: String,
     },
+}
+
+fn not_named(named: &[String]) -> String {
+    if named.is_empty() {
+        "a scenario alone has nobody spoken to".to_owned()
+    } else {
+        format!("the run was started with --agent {}", named.join(" "))
+    }
 }
 
 /// Whether the key in `variable` may be sent to `base_url`.
@@ -133,11 +185,6 @@ pub fn may_send(variable: &str, base_url: &str) -> Result<(), Distrust> {
         return Err(Distrust::Plain { variable: variable.to_owned(), host: with_port });
     }
     if tied || said { Ok(()) } else { Err(Distrust::Pair { variable: variable.to_owned(), host: with_port }) }
-}
-
-fn is_loopback(host: &str) -> bool {
-    let address = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -181,20 +228,43 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_on_another_machine_is_named_by_whoever_starts_the_run() {
-        for url in ["http://127.0.0.1:8100/chat", "http://localhost:8100/chat", "http://[::1]:8100/chat"] {
-            assert_eq!(may_call(url), Ok(()), "{url}");
-        }
+    fn an_agent_is_named_by_whoever_starts_the_run_also_on_this_machine() {
         for url in [
+            "http://127.0.0.1:8100/chat",
+            "http://localhost:8100/chat",
             "http://169.254.169.254/latest/meta-data",
-            "http://localhost.evil.example/",
             "http://127.0.0.1@evil.example/",
         ] {
             assert!(matches!(may_call(url), Err(Distrust::Agent { .. })), "{url}");
         }
-        name_agent("http://agent.internal:8100".to_owned());
-        assert_eq!(may_call("http://agent.internal:8100/chat"), Ok(()));
-        assert!(may_call("http://agent.internal:8101/chat").is_err());
+        name_agents("http://agent.internal:8100 http://127.0.0.1:8199/help/desk/").expect("addresses");
+        for url in [
+            "http://agent.internal:8100/chat",
+            "http://AGENT.internal:8100/reset?all=1",
+            "http://127.0.0.1:8199/help/desk",
+            "http://127.0.0.1:8199/help/./desk/chat",
+        ] {
+            assert_eq!(may_call(url), Ok(()), "{url}");
+        }
+        for url in [
+            "http://agent.internal:8101/chat",
+            "https://agent.internal:8100/chat",
+            "http://agent.internal:8100@evil.example/chat",
+            "http://evil.example\\@agent.internal:8100/",
+            "http://127.0.0.1:8199/help/desktop",
+            "http://127.0.0.1:8199/help/desk/../admin",
+            "http://127.0.0.1:8199/help/desk/%2e%2E/admin",
+        ] {
+            let said = may_call(url).expect_err(url).to_string();
+            assert!(said.contains("with `--agent http"), "{url}: {said}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_of_an_agent_is_told() {
+        for url in ["127.0.0.1:8100", "localhost:8100", "file:///etc/passwd", "http://"] {
+            assert!(name_agents(url).is_err_and(|why| why.to_string().contains(url)), "{url}");
+        }
     }
 
     #[test]

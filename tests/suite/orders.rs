@@ -81,9 +81,10 @@ fn needs_a_bare_interpreter_the_agent_replays_its_shipped_recordings() {
         .expect("python3");
     let lines = BufReader::new(agent.stderr.take().expect("stderr")).lines();
     let started = lines.map_while(Result::ok).any(|line| line.contains("listening"));
-    let outcome = run(folder.path(), &["run"]);
+    let named = format!("--agent=http://127.0.0.1:{port}");
+    let outcome = run(folder.path(), &["run", &named]);
     std::fs::write(&scenario, text.replace("before: [lookup_order", "before: [look_up_order")).expect("the scenario");
-    let misspelt = run(folder.path(), &["run"]);
+    let misspelt = run(folder.path(), &["run", &named]);
     let _ = agent.kill();
     let _ = agent.wait();
     assert!(started, "the agent did not start");

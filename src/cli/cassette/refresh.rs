@@ -27,6 +27,9 @@ pub(super) fn run(given: &Refresh) -> Result<Exit, Problem> {
     let project = &suite.loaded().project;
     let ages = ages(given.warn_recordings_after, project)?;
     let runner = TrialRunner::new(Arc::clone(suite.loaded()), &plan)?;
+    if given.missed {
+        runner.agents_named(&plan).map_err(|why| why.to_string())?;
+    }
     let found = recordings::refresh(&runner, &plan, given.missed, given.stale.then_some(ages))
         .map_err(|why| format!("the replay stopped: {why}"))?;
     if found.trials.is_empty() {

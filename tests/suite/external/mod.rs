@@ -11,10 +11,12 @@ use agent::{Agent, KEY, ServiceSettings};
 use ragcheck::cassette::{self, Cassette};
 use ragcheck::proxy::Proxy;
 use serde_json::{Value, json};
+use std::cell::Cell;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 const LANE: &str = "fixtures/cassettes/agent/warranty/external.base.1.yaml";
@@ -73,6 +75,8 @@ struct Stage {
     project: Project,
     simulator: Option<Simulator>,
     proxy: SocketAddr,
+    /// The agent that was started last, which runs are told.
+    named: Cell<Option<SocketAddr>>,
 }
 
 impl Stage {
@@ -82,7 +86,7 @@ impl Stage {
         let simulator = Simulator::start(&project, "outside.yaml");
         // Free now, and most likely still free when the proxy asks for it.
         let proxy = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
-        Self { project, simulator: Some(simulator), proxy }
+        Self { project, simulator: Some(simulator), proxy, named: Cell::new(None) }
     }
 
     fn agent(&self, ways: ServiceSettings, more: &str) -> Agent {
@@ -92,12 +96,19 @@ impl Stage {
             .replace("PROXY", &self.proxy.to_string())
             .replace("cases:\n", &format!("{more}cases:\n"));
         self.project.write("agent.yaml", &scenario);
+        self.named.set(Some(agent.address));
         agent
     }
 
+    fn command(&self, more: &[&str]) -> Command {
+        let mut command = self.project.command(&["run", "agent.yaml"]);
+        let named = self.named.get().map(|address| format!("--agent=http://{address}"));
+        command.args(named).args(more);
+        command
+    }
+
     fn run(&self, more: &[&str]) -> Outcome {
-        let arguments: Vec<&str> = ["run", "agent.yaml"].iter().chain(more).copied().collect();
-        self.project.run(&arguments)
+        Outcome::of(&mut self.command(more))
     }
 
     /// Records, stops the simulator, and replays; both runs must be the same to the byte.
@@ -330,6 +341,49 @@ fn an_agent_that_is_late_is_refused_and_awaited_so_that_the_next_trial_is_its_ow
     for trace in stage.project.traces() {
         assert_eq!(trace["end"] == "completed", trace["case"] != "frost", "{}: {}", trace["case"], trace["end"]);
     }
+}
+
+#[test]
+fn a_scenario_alone_has_no_agent_spoken_to_live_recording_or_in_replay() {
+    let mut stage = Stage::set();
+    let agent = stage.agent(ServiceSettings::default(), "");
+    stage.recorded_and_replayed();
+    let (resets, named) = (agent.resets(), format!("--agent http://{}", agent.address));
+    for mode in ["replay", "record", "live"] {
+        let unnamed = stage.project.run(&["run", "agent.yaml", "--mode", mode]);
+        unnamed.expect_code(2);
+        assert!(unnamed.stderr.contains(&named), "{}", unnamed.stderr);
+        let other = stage.project.run(&["run", "agent.yaml", "--agent=http://127.0.0.1:9", "--mode", mode]);
+        other.expect_code(2);
+        assert!(other.stderr.contains(&named) && other.stderr.contains("http://127.0.0.1:9/"), "{}", other.stderr);
+    }
+    let refresh = stage.project.run(&["cassette", "refresh", "--missed", "--yes", "agent.yaml"]);
+    refresh.expect_code(2);
+    assert!(refresh.stderr.contains(&named), "{}", refresh.stderr);
+    let mut by_variable = stage.project.command(&["run", "agent.yaml", "--only", "warranty"]);
+    by_variable.env("RAGCHECK_AGENT", format!("http://127.0.0.1:9 http://{}", agent.address));
+    assert_eq!(agent.resets(), resets, "nobody was spoken to");
+    let told = Outcome::of(&mut by_variable);
+    assert!(told.stdout.contains("1 trial: 1 PASS"), "{}{}", told.stdout, told.stderr);
+    assert_eq!(agent.resets(), resets + 1);
+}
+
+#[test]
+fn a_proxy_of_the_environment_is_not_asked_for_the_agent() {
+    let mut stage = Stage::set();
+    let _agent = stage.agent(ServiceSettings::default(), "");
+    stage.recorded_and_replayed();
+    let snooping = TcpListener::bind("127.0.0.1:0").expect("a port");
+    snooping.set_nonblocking(true).expect("it does not wait");
+    let address = format!("http://{}", snooping.local_addr().expect("an address"));
+    let mut replay = stage.command(&[]);
+    for variable in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"] {
+        replay.env(variable, &address);
+    }
+    replay.env_remove("NO_PROXY").env_remove("no_proxy");
+    let outcome = Outcome::of(&mut replay);
+    assert!(outcome.stdout.contains("3 trials: 3 PASS"), "{}{}", outcome.stdout, outcome.stderr);
+    assert!(snooping.accept().is_err(), "the proxy was asked");
 }
 
 #[test]

@@ -44,7 +44,11 @@ fn needs_python_the_agent_replays_its_shipped_recordings() {
     let lines = BufReader::new(agent.stderr.take().expect("stderr")).lines();
     let started = lines.map_while(Result::ok).any(|line| line.contains("startup complete"));
     let mut run = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
-    let outcome = Outcome::of(run.arg("run").current_dir(folder.path()).env("NO_COLOR", "1"));
+    let outcome = Outcome::of(
+        run.args(["run", "--agent", &format!("http://127.0.0.1:{port}")])
+            .current_dir(folder.path())
+            .env("NO_COLOR", "1"),
+    );
     let _ = agent.kill();
     let _ = agent.wait();
     assert!(started, "the agent did not start");
