@@ -413,26 +413,26 @@ pub(super) struct Keywords {
 pub(super) enum KeywordsCommand {
     /// Print every keyword, how often it was used, and where it came from.
     List {
-        /// The index's file.
-        index: PathBuf,
+        /// The index's file; by default the project's `keyword_index`.
+        index: Option<PathBuf>,
     },
     /// Print one keyword with every question, query and answer that it came from.
     Show {
-        /// The index's file.
-        index: PathBuf,
         /// The keyword; case, spaces and a plural do not matter.
         keyword: String,
+        /// The index's file; by default the project's `keyword_index`.
+        index: Option<PathBuf>,
     },
     /// Print everything as JSON.
     Export {
-        /// The index's file.
-        index: PathBuf,
+        /// The index's file; by default the project's `keyword_index`.
+        index: Option<PathBuf>,
     },
-    /// Remove keywords that meet every condition given.
+    /// Remove keywords that meet every condition given; without one, what the project's `keyword_index` forgets.
     Prune {
-        /// The index's file.
-        index: PathBuf,
-        /// Neither indexed nor used for so long: `720h`.
+        /// The index's file; by default the project's `keyword_index`.
+        index: Option<PathBuf>,
+        /// Neither indexed nor used for so long: `720h`, `30d`.
         #[arg(long, value_name = "TIME")]
         idle: Option<String>,
         /// Used fewer times than this.

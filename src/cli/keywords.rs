@@ -4,10 +4,11 @@ use super::arguments::{Keywords, KeywordsCommand};
 use super::exit::Exit;
 use super::output::{self, Problem};
 use crate::clock::{Clock, RealClock};
-use crate::knowledge::{KeywordEntry, KeywordIndex, PruneRule, tokenize};
-use crate::settings::parse_duration;
+use crate::knowledge::{KeywordEntry, KeywordIndex, PruneRule, Upkeep, tokenize};
+use crate::scenario;
+use crate::settings::{KeywordIndexSettings, parse_age};
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Does what `ragcheck keywords` was asked to.
 ///
@@ -16,57 +17,73 @@ use std::path::Path;
 pub(super) fn run(given: &Keywords) -> Result<Exit, Problem> {
     match &given.command {
         KeywordsCommand::List { index } => {
-            let entries = open(index)?.list().map_err(|why| why.to_string())?;
+            let entries = open(index.as_deref())?.list().map_err(|why| why.to_string())?;
             if entries.is_empty() {
                 output::remark("nothing was learned yet");
             }
             for entry in entries {
                 let from: Vec<String> =
                     entry.provenance.iter().map(|source| format!("{} ({})", source.query, source.result)).collect();
-                let uses = entry.uses;
-                output::result(&format!("{}  used {uses} times, from: {}\n", entry.keyword, from.join("; ")));
+                let uses = times(entry.uses);
+                output::result(&format!("{}  used {uses}, from: {}\n", entry.keyword, from.join("; ")));
             }
         }
         KeywordsCommand::Show { index, keyword } => {
             let form = tokenize::keyword_form(keyword);
-            let entries = open(index)?.list().map_err(|why| why.to_string())?;
+            let file = file(index.as_deref())?;
+            let entries = KeywordIndex::in_file(&file).list().map_err(|why| why.to_string())?;
             let Some(entry) = entries.iter().find(|entry| tokenize::keyword_form(&entry.keyword) == form) else {
-                let why = format!("{} holds no keyword `{keyword}`: see `ragcheck keywords list`", index.display());
+                let why = format!("{} holds no keyword `{keyword}`: see `ragcheck keywords list`", file.display());
                 return Err(Problem::Words(why));
             };
             output::result(&shown(entry));
         }
         KeywordsCommand::Export { index } => {
-            let entries = open(index)?.list().map_err(|why| why.to_string())?;
+            let entries = open(index.as_deref())?.list().map_err(|why| why.to_string())?;
             let text = serde_json::to_string_pretty(&entries).map_err(|why| why.to_string())?;
             output::result(&format!("{text}\n"));
         }
         KeywordsCommand::Prune { index, idle, fewer_uses_than } => {
-            let idle_since = match idle {
-                None => None,
-                Some(written) => {
-                    let idle = parse_duration(written).map_err(|why| format!("--idle {written}: {why}"))?;
-                    RealClock::start().wall().checked_sub(idle).ok()
-                }
-            };
-            let rule = PruneRule { idle_since, fewer_uses_than: *fewer_uses_than };
-            if rule == PruneRule::default() {
-                return Err(Problem::Words("nothing to go by: give --idle, --fewer-uses-than, or both".into()));
-            }
-            let pruned = open(index)?.prune(rule).map_err(|why| why.to_string())?;
+            let rule = rule(idle.as_deref(), *fewer_uses_than)?;
+            let pruned = open(index.as_deref())?.prune(rule).map_err(|why| why.to_string())?;
+            let count = |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
             output::result(&format!(
-                "{} keywords pruned, and {} answers that nothing leads to any more\n",
-                pruned.keywords, pruned.results
+                "{} pruned, and {} that nothing leads to any more\n",
+                count(pruned.keywords, "keyword"),
+                count(pruned.results, "answer")
             ));
         }
     }
     Ok(Exit::Passed)
 }
 
+/// What to prune: as asked, else what the project's index forgets.
+fn rule(idle: Option<&str>, fewer_uses_than: Option<u64>) -> Result<PruneRule, Problem> {
+    let now = RealClock::start().wall();
+    if idle.is_none() && fewer_uses_than.is_none() {
+        let (_, settings) = declared()?;
+        let upkeep = settings.and_then(|settings| settings.forget.as_ref().and_then(Upkeep::declared));
+        return upkeep.and_then(|upkeep| upkeep.at(now)).ok_or_else(|| {
+            let why = "nothing to go by: give --idle, --fewer-uses-than, or both, or declare what `keyword_index` \
+                       forgets in ragcheck.yaml";
+            Problem::Words(why.into())
+        });
+    }
+    let since = |written: &str| {
+        let idle = parse_age(written).map_err(|why| format!("--idle {written}: {why}"))?;
+        let since = now.checked_sub(idle).map_err(|_| format!("--idle {written}: nothing is so old"))?;
+        Ok::<_, String>(since)
+    };
+    Ok(PruneRule { idle_since: idle.map(since).transpose()?, fewer_uses_than })
+}
+
+fn times(uses: u64) -> String {
+    format!("{uses} {}", if uses == 1 { "time" } else { "times" })
+}
+
 /// A keyword and its sources, a block each.
 fn shown(entry: &KeywordEntry) -> String {
-    let times = if entry.uses == 1 { "time" } else { "times" };
-    let mut told = format!("{}  used {} {times}, last active {}\n", entry.keyword, entry.uses, entry.last_active);
+    let mut told = format!("{}  used {}, last active {}\n", entry.keyword, times(entry.uses), entry.last_active);
     for source in &entry.provenance {
         let citations: Vec<&str> = source.citations.iter().map(|(_, url)| url.as_str()).collect();
         let _ = write!(
@@ -88,9 +105,32 @@ fn shown(entry: &KeywordEntry) -> String {
     told
 }
 
-fn open(index: &Path) -> Result<KeywordIndex, Problem> {
-    if index.is_file() {
-        return Ok(KeywordIndex::in_file(index));
+/// The project's folder, and the keyword index that it declares.
+fn declared() -> Result<(PathBuf, Option<KeywordIndexSettings>), Problem> {
+    let here = std::env::current_dir().map_err(|why| format!("the current folder cannot be read: {why}"))?;
+    let root = scenario::find_root(&here);
+    let settings = scenario::load_project(&root)?.keyword_index;
+    Ok((root, settings))
+}
+
+/// The file that was named, else the project's.
+fn file(named: Option<&Path>) -> Result<PathBuf, Problem> {
+    let file = match named {
+        Some(file) => file.to_owned(),
+        None => {
+            let (root, settings) = declared()?;
+            let settings = settings.ok_or_else(|| {
+                Problem::Words("no index: name its file, or declare `keyword_index` in ragcheck.yaml".into())
+            })?;
+            root.join(settings.file)
+        }
+    };
+    if file.is_file() {
+        return Ok(file);
     }
-    Err(Problem::Words(format!("{} is no keyword index: there is no such file", index.display())))
+    Err(Problem::Words(format!("{} is no keyword index: there is no such file", file.display())))
+}
+
+fn open(named: Option<&Path>) -> Result<KeywordIndex, Problem> {
+    Ok(KeywordIndex::in_file(&file(named)?))
 }

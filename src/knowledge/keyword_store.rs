@@ -12,8 +12,9 @@
 //! is refused and left as it is.
 
 use super::KnowledgeError;
-use super::keyword_index::{ExternalRecord, KeywordEntry, Provenance, PruneRule, Pruned, learned_id};
+use super::learned::{ExternalRecord, KeywordEntry, Provenance, learned_id};
 use super::tokenize;
+use super::upkeep::{PruneRule, Pruned};
 use jiff::Timestamp;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};

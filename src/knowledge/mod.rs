@@ -8,28 +8,32 @@
 
 mod backends;
 mod base;
+mod concept;
 mod documents;
 mod embedded;
 mod excerpt;
 mod full_text;
 mod keyword_index;
 mod keyword_store;
+mod learned;
 mod listing;
 mod query;
 mod rank;
 pub mod tokenize;
+mod upkeep;
 
 pub use backends::{BACKENDS, Backend, Declared, backend};
 pub use base::{
     DEFAULT_KB, Found, KnowledgeBase, KnowledgeBases, KnowledgeSource, KnowledgeSources, Search, SearchError,
 };
+pub use concept::Concepts;
 pub use documents::{Corpus, Document, Passage, Place};
 pub use embedded::Embedded;
 pub use excerpt::excerpt;
-pub use keyword_index::{
-    ExternalRecord, Indexed, KeywordEntry, KeywordIndex, LearnedHit, Provenance, PruneRule, Pruned, Upkeep, question_id,
-};
+pub use keyword_index::{Indexed, KeywordIndex};
+pub use learned::{ExternalRecord, KeywordEntry, LearnedHit, Provenance, question_id};
 pub use listing::{Change, Listing};
+pub use upkeep::{PruneRule, Pruned, Upkeep};
 
 use std::path::PathBuf;
 

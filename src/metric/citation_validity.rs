@@ -2,7 +2,7 @@
 //! source.
 //!
 //! An answer without sources cites nothing wrong and nothing right: no unit. Given means: a hit's id, an external
-//! result's id, or the URL of one of its citations, in this turn or an earlier one of the conversation.
+//! result's id, or the URL of one of its citations (a learned entry's too), in this turn or an earlier one of the conversation.
 
 use super::catalogue::Registered;
 use super::{Metric, Mode, Observation, TrialView, quote};
@@ -46,6 +46,8 @@ impl Metric for CitationValidity {
                 given.clear();
             }
             given.extend(turn.searches().flat_map(|search| search.hits.iter().map(|hit| hit.id.as_str())));
+            let hits = turn.searches().flat_map(|search| &search.hits);
+            given.extend(hits.filter_map(|hit| hit.learned.as_ref()).flat_map(|one| one.urls.iter().map(String::as_str)));
             for external in turn.externals() {
                 given.insert(&external.result);
                 given.extend(external.citations.iter().map(|(_, url)| url.as_str()));

@@ -2,7 +2,7 @@
 //!
 //! A citation passes three stages: a search or the external service *gives* it, the accepted response call *names* it,
 //! and the answer *shows* it. Given means in this turn or an earlier one of the conversation: a hit's id, an external
-//! result's id, or the URL of one of its citations. Numbers in brackets in an answer's text stand for its sources in
+//! result's id, or the URL of one of its citations (a learned entry's too). Numbers in brackets in an answer's text stand for its sources in
 //! order; where the words before one are an external result's, the number must still stand for what it stood for there,
 //! or the answer must cite the learned entry that was made of that result.
 
@@ -80,6 +80,9 @@ impl<'t> ConversationView<'t> {
                         None => by(),
                     };
                     self.given.entry(&hit.id).or_insert_with(how);
+                    for url in learned.iter().flat_map(|learned| &learned.urls) {
+                        self.given.entry(url).or_insert_with(how);
+                    }
                     if let Some(learned) = learned {
                         self.learned.insert(&hit.id, (learned.conversation, &learned.result));
                     }

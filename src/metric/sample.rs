@@ -175,7 +175,8 @@ impl Story {
         };
         let mut hits: Vec<_> = ids.iter().map(|id| hit(id, None)).collect();
         if let Some(conversation) = learned {
-            let learned = Learned { result: "result-1".into(), conversation, keywords: vec!["k".into()] };
+            let learned =
+                Learned { result: "result-1".into(), conversation, keywords: vec!["k".into()], urls: Vec::new() };
             hits.push(hit("learned:1", Some(learned)));
         }
         let without_learned = without.iter().map(ToString::to_string).collect();

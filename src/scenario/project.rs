@@ -2,7 +2,7 @@
 
 use super::criteria::Estimand;
 use crate::price::Price;
-use crate::settings::{AgeLimit, Provider};
+use crate::settings::{AgeLimit, KeywordIndexSettings, Provider};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -20,6 +20,9 @@ pub struct Project {
     pub cassettes: String,
     /// Folder of knowledge bases.
     pub knowledge: String,
+    /// The keyword index of served and long-lived use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keyword_index: Option<KeywordIndexSettings>,
     /// Human ratings (CSV with `trial,satisfied`), for SC-004.
     pub ratings: Option<String>,
     /// Where reports go.
@@ -47,6 +50,7 @@ impl Default for Project {
             criteria: None,
             cassettes: "fixtures/cassettes".into(),
             knowledge: "fixtures/knowledge".into(),
+            keyword_index: None,
             ratings: None,
             reports: "reports".into(),
             providers: BTreeMap::new(),

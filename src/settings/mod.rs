@@ -3,6 +3,7 @@
 //! | question | file |
 //! |---|---|
 //! | how is a time written | `duration` |
+//! | where are keywords kept beyond a run, and for how long | `knowledge` |
 //! | which model, which search service, within which bounds | `model` |
 //! | where is a provider, what does it speak, how does it depart from that | `provider` |
 //!
@@ -10,11 +11,13 @@
 
 mod duration;
 mod expression;
+mod knowledge;
 mod model;
 mod provider;
 
 pub use duration::{AgeLimit, DurationError, TimeSpan, parse_age, parse_duration, print_duration};
 pub use expression::expression;
+pub use knowledge::{Forget, KeywordIndexSettings};
 pub use model::{Enforcement, Limits, ModelSettings, SearchSettings};
 pub use provider::{Auth, Dialect, PaceLimits, Provider, Quirks};
 

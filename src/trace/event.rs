@@ -266,6 +266,9 @@ pub struct Learned {
     pub conversation: u32,
     /// The keywords that matched the search.
     pub keywords: Vec<String>,
+    /// The addresses that the external answer cites: they may be cited where the entry was shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub urls: Vec<String>,
 }
 
 /// An external search service's answer.

@@ -18,6 +18,7 @@ mod imports;
 mod inputs;
 mod judge;
 mod keyword_index;
+mod keywords;
 mod live;
 mod live_equals_replay;
 mod local_model;

@@ -23,11 +23,12 @@ pub(super) struct Memory {
 pub(super) struct Citable {
     /// Whether the knowledge base gave a result in this conversation.
     pub(super) searched: bool,
-    /// Whether the external service gave an answer in this conversation; learned entries are internal.
+    /// Whether the external service gave an answer in this conversation; a learned entry is
+    /// internal by its id, and external by the URLs that its answer cites.
     pub(super) asked: bool,
     /// Ids of all hits that this conversation was shown.
     pub(super) internal: BTreeSet<String>,
-    /// URLs of all citations that this conversation received.
+    /// URLs of all citations that this conversation received, those of learned entries included.
     pub(super) external: BTreeSet<String>,
 }
 

@@ -116,8 +116,12 @@ impl Script {
         let without_learned = hits.iter().map(|hit| hit.id.clone()).collect();
         if learned {
             hits[0].id = "learned:c0-r1".into();
-            hits[0].learned =
-                Some(Learned { result: "c0-r1".into(), conversation: 0, keywords: vec!["subsidy rate".into()] });
+            hits[0].learned = Some(Learned {
+                result: "c0-r1".into(),
+                conversation: 0,
+                keywords: vec!["subsidy rate".into()],
+                urls: Vec::new(),
+            });
         }
         let result = SearchResult { query: query.clone(), kb_id: "default_kb".into(), hits, without_learned };
         let arguments = json!({"query": query, "kb_id": "default_kb", "top_k": 5});

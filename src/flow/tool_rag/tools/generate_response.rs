@@ -142,7 +142,7 @@ fn agrees(call: &GenerateResponse, citable: &Citable) -> Result<(), Refusal> {
     }
     let flags = [
         ("used_internal_kb", call.used_internal_kb, citable.searched, SourceKind::Internal),
-        ("used_external_kb", call.used_external_kb, citable.asked, SourceKind::External),
+        ("used_external_kb", call.used_external_kb, citable.asked || !citable.external.is_empty(), SourceKind::External),
     ];
     for (flag, said, was_called, kind) in flags {
         if said && !was_called {
@@ -209,6 +209,14 @@ mod tests {
         let nothing = Citable { searched: true, ..Citable::default() };
         assert!(agrees(&response(&[], false, false), &nothing).is_ok());
         assert!(agrees(&response(&[], true, false), &nothing).is_ok());
+    }
+
+    #[test]
+    fn the_pages_of_a_learned_entry_may_be_cited_as_external_without_asking_anew() {
+        let page = (SourceKind::External, "https://example.org/hives");
+        let learned = Citable { external: ["https://example.org/hives".into()].into(), ..citable() };
+        assert!(agrees(&response(&[page], false, true), &learned).is_ok());
+        assert_eq!(cause(&response(&[page], true, false), &learned), "flags");
     }
 
     #[test]

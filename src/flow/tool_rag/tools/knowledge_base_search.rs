@@ -108,7 +108,9 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Res
     let citable = &mut scope.state.memory.citable;
     citable.searched = true;
     citable.internal.extend(found.hits.iter().map(|hit| hit.id.clone()));
-    let used = found.hits.iter().filter_map(|hit| hit.learned.as_ref()).flat_map(|learned| &learned.keywords);
+    let learned = || found.hits.iter().filter_map(|hit| hit.learned.as_ref());
+    citable.external.extend(learned().flat_map(|learned| learned.record.citations.iter().map(|(_, url)| url.clone())));
+    let used = learned().flat_map(|learned| &learned.keywords);
     // Counting uses is housekeeping: a search that worked does not fail by it.
     let _ = env.keywords.note_use(used, env.clock.wall());
     let told = for_model(&call, &found);
@@ -122,6 +124,7 @@ fn hit(found: FoundHit) -> Hit {
         result: learned.record.result,
         conversation: learned.record.conversation,
         keywords: learned.keywords,
+        urls: learned.record.citations.into_iter().map(|(_, url)| url).collect(),
     });
     let excerpt = excerpt(&found.text, EXCERPT);
     Hit { id: found.id, title: found.title, raw_score: found.raw_score, excerpt, learned }

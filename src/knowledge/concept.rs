@@ -1,0 +1,197 @@
+//! Whether a keyword and an answer speak of one concept, by their words alone.
+//!
+//! A keyword need not be a word of the answer: an abbreviation (`co2`, `eeg`), a compound (`heatpump`, `warmepumpe` in
+//! `warmepumpenforderung`), another form (`pollinating`) or another spelling (`fertilizer`) of one says the same. Each is
+//! a rule here, and `tests` hold them against a measured set of good keywords and of unrelated ones.
+
+use super::tokenize;
+
+/// Letters at their beginning that two forms of one word share at least.
+const SHARED_LETTERS: usize = 4;
+/// Letters of the shorter word of a compound at least.
+const COMPOUND: usize = 5;
+/// Letters from which on one letter more, less or other is a spelling, and from which on two are.
+const SPELLING: [usize; 2] = [6, 9];
+/// Letters of a root at least.
+const ROOT: usize = 3;
+/// Ends of words that a root lacks, longest first.
+const ENDS: [&str; 9] = ["ations", "ation", "ings", "ing", "ers", "er", "ed", "ment", "s"];
+/// Letters of an abbreviation.
+const ABBREVIATION: std::ops::RangeInclusive<usize> = 3..=6;
+
+/// What an answer speaks of: its words, in their order and in their stems.
+#[derive(Debug, Clone, Default)]
+pub struct Concepts {
+    stems: Vec<String>,
+    words: Vec<Vec<String>>,
+}
+
+impl Concepts {
+    /// Those of several texts.
+    pub fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut concepts = Self::default();
+        for text in texts {
+            concepts.stems.extend(tokenize::stems(text));
+            concepts.words.push(tokenize::words(text));
+        }
+        concepts
+    }
+
+    /// Whether a word of `keyword` is one of these, in another form or spelling, or an abbreviation of several; or the
+    /// other way round.
+    pub fn share(&self, keyword: &str) -> bool {
+        let stems = tokenize::stems(keyword);
+        let word = |stem: &String| self.stems.iter().any(|concept| is_one_word(stem, concept));
+        let words = tokenize::words(keyword);
+        stems.iter().any(word)
+            || words.iter().any(|word| self.words.iter().any(|text| is_made_of(word, text)))
+            || self.words.iter().flatten().any(|word| is_made_of(word, &words))
+    }
+}
+
+/// A word without its end and with one way to write a sound: `dim` of "dimming", `sulfur` of "sulphur".
+fn root(word: &str) -> String {
+    let mut root = word.replace("ph", "f");
+    let end = ENDS.iter().find(|end| root.ends_with(**end) && root.chars().count() >= end.len() + ROOT);
+    if let Some(end) = end {
+        root.truncate(root.len() - end.len());
+    }
+    let mut letters = root.chars().rev();
+    if matches!((letters.next(), letters.next()), (Some(one), Some(other)) if one == other)
+        && root.chars().count() > ROOT
+    {
+        root.pop();
+    }
+    root
+}
+
+/// Equal stems, two forms of one word, a compound and its part, or two spellings.
+fn is_one_word(one: &str, other: &str) -> bool {
+    let length = |word: &str| word.chars().count();
+    let (short, long) = if length(one) <= length(other) { (one, other) } else { (other, one) };
+    let common = short.chars().zip(long.chars()).take_while(|(one, other)| one == other).count();
+    let spelling = SPELLING.iter().filter(|least| length(short) >= **least).count();
+    one == other
+        || (length(short) >= ROOT && root(one) == root(other))
+        || (common >= SHARED_LETTERS && common * 4 >= length(short) * 3)
+        || (length(short) >= COMPOUND && long.contains(short))
+        || (spelling > 0 && strsim::damerau_levenshtein(one, other) <= spelling)
+}
+
+/// Whether `word` is several of `text`'s words that follow each other: their first letters (`eeg`), with a number
+/// behind them (`co2` of "carbon dioxide", whose second word says how many), or they themselves without a space.
+fn is_made_of(word: &str, text: &[String]) -> bool {
+    let letters: Vec<char> = word.chars().collect();
+    (2..=letters.len().min(6)).any(|count| {
+        text.windows(count).any(|words| {
+            let initials = || words.iter().filter_map(|word| word.chars().next()).eq(letters.iter().copied());
+            (ABBREVIATION.contains(&letters.len()) && count == letters.len() && initials())
+                || (letters.len() >= COMPOUND && words.concat() == word)
+        })
+    }) || text.windows(2).any(|pair| is_formula(word, &pair[0], &pair[1]))
+}
+
+/// `co2` of "carbon dioxide": letters of the first word, then the initial or the rest of the second and its number.
+fn is_formula(word: &str, first: &str, second: &str) -> bool {
+    let numbers = [("mono", ""), ("di", "2"), ("tri", "3"), ("tetra", "4"), ("penta", "5"), ("hexa", "6")];
+    numbers.iter().any(|(prefix, digit)| {
+        let Some(element) = second.strip_prefix(prefix).and_then(|rest| rest.chars().next()) else { return false };
+        let Some(head) = word.strip_suffix(digit).and_then(|rest| rest.strip_suffix(element)) else { return false };
+        !head.is_empty() && head.chars().count() <= 2 && first.starts_with(head)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shares_concept<'a>(keyword: &str, texts: impl IntoIterator<Item = &'a str>) -> bool {
+        Concepts::of(texts).share(keyword)
+    }
+
+    /// Answers, keywords that a person would store for them without copying a word, and keywords of other answers.
+    const MEASURED: &[(&str, &[&str], &[&str])] = &[
+        (
+            "Growers enrich carbon dioxide to 800 ppm by day; the exposure limit at work is 5,000 ppm.",
+            &["co2", "co2 enrichment", "workplace limits", "enriching", "growing"],
+            &["hail insurance", "frost guard", "parcel strike", "neem oil", "lamp driver"],
+        ),
+        (
+            "The Renewable Energy Sources Act fixes the feed-in tariff for solar surplus of small roofs for 20 years.",
+            &["resa", "feedin", "renewables", "rooftop solar", "tarrif", "solarsurplus", "photovoltaics tariff"],
+            &["tomato virus", "booster pump", "peat ban", "greenhouse glass", "whitefly"],
+        ),
+        (
+            "Brightleaf G2 lamps flicker when an external controller dims them below 20 percent; firmware 7.3 helps.",
+            &["flickering", "dimming", "lamp", "controllers", "bright leaf", "firmwares"],
+            &["drip irrigation", "rainwater", "warranty regions", "co2", "humidity"],
+        ),
+        (
+            "Die Wärmepumpenförderung beträgt 35 Prozent; der Antrag gilt für Wohngebäude.",
+            &["wärmepumpe", "förderung", "wohngebäude", "gebäude", "wärme pumpen förderung"],
+            &["hagelversicherung", "garantie", "tomatenvirus", "paketstreik", "torf"],
+        ),
+        (
+            "The colour of the fertiliser tells the neighbours nothing; analyse the programme's catalogue instead.",
+            &["fertilizer", "color chart", "neighbors", "analyze", "catalog", "program"],
+            &["solar roof", "recall notice", "bus length", "lithium", "door locks"],
+        ),
+        (
+            "A heat pump with a coefficient of performance of 4 needs an air-to-water heat exchanger.",
+            &["heatpump", "cop", "heat exchange", "air water", "performance figure", "exchangers"],
+            &["neem", "grid fee", "port ellery", "hosepipe", "serial number"],
+        ),
+        (
+            "Parasitic wasps are released weekly against whitefly; sprays of soap harm them.",
+            &["white fly", "whiteflies", "wasp release", "parasites", "soapy spray", "weekly releases"],
+            &["energy screens", "tarn grant", "hourly price", "plume bridge", "building permit"],
+        ),
+        (
+            "Sulfur trioxide and nitrogen dioxide are measured by the air quality network of the city.",
+            &["so3", "no2", "measurement", "sulphur", "air network", "cities"],
+            &["co3", "irrigation valve", "seedling", "insurance", "members"],
+        ),
+        (
+            "Ordinary mail: letters need a stamp of 95 cents, registered ones 3.60; the post office sells them.",
+            &["postage stamps", "registered letter", "post office", "mailing", "lettres"],
+            &["greenhouse", "pollination", "pump", "vents", "lux"],
+        ),
+        (
+            "The application programming interface returns JavaScript Object Notation over Hypertext Transfer Protocol.",
+            &["api", "json parsing", "http", "applications", "interfaces", "java script"],
+            &["ftp", "grpc", "sql", "tomatoes", "csv"],
+        ),
+    ];
+
+    fn refused(
+        pick: fn(&(&'static str, &'static [&'static str], &'static [&'static str])) -> &'static [&'static str],
+    ) -> (Vec<&'static str>, usize) {
+        let all: Vec<(&str, &str)> =
+            MEASURED.iter().flat_map(|row| pick(row).iter().map(|keyword| (row.0, *keyword))).collect();
+        let refused = all.iter().filter(|(answer, keyword)| !shares_concept(keyword, [*answer]));
+        (refused.map(|(_, keyword)| *keyword).collect(), all.len())
+    }
+
+    #[test]
+    fn of_the_measured_set_all_but_three_good_keywords_pass_and_no_unrelated_one() {
+        let (good, all) = refused(|row| row.1);
+        // A letter that is doubled in the wrong place, and abbreviations that are not made of first letters.
+        assert_eq!((good, all), (vec!["tarrif", "json parsing", "http"], 58));
+        let (unrelated, all) = refused(|row| row.2);
+        assert_eq!(unrelated.len(), all, "an unrelated keyword passes");
+    }
+
+    #[test]
+    fn abbreviations_count_both_ways_and_a_formula_needs_its_number() {
+        assert!(shares_concept("carbon dioxide", ["CO2 is enriched by day."]));
+        assert!(shares_concept("renewable energy act", ["The REA pays for roofs."]));
+        assert!(!shares_concept("co3", ["Carbon dioxide is enriched by day."]));
+        assert!(!shares_concept("cat", ["Carbon dioxide."]), "initials are those of all its words");
+    }
+
+    #[test]
+    fn short_words_are_no_spellings_of_each_other() {
+        assert!(!shares_concept("lamb", ["A lamp."]) && !shares_concept("port", ["A post."]));
+        assert!(!shares_concept("", ["A lamp."]) && !shares_concept("lamp", [""]));
+    }
+}
