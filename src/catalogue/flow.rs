@@ -9,6 +9,8 @@ pub struct FlowEntry {
     pub name: &'static str,
     /// Its tools, in the order in which they are offered; `None` where they are known only at run time.
     pub tools: Option<Vec<ToolEntry>>,
+    /// Whether its users belong to tenants, each with a knowledge base of its own.
+    pub tenants: bool,
     /// What may stand in braces in the body of a turn that is sent to an agent elsewhere.
     pub placeholders: &'static [&'static str],
     /// Prompt texts that a scenario or a variant may replace, in the order of their use.

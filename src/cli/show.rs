@@ -74,7 +74,10 @@ fn millis(micros: u64) -> f64 {
 
 fn line(event: &Event) -> String {
     match &event.what {
-        What::ConversationStarted { name, session } => format!("conversation `{name}` ({session})"),
+        What::ConversationStarted { name, session, tenant } => {
+            let tenant = tenant.as_ref().map_or(String::new(), |tenant| format!(", tenant `{tenant}`"));
+            format!("conversation `{name}` ({session}){tenant}")
+        }
         What::TurnStarted { query } => format!("user: {}", flat(query)),
         What::Moved(moved) => format!("  [{}] -{}-> [{}]", moved.from, moved.on, moved.to),
         What::ModelCalled(called) => {

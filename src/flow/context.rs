@@ -81,7 +81,9 @@ impl AgentContext {
 
     /// Records that a conversation began.
     pub fn conversation_started(&self, conversation: &ConversationState) {
-        let what = What::ConversationStarted { name: conversation.name.clone(), session: conversation.session.clone() };
+        let ConversationState { name, session, tenant, .. } = conversation;
+        let (name, session, tenant) = (name.clone(), session.clone(), tenant.clone());
+        let what = What::ConversationStarted { name, session, tenant };
         self.push(self.clock.now(), conversation.ordinal, conversation.turns, what);
     }
 

@@ -3,6 +3,7 @@
 //! | version | what is new |
 //! |---|---|
 //! | 1 | `ordinal`, `name`, `session`, `history`, `turns`; `flow`: what the flow itself keeps, with a version of its own |
+//! | 2 | `tenant`, where there is one; a conversation without one is still written as version 1 |
 //!
 //! A build reads its own version and those before it. A newer one is [`StateError::Newer`]: nothing is read of it, so
 //! that nothing is lost when it is written back. Unknown fields of a known version are an error, for the same reason.
@@ -12,8 +13,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The version of a stored conversation that this build writes.
-pub const CONVERSATION_VERSION: u32 = 1;
+/// The newest version of a stored conversation that this build writes and reads.
+pub const CONVERSATION_VERSION: u32 = 2;
 
 /// One conversation.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +25,8 @@ pub struct ConversationState {
     pub name: String,
     /// The session it belongs to: the name, unless someone who serves sessions sets another.
     pub session: String,
+    /// The tenant whose knowledge it may search, for flows that have tenants; it never changes.
+    pub tenant: Option<String>,
     /// What later turns are shown, oldest first.
     pub history: Vec<Message>,
     /// Turns begun so far.
@@ -57,6 +60,8 @@ struct Stored {
     ordinal: u32,
     name: String,
     session: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tenant: Option<String>,
     history: Vec<Message>,
     turns: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -119,16 +124,25 @@ pub enum StateError {
 impl ConversationState {
     /// A conversation before its first turn.
     pub fn new(ordinal: u32, name: &str) -> Self {
-        Self { ordinal, name: name.to_owned(), session: name.to_owned(), history: Vec::new(), turns: 0, flow: None }
+        let (name, session) = (name.to_owned(), name.to_owned());
+        Self { ordinal, name, session, tenant: None, history: Vec::new(), turns: 0, flow: None }
+    }
+
+    /// The same, of a tenant.
+    #[must_use]
+    pub fn of_tenant(self, tenant: Option<&str>) -> Self {
+        Self { tenant: tenant.map(str::to_owned), ..self }
     }
 
     /// The conversation as one line of JSON.
     pub fn to_json(&self) -> String {
         let stored = Stored {
-            version: CONVERSATION_VERSION,
+            // Older builds go on reading what they can.
+            version: if self.tenant.is_some() { CONVERSATION_VERSION } else { 1 },
             ordinal: self.ordinal,
             name: self.name.clone(),
             session: self.session.clone(),
+            tenant: self.tenant.clone(),
             history: self.history.clone(),
             turns: self.turns,
             flow: self.flow.clone(),
@@ -145,13 +159,13 @@ impl ConversationState {
         let unreadable = |error: serde_json::Error| StateError::Unreadable { reason: error.to_string() };
         let Versioned { version } = serde_json::from_str(text).map_err(unreadable)?;
         match version {
-            CONVERSATION_VERSION => {}
+            1..=CONVERSATION_VERSION => {}
             0 => return Err(StateError::Unreadable { reason: "there is no version 0".into() }),
             version => return Err(StateError::Newer { version }),
         }
         let stored: Stored = serde_json::from_str(text).map_err(unreadable)?;
-        let Stored { ordinal, name, session, history, turns, flow, .. } = stored;
-        Ok(Self { ordinal, name, session, history, turns, flow })
+        let Stored { ordinal, name, session, tenant, history, turns, flow, .. } = stored;
+        Ok(Self { ordinal, name, session, tenant, history, turns, flow })
     }
 
     /// What the flow of `S` kept; its default before it kept anything.
@@ -222,6 +236,9 @@ mod tests {
         let fresh = ConversationState::new(0, "main");
         assert_eq!(ConversationState::from_json(&fresh.to_json()), Ok(fresh.clone()));
         assert_eq!(fresh.flow_state::<Notes>(), Ok(Notes::default()));
+        let tenant = conversation().of_tenant(Some("north"));
+        assert!(stored.contains("\"version\":1") && tenant.to_json().contains("\"version\":2"));
+        assert_eq!(ConversationState::from_json(&tenant.to_json()), Ok(tenant));
     }
 
     #[test]
@@ -229,7 +246,7 @@ mod tests {
         let mut stored: Value = serde_json::from_str(&conversation().to_json()).expect("is JSON");
         stored["version"] = json!(CONVERSATION_VERSION + 1);
         // What a newer build may have added does not hide that it is newer.
-        stored["tenant"] = json!("north");
+        stored["region"] = json!("north");
         let error = ConversationState::from_json(&stored.to_string()).expect_err("is refused");
         assert_eq!(error, StateError::Newer { version: CONVERSATION_VERSION + 1 });
         assert!(error.to_string().contains("update ragcheck"), "{error}");
@@ -242,9 +259,9 @@ mod tests {
             let error = ConversationState::from_json(broken).expect_err("is refused");
             assert!(matches!(error, StateError::Unreadable { .. }), "{broken}: {error}");
         }
-        let unknown = whole.replacen('{', "{\"tenant\":\"north\",", 1);
+        let unknown = whole.replacen('{', "{\"region\":\"north\",", 1);
         let error = ConversationState::from_json(&unknown).expect_err("is refused");
-        assert!(error.to_string().contains("tenant") && error.to_string().contains("line 1"), "{error}");
+        assert!(error.to_string().contains("region") && error.to_string().contains("line 1"), "{error}");
     }
 
     #[test]

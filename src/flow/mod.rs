@@ -13,6 +13,7 @@
 //! | How are prompts replaced and filled in? | `prompts` |
 //! | How are states and transitions declared? | `machine` |
 //! | Who may watch while a turn runs? | `observer` |
+//! | How does a chat service reply with an answer? | `reply` |
 //!
 //! A flow's folder holds its loop (`mod`), its decisions (`policy`), its `machine`, `tools` and `prompts`. No folder
 //! imports another. Nothing here knows whether traffic is live or replayed.
@@ -24,6 +25,7 @@ mod history;
 mod machine;
 mod observer;
 pub mod prompts;
+mod reply;
 mod retries;
 mod settings;
 pub mod tools;
@@ -39,7 +41,9 @@ pub use settings::{Services, Settings};
 use crate::catalogue::{FlowEntry, ToolEntry};
 use crate::clock::BoxFuture;
 use crate::state_machine::Machine;
+use crate::trace::Answer;
 use crate::transport::Miss;
+use serde_json::Value;
 
 /// Declares the module of each flow and lists them: one line a flow.
 macro_rules! flows {
@@ -53,6 +57,7 @@ macro_rules! flows {
 
 flows! {
     tool_rag,
+    two_stage,
 }
 
 /// Why a trial cannot go on: its verdict is ERROR, nothing is said about the agent.
@@ -80,6 +85,16 @@ pub trait Flow: Send + Sync {
     fn prompts(&self) -> &'static [PromptText];
     /// States and transitions of one turn.
     fn machine(&self) -> Machine;
+    /// Whether its users belong to tenants: each knowledge base is one tenant's, and no way leads from one to another.
+    fn has_tenants(&self) -> bool {
+        false
+    }
+    /// An answer as a chat service replies with it: `answer`, `sources`, `confidence_score` and the two flags. A flow that
+    /// knows more of its sources adds it to them.
+    fn reply(&self, conversation: &ConversationState, answer: &Answer) -> Value {
+        let _ = conversation;
+        reply::usual(answer)
+    }
     /// Runs one turn of `conversation` from the user's words to its end; everything goes into the events of `env`.
     ///
     /// # Errors
@@ -103,6 +118,7 @@ pub fn entry(flow: &dyn Flow) -> FlowEntry {
     FlowEntry {
         name: flow.name(),
         tools: Some(flow.tools().into_iter().map(tool).collect()),
+        tenants: flow.has_tenants(),
         placeholders: &[],
         prompts: flow.prompts().iter().map(|prompt| prompt.name).collect(),
     }

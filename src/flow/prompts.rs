@@ -76,6 +76,7 @@ pub struct FixedText {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompts {
     fixed: BTreeMap<&'static str, FixedText>,
+    plain: BTreeMap<&'static str, String>,
     templates: BTreeMap<&'static str, String>,
     tools: Arc<[ToolDefinition]>,
 }
@@ -103,10 +104,13 @@ impl Prompts {
         let mut values: BTreeMap<&str, minijinja::Value> =
             plain.map(|(prompt, text)| (prompt.name, text.trim().into())).collect();
         values.insert("external", services.search.into());
-        let mut prompts = Self { fixed: BTreeMap::new(), templates: BTreeMap::new(), tools: Arc::new([]) };
+        let mut prompts =
+            Self { fixed: BTreeMap::new(), plain: BTreeMap::new(), templates: BTreeMap::new(), tools: Arc::new([]) };
         for (prompt, text) in &texts {
             match prompt.kind {
-                PromptKind::Plain => {}
+                PromptKind::Plain => {
+                    prompts.plain.insert(prompt.name, text.trim().to_owned());
+                }
                 PromptKind::Fixed => {
                     let text = render(prompt.name, text, minijinja::Value::from_pairs(values.clone()))?;
                     let digest = digest(Role::System, &text);
@@ -128,6 +132,11 @@ impl Prompts {
     /// A fixed text of the flow; `None` for one that it does not declare.
     pub fn fixed(&self, name: &str) -> Option<&FixedText> {
         self.fixed.get(name)
+    }
+
+    /// A plain text of the flow; `None` for one that it does not declare.
+    pub fn plain(&self, name: &str) -> Option<&str> {
+        self.plain.get(name).map(String::as_str)
     }
 
     /// The tools on offer.

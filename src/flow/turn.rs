@@ -125,6 +125,21 @@ impl<'a> Turn<'a> {
         }
     }
 
+    /// Puts the fixed prompt of that name in the place of the one that the turn was opened with: the next stage has other
+    /// instructions and the same conversation.
+    pub(in crate::flow) fn instruct(&mut self, prompt: &str) {
+        let Some(system) = self.env.settings.prompts.fixed(prompt) else { return };
+        let digest = system.digest.clone();
+        let message = Message::text(Role::System, &system.text);
+        match (self.messages.first_mut(), self.shown.first_mut()) {
+            (Some(first), Some(shown)) if first.role == Role::System => (*first, *shown) = (message, digest),
+            _ => {
+                self.messages.insert(0, message);
+                self.shown.insert(0, digest);
+            }
+        }
+    }
+
     /// Shows the model one message more.
     pub(in crate::flow) fn say(&mut self, message: Message) {
         self.shown.push(digest(message.role, &message.content));

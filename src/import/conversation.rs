@@ -23,7 +23,7 @@ pub(super) fn events(
     graded: bool,
 ) -> Result<Vec<Event>, String> {
     let mut telling = TraceBuilder { model: model.to_owned(), ..TraceBuilder::default() };
-    let session = What::ConversationStarted { name: "main".into(), session: "main".into() };
+    let session = What::ConversationStarted { name: "main".into(), session: "main".into(), tenant: None };
     telling.push(session);
     for (place, message) in (1..).zip(messages) {
         telling.tell(message, roles).map_err(|mistake| format!("message {place}: {mistake}"))?;
@@ -114,6 +114,7 @@ impl TraceBuilder {
                 confidence: None,
                 used_internal_kb: false,
                 used_external_kb: false,
+                refused: false,
             })),
         };
         let call = self.completions;

@@ -135,6 +135,11 @@ impl KnowledgeBases {
         self.bases.iter().find(|(known, _)| known == name).map(|(_, base)| base)
     }
 
+    /// All of them, each with the name that it is declared by.
+    pub fn all(&self) -> impl Iterator<Item = (&str, &Arc<dyn KnowledgeBase>)> {
+        self.bases.iter().map(|(name, base)| (name.as_str(), base))
+    }
+
     /// The names that a model is told of: [`DEFAULT_KB`] where there is one base, else the names of all.
     pub fn names(&self) -> Vec<&str> {
         match self.bases.as_slice() {

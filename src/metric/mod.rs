@@ -57,6 +57,9 @@ metrics! {
     order_violation_rate,
     state_machine_conformance,
     control_validity,
+    forced_calls,
+    inline_citations,
+    tenant_isolation,
 }
 
 pub use calls::Patterns;

@@ -99,7 +99,7 @@ impl Story {
     /// Starts, or goes on with, the conversation of that ordinal.
     pub(crate) fn conversation(mut self, ordinal: u32, name: &str) -> Self {
         self.at.0 = ordinal;
-        self.push(What::ConversationStarted { name: name.into(), session: name.into() })
+        self.push(What::ConversationStarted { name: name.into(), session: name.into(), tenant: None })
     }
 
     /// A turn whose first completion is shown the whole history.
@@ -230,7 +230,8 @@ impl Story {
         let sources: Vec<_> = sources.iter().map(source).collect();
         let used = |kind: &str| sources.iter().any(|source| source.kind == kind);
         let (used_internal_kb, used_external_kb) = (used("internal"), used("external"));
-        let answer = Answer { text: text.into(), sources, confidence: None, used_internal_kb, used_external_kb };
+        let answer =
+            Answer { text: text.into(), sources, confidence: None, used_internal_kb, used_external_kb, refused: false };
         self.history.entry(self.at.0).or_default().push(format!("assistant:{text}"));
         self.end(TurnOutcome::Answered(answer), took_us)
     }

@@ -70,17 +70,20 @@ impl ResolvedCase {
 
 /// The only step of a case that is nothing but one conversation.
 pub(super) fn single(turns: Vec<Turn>) -> Vec<Vec<Conversation>> {
-    vec![vec![Conversation { name: ONLY.to_owned(), turns, related: None }]]
+    vec![vec![Conversation { name: ONLY.to_owned(), tenant: None, turns, related: None }]]
 }
 
 impl From<Case> for ResolvedCase {
     fn from(case: Case) -> Self {
         let mut expect = case.expect;
-        let steps = match case.ask {
+        let mut steps: Vec<Vec<Conversation>> = match case.ask {
             Some(ask) => single(vec![Turn { ask, expect: expect.take() }]),
             None if case.sequence.is_empty() => single(case.turns),
             None => case.sequence.into_iter().map(conversations).collect(),
         };
+        for conversation in steps.iter_mut().flatten().filter(|conversation| conversation.tenant.is_none()) {
+            conversation.tenant.clone_from(&case.tenant);
+        }
         Self {
             case: case.case,
             about: case.about,

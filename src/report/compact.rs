@@ -110,7 +110,7 @@ impl Encoder {
     fn event(&mut self, event: &Event, cited: Option<&Provenance>) {
         let at = (event.at_us, event.conversation, event.turn);
         match &event.what {
-            What::ConversationStarted { name, session } => {
+            What::ConversationStarted { name, session, .. } => {
                 let (name, session) = (self.text(name), self.text(session));
                 self.row(at, "c", &(name, session));
             }

@@ -133,11 +133,17 @@ impl Checker<'_> {
             }
             self.knowledge_base(name, at.key(id));
         }
-        if !knowledge.is_empty() && !knowledge.names().contains_key(DEFAULT_KB) {
+        if !knowledge.is_empty() && !self.has_tenants() && !knowledge.names().contains_key(DEFAULT_KB) {
             let message = format!("no base is `{DEFAULT_KB}`, which is searched when the model names none");
             let mistake = Mistake::at(at, "no-default-kb", message).on_key();
             self.say(mistake.label(format!("name one of them `{DEFAULT_KB}`")));
         }
+    }
+
+    /// Whether each of its flows has tenants, whose names are those of the knowledge bases.
+    pub(super) fn has_tenants(&self) -> bool {
+        let catalogues = self.around.catalogues;
+        self.scenario.flows().all(|flow| catalogues.flow(flow).is_some_and(|flow| flow.tenants))
     }
 
     fn knowledge_base(&mut self, name: &str, at: At<'_>) {

@@ -42,6 +42,9 @@ impl Checker<'_> {
         self.covers(&case.covers, at.key("covers"));
         self.excluded(&case.excluded_from, at.key("excluded_from"));
         self.external_case(case, at);
+        if case.tenant.is_some() {
+            self.tenant(at.key("tenant"));
+        }
         self.often(case.repeat.unwrap_or(1), at.key("repeat"));
         if case.repeat == Some(0) {
             self.say(Mistake::at(at.key("repeat"), "repeat-zero", "a case that is repeated 0 times never runs"));
@@ -88,6 +91,14 @@ impl Checker<'_> {
         }
     }
 
+    /// Something names a tenant.
+    fn tenant(&mut self, at: At<'_>) {
+        if !self.has_tenants() {
+            let mistake = Mistake::at(at, "no-tenants", "the users of this flow belong to no tenant").on_key();
+            self.say(mistake.label("remove it, or write a flow that has tenants"));
+        }
+    }
+
     fn ask(&mut self, ask: &str, at: At<'_>) {
         if ask.trim().is_empty() {
             self.say(Mistake::at(at, "empty-text", "the user says nothing"));
@@ -110,6 +121,9 @@ impl Checker<'_> {
         let mut steps: Vec<(String, usize)> = Vec::new();
         each_conversation(case, at, &mut |step, conversation, at| {
             self.name(&conversation.name, at.key("name"));
+            if conversation.tenant.is_some() {
+                self.tenant(at.key("tenant"));
+            }
             if steps.iter().any(|(name, _)| *name == conversation.name) {
                 let mistake =
                     Mistake::at(at.key("name"), "duplicate-conversation", "another conversation has this name");

@@ -151,6 +151,10 @@ pub struct Case {
     /// Labels to select by.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
+    /// The tenant that the user belongs to, by the name of one of the knowledge bases, for flows that have tenants; a
+    /// conversation of a sequence may name another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
     /// The one thing the user says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask: Option<String>,
@@ -201,6 +205,9 @@ pub enum SequenceStep {
 pub struct Conversation {
     /// Its name, unique in the case.
     pub name: String,
+    /// The tenant that the user belongs to, instead of the case's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
     /// What the user says.
     pub turns: Vec<Turn>,
     /// That its questions relate to what an earlier conversation learned: counted by `learned_retrieval`.

@@ -103,13 +103,19 @@ fn extracted(situation: &Situation, asked: &[String], cited: &[&Chunk]) -> Vec<S
     }
     match cited {
         [] => parts.push("I found nothing about this in the knowledge base.".to_owned()),
-        [only] => parts.push(best_sentences(&only.text, asked, 3)),
+        [only] => parts.push(quoted(only, asked, 3)),
         [first, second, ..] => {
-            parts.push(best_sentences(&first.text, asked, 3));
-            parts.push(best_sentences(&second.text, asked, 1));
+            parts.push(quoted(first, asked, 3));
+            parts.push(quoted(second, asked, 1));
         }
     }
     parts
+}
+
+/// The best sentences of a chunk, with its number where it is to be cited by one.
+fn quoted(chunk: &Chunk, asked: &[String], count: usize) -> String {
+    let said = best_sentences(&chunk.text, asked, count);
+    chunk.number.map_or_else(|| said.clone(), |number| format!("{said} [{number}]"))
 }
 
 /// The `count` sentences that share most words with the question, in the order of the text.
@@ -150,7 +156,7 @@ mod tests {
     use crate::simulator::situation::External;
 
     fn chunk(id: &str, text: &str) -> Chunk {
-        Chunk { id: id.into(), title: "Manual".into(), text: text.into(), learned: false }
+        Chunk { id: id.into(), title: "Manual".into(), text: text.into(), learned: false, number: None }
     }
 
     #[test]

@@ -36,18 +36,23 @@ impl Step {
 
     /// The tool's name, unless a behaviour file gives the agent's own.
     pub fn tool(self) -> &'static str {
-        let role = match self {
-            Self::KnowledgeBaseSearch => "knowledge",
-            Self::PerplexitySearch => "external",
-            Self::IndexKeywords => "index",
-            Self::GenerateResponse => "respond",
-        };
-        TOOLS.iter().find(|(_, plays)| *plays == role).map_or("", |(name, _)| name)
+        TOOLS.iter().find(|(_, plays)| *plays == self.role()).map_or("", |(name, _)| name)
     }
 
     /// The step that calls the tool of that name.
     pub fn of_tool(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|step| step.tool() == name)
+        let plays = TOOLS.get(name)?;
+        Self::ALL.into_iter().find(|step| step.role() == plays)
+    }
+
+    /// The part that its tools play.
+    fn role(self) -> &'static str {
+        match self {
+            Self::KnowledgeBaseSearch => "knowledge",
+            Self::PerplexitySearch => "external",
+            Self::IndexKeywords => "index",
+            Self::GenerateResponse => "respond",
+        }
     }
 }
 

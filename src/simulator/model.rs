@@ -26,6 +26,13 @@ pub(super) struct Prompt<'a> {
     pub trial: &'a str,
 }
 
+impl Prompt<'_> {
+    /// The tool on offer that the step calls.
+    fn tool_of(&self, step: Step) -> Option<&ToolDefinition> {
+        self.tools.iter().find(|tool| Step::of_tool(&tool.name) == Some(step))
+    }
+}
+
 /// What it says.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Completion {
@@ -75,7 +82,7 @@ struct Turn<'a> {
 pub(super) fn complete(behaviour: &ModelBehaviour, seed: u64, prompt: &Prompt<'_>) -> Outcome {
     let at = question_at(prompt.messages).unwrap_or(0);
     let turn = Turn::new(behaviour, seed, prompt, at);
-    let offers = |step: Step| prompt.tools.iter().any(|tool| tool.name == step.tool());
+    let offers = |step: Step| prompt.tool_of(step).is_some();
     let retries = turn.habits.shows(Habit::RetrySearch, Step::PerplexitySearch, 0, &turn.dice);
     let situation = Situation::read(
         prompt.messages.get(at..).unwrap_or_default(),
@@ -179,7 +186,7 @@ impl<'a> Turn<'a> {
             Step::GenerateResponse if free && shows(Habit::ResponseBeside) => vec![Step::KnowledgeBaseSearch, step],
             step => vec![step],
         };
-        wanted.retain(|step| self.prompt.tools.iter().any(|tool| tool.name == step.tool()));
+        wanted.retain(|step| self.prompt.tool_of(*step).is_some());
         if wanted.is_empty() {
             return text(composed().text);
         }
@@ -188,23 +195,31 @@ impl<'a> Turn<'a> {
             .or_else(|| faulty(Habit::WrongSchema))
             .or_else(|| faulty(Habit::UnknownTool));
         let made = wanted.into_iter().enumerate().map(|(at, wanted)| {
+            let (name, parameters) =
+                self.prompt.tool_of(wanted).map_or((wanted.tool(), None), |tool| (&tool.name, Some(&tool.parameters)));
             let arguments = match wanted {
                 Step::KnowledgeBaseSearch => {
-                    json!({"query": self.search_query(attempt), "top_k": self.behaviour.top_k})
+                    let mut arguments = json!({"query": self.search_query(attempt)});
+                    // A tool that says what it takes and takes no number is given none.
+                    let takes = parameters.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+                    if takes.is_none_or(|takes| takes.contains_key("top_k")) {
+                        arguments["top_k"] = json!(self.behaviour.top_k);
+                    }
+                    arguments
                 }
                 Step::PerplexitySearch => self.external_arguments(situation, attempt),
                 Step::IndexKeywords => self.index_arguments(situation, attempt),
                 Step::GenerateResponse => response_arguments(&composed(), &shows),
             };
             match fault {
-                Some(Habit::WrongSchema) => self.call(wanted.tool(), &wrong_types(wanted), attempt, at),
-                Some(Habit::UnknownTool) => self.call(&format!("{}_v2", wanted.tool()), &arguments, attempt, at),
+                Some(Habit::WrongSchema) => self.call(name, &wrong_types(wanted), attempt, at),
+                Some(Habit::UnknownTool) => self.call(&format!("{name}_v2"), &arguments, attempt, at),
                 Some(_) => {
-                    let mut call = self.call(wanted.tool(), &arguments, attempt, at);
+                    let mut call = self.call(name, &arguments, attempt, at);
                     call.arguments.pop();
                     call
                 }
-                None => self.call(wanted.tool(), &arguments, attempt, at),
+                None => self.call(name, &arguments, attempt, at),
             }
         });
         calls(made.collect())

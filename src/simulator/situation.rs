@@ -20,6 +20,8 @@ pub(super) struct Chunk {
     pub text: String,
     /// Whether it was learned from an earlier outside answer.
     pub learned: bool,
+    /// The number by which an answer's text is to cite it, where it has one.
+    pub number: Option<u64>,
 }
 
 /// An outside answer.
@@ -203,7 +205,8 @@ fn chunks(value: &Value) -> Vec<Chunk> {
         .map(|chunk| {
             let id = text_of(chunk, "id");
             let learned = chunk.get("kind").and_then(Value::as_str) == Some("learned") || id.starts_with("learned:");
-            Chunk { title: text_of(chunk, "title"), text: text_of(chunk, "text"), learned, id }
+            let number = chunk.get("number").and_then(Value::as_u64);
+            Chunk { title: text_of(chunk, "title"), text: text_of(chunk, "text"), learned, id, number }
         })
         .filter(|chunk| !chunk.id.is_empty())
         .collect()

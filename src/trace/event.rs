@@ -26,6 +26,9 @@ pub enum What {
         name: String,
         /// The session it belongs to.
         session: String,
+        /// The tenant whose knowledge it may search, for flows that have tenants.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tenant: Option<String>,
     },
     /// The user said something.
     TurnStarted {
@@ -401,6 +404,9 @@ pub struct Answer {
     pub used_internal_kb: bool,
     /// Whether it says that it used the external service.
     pub used_external_kb: bool,
+    /// Whether it declares that nothing it was given answers the question, in the words that its flow was told to use.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub refused: bool,
 }
 
 /// One source that an answer names.

@@ -25,7 +25,7 @@ async fn converse(
     ordinal: u32,
     planned: &Conversation,
 ) -> Result<(), Abort> {
-    let mut conversation = ConversationState::new(ordinal, &planned.name);
+    let mut conversation = ConversationState::new(ordinal, &planned.name).of_tenant(planned.tenant.as_deref());
     environment.conversation_started(&conversation);
     for turn in &planned.turns {
         flow.turn(environment, &mut conversation, &turn.ask).await?;

@@ -33,7 +33,7 @@ pub const NAME: &str = crate::trace::EXTERNAL;
 
 /// What scenarios may say of it: its tools are its own, and known only at run time.
 pub(super) fn entry() -> FlowEntry {
-    FlowEntry { name: NAME, tools: None, placeholders: &PLACEHOLDERS, prompts: Vec::new() }
+    FlowEntry { name: NAME, tools: None, tenants: false, placeholders: &PLACEHOLDERS, prompts: Vec::new() }
 }
 
 /// How a search is called that the agent makes by itself, without a call of the model, where no tool of its has the role.
@@ -142,7 +142,7 @@ impl Session<'_> {
 
     /// Begins a conversation.
     pub fn begin(&mut self, ordinal: u32, name: &str) -> ExternalConversation {
-        let what = What::ConversationStarted { name: name.to_owned(), session: name.to_owned() };
+        let what = What::ConversationStarted { name: name.to_owned(), session: name.to_owned(), tenant: None };
         self.push(self.took, ordinal, 0, what);
         ExternalConversation { ordinal, turns: 0, history: Vec::new() }
     }

@@ -373,6 +373,7 @@ impl<'a> TraceBuilder<'a> {
             confidence,
             used_internal_kb: said("used_internal_kb").unwrap_or_else(|| self.used(trace::Role::Knowledge)),
             used_external_kb: said("used_external_kb").unwrap_or_else(|| self.used(trace::Role::External)),
+            refused: false,
         }
     }
 

@@ -34,6 +34,16 @@ pub struct Passage {
     pub text: String,
 }
 
+impl Passage {
+    /// The name of its file, by the table above: the document of its id, which is the stem of a Markdown file, and the whole
+    /// name of any other.
+    pub fn file(&self) -> String {
+        let document = self.id.split_once('#').map_or(self.id.as_str(), |(document, _)| document);
+        let whole = Format::of(Path::new(document)).is_some() || document.contains("://");
+        if whole { document.to_owned() } else { format!("{document}.md") }
+    }
+}
+
 /// Where a passage stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {

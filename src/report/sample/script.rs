@@ -147,6 +147,7 @@ impl Script {
             confidence,
             used_internal_kb: true,
             used_external_kb: external,
+            refused: false,
         }));
     }
 
@@ -236,7 +237,7 @@ pub fn trace(id: &str, scenario: &str, case: &str, lane: &Lane, seed: u64, kind:
         state: "start",
         events: Vec::new(),
     };
-    script.push(0, What::ConversationStarted { name: "main".into(), session: "s0".into() });
+    script.push(0, What::ConversationStarted { name: "main".into(), session: "s0".into(), tenant: None });
     let question = format!("What does the manual say about {}?", script.words.say(5));
     script.start(if kind == 3 { format!("{HOSTILE} {question}") } else { question });
     match kind {

@@ -174,6 +174,7 @@ fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Result<Ou
         confidence: call.confidence,
         used_internal_kb: call.used_internal_kb,
         used_external_kb: call.used_external_kb,
+        refused: false,
     });
     Ok(Output::local(ToolResult::Responded, json!({"accepted": true}).to_string()))
 }

@@ -1,0 +1,46 @@
+//! An answer as a chat service replies with it.
+
+use crate::trace::{Answer, SourceRef};
+use serde_json::{Value, json};
+
+/// `{answer, sources: [{kind, id, title, url}], confidence_score, used_internal_kb, used_external_kb}`; what is not known
+/// is null.
+pub(in crate::flow) fn usual(answer: &Answer) -> Value {
+    json!({
+        "answer": answer.text,
+        "sources": answer.sources.iter().map(source).collect::<Vec<_>>(),
+        "confidence_score": answer.confidence,
+        "used_internal_kb": answer.used_internal_kb,
+        "used_external_kb": answer.used_external_kb,
+    })
+}
+
+/// One source; only what stands on the web has a URL, which is its id.
+pub(in crate::flow) fn source(source: &SourceRef) -> Value {
+    let web = source.id.starts_with("https://") || source.id.starts_with("http://");
+    let title = (!source.title.is_empty()).then_some(source.title.as_str());
+    json!({"kind": source.kind, "id": source.id, "title": title, "url": web.then_some(source.id.as_str())})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_of_the_web_have_an_address_and_what_is_not_known_is_null() {
+        let source =
+            |kind: &str, id: &str, title: &str| SourceRef { kind: kind.into(), id: id.into(), title: title.into() };
+        let sources = vec![source("internal", "plans#1", "Plans"), source("external", "https://example.org/a", "")];
+        let (confidence, used_internal_kb, used_external_kb, refused) = (None, true, true, false);
+        let answer = Answer { text: "So.".into(), sources, confidence, used_internal_kb, used_external_kb, refused };
+        let expected = json!({
+            "answer": "So.",
+            "sources": [
+                {"kind": "internal", "id": "plans#1", "title": "Plans", "url": null},
+                {"kind": "external", "id": "https://example.org/a", "title": null, "url": "https://example.org/a"},
+            ],
+            "confidence_score": null, "used_internal_kb": true, "used_external_kb": true,
+        });
+        assert_eq!(usual(&answer), expected);
+    }
+}

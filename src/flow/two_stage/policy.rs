@@ -1,0 +1,249 @@
+//! The decisions of `two-stage`, without any input or output: whose documents are searched, what each stage may call,
+//! what a completion comes to, and how a turn fails.
+
+use super::machine;
+use super::tools::RETRIEVE_DOCUMENTS;
+use crate::chat::{Finish, ToolChoice};
+use crate::flow::tools::{End, Executed, Refusal};
+use crate::flow::turn::Completed;
+use crate::knowledge::{KnowledgeBase, KnowledgeBases};
+use crate::trace::ToolResult;
+use crate::trace::text::quote;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Characters of a tenant's name that an error repeats.
+const SHOWN: usize = 64;
+
+/// The two requests of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    Retrieval,
+    Answer,
+}
+
+impl Stage {
+    /// What the request says about tools: the first must retrieve, the second may call none.
+    pub(super) fn tool_choice(self) -> ToolChoice {
+        match self {
+            Self::Retrieval => ToolChoice::Named(RETRIEVE_DOCUMENTS.to_owned()),
+            Self::Answer => ToolChoice::None,
+        }
+    }
+}
+
+/// How far one turn is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Progress {
+    /// Documents were retrieved, or there are none: stage 2 may begin.
+    pub(super) retrieved: bool,
+    /// The tool was called with parameters that were refused.
+    pub(super) query_refused: bool,
+    /// The knowledge base failed.
+    pub(super) retrieval_failed: bool,
+}
+
+impl Progress {
+    /// The state of the machine.
+    pub(super) fn state(self) -> &'static str {
+        if self.retrieved { machine::ANSWERING } else { machine::RETRIEVING }
+    }
+}
+
+/// A turn that ends with an error: the event, the error's kind, and what the user is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Failure {
+    pub(super) on: &'static str,
+    pub(super) kind: &'static str,
+    pub(super) message: String,
+}
+
+impl Failure {
+    fn new(on: &'static str, kind: &'static str, message: impl Into<String>) -> Self {
+        Self { on, kind, message: message.into() }
+    }
+
+    pub(super) fn model_unavailable(why: &str) -> Self {
+        let message = format!("The language model is not available ({why}). Please try again later.");
+        Self::new("model_unavailable", "model_unavailable", message)
+    }
+
+    pub(super) fn model_calls(limit: u32) -> Self {
+        let message = format!("No answer was ready after {limit} steps of the assistant.");
+        Self::new("model_calls_exhausted", "model_calls_exhausted", message)
+    }
+
+    pub(super) fn timeout(limit: Duration) -> Self {
+        Self::new("timeout", "timeout", format!("No answer was ready within {} s.", limit.as_secs_f64()))
+    }
+
+    pub(super) fn call_in_answer() -> Self {
+        let message = "No answer was given: the language model called a tool where it was to answer.";
+        Self::new("call_in_answer", "call_in_answer", message)
+    }
+
+    pub(super) fn no_answer(why: &str) -> Self {
+        Self::new("no_answer", "no_answer", format!("The language model gave no answer ({why})."))
+    }
+}
+
+/// The knowledge base of a tenant, with the name that it is declared by. Without a tenant, the only one.
+///
+/// # Errors
+/// For a name that no base has, and for no name where there are several.
+pub(super) fn base_of<'b>(
+    bases: &'b KnowledgeBases,
+    tenant: Option<&str>,
+) -> Result<(&'b str, &'b Arc<dyn KnowledgeBase>), Failure> {
+    let mut all = bases.all();
+    let found = match tenant {
+        Some(tenant) => all.find(|(name, _)| *name == tenant),
+        None => all.next().filter(|_| all.next().is_none()),
+    };
+    found.ok_or_else(|| {
+        let message = match tenant {
+            Some(tenant) => format!("There is no tenant `{}`.", quote(tenant, SHOWN)),
+            None => "The request names no tenant, and there are several.".to_owned(),
+        };
+        Failure::new("unknown_tenant", "unknown_tenant", message)
+    })
+}
+
+/// Why a call may not run: a turn retrieves once, and stage 2 calls nothing.
+pub(super) fn out_of_order(progress: Progress, tool: &str) -> Option<Refusal> {
+    let reason = "documents are retrieved once for each question";
+    progress.retrieved.then(|| Refusal::new("order", reason, format!("Answer without calling `{tool}` again.")))
+}
+
+/// Takes in what came of one call, and gives the event that it is; `None` for a failure, which ends the turn.
+pub(super) fn note(progress: &mut Progress, executed: &Executed) -> Option<&'static str> {
+    Some(match &executed.end {
+        End::Gave(result) => {
+            progress.retrieved = true;
+            let found = matches!(result, ToolResult::Search(search) if !search.hits.is_empty());
+            if found { "documents_found" } else { "nothing_found" }
+        }
+        End::Failed(_) => {
+            progress.retrieval_failed = true;
+            return None;
+        }
+        _ if progress.retrieved => "extra_call",
+        End::Unknown => "call_rejected",
+        End::OutOfOrder | End::UsedUp | End::Refused(_) => {
+            progress.query_refused = true;
+            "call_rejected"
+        }
+    })
+}
+
+/// Whether stage 2 may begin.
+///
+/// # Errors
+/// Without a retrieval that gave a result, be it an empty one.
+pub(super) fn after_retrieval(progress: &Progress) -> Result<(), Failure> {
+    match progress {
+        Progress { retrieved: true, .. } => Ok(()),
+        Progress { retrieval_failed: true, .. } => {
+            let message = "The documents cannot be searched at the moment. Please try again later.";
+            Err(Failure::new("retrieval_failed", "retrieval_failed", message))
+        }
+        Progress { query_refused: true, .. } => {
+            let message = "The documents were not searched: the query of the language model was refused.";
+            Err(Failure::new("query_refused", "query_refused", message))
+        }
+        _ => {
+            let message = "The language model did not search the documents, although it was made to.";
+            Err(Failure::new("no_call", "no_tool_call", message))
+        }
+    }
+}
+
+/// What the completion of stage 2 says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Said {
+    Answer,
+    /// That the documents do not hold the answer, in the words that it was told to use.
+    Refusal,
+    Calls,
+    /// Nothing that could be delivered; why.
+    Nothing(&'static str),
+}
+
+/// Reads the completion of stage 2. A text that the bound on tokens cut off is delivered as far as it came.
+pub(super) fn said(completion: &Completed, refusal: &str) -> Said {
+    let words = |text: &str| -> String {
+        let text = text.replace('\u{2019}', "'").to_lowercase();
+        text.split_whitespace().collect::<Vec<_>>().join(" ").trim_matches(['.', '"', '\'', '*']).to_owned()
+    };
+    match completion {
+        Completed { calls, .. } if !calls.is_empty() => Said::Calls,
+        Completed { refused: true, .. } => Said::Nothing("refusal"),
+        Completed { finish: Finish::ContentFilter, .. } => Said::Nothing("content_filter"),
+        Completed { text, .. } if text.trim().is_empty() => Said::Nothing("empty"),
+        Completed { text, .. } if words(text) == words(refusal) => Said::Refusal,
+        _ => Said::Answer,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::knowledge::{Corpus, Embedded, Passage};
+
+    fn bases(names: &[&str]) -> KnowledgeBases {
+        let base = |name: &&str| {
+            let passage = Passage { id: "a#1".into(), title: String::new(), text: (*name).into() };
+            let base = Embedded::open(Corpus::of(name, vec![passage]), None).expect("opens");
+            ((*name).to_owned(), Arc::new(base) as Arc<dyn KnowledgeBase>)
+        };
+        KnowledgeBases::new(names.iter().map(base).collect())
+    }
+
+    fn name(bases: &KnowledgeBases, tenant: Option<&str>) -> Result<String, &'static str> {
+        base_of(bases, tenant).map(|(name, _)| name.to_owned()).map_err(|failure| failure.kind)
+    }
+
+    fn completion(text: &str) -> Completed {
+        let (text, finish) = (text.to_owned(), Finish::Stop);
+        Completed { ordinal: 1, text, calls: Vec::new(), finish, refused: false }
+    }
+
+    #[test]
+    fn a_tenant_has_the_base_of_its_name_and_no_name_is_an_answer_only_where_there_is_one_base() {
+        let two = bases(&["north", "south"]);
+        assert_eq!(name(&two, Some("south")), Ok("south".into()));
+        for tenant in [None, Some("default_kb"), Some("North"), Some("")] {
+            assert_eq!(name(&two, tenant), Err("unknown_tenant"), "{tenant:?}");
+        }
+        assert_eq!(name(&bases(&["north"]), None), Ok("north".into()));
+        assert_eq!(name(&bases(&["north"]), Some("default_kb")), Err("unknown_tenant"));
+        assert_eq!(name(&bases(&[]), None), Err("unknown_tenant"));
+    }
+
+    #[test]
+    fn a_refusal_is_the_sentence_itself_whatever_its_case_quotes_and_spaces() {
+        let refusal = "I couldn't find that.";
+        for text in ["I couldn't find that.", " i couldn\u{2019}t  find that\n", "\"I couldn't find that.\""] {
+            assert_eq!(said(&completion(text), refusal), Said::Refusal, "{text}");
+        }
+        for text in ["I couldn't find that, but it is 42.", "I couldn't find that. It is 42.", "42 [1]"] {
+            assert_eq!(said(&completion(text), refusal), Said::Answer, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_delivered_is_told_apart() {
+        assert_eq!(said(&completion("  "), "No."), Said::Nothing("empty"));
+        assert_eq!(said(&Completed { refused: true, ..completion("") }, "No."), Said::Nothing("refusal"));
+        let filtered = Completed { finish: Finish::ContentFilter, ..completion("Well") };
+        assert_eq!(said(&filtered, "No."), Said::Nothing("content_filter"));
+        let cut_off = Completed { finish: Finish::Length, ..completion("Well") };
+        assert_eq!(said(&cut_off, "No."), Said::Answer);
+    }
+
+    #[test]
+    fn the_first_stage_names_its_tool_and_the_second_may_call_none() {
+        assert_eq!(Stage::Retrieval.tool_choice().to_string(), "named retrieve_documents");
+        assert_eq!(Stage::Answer.tool_choice(), ToolChoice::None);
+    }
+}

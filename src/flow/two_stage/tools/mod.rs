@@ -1,0 +1,12 @@
+//! The tool of `two-stage`.
+
+mod retrieve_documents;
+
+use super::memory::TurnState;
+use crate::flow::tools::Tool;
+
+/// Searches the tenant's documents.
+pub const RETRIEVE_DOCUMENTS: &str = "retrieve_documents";
+
+/// All of them.
+pub(super) static TOOLS: [&Tool<TurnState>; 1] = [&retrieve_documents::TOOL];

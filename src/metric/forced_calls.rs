@@ -1,0 +1,103 @@
+//! `forced_retrieval_rate`: queries whose first completion was made to call a tool that searches knowledge, did so, and
+//! got a result / queries that the model was asked about.
+//!
+//! `forbidden_call_rate`: completions that called a tool although they were asked for with `tool_choice: none` /
+//! completions asked for so. Less is better. A completion that failed called nothing and is no unit of the second.
+
+use super::catalogue::Registered;
+use super::tools::Tools;
+use super::{Metric, Mode, Observation, TrialView, TurnView};
+use crate::catalogue::MetricEntry;
+use crate::trace::{Reply, Role, ToolOutcome, Trace};
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[
+    Registered {
+        entry: MetricEntry::rate(
+            "forced_retrieval_rate",
+            "Queries whose first request names a knowledge tool, which the model then calls and which gives a result.",
+            &[],
+        ),
+        make: |_| Box::new(ForcedRetrieval),
+    },
+    Registered {
+        entry: MetricEntry::rate(
+            "forbidden_call_rate",
+            "Of the completions that may call no tool (`tool_choice: none`), those that call one.",
+            &[],
+        )
+        .lower_is_better(),
+        make: |_| Box::new(ForbiddenCalls),
+    },
+];
+
+const UNKNOWN: &str = "messages do not say what the model was made to call";
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct ForcedRetrieval;
+
+fn judge(turn: &TurnView<'_>, trace: &Trace) -> Result<(), String> {
+    let Some(first) = turn.models().next() else { return Err("the model was never asked".into()) };
+    let named = first.tool_choice.strip_prefix("named ");
+    if named.is_none_or(|tool| trace.role(tool) != Role::Knowledge) {
+        return Err(format!("the first request left the call open (tool_choice {})", first.tool_choice));
+    }
+    let mut of_first = turn.calls().filter(|call| call.call == first.call && trace.role(&call.tool) == Role::Knowledge);
+    if of_first.any(|call| matches!(call.outcome, ToolOutcome::Ok(_))) {
+        return Ok(());
+    }
+    Err(format!("the first completion retrieved nothing: {}", turn.ending()))
+}
+
+impl Metric for ForcedRetrieval {
+    fn units(&self) -> &'static str {
+        "queries"
+    }
+
+    fn needs(&self) -> Vec<Tools> {
+        vec![Tools::Role(Role::Knowledge)]
+    }
+
+    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
+        (mode == Mode::Imported).then_some(UNKNOWN)
+    }
+
+    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        let asked = view.turns.iter().filter(|turn| turn.models().next().is_some() || turn.ended().is_none());
+        let unit = |turn: &TurnView<'_>| match judge(turn, view.trace) {
+            Ok(()) => Observation::success(turn.label()),
+            Err(note) => Observation::failure(turn.label(), note),
+        };
+        asked.map(unit).collect()
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct ForbiddenCalls;
+
+impl Metric for ForbiddenCalls {
+    fn units(&self) -> &'static str {
+        "completions that may call no tool"
+    }
+
+    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
+        (mode == Mode::Imported).then_some(UNKNOWN)
+    }
+
+    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        let mut units = Vec::new();
+        for turn in view.turns {
+            for model in turn.models().filter(|model| model.tool_choice == "none") {
+                let Reply::Completion(completion) = &model.reply else { continue };
+                let unit = format!("{}, completion {}", turn.label(), model.call + 1);
+                units.push(match completion.calls.first() {
+                    Some(tool) => Observation::occurrence(unit, format!("calls {}", super::quote(tool, 60))),
+                    None => Observation::failure(unit, ""),
+                });
+            }
+        }
+        units
+    }
+}

@@ -1,0 +1,136 @@
+//! Answers that cite by number, `[1]`, the passages that their turn retrieved; a number stands for the n-th of them.
+//!
+//! | metric | units | a unit holds when |
+//! |---|---|---|
+//! | `citation_range` | answers with a number | every number is one of the turn's passages |
+//! | `cited_answer_rate` | answers of turns that retrieved a passage, but for declared refusals | there is a number |
+//! | `declared_refusal_rate` | queries whose searches gave no passage, and that were answered | it is a declared refusal |
+//!
+//! An answer that has a number and nothing to cite is out of range, and no unit of the second. A declared refusal is one
+//! in the words that the flow was told to use (`refused` in the trace): a text that merely sounds like one is an
+//! answer.
+
+use super::catalogue::Registered;
+use super::{Metric, Mode, Observation, TrialView, TurnView};
+use crate::catalogue::MetricEntry;
+use crate::trace::Answer;
+use crate::trace::text::inline_citations;
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[
+    Registered {
+        entry: MetricEntry::rate(
+            "citation_range",
+            "Of the answers that cite by number, those whose every number is one of the passages of their turn.",
+            &[],
+        ),
+        make: |_| Box::new(InlineCitations::Range),
+    },
+    Registered {
+        entry: MetricEntry::rate(
+            "cited_answer_rate",
+            "Of the answers to queries for which passages were found, those with a number; declared refusals left out.",
+            &[],
+        ),
+        make: |_| Box::new(InlineCitations::Cited),
+    },
+    Registered {
+        entry: MetricEntry::rate(
+            "declared_refusal_rate",
+            "Of the answered queries for which no passage was found, those that say so in the words of the refusal.",
+            &[],
+        ),
+        make: |_| Box::new(InlineCitations::Refusal),
+    },
+];
+
+/// See the module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum InlineCitations {
+    Range,
+    Cited,
+    Refusal,
+}
+
+impl InlineCitations {
+    /// The unit that an answer is, if it is one; `found` is how many passages its turn retrieved.
+    fn judge(self, answer: &Answer, found: usize) -> Option<Result<(), String>> {
+        let numbers = inline_citations(&answer.text);
+        let outside = || numbers.iter().find(|number| **number == 0 || **number as usize > found);
+        Some(match self {
+            Self::Range if numbers.is_empty() => return None,
+            Self::Range => match outside() {
+                None => Ok(()),
+                Some(number) => Err(format!("cites [{number}] of {found} passages")),
+            },
+            Self::Cited if found == 0 || answer.refused => return None,
+            Self::Cited if numbers.is_empty() => Err("cites no passage".into()),
+            Self::Cited => Ok(()),
+            Self::Refusal if found > 0 => return None,
+            Self::Refusal if answer.refused => Ok(()),
+            Self::Refusal => Err("answers although nothing was found".into()),
+        })
+    }
+}
+
+impl Metric for InlineCitations {
+    fn units(&self) -> &'static str {
+        match self {
+            Self::Range => "answers that cite by number",
+            Self::Cited => "answers with passages",
+            Self::Refusal => "answers without passages",
+        }
+    }
+
+    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
+        (mode == Mode::Imported).then_some("messages do not say what was retrieved or cited")
+    }
+
+    fn hidden_in_traffic(&self) -> Option<&'static str> {
+        let refusal = matches!(self, Self::Cited | Self::Refusal);
+        refusal.then_some("traffic does not show which answers the agent declares to be refusals")
+    }
+
+    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        let unit = |turn: &TurnView<'_>| {
+            let mut searches = turn.searches().peekable();
+            searches.peek()?;
+            let found = searches.map(|search| search.hits.len()).sum();
+            Some(match self.judge(turn.answer()?, found)? {
+                Ok(()) => Observation::success(turn.label()),
+                Err(note) => Observation::failure(turn.label(), note),
+            })
+        };
+        view.turns.iter().filter_map(unit).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(metric: InlineCitations, text: &str, found: usize) -> Option<bool> {
+        let refused = text == "No.";
+        let (sources, confidence, used_internal_kb, used_external_kb) = (Vec::new(), None, false, false);
+        let answer = Answer { text: text.into(), sources, confidence, used_internal_kb, used_external_kb, refused };
+        metric.judge(&answer, found).map(|judged| judged.is_ok())
+    }
+
+    #[test]
+    fn each_mistake_is_one_of_its_own_metric_and_of_no_other() {
+        use InlineCitations::{Cited, Range, Refusal};
+        for (text, found, range, cited, refusal) in [
+            ("So it is [1] [3].", 3, Some(true), Some(true), None),
+            ("So it is [1] [4].", 3, Some(false), Some(true), None),
+            ("So it is [0].", 3, Some(false), Some(true), None),
+            ("So it is.", 3, None, Some(false), None),
+            ("No.", 3, None, None, None),
+            ("No.", 0, None, None, Some(true)),
+            ("So it is.", 0, None, None, Some(false)),
+            ("So it is [1].", 0, Some(false), None, Some(false)),
+        ] {
+            let seen = (judged(Range, text, found), judged(Cited, text, found), judged(Refusal, text, found));
+            assert_eq!(seen, (range, cited, refusal), "{text} {found}");
+        }
+    }
+}

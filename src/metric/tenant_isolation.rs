@@ -1,0 +1,61 @@
+//! `tenant_isolation`: searches that ran in the knowledge base of the conversation's tenant
+//! / searches that gave a result in conversations that have a tenant.
+//!
+//! A conversation that names no tenant has no unit. Which base was searched is what the flow recorded of the base that
+//! answered, not what it asked for.
+
+use super::catalogue::Registered;
+use super::{Metric, Mode, Observation, TrialView, quote};
+use crate::catalogue::MetricEntry;
+use crate::trace::What;
+use std::collections::BTreeMap;
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[Registered {
+    entry: MetricEntry::rate(
+        "tenant_isolation",
+        "Of the searches in conversations of a tenant, those of the tenant's own knowledge base.",
+        &[],
+    ),
+    make: |_| Box::new(TenantIsolation),
+}];
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct TenantIsolation;
+
+impl Metric for TenantIsolation {
+    fn units(&self) -> &'static str {
+        "searches"
+    }
+
+    fn hidden_in_traffic(&self) -> Option<&'static str> {
+        Some("traffic does not show whose knowledge base an agent searched")
+    }
+
+    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
+        (mode == Mode::Imported).then_some("messages do not say whose knowledge base was searched")
+    }
+
+    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        let started = view.trace.events.iter().filter_map(|event| match &event.what {
+            What::ConversationStarted { tenant: Some(tenant), .. } => Some((event.conversation, tenant.as_str())),
+            _ => None,
+        });
+        let tenants: BTreeMap<u32, &str> = started.collect();
+        let mut units = Vec::new();
+        for turn in view.turns {
+            let Some(tenant) = tenants.get(&turn.conversation) else { continue };
+            for (number, search) in (1..).zip(turn.searches()) {
+                let unit = format!("{}, search {number}", turn.label());
+                units.push(if search.kb_id == *tenant {
+                    Observation::success(unit)
+                } else {
+                    let note = format!("`{}` searched in `{}`", quote(tenant, 60), quote(&search.kb_id, 60));
+                    Observation::failure(unit, note)
+                });
+            }
+        }
+        units
+    }
+}
