@@ -9,9 +9,9 @@ use ground::Ground;
 use ragcheck::cassette::{self, Cassette, Pool, Redactor, Request};
 use ragcheck::gate::{Evaluator, TrialResult};
 use ragcheck::plan::{Plan, PlannedTrial};
+use ragcheck::provider::wire::openai_chat;
 use ragcheck::report::{Format, Html, TimelineBuilder, View};
 use ragcheck::trace::Trace;
-use ragcheck::transport::profile;
 use serde_json::{Value, json};
 use std::hint::black_box;
 use std::path::Path;
@@ -44,7 +44,7 @@ fn matching(criterion: &mut Criterion, ground: &Ground) {
     let mut group = criterion.benchmark_group("matching");
     group.throughput(Throughput::Bytes(body.to_string().len() as u64));
     group.bench_function("key of a request of 15 KB", |bencher| {
-        let profile = profile("openai-chat");
+        let profile = openai_chat::DIALECT.profile();
         let request = Request { profile, method: "POST", path: "/chat/completions", body: &body };
         bencher.iter(|| cassette::key(black_box(request), &redactor));
     });

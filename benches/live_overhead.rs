@@ -11,7 +11,7 @@ use axum::{Router, routing::post};
 use ragcheck::cassette::Redactor;
 use ragcheck::chat::{ChatRequest, Message, Role, ToolChoice, ToolDefinition};
 use ragcheck::clock::{Clock, PausableClock, RealClock};
-use ragcheck::provider::wire::Dialect;
+use ragcheck::provider::wire::openai_chat;
 use ragcheck::provider::{ChatClient, ChatModel, RetryPolicy};
 use ragcheck::settings::{Auth, PaceLimits};
 use ragcheck::transport::{Budget, LimitTransport, LiveTransport, Pace, RecordTransport, Service, Target, Transport};
@@ -94,7 +94,7 @@ fn question() -> ChatRequest {
 
 async fn plain(base: &str) -> Result<f64, Box<dyn std::error::Error>> {
     let client = reqwest::Client::builder().build()?;
-    let body = bytes::Bytes::from(Dialect::OpenAiChat.encode_request(&question()).to_string());
+    let body = bytes::Bytes::from(openai_chat::DIALECT.encode_request(&question()).to_string());
     let url = format!("{base}/chat/completions");
     rate(|| {
         let (client, body, url) = (client.clone(), body.clone(), url.clone());
@@ -135,7 +135,7 @@ async fn ours(base: &str, record: bool) -> Result<f64, Box<dyn std::error::Error
         if record {
             transport = Arc::new(RecordTransport::new(transport, Arc::clone(&own), Arc::new(Redactor::default())));
         }
-        let client = ChatClient::new(Dialect::OpenAiChat, transport, own, RetryPolicy::default());
+        let client = ChatClient::new(openai_chat::DIALECT, transport, own, RetryPolicy::default());
         let request = Arc::clone(&request);
         async move { client.complete(&request).await.result.is_ok() }
     })

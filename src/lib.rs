@@ -66,5 +66,9 @@ pub mod trial;
 
 /// The tables that scenarios are loaded with: what flows and metrics declare about themselves.
 pub fn catalogues() -> catalogue::Catalogues {
-    catalogue::Catalogues { flows: flow::entries(), metrics: metric::catalogue::entries() }
+    catalogue::Catalogues {
+        flows: flow::entries(),
+        metrics: metric::catalogue::entries(),
+        dialects: provider::wire::entries(),
+    }
 }

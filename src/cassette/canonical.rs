@@ -23,6 +23,11 @@ pub struct Profile {
     pub drop: &'static [&'static str],
 }
 
+impl Profile {
+    /// For requests of no known dialect: everything counts.
+    pub const EXACT: Self = Self { name: "exact", version: 1, drop: &[] };
+}
+
 /// One request, as far as matching is concerned.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {

@@ -1,12 +1,14 @@
 //! The tables by which input knows what execution and verdict offer: flows with their tools and prompts, metrics with
-//! their parameters.
+//! their parameters, dialects of providers.
 //!
-//! Whoever loads scenarios hands them in, so that `scenario` imports neither side. Each flow and each metric writes its
+//! Whoever loads scenarios hands them in, so that `scenario` imports neither side. Each flow, metric and dialect writes its
 //! own entry, beside what it does.
 
+mod dialect;
 mod flow;
 mod metric;
 
+pub use dialect::DialectEntry;
 pub use flow::{FlowEntry, ToolEntry};
 pub use metric::{ACCOUNTS, Better, Figure, MetricEntry, Parameter, ResolvedMetric, Values};
 
@@ -17,6 +19,8 @@ pub struct Catalogues {
     pub flows: Vec<FlowEntry>,
     /// The metrics, in the order of the documentation.
     pub metrics: Vec<&'static MetricEntry>,
+    /// The dialects that a provider can declare.
+    pub dialects: Vec<DialectEntry>,
 }
 
 impl Catalogues {
@@ -28,6 +32,11 @@ impl Catalogues {
     /// The flows' names.
     pub fn flow_names(&self) -> impl Iterator<Item = &'static str> + Clone {
         self.flows.iter().map(|flow| flow.name)
+    }
+
+    /// The dialect of that name.
+    pub fn dialect(&self, name: &str) -> Option<&DialectEntry> {
+        self.dialects.iter().find(|dialect| dialect.name == name)
     }
 
     /// Every prompt text of any flow, once.

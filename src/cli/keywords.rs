@@ -109,7 +109,7 @@ fn shown(entry: &KeywordEntry) -> String {
 fn declared() -> Result<(PathBuf, Option<KeywordIndexSettings>), Problem> {
     let here = std::env::current_dir().map_err(|why| format!("the current folder cannot be read: {why}"))?;
     let root = scenario::find_root(&here);
-    let settings = scenario::load_project(&root)?.keyword_index;
+    let settings = scenario::load_project(&root, &crate::catalogues())?.keyword_index;
     Ok((root, settings))
 }
 

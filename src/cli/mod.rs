@@ -45,7 +45,7 @@ const LONG: usize = 16;
 /// of any length, and what else looks like one by its variable's name and its value.
 fn declare_secrets() {
     let root = crate::scenario::find_root(&std::env::current_dir().unwrap_or_default());
-    let project = crate::scenario::load_project(&root).ok();
+    let project = crate::scenario::load_project(&root, &crate::catalogues()).ok();
     let named = |name: &str| {
         let providers = project.as_ref().map(|project| project.providers.values());
         providers.is_some_and(|mut providers| providers.any(|provider| provider.key.as_deref() == Some(name)))

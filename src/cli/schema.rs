@@ -13,7 +13,7 @@ pub fn text(document: &str) -> Option<String> {
     let schema = match document {
         "scenario" => schema::scenario(&crate::catalogues()),
         "criteria" => schema::criteria(&crate::catalogues()),
-        "project" => schema::project(),
+        "project" => schema::project(&crate::catalogues()),
         "rubric" => schema::rubric(),
         _ => return None,
     };

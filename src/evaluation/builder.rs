@@ -188,7 +188,8 @@ impl EvaluatedRun {
         self.compared = folder.join(trace::COMPARISON_HTML).exists();
         let view = self.view();
         let kept = [trace::RUN, trace::TRIALS_CSV, trace::CRITERIA_CSV, trace::LATENCY_CSV, trace::INDEX_HTML];
-        report::FORMATS.into_par_iter().filter(|format| kept.contains(&format.file())).try_for_each(|format| {
+        let formats: Vec<_> = report::formats().filter(|format| kept.contains(&format.file())).collect();
+        formats.into_par_iter().try_for_each(|format| {
             let beside = folder.join(format!(".{}", format.file()));
             let mut text = Vec::with_capacity(1 << 18);
             format.write(&view, &mut text)?;

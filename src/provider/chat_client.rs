@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A chat model that speaks some dialect.
 pub struct ChatClient {
-    dialect: Dialect,
+    dialect: &'static dyn Dialect,
     quirks: Quirks,
     streaming: bool,
     transport: Arc<dyn Transport>,
@@ -35,7 +35,12 @@ struct Last {
 
 impl ChatClient {
     /// A model reached through `transport`; one for each trial, as the waits between retries count its calls.
-    pub fn new(dialect: Dialect, transport: Arc<dyn Transport>, clock: Arc<dyn Clock>, policy: RetryPolicy) -> Self {
+    pub fn new(
+        dialect: &'static dyn Dialect,
+        transport: Arc<dyn Transport>,
+        clock: Arc<dyn Clock>,
+        policy: RetryPolicy,
+    ) -> Self {
         let (quirks, redactor) = (Quirks::default(), Redactor::default());
         let (calls, last) = (AtomicU64::new(0), Mutex::new(None));
         Self { dialect, quirks, streaming: false, transport, clock, policy, redactor, calls, last }
@@ -67,7 +72,7 @@ impl ChatClient {
         *self.last() = Some(Last { tools: Arc::clone(&request.tools), body: Arc::clone(&body) });
         HttpRequest {
             service: Service::Model,
-            profile: self.dialect.name(),
+            profile: self.dialect.profile(),
             method: "POST",
             path: self.quirks.path(self.dialect.path(&request.model, self.streaming)),
             body,
@@ -108,15 +113,15 @@ impl ChatModel for ChatClient {
 /// The body of a request, as the dialect says and the server takes it; `tools` is what the body of an earlier one with
 /// the same tools had for them.
 pub fn encode(
-    dialect: Dialect,
+    dialect: &dyn Dialect,
     quirks: &Quirks,
     streaming: bool,
     request: &ChatRequest,
     tools: Option<Value>,
 ) -> Value {
     let mut body = dialect.encode_again(request, tools);
-    if streaming {
-        stream::ask(dialect, &mut body);
+    if let (true, Value::Object(fields)) = (streaming, &mut body) {
+        dialect.ask_for_stream(fields);
     }
     quirks.apply(dialect, &mut body);
     body
@@ -126,7 +131,7 @@ pub fn encode(
 ///
 /// # Errors
 /// [`Failure`] with the kind of error that the response reports, or `Malformed` when it cannot be read.
-pub fn decode(dialect: Dialect, response: &HttpResponse, redactor: &Redactor) -> Result<ChatResponse, Failure> {
+pub fn decode(dialect: &dyn Dialect, response: &HttpResponse, redactor: &Redactor) -> Result<ChatResponse, Failure> {
     if !(200..300).contains(&response.status) {
         return Err(failure(response, redactor));
     }
@@ -141,6 +146,7 @@ pub fn decode(dialect: Dialect, response: &HttpResponse, redactor: &Redactor) ->
 #[cfg(test)]
 mod tests {
     use super::super::ErrorKind;
+    use super::super::wire::{dialects, openai_chat};
     use super::*;
     use crate::chat::{Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition, Usage};
     use crate::clock::VirtualClock;
@@ -181,12 +187,12 @@ mod tests {
     fn decode_body(status: u16, body: &Value) -> Result<ChatResponse, Failure> {
         let body = bytes::Bytes::from(body.to_string());
         let response = HttpResponse { status, headers: Vec::new(), body, took: Duration::ZERO, chunks: Vec::new() };
-        decode(Dialect::OpenAiChat, &response, &Redactor::default())
+        decode(openai_chat::DIALECT, &response, &Redactor::default())
     }
 
     #[test]
     fn a_chat_request_has_exactly_the_members_that_recordings_pin() {
-        let encode = |request: &ChatRequest| encode(Dialect::OpenAiChat, &Quirks::default(), false, request, None);
+        let encode = |request: &ChatRequest| encode(openai_chat::DIALECT, &Quirks::default(), false, request, None);
         assert_eq!(
             encode(&request()),
             json!({
@@ -228,7 +234,7 @@ mod tests {
     #[test]
     fn tools_are_written_once_a_conversation_and_stand_in_every_request() {
         let (transport, clock) = (Arc::new(Nowhere), Arc::new(VirtualClock::at(jiff::Timestamp::UNIX_EPOCH)));
-        for dialect in Dialect::ALL {
+        for dialect in dialects() {
             let client = ChatClient::new(dialect, transport.clone(), clock.clone(), RetryPolicy::default());
             let fresh = |request: &ChatRequest| encode(dialect, &Quirks::default(), false, request, None);
             let first = request();
@@ -253,7 +259,8 @@ mod tests {
                 "function": {"name": "find", "arguments": "{}"}, "extra_content": {"google": {"thought_signature": "s"}}}]}}]}))
         .expect("decodes");
         let messages = vec![Message::text(Role::User, "Hello"), reply.to_message(), Message::tool_result("a", "x")];
-        let body = encode(Dialect::OpenAiChat, &Quirks::default(), false, &ChatRequest { messages, ..request() }, None);
+        let body =
+            encode(openai_chat::DIALECT, &Quirks::default(), false, &ChatRequest { messages, ..request() }, None);
         assert_eq!(body["messages"][1]["tool_calls"][0]["extra_content"]["google"]["thought_signature"], json!("s"));
     }
 

@@ -1,7 +1,7 @@
 //! A server that misbehaves as declared, one connection a fault: what the retry account of each fault says, live, and
 //! again when the recording of it is replayed.
 
-use super::wire::Dialect;
+use super::wire::openai_chat;
 use super::*;
 use crate::cassette::{Cassette, Header, Redactor};
 use crate::chat::{Message, Role, ToolChoice};
@@ -137,7 +137,7 @@ fn client(transport: Arc<dyn Transport>, clock: Arc<dyn Clock>, streaming: bool)
         retry_after_cap: Duration::from_millis(30),
         seed: 3,
     };
-    ChatClient::new(Dialect::OpenAiChat, transport, clock, policy).streaming(streaming)
+    ChatClient::new(openai_chat::DIALECT, transport, clock, policy).streaming(streaming)
 }
 
 /// What comes of one request to a server with these faults, live; and the same again from the recording.

@@ -4,9 +4,10 @@
 
 use super::chat_client;
 use super::failure::unreadable;
+use super::perplexity_agent as client;
 use super::retry::Failure;
-use super::wire::{self, Dialect, WireError, perplexity};
-use super::{Attempt, ErrorKind, SearchAnswer, perplexity_agent, stream};
+use super::wire::{self, Dialect, WireError, openai_chat, perplexity, perplexity_agent};
+use super::{Attempt, ErrorKind, SearchAnswer, stream};
 use crate::cassette::Redactor;
 use crate::chat::{ChatRequest, ChatResponse, Role};
 use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, TransportError, sse};
@@ -23,7 +24,7 @@ pub struct Observed<T> {
 
 /// A request to a model, read; `None` when it is not what its dialect says.
 pub fn asked(request: &HttpRequest) -> Option<ChatRequest> {
-    Dialect::by_name(request.profile)?.decode_request(&request.path, &request.body).ok()
+    wire::by_name(request.profile.name)?.decode_request(&request.path, &request.body).ok()
 }
 
 /// The words of a request to a search service: the last thing that the user says in it.
@@ -38,7 +39,7 @@ pub fn question(request: &HttpRequest) -> String {
 
 /// A model's answer.
 pub fn completion(request: &HttpRequest, result: &Result<HttpResponse, TransportError>) -> Observed<ChatResponse> {
-    let dialect = Dialect::by_name(request.profile).unwrap_or(Dialect::OpenAiChat);
+    let dialect = wire::by_name(request.profile.name).unwrap_or(openai_chat::DIALECT);
     let mut heard = read(result, |response| chat_client::decode(dialect, response, &Redactor::default()));
     if let (Ok(response), Ok(_)) = (result, &heard.result) {
         heard.attempt.first_token = stream::first_token(dialect, response);
@@ -51,7 +52,7 @@ pub fn completion(request: &HttpRequest, result: &Result<HttpResponse, Transport
 
 /// A search service's answer, streamed or not; a bare list of results is an answer without text.
 pub fn search_answer(request: &HttpRequest, result: &Result<HttpResponse, TransportError>) -> Observed<SearchAnswer> {
-    let dialect = Dialect::by_name(request.profile).unwrap_or(Dialect::PerplexityAgent);
+    let dialect = wire::by_name(request.profile.name).unwrap_or(perplexity_agent::DIALECT);
     read(result, |response| {
         let redactor = Redactor::default();
         let good = (200..300).contains(&response.status);
@@ -62,12 +63,12 @@ pub fn search_answer(request: &HttpRequest, result: &Result<HttpResponse, Transp
         let listed = serde_json::from_slice::<Value>(&response.body).ok().filter(|_| good);
         match listed.and_then(|body| perplexity::decode_results(&body)) {
             Some(answer) => Ok(answer),
-            None => perplexity_agent::decode(response, &redactor),
+            None => client::decode(response, &redactor),
         }
     })
 }
 
-fn assembled(dialect: Dialect, response: &HttpResponse, redactor: &Redactor) -> Result<Value, Failure> {
+fn assembled(dialect: &dyn Dialect, response: &HttpResponse, redactor: &Redactor) -> Result<Value, Failure> {
     let mut assembler = dialect.assembler();
     for event in sse::read_all(&response.body).unwrap_or_default() {
         assembler.push(&event).map_err(|error| unreadable(response, &error, redactor))?;
@@ -106,9 +107,17 @@ mod tests {
     use serde_json::json;
     use std::time::Duration;
 
-    fn request(profile: &'static str, body: Value) -> HttpRequest {
+    fn request(dialect: &dyn Dialect, body: Value) -> HttpRequest {
         let (service, path, headers) = (Service::Search, String::new(), Vec::new());
-        HttpRequest { service, profile, method: "POST", path, body: body.into(), stream: None, headers }
+        HttpRequest {
+            service,
+            profile: dialect.profile(),
+            method: "POST",
+            path,
+            body: body.into(),
+            stream: None,
+            headers,
+        }
     }
 
     fn response(body: &str, content: &str) -> Result<HttpResponse, TransportError> {
@@ -119,9 +128,9 @@ mod tests {
 
     #[test]
     fn a_search_is_read_whole_streamed_and_as_a_bare_list() {
-        let asked = request("perplexity-agent", json!({"model": "m", "input": "frost tonight?"}));
+        let asked = request(perplexity_agent::DIALECT, json!({"model": "m", "input": "frost tonight?"}));
         assert_eq!(question(&asked), "frost tonight?");
-        assert_eq!(question(&request("perplexity-agent", json!({"query": "frost"}))), "frost");
+        assert_eq!(question(&request(perplexity_agent::DIALECT, json!({"query": "frost"}))), "frost");
         let whole = json!({"id": "r", "object": "response", "model": "m", "status": "completed", "output": [
             {"type": "message", "id": "x", "role": "assistant", "status": "completed",
              "content": [{"type": "output_text", "text": "Yes.", "annotations": []}]}]});
@@ -143,7 +152,7 @@ mod tests {
 
     #[test]
     fn what_never_came_is_an_attempt_with_its_cause() {
-        let asked = request("openai-chat", json!({"model": "m", "messages": []}));
+        let asked = request(openai_chat::DIALECT, json!({"model": "m", "messages": []}));
         let lost = TransportError::Timeout { after: Duration::from_secs(2) };
         let heard = completion(&asked, &Err(lost));
         assert_eq!((heard.attempt.cause, heard.attempt.took), (Some(ErrorKind::Timeout), Duration::from_secs(2)));

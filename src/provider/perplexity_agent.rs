@@ -2,7 +2,7 @@
 
 use super::failure::{failure, malformed, unreadable};
 use super::retry::{Failure, RetryPolicy, attempt};
-use super::wire::perplexity;
+use super::wire::{perplexity, perplexity_agent};
 use super::{Attempted, SearchAnswer, SearchQuestion, SearchService};
 use crate::cassette::Redactor;
 use crate::clock::{BoxFuture, Clock};
@@ -48,9 +48,9 @@ impl SearchService for PerplexityAgent {
             call,
             || HttpRequest {
                 service: Service::Search,
-                profile: perplexity::AGENT,
+                profile: &perplexity_agent::PROFILE,
                 method: "POST",
-                path: "/v1/agent".to_owned(),
+                path: perplexity_agent::ENDPOINT.to_owned(),
                 body: encode(question).into(),
                 stream: None,
                 headers: Vec::new(),

@@ -3,7 +3,8 @@
 //! No dialect knows about servers. Whatever a quirk takes out of a request is what the server refuses or ignores; it
 //! therefore shows in the recording, and in the evidence that comes of it.
 
-use crate::settings::{Dialect, Quirks};
+use super::wire::Dialect;
+use crate::settings::Quirks;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -20,11 +21,9 @@ impl Quirks {
     }
 
     /// Changes `body`, which was encoded as `dialect` says, to what the server takes.
-    pub(super) fn apply(&self, dialect: Dialect, body: &mut Value) {
+    pub(super) fn apply(&self, dialect: &dyn Dialect, body: &mut Value) {
         let Value::Object(fields) = body else { return };
-        if dialect == Dialect::OpenAiChat {
-            self.chat(fields);
-        }
+        dialect.apply_quirks(self, fields);
         if self.no_tool_choice {
             fields.shift_remove("tool_choice");
             fields.shift_remove("toolConfig");
@@ -43,7 +42,8 @@ impl Quirks {
         }
     }
 
-    fn chat(&self, fields: &mut Map<String, Value>) {
+    /// Those that only servers of Chat Completions have.
+    pub(super) fn chat(&self, fields: &mut Map<String, Value>) {
         if self.max_completion_tokens {
             rename(fields, "max_tokens", "max_completion_tokens");
         }
@@ -85,6 +85,7 @@ fn shorten(id: Option<&mut Value>) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::wire::openai_chat;
     use super::*;
 
     fn body() -> Value {
@@ -99,7 +100,7 @@ mod tests {
     fn each_quirk_changes_its_own_member_and_no_quirk_changes_nothing() {
         let changed = |quirks: Quirks| {
             let mut changed = body();
-            quirks.apply(Dialect::OpenAiChat, &mut changed);
+            quirks.apply(openai_chat::DIALECT, &mut changed);
             changed
         };
         assert_eq!(changed(Quirks::default()), body());
@@ -129,7 +130,7 @@ mod tests {
     #[test]
     fn ids_of_nine_characters_still_link_results_to_calls() {
         let mut changed = body();
-        Quirks { nine_character_ids: true, ..Quirks::default() }.apply(Dialect::OpenAiChat, &mut changed);
+        Quirks { nine_character_ids: true, ..Quirks::default() }.apply(openai_chat::DIALECT, &mut changed);
         let id = changed.pointer("/messages/0/tool_calls/0/id").and_then(Value::as_str).expect("an id").to_owned();
         assert!(id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{id}");
         assert_eq!(changed.pointer("/messages/1/tool_call_id"), Some(&json!(id)));

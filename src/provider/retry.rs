@@ -209,7 +209,7 @@ mod tests {
         let policy = RetryPolicy { seed, ..RetryPolicy::default() };
         let request = || HttpRequest {
             service: Service::Model,
-            profile: "openai-chat",
+            profile: &crate::cassette::Profile::EXACT,
             method: "POST",
             path: "/".to_owned(),
             body: Value::Null.into(),

@@ -1,4 +1,4 @@
-//! Answers that come in pieces: asked for, put together, and timed.
+//! Answers that come in pieces: put together, and timed.
 //!
 //! A stream is believed only when it says that it ended; what breaks off is a broken connection. The time to the first
 //! token is the arrival of the bytes after which the answer holds a word, a refusal or a call.
@@ -10,20 +10,7 @@ use crate::cassette::Redactor;
 use crate::chat::ChatResponse;
 use crate::transport::sse::{self, Event};
 use crate::transport::{HttpResponse, StreamEnd};
-use serde_json::{Value, json};
 use std::time::Duration;
-
-/// Asks for a stream, where the body says so: Gemini's path does.
-pub(super) fn ask(dialect: Dialect, body: &mut Value) {
-    let Value::Object(fields) = body else { return };
-    if dialect == Dialect::Gemini {
-        return;
-    }
-    fields.insert("stream".to_owned(), json!(true));
-    if dialect == Dialect::OpenAiChat {
-        fields.insert("stream_options".to_owned(), json!({"include_usage": true}));
-    }
-}
 
 /// Whether a response is a stream: a server may also answer at once to whoever asked for one.
 pub(super) fn is_stream(response: &HttpResponse) -> bool {
@@ -31,26 +18,23 @@ pub(super) fn is_stream(response: &HttpResponse) -> bool {
 }
 
 /// The test by which the transport knows that nothing is missing from a stream.
-pub fn ended_by(dialect: Dialect) -> StreamEnd {
-    match dialect {
-        Dialect::OpenAiChat => |body| ended(Dialect::OpenAiChat, body),
-        Dialect::OpenAiResponses => |body| ended(Dialect::OpenAiResponses, body),
-        Dialect::AnthropicMessages => |body| ended(Dialect::AnthropicMessages, body),
-        Dialect::Gemini => |body| ended(Dialect::Gemini, body),
-        Dialect::PerplexityAgent => |body| ended(Dialect::PerplexityAgent, body),
-        Dialect::PerplexitySonar => |body| ended(Dialect::PerplexitySonar, body),
-    }
+pub fn ended_by(dialect: &'static dyn Dialect) -> StreamEnd {
+    StreamEnd::new(move |body| ended(dialect, body))
 }
 
 /// Whether nothing is missing: the last event is there, or one that says why there is none.
-fn ended(dialect: Dialect, body: &[u8]) -> bool {
+fn ended(dialect: &dyn Dialect, body: &[u8]) -> bool {
     let Ok(events) = sse::read_all(body) else { return true };
     let mut assembler = dialect.assembler();
     events.iter().any(|event| assembler.push(event).is_err()) || assembler.complete()
 }
 
 /// Puts a whole stream together and reads it.
-pub(super) fn decode(dialect: Dialect, response: &HttpResponse, redactor: &Redactor) -> Result<ChatResponse, Failure> {
+pub(super) fn decode(
+    dialect: &dyn Dialect,
+    response: &HttpResponse,
+    redactor: &Redactor,
+) -> Result<ChatResponse, Failure> {
     let events = sse::read_all(&response.body).map_err(|long| malformed(response, &long.to_string(), redactor))?;
     let mut assembler = dialect.assembler();
     for event in &events {
@@ -63,7 +47,7 @@ pub(super) fn decode(dialect: Dialect, response: &HttpResponse, redactor: &Redac
 }
 
 /// When the first word, refusal or call had arrived, counted from sending; `None` when there is none, or no stream.
-pub(super) fn first_token(dialect: Dialect, response: &HttpResponse) -> Option<Duration> {
+pub(super) fn first_token(dialect: &dyn Dialect, response: &HttpResponse) -> Option<Duration> {
     if response.chunks.is_empty() || !is_stream(response) {
         return None;
     }
@@ -75,7 +59,7 @@ pub(super) fn first_token(dialect: Dialect, response: &HttpResponse) -> Option<D
     response.chunks.iter().find(|chunk| chunk.end >= end).map(|chunk| chunk.at)
 }
 
-fn says_something(dialect: Dialect, events: &[Event]) -> bool {
+fn says_something(dialect: &dyn Dialect, events: &[Event]) -> bool {
     let mut assembler = dialect.assembler();
     if events.iter().any(|event| assembler.push(event).is_err()) {
         return false;
@@ -87,9 +71,11 @@ fn says_something(dialect: Dialect, events: &[Event]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::wire::{anthropic_messages, gemini, openai_chat};
     use super::*;
     use crate::cassette::Chunk;
     use crate::provider::ErrorKind;
+    use serde_json::{Map, Value, json};
 
     const CHAT: [&str; 5] = [
         "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n",
@@ -120,26 +106,26 @@ mod tests {
 
     #[test]
     fn the_first_token_is_the_first_word_or_call_and_not_the_first_byte() {
-        assert_eq!(first_token(Dialect::OpenAiChat, &response(&CHAT)), Some(Duration::from_millis(20)));
-        assert_eq!(first_token(Dialect::AnthropicMessages, &response(&MESSAGES)), Some(Duration::from_millis(20)));
-        assert_eq!(first_token(Dialect::OpenAiChat, &response(&CHAT[..1])), None);
+        assert_eq!(first_token(openai_chat::DIALECT, &response(&CHAT)), Some(Duration::from_millis(20)));
+        assert_eq!(first_token(anthropic_messages::DIALECT, &response(&MESSAGES)), Some(Duration::from_millis(20)));
+        assert_eq!(first_token(openai_chat::DIALECT, &response(&CHAT[..1])), None);
         let untyped = HttpResponse { headers: Vec::new(), ..response(&CHAT) };
-        assert_eq!(first_token(Dialect::OpenAiChat, &untyped), Some(Duration::from_millis(20)), "told by its body");
+        assert_eq!(first_token(openai_chat::DIALECT, &untyped), Some(Duration::from_millis(20)), "told by its body");
         let whole = HttpResponse { body: "{\"choices\": []}".into(), headers: Vec::new(), ..response(&CHAT) };
-        assert_eq!(first_token(Dialect::OpenAiChat, &whole), None);
+        assert_eq!(first_token(openai_chat::DIALECT, &whole), None);
     }
 
     #[test]
     fn a_stream_is_read_when_it_ended_and_is_a_broken_connection_when_not() {
         let read = |dialect, events: &[&str]| decode(dialect, &response(events), &Redactor::default());
-        let reply = read(Dialect::OpenAiChat, &CHAT).expect("whole");
+        let reply = read(openai_chat::DIALECT, &CHAT).expect("whole");
         assert_eq!((reply.content.as_str(), reply.usage.output), ("Hello", Some(2)));
-        assert_eq!(read(Dialect::AnthropicMessages, &MESSAGES).expect("whole").calls[0].name, "find");
-        for (dialect, events) in [(Dialect::OpenAiChat, &CHAT[..2]), (Dialect::AnthropicMessages, &MESSAGES[..4])] {
+        assert_eq!(read(anthropic_messages::DIALECT, &MESSAGES).expect("whole").calls[0].name, "find");
+        for (dialect, events) in [(openai_chat::DIALECT, &CHAT[..2]), (anthropic_messages::DIALECT, &MESSAGES[..4])] {
             assert_eq!(read(dialect, events).expect_err("cut").kind, ErrorKind::Connection);
-            assert!(!ended_by(dialect)(events.concat().as_bytes()));
+            assert!(!ended_by(dialect).is_whole(events.concat().as_bytes()));
         }
-        assert!(ended_by(Dialect::OpenAiChat)(CHAT.concat().as_bytes()));
+        assert!(ended_by(openai_chat::DIALECT).is_whole(CHAT.concat().as_bytes()));
     }
 
     #[test]
@@ -147,20 +133,21 @@ mod tests {
         let failed = [
             "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"busy\"}}\n\n",
         ];
-        assert!(ended_by(Dialect::AnthropicMessages)(failed[0].as_bytes()));
-        let failure = decode(Dialect::AnthropicMessages, &response(&failed), &Redactor::default()).expect_err("failed");
+        assert!(ended_by(anthropic_messages::DIALECT).is_whole(failed[0].as_bytes()));
+        let failure =
+            decode(anthropic_messages::DIALECT, &response(&failed), &Redactor::default()).expect_err("failed");
         assert_eq!((failure.kind, failure.message.as_str()), (ErrorKind::Overloaded, "busy"));
     }
 
     #[test]
     fn each_dialect_is_asked_in_its_own_way() {
-        let asked = |dialect| {
-            let mut body = json!({});
-            ask(dialect, &mut body);
-            body
+        let asked = |dialect: &dyn Dialect| {
+            let mut fields = Map::new();
+            dialect.ask_for_stream(&mut fields);
+            Value::Object(fields)
         };
-        assert_eq!(asked(Dialect::OpenAiChat), json!({"stream": true, "stream_options": {"include_usage": true}}));
-        assert_eq!(asked(Dialect::AnthropicMessages), json!({"stream": true}));
-        assert_eq!(asked(Dialect::Gemini), json!({}));
+        assert_eq!(asked(openai_chat::DIALECT), json!({"stream": true, "stream_options": {"include_usage": true}}));
+        assert_eq!(asked(anthropic_messages::DIALECT), json!({"stream": true}));
+        assert_eq!(asked(gemini::DIALECT), json!({}));
     }
 }

@@ -32,7 +32,7 @@ fn question() -> SearchQuestion {
 
 fn model(transport: Arc<dyn Transport>, clock: Arc<dyn Clock>) -> ChatClient {
     let policy = RetryPolicy { base: Duration::from_millis(20), seed: 11, ..RetryPolicy::default() };
-    ChatClient::new(wire::Dialect::OpenAiChat, transport, clock, policy)
+    ChatClient::new(wire::openai_chat::DIALECT, transport, clock, policy)
 }
 
 async fn mount(server: &MockServer, at: &str, template: ResponseTemplate) {

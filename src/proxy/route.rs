@@ -4,7 +4,7 @@
 //! provider, the search service at `/search`. Some clients want a version in their base URL and some do not: both
 //! spellings are taken.
 
-use crate::provider::wire::Dialect;
+use crate::provider::wire::{Dialect, openai_chat, perplexity_agent, perplexity_sonar};
 use crate::transport::Service;
 
 /// Where the model is, with the version that OpenAI's clients want in their base URL.
@@ -13,14 +13,12 @@ pub const MODEL_MOUNT: &str = "/model/v1";
 pub const SEARCH_MOUNT: &str = "/search";
 
 /// What one request asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Route {
     /// Who it is for.
     pub service: Service,
-    /// The matching profile, which is the dialect's name.
-    pub profile: &'static str,
     /// The dialect.
-    pub dialect: Dialect,
+    pub dialect: &'static dyn Dialect,
     /// The path below the provider's base URL, query included.
     pub path: String,
 }
@@ -31,19 +29,19 @@ pub(super) fn route(path: &str, query: Option<&str>) -> Option<Route> {
     let unversioned = |rest: &str| rest.strip_prefix("/v1").filter(|rest| rest.starts_with('/')).map(str::to_owned);
     let (service, dialect, path) = if let Some(rest) = below("/model") {
         let rest = unversioned(rest).unwrap_or_else(|| rest.to_owned());
-        (rest == "/chat/completions" || is_deployment(&rest)).then_some((Service::Model, Dialect::OpenAiChat, rest))?
+        (rest == "/chat/completions" || is_deployment(&rest)).then_some((Service::Model, openai_chat::DIALECT, rest))?
     } else {
         let rest = below(SEARCH_MOUNT)?;
         match unversioned(rest).as_deref().unwrap_or(rest) {
-            "/agent" => (Service::Search, Dialect::PerplexityAgent, "/v1/agent".to_owned()),
-            "/responses" => (Service::Search, Dialect::PerplexityAgent, "/v1/responses".to_owned()),
-            "/search" => (Service::Search, Dialect::PerplexityAgent, "/search".to_owned()),
-            "/chat/completions" => (Service::Search, Dialect::PerplexitySonar, "/chat/completions".to_owned()),
+            "/agent" => (Service::Search, perplexity_agent::DIALECT, "/v1/agent".to_owned()),
+            "/responses" => (Service::Search, perplexity_agent::DIALECT, "/v1/responses".to_owned()),
+            "/search" => (Service::Search, perplexity_agent::DIALECT, "/search".to_owned()),
+            "/chat/completions" => (Service::Search, perplexity_sonar::DIALECT, "/chat/completions".to_owned()),
             _ => return None,
         }
     };
     let path = query.map_or(path.clone(), |query| format!("{path}?{query}"));
-    Some(Route { service, profile: dialect.name(), dialect, path })
+    Some(Route { service, dialect, path })
 }
 
 /// Whether a path is that of Azure's clients, which name the model in it.

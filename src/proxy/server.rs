@@ -125,7 +125,7 @@ fn request(route: Route, body: Value, headers: &HeaderMap) -> HttpRequest {
         PASSED_ON.iter().filter_map(|name| Some(((*name).to_owned(), headers.get(*name)?.to_str().ok()?.to_owned())));
     HttpRequest {
         service: route.service,
-        profile: route.profile,
+        profile: route.dialect.profile(),
         method: "POST",
         stream: streamed.then(|| ended_by(route.dialect)),
         path: route.path,

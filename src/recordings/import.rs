@@ -1,10 +1,10 @@
 //! A cassette of another recorder, made one of ours through our redaction.
 
 use super::FileError;
-use crate::cassette::{self, Cassette, CassetteError, Header, Imported, Redactor, Refusal, Route, VcrError};
+use crate::cassette::{self, Cassette, CassetteError, Header, Imported, Profile, Redactor, Refusal, Route, VcrError};
 use crate::files;
-use crate::provider::wire::{Dialect, route};
-use crate::transport::{Service, profile};
+use crate::provider::wire::{known_profile, route};
+use crate::transport::Service;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -76,7 +76,11 @@ pub fn import(file: &Path, target: Import<'_>, redactor: &Redactor) -> Result<(I
         seed: 0,
         take: 1,
         takes: BTreeMap::new(),
-        profiles: imported.exchanges.iter().map(|one| (one.profile.clone(), profile(&one.profile).version)).collect(),
+        profiles: imported
+            .exchanges
+            .iter()
+            .map(|one| (one.profile.clone(), known_profile(&one.profile).unwrap_or(&Profile::EXACT).version))
+            .collect(),
         vars: BTreeMap::new(),
     };
     let lane = Cassette::new(header, std::mem::take(&mut imported.exchanges), BTreeMap::new());
@@ -90,11 +94,10 @@ pub fn import(file: &Path, target: Import<'_>, redactor: &Redactor) -> Result<(I
 fn routed(url: &str) -> Route {
     match route::route(url) {
         Some((dialect, path)) => {
-            let search = matches!(dialect, Dialect::PerplexityAgent | Dialect::PerplexitySonar);
-            let service = if search { Service::Search } else { Service::Model };
-            Route { service: service.as_str().into(), profile: profile(dialect.name()), path }
+            let service = if dialect.searches() { Service::Search } else { Service::Model };
+            Route { service: service.as_str().into(), profile: dialect.profile(), path }
         }
-        None => Route { service: "other".into(), profile: profile("exact"), path: route::path(url) },
+        None => Route { service: "other".into(), profile: &Profile::EXACT, path: route::path(url) },
     }
 }
 

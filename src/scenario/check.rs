@@ -9,9 +9,9 @@ use super::diagnostic::{At, Mistake, did_you_mean, nearest};
 use super::document::PromptText;
 use super::names::is_name;
 use super::project::Project;
-use crate::catalogue::{Catalogues, FlowEntry, ToolEntry};
+use crate::catalogue::{Catalogues, DialectEntry, FlowEntry, ToolEntry};
 use crate::files;
-use crate::settings::{DEFAULT_KB, Dialect, ModelSettings, SearchSettings};
+use crate::settings::{DEFAULT_KB, ModelSettings, Provider, SearchSettings};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -92,7 +92,7 @@ impl Checker<'_> {
         self.model(&scenario.model, root.key("model"));
         if let Some(SearchSettings { provider, .. }) = &scenario.search {
             let search = root.key("search");
-            self.provider(provider, ("search service", Dialect::searches), search.key("provider"));
+            self.provider(provider, ("search service", |dialect| dialect.searches), search.key("provider"));
         }
         self.limits(root.key("limits"));
         self.often(scenario.repeat, root.key("repeat"));
@@ -180,17 +180,18 @@ impl Checker<'_> {
         }
     }
 
-    fn provider(&mut self, name: &str, wanted: (&str, fn(Dialect) -> bool), at: At<'_>) {
+    fn provider(&mut self, name: &str, wanted: (&str, fn(&DialectEntry) -> bool), at: At<'_>) {
         let (wanted, fits) = wanted;
         let providers = &self.around.project.providers;
-        let fitting = || providers.iter().filter(|(_, provider)| fits(provider.dialect)).map(|(name, _)| name.as_str());
+        let fits = |provider: &Provider| self.around.catalogues.dialect(&provider.dialect).is_some_and(fits);
+        let fitting = || providers.iter().filter(|(_, provider)| fits(provider)).map(|(name, _)| name.as_str());
         match providers.get(name) {
             None => {
                 let mistake =
                     Mistake::at(at, "unknown-provider", "unknown provider").label(did_you_mean(name, fitting()));
                 self.say(mistake.help("providers are declared in ragcheck.yaml, under `providers`"));
             }
-            Some(provider) if !fits(provider.dialect) => {
+            Some(provider) if !fits(provider) => {
                 let mistake = Mistake::at(at, "wrong-dialect", format!("this provider is no {wanted}"));
                 self.say(mistake.label(format!("known: {}", fitting().collect::<Vec<_>>().join(", "))));
             }

@@ -3,7 +3,7 @@
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::grammar::{GrammarError, Target, parse_floor, parse_target};
 use super::{Criteria, Criterion, GateKind, Project, resolve_metric};
-use crate::catalogue::{Better, Figure, MetricEntry, ResolvedMetric, Values};
+use crate::catalogue::{Better, Catalogues, Figure, MetricEntry, ResolvedMetric, Values};
 use crate::trace::Role;
 use std::collections::BTreeSet;
 
@@ -224,7 +224,7 @@ fn written(error: GrammarError, at: At<'_>, code: &'static str) -> Mistake {
 }
 
 /// Checks the project file.
-pub(super) fn project(project: &Project) -> Vec<Mistake> {
+pub(super) fn project(project: &Project, catalogues: &Catalogues) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     let root = At::ROOT;
     let scenarios = root.key("scenarios");
@@ -237,6 +237,11 @@ pub(super) fn project(project: &Project) -> Vec<Mistake> {
     let providers = root.key("providers");
     for (name, provider) in &project.providers {
         let at = providers.key(name);
+        if catalogues.dialect(&provider.dialect).is_none() {
+            let known = catalogues.dialects.iter().map(|dialect| dialect.name);
+            let mistake = Mistake::at(at.key("dialect"), "unknown-dialect", "unknown dialect");
+            mistakes.push(mistake.label(did_you_mean(&provider.dialect, known)));
+        }
         let scheme = ["http://", "https://"].iter().any(|scheme| provider.base_url.starts_with(scheme));
         if !scheme {
             let mistake = Mistake::at(at.key("base_url"), "bad-url", "a base URL begins with `https://` or `http://`");

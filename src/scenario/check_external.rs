@@ -5,7 +5,7 @@ use super::diagnostic::{At, Mistake, did_you_mean};
 use super::external::MintedValue;
 use super::{Case, Expectation, SequenceStep};
 use crate::settings::expression;
-use crate::settings::{Dialect, Enforcement, Limits};
+use crate::settings::{Enforcement, Limits};
 use crate::trace::EXTERNAL;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -194,8 +194,12 @@ impl Checker<'_> {
         }
         let (at, model) = (root.key("model"), &scenario.model);
         let provider = self.around.project.providers.get(&model.provider);
-        if provider.is_some_and(|provider| provider.dialect != Dialect::OpenAiChat) {
-            let mistake = Mistake::at(at.key("provider"), "wrong-dialect", "the proxy speaks `openai-chat` only");
+        let dialect = provider.and_then(|provider| self.around.catalogues.dialect(&provider.dialect));
+        if dialect.is_some_and(|dialect| !dialect.proxied) {
+            let proxied = self.around.catalogues.dialects.iter().filter(|dialect| dialect.proxied);
+            let proxied: Vec<String> = proxied.map(|dialect| format!("`{}`", dialect.name)).collect();
+            let message = format!("the proxy speaks {} only", proxied.join(", "));
+            let mistake = Mistake::at(at.key("provider"), "wrong-dialect", message);
             self.say(mistake.help("name a provider of that dialect; the agent reaches it through the proxy"));
         }
     }

@@ -81,9 +81,9 @@ pub fn load(
 ///
 /// # Errors
 /// All mistakes in it.
-pub fn load_project(root: &Path) -> Result<Project, Vec<Diagnostic>> {
+pub fn load_project(root: &Path, catalogues: &Catalogues) -> Result<Project, Vec<Diagnostic>> {
     let mut work = Work::of(root);
-    let (project, ..) = work.project();
+    let (project, ..) = work.project(catalogues);
     if work.diagnostics.is_empty() { Ok(project) } else { Err(work.diagnostics) }
 }
 
@@ -104,9 +104,9 @@ pub fn examine(root: &Path, paths: &[PathBuf], criteria: Option<&Path>, catalogu
 ///
 /// # Errors
 /// All mistakes of both files.
-pub fn load_rubric(root: &Path, path: &Path) -> Result<(Project, Rubric), Vec<Diagnostic>> {
+pub fn load_rubric(root: &Path, path: &Path, catalogues: &Catalogues) -> Result<(Project, Rubric), Vec<Diagnostic>> {
     let mut work = Work::of(root);
-    let (project, _, _) = work.project();
+    let (project, _, _) = work.project(catalogues);
     let path = root.join(path);
     let file = shown(root, &path);
     let rubric = match read(&path, &file) {
@@ -151,7 +151,7 @@ impl<'a> Work<'a> {
     }
 
     fn load(&mut self, paths: &[PathBuf], criteria: Option<&Path>, catalogues: &Catalogues) -> Option<Loaded> {
-        let (project, project_file, project_text) = self.project();
+        let (project, project_file, project_text) = self.project(catalogues);
         let scenarios_found = match found::discover(self.root, &project, paths) {
             Ok(paths) => paths,
             Err(mistakes) => {
@@ -240,7 +240,7 @@ impl<'a> Work<'a> {
         files::read_to_string(self.root.join(path)).is_ok_and(|text| found::is_criteria(&text))
     }
 
-    fn project(&mut self) -> (Project, Option<String>, String) {
+    fn project(&mut self, catalogues: &Catalogues) -> (Project, Option<String>, String) {
         let path = self.root.join(PROJECT_FILE);
         if !path.is_file() {
             return (Project::default(), None, String::new());
@@ -259,7 +259,7 @@ impl<'a> Work<'a> {
             parse::<Project>(&text, PROJECT_FILE, "", &[], &mut self.diagnostics)
         };
         let project = parsed.map_or_else(Project::default, |parsed| {
-            let mistakes = parsed.own(check_criteria::project(&parsed.value));
+            let mistakes = parsed.own(check_criteria::project(&parsed.value, catalogues));
             self.diagnostics.extend(diagnose(mistakes, PROJECT_FILE, &text));
             parsed.value
         });

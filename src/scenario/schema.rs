@@ -1,7 +1,7 @@
 //! JSON Schemas of what may be written, for editors and for our own check of shape.
 
 use super::{Criteria, Project, Rubric, Scenario};
-use crate::catalogue::Catalogues;
+use crate::catalogue::{Catalogues, DialectEntry};
 use schemars::JsonSchema;
 use serde_json::{Value, json};
 
@@ -30,9 +30,12 @@ pub fn criteria(catalogues: &Catalogues) -> Value {
     schema
 }
 
-/// The schema of the project file.
-pub fn project() -> Value {
-    of::<Project>()
+/// The schema of the project file; dialects are spelt out.
+pub fn project(catalogues: &Catalogues) -> Value {
+    let mut schema = of::<Project>();
+    let dialect = |one: &DialectEntry| json!({"const": one.name, "description": one.about});
+    put(&mut schema, "/$defs/Provider/properties/dialect/oneOf", catalogues.dialects.iter().map(dialect).collect());
+    schema
 }
 
 /// The schema of rubrics.

@@ -19,7 +19,7 @@ pub use duration::{AgeLimit, DurationError, TimeSpan, parse_age, parse_duration,
 pub use expression::expression;
 pub use knowledge::{Forget, KeywordIndexSettings};
 pub use model::{Enforcement, Limits, ModelSettings, SearchSettings};
-pub use provider::{Auth, Dialect, PaceLimits, Provider, Quirks};
+pub use provider::{Auth, PaceLimits, Provider, Quirks};
 
 /// The `kb_id` that stands for the first knowledge base, whatever its own: it is searched when the model names none.
 pub const DEFAULT_KB: &str = "default_kb";

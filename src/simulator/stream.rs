@@ -48,7 +48,7 @@ pub(super) fn pieces(completion: &Value, usage: bool) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::wire::Dialect;
+    use crate::provider::wire::openai_chat;
 
     #[test]
     fn the_pieces_add_up_to_the_completion() {
@@ -59,14 +59,14 @@ mod tests {
         let whole = json!({"id": "x", "object": "chat.completion", "created": 0, "model": "m",
             "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}],
             "usage": {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}});
-        let mut assembler = Dialect::OpenAiChat.assembler();
+        let mut assembler = openai_chat::DIALECT.assembler();
         let stream = pieces(&whole, true).concat();
         for event in crate::transport::sse::read_all(stream.as_bytes()).expect("short") {
             assembler.push(&event).expect("an event");
         }
         assert!(assembler.complete());
-        let read = Dialect::OpenAiChat.decode_response(&assembler.document()).expect("decodes");
-        let plain = Dialect::OpenAiChat.decode_response(&whole).expect("decodes");
+        let read = openai_chat::DIALECT.decode_response(&assembler.document()).expect("decodes");
+        let plain = openai_chat::DIALECT.decode_response(&whole).expect("decodes");
         assert_eq!(
             (read.content, read.calls, read.finish, read.usage),
             (plain.content, plain.calls, plain.finish, plain.usage)

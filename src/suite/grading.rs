@@ -133,7 +133,7 @@ pub fn grade(folder: &Path, options: &GradingOptions) -> Result<GradedRun, Gradi
 fn open(options: &GradingOptions) -> Result<Grader, GradingError> {
     let root = &options.root;
     let file = options.rubric.as_ref().map_or_else(|| root.join(RUBRIC), Clone::clone);
-    let (project, rubric) = scenario::load_rubric(root, &file).map_err(GradingError::Files)?;
+    let (project, rubric) = scenario::load_rubric(root, &file, &crate::catalogues()).map_err(GradingError::Files)?;
     let model = format!("{}/{}", rubric.model.provider, rubric.model.name);
     let price = project.prices.get(&model).copied();
     if options.max_cost.is_some() && price.is_none() {

@@ -175,7 +175,7 @@ impl LimitTransport {
         }
         let _sends = self.clock.sending();
         drop(waits);
-        let (service, profile) = (request.service, request.profile);
+        let (service, profile) = (request.service, request.profile.name);
         let answer = self.inner.send(request).await;
         if let (Some(permit), Ok(response)) = (&permit, &answer) {
             permit.answered(response.status, &response.body);
@@ -196,6 +196,7 @@ impl Transport for LimitTransport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cassette::Profile;
     use crate::clock::{Clock, VirtualClock, block_on};
     use crate::settings::PaceLimits;
     use futures_util::future::join_all;
@@ -260,7 +261,15 @@ mod tests {
 
     fn request(service: Service) -> HttpRequest {
         let (path, headers) = (String::new(), Vec::new());
-        HttpRequest { service, profile: "exact", method: "POST", path, body: Value::Null.into(), stream: None, headers }
+        HttpRequest {
+            service,
+            profile: &Profile::EXACT,
+            method: "POST",
+            path,
+            body: Value::Null.into(),
+            stream: None,
+            headers,
+        }
     }
 
     fn slow(clock: &VirtualClock) -> Arc<Slow> {

@@ -172,7 +172,7 @@ impl LiveTransport {
             value.set_sensitive(true);
             call = call.header(name, value);
         }
-        let arrivals = request.stream.map(|_| (self.clock.as_ref(), start));
+        let arrivals = request.stream.as_ref().map(|_| (self.clock.as_ref(), start));
         match timeout(self.clock.as_ref(), target.timeout, read(call, arrivals)).await {
             Err(_) => Err(TransportError::Timeout { after: target.timeout }),
             Ok(Err(message)) => Err(TransportError::Connection {
@@ -181,7 +181,7 @@ impl LiveTransport {
             }),
             Ok(Ok(response)) => {
                 let took = self.clock.now().saturating_sub(start);
-                if request.stream.is_some_and(|ended| is_cut(&response, ended)) {
+                if request.stream.as_ref().is_some_and(|end| is_cut(&response, end)) {
                     let message = "the stream ended before its last event".to_owned();
                     return Err(TransportError::Connection { message, took });
                 }
@@ -192,9 +192,9 @@ impl LiveTransport {
 }
 
 /// Whether a response is a stream that lacks its end: it must be neither believed nor recorded.
-fn is_cut(response: &HttpResponse, ended: StreamEnd) -> bool {
+fn is_cut(response: &HttpResponse, end: &StreamEnd) -> bool {
     let stream = sse::is_stream(&response.headers, &response.body);
-    (200..300).contains(&response.status) && stream && !ended(&response.body)
+    (200..300).contains(&response.status) && stream && !end.is_whole(&response.body)
 }
 
 /// Sends and reads to the end; `arrivals` says by which clock, and since when, the arrival of pieces is noted.

@@ -6,7 +6,6 @@ mod budget;
 mod links;
 mod live;
 mod pace;
-mod profile;
 mod record;
 mod replay;
 pub mod sse;
@@ -17,10 +16,11 @@ mod tests;
 pub use budget::{Budget, LimitTransport, Meter, TrialUnderWay};
 pub use live::{LiveError, LiveTransport, Target};
 pub use pace::{Pace, Permit};
-pub use profile::{known_profile, profile};
 pub use record::{DECLARED_FAULT_HEADER, RecordTransport, SIMULATOR_HEADER};
 pub use replay::ReplayTransport;
 pub use tap::{Passed, Tap};
+
+pub use crate::cassette::Profile;
 
 use crate::cassette::Chunk;
 use crate::clock::BoxFuture;
@@ -53,15 +53,34 @@ impl Service {
 }
 
 /// Whether a stream that holds these bytes has ended, as its dialect says.
-pub type StreamEnd = fn(&[u8]) -> bool;
+#[derive(Clone)]
+pub struct StreamEnd(Arc<dyn Fn(&[u8]) -> bool + Send + Sync>);
+
+impl StreamEnd {
+    /// By this test.
+    pub fn new(test: impl Fn(&[u8]) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(test))
+    }
+
+    /// Whether nothing is missing from these bytes.
+    pub fn is_whole(&self, body: &[u8]) -> bool {
+        (self.0)(body)
+    }
+}
+
+impl std::fmt::Debug for StreamEnd {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("StreamEnd")
+    }
+}
 
 /// One request, before it touches any wire.
 #[derive(Debug, Clone)]
 pub struct HttpRequest {
     /// Who it is for.
     pub service: Service,
-    /// The name of the matching profile, `openai-chat` for example.
-    pub profile: &'static str,
+    /// How it is compared with recorded ones.
+    pub profile: &'static Profile,
     /// The method, upper case.
     pub method: &'static str,
     /// Path below the provider's base URL, with a leading slash and without the base's own path.

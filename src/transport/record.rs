@@ -1,6 +1,6 @@
 //! Passes requests on and keeps what came of them, redacted, for a cassette.
 
-use super::{HttpRequest, HttpResponse, Transport, TransportError, links, profile, sse};
+use super::{HttpRequest, HttpResponse, Transport, TransportError, links, sse};
 use crate::cassette::{self, Chunk, Exchange, Outcome, Redactor, Request, StoredRequest};
 use crate::clock::{BoxFuture, Clock};
 use std::collections::BTreeMap;
@@ -26,6 +26,7 @@ struct Kept {
     sent: u32,
     exchanges: Vec<Exchange>,
     simulated: BTreeMap<String, bool>,
+    profiles: BTreeMap<String, u32>,
 }
 
 impl RecordTransport {
@@ -82,7 +83,9 @@ impl RecordTransport {
 
     /// Versions of the matching profiles that were used.
     pub fn profiles(&self) -> BTreeMap<String, u32> {
-        self.kept().exchanges.iter().map(|e| (e.profile.clone(), profile(&e.profile).version)).collect()
+        let kept = self.kept();
+        let used = kept.exchanges.iter().map(|exchange| exchange.profile.as_str());
+        used.filter_map(|name| Some((name.to_owned(), *kept.profiles.get(name)?))).collect()
     }
 
     async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
@@ -90,12 +93,13 @@ impl RecordTransport {
             return Err(TransportError::Invalid { message });
         }
         let redactor = self.learn(&request);
-        let matching = profile(request.profile);
+        let matching = request.profile;
         let canonical = Request { profile: matching, method: request.method, path: &request.path, body: &request.body };
         let body = cassette::stored_body(matching, &request.body, &redactor);
         let ordinal = {
             let mut kept = self.kept();
             kept.sent += 1;
+            kept.profiles.insert(matching.name.to_owned(), matching.version);
             kept.sent - 1
         };
         let exchange = Exchange {

@@ -1,6 +1,6 @@
 //! Answers from a cassette: the recorded bytes after the recorded time, or an explained miss. No socket is opened.
 
-use super::{HttpRequest, HttpResponse, Miss, Transport, TransportError, links, profile};
+use super::{HttpRequest, HttpResponse, Miss, Transport, TransportError, links};
 use crate::cassette::{self, Cassette, Outcome, Pool, Redactor, Request, Taken};
 use crate::clock::{BoxFuture, Clock};
 use crate::secrets;
@@ -49,12 +49,8 @@ impl ReplayTransport {
         if let Some(message) = links::broken(&request.body) {
             return Err(TransportError::Invalid { message });
         }
-        let canonical = Request {
-            profile: profile(request.profile),
-            method: request.method,
-            path: &request.path,
-            body: &request.body,
-        };
+        let canonical =
+            Request { profile: request.profile, method: request.method, path: &request.path, body: &request.body };
         let redactor = self.redactor.knowing(request.secrets());
         let key = cassette::key(canonical, &redactor);
         let taken = self.pool.take(&key);

@@ -97,7 +97,7 @@ impl Transport for Tap {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Service;
+    use super::super::{Profile, Service};
     use super::*;
     use crate::clock::{VirtualClock, block_on};
     use serde_json::json;
@@ -117,8 +117,15 @@ mod tests {
         let tap = Tap::new(Arc::new(Echo));
         let headers = vec![("authorization".to_owned(), "Bearer agents-own-key".to_owned())];
         let (service, path, body) = (Service::Model, String::new(), json!({"n": 1}));
-        let request =
-            HttpRequest { service, profile: "exact", method: "POST", path, body: body.into(), stream: None, headers };
+        let request = HttpRequest {
+            service,
+            profile: &Profile::EXACT,
+            method: "POST",
+            path,
+            body: body.into(),
+            stream: None,
+            headers,
+        };
         let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
         for _ in 0..2 {
             block_on(&clock, tap.send(request.clone())).expect("no deadlock").expect("an answer");

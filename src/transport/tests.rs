@@ -15,7 +15,7 @@ const KEY: &str = "not-a-real-key-0123456789";
 fn request(words: &str) -> HttpRequest {
     HttpRequest {
         service: Service::Model,
-        profile: "openai-chat",
+        profile: &Profile::EXACT,
         method: "POST",
         path: "/chat/completions".to_owned(),
         body: json!({"model": "m", "messages": [{"role": "user", "content": words}]}).into(),

@@ -116,7 +116,7 @@ fn tokens(exchange: &Exchange) -> Option<Tokens> {
 
 /// The tokens that an answer tells of, by the name of its dialect.
 fn tokens_of(dialect: &str, stream: bool, body: &[u8]) -> Option<Tokens> {
-    let dialect = wire::Dialect::by_name(dialect)?;
+    let dialect = wire::by_name(dialect)?;
     let document: Value = if stream {
         let mut assembler = dialect.assembler();
         for event in sse::read_all(body).ok()? {

@@ -11,7 +11,7 @@ use super::stages::RecordedStages;
 use crate::cassette::{self, Cassette, CassetteError, Drift, LocalTimes, Redactor};
 use crate::clock::{BoxFuture, Clock, VirtualClock, block_on};
 use crate::plan::{Plan, PlannedTrial};
-use crate::transport::{HttpRequest, HttpResponse, Miss, Transport, TransportError, profile};
+use crate::transport::{HttpRequest, HttpResponse, Miss, Transport, TransportError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -88,7 +88,7 @@ impl TrialRunner {
         if let (Some(first), Some(today)) = (cassette.exchanges.first(), self.first_request(plan, trial))
             && first.service == today.service.as_str()
         {
-            let body = cassette::stored_body(profile(today.profile), &today.body, &Redactor::default());
+            let body = cassette::stored_body(today.profile, &today.body, &Redactor::default());
             let today = cassette::drift(&body);
             for part in Part::ALL {
                 let old = part.of(&first.drift);

@@ -6,6 +6,7 @@ use super::services::{self, Keys, LiveAccess, Variables};
 use crate::cassette::Redactor;
 use crate::clock::{Clock, RealClock};
 use crate::price::Price;
+use crate::provider::wire::Dialect;
 use crate::provider::{ChatClient, RetryPolicy};
 use crate::scenario::Project;
 use crate::settings::Provider;
@@ -24,6 +25,7 @@ pub(super) type Way = (Arc<dyn Clock>, Arc<dyn Transport>);
 pub struct ModelAccess {
     name: String,
     provider: Provider,
+    dialect: &'static dyn Dialect,
     variables: Variables,
     redactor: Arc<Redactor>,
     pace: Option<Arc<Pace>>,
@@ -36,11 +38,12 @@ impl ModelAccess {
     /// The way to the provider `name` of `project`; keys are looked up when something is sent.
     ///
     /// # Errors
-    /// [`SetupError::Provider`] when the project has no such provider.
+    /// [`SetupError::Provider`] when the project has no such provider, or this build does not speak its dialect.
     pub fn new(project: &Project, name: &str, variables: Variables, budget: Budget) -> Result<Self, SetupError> {
         let provider = project.providers.get(name).cloned().ok_or_else(|| services::unknown(name))?;
         Ok(Self {
             name: name.to_owned(),
+            dialect: services::dialect(name, &provider)?,
             redactor: Arc::new(services::redactor(project, &variables)),
             pace: services::paces(project).get(name).cloned(),
             budget: Arc::new(budget),
@@ -75,7 +78,7 @@ impl ModelAccess {
     /// A client that sends through `transport`; waits between attempts are drawn from `seed`.
     pub fn client(&self, transport: Arc<dyn Transport>, clock: Arc<dyn Clock>, seed: u64) -> ChatClient {
         let policy = RetryPolicy { seed, ..RetryPolicy::default() };
-        ChatClient::new(self.provider.dialect, transport, clock, policy).with_quirks(self.provider.quirks.clone())
+        ChatClient::new(self.dialect, transport, clock, policy).with_quirks(self.provider.quirks.clone())
     }
 
     /// A clock and a way to the provider itself, for one purpose with a name.
@@ -85,7 +88,7 @@ impl ModelAccess {
     pub fn live(&self, purpose: &str) -> Result<Way, SetupError> {
         let shared = self.live.get_or_init(|| {
             let key = services::key(&self.name, &self.provider, &self.variables, Keys::Ours)?;
-            let target = services::target(&self.provider, key, REQUEST);
+            let target = services::target(&self.provider, self.dialect, key, REQUEST);
             let targets = BTreeMap::from([(Service::Model, target)]);
             Ok(LiveTransport::new(targets, Arc::new(RealClock::start()))?)
         });

@@ -59,8 +59,7 @@ impl TrialRunner {
     /// [`ResendError`] when there was no answer or one that refuses.
     pub async fn send_again(&self, plan: &Plan, again: &Resend) -> Result<HttpResponse, ResendError> {
         let trial = plan.trials.get(again.trial).ok_or(ResendError::Trial)?;
-        let dialect =
-            wire::Dialect::by_name(&again.profile).ok_or_else(|| ResendError::Profile(again.profile.clone()))?;
+        let dialect = wire::by_name(&again.profile).ok_or_else(|| ResendError::Profile(again.profile.clone()))?;
         let service = [Service::Model, Service::Search].into_iter().find(|one| one.as_str() == again.service);
         let service = service.ok_or_else(|| ResendError::Service(again.service.clone()))?;
         if again.request.method != "POST" {
@@ -72,7 +71,7 @@ impl TrialRunner {
             || again.request.path.contains(":streamGenerateContent");
         let request = HttpRequest {
             service,
-            profile: dialect.name(),
+            profile: dialect.profile(),
             method: "POST",
             path: again.request.path.clone(),
             body: again.request.body.clone().into(),

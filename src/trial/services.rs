@@ -7,6 +7,7 @@ use super::{SetupError, TrialRunner, trust};
 use crate::cassette::Redactor;
 use crate::clock::{Clock, PausableClock, RealClock};
 use crate::plan::VariantSettings;
+use crate::provider::wire::{self, Dialect};
 use crate::scenario::Project;
 use crate::secrets;
 use crate::settings::Provider;
@@ -62,7 +63,7 @@ impl TrialRunner {
         let targets = providers(declared).into_iter().map(|(service, name)| {
             let provider = self.loaded.project.providers.get(name).ok_or_else(|| unknown(name))?;
             let key = key(name, provider, &self.variables, keys)?;
-            Ok((service, target(provider, key, *declared.limits.request)))
+            Ok((service, target(provider, dialect(name, provider)?, key, *declared.limits.request)))
         });
         targets.collect()
     }
@@ -146,15 +147,27 @@ pub(super) fn key(
 }
 
 /// Where a provider is, and how it is asked.
-pub(super) fn target(provider: &Provider, key: Option<String>, timeout: Duration) -> Target {
+pub(super) fn target(provider: &Provider, dialect: &dyn Dialect, key: Option<String>, timeout: Duration) -> Target {
     Target {
         base_url: provider.base_url.clone(),
         key,
-        auth: provider.auth(),
-        headers: provider.dialect.headers(),
+        auth: provider.auth.unwrap_or(dialect.auth()),
+        headers: dialect.headers(),
         timeout,
         trial_header: provider.quirks.trial_header,
     }
+}
+
+/// The dialect that the provider `name` declares.
+///
+/// # Errors
+/// [`SetupError::Provider`] when this build does not speak it.
+pub(super) fn dialect(name: &str, provider: &Provider) -> Result<&'static dyn Dialect, SetupError> {
+    let found = wire::by_name(&provider.dialect).filter(|dialect| !dialect.retired());
+    found.ok_or_else(|| SetupError::Provider {
+        provider: name.to_owned(),
+        reason: format!("its dialect, {}, is none that this build speaks", provider.dialect),
+    })
 }
 
 fn variable(variables: &Variables, name: &str) -> Option<String> {

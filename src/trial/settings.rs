@@ -1,5 +1,6 @@
 //! From what a variant declares to the settings of its flow, and to what one trial of it acts in.
 
+use super::services::dialect;
 use super::{SetupError, VariantSetup};
 use crate::clock::Clock;
 use crate::flow::{AgentContext, Flow, PromptError, Prompts, Services, Settings, Stages};
@@ -49,14 +50,19 @@ pub(super) fn environment(
         project.providers.get(name).ok_or_else(|| SetupError::Provider { provider: name.to_owned(), reason })
     };
     let chat = provider(&setup.declared.model.provider)?;
-    let model = ChatClient::new(chat.dialect, Arc::clone(transport), Arc::clone(clock), policy)
-        .with_quirks(chat.quirks.clone())
-        .streaming(setup.declared.model.stream);
+    let model = ChatClient::new(
+        dialect(&setup.declared.model.provider, chat)?,
+        Arc::clone(transport),
+        Arc::clone(clock),
+        policy,
+    )
+    .with_quirks(chat.quirks.clone())
+    .streaming(setup.declared.model.stream);
     let search = match &setup.declared.search {
         None => None,
         Some(search) => {
             let name = &search.provider;
-            let dialect = provider(name)?.dialect;
+            let dialect = dialect(name, provider(name)?)?;
             if !dialect.searches() {
                 let reason = format!("its dialect, {}, is not that of a search service", dialect.name());
                 return Err(SetupError::Provider { provider: name.clone(), reason });

@@ -3,7 +3,7 @@
 use crate::trajectories::unzipped;
 use ragcheck::cassette::{Cassette, Drift, Exchange, Header, Outcome, Redactor};
 use ragcheck::chat::Finish;
-use ragcheck::provider::wire::Dialect;
+use ragcheck::provider::wire::openai_chat;
 use ragcheck::provider::{Failure, chat_client, perplexity_agent};
 use ragcheck::transport::HttpResponse;
 use serde_json::Value;
@@ -39,7 +39,7 @@ fn every_openai_chat_response_decodes_to_what_a_plain_reading_gives() {
     let mut read = 0;
     for row in rows.iter().filter(|row| is_plain(row)) {
         let id = &row["id"];
-        let reply = chat_client::decode(Dialect::OpenAiChat, &response(row), &Redactor::default())
+        let reply = chat_client::decode(openai_chat::DIALECT, &response(row), &Redactor::default())
             .unwrap_or_else(|error| panic!("{id}: {error:?}"));
         let plain: Value = serde_json::from_str(row["response_body"].as_str().expect("text")).expect("JSON");
         let choice = &plain["choices"][0];
@@ -87,7 +87,7 @@ fn every_openai_chat_error_maps_to_a_kind_with_its_words() {
     let mut read = 0;
     for row in rows.iter().filter(|row| row["status"] != 200) {
         let error =
-            chat_client::decode(Dialect::OpenAiChat, &response(row), &Redactor::default()).expect_err("an error");
+            chat_client::decode(openai_chat::DIALECT, &response(row), &Redactor::default()).expect_err("an error");
         let plain: Value = serde_json::from_str(row["response_body"].as_str().expect("text")).expect("JSON");
         let expected = if row["status"] == 429 { "rate_limit" } else { "bad_request" };
         assert_eq!(error.kind.as_str(), expected, "{}", row["id"]);
@@ -134,7 +134,7 @@ fn no_body_of_any_provider_makes_a_dialect_panic() {
             let mut response = response(row);
             for status in [200, 400] {
                 response.status = status;
-                let _ = chat_client::decode(Dialect::OpenAiChat, &response, &Redactor::default());
+                let _ = chat_client::decode(openai_chat::DIALECT, &response, &Redactor::default());
                 let _ = perplexity_agent::decode(&response, &Redactor::default());
             }
         }

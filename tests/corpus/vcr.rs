@@ -3,7 +3,7 @@
 
 use crate::{part, published};
 use ragcheck::cassette::{Cassette, Outcome, blobs_dir};
-use ragcheck::provider::wire::Dialect;
+use ragcheck::provider::wire::{self};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -85,7 +85,7 @@ fn every_cassette_is_imported_and_says_what_the_file_says() {
                 assert_eq!(document, answer["parsed_body"], "{name}");
             }
             seen += 1;
-            let Some(dialect) = Dialect::by_name(&exchange.profile) else {
+            let Some(dialect) = wire::by_name(&exchange.profile) else {
                 other += 1;
                 continue;
             };

@@ -5,7 +5,7 @@
 
 use super::project::Project;
 use ragcheck::cassette::{self, Cassette, Outcome, Redactor};
-use ragcheck::transport::profile;
+use ragcheck::provider::wire::{openai_chat, perplexity_agent};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,12 +35,12 @@ struct Recordings {
 impl Respond for &'static Recordings {
     fn respond(&self, request: &Request) -> ResponseTemplate {
         let trial = request.headers.get("x-ragcheck-trial").and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let (name, path) = match request.url.path() {
-            "/v1/chat/completions" => ("openai-chat", "/chat/completions"),
-            path => ("perplexity-agent", path),
+        let (dialect, path) = match request.url.path() {
+            "/v1/chat/completions" => (openai_chat::DIALECT, "/chat/completions"),
+            path => (perplexity_agent::DIALECT, path),
         };
         let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
-        let asked = cassette::Request { profile: profile(name), method: "POST", path, body: &body };
+        let asked = cassette::Request { profile: dialect.profile(), method: "POST", path, body: &body };
         let key = cassette::key(asked, &Redactor::default());
         let mut left = self.left.lock().expect("no panic");
         let pool = left.get_mut(trial).map(|cassette| &mut cassette.exchanges);

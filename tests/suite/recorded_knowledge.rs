@@ -9,7 +9,7 @@ use ragcheck::knowledge::{
 };
 use ragcheck::provider::{Access, ErrorKind, Failure, ProviderError, RetryPolicy};
 use ragcheck::transport::{
-    HttpRequest, HttpResponse, RecordTransport, ReplayTransport, Service, Transport, TransportError,
+    HttpRequest, HttpResponse, Profile, RecordTransport, ReplayTransport, Service, Transport, TransportError,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ impl KnowledgeBase for OpenShelf {
         let call = self.calls.fetch_add(1, Ordering::SeqCst);
         let request = move || HttpRequest {
             service: Service::Search,
-            profile: "shelf",
+            profile: &Profile::EXACT,
             method: "POST",
             path: "/query".into(),
             body: json!({"query": query, "n": top_k}).into(),

@@ -1,74 +1,143 @@
-//! The tables that ARCHITECTURE.md, "To add a …", names hold every file of their folder.
+//! The tables that ARCHITECTURE.md, "To add a …", names: each holds the files of its folder and nothing else, so that what
+//! nobody listed fails here and is not silently left out.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// A table and the folder that it lists.
+struct Registry {
+    /// What it holds, in the singular.
+    of: &'static str,
+    /// The folder of its files, below `src`.
+    folder: &'static str,
+    /// The file with the table, below `src`.
+    table: &'static str,
+    /// The macro that the table is.
+    list: &'static str,
+    /// What is written in a file of its kind, and in no other of that folder.
+    mark: &'static str,
+    /// How many there were when this was written.
+    at_least: usize,
+}
+
+const REGISTRIES: [Registry; 5] = [
+    Registry { of: "flow", folder: "flow", table: "flow/mod.rs", list: "flows", mark: "impl Flow for", at_least: 1 },
+    Registry {
+        of: "dialect",
+        folder: "provider/wire",
+        table: "provider/wire/mod.rs",
+        list: "dialects",
+        mark: "impl Dialect for",
+        at_least: 6,
+    },
+    Registry {
+        of: "metric",
+        folder: "metric",
+        table: "metric/mod.rs",
+        list: "metrics",
+        mark: "impl Metric for",
+        at_least: 20,
+    },
+    Registry {
+        of: "knowledge backend",
+        folder: "knowledge/backends",
+        table: "knowledge/backends/mod.rs",
+        list: "backends",
+        mark: "impl Backend for",
+        at_least: 1,
+    },
+    Registry {
+        of: "report format",
+        folder: "report/formats",
+        table: "report/formats/mod.rs",
+        list: "formats",
+        mark: "impl Format for",
+        at_least: 6,
+    },
+];
 
 fn source(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(path)
 }
 
-/// The names of a folder's modules: files without their ending, and folders.
-fn modules(folder: &str) -> Vec<String> {
+/// The modules of a folder with their text: files, and folders by their `mod.rs`; no tests, not the folder's own.
+fn modules(folder: &str) -> Vec<(String, String)> {
     let entries = fs::read_dir(source(folder)).unwrap_or_else(|error| panic!("{folder}: {error}"));
-    let stem = |path: PathBuf| path.file_stem().expect("a name").to_string_lossy().into_owned();
-    let mut names: Vec<String> = entries.map(|entry| stem(entry.expect("an entry").path())).collect();
-    names.retain(|name| name != "mod");
-    names.sort();
-    names
+    let module = |path: PathBuf| {
+        let name = path.file_stem()?.to_string_lossy().into_owned();
+        let file = if path.is_dir() { path.join("mod.rs") } else { path };
+        let text = fs::read_to_string(file).ok()?;
+        (name != "mod" && !name.ends_with("tests")).then_some((name, text))
+    };
+    entries.filter_map(|entry| module(entry.expect("an entry").path())).collect()
+}
+
+/// The names in the table of a macro: what stands between its braces, commas and comments apart.
+fn listed(text: &str, list: &str) -> Vec<String> {
+    let table = text.split_once(&format!("\n{list}! {{")).expect("a table").1.split_once('}').expect("its end").0;
+    let names = table.lines().filter(|line| !line.trim_start().starts_with("//")).flat_map(|line| line.split(','));
+    names.map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+/// What is in a folder and not in its table, in the table and not in its folder, or in the table twice.
+fn mistakes(registry: &Registry, modules: &[(String, String)], table: &str) -> Vec<String> {
+    let Registry { of, folder, table: file, list, mark, .. } = registry;
+    let listed = listed(table, list);
+    let names: BTreeSet<&str> = listed.iter().map(String::as_str).collect();
+    let found: BTreeSet<&str> =
+        modules.iter().filter(|(_, text)| text.contains(mark)).map(|(name, _)| name.as_str()).collect();
+    let missing = found.difference(&names).map(|name| format!("src/{folder}/{name} is a {of} that `{list}!` lacks"));
+    let empty = names.difference(&found).map(|name| format!("`{list}!` in src/{file} lists {name}, which is no {of}"));
+    let twice = (names.len() < listed.len()).then(|| format!("`{list}!` in src/{file} names one twice"));
+    missing.chain(empty).chain(twice).collect()
 }
 
 #[test]
-fn every_file_of_the_report_formats_is_in_their_table() {
-    let text = fs::read_to_string(source("report/formats/mod.rs")).expect("the table");
-    let table = text.split_once("FORMATS").expect("a table").1.split_once("];").expect("its end").0;
-    let found = modules("report/formats");
-    assert!(found.len() >= 6, "{found:?}");
-    for name in found {
-        assert!(table.contains(&format!("&{name}::")), "src/report/formats/{name} is in no row of FORMATS");
+fn every_table_holds_the_files_of_its_folder_and_nothing_else() {
+    for registry in REGISTRIES {
+        let (modules, table) = (modules(registry.folder), fs::read_to_string(source(registry.table)).expect("a table"));
+        let found = mistakes(&registry, &modules, &table);
+        assert!(found.is_empty(), "{}", found.join("\n"));
+        let length = listed(&table, registry.list).len();
+        assert!(length >= registry.at_least, "only {length} of the kind {} are listed", registry.of);
     }
 }
 
 #[test]
-fn every_metric_is_one_file_and_one_line() {
-    let text = fs::read_to_string(source("metric/mod.rs")).expect("the list");
-    let list = text.split_once("\nmetrics! {").expect("a list").1.split_once('}').expect("its end").0;
-    let listed: Vec<&str> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-    let files = modules("metric").into_iter().filter(|name| {
-        let text = fs::read_to_string(source(&format!("metric/{name}.rs"))).unwrap_or_default();
-        text.contains("impl Metric for") && !name.ends_with("tests")
-    });
-    let files: Vec<String> = files.collect();
-    assert!(files.len() > 15, "only {} metrics were found", files.len());
-    for name in &files {
-        assert!(listed.contains(&name.as_str()), "src/metric/{name}.rs is not listed in `metrics!`");
-        let other = format!("{name}::");
-        for file in modules("metric").iter().filter(|file| *file != name && !file.ends_with("tests")) {
-            let text = fs::read_to_string(source(&format!("metric/{file}.rs"))).unwrap_or_default();
-            assert!(file != "catalogue" || !text.contains(&other), "the catalogue names {name} once more");
+fn a_file_that_its_table_does_not_name_is_found_and_so_is_a_name_without_a_file() {
+    for registry in REGISTRIES {
+        let table = fs::read_to_string(source(registry.table)).expect("a table");
+        let modules = modules(registry.folder);
+        let mut more = modules.clone();
+        more.push(("of_tomorrow".to_owned(), format!("{} Tomorrow {{}}", registry.mark)));
+        let found = mistakes(&registry, &more, &table);
+        assert!(found.len() == 1 && found[0].contains("of_tomorrow is a"), "{found:?}");
+        for (name, _) in modules.iter().filter(|(_, text)| text.contains(registry.mark)) {
+            let left: Vec<_> = modules.iter().filter(|(other, _)| other != name).cloned().collect();
+            let found = mistakes(&registry, &left, &table);
+            assert!(found.len() == 1 && found[0].contains(&format!("lists {name},")), "{found:?}");
         }
-    }
-    for name in listed {
-        assert!(files.iter().any(|file| file == name), "`metrics!` lists {name}, which computes nothing");
+        let added = table.replacen(&format!("\n{}! {{", registry.list), &format!("\n{}! {{ gone,", registry.list), 1);
+        let found = mistakes(&registry, &modules, &added);
+        assert!(found.len() == 1 && found[0].contains("lists gone,"), "{found:?}");
     }
 }
 
 #[test]
-fn every_dialect_is_one_file_that_the_table_of_dialects_names() {
-    let table = fs::read_to_string(source("provider/wire/mod.rs")).expect("the table");
-    let files = modules("provider/wire").into_iter().filter(|name| {
-        let text = fs::read_to_string(source(&format!("provider/wire/{name}.rs"))).unwrap_or_default();
-        // Embeddings are no chat dialect: their requests are not read into a conversation.
-        let chat = name != "embeddings";
-        chat && text.contains("\npub fn decode_request(") && text.contains("\npub fn decode_response(")
-    });
-    let files: Vec<String> = files.collect();
-    assert!(files.len() >= 5, "only {files:?} were found");
-    for name in files {
-        for part in ["decode_request", "encode_request", "decode_response"] {
-            assert!(
-                table.contains(&format!("{name}::{part}")),
-                "src/provider/wire/{name}.rs: no dialect uses its {part}"
-            );
+fn no_name_of_a_metric_or_a_dialect_stands_in_the_catalogue_of_its_kind() {
+    for (catalogue, folder, mark) in [
+        ("metric/catalogue.rs", "metric", "impl Metric for"),
+        ("catalogue/dialect.rs", "provider/wire", "impl Dialect for"),
+        ("settings/provider.rs", "provider/wire", "impl Dialect for"),
+    ] {
+        let text = fs::read_to_string(source(catalogue)).expect("a catalogue");
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let code: String = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+        for (name, _) in modules(folder).iter().filter(|(_, text)| text.contains(mark)) {
+            let spelt = name.replace('_', "-");
+            assert!(!code.contains(&format!("{name}::")), "{catalogue} names {name} once more");
+            assert!(!code.contains(&format!("\"{spelt}\"")), "{catalogue} names {spelt} once more");
         }
     }
 }

@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 pub(super) fn run(given: &Import) -> Result<Exit, Problem> {
     let here = current_folder()?;
     let root = scenario::find_root(&here);
-    let project = scenario::load_project(&root)?;
+    let project = scenario::load_project(&root, &crate::catalogues())?;
     if !is_name(&given.scenario) {
         return Err(Problem::Words(format!(
             "--scenario: `{}` is not a name: use a to z, 0 to 9 and `-`",

@@ -35,6 +35,6 @@ fn cassettes(paths: &[PathBuf]) -> Result<Vec<CassetteFile>, Problem> {
         return Ok(recordings::cassettes(&here, paths)?);
     }
     let root = scenario::find_root(&here);
-    let all = root.join(scenario::load_project(&root)?.cassettes);
+    let all = root.join(scenario::load_project(&root, &crate::catalogues())?.cassettes);
     Ok(recordings::cassettes(&here, &[all])?)
 }

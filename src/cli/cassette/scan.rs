@@ -23,7 +23,7 @@ const SHOWN: usize = 20;
 pub(super) fn run(given: &Scan) -> Result<Exit, Problem> {
     let here = current_folder()?;
     let root = scenario::find_root(&here);
-    let project = scenario::load_project(&root)?;
+    let project = scenario::load_project(&root, &crate::catalogues())?;
     let redactor = Redactor::new(known_secrets(&project, variables(given.env_file.as_deref())?));
     let all = [root.join(&project.cassettes)];
     let files = scan_files(if given.paths.is_empty() { &all } else { &given.paths })?;

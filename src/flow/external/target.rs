@@ -5,7 +5,7 @@
 
 use super::{Trouble, unreached};
 use crate::chat::Message;
-use crate::transport::{HttpRequest, HttpResponse, Service, TransportError};
+use crate::transport::{HttpRequest, HttpResponse, Profile, Service, TransportError};
 use serde_json::{Value, json};
 
 /// What may stand in braces.
@@ -39,7 +39,7 @@ impl Endpoint {
     pub(super) fn post(&self, body: Value) -> HttpRequest {
         HttpRequest {
             service: Service::Agent,
-            profile: "exact",
+            profile: &Profile::EXACT,
             method: "POST",
             path: self.path.clone(),
             body: body.into(),

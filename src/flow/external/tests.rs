@@ -3,6 +3,7 @@
 use super::target::Reply;
 use super::trace_builder::TraceBuilder;
 use super::*;
+use crate::provider::wire::{Dialect, openai_chat, perplexity_agent};
 use crate::trace::{Account, ToolOutcome, ToolResult};
 use crate::transport::{HttpRequest, HttpResponse, Service};
 use serde_json::{Value, json};
@@ -25,8 +26,8 @@ fn roles() -> Roles {
     roles.map(|(tool, role)| (tool.to_owned(), role)).into()
 }
 
-fn passed(service: Service, profile: &'static str, asked: Value, status: u16, answered: &Value) -> Passed {
-    let (path, headers) = (String::new(), Vec::new());
+fn passed(service: Service, dialect: &dyn Dialect, asked: Value, status: u16, answered: &Value) -> Passed {
+    let (profile, path, headers) = (dialect.profile(), String::new(), Vec::new());
     let request = HttpRequest { service, profile, method: "POST", path, body: asked.into(), stream: None, headers };
     let (body, took) = (bytes::Bytes::from(answered.to_string()), Duration::from_millis(10));
     Passed { request, result: Ok(HttpResponse { status, headers: Vec::new(), body, took, chunks: Vec::new() }) }
@@ -43,7 +44,7 @@ fn model(conversation: &mut Vec<Value>, said: Value) -> Passed {
     let answer = json!({"model": "m", "choices": [{"index": 0, "finish_reason": finish, "message": said}]});
     let asked = json!({"model": "m", "messages": conversation});
     conversation.push(said);
-    passed(Service::Model, "openai-chat", asked, 200, &answer)
+    passed(Service::Model, openai_chat::DIALECT, asked, 200, &answer)
 }
 
 fn result(conversation: &mut Vec<Value>, id: &str, content: &Value) {
@@ -54,7 +55,7 @@ fn search(question: &str, answer: &str) -> Passed {
     let answer = json!({"id": "r", "object": "response", "model": "sonar", "status": "completed", "output": [
         {"type": "search_results", "results": [{"id": 1, "title": "T", "url": "https://a", "snippet": "s"}]},
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": answer}]}]});
-    passed(Service::Search, "perplexity-agent", json!({"model": "sonar", "input": question}), 200, &answer)
+    passed(Service::Search, perplexity_agent::DIALECT, json!({"model": "sonar", "input": question}), 200, &answer)
 }
 
 /// The events of one turn that ends with an answer.
@@ -125,7 +126,7 @@ fn a_request_repeated_after_a_failure_is_one_call_with_two_attempts() {
     let mut conversation = vec![json!({"role": "user", "content": "why?"})];
     let busy = json!({"error": {"message": "slow down", "code": "rate_limit_exceeded"}});
     let asked = json!({"model": "m", "messages": conversation});
-    let failed = passed(Service::Model, "openai-chat", asked, 429, &busy);
+    let failed = passed(Service::Model, openai_chat::DIALECT, asked, 429, &busy);
     let (events, _) = told(vec![failed, model(&mut conversation, call("1", "say", &json!({"answer": "because"})))]);
     let What::ModelCalled(called) = &events[0] else { panic!("{events:?}") };
     assert_eq!((called.attempts.len(), called.took_us), (2, 20_000));

@@ -5,31 +5,124 @@
 //! their signatures, server tools and documents are kept in place. There is no sampling seed here, and a bound on
 //! output is obligatory: without one, [`MAX_TOKENS`] is sent.
 
+use super::anthropic_messages_blocks as blocks;
+use super::anthropic_messages_stream::Assembler as Blocks;
+use super::assembler::Assembler;
 use super::document::{Reader, ToolShape, WireError, plus, put, small, text, tokens};
-use super::passthrough::{self, Filled};
-use crate::chat::{
-    ChatRequest, ChatResponse, Finish, Message, Piece, Role, ToolCall, ToolChoice, ToolDefinition, Usage,
-};
+use super::passthrough;
+use super::{Dialect, ending};
+use crate::cassette::Profile;
+use crate::chat::{ChatRequest, ChatResponse, Finish, Message, Piece, Role, ToolChoice, ToolDefinition, Usage};
+use crate::settings::Auth;
 use serde_json::{Map, Value, json};
 
-pub use super::anthropic_messages_stream::Assembler;
-
 /// The dialect's name.
-pub const NAME: &str = crate::settings::Dialect::AnthropicMessages.name();
+pub(super) const NAME: &str = "anthropic-messages";
+
+/// Where it is asked, below the base URL.
+const ENDPOINT: &str = "/v1/messages";
+
+static PROFILE: Profile = Profile { name: NAME, version: 1, drop: &["/metadata"] };
 
 /// Output tokens asked for where the request says nothing.
 pub const MAX_TOKENS: u32 = 4096;
 
-const READER: Reader = Reader(NAME);
+pub(super) const READER: Reader = Reader(NAME);
 const TOOL: ToolShape = ToolShape { parameters: &["input_schema"] };
 
+#[derive(Debug)]
+struct AnthropicMessages;
+
+/// The dialect.
+pub const DIALECT: &dyn Dialect = &AnthropicMessages;
+
+impl Dialect for AnthropicMessages {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn about(&self) -> &'static str {
+        "Anthropic Messages; the base URL is `https://api.anthropic.com`."
+    }
+
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn auth(&self) -> Auth {
+        Auth::XApiKey
+    }
+
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[("anthropic-version", "2023-06-01")]
+    }
+
+    fn path(&self, _model: &str, _stream: bool) -> String {
+        ENDPOINT.to_owned()
+    }
+
+    fn endpoint<'a>(&self, _host: &str, path: &'a str) -> Option<&'a str> {
+        ending(path, ENDPOINT)
+    }
+
+    fn decode_request(&self, _path: &str, body: &Value) -> Result<ChatRequest, WireError> {
+        decode_request(body)
+    }
+
+    fn encode_again(&self, request: &ChatRequest, tools: Option<Value>) -> Value {
+        encode_request(request, tools)
+    }
+
+    fn decode_response(&self, body: &Value) -> Result<ChatResponse, WireError> {
+        decode_response(body)
+    }
+
+    fn assembler(&self) -> Assembler {
+        Assembler::of(Blocks::default())
+    }
+
+    #[cfg(test)]
+    fn example(&self) -> super::laws::Example {
+        let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
+        super::laws::Example {
+            request: json!({
+            "model": "m", "max_tokens": 9, "temperature": 1.0,
+            "system": [{"type": "text", "text": "Be "}, {"type": "text", "text": "brief.", "cache_control": {"type": "ephemeral"}}],
+            "messages": [
+                {"role": "user", "content": "Look"},
+                {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "So"},
+                    {"type": "tool_use", "id": "c1", "name": "f", "input": {"q": 1}}, {"type": "tool_use", "id": "c2", "name": "f", "input": {}}]},
+                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "found"}], "is_error": false},
+                    {"type": "tool_result", "tool_use_id": "c2", "content": "also"}, {"type": "text", "text": "Go on", "cache_control": null}]}],
+            "tools": [{"name": "f", "description": "", "input_schema": schema}, {"type": "web_search_20250305", "name": "web_search"}],
+            "tool_choice": {"type": "tool", "name": "f", "disable_parallel_tool_use": true}}),
+            whole: json!({"id": "m", "type": "message", "role": "assistant", "model": "m-1", "stop_reason": "tool_use",
+                "content": [{"type": "text", "text": "Hello"}, {"type": "tool_use", "id": "a", "name": "f", "input": {"q": 1}}],
+                "usage": {"input_tokens": 3, "output_tokens": 2}}),
+            events: vec![
+                json!({"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "model": "m-1", "content": [], "usage": {"input_tokens": 3, "output_tokens": 0}}}),
+                json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+                json!({"type": "ping"}),
+                json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hello"}}),
+                json!({"type": "content_block_stop", "index": 0}),
+                json!({"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": "a", "name": "f", "input": {}}}),
+                json!({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "{\"q\""}}),
+                json!({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": ": 1}"}}),
+                json!({"type": "content_block_stop", "index": 1}),
+                json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 2}}),
+                json!({"type": "message_stop"}),
+            ],
+        }
+    }
+}
+
 /// Reads a request's body.
-pub fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
+fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
     let mut fields = READER.object("", body)?.clone();
     let mut messages = Vec::new();
     if let Some(system) = fields.get_mut("system") {
-        let (content, pieces) = read_text_blocks(system);
-        let around = Map::from_iter([("system".to_owned(), emptied(system))]);
+        let (content, pieces) = blocks::read_text_blocks(system);
+        let around = Map::from_iter([("system".to_owned(), blocks::emptied(system))]);
         messages.push(Message {
             passthrough: passthrough::keep(NAME, around, pieces),
             ..Message::text(Role::System, content)
@@ -38,7 +131,7 @@ pub fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
     }
     for (index, message) in READER.list(&fields, "messages")?.iter().enumerate() {
         let at = format!("/messages/{index}");
-        read_message(&at, READER.object(&at, message)?, &mut messages)?;
+        blocks::read_message(&at, READER.object(&at, message)?, &mut messages)?;
     }
     let tools = fields.get("tools").and_then(Value::as_array).into_iter().flatten();
     let tools: Vec<_> =
@@ -66,18 +159,18 @@ pub fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
 }
 
 /// Writes a request's body.
-pub fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
+fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
     let passthrough = passthrough::of(NAME, request.passthrough.as_ref());
     let mut body = passthrough.map(|passthrough| passthrough.fields.clone()).unwrap_or_default();
     body.insert("model".to_owned(), Value::from(request.model.as_str()));
     let limit = request.max_tokens.or(passthrough.is_none().then_some(MAX_TOKENS));
     put(&mut body, "max_tokens", limit.as_ref(), small, |number| json!(number));
-    let (system, messages) = split_system(&request.messages);
-    match write_system(system) {
+    let (system, messages) = blocks::split_system(&request.messages);
+    match blocks::write_system(system) {
         Some(system) => _ = body.insert("system".to_owned(), system),
         None => _ = body.shift_remove("system"),
     }
-    body.insert("messages".to_owned(), write_messages(messages));
+    body.insert("messages".to_owned(), blocks::write_messages(messages));
     passthrough::write_tools(&mut body, tools, &request.tools, name_of, write_tool);
     let written = body.get("tool_choice");
     let read = written.and_then(read_choice).unwrap_or(ToolChoice::Auto);
@@ -101,13 +194,13 @@ fn write_tool(template: Option<Value>, tool: &ToolDefinition) -> Value {
 }
 
 /// Reads a whole response.
-pub fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
+fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
     if let Some(reported) = super::error::reported(body) {
         return Err(reported);
     }
     let document = READER.object("", body)?;
     let blocks = READER.list(document, "content")?;
-    let message = read_blocks(blocks, Role::Assistant);
+    let message = blocks::read_blocks(blocks, Role::Assistant);
     let envelope = json!({"role": "assistant", "content": []});
     let reason = document.get("stop_reason").and_then(Value::as_str);
     let refusal = (reason == Some("refusal")).then(|| {
@@ -175,208 +268,4 @@ fn write_choice(choice: &ToolChoice, parallel: Option<bool>) -> Value {
         written["disable_parallel_tool_use"] = Value::from(!parallel);
     }
     written
-}
-
-/// What is left of a content when its text and blocks are taken out: `""`, `[]` or as it was.
-fn emptied(content: &Value) -> Value {
-    match content {
-        Value::String(_) => Value::from(""),
-        Value::Array(_) => json!([]),
-        other => other.clone(),
-    }
-}
-
-fn text_piece(block: &Value) -> Option<(&str, Piece)> {
-    let text = block.get("text")?.as_str().filter(|_| block["type"] == "text")?;
-    let mut wire = block.clone();
-    wire["text"] = Value::from("");
-    Some((text, Piece::Text { bytes: text.len(), wire }))
-}
-
-fn read_text_blocks(content: &Value) -> (String, Vec<Piece>) {
-    let mut said = content.as_str().unwrap_or_default().to_owned();
-    let blocks = content.as_array().into_iter().flatten();
-    let pieces = blocks.map(|block| match text_piece(block) {
-        Some((text, piece)) => {
-            said.push_str(text);
-            piece
-        }
-        None => Piece::Other { wire: block.clone() },
-    });
-    let pieces = pieces.collect();
-    (said, pieces)
-}
-
-fn read_blocks(blocks: &[Value], role: Role) -> (Message, Vec<Piece>) {
-    let mut message = Message::text(role, "");
-    let mut pieces = Vec::with_capacity(blocks.len());
-    for block in blocks {
-        if let Some((text, piece)) = text_piece(block) {
-            message.content.push_str(text);
-            pieces.push(piece);
-        } else if block["type"] == "tool_use" && block["input"].is_object() {
-            let mut wire = block.clone();
-            let string = |key: &str| block[key].as_str().unwrap_or_default().to_owned();
-            message.calls.push(ToolCall {
-                id: string("id"),
-                name: string("name"),
-                arguments: block["input"].to_string(),
-            });
-            for (key, hole) in [("id", json!("")), ("name", json!("")), ("input", json!({}))] {
-                wire[key] = hole;
-            }
-            pieces.push(Piece::Call { wire });
-        } else {
-            pieces.push(Piece::Other { wire: block.clone() });
-        }
-    }
-    (message, pieces)
-}
-
-fn read_message(at: &str, wire: &Map<String, Value>, messages: &mut Vec<Message>) -> Result<(), WireError> {
-    let role = match wire.get("role").and_then(Value::as_str) {
-        Some("user") => Role::User,
-        Some("assistant") => Role::Assistant,
-        Some("system") => Role::System,
-        _ => return Err(READER.wrong(&format!("{at}/role"), "a role", wire.get("role"))),
-    };
-    let content = wire.get("content").unwrap_or(&Value::Null);
-    let mut envelope = wire.clone();
-    if envelope.contains_key("content") {
-        envelope.insert("content".to_owned(), emptied(content));
-    }
-    let mut envelope = Some(envelope);
-    let mut around = move || {
-        let envelope = envelope.take().map(|envelope| ("envelope".to_owned(), Value::Object(envelope)));
-        Map::from_iter(envelope)
-    };
-    let Some(blocks) = content.as_array() else {
-        let said = content.as_str().unwrap_or_default();
-        messages
-            .push(Message { passthrough: passthrough::keep(NAME, around(), Vec::new()), ..Message::text(role, said) });
-        return Ok(());
-    };
-    let is_result = |block: &Value| block["type"] == "tool_result" && role == Role::User;
-    let mut any = false;
-    for group in blocks.chunk_by(|one, other| !is_result(one) && !is_result(other)) {
-        let mut fields = around();
-        any = true;
-        if let [result] = group
-            && is_result(result)
-        {
-            let (content, pieces) = read_text_blocks(&result["content"]);
-            let mut block = result.clone();
-            if let Some(content) = block.get_mut("content") {
-                *content = emptied(content);
-            }
-            block["tool_use_id"] = Value::from("");
-            fields.insert("block".to_owned(), block);
-            let answers = result["tool_use_id"].as_str().unwrap_or_default();
-            messages.push(Message {
-                passthrough: passthrough::keep(NAME, fields, pieces),
-                ..Message::tool_result(answers, content)
-            });
-        } else {
-            let (message, pieces) = read_blocks(group, role);
-            messages.push(Message { passthrough: passthrough::keep(NAME, fields, pieces), ..message });
-        }
-    }
-    if !any {
-        messages
-            .push(Message { passthrough: passthrough::keep(NAME, around(), Vec::new()), ..Message::text(role, "") });
-    }
-    Ok(())
-}
-
-/// The messages that are the request's system prompt, and those of the conversation.
-fn split_system(messages: &[Message]) -> (&[Message], &[Message]) {
-    let in_conversation = |message: &Message| {
-        message.role != Role::System
-            || passthrough::of(NAME, message.passthrough.as_ref())
-                .is_some_and(|passthrough| passthrough.fields.contains_key("envelope"))
-    };
-    messages.split_at(messages.iter().position(in_conversation).unwrap_or(messages.len()))
-}
-
-fn write_system(messages: &[Message]) -> Option<Value> {
-    if let [only] = messages {
-        let around =
-            passthrough::of(NAME, only.passthrough.as_ref()).and_then(|passthrough| passthrough.fields.get("system"));
-        return Some(if around.is_some_and(Value::is_array) {
-            Value::Array(write_blocks(only))
-        } else {
-            Value::from(only.content.as_str())
-        });
-    }
-    (!messages.is_empty()).then(|| messages.iter().flat_map(write_blocks).collect())
-}
-
-fn write_messages(messages: &[Message]) -> Value {
-    let mut written: Vec<Value> = Vec::new();
-    for message in messages {
-        let passthrough = passthrough::of(NAME, message.passthrough.as_ref());
-        let envelope =
-            passthrough.and_then(|passthrough| passthrough.fields.get("envelope")).and_then(passthrough::object);
-        // A later system message has no place of its own in most models: the user says it.
-        let role = if message.role == Role::Assistant { "assistant" } else { "user" };
-        let results_before = written.last().is_some_and(|last| {
-            last["role"] == "user"
-                && last["content"]
-                    .as_array()
-                    .is_some_and(|blocks| blocks.last().is_some_and(|block| block["type"] == "tool_result"))
-        });
-        // The results of one turn belong into one message.
-        let joins = match passthrough {
-            Some(_) => envelope.is_none() && written.last().is_some_and(|last| last["role"] == role),
-            None => message.role == Role::Tool && results_before,
-        };
-        if !joins {
-            written.push(envelope.cloned().unwrap_or_else(|| {
-                let plain = message.role != Role::Tool && message.calls.is_empty();
-                json!({"role": role, "content": if plain { json!("") } else { json!([]) }})
-            }));
-        }
-        let Some(content) = written.last_mut().and_then(|wire| wire.as_object_mut()) else { continue };
-        match content.get_mut("content") {
-            Some(Value::Array(blocks)) => blocks.extend(write_blocks(message)),
-            Some(Value::String(said)) => said.push_str(&message.content),
-            _ if message.content.is_empty() => {}
-            _ => _ = content.insert("content".to_owned(), Value::from(message.content.as_str())),
-        }
-    }
-    Value::Array(written)
-}
-
-fn write_blocks(message: &Message) -> Vec<Value> {
-    let passthrough = passthrough::of(NAME, message.passthrough.as_ref());
-    let filled = passthrough::fill(message, passthrough);
-    let mut blocks = filled.iter().map(|piece| match piece {
-        Filled::Text(text, template) => {
-            let mut block =
-                template.map_or_else(|| json!({"type": "text", "text": ""}), |template| (*template).clone());
-            block["text"] = Value::from(*text);
-            block
-        }
-        Filled::Call(call, template) => {
-            let mut block = template.map_or_else(|| json!({"type": "tool_use"}), |template| (*template).clone());
-            block["id"] = Value::from(call.id.as_str());
-            block["name"] = Value::from(call.name.as_str());
-            block["input"] = passthrough::arguments_object(&call.arguments);
-            block
-        }
-        Filled::Other(block) => (*block).clone(),
-    });
-    if message.role != Role::Tool {
-        return blocks.collect();
-    }
-    let template = passthrough.and_then(|passthrough| passthrough.fields.get("block")).and_then(passthrough::object);
-    let mut result =
-        template.cloned().unwrap_or_else(|| json!({"type": "tool_result", "tool_use_id": "", "content": ""}));
-    result["tool_use_id"] = Value::from(message.answers.as_deref().unwrap_or_default());
-    match result.get_mut("content") {
-        Some(Value::Array(content)) => content.extend(blocks.by_ref()),
-        None if message.content.is_empty() => {}
-        _ => result["content"] = Value::from(message.content.as_str()),
-    }
-    vec![result]
 }

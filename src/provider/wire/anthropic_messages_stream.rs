@@ -4,12 +4,14 @@
 //! citations. A second `message_start` with another id starts the message over, as gateways that fall back to another
 //! upstream do; with the same id it is a repetition.
 
+use super::assembler::Assemble;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::mem::take;
 
 /// Adds events up to a message.
 #[derive(Debug, Default)]
-pub struct Assembler {
+pub(super) struct Assembler {
     message: Map<String, Value>,
     blocks: BTreeMap<u64, Block>,
     stopped: bool,
@@ -21,9 +23,8 @@ struct Block {
     input: String,
 }
 
-impl Assembler {
-    /// Takes the next event's data.
-    pub fn push(&mut self, data: &Value) {
+impl Assemble for Assembler {
+    fn push(&mut self, data: &Value) {
         let index = data["index"].as_u64().unwrap_or(0);
         match data["type"].as_str().unwrap_or_default() {
             "message_start" => {
@@ -68,16 +69,14 @@ impl Assembler {
         }
     }
 
-    /// Whether `message_stop` was seen.
-    pub fn complete(&self) -> bool {
+    fn complete(&self) -> bool {
         self.stopped
     }
 
-    /// The message so far.
-    pub fn document(mut self) -> Value {
-        let content = self.blocks.into_values().map(Block::whole).collect();
+    fn document(&mut self) -> Value {
+        let content = take(&mut self.blocks).into_values().map(Block::whole).collect();
         self.message.insert("content".to_owned(), content);
-        Value::Object(self.message)
+        Value::Object(take(&mut self.message))
     }
 }
 
@@ -141,7 +140,7 @@ mod tests {
         let block =
             |index: u64, block: Value| json!({"type": "content_block_start", "index": index, "content_block": block});
         let delta = |index: u64, delta: Value| json!({"type": "content_block_delta", "index": index, "delta": delta});
-        let message = sum(&[
+        let mut message = sum(&[
             start("m"),
             block(0, json!({"type": "thinking", "thinking": "", "signature": ""})),
             block(1, json!({"type": "tool_use", "id": "t", "name": "f", "input": {}})),

@@ -48,7 +48,7 @@ pub fn continue_ids(asked: &ChatRequest, calls: &mut [ToolCall]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::wire::Dialect;
+    use crate::provider::wire::openai_chat;
     use serde_json::json;
 
     #[test]
@@ -56,9 +56,9 @@ mod tests {
         let call = json!({"role": "assistant", "content": null, "function_call": {"name": "f", "arguments": "{}"}});
         let said = json!({"role": "function", "name": "f", "content": "found"});
         let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "q"}, call, said]});
-        let read = |body: &serde_json::Value| Dialect::OpenAiChat.decode_request("", body).expect("a request");
+        let read = |body: &serde_json::Value| openai_chat::DIALECT.decode_request("", body).expect("a request");
         let answer = json!({"choices": [{"finish_reason": "function_call", "message": call}]});
-        let mut calls = Dialect::OpenAiChat.decode_response(&answer).expect("an answer").calls;
+        let mut calls = openai_chat::DIALECT.decode_response(&answer).expect("an answer").calls;
         continue_ids(&read(&body), &mut calls);
         if let Some(messages) = body["messages"].as_array_mut() {
             messages.extend([call, said]);

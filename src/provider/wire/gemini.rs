@@ -5,17 +5,23 @@
 //! before it. `STOP` together with a call means that the model waits for results. Thought signatures stay with their
 //! parts. Field names may be in either spelling (`functionCall`, `function_call`); each is written back as it was.
 
+use super::Dialect;
+use super::assembler::{Assemble, Assembler};
 use super::call_ids::CallIds;
 use super::document::{Reader, WireError, plus, put, small, tokens};
 use super::gemini_parts::{self, key_of};
+use super::gemini_stream::Assembler as Chunks;
 use super::passthrough;
+use crate::cassette::Profile;
 use crate::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolChoice, ToolDefinition, Usage};
+use crate::settings::Auth;
 use serde_json::{Map, Value, json};
 
-pub use super::gemini_stream::Assembler;
-
 /// The dialect's name.
-pub const NAME: &str = crate::settings::Dialect::Gemini.name();
+pub(super) const NAME: &str = "gemini";
+
+// The model stands in the path, which counts as a whole.
+static PROFILE: Profile = Profile { name: NAME, version: 1, drop: &["/labels"] };
 
 pub(super) const READER: Reader = Reader(NAME);
 const TOOL: super::document::ToolShape =
@@ -26,20 +32,100 @@ const CONFIG: [&str; 2] = ["toolConfig", "tool_config"];
 const CALLING: [&str; 2] = ["functionCallingConfig", "function_calling_config"];
 const GENERATION: [&str; 2] = ["generationConfig", "generation_config"];
 
-/// The path of a model, below the version.
-pub fn path(model: &str, stream: bool) -> String {
-    let model = model.strip_prefix("models/").unwrap_or(model);
-    let method = if stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
-    format!("/models/{model}:{method}")
+#[derive(Debug)]
+struct Gemini;
+
+/// The dialect.
+pub const DIALECT: &dyn Dialect = &Gemini;
+
+impl Dialect for Gemini {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn about(&self) -> &'static str {
+        "Google's generateContent; the base URL ends in `/v1beta`."
+    }
+
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn auth(&self) -> Auth {
+        Auth::XGoogApiKey
+    }
+
+    fn path(&self, model: &str, stream: bool) -> String {
+        let model = model.strip_prefix("models/").unwrap_or(model);
+        let method = if stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
+        format!("/models/{model}:{method}")
+    }
+
+    fn endpoint<'a>(&self, _host: &str, path: &'a str) -> Option<&'a str> {
+        let asks = path.ends_with(":generateContent") || path.ends_with(":streamGenerateContent");
+        if asks { path.rfind("/models/").map(|start| &path[start..]) } else { None }
+    }
+
+    fn decode_request(&self, path: &str, body: &Value) -> Result<ChatRequest, WireError> {
+        let mut request = decode_request(body)?;
+        model_of(path).unwrap_or_default().clone_into(&mut request.model);
+        Ok(request)
+    }
+
+    fn encode_again(&self, request: &ChatRequest, tools: Option<Value>) -> Value {
+        encode_request(request, tools)
+    }
+
+    /// The path says it.
+    fn ask_for_stream(&self, _fields: &mut Map<String, Value>) {}
+
+    fn decode_response(&self, body: &Value) -> Result<ChatResponse, WireError> {
+        decode_response(body)
+    }
+
+    fn assembler(&self) -> Assembler {
+        Assembler::of(Chunks::default())
+    }
+
+    #[cfg(test)]
+    fn example(&self) -> super::laws::Example {
+        let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
+        let part = |part: Value| json!({"modelVersion": "m-1", "candidates": [{"index": 0, "content": {"role": "model", "parts": [part]}}]});
+
+        let call = json!({"functionCall": {"id": "a", "name": "f", "args": {"q": 1}}});
+        let usage = json!({"promptTokenCount": 3, "candidatesTokenCount": 2, "totalTokenCount": 5});
+        let mut last = part(call.clone());
+        last["candidates"][0]["finishReason"] = json!("STOP");
+        last["usageMetadata"] = usage.clone();
+        let mut whole = part(json!({"text": "Hello"}));
+        whole["candidates"][0]["content"]["parts"] = json!([{"text": "Hello"}, call]);
+        whole["candidates"][0]["finishReason"] = json!("STOP");
+        whole["usageMetadata"] = usage;
+        super::laws::Example {
+            request: json!({
+            "system_instruction": {"parts": [{"text": "Be brief."}]},
+            "contents": [
+                {"role": "user", "parts": [{"text": "Look"}, {"inlineData": {"mimeType": "image/png", "data": ""}}]},
+                {"role": "model", "parts": [{"text": "hm", "thought": true}, {"functionCall": {"name": "f", "args": {"q": 1}}, "thoughtSignature": "s"},
+                    {"functionCall": {"name": "f", "id": "c2"}}]},
+                {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"result": "found"}}},
+                    {"functionResponse": {"name": "f", "id": "c2", "response": {"a": 1}}}, {"text": "Go on"}]}],
+            "tools": [{"function_declarations": [{"name": "f", "description": "d", "parameters": schema}]}, {"googleSearch": {}}],
+            "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}},
+            "generationConfig": {"temperature": 0, "maxOutputTokens": 9, "topK": 3}}),
+            whole: whole,
+            events: vec![part(json!({"text": "Hel"})), part(json!({"text": "lo"})), last],
+        }
+    }
 }
 
 /// The model that a path names.
-pub fn model_of(path: &str) -> Option<&str> {
+fn model_of(path: &str) -> Option<&str> {
     Some(path.rsplit_once("/models/")?.1.split_once(':')?.0)
 }
 
 /// Reads a request's body; the model stays empty.
-pub fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
+fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
     let mut fields = READER.object("", body)?.clone();
     let mut messages = Vec::new();
     let mut ids = CallIds::default();
@@ -94,7 +180,7 @@ pub fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
 }
 
 /// Writes a request's body; the model goes into the path.
-pub fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
+fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
     let passthrough = passthrough::of(NAME, request.passthrough.as_ref());
     let mut body = passthrough.map(|passthrough| passthrough.fields.clone()).unwrap_or_default();
     let leading = request.messages.iter().take_while(|message| message.role == Role::System).count();
@@ -125,7 +211,7 @@ pub fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
 }
 
 /// Reads a whole response.
-pub fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
+fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
     if let Value::Array(chunks) = body {
         return decode_response(&assembled(chunks)?);
     }
@@ -176,7 +262,7 @@ pub fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
 
 /// A stream that came as one JSON array, as it does without `alt=sse`.
 fn assembled(chunks: &[Value]) -> Result<Value, WireError> {
-    let mut assembler = Assembler::default();
+    let mut assembler = Chunks::default();
     for chunk in chunks {
         if let Some(reported) = super::error::reported(chunk) {
             return Err(reported);

@@ -3,8 +3,10 @@
 //! Parts follow each other; running text and running thoughts are joined. A function call may come in pieces
 //! (`partialArgs` with a JSON path each, `willContinue` until it is whole).
 
+use super::assembler::Assemble;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::mem::take;
 
 /// Deepest place, and longest list, that a path of a partial argument may ask for.
 const DEEPEST: usize = 32;
@@ -12,7 +14,7 @@ const LONGEST: usize = 4096;
 
 /// Adds chunks up to a response.
 #[derive(Debug, Default)]
-pub struct Assembler {
+pub(super) struct Assembler {
     fields: Map<String, Value>,
     candidates: BTreeMap<u64, Candidate>,
 }
@@ -26,9 +28,8 @@ struct Candidate {
     open: bool,
 }
 
-impl Assembler {
-    /// Takes the next chunk.
-    pub fn push(&mut self, chunk: &Value) {
+impl Assemble for Assembler {
+    fn push(&mut self, chunk: &Value) {
         for (key, value) in chunk.as_object().into_iter().flatten() {
             match (key.as_str(), value) {
                 ("candidates", _) => {
@@ -48,24 +49,22 @@ impl Assembler {
         }
     }
 
-    /// Whether every candidate says why it ended, or the prompt was blocked.
-    pub fn complete(&self) -> bool {
+    fn complete(&self) -> bool {
         self.fields.get("promptFeedback").is_some_and(|feedback| feedback.get("blockReason").is_some())
             || !self.candidates.is_empty()
                 && self.candidates.values().all(|candidate| candidate.fields.contains_key("finishReason"))
     }
 
-    /// The response so far.
-    pub fn document(mut self) -> Value {
+    fn document(&mut self) -> Value {
         if !self.candidates.is_empty() {
-            let candidates = self.candidates.into_values().map(|mut candidate| {
+            let candidates = take(&mut self.candidates).into_values().map(|mut candidate| {
                 candidate.content.insert("parts".to_owned(), Value::Array(candidate.parts));
                 candidate.fields.insert("content".to_owned(), Value::Object(candidate.content));
                 Value::Object(candidate.fields)
             });
             self.fields.insert("candidates".to_owned(), candidates.collect());
         }
-        Value::Object(self.fields)
+        Value::Object(take(&mut self.fields))
     }
 }
 

@@ -1,67 +1,27 @@
 //! What holds for every dialect: what was written is read, what was read is written, and unknown fields survive.
 
-use super::{Assembler, Dialect, WireError};
+use super::{Assembler, WireError, anthropic_messages, by_name, dialects, gemini, openai_chat, openai_responses};
 use crate::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition};
 use crate::provider::ErrorKind;
 use crate::transport::sse;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// A request as each dialect's users send it, with what only that dialect has.
-fn sample(dialect: Dialect) -> Value {
-    let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
-    match dialect {
-        Dialect::OpenAiChat | Dialect::PerplexitySonar => json!({
-            "model": "m", "temperature": 0, "max_completion_tokens": 9, "stream": true, "n": 1,
-            "messages": [
-                {"role": "developer", "content": "Be brief."},
-                {"role": "user", "content": [{"type": "text", "text": "Look "}, {"type": "image_url", "image_url": {"url": "u"}}, {"type": "text", "text": "here"}]},
-                {"role": "assistant", "content": null, "reasoning_details": [{"type": "reasoning.encrypted", "data": "s"}],
-                 "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{\"q\": 1}"}, "extra_content": {"google": {"thought_signature": "s"}}}]},
-                {"role": "tool", "tool_call_id": "c1", "content": "found"}],
-            "tools": [{"type": "function", "function": {"name": "f", "description": "d", "parameters": schema, "strict": true}}, {"type": "web"}],
-            "tool_choice": {"type": "function", "function": {"name": "f"}}}),
-        Dialect::OpenAiResponses | Dialect::PerplexityAgent => json!({
-            "model": "m", "instructions": "Be brief.", "max_output_tokens": 9, "store": false, "include": ["reasoning.encrypted_content"],
-            "input": [
-                {"role": "developer", "content": "And kind."},
-                {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Look "}, {"type": "input_image", "file_id": "x"}, {"type": "input_text", "text": "here"}]},
-                {"type": "reasoning", "id": "rs", "encrypted_content": "s", "summary": []},
-                {"type": "function_call", "id": "fc", "call_id": "c1", "name": "f", "arguments": "{\"q\": 1}", "status": "completed"},
-                {"type": "function_call", "call_id": "c2", "name": "f", "arguments": "{}"},
-                {"type": "function_call_output", "call_id": "c1", "output": "found"},
-                {"type": "function_call_output", "call_id": "c2", "output": [{"type": "input_text", "text": "also"}]}],
-            "tools": [{"type": "function", "name": "f", "description": null, "parameters": schema, "strict": true}, {"type": "web_search"}],
-            "tool_choice": {"type": "function", "name": "f"}, "parallel_tool_calls": false}),
-        Dialect::AnthropicMessages => json!({
-            "model": "m", "max_tokens": 9, "temperature": 1.0,
-            "system": [{"type": "text", "text": "Be "}, {"type": "text", "text": "brief.", "cache_control": {"type": "ephemeral"}}],
-            "messages": [
-                {"role": "user", "content": "Look"},
-                {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "So"},
-                    {"type": "tool_use", "id": "c1", "name": "f", "input": {"q": 1}}, {"type": "tool_use", "id": "c2", "name": "f", "input": {}}]},
-                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "found"}], "is_error": false},
-                    {"type": "tool_result", "tool_use_id": "c2", "content": "also"}, {"type": "text", "text": "Go on", "cache_control": null}]}],
-            "tools": [{"name": "f", "description": "", "input_schema": schema}, {"type": "web_search_20250305", "name": "web_search"}],
-            "tool_choice": {"type": "tool", "name": "f", "disable_parallel_tool_use": true}}),
-        Dialect::Gemini => json!({
-            "system_instruction": {"parts": [{"text": "Be brief."}]},
-            "contents": [
-                {"role": "user", "parts": [{"text": "Look"}, {"inlineData": {"mimeType": "image/png", "data": ""}}]},
-                {"role": "model", "parts": [{"text": "hm", "thought": true}, {"functionCall": {"name": "f", "args": {"q": 1}}, "thoughtSignature": "s"},
-                    {"functionCall": {"name": "f", "id": "c2"}}]},
-                {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"result": "found"}}},
-                    {"functionResponse": {"name": "f", "id": "c2", "response": {"a": 1}}}, {"text": "Go on"}]}],
-            "tools": [{"function_declarations": [{"name": "f", "description": "d", "parameters": schema}]}, {"googleSearch": {}}],
-            "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}},
-            "generationConfig": {"temperature": 0, "maxOutputTokens": 9, "topK": 3}}),
-    }
+/// What the laws are tried on, one for each dialect.
+pub struct Example {
+    /// A request as the dialect's users send it, with what only that dialect has.
+    pub request: Value,
+    /// An answer: the same words, call and usage in every dialect.
+    pub whole: Value,
+    /// The same answer in pieces, as the events of a stream.
+    pub events: Vec<Value>,
 }
 
 #[test]
 fn each_dialect_reads_the_words_of_its_sample() {
-    for dialect in Dialect::ALL {
-        let request = dialect.decode_request("/v1beta/models/m:generateContent", &sample(dialect)).expect("decodes");
+    for dialect in dialects() {
+        let request =
+            dialect.decode_request("/v1beta/models/m:generateContent", &dialect.example().request).expect("decodes");
         let name = dialect.name();
         assert_eq!(request.model, "m", "{name}");
         assert_eq!(request.messages[0].role, Role::System, "{name}");
@@ -83,8 +43,8 @@ fn each_dialect_reads_the_words_of_its_sample() {
 
 #[test]
 fn a_dropped_tool_and_a_new_choice_leave_no_trace_of_the_old_ones() {
-    for dialect in Dialect::ALL {
-        let request = dialect.decode_request("", &sample(dialect)).expect("decodes");
+    for dialect in dialects() {
+        let request = dialect.decode_request("", &dialect.example().request).expect("decodes");
         let other = ToolDefinition { name: "g".into(), description: "e".into(), parameters: json!({"type": "object"}) };
         let changed = ChatRequest { tools: [other.clone()].into(), tool_choice: ToolChoice::Required, ..request };
         let written = dialect.encode_request(&changed);
@@ -97,19 +57,19 @@ fn a_dropped_tool_and_a_new_choice_leave_no_trace_of_the_old_ones() {
 
 #[test]
 fn what_is_no_document_of_the_dialect_is_refused_with_its_name_and_place() {
-    for dialect in Dialect::ALL {
+    for dialect in dialects() {
         for body in [json!(null), json!([]), json!("x"), json!({}), json!({"model": "m"})] {
             let error = dialect.decode_request("", &body).expect_err("refused").to_string();
             assert!(error.starts_with(dialect.name()), "{error}");
         }
         assert!(dialect.decode_response(&json!({"id": 1})).is_err(), "{}", dialect.name());
-        assert!(Dialect::by_name(dialect.name()) == Some(dialect));
+        assert!(by_name(dialect.name()) == Some(dialect));
     }
 }
 
 #[test]
 fn an_answer_that_reports_an_error_is_that_error() {
-    for dialect in Dialect::ALL {
+    for dialect in dialects() {
         let body = json!({"error": {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}});
         let error = dialect.decode_response(&body).expect_err("an error");
         assert_eq!(error, WireError::Reported { kind: ErrorKind::RateLimit, message: "slow down".into() });
@@ -126,13 +86,13 @@ fn refusals_and_limits_have_their_finish() {
     let chat = json!({"choices": [{"finish_reason": "length", "message": {"content": null, "refusal": "No."}}]});
     let responses = json!({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"},
         "output": [{"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}]});
-    for (dialect, body) in [(Dialect::OpenAiChat, chat), (Dialect::OpenAiResponses, responses)] {
+    for (dialect, body) in [(openai_chat::DIALECT, chat), (openai_responses::DIALECT, responses)] {
         let reply = dialect.decode_response(&body).expect("decodes");
         assert_eq!((reply.refusal.as_deref(), reply.finish), (Some("No."), Finish::Length));
     }
     let anthropic = json!({"content": [], "stop_reason": "refusal", "stop_details": {"explanation": "No."}});
     let gemini = json!({"promptFeedback": {"blockReason": "SAFETY"}});
-    for (dialect, body) in [(Dialect::AnthropicMessages, anthropic), (Dialect::Gemini, gemini)] {
+    for (dialect, body) in [(anthropic_messages::DIALECT, anthropic), (gemini::DIALECT, gemini)] {
         let reply = dialect.decode_response(&body).expect("decodes");
         assert!(reply.refusal.is_some() && reply.finish == Finish::ContentFilter);
     }
@@ -145,27 +105,27 @@ fn the_results_of_one_turn_go_into_one_message_where_the_dialect_wants_it() {
     let messages =
         vec![Message::text(Role::User, "q"), asked, Message::tool_result("a", "1"), Message::tool_result("b", "2")];
     let request = plain(messages);
-    assert_eq!(Dialect::AnthropicMessages.encode_request(&request)["messages"].as_array().map(Vec::len), Some(3));
-    let gemini = Dialect::Gemini.encode_request(&request);
+    assert_eq!(anthropic_messages::DIALECT.encode_request(&request)["messages"].as_array().map(Vec::len), Some(3));
+    let gemini = gemini::DIALECT.encode_request(&request);
     assert_eq!(
         gemini["contents"][2]["parts"][1]["functionResponse"],
         json!({"name": "f", "id": "b", "response": {"result": "2"}})
     );
-    assert_eq!(Dialect::OpenAiChat.encode_request(&request)["messages"].as_array().map(Vec::len), Some(4));
+    assert_eq!(openai_chat::DIALECT.encode_request(&request)["messages"].as_array().map(Vec::len), Some(4));
 }
 
 #[test]
 fn a_reply_goes_back_with_its_signature_and_only_to_its_own_dialect() {
     let body = json!({"candidates": [{"content": {"role": "model", "parts": [
         {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "secret-of-google"}]}, "finishReason": "STOP"}]});
-    let reply = Dialect::Gemini.decode_response(&body).expect("decodes");
+    let reply = gemini::DIALECT.decode_response(&body).expect("decodes");
     assert_eq!(reply.finish, Finish::ToolCalls);
     let request = plain(vec![reply.to_message(), Message::tool_result(reply.calls[0].id.clone(), "done")]);
-    let written = Dialect::Gemini.encode_request(&request)["contents"].take();
+    let written = gemini::DIALECT.encode_request(&request)["contents"].take();
     assert_eq!(written[0], body["candidates"][0]["content"]);
     // The id was generated here: Google, which gave none, is sent none.
     assert_eq!(written[1]["parts"][0], json!({"functionResponse": {"name": "f", "response": {"result": "done"}}}));
-    for other in Dialect::ALL.into_iter().filter(|dialect| *dialect != Dialect::Gemini) {
+    for other in dialects().filter(|dialect| *dialect != gemini::DIALECT) {
         assert!(!other.encode_request(&request).to_string().contains("secret-of-google"));
     }
 }
@@ -173,7 +133,7 @@ fn a_reply_goes_back_with_its_signature_and_only_to_its_own_dialect() {
 /// A completion with this message.
 fn answer(message: Value, usage: Value) -> ChatResponse {
     let body = json!({"model": "m", "choices": [{"finish_reason": "stop", "message": message}], "usage": usage});
-    Dialect::OpenAiChat.decode_response(&body).expect("decodes")
+    openai_chat::DIALECT.decode_response(&body).expect("decodes")
 }
 
 #[test]
@@ -268,7 +228,7 @@ proptest! {
 
     #[test]
     fn what_each_dialect_writes_it_reads_and_writes_again(messages in conversation()) {
-        for dialect in Dialect::ALL {
+        for dialect in dialects() {
             let request = plain(messages.clone());
             let written = dialect.encode_request(&request);
             let read = dialect.decode_request("", &written).expect("decodes");
@@ -279,9 +239,9 @@ proptest! {
 
     #[test]
     fn unknown_fields_survive_wherever_they_stand(place in 0_usize..60, extra in "[a-z]{0,3}") {
-        for dialect in Dialect::ALL {
+        for dialect in dialects() {
             for extra in [json!(extra), json!(null), json!({"deep": [extra]})] {
-                let mut body = sample(dialect);
+                let mut body = dialect.example().request;
                 inject(&mut body, &mut place.clone(), &extra);
                 let read = dialect.decode_request("", &body).expect("decodes");
                 prop_assert_eq!(&dialect.encode_request(&read), &body, "{}", dialect.name());
@@ -291,7 +251,7 @@ proptest! {
 
     #[test]
     fn streams_of_any_json_never_panic(chunks in proptest::collection::vec(rubbish(), 0..8)) {
-        for dialect in Dialect::ALL {
+        for dialect in dialects() {
             let mut assembler: Assembler = dialect.assembler();
             for chunk in &chunks {
                 let event = sse::Event { name: None, data: chunk.to_string(), id: None, bytes: 0..1 };
@@ -371,9 +331,9 @@ fn rubbish() -> impl Strategy<Value = Value> {
 #[test]
 fn a_null_system_instruction_is_none_and_stays_null() {
     let body = json!({"systemInstruction": null, "contents": [{"role": "user", "parts": [{"text": "q"}]}]});
-    let request = Dialect::Gemini.decode_request("", &body).expect("decodes");
+    let request = gemini::DIALECT.decode_request("", &body).expect("decodes");
     assert_eq!(request.messages.len(), 1);
-    assert_eq!(Dialect::Gemini.encode_request(&request), body);
+    assert_eq!(gemini::DIALECT.encode_request(&request), body);
 }
 
 #[test]
@@ -382,23 +342,23 @@ fn a_gemini_stream_that_came_as_one_array_is_an_answer_when_it_is_whole() {
     let mut last = chunk("lo");
     last["candidates"][0]["finishReason"] = json!("STOP");
     let whole = json!([chunk("Hel"), last]);
-    assert_eq!(Dialect::Gemini.decode_response(&whole).expect("an answer").content, "Hello");
-    assert_eq!(Dialect::Gemini.decode_response(&json!([chunk("Hel")])), Err(WireError::Cut));
+    assert_eq!(gemini::DIALECT.decode_response(&whole).expect("an answer").content, "Hello");
+    assert_eq!(gemini::DIALECT.decode_response(&json!([chunk("Hel")])), Err(WireError::Cut));
     let failed = json!([chunk("Hel"), {"error": {"code": 503, "status": "UNAVAILABLE", "message": "busy"}}]);
-    let error = Dialect::Gemini.decode_response(&failed).expect_err("an error");
+    let error = gemini::DIALECT.decode_response(&failed).expect_err("an error");
     assert_eq!(error, WireError::Reported { kind: ErrorKind::Overloaded, message: "busy".into() });
 }
 
 #[test]
 fn azures_requests_have_their_model_in_the_path_and_are_written_back_without_it() {
-    let mut body = sample(Dialect::OpenAiChat);
+    let mut body = openai_chat::DIALECT.example().request;
     body.as_object_mut().expect("an object").shift_remove("model");
     let path = "/openai/deployments/gpt-4o/chat/completions?api-version=2024-10-21";
-    let request = Dialect::OpenAiChat.decode_request(path, &body).expect("decodes");
+    let request = openai_chat::DIALECT.decode_request(path, &body).expect("decodes");
     assert_eq!(request.model, "gpt-4o");
     assert!(request.messages.iter().any(|message| message.role == Role::Tool));
-    assert_eq!(Dialect::OpenAiChat.encode_request(&request), body);
-    assert_eq!(Dialect::OpenAiChat.decode_request("/chat/completions", &body).expect("decodes").model, "");
+    assert_eq!(openai_chat::DIALECT.encode_request(&request), body);
+    assert_eq!(openai_chat::DIALECT.decode_request("/chat/completions", &body).expect("decodes").model, "");
 }
 
 #[test]
@@ -408,93 +368,27 @@ fn azures_content_filter_is_a_finish_whatever_it_leaves_of_the_answer() {
     let refused = json!({"error": {"code": "content_filter", "message": "Policy.", "status": 400, "param": "prompt",
         "innererror": {"code": "ResponsibleAIPolicyViolation"}}});
     for (body, said) in [(&stopped, "the content filter removed the answer: hate"), (&refused, "Policy.")] {
-        let reply = Dialect::OpenAiChat.decode_response(body).expect("an answer");
+        let reply = openai_chat::DIALECT.decode_response(body).expect("an answer");
         assert_eq!((reply.finish, reply.refusal.as_deref()), (Finish::ContentFilter, Some(said)));
     }
     let begun = json!({"choices": [{"index": 0, "delta": {"content": "Well, "}}]});
     for events in [vec![&refused], vec![&begun, &refused]] {
-        let mut assembler = Dialect::OpenAiChat.assembler();
+        let mut assembler = openai_chat::DIALECT.assembler();
         let stream: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
         for event in sse::read_all(stream.as_bytes()).expect("short") {
             assembler.push(&event).expect("no failure");
         }
         assert!(assembler.complete());
-        let reply = Dialect::OpenAiChat.decode_response(&assembler.document()).expect("an answer");
+        let reply = openai_chat::DIALECT.decode_response(&assembler.document()).expect("an answer");
         assert_eq!((reply.finish, reply.refusal.as_deref()), (Finish::ContentFilter, Some("Policy.")));
-    }
-}
-
-/// An answer of each dialect, whole and in pieces, written by us: the same words, call and usage in every one.
-fn answers(dialect: Dialect) -> (Value, Vec<Value>) {
-    let chat = |message: Value| {
-        json!({"id": "c", "model": "m-1", "choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}],
-        "usage": {"prompt_tokens": 3, "completion_tokens": 2}})
-    };
-    let delta = |delta: Value, finish: Value| json!({"id": "c", "model": "m-1", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
-    let call = |index: Value, arguments: &str| json!([{"index": index, "id": "a", "type": "function", "function": {"name": "f", "arguments": arguments}}]);
-    let item = |arguments: &str| json!({"type": "function_call", "id": "fc", "call_id": "a", "name": "f", "arguments": arguments, "status": "completed"});
-    let said = json!({"type": "message", "id": "s", "role": "assistant", "status": "completed", "content": [{"type": "output_text", "text": "Hello", "annotations": []}]});
-    let part = |part: Value| json!({"modelVersion": "m-1", "candidates": [{"index": 0, "content": {"role": "model", "parts": [part]}}]});
-    match dialect {
-        Dialect::OpenAiChat | Dialect::PerplexitySonar => (
-            chat(json!({"role": "assistant", "content": "Hello", "tool_calls": call(json!(0), "{\"q\": 1}")})),
-            vec![
-                delta(json!({"role": "assistant", "content": "Hel"}), Value::Null),
-                delta(json!({"content": "lo", "tool_calls": call(json!(0), "{\"q\"")}), Value::Null),
-                delta(json!({"tool_calls": [{"index": 0, "function": {"arguments": ": 1}"}}]}), Value::Null),
-                delta(json!({}), json!("tool_calls")),
-                json!({"id": "c", "model": "m-1", "choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}),
-            ],
-        ),
-        Dialect::OpenAiResponses | Dialect::PerplexityAgent => {
-            let whole = json!({"id": "r", "object": "response", "model": "m-1", "status": "completed", "error": null,
-                "output": [said, item("{\"q\": 1}")], "usage": {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}});
-            let events = vec![
-                json!({"type": "response.created", "response": {"id": "r", "object": "response", "model": "m-1", "status": "in_progress", "output": []}}),
-                json!({"type": "response.output_item.added", "output_index": 0, "item": {"type": "message", "id": "s", "role": "assistant", "content": []}}),
-                json!({"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "item_id": "s", "delta": "Hello"}),
-                json!({"type": "response.completed", "response": whole}),
-            ];
-            (whole, events)
-        }
-        Dialect::AnthropicMessages => (
-            json!({"id": "m", "type": "message", "role": "assistant", "model": "m-1", "stop_reason": "tool_use",
-                "content": [{"type": "text", "text": "Hello"}, {"type": "tool_use", "id": "a", "name": "f", "input": {"q": 1}}],
-                "usage": {"input_tokens": 3, "output_tokens": 2}}),
-            vec![
-                json!({"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "model": "m-1", "content": [], "usage": {"input_tokens": 3, "output_tokens": 0}}}),
-                json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
-                json!({"type": "ping"}),
-                json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hello"}}),
-                json!({"type": "content_block_stop", "index": 0}),
-                json!({"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": "a", "name": "f", "input": {}}}),
-                json!({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "{\"q\""}}),
-                json!({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": ": 1}"}}),
-                json!({"type": "content_block_stop", "index": 1}),
-                json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 2}}),
-                json!({"type": "message_stop"}),
-            ],
-        ),
-        Dialect::Gemini => {
-            let call = json!({"functionCall": {"id": "a", "name": "f", "args": {"q": 1}}});
-            let usage = json!({"promptTokenCount": 3, "candidatesTokenCount": 2, "totalTokenCount": 5});
-            let mut last = part(call.clone());
-            last["candidates"][0]["finishReason"] = json!("STOP");
-            last["usageMetadata"] = usage.clone();
-            let mut whole = part(json!({"text": "Hello"}));
-            whole["candidates"][0]["content"]["parts"] = json!([{"text": "Hello"}, call]);
-            whole["candidates"][0]["finishReason"] = json!("STOP");
-            whole["usageMetadata"] = usage;
-            (whole, vec![part(json!({"text": "Hel"})), part(json!({"text": "lo"})), last])
-        }
     }
 }
 
 #[test]
 fn an_answer_of_each_dialect_is_read_whole_and_in_pieces_as_the_same() {
-    for dialect in Dialect::ALL {
+    for dialect in dialects() {
         let name = dialect.name();
-        let (whole, events) = answers(dialect);
+        let Example { whole, events, .. } = dialect.example();
         let stream: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
         let mut assembler = dialect.assembler();
         for event in sse::read_all(stream.as_bytes()).expect("short") {

@@ -1,13 +1,16 @@
 //! The wire formats of chat models, as pure translation: no I/O, no waiting, no retry.
 //!
-//! One file a dialect, and all have one shape: `decode_request`, `encode_request`, `decode_response`, `Assembler`.
+//! One file a [`Dialect`], and all have one shape: what the dialect declares of itself (name, authentication, paths, what
+//! does not count when requests are compared), `decode_request`, `encode_request`, `decode_response`, `Assembler`.
 //! Decoding takes out the neutral words and keeps the rest ([`crate::chat::Passthrough`]) around the places where they stood;
 //! encoding puts the words back. So a document that was read is written again as it was, and a document whose words
 //! were changed in between differs in these words only. What is kept goes back to its own dialect and to no other.
 //!
-//! [`Dialect`] chooses among the files by value. `passthrough` fills the places again, `document` reads JSON with messages
-//! for people, `error` sorts error bodies, `embeddings` stands apart because its words are vectors.
+//! `passthrough` fills the places again, `document` reads JSON with messages for people, `error` sorts error bodies,
+//! `assembler` adds streams up, `route` tells the dialect of an address, `perplexity` reads answers of a search service,
+//! `embeddings` stands apart because its words are vectors.
 
+pub mod assembler;
 mod call_ids;
 mod document;
 mod error;
@@ -15,165 +18,164 @@ mod error;
 mod laws;
 mod passthrough;
 
-pub mod anthropic_messages;
+mod anthropic_messages_blocks;
 mod anthropic_messages_stream;
 pub mod embeddings;
-pub mod gemini;
 mod gemini_parts;
 mod gemini_stream;
-pub mod openai_chat;
+mod openai_chat_answer;
 mod openai_chat_legacy;
 mod openai_chat_stream;
-pub mod openai_responses;
 mod openai_responses_items;
 mod openai_responses_stream;
 pub mod perplexity;
 pub mod route;
 
-pub use crate::settings::Dialect;
+pub use assembler::Assembler;
 pub use call_ids::continue_ids;
 pub use document::WireError;
 pub use error::{error_kind, error_message};
 
+use crate::cassette::Profile;
+use crate::catalogue::DialectEntry;
 use crate::chat::{ChatRequest, ChatResponse};
-use crate::transport::sse::Event;
-use serde_json::Value;
+use crate::settings::{Auth, Quirks};
+use serde_json::{Map, Value, json};
+use std::fmt;
 
-impl Dialect {
+/// Declares the module of each dialect and lists them: one line a dialect.
+macro_rules! dialects {
+    ($($file:ident),+ $(,)?) => {
+        $(pub mod $file;)+
+
+        /// Every dialect, by the name of its file.
+        pub static DIALECTS: &[(&str, &dyn Dialect)] = &[$((stringify!($file), $file::DIALECT)),+];
+    };
+}
+
+// In the order of reports; the first is what is assumed of a model's answer whose request names no dialect.
+dialects! {
+    openai_chat,
+    openai_responses,
+    anthropic_messages,
+    gemini,
+    perplexity_agent,
+    perplexity_sonar,
+}
+
+/// Members that vary from call to call and say nothing about what is asked, as most dialects call them.
+const UNCOMPARED: &[&str] =
+    &["/user", "/metadata", "/safety_identifier", "/prompt_cache_key", "/stream_options/include_obfuscation"];
+
+/// A wire format.
+pub trait Dialect: Send + Sync {
+    /// The name used in `ragcheck.yaml`, cassettes and messages.
+    fn name(&self) -> &'static str;
+    /// What it is, in a sentence that says which base URL it goes with.
+    fn about(&self) -> &'static str;
+    /// How its requests are compared.
+    fn profile(&self) -> &'static Profile;
+    /// How its own servers take a key.
+    fn auth(&self) -> Auth {
+        Auth::Bearer
+    }
+    /// Headers that go with every request, with or without a key.
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+    /// Whether it is that of a search service, which a scenario may name as its `search`.
+    fn searches(&self) -> bool {
+        false
+    }
+    /// Whether the proxy takes it from agents that run elsewhere when they ask their model.
+    fn proxied(&self) -> bool {
+        false
+    }
+    /// Whether its service is gone: it is read in old recordings, and no provider can declare it.
+    fn retired(&self) -> bool {
+        false
+    }
     /// The path below the base URL that the provider's own client libraries use.
-    pub fn path(self, model: &str, stream: bool) -> String {
-        match self {
-            Self::OpenAiChat | Self::PerplexitySonar => "/chat/completions".to_owned(),
-            Self::OpenAiResponses => "/responses".to_owned(),
-            Self::AnthropicMessages => "/v1/messages".to_owned(),
-            Self::Gemini => gemini::path(model, stream),
-            Self::PerplexityAgent => "/v1/agent".to_owned(),
-        }
+    fn path(&self, model: &str, stream: bool) -> String;
+    /// The one host that speaks it at paths which elsewhere belong to other dialects.
+    fn own_host(&self) -> Option<&'static str> {
+        None
     }
-
-    /// Reads a request that was sent to `path`; Gemini's model stands only there, and Azure's.
-    pub fn decode_request(self, path: &str, body: &Value) -> Result<ChatRequest, WireError> {
-        match self {
-            Self::OpenAiChat => {
-                let mut request = openai_chat::decode_request(body)?;
-                if request.model.is_empty() {
-                    route::deployment(path).unwrap_or_default().clone_into(&mut request.model);
-                }
-                Ok(request)
-            }
-            Self::OpenAiResponses => openai_responses::decode_request(body),
-            Self::AnthropicMessages => anthropic_messages::decode_request(body),
-            Self::Gemini => {
-                let mut request = gemini::decode_request(body)?;
-                gemini::model_of(path).unwrap_or_default().clone_into(&mut request.model);
-                Ok(request)
-            }
-            Self::PerplexityAgent => perplexity::decode_request(body),
-            Self::PerplexitySonar => perplexity::decode_sonar_request(body),
-        }
-    }
-
-    /// Writes a request's body.
-    pub fn encode_request(self, request: &ChatRequest) -> Value {
-        self.encode_again(request, None)
-    }
-
+    /// The part of an address's path that our own requests have, where the address speaks this dialect.
+    fn endpoint<'a>(&self, host: &str, path: &'a str) -> Option<&'a str>;
+    /// Reads the body of a request that was sent to `path`.
+    ///
+    /// # Errors
+    /// [`WireError`] with the member that is not what the dialect says.
+    fn decode_request(&self, path: &str, body: &Value) -> Result<ChatRequest, WireError>;
     /// Writes a request's body; `tools` is what an earlier body has under that name, with the same definitions. To write
     /// them is half of the work, and they are the same in every request of a conversation.
-    pub fn encode_again(self, request: &ChatRequest, tools: Option<Value>) -> Value {
-        match self {
-            Self::OpenAiChat => openai_chat::encode_request(request, tools),
-            Self::OpenAiResponses => openai_responses::encode_request(request, tools),
-            Self::AnthropicMessages => anthropic_messages::encode_request(request, tools),
-            Self::Gemini => gemini::encode_request(request, tools),
-            Self::PerplexityAgent => perplexity::encode_request(request, tools),
-            Self::PerplexitySonar => perplexity::encode_sonar_request(request, tools),
-        }
+    fn encode_again(&self, request: &ChatRequest, tools: Option<Value>) -> Value;
+    /// Writes a request's body.
+    fn encode_request(&self, request: &ChatRequest) -> Value {
+        self.encode_again(request, None)
     }
-
+    /// Asks for a stream in the body of a request.
+    fn ask_for_stream(&self, fields: &mut Map<String, Value>) {
+        fields.insert("stream".to_owned(), json!(true));
+    }
+    /// Changes a request's body to what a server takes that departs from the dialect in ways which only it knows.
+    fn apply_quirks(&self, _quirks: &Quirks, _fields: &mut Map<String, Value>) {}
     /// Reads a whole response, one that an [`Assembler`] put together included.
-    pub fn decode_response(self, body: &Value) -> Result<ChatResponse, WireError> {
-        match self {
-            Self::OpenAiChat => openai_chat::decode_response(body),
-            Self::OpenAiResponses => openai_responses::decode_response(body),
-            Self::AnthropicMessages => anthropic_messages::decode_response(body),
-            Self::Gemini => gemini::decode_response(body),
-            Self::PerplexityAgent => perplexity::decode_response(body),
-            Self::PerplexitySonar => perplexity::decode_sonar_response(body),
-        }
-    }
-
+    ///
+    /// # Errors
+    /// [`WireError`] with the error that the response reports, or the member that is not what the dialect says.
+    fn decode_response(&self, body: &Value) -> Result<ChatResponse, WireError>;
     /// An assembler for one stream.
-    pub fn assembler(self) -> Assembler {
-        match self {
-            Self::OpenAiChat | Self::PerplexitySonar => Assembler::Chat(openai_chat::Assembler::default()),
-            Self::OpenAiResponses | Self::PerplexityAgent => Assembler::Items(openai_responses::Assembler::default()),
-            Self::AnthropicMessages => Assembler::Blocks(anthropic_messages::Assembler::default()),
-            Self::Gemini => Assembler::Candidates(gemini::Assembler::default()),
-        }
+    fn assembler(&self) -> Assembler;
+    /// A request with all that only this dialect has, and an answer whole and in pieces: what [`laws`] are tried on.
+    #[cfg(test)]
+    fn example(&self) -> laws::Example;
+}
+
+impl PartialEq for dyn Dialect {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
     }
 }
 
-/// Adds the events of a stream up to the document that an answer without streaming would have been.
-#[derive(Debug)]
-pub enum Assembler {
-    /// Chunks of choices.
-    Chat(openai_chat::Assembler),
-    /// Output items.
-    Items(openai_responses::Assembler),
-    /// Content blocks.
-    Blocks(anthropic_messages::Assembler),
-    /// Candidates of parts.
-    Candidates(gemini::Assembler),
+impl Eq for dyn Dialect {}
+
+impl fmt::Debug for dyn Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
-impl Assembler {
-    /// Takes the next event; an error that the provider reports within the stream is the error.
-    pub fn push(&mut self, event: &Event) -> Result<(), WireError> {
-        if event.data.trim() == "[DONE]" {
-            if let Self::Chat(chat) = self {
-                chat.done();
-            }
-            return Ok(());
-        }
-        let data: Value = serde_json::from_str(&event.data).map_err(|error| WireError::NotJson {
-            message: format!("the event at byte {} of the stream: {error}", event.bytes.start),
-        })?;
-        if let Self::Chat(chat) = self
-            && let Some(message) = error::filtered(&data)
-        {
-            chat.filtered(&message);
-            return Ok(());
-        }
-        if let Some(reported) = error::reported(&data) {
-            return Err(reported);
-        }
-        match self {
-            Self::Chat(chat) => chat.push(&data),
-            Self::Items(items) => items.push(&data),
-            Self::Blocks(blocks) => blocks.push(&data),
-            Self::Candidates(candidates) => candidates.push(&data),
-        }
-        Ok(())
-    }
+/// `end`, where it is how `path` ends.
+fn ending<'a>(path: &'a str, end: &str) -> Option<&'a str> {
+    path.ends_with(end).then(|| &path[path.len() - end.len()..])
+}
 
-    /// Whether the stream said that it ended; only such a stream may be recorded or believed.
-    pub fn complete(&self) -> bool {
-        match self {
-            Self::Chat(chat) => chat.complete(),
-            Self::Items(items) => items.complete(),
-            Self::Blocks(blocks) => blocks.complete(),
-            Self::Candidates(candidates) => candidates.complete(),
-        }
-    }
+/// Every dialect, in the order of reports.
+pub fn dialects() -> impl Iterator<Item = &'static dyn Dialect> {
+    DIALECTS.iter().map(|(_, dialect)| *dialect)
+}
 
-    /// The document so far.
-    pub fn document(self) -> Value {
-        match self {
-            Self::Chat(chat) => chat.document(),
-            Self::Items(items) => items.document(),
-            Self::Blocks(blocks) => blocks.document(),
-            Self::Candidates(candidates) => candidates.document(),
-        }
-    }
+/// The dialect of that name.
+pub fn by_name(name: &str) -> Option<&'static dyn Dialect> {
+    dialects().find(|dialect| dialect.name() == name)
+}
+
+/// The matching profile of that name, where this build knows it.
+pub fn known_profile(name: &str) -> Option<&'static Profile> {
+    by_name(name).map(Dialect::profile).or((name == Profile::EXACT.name).then_some(&Profile::EXACT))
+}
+
+/// What the dialects that a provider can declare say of themselves.
+pub fn entries() -> Vec<DialectEntry> {
+    let declarable = dialects().filter(|dialect| !dialect.retired());
+    declarable
+        .map(|dialect| DialectEntry {
+            name: dialect.name(),
+            about: dialect.about(),
+            searches: dialect.searches(),
+            proxied: dialect.proxied(),
+        })
+        .collect()
 }

@@ -4,40 +4,126 @@
 //! `x_groq`, cached tokens under four names, reasoning that `completion_tokens` leaves out, calls without an
 //! index, requests whose model stands in the path and answers of a content filter (Azure), the words before tools (`legacy`).
 
+use super::assembler::Assembler;
 use super::call_ids::CallIds;
-use super::document::{Reader, ToolShape, WireError, put, small, text, tokens};
+use super::document::{Reader, ToolShape, WireError, put, small, text};
+use super::openai_chat_answer as answer;
 use super::openai_chat_legacy as legacy;
+use super::openai_chat_stream::Assembler as Chunks;
 use super::passthrough::{self, Filled};
-use crate::chat::{
-    ChatRequest, ChatResponse, Finish, Message, Passthrough, Piece, Role, ToolCall, ToolChoice, ToolDefinition, Usage,
-};
+use super::{Dialect, UNCOMPARED, ending};
+use crate::cassette::Profile;
+use crate::chat::{ChatRequest, ChatResponse, Message, Piece, Role, ToolCall, ToolChoice, ToolDefinition};
+use crate::settings::Quirks;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use std::sync::Arc;
-
-pub use super::openai_chat_stream::Assembler;
 
 /// The dialect's name.
-pub const NAME: &str = crate::settings::Dialect::OpenAiChat.name();
+const NAME: &str = "openai-chat";
+
+/// Where it is asked, below the base URL.
+const ENDPOINT: &str = "/chat/completions";
+
+static PROFILE: Profile = Profile { name: NAME, version: 1, drop: UNCOMPARED };
 
 const TOOL: ToolShape = ToolShape { parameters: &["parameters"] };
 
-/// What servers want back beside text and calls: reasoning that a signature protects.
-const SENT_BACK: [&str; 3] = ["reasoning_details", "reasoning_content", "thinking_blocks"];
+#[derive(Debug)]
+struct OpenAiChat;
 
-/// Reads a request's body.
-pub fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
-    decode(NAME, body)
+/// The dialect.
+pub const DIALECT: &dyn Dialect = &OpenAiChat;
+
+impl Dialect for OpenAiChat {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn about(&self) -> &'static str {
+        "OpenAI Chat Completions, and the many servers that speak it; the base URL ends in `/v1`."
+    }
+
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn proxied(&self) -> bool {
+        true
+    }
+
+    fn path(&self, _model: &str, _stream: bool) -> String {
+        ENDPOINT.to_owned()
+    }
+
+    fn endpoint<'a>(&self, _host: &str, path: &'a str) -> Option<&'a str> {
+        ending(path, ENDPOINT)
+    }
+
+    fn decode_request(&self, path: &str, body: &Value) -> Result<ChatRequest, WireError> {
+        let mut request = decode(NAME, body)?;
+        if request.model.is_empty() {
+            deployment(path).unwrap_or_default().clone_into(&mut request.model);
+        }
+        Ok(request)
+    }
+
+    fn encode_again(&self, request: &ChatRequest, tools: Option<Value>) -> Value {
+        encode(NAME, request, tools)
+    }
+
+    fn ask_for_stream(&self, fields: &mut Map<String, Value>) {
+        fields.insert("stream".to_owned(), json!(true));
+        fields.insert("stream_options".to_owned(), json!({"include_usage": true}));
+    }
+
+    fn apply_quirks(&self, quirks: &Quirks, fields: &mut Map<String, Value>) {
+        quirks.chat(fields);
+    }
+
+    fn decode_response(&self, body: &Value) -> Result<ChatResponse, WireError> {
+        answer::read(NAME, body)
+    }
+
+    fn assembler(&self) -> Assembler {
+        Assembler::of(Chunks::default())
+    }
+
+    #[cfg(test)]
+    fn example(&self) -> super::laws::Example {
+        let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
+        let chat = |message: Value| {
+            json!({"id": "c", "model": "m-1", "choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}],
+            "usage": {"prompt_tokens": 3, "completion_tokens": 2}})
+        };
+        let delta = |delta: Value, finish: Value| json!({"id": "c", "model": "m-1", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
+        let call = |index: Value, arguments: &str| json!([{"index": index, "id": "a", "type": "function", "function": {"name": "f", "arguments": arguments}}]);
+        super::laws::Example {
+            request: json!({
+            "model": "m", "temperature": 0, "max_completion_tokens": 9, "stream": true, "n": 1,
+            "messages": [
+                {"role": "developer", "content": "Be brief."},
+                {"role": "user", "content": [{"type": "text", "text": "Look "}, {"type": "image_url", "image_url": {"url": "u"}}, {"type": "text", "text": "here"}]},
+                {"role": "assistant", "content": null, "reasoning_details": [{"type": "reasoning.encrypted", "data": "s"}],
+                 "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{\"q\": 1}"}, "extra_content": {"google": {"thought_signature": "s"}}}]},
+                {"role": "tool", "tool_call_id": "c1", "content": "found"}],
+            "tools": [{"type": "function", "function": {"name": "f", "description": "d", "parameters": schema, "strict": true}}, {"type": "web"}],
+            "tool_choice": {"type": "function", "function": {"name": "f"}}}),
+            whole: chat(json!({"role": "assistant", "content": "Hello", "tool_calls": call(json!(0), "{\"q\": 1}")})),
+            events: vec![
+                delta(json!({"role": "assistant", "content": "Hel"}), Value::Null),
+                delta(json!({"content": "lo", "tool_calls": call(json!(0), "{\"q\"")}), Value::Null),
+                delta(json!({"tool_calls": [{"index": 0, "function": {"arguments": ": 1}"}}]}), Value::Null),
+                delta(json!({}), json!("tool_calls")),
+                json!({"id": "c", "model": "m-1", "choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}),
+            ],
+        }
+    }
 }
 
-/// Writes a request's body.
-pub fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
-    encode(NAME, request, tools)
-}
-
-/// Reads a whole response.
-pub fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
-    reply(NAME, body)
+/// The deployment that an Azure path names.
+fn deployment(path: &str) -> Option<&str> {
+    let name = path.split_once("/deployments/")?.1.split(['/', '?']).next()?;
+    Some(name).filter(|name| !name.is_empty())
 }
 
 pub(super) fn decode(dialect: &'static str, body: &Value) -> Result<ChatRequest, WireError> {
@@ -189,7 +275,7 @@ fn read_message(reader: Reader, at: &str, wire: &Map<String, Value>, ids: &mut C
 }
 
 /// The text of a content, and its pieces where it is a list.
-fn read_content(content: Option<&Value>) -> (String, Vec<Piece>) {
+pub(super) fn read_content(content: Option<&Value>) -> (String, Vec<Piece>) {
     match content {
         Some(Value::String(content)) => (content.clone(), Vec::new()),
         Some(Value::Array(parts)) => {
@@ -210,7 +296,7 @@ fn read_content(content: Option<&Value>) -> (String, Vec<Piece>) {
     }
 }
 
-fn read_calls(message: &Map<String, Value>, pieces: &mut Vec<Piece>) -> Vec<ToolCall> {
+pub(super) fn read_calls(message: &Map<String, Value>, pieces: &mut Vec<Piece>) -> Vec<ToolCall> {
     let calls = message.get("tool_calls").and_then(Value::as_array);
     calls
         .into_iter()
@@ -305,127 +391,4 @@ fn write_call(call: &ToolCall, template: Option<&Value>) -> Value {
         }
     }
     wire
-}
-
-pub(super) fn reply(dialect: &'static str, body: &Value) -> Result<ChatResponse, WireError> {
-    if let Some(message) = super::error::filtered(body) {
-        return Ok(ChatResponse {
-            model: text(body.as_object().unwrap_or(&Map::new()), "model").to_owned(),
-            content: String::new(),
-            refusal: Some(message),
-            calls: Vec::new(),
-            finish: Finish::ContentFilter,
-            usage: usage(body),
-            passthrough: None,
-        });
-    }
-    if let Some(reported) = super::error::reported(body) {
-        return Err(reported);
-    }
-    let reader = Reader(dialect);
-    let document = reader.object("", body)?;
-    let choice = reader.list(document, "choices")?.first();
-    let choice = choice.ok_or_else(|| reader.wrong("/choices/0", "a choice", None))?;
-    let filtered = choice.get("finish_reason").is_some_and(|reason| reason == "content_filter");
-    let none = Map::new();
-    let message = match choice.get("message") {
-        Some(Value::Object(message)) => message,
-        // Azure's filter leaves nothing of an answer that it stopped.
-        None | Some(Value::Null) if filtered => &none,
-        other => return Err(reader.wrong("/choices/0/message", "an object", other)),
-    };
-    let (content, mut pieces) = read_content(message.get("content"));
-    let mut calls = read_calls(message, &mut pieces);
-    legacy::read_call(message, &mut calls, &mut pieces, &mut CallIds::default());
-    let refusal = Some(text(message, "refusal")).filter(|words| !words.is_empty()).map(str::to_owned);
-    let refusal = refusal.or_else(|| (filtered && message.is_empty()).then(|| filtered_for(choice)));
-    Ok(ChatResponse {
-        model: text(document, "model").to_owned(),
-        passthrough: sent_back(dialect, message, pieces),
-        finish: finish(choice.get("finish_reason").and_then(Value::as_str), !calls.is_empty()),
-        content,
-        refusal,
-        calls,
-        usage: usage(body),
-    })
-}
-
-/// What a content filter says that it found.
-fn filtered_for(choice: &Value) -> String {
-    let results = choice.get("content_filter_results").and_then(Value::as_object).into_iter().flatten();
-    let found: Vec<&str> =
-        results.filter(|(_, result)| result["filtered"] == true).map(|(name, _)| name.as_str()).collect();
-    if found.is_empty() {
-        "the content filter removed the answer".to_owned()
-    } else {
-        format!("the content filter removed the answer: {}", found.join(", "))
-    }
-}
-
-/// What goes back with the reply: signed reasoning, a list of parts, and what a call carries beside its words.
-fn sent_back(dialect: &str, message: &Map<String, Value>, pieces: Vec<Piece>) -> Option<Arc<Passthrough>> {
-    let mut fields = Map::from_iter([("role".to_owned(), Value::from("assistant"))]);
-    let list = message.get("content").is_some_and(Value::is_array);
-    let none = message.get("content").is_none_or(|content| content.is_null() || content == "");
-    let content = if list {
-        json!([])
-    } else if none {
-        Value::Null
-    } else {
-        json!("")
-    };
-    fields.insert("content".to_owned(), content);
-    for key in SENT_BACK {
-        // DeepSeek wants its reasoning back between a call and its result, and refuses it in a finished turn.
-        let wanted = key != "reasoning_content" || pieces.iter().any(|piece| matches!(piece, Piece::Call { .. }));
-        if let Some(value) = message.get(key).filter(|value| wanted && !value.is_null()) {
-            fields.insert(key.to_owned(), value.clone());
-        }
-    }
-    let signed = pieces.iter().any(
-        |piece| matches!(piece, Piece::Call { wire } if wire.get("extra_content").is_some() || legacy::is_place(wire)),
-    );
-    if fields.len() == 2 && !list && !signed {
-        return None;
-    }
-    let pieces = pieces.into_iter().map(|piece| match piece {
-        Piece::Call { mut wire } => {
-            // The index is a word of streams; servers reject it in a request.
-            wire.as_object_mut().map(|call| call.shift_remove("index"));
-            Piece::Call { wire }
-        }
-        piece => piece,
-    });
-    passthrough::keep(dialect, fields, pieces.collect())
-}
-
-fn finish(reason: Option<&str>, calls: bool) -> Finish {
-    match reason {
-        Some("stop") => Finish::Stop,
-        Some("tool_calls" | "function_call") => Finish::ToolCalls,
-        Some("length") => Finish::Length,
-        Some("content_filter") => Finish::ContentFilter,
-        Some(other) => Finish::Other(other.to_owned()),
-        None if calls => Finish::ToolCalls,
-        None => Finish::Other(String::new()),
-    }
-}
-
-fn usage(body: &Value) -> Usage {
-    let usage = body.get("usage").filter(|usage| usage.is_object()).or_else(|| body.pointer("/x_groq/usage"));
-    let Some(usage) = usage else { return Usage::default() };
-    let input = tokens(usage, "/prompt_tokens");
-    let output = tokens(usage, "/completion_tokens");
-    let reasoning = tokens(usage, "/completion_tokens_details/reasoning_tokens").unwrap_or(0);
-    // xAI counts reasoning beside the completion; only the total shows it.
-    let apart = tokens(usage, "/total_tokens").zip(input).zip(output).is_some_and(|((total, input), output)| {
-        reasoning > 0 && input.checked_add(output).and_then(|sum| sum.checked_add(reasoning)) == Some(total)
-    });
-    let cached =
-        ["/prompt_tokens_details/cached_tokens", "/cached_tokens", "/num_cached_tokens", "/prompt_cache_hit_tokens"];
-    Usage {
-        input,
-        cached: cached.iter().find_map(|pointer| tokens(usage, pointer)),
-        output: output.map(|output| if apart { output + reasoning } else { output }),
-    }
 }

@@ -159,7 +159,7 @@ mod tests {
     use crate::transport::sse;
     use serde_json::{Value, json};
 
-    const CHAT: Dialect = Dialect::OpenAiChat;
+    const CHAT: &dyn Dialect = super::super::openai_chat::DIALECT;
 
     fn conversation() -> Value {
         let call = |arguments: &str| json!({"role": "assistant", "content": null, "function_call": {"name": "f", "arguments": arguments}});

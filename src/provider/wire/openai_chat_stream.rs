@@ -4,21 +4,22 @@
 //! else counts. Servers leave indices out, repeat names, send empty choices first and usage last, or a cumulative
 //! `message` beside each delta (Perplexity's Sonar), which is not counted twice.
 
+use super::assembler::Assemble;
 use super::document::text;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::mem::take;
 
 /// Adds chunks up to a completion.
 #[derive(Debug, Default)]
-pub struct Assembler {
+pub(super) struct Assembler {
     fields: Map<String, Value>,
     choices: BTreeMap<u64, Map<String, Value>>,
     done: bool,
 }
 
-impl Assembler {
-    /// Takes the next chunk.
-    pub fn push(&mut self, chunk: &Value) {
+impl Assemble for Assembler {
+    fn push(&mut self, chunk: &Value) {
         let Some(chunk) = chunk.as_object() else { return };
         for (key, value) in chunk {
             match key.as_str() {
@@ -37,13 +38,11 @@ impl Assembler {
         }
     }
 
-    /// Notes the stream's last word.
-    pub fn done(&mut self) {
+    fn done(&mut self) {
         self.done = true;
     }
 
-    /// Ends the stream with a content filter's message in the place of what is missing.
-    pub fn filtered(&mut self, message: &str) {
+    fn filtered(&mut self, message: &str) -> bool {
         if self.choices.is_empty() {
             self.push_choice(0, &json!({"index": 0, "delta": {}}));
         }
@@ -54,10 +53,10 @@ impl Assembler {
             }
         }
         self.done = true;
+        true
     }
 
-    /// Whether the last word was said, or every choice says why it ended.
-    pub fn complete(&self) -> bool {
+    fn complete(&self) -> bool {
         self.done
             || !self.choices.is_empty()
                 && self
@@ -66,13 +65,14 @@ impl Assembler {
                     .all(|choice| choice.get("finish_reason").is_some_and(|reason| !reason.is_null()))
     }
 
-    /// The completion so far.
-    pub fn document(mut self) -> Value {
-        let choices = self.choices.into_values().map(Value::Object).collect();
+    fn document(&mut self) -> Value {
+        let choices = take(&mut self.choices).into_values().map(Value::Object).collect();
         self.fields.insert("choices".to_owned(), choices);
-        Value::Object(self.fields)
+        Value::Object(take(&mut self.fields))
     }
+}
 
+impl Assembler {
     fn push_choice(&mut self, position: u64, choice: &Value) {
         let Some(choice) = choice.as_object() else { return };
         let index = choice.get("index").and_then(Value::as_u64).unwrap_or(position);

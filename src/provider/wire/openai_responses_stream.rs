@@ -4,20 +4,21 @@
 //! item replaces what was built. The last event repeats the whole response; where its output is empty, as gateways
 //! leave it, the items seen stand in. Perplexity's Agent API uses the same events with some of its own.
 
+use super::assembler::Assemble;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::mem::take;
 
 /// Adds events up to a response.
 #[derive(Debug, Default)]
-pub struct Assembler {
+pub(super) struct Assembler {
     response: Map<String, Value>,
     items: BTreeMap<u64, Value>,
     ended: bool,
 }
 
-impl Assembler {
-    /// Takes the next event's data.
-    pub fn push(&mut self, data: &Value) {
+impl Assemble for Assembler {
+    fn push(&mut self, data: &Value) {
         let index = data["output_index"].as_u64().unwrap_or(0);
         let kind = data["type"].as_str().unwrap_or_default();
         match kind {
@@ -54,20 +55,20 @@ impl Assembler {
         }
     }
 
-    /// Whether the last event, with the whole response, was seen.
-    pub fn complete(&self) -> bool {
+    fn complete(&self) -> bool {
         self.ended
     }
 
-    /// The response so far.
-    pub fn document(mut self) -> Value {
+    fn document(&mut self) -> Value {
         let told = self.response.get("output").and_then(Value::as_array).is_some_and(|output| !output.is_empty());
         if !(self.ended && told) {
-            self.response.insert("output".to_owned(), self.items.into_values().collect());
+            self.response.insert("output".to_owned(), take(&mut self.items).into_values().collect());
         }
-        Value::Object(self.response)
+        Value::Object(take(&mut self.response))
     }
+}
 
+impl Assembler {
     fn append(&mut self, index: u64, data: &Value, list: &str, key: &str) {
         let more = data["delta"].as_str().unwrap_or_default();
         add(self.place(index, list, data["content_index"].as_u64()), key, more);

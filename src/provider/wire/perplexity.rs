@@ -1,52 +1,10 @@
-//! Perplexity: the Agent API, and the retired Sonar chat API for old recordings and compatible gateways.
-//!
-//! The Agent API has the items of Responses, a model or a chain of models or a preset, and items of its own that are
-//! kept and not read: the answer is the text of its messages. Sonar has the shape of Chat Completions with `citations`
-//! and `search_results` beside the choices; its streams repeat the whole message in each chunk.
+//! Answers of a search service with what they cite, in either of Perplexity's dialects.
 
 use super::document::{Reader, WireError};
-use super::{openai_chat, openai_responses};
-use crate::chat::{ChatRequest, ChatResponse};
+use super::{perplexity_agent, perplexity_sonar};
 use crate::provider::{Citation, SearchAnswer};
 use serde_json::Value;
 use std::collections::BTreeMap;
-
-pub use super::openai_responses_stream::Assembler;
-
-/// The Agent API's name.
-pub const AGENT: &str = crate::settings::Dialect::PerplexityAgent.name();
-/// The retired chat API's name.
-pub const SONAR: &str = crate::settings::Dialect::PerplexitySonar.name();
-
-/// Reads a request of the Agent API.
-pub fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
-    openai_responses::decode(AGENT, body)
-}
-
-/// Writes a request of the Agent API.
-pub fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
-    openai_responses::encode(AGENT, request, tools)
-}
-
-/// Reads a whole response of the Agent API.
-pub fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
-    openai_responses::reply(AGENT, body)
-}
-
-/// Reads a request of the retired chat API.
-pub fn decode_sonar_request(body: &Value) -> Result<ChatRequest, WireError> {
-    openai_chat::decode(SONAR, body)
-}
-
-/// Writes a request of the retired chat API.
-pub fn encode_sonar_request(request: &ChatRequest, tools: Option<Value>) -> Value {
-    openai_chat::encode(SONAR, request, tools)
-}
-
-/// Reads a whole response of the retired chat API.
-pub fn decode_sonar_response(body: &Value) -> Result<ChatResponse, WireError> {
-    openai_chat::reply(SONAR, body)
-}
 
 /// Reads either shape as a search service's answer, with what it cites, without repeats.
 ///
@@ -54,13 +12,18 @@ pub fn decode_sonar_response(body: &Value) -> Result<ChatResponse, WireError> {
 /// only annotations name behind them; in the chat shape it counts `citations`, to which `search_results` adds words.
 pub fn decode_answer(body: &Value) -> Result<SearchAnswer, WireError> {
     let sonar = body.get("choices").is_some();
-    let response = if sonar { decode_sonar_response(body)? } else { decode_response(body)? };
+    let response = if sonar {
+        perplexity_sonar::DIALECT.decode_response(body)?
+    } else {
+        perplexity_agent::DIALECT.decode_response(body)?
+    };
     let mut sources = Sources::default();
     if sonar {
         sources.extend(body["citations"].as_array().into_iter().flatten().filter_map(Value::as_str).map(bare));
         sources.extend(body["search_results"].as_array().into_iter().flatten().filter_map(citation));
     } else {
-        let items = Reader(AGENT).list(Reader(AGENT).object("", body)?, "output")?;
+        let reader = Reader(perplexity_agent::NAME);
+        let items = reader.list(reader.object("", body)?, "output")?;
         let lists = |key: &'static str| items.iter().filter_map(move |item| item.get(key)?.as_array()).flatten();
         let mut results: Vec<&Value> = lists("results").collect();
         results.sort_by_key(|result| result.get("id").and_then(Value::as_u64).unwrap_or(u64::MAX));
@@ -163,8 +126,8 @@ mod tests {
     fn a_preset_stands_for_the_model_and_survives() {
         let body =
             json!({"preset": "low", "input": "why?", "tools": [{"type": "web_search"}], "language_preference": "de"});
-        let request = decode_request(&body).expect("decodes");
+        let request = perplexity_agent::DIALECT.decode_request("", &body).expect("decodes");
         assert_eq!(request.messages[0].content, "why?");
-        assert_eq!(encode_request(&request, None), body);
+        assert_eq!(perplexity_agent::DIALECT.encode_request(&request), body);
     }
 }

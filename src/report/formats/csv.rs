@@ -12,6 +12,8 @@ use crate::trace::{Arm, CRITERIA_CSV, TRIALS_CSV};
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+pub(super) const FORMATS: &[&dyn Format] = &[&TrialsCsv, &CriteriaCsv];
+
 /// Writes `trials.csv`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TrialsCsv;

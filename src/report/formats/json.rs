@@ -5,6 +5,8 @@ use crate::report::{Format, View};
 use crate::trace::RUN;
 use std::io::{self, Write};
 
+pub(super) const FORMATS: &[&dyn Format] = &[&Json];
+
 /// Writes `run.json`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Json;

@@ -11,6 +11,8 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use std::io::{self, Write};
 use std::time::Duration;
 
+pub(super) const FORMATS: &[&dyn Format] = &[&Junit];
+
 /// Writes `junit.xml`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Junit;

@@ -12,6 +12,8 @@ use crate::trace::text::cell;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+pub(super) const FORMATS: &[&dyn Format] = &[&LatencyCsv];
+
 /// Writes `latency.csv`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LatencyCsv;

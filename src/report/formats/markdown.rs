@@ -8,6 +8,8 @@ use crate::report::{Format, View, figures};
 use crate::trace::text;
 use std::io::{self, Write};
 
+pub(super) const FORMATS: &[&dyn Format] = &[&Markdown];
+
 /// Writes `report.md`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Markdown;

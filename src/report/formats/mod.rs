@@ -1,34 +1,41 @@
-//! The file formats of a report: a file each, and one table.
-
-pub(super) mod csv;
-pub(super) mod html;
-pub(super) mod json;
-pub(super) mod junit;
-pub(super) mod latency;
-pub(super) mod markdown;
+//! The file formats of a report: a file each, and one line in one table.
 
 use super::Format;
 
+/// Declares the module of each file and lists the formats in it: one line a file.
+macro_rules! formats {
+    ($($file:ident),+ $(,)?) => {
+        $(pub(super) mod $file;)+
+
+        /// The formats of each file, by its name.
+        static FILES: &[(&str, &[&dyn Format])] = &[$((stringify!($file), $file::FORMATS)),+];
+    };
+}
+
+// In the order of the help.
+formats! {
+    html,
+    csv,
+    latency,
+    junit,
+    markdown,
+    json,
+}
+
 /// Every file format, in the order of the help.
-pub const FORMATS: [&dyn Format; 7] = [
-    &html::Html,
-    &csv::TrialsCsv,
-    &csv::CriteriaCsv,
-    &latency::LatencyCsv,
-    &junit::Junit,
-    &markdown::Markdown,
-    &json::Json,
-];
+pub fn formats() -> impl Iterator<Item = &'static dyn Format> {
+    FILES.iter().flat_map(|(_, formats)| *formats).copied()
+}
 
 /// The formats behind one word of `--to`; `csv` gives three, an unknown word none.
 pub fn named(name: &str) -> impl Iterator<Item = &'static dyn Format> {
-    FORMATS.into_iter().filter(move |format| format.name() == name)
+    formats().filter(move |format| format.name() == name)
 }
 
 /// The words of `--to`, each once, in the order of the table.
 pub fn names() -> Vec<&'static str> {
     let mut names = Vec::new();
-    for format in FORMATS {
+    for format in formats() {
         if !names.contains(&format.name()) {
             names.push(format.name());
         }

@@ -9,7 +9,7 @@ mod streams;
 
 use super::published;
 use flate2::read::GzDecoder;
-use ragcheck::provider::wire::Dialect;
+use ragcheck::provider::wire::{Dialect, anthropic_messages, gemini, openai_chat, openai_responses, perplexity_sonar};
 use serde_json::Value;
 use std::fs::File;
 use std::io::Read;
@@ -22,7 +22,7 @@ pub struct Exchange {
     /// Whose server it was.
     pub provider: String,
     /// `None` where no chat is held: embeddings and lists of models.
-    pub dialect: Option<Dialect>,
+    pub dialect: Option<&'static dyn Dialect>,
     /// The corpus's word for the wire format.
     pub api: String,
     /// The URL without its query.
@@ -53,11 +53,11 @@ pub fn unzipped(path: &Path) -> String {
 /// All recorded exchanges.
 pub fn exchanges(corpus: &Path) -> Vec<Exchange> {
     let files = [
-        ("openai-chat", Dialect::OpenAiChat),
-        ("openai-responses", Dialect::OpenAiResponses),
-        ("anthropic-messages", Dialect::AnthropicMessages),
-        ("gemini", Dialect::Gemini),
-        ("perplexity-sonar", Dialect::PerplexitySonar),
+        ("openai-chat", openai_chat::DIALECT),
+        ("openai-responses", openai_responses::DIALECT),
+        ("anthropic-messages", anthropic_messages::DIALECT),
+        ("gemini", gemini::DIALECT),
+        ("perplexity-sonar", perplexity_sonar::DIALECT),
     ];
     let mut all = Vec::new();
     for (file, dialect) in files {

@@ -2,7 +2,7 @@
 
 use super::{corpus, unzipped};
 use ragcheck::chat::{ChatRequest, Message, Role, ToolCall, ToolChoice, ToolDefinition};
-use ragcheck::provider::wire::Dialect;
+use ragcheck::provider::wire::{Dialect, anthropic_messages, gemini, openai_chat, openai_responses};
 use serde_json::{Value, json};
 
 /// Requests as a flow makes them: each choice, with and without tools, in the first turn and after results.
@@ -71,7 +71,7 @@ fn samples() -> Vec<ChatRequest> {
     samples
 }
 
-fn validate(dialect: Dialect, schema: &Value) {
+fn validate(dialect: &'static dyn Dialect, schema: &Value) {
     let validator = jsonschema::options()
         .with_draft(jsonschema::Draft::Draft202012)
         .build(schema)
@@ -82,7 +82,7 @@ fn validate(dialect: Dialect, schema: &Value) {
             validator.iter_errors(&body).map(|error| format!("{}: {error}", error.instance_path())).collect();
         assert!(errors.is_empty(), "{}\n{body:#}\n{}", dialect.name(), errors.join("\n"));
         // The schema is not one that lets everything pass.
-        let key = if dialect == Dialect::Gemini {
+        let key = if dialect == gemini::DIALECT {
             "contents"
         } else if body.get("input").is_some() {
             "input"
@@ -127,17 +127,17 @@ fn modern(value: &mut Value) {
 fn what_is_sent_to_openai_validates_against_its_document() {
     let corpus = corpus();
     let chat = openapi(&corpus, "openai-openapi.yaml.gz", "CreateChatCompletionRequest");
-    validate(Dialect::OpenAiChat, &chat);
+    validate(openai_chat::DIALECT, &chat);
     let mut responses = chat;
     responses["$ref"] = json!("#/components/schemas/CreateResponse");
-    validate(Dialect::OpenAiResponses, &responses);
+    validate(openai_responses::DIALECT, &responses);
 }
 
 #[test]
 #[ignore = "needs the recordings and data sets of others: RAGCHECK_CORPUS"]
 fn what_is_sent_to_anthropic_validates_against_its_document() {
     let corpus = corpus();
-    validate(Dialect::AnthropicMessages, &openapi(&corpus, "anthropic-openapi.yaml.gz", "CreateMessageParams"));
+    validate(anthropic_messages::DIALECT, &openapi(&corpus, "anthropic-openapi.yaml.gz", "CreateMessageParams"));
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn what_is_sent_to_gemini_validates_against_its_schemas() {
     assert!(document["schemas"][name].is_object(), "no {name}");
     strict(&mut document["schemas"]);
     document["$ref"] = json!(format!("#/schemas/{name}"));
-    validate(Dialect::Gemini, &document);
+    validate(gemini::DIALECT, &document);
 }
 
 /// Discovery documents name schemas by bare ids and have a type of their own for anything; unknown fields are errors.

@@ -3,14 +3,16 @@
 use super::requests::equal;
 use super::{corpus, exchanges, plain, responses};
 use crate::published;
-use ragcheck::provider::wire::{Dialect, WireError};
+use ragcheck::provider::wire::{
+    Dialect, WireError, anthropic_messages, gemini, openai_chat, openai_responses, perplexity_sonar,
+};
 use ragcheck::transport::sse;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The stream's document, read in pieces of these sizes in turn.
-fn assemble(dialect: Dialect, stream: &[u8], sizes: &[usize]) -> Result<(Value, bool), WireError> {
+fn assemble(dialect: &'static dyn Dialect, stream: &[u8], sizes: &[usize]) -> Result<(Value, bool), WireError> {
     let mut reader = sse::Reader::new();
     let mut assembler = dialect.assembler();
     let mut rest = stream;
@@ -30,14 +32,14 @@ fn assemble(dialect: Dialect, stream: &[u8], sizes: &[usize]) -> Result<(Value, 
 }
 
 /// Whether the stream is complete and reads as the plain sum of its deltas.
-pub fn check(dialect: Dialect, stream: &[u8]) -> Result<(), String> {
+pub fn check(dialect: &'static dyn Dialect, stream: &[u8]) -> Result<(), String> {
     let (document, complete) = assemble(dialect, stream, &[stream.len()]).map_err(|error| error.to_string())?;
     equal("complete", &complete, &true)?;
     responses::compare(dialect, &document, &sum(dialect, &String::from_utf8_lossy(stream)))
 }
 
 /// The sum of a stream's deltas by loops over its lines.
-fn sum(dialect: Dialect, stream: &str) -> plain::Response {
+fn sum(dialect: &'static dyn Dialect, stream: &str) -> plain::Response {
     let lines = stream.split(['\n', '\r']).filter_map(|line| line.strip_prefix("data:"));
     let chunks: Vec<Value> = lines.filter_map(|data| serde_json::from_str(data.trim()).ok()).collect();
     let mut sum = plain::Response::default();
@@ -48,8 +50,8 @@ fn sum(dialect: Dialect, stream: &str) -> plain::Response {
     let number = |pointer: &str| last(pointer).and_then(Value::as_u64);
     let string = |pointer: &str| last(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    match dialect {
-        Dialect::OpenAiChat | Dialect::PerplexitySonar => {
+    match dialect.name() {
+        "openai-chat" | "perplexity-sonar" => {
             for chunk in &chunks {
                 let delta = &chunk["choices"][0]["delta"];
                 match &delta["content"] {
@@ -67,7 +69,7 @@ fn sum(dialect: Dialect, stream: &str) -> plain::Response {
             sum.cached = number(&format!("{usage}/prompt_tokens_details/cached_tokens"));
             sum.output = number(&format!("{usage}/total_tokens")).zip(sum.input).map(|(total, input)| total - input);
         }
-        Dialect::OpenAiResponses | Dialect::PerplexityAgent => {
+        "openai-responses" | "perplexity-agent" => {
             let mut texts: BTreeMap<String, String> = BTreeMap::new();
             for chunk in &chunks {
                 let index = format!("{} {}", chunk["output_index"], chunk["content_index"]);
@@ -94,7 +96,7 @@ fn sum(dialect: Dialect, stream: &str) -> plain::Response {
             sum.cached = number("/response/usage/input_tokens_details/cached_tokens");
             sum.output = number("/response/usage/output_tokens");
         }
-        Dialect::AnthropicMessages => {
+        "anthropic-messages" => {
             for chunk in &chunks {
                 let begun = plain::response(dialect, &chunk["message"]);
                 sum.text.push_str(&begun.text);
@@ -125,7 +127,7 @@ fn sum(dialect: Dialect, stream: &str) -> plain::Response {
             sum.input = usage("input_tokens").map(|input| input + written + sum.cached.unwrap_or(0));
             sum.output = usage("output_tokens");
         }
-        Dialect::Gemini => {
+        "gemini" => {
             for part in
                 chunks.iter().filter_map(|chunk| chunk["candidates"][0]["content"]["parts"].as_array()).flatten()
             {
@@ -142,9 +144,10 @@ fn sum(dialect: Dialect, stream: &str) -> plain::Response {
             sum.cached = number("/usageMetadata/cachedContentTokenCount");
             sum.output = number("/usageMetadata/totalTokenCount").zip(sum.input).map(|(total, input)| total - input);
         }
+        other => panic!("nobody reads {other} here without our code: write how"),
     }
     for (_, name, arguments) in calls {
-        let arguments = if arguments.is_empty() && dialect == Dialect::AnthropicMessages { "{}" } else { &arguments };
+        let arguments = if arguments.is_empty() && dialect == anthropic_messages::DIALECT { "{}" } else { &arguments };
         sum.calls.push((name, plain::json(arguments)));
     }
     sum
@@ -169,10 +172,10 @@ fn deltas_alone_build_the_words_that_the_last_event_repeats() {
     let corpus = corpus();
     let mut seen = 0;
     for exchange in exchanges(&corpus) {
-        if !exchange.streamed || exchange.dialect != Some(Dialect::OpenAiResponses) {
+        if !exchange.streamed || exchange.dialect != Some(openai_responses::DIALECT) {
             continue;
         }
-        let (mut all, mut deltas) = (Dialect::OpenAiResponses.assembler(), Dialect::OpenAiResponses.assembler());
+        let (mut all, mut deltas) = (openai_responses::DIALECT.assembler(), openai_responses::DIALECT.assembler());
         for event in sse::read_all(exchange.response.as_bytes()).expect("a short stream") {
             all.push(&event).expect("JSON");
             let kind = event.name.clone().unwrap_or_default();
@@ -183,7 +186,7 @@ fn deltas_alone_build_the_words_that_the_last_event_repeats() {
         }
         assert!(!deltas.complete(), "{}", exchange.id);
         let words = |document: Value| {
-            let plain = plain::response(Dialect::OpenAiResponses, &document);
+            let plain = plain::response(openai_responses::DIALECT, &document);
             (plain.text, plain.calls)
         };
         assert_eq!(words(deltas.document()), words(all.document()), "{}", exchange.id);
@@ -219,14 +222,14 @@ fn files_of_chunks_add_up_and_documents_beside_them_are_read() {
     // What is held in these folders besides chats: other APIs of the same providers.
     let other = ["interaction", "setupComplete", "serverContent", "text_completion", "session."];
     let folders = [
-        ("anthropic", Dialect::AnthropicMessages),
-        ("deepseek", Dialect::OpenAiChat),
-        ("google", Dialect::Gemini),
-        ("groq", Dialect::OpenAiChat),
-        ("mistral", Dialect::OpenAiChat),
-        ("open-responses", Dialect::OpenAiResponses),
-        ("openai", Dialect::OpenAiResponses),
-        ("perplexity", Dialect::PerplexitySonar),
+        ("anthropic", anthropic_messages::DIALECT),
+        ("deepseek", openai_chat::DIALECT),
+        ("google", gemini::DIALECT),
+        ("groq", openai_chat::DIALECT),
+        ("mistral", openai_chat::DIALECT),
+        ("open-responses", openai_responses::DIALECT),
+        ("openai", openai_responses::DIALECT),
+        ("perplexity", perplexity_sonar::DIALECT),
     ];
     let (mut streams, mut documents, mut errors, mut others) = (0, 0, 0, 0);
     let mut failures = Vec::new();
@@ -242,8 +245,8 @@ fn files_of_chunks_add_up_and_documents_beside_them_are_read() {
                     others += 1;
                     continue;
                 }
-                let dialect = if text.contains("chat.completion.chunk") && usual == Dialect::OpenAiResponses {
-                    Dialect::OpenAiChat
+                let dialect = if text.contains("chat.completion.chunk") && usual == openai_responses::DIALECT {
+                    openai_chat::DIALECT
                 } else {
                     usual
                 };
@@ -266,8 +269,8 @@ fn files_of_chunks_add_up_and_documents_beside_them_are_read() {
                     equal("kind", &kind.as_str(), &wanted)
                 } else if chat && body["object"] != "text_completion" && body.get("steps").is_none() {
                     documents += 1;
-                    let usual = if body["object"] == "chat.completion" && usual == Dialect::OpenAiResponses {
-                        Dialect::OpenAiChat
+                    let usual = if body["object"] == "chat.completion" && usual == openai_responses::DIALECT {
+                        openai_chat::DIALECT
                     } else {
                         usual
                     };
@@ -295,7 +298,7 @@ fn files_of_chunks_add_up_and_documents_beside_them_are_read() {
 }
 
 /// A file holds one stream, or several one after the other.
-fn check_chunks(dialect: Dialect, text: &str, path: &Path) -> Result<(), String> {
+fn check_chunks(dialect: &'static dyn Dialect, text: &str, path: &Path) -> Result<(), String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     for part in lines.split_inclusive(|line| line.contains("\"type\":\"message_stop\"")) {

@@ -16,6 +16,8 @@ use crate::trace::INDEX_HTML;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use std::io::{self, Write};
 
+pub(super) const FORMATS: &[&dyn Format] = &[&Html];
+
 /// Writes `index.html`.
 #[derive(Debug, Clone, Copy)]
 pub struct Html;

@@ -1,0 +1,85 @@
+//! Perplexity's Agent API: a search service, or a chat model; the base URL is `https://api.perplexity.ai`.
+//!
+//! It has the items of Responses, a model or a chain of models or a preset, and items of its own that are kept and not
+//! read: the answer is the text of its messages.
+
+use super::assembler::Assembler;
+use super::document::WireError;
+use super::openai_responses as responses;
+use super::openai_responses_stream::Assembler as Items;
+use super::{Dialect, UNCOMPARED, ending};
+use crate::cassette::Profile;
+use crate::chat::{ChatRequest, ChatResponse};
+use serde_json::Value;
+
+/// The dialect's name.
+pub(super) const NAME: &str = "perplexity-agent";
+
+/// Where it is asked, below the base URL.
+pub const ENDPOINT: &str = "/v1/agent";
+
+/// The host that answers to paths of OpenAI in this dialect.
+pub(super) const HOST: &str = "api.perplexity.ai";
+
+/// How its requests are compared.
+pub static PROFILE: Profile = Profile { name: NAME, version: 1, drop: UNCOMPARED };
+
+#[derive(Debug)]
+struct PerplexityAgent;
+
+/// The dialect.
+pub const DIALECT: &dyn Dialect = &PerplexityAgent;
+
+impl Dialect for PerplexityAgent {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn about(&self) -> &'static str {
+        "Perplexity's Agent API: a search service, or a chat model; the base URL is `https://api.perplexity.ai`."
+    }
+
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn searches(&self) -> bool {
+        true
+    }
+
+    fn path(&self, _model: &str, _stream: bool) -> String {
+        ENDPOINT.to_owned()
+    }
+
+    fn own_host(&self) -> Option<&'static str> {
+        Some(HOST)
+    }
+
+    fn endpoint<'a>(&self, host: &str, path: &'a str) -> Option<&'a str> {
+        if host != HOST {
+            return ending(path, ENDPOINT);
+        }
+        Some(path).filter(|path| [ENDPOINT, "/v1/responses", "/search"].contains(path))
+    }
+
+    fn decode_request(&self, _path: &str, body: &Value) -> Result<ChatRequest, WireError> {
+        responses::decode(NAME, body)
+    }
+
+    fn encode_again(&self, request: &ChatRequest, tools: Option<Value>) -> Value {
+        responses::encode(NAME, request, tools)
+    }
+
+    fn decode_response(&self, body: &Value) -> Result<ChatResponse, WireError> {
+        responses::reply(NAME, body)
+    }
+
+    fn assembler(&self) -> Assembler {
+        Assembler::of(Items::default())
+    }
+
+    #[cfg(test)]
+    fn example(&self) -> super::laws::Example {
+        responses::DIALECT.example()
+    }
+}
