@@ -29,6 +29,7 @@
 #![cfg_attr(not(test), warn(unreachable_pub))]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make and read files of their own"))]
 
+pub mod bounds;
 pub mod cassette;
 pub mod catalogue;
 pub mod chat;

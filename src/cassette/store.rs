@@ -5,6 +5,7 @@ use super::end::{self, End};
 use super::exchange::{Cassette, StoredRequest, Take};
 use super::format::{self, Wrong};
 use super::yaml::{self, Kind, Node};
+use crate::bounds::Bound;
 use crate::files;
 use crate::secrets::Redactor;
 use std::collections::BTreeMap;
@@ -28,6 +29,12 @@ pub enum CassetteError {
         path: PathBuf,
         /// Why.
         error: io::Error,
+    },
+    /// It is larger than a recording may be.
+    #[error("{}: larger than {}; {}", path.display(), Bound::RecordingSize.shown(), Bound::RecordingSize.advice())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
     },
     /// The file is not a cassette.
     #[error("{}:{line}:{column}: {message}", path.display())]
@@ -114,7 +121,10 @@ impl Cassette {
     /// # Errors
     /// [`CassetteError`] with file, line and column.
     pub fn load_as(path: &Path, shown: &Path, blobs: &Path) -> Result<Self, CassetteError> {
-        let text = files::read_to_string(path).map_err(|error| match error.kind() {
+        let bytes = files::read_at_most(path, Bound::RecordingSize.most());
+        let text = bytes.and_then(|bytes| String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into()));
+        let text = text.map_err(|error| match error.kind() {
+            io::ErrorKind::FileTooLarge => CassetteError::TooLarge { path: shown.to_owned() },
             io::ErrorKind::NotFound => CassetteError::Missing { path: shown.to_owned() },
             _ => CassetteError::Read { path: shown.to_owned(), error },
         })?;

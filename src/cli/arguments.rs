@@ -22,6 +22,9 @@ pub(super) struct Arguments {
     /// in replay too; may be repeated, also in RAGCHECK_AGENT.
     #[arg(long, value_name = "URL", global = true, help_heading = "Safety")]
     pub agent: Vec<String>,
+    /// Sets a limit on what may be written: `scenario-size=16MiB`; may be repeated. README has the list.
+    #[arg(long, value_name = "NAME=VALUE", global = true, help_heading = "Safety")]
+    pub limit: Vec<String>,
     #[command(subcommand)]
     pub command: Command,
 }

@@ -30,7 +30,7 @@ mod simulate;
 
 pub use exit::Exit;
 
-use crate::{files, scenario, trial};
+use crate::{bounds, files, scenario, trial};
 use arguments::{Arguments, Command};
 use clap::Parser;
 use std::path::{Path, PathBuf};
@@ -42,10 +42,14 @@ const SECRET_NAMES: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTI
 const LONG: usize = 16;
 
 /// Lets everything that is printed or written know the keys in the environment: those that the project's providers name,
-/// of any length, and what else looks like one by its variable's name and its value.
-fn declare_secrets() {
+/// of any length, and what else looks like one by its variable's name and its value. The limits that the project lowers
+/// hold from here on.
+fn heed_project() {
     let root = crate::scenario::find_root(&std::env::current_dir().unwrap_or_default());
     let project = crate::scenario::load_project(&root, &crate::catalogues()).ok();
+    for (bound, amount) in project.iter().flat_map(|project| &project.bounds) {
+        bound.lower(*amount);
+    }
     let named = |name: &str| {
         let providers = project.as_ref().map(|project| project.providers.values());
         providers.is_some_and(|mut providers| providers.any(|provider| provider.key.as_deref() == Some(name)))
@@ -74,6 +78,9 @@ fn confine(arguments: &Arguments) -> Result<(), output::Problem> {
     };
     let named: Vec<PathBuf> = std::env::args_os().skip(1).map(value).collect();
     let root = scenario::find_root(&here);
+    for limit in &arguments.limit {
+        bounds::set(limit).map_err(|why| output::Problem::Words(format!("--limit: {why}")))?;
+    }
     trust(arguments, &root).map_err(output::Problem::Words)?;
     let confined = files::confine(&root, &arguments.allow_path, &named);
     confined.map_err(|why| output::Problem::Words(why.to_string()))
@@ -110,7 +117,7 @@ pub fn main() -> ExitCode {
     // First: what is read to know the secrets is read within the bounds too.
     let confined = confine(&arguments);
     if confined.is_ok() {
-        declare_secrets();
+        heed_project();
     }
     std::panic::set_hook(Box::new(|panic| output::remark(&panic.to_string())));
     let exit = confined.and_then(|()| match arguments.command {

@@ -4,6 +4,7 @@
 use super::coverage::taken;
 use super::latency::Timed;
 use super::{EvaluationError, TrialResult, Verdict, spending};
+use crate::bounds::Bound;
 use crate::metric::turns::turns;
 use crate::metric::{Check, Metric, Observation, Patterns, TrialView, expectation, offer};
 use crate::plan::{Plan, PlannedTrial};
@@ -70,6 +71,14 @@ impl<'p> Examiner<'p> {
             if !known {
                 let id = plan.trials.at(place).map(|trial| trial.id).unwrap_or_default();
                 return Err(EvaluationError::Plan(format!("the trial {id} is of no case in the plan")));
+            }
+        }
+        let mut work = 0_u64;
+        for case in plan.scenarios.iter().flat_map(|scenario| &scenario.cases) {
+            work = work.saturating_add(Patterns::work(&case.case));
+            if work > Bound::Expressions.most() {
+                let advice = Bound::Expressions.advice();
+                return Err(EvaluationError::Plan(format!("its regular expressions are too large together; {advice}")));
             }
         }
         let patterns = plan

@@ -35,6 +35,7 @@ pub use learned::{ExternalRecord, KeywordEntry, LearnedHit, Provenance, question
 pub use listing::{Change, Listing};
 pub use upkeep::{PruneRule, Pruned, Upkeep};
 
+use crate::bounds::Bound;
 use std::path::PathBuf;
 
 /// Why knowledge cannot be read, searched or kept.
@@ -47,6 +48,18 @@ pub enum KnowledgeError {
         path: PathBuf,
         /// Why.
         error: std::io::Error,
+    },
+    /// More documents than are read.
+    #[error("the documents of {} are larger than {} together; {}", path.display(), Bound::DocumentsSize.shown(), Bound::DocumentsSize.advice())]
+    TooLarge {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// More passages than are searched.
+    #[error("{}: more than {} passages in this knowledge base; {}", path.display(), Bound::Passages.shown(), Bound::Passages.advice())]
+    TooMany {
+        /// The file that has the first of those that are too many.
+        path: PathBuf,
     },
     /// A folder without a single passage.
     #[error("{} holds no passages: put files with text into it (.md, .txt, .html, .jsonl, .csv)", path.display())]

@@ -8,7 +8,7 @@ use super::assignment::largest;
 use super::{TurnView, quote};
 use crate::plan::ResolvedCase;
 use crate::scenario::expect::{ArgumentPattern, CallExpectation, CallOutcome, CallPattern, Expectation};
-use crate::settings::expression;
+use crate::settings::{argument_schema, expression, expression_work, schema_patterns};
 use crate::trace::{ToolCalled, ToolOutcome};
 use jsonschema::Validator;
 use regex::Regex;
@@ -35,6 +35,25 @@ impl Patterns {
         patterns
     }
 
+    /// How much work it is to compile what the case's expectations hold, see [`expression_work`].
+    pub fn work(case: &ResolvedCase) -> u64 {
+        let mut work = 0_u64;
+        let expectations = case.turns().filter_map(|turn| turn.expect.as_ref()).chain(case.expect.as_ref());
+        for expectation in expectations {
+            let mut found: Vec<&str> =
+                expectation.answer.iter().flat_map(|answer| &answer.matches).map(String::as_str).collect();
+            for argument in expectation.calls.iter().flat_map(listed).flat_map(|call| call.arguments.values()) {
+                match argument {
+                    ArgumentPattern::Equals(_) => {}
+                    ArgumentPattern::Matches(text) => found.push(text),
+                    ArgumentPattern::Schema(schema) => schema_patterns(schema, &mut found),
+                }
+            }
+            work = found.into_iter().fold(work, |work, text| work.saturating_add(expression_work(text)));
+        }
+        work
+    }
+
     fn add(&mut self, expectation: &Expectation) {
         for text in expectation.answer.iter().flat_map(|answer| &answer.matches) {
             self.add_regex(text);
@@ -45,7 +64,7 @@ impl Patterns {
                     ArgumentPattern::Equals(_) => {}
                     ArgumentPattern::Matches(text) => self.add_regex(text),
                     ArgumentPattern::Schema(schema) => {
-                        let compile = || jsonschema::validator_for(schema).map_err(|error| error.to_string());
+                        let compile = || argument_schema(schema).map_err(|error| error.to_string());
                         self.schemas.entry(schema.to_string()).or_insert_with(compile);
                     }
                 }

@@ -47,7 +47,9 @@ impl Metric for CitationValidity {
             }
             given.extend(turn.searches().flat_map(|search| search.hits.iter().map(|hit| hit.id.as_str())));
             let hits = turn.searches().flat_map(|search| &search.hits);
-            given.extend(hits.filter_map(|hit| hit.learned.as_ref()).flat_map(|one| one.urls.iter().map(String::as_str)));
+            given.extend(
+                hits.filter_map(|hit| hit.learned.as_ref()).flat_map(|one| one.urls.iter().map(String::as_str)),
+            );
             for external in turn.externals() {
                 given.insert(&external.result);
                 given.extend(external.citations.iter().map(|(_, url)| url.as_str()));

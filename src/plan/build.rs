@@ -4,6 +4,7 @@ use super::{
     PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, PlannedVariant, ResolvedCase, STOPPING_ALPHA,
     Stopping, VariantSettings,
 };
+use crate::bounds::Bound;
 use crate::scenario::document::Variant;
 use crate::scenario::{Case, Criterion, Diagnostic, Loaded, LoadedScenario, Scenario, diagnostic};
 use crate::settings::ModelSettings;
@@ -57,7 +58,7 @@ pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, 
                     trials.push(PlannedTrial { id, scenario: scenarios.len(), case: cases.len(), lane, seed });
                 }
             }
-            if trials.len() > MOST_TRIALS {
+            if trials.len() > Bound::Trials.most_in_memory() {
                 return Err(vec![too_many()]);
             }
             if trials.len() > before {
@@ -142,13 +143,10 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Trials of one run.
-const MOST_TRIALS: usize = 1_000_000;
-
 fn too_many() -> Diagnostic {
-    let message = format!("more than {MOST_TRIALS} trials: cases, variants and repetitions multiply");
+    let message = format!("more than {} trials: cases, variants and repetitions multiply", Bound::Trials.shown());
     Diagnostic::error("too-many-trials", "", message)
-        .with_help("select some with `--only` or `--variant`, or repeat less")
+        .with_help(format!("select some with `--only` or `--variant`, or repeat less; {}", Bound::Trials.advice()))
 }
 
 fn nothing_selected(loaded: &Loaded, selection: &Selection) -> Diagnostic {

@@ -6,14 +6,12 @@
 //! and [`Trials::place_of`], which need no list; as a slice, a list is made of the runs first.
 
 use super::{PlannedTrial, trial_seed};
+use crate::bounds::Bound;
 use crate::trace::{Arm, Lane};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::OnceLock;
-
-/// The most trials of a plan: more is a mistake, and room is made for all of them.
-const LARGEST: usize = 50_000_000;
 
 /// The trials of a plan, in order.
 #[derive(Debug, Clone, Default)]
@@ -118,8 +116,9 @@ impl Runs {
                 return Err(format!("the repeats of {} are not in order", entry.id));
             }
             number = number.saturating_add(entry.len());
-            if number > LARGEST {
-                return Err(format!("it plans more than {LARGEST} trials"));
+            // Room is made for all of them.
+            if number > Bound::Trials.most_in_memory() {
+                return Err(format!("it plans more than {} trials; {}", Bound::Trials.shown(), Bound::Trials.advice()));
             }
             starts.push(number);
             by_id.entry(entry.id.as_str().into()).or_default().push(index as u32);

@@ -9,11 +9,13 @@ use super::diagnostic::{At, Mistake, did_you_mean, nearest};
 use super::document::PromptText;
 use super::names::is_name;
 use super::project::Project;
+use crate::bounds::Bound;
 use crate::catalogue::{Catalogues, DialectEntry, FlowEntry, ToolEntry};
 use crate::files;
 use crate::settings::{DEFAULT_KB, ModelSettings, Provider, SearchSettings};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 
 /// What a scenario is checked against.
 #[derive(Clone, Copy)]
@@ -28,6 +30,10 @@ pub(super) struct Surroundings<'a> {
     pub catalogues: &'a Catalogues,
     /// Ids that `excluded_from` may name, beside the scenario's own gates.
     pub criteria: &'a BTreeSet<String>,
+    /// The work of compiling the regular expressions of all scenarios so far: see [`expression_work`].
+    ///
+    /// [`expression_work`]: crate::settings::expression_work
+    pub work: &'a AtomicU64,
 }
 
 /// Prompt texts by variant, then by prompt.
@@ -60,7 +66,7 @@ impl<'a> Checker<'a> {
         let declared = flows.iter().map(|flow| flow.tools.as_ref().map(|tools| tools.iter()));
         let declared = if flows.len() < named.len() { None } else { declared.collect::<Option<Vec<_>>>() };
         let tools: Option<Vec<&ToolEntry>> = declared.map(|tools| tools.into_iter().flatten().collect());
-        let expectations = Expectations::new(tools.clone());
+        let expectations = Expectations::new(tools.clone(), around.work);
         Self { scenario, around, mistakes: Vec::new(), flows, tools, expectations }
     }
 
@@ -307,10 +313,13 @@ impl Checker<'_> {
             return Err("an absolute path: it would not exist on another machine".into());
         }
         let path = self.around.path.parent().unwrap_or(self.around.root).join(file);
-        files::read_at_most(path, LARGEST_PROMPT)
+        files::read_at_most(path, Bound::PromptSize.most())
             .and_then(|bytes| String::from_utf8(bytes).map_err(|_| std::io::ErrorKind::InvalidData.into()))
             .map_err(|error| match error.kind() {
                 std::io::ErrorKind::NotFound => "no such file".into(),
+                std::io::ErrorKind::FileTooLarge => {
+                    format!("larger than {}; {}", Bound::PromptSize.shown(), Bound::PromptSize.advice())
+                }
                 std::io::ErrorKind::InvalidData => "it is not UTF-8 text".into(),
                 _ => error.to_string(),
             })
@@ -318,9 +327,10 @@ impl Checker<'_> {
 
     /// Repetitions as files say; whoever starts a run may ask for more with `--repeat`.
     pub(super) fn often(&mut self, repeat: u32, at: At<'_>) {
-        if repeat > MOST_REPETITIONS {
+        if u64::from(repeat) > Bound::Repeat.most() {
             let mistake = Mistake::at(at, "repeat-too-many", format!("{repeat} repetitions of each case"));
-            self.say(mistake.help(format!("a file asks for {MOST_REPETITIONS} at most; `--repeat` for more")));
+            let (most, advice) = (Bound::Repeat.shown(), Bound::Repeat.advice());
+            self.say(mistake.help(format!("a file asks for {most} at most; `--repeat` asks for more, or {advice}")));
         }
     }
 
@@ -331,11 +341,6 @@ impl Checker<'_> {
         is_name(name)
     }
 }
-
-/// Repetitions of each case that a file may ask for.
-const MOST_REPETITIONS: u32 = 1_000;
-/// Bytes of a prompt.
-const LARGEST_PROMPT: u64 = 256 << 10;
 
 fn bad_name(at: At<'_>, name: &str) -> Mistake {
     let shown: String = name.chars().take(40).collect();

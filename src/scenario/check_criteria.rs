@@ -223,11 +223,26 @@ fn written(error: GrammarError, at: At<'_>, code: &'static str) -> Mistake {
     mistake
 }
 
+/// Patterns of scenario files.
+pub(super) const MOST_PATTERNS: usize = 100;
+
 /// Checks the project file.
 pub(super) fn project(project: &Project, catalogues: &Catalogues) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     let root = At::ROOT;
+    let bounds = root.key("bounds");
+    for (bound, amount) in &project.bounds {
+        if amount.raises(*bound) {
+            let message = format!("a project file may lower this limit, from {}, and not raise it", bound.shown());
+            let mistake = Mistake::at(bounds.key(bound.name()), "raised-limit", message);
+            mistakes.push(mistake.help(bound.advice()));
+        }
+    }
     let scenarios = root.key("scenarios");
+    if project.scenarios.len() > MOST_PATTERNS {
+        let message = format!("{} patterns: a project has {MOST_PATTERNS} at most", project.scenarios.len());
+        mistakes.push(Mistake::at(scenarios, "too-many-patterns", message).help("`**` stands for any folders"));
+    }
     for (index, pattern) in project.scenarios.iter().enumerate() {
         if let Err(error) = globset::Glob::new(pattern) {
             let mistake = Mistake::at(scenarios.index(index), "bad-glob", "not a file pattern");

@@ -3,10 +3,12 @@
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::expect::{ArgumentPattern, ContextExpectation, RetryExpectation};
 use super::{CallExpectation, CallPattern, Expectation};
+use crate::bounds::Bound;
 use crate::catalogue::ToolEntry;
-use crate::settings::expression;
+use crate::settings::{argument_schema, expression, expression_work, schema_patterns};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Where in its case an expectation stands.
 #[derive(Debug, Clone, Default)]
@@ -28,12 +30,14 @@ pub(super) struct Expectations<'a> {
     /// The tools that the flow declares; `None` where an agent's tools are known only at run time.
     tools: Option<Vec<&'a ToolEntry>>,
     compiled: BTreeMap<String, Option<String>>,
+    /// The work of compiling expressions so far, in all scenarios.
+    work: &'a AtomicU64,
 }
 
 impl<'a> Expectations<'a> {
     /// Before the first expectation of an agent with these tools.
-    pub(super) fn new(tools: Option<Vec<&'a ToolEntry>>) -> Self {
-        Self { mistakes: Vec::new(), tools, compiled: BTreeMap::new() }
+    pub(super) fn new(tools: Option<Vec<&'a ToolEntry>>, work: &'a AtomicU64) -> Self {
+        Self { mistakes: Vec::new(), tools, compiled: BTreeMap::new(), work }
     }
 
     fn say(&mut self, mistake: Mistake) {
@@ -249,6 +253,9 @@ impl<'a> Expectations<'a> {
         let problem = if let Some(known) = self.compiled.get(pattern) {
             known.clone()
         } else {
+            if !self.affords([pattern]) {
+                return;
+            }
             let problem = expression(pattern).err().map(|error| last_line(&error.to_string()));
             self.compiled.insert(pattern.to_owned(), problem.clone());
             problem
@@ -259,12 +266,30 @@ impl<'a> Expectations<'a> {
         }
     }
 
+    /// Whether these are compiled too: together with all before they stay within the limit. Where they do not, all
+    /// scenarios together have one mistake, and which expressions were compiled before it does not matter.
+    fn affords<'p>(&self, patterns: impl IntoIterator<Item = &'p str>) -> bool {
+        let most = Bound::Expressions.most();
+        patterns.into_iter().all(|pattern| {
+            let before = self.work.load(Ordering::Relaxed);
+            before <= most && {
+                let work = expression_work(pattern);
+                self.work.fetch_add(work, Ordering::Relaxed) + work <= most
+            }
+        })
+    }
+
     fn schema(&mut self, schema: &Value, at: At<'_>) {
         let key = format!("schema {schema}");
         let problem = if let Some(known) = self.compiled.get(&key) {
             known.clone()
         } else {
-            let problem = jsonschema::validator_for(schema).err().map(|error| error.to_string());
+            let mut patterns = Vec::new();
+            schema_patterns(schema, &mut patterns);
+            if !self.affords(patterns) {
+                return;
+            }
+            let problem = argument_schema(schema).err().map(|error| error.to_string());
             self.compiled.insert(key, problem.clone());
             problem
         };

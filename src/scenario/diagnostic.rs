@@ -4,6 +4,7 @@
 //! one is the file read again as a tree with positions, and the path becomes line and column of a [`Diagnostic`].
 
 use super::node::{self, Node};
+use crate::bounds::Bound;
 use serde::Serialize;
 
 /// How bad it is.
@@ -58,6 +59,9 @@ pub fn listed(diagnostics: &[Diagnostic]) -> String {
     diagnostics.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
+/// Bytes of a line that is quoted: a file of one line would be quoted whole for each of its mistakes.
+const LONGEST_LINE: usize = 20_000;
+
 impl Diagnostic {
     /// An error about a whole file, or (with an empty `file`) about none.
     pub fn error(code: &'static str, file: &str, message: impl Into<String>) -> Self {
@@ -91,7 +95,7 @@ impl Diagnostic {
         let line = text.lines().nth(place.line.saturating_sub(1) as usize).unwrap_or_default();
         let rest = (line.chars().count() as u32).saturating_sub(place.column.saturating_sub(1));
         self.place = Some(Place { length: place.length.clamp(1, rest.max(1)), ..place });
-        self.source_line = Some(line.to_owned());
+        self.source_line = (line.len() <= LONGEST_LINE).then(|| line.to_owned());
         self
     }
 }
@@ -263,7 +267,17 @@ pub fn diagnose(mistakes: Vec<Mistake>, file: &str, text: &str) -> Vec<Diagnosti
         return Vec::new();
     }
     let root = node::parse(text).ok();
-    mistakes.into_iter().map(|mistake| mistake.diagnose(file, text, root.as_deref())).collect()
+    let most = Bound::Mistakes.most_in_memory();
+    let left = mistakes.get(most..).unwrap_or_default();
+    let more = left.first().map(|first| {
+        let wrong = left.iter().any(|mistake| mistake.severity == Severity::Error);
+        let severity = if wrong { Severity::Error } else { Severity::Note };
+        let message = format!("{} more mistakes from here on are not listed", left.len());
+        let more = Mistake { severity, code: "more-mistakes", message, label: None, help: Vec::new(), ..first.clone() };
+        more.help(format!("correct these first; {}", Bound::Mistakes.advice()))
+    });
+    let told = mistakes.into_iter().take(most).chain(more);
+    told.map(|mistake| mistake.diagnose(file, text, root.as_deref())).collect()
 }
 
 /// The word that was probably meant, if one is near enough.

@@ -1,7 +1,9 @@
 //! Which files belong to a project: its root, its scenarios, and what is a criteria file.
 
+use super::check_criteria::MOST_PATTERNS;
 use super::diagnostic::{Diagnostic, nearest};
 use super::project::Project;
+use crate::bounds::Bound;
 use crate::files;
 use globset::{GlobBuilder, GlobMatcher};
 use std::collections::BTreeSet;
@@ -49,9 +51,10 @@ fn glob(pattern: &str) -> Option<GlobMatcher> {
 /// right in it; a path may be a pattern. The project file is never among them.
 pub(super) fn discover(root: &Path, project: &Project, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Vec<Diagnostic>> {
     let (mut found, mut mistakes) = (BTreeSet::new(), Vec::new());
+    let mut room = Bound::Entries.most();
     if paths.is_empty() {
-        for pattern in &project.scenarios {
-            found.extend(matching(root, pattern));
+        for pattern in project.scenarios.iter().take(MOST_PATTERNS) {
+            found.extend(matching(root, pattern, &mut room));
         }
     }
     for path in paths {
@@ -61,12 +64,19 @@ pub(super) fn discover(root: &Path, project: &Project, paths: &[PathBuf]) -> Res
         } else if absolute.is_dir() {
             found.extend(yaml_in(&absolute));
         } else {
-            let hits = matching(root, &shown(root, &absolute));
+            let hits = matching(root, &shown(root, &absolute), &mut room);
             if hits.is_empty() {
                 mistakes.push(missing(root, &absolute));
             }
             found.extend(hits);
         }
+    }
+    if room == 0 {
+        let message =
+            format!("more than {} files and folders were looked through for scenarios", Bound::Entries.shown());
+        let diagnostic = Diagnostic::error("too-large", PROJECT_FILE, message);
+        let advice = Bound::Entries.advice();
+        mistakes.push(diagnostic.with_help(format!("name the folders in `scenarios` without `**`; {advice}")));
     }
     found.retain(|path| path.file_name().is_none_or(|name| name != PROJECT_FILE));
     if mistakes.is_empty() { Ok(found.into_iter().collect()) } else { Err(mistakes) }
@@ -90,8 +100,8 @@ fn yaml_in(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// YAML files below `root` that a pattern names; only the folders that it can reach are read.
-fn matching(root: &Path, pattern: &str) -> Vec<PathBuf> {
+/// YAML files below `root` that a pattern names; only the folders that it can reach are read, while there is `room`.
+fn matching(root: &Path, pattern: &str, room: &mut u64) -> Vec<PathBuf> {
     let pattern = pattern.trim_start_matches("./");
     let Some(matcher) = glob(pattern.trim_end_matches('/')) else { return Vec::new() };
     if root.join(pattern).is_dir() {
@@ -107,7 +117,7 @@ fn matching(root: &Path, pattern: &str) -> Vec<PathBuf> {
     if start.is_file() {
         return vec![start];
     }
-    descend(&start, levels, &mut |path| {
+    descend(&start, levels, room, &mut |path| {
         if is_yaml(path) && matcher.is_match(shown(root, path)) {
             found.push(path.to_path_buf());
         }
@@ -115,13 +125,17 @@ fn matching(root: &Path, pattern: &str) -> Vec<PathBuf> {
     found
 }
 
-fn descend(folder: &Path, levels: usize, visit: &mut dyn FnMut(&Path)) {
+fn descend(folder: &Path, levels: usize, room: &mut u64, visit: &mut dyn FnMut(&Path)) {
     for files::Entry { path, is_folder } in files::entries(folder).into_iter().flatten() {
+        *room = room.saturating_sub(1);
+        if *room == 0 {
+            return;
+        }
         let hidden = path.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.'));
         if !is_folder {
             visit(&path);
         } else if levels > 0 && !hidden {
-            descend(&path, levels - 1, visit);
+            descend(&path, levels - 1, room, visit);
         }
     }
 }

@@ -10,12 +10,14 @@ use super::files::{self as found, PROJECT_FILE, shown};
 use super::lines::case_lines;
 use super::repair::parse;
 use super::{Criteria, Project, Rubric, check, check_criteria, prices, ratings, rubric};
+use crate::bounds::Bound;
 use crate::catalogue::Catalogues;
 use crate::files;
 use rayon::prelude::*;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 
 /// A project with everything that a run needs, free of mistakes.
 #[derive(Debug, Clone)]
@@ -138,6 +140,9 @@ fn consequences_removed(mut diagnostics: Vec<Diagnostic>, criteria_file: &str) -
     diagnostics
 }
 
+/// Patterns of scenario files that a message names.
+const SHOWN: usize = 5;
+
 struct Work<'a> {
     root: &'a Path,
     diagnostics: Vec<Diagnostic>,
@@ -160,15 +165,25 @@ impl<'a> Work<'a> {
             }
         };
         let named = self.criteria_path(&project, criteria);
+        let mut room = Bound::ScenariosSize.most();
         let texts: Vec<(PathBuf, String, Result<String, Box<Diagnostic>>)> = scenarios_found
             .into_iter()
             .filter(|path| named.as_ref() != Some(path))
             .map(|path| {
                 let file = shown(self.root, &path);
-                let text = read(&path, &file);
+                let text = if room == 0 { Ok(String::new()) } else { read(&path, &file) };
+                room = text.as_ref().map_or(room, |text| room.saturating_sub(text.len() as u64));
                 (path, file, text)
             })
             .collect();
+        if room == 0 {
+            self.too_much(
+                Bound::ScenariosSize,
+                "",
+                &format!("the scenarios are larger than {} together", Bound::ScenariosSize.shown()),
+            );
+            return None;
+        }
         let texts_read = texts.iter().filter_map(|(_, _, text)| text.as_deref().ok());
         let known = Known { metrics: &catalogues.metrics, tools: declared_tools(texts_read, catalogues) };
         let (mut criteria, mut criteria_file, mut criteria_text) = (Criteria::default(), String::new(), String::new());
@@ -197,14 +212,19 @@ impl<'a> Work<'a> {
         let with_gate = ids.iter().cloned().chain(["cases".to_owned()]).collect();
         let mistakes = check_criteria::not_measured(&project, &with_gate);
         self.diagnostics.extend(diagnose(mistakes, PROJECT_FILE, &project_text));
-        let root = self.root;
+        let (root, work) = (self.root, AtomicU64::new(0));
         let results: Vec<(Option<LoadedScenario>, Vec<Diagnostic>)> = scenarios
             .par_iter()
             .map(|(path, file, text)| {
-                let around = check::Surroundings { root, path, project: &project, catalogues, criteria: &ids };
+                let around =
+                    check::Surroundings { root, path, project: &project, catalogues, criteria: &ids, work: &work };
                 one_scenario(text, file, around)
             })
             .collect();
+        if work.into_inner() > Bound::Expressions.most() {
+            self.too_much(Bound::Expressions, "", "the regular expressions of the scenarios are too large together");
+            return None;
+        }
         let mut loaded = Vec::new();
         for (scenario, diagnostics) in results {
             loaded.extend(scenario);
@@ -213,7 +233,7 @@ impl<'a> Work<'a> {
         if scenarios.is_empty() && self.diagnostics.is_empty() && !paths.iter().any(|path| self.is_criteria_only(path))
         {
             let diagnostic = Diagnostic::error("no-scenarios", "", "there are no scenarios here");
-            let place = project.scenarios.join(", ");
+            let place = project.scenarios.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
             self.diagnostics.push(
                 diagnostic.with_help(format!(
                     "the project looks for {place}; name a file, or set `scenarios` in ragcheck.yaml"
@@ -234,6 +254,10 @@ impl<'a> Work<'a> {
             ratings,
             notes: Vec::new(),
         })
+    }
+
+    fn too_much(&mut self, bound: Bound, file: &str, message: &str) {
+        self.diagnostics.push(Diagnostic::error("too-large", file, message).with_help(bound.advice()));
     }
 
     fn is_criteria_only(&self, path: &Path) -> bool {
@@ -384,13 +408,15 @@ fn declared_tools<'c, 't>(
     (!tools.is_empty()).then_some(tools)
 }
 
-/// Bytes of a scenario, criteria or project file.
-const LARGEST: u64 = 8 << 20;
-
 pub(super) fn read(path: &Path, file: &str) -> Result<String, Box<Diagnostic>> {
-    let bytes = files::read_at_most(path, LARGEST).map_err(|error| {
+    let bytes = files::read_at_most(path, Bound::ScenarioSize.most()).map_err(|error| {
         let message = match error.kind() {
             std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+            std::io::ErrorKind::FileTooLarge => {
+                let diagnostic =
+                    Diagnostic::error("too-large", file, format!("it is larger than {}", Bound::ScenarioSize.shown()));
+                return Box::new(diagnostic.with_help(Bound::ScenarioSize.advice()));
+            }
             _ => format!("it cannot be read: {error}"),
         };
         Box::new(Diagnostic::error("no-such-file", file, message))
@@ -415,7 +441,13 @@ fn one_scenario(text: &str, file: &str, around: check::Surroundings<'_>) -> (Opt
     let Some(parsed) = parse::<Scenario>(text, file, "cases", &required, &mut diagnostics) else {
         return (None, diagnostics);
     };
-    let kept = parsed.kept(parsed.value.cases.len());
+    let cases = parsed.value.cases.len();
+    if cases as u64 > Bound::Cases.most() {
+        let message = format!("{cases} cases: a scenario has {} at most", Bound::Cases.shown());
+        diagnostics.push(Diagnostic::error("too-large", file, message).with_help(Bound::Cases.advice()));
+        return (None, diagnostics);
+    }
+    let kept = parsed.kept(cases);
     let (mistakes, prompts) = check::scenario(&parsed.value, &kept, around);
     diagnostics.extend(diagnose(parsed.own(mistakes), file, text));
     let case_lines = case_lines(text, &kept);
@@ -432,9 +464,16 @@ mod tests {
         let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/broken/project"));
         let path = root.join("scenarios/sound.yaml");
         let (project, criteria) = (Project { knowledge: "knowledge".into(), ..Project::default() }, BTreeSet::new());
+        let work = AtomicU64::new(0);
         let catalogues = crate::catalogues();
-        let around =
-            check::Surroundings { root, path: &path, project: &project, catalogues: &catalogues, criteria: &criteria };
+        let around = check::Surroundings {
+            root,
+            path: &path,
+            project: &project,
+            catalogues: &catalogues,
+            criteria: &criteria,
+            work: &work,
+        };
         let (scenario, diagnostics) = one_scenario(text, "scenarios/sound.yaml", around);
         (scenario.is_some(), diagnostics)
     }

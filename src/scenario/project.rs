@@ -1,6 +1,7 @@
 //! `ragcheck.yaml`, the project file, as written.
 
 use super::criteria::Estimand;
+use crate::bounds::{Amount, Bound};
 use crate::price::Price;
 use crate::settings::{AgeLimit, KeywordIndexSettings, Provider};
 use schemars::JsonSchema;
@@ -41,6 +42,9 @@ pub struct Project {
     pub requirements: BTreeMap<String, Requirement>,
     /// A YAML file with more prices, of the same form; what stands here wins.
     pub price_file: Option<String>,
+    /// Limits on what may be written that are lower than usual; `--limit NAME=VALUE` on the command line raises one.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub bounds: BTreeMap<Bound, Amount>,
 }
 
 impl Default for Project {
@@ -60,6 +64,7 @@ impl Default for Project {
             prices: BTreeMap::new(),
             requirements: BTreeMap::new(),
             price_file: None,
+            bounds: BTreeMap::new(),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Regular expressions that people write, within bounds.
 
 use regex::{Regex, RegexBuilder};
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::{Class, Hir, HirKind};
 
 /// Bytes that one compiled expression may take: thousands of honest ones fit, and one that does not is told in
 /// milliseconds.
@@ -21,9 +23,44 @@ pub fn expression(pattern: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(pattern).size_limit(LARGEST).dfa_size_limit(LARGEST).nest_limit(DEEPEST).build()
 }
 
+/// About how much work it is to compile an expression, in states of its automaton: a letter is 1, `\w` about 800, and a
+/// repetition as often as it may repeat. Found without compiling it; 1 for what is no expression.
+pub fn expression_work(pattern: &str) -> u64 {
+    let within = pattern.len() <= LONGEST;
+    let parsed = within.then(|| ParserBuilder::new().nest_limit(DEEPEST).build().parse(pattern).ok()).flatten();
+    // Reading it takes time as well.
+    parsed.map_or(1, |parsed| work(&parsed)) + 100
+}
+
+fn work(hir: &Hir) -> u64 {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => 1,
+        HirKind::Literal(literal) => literal.0.len() as u64,
+        HirKind::Class(Class::Unicode(class)) => class.ranges().len() as u64 + 3,
+        HirKind::Class(Class::Bytes(class)) => class.ranges().len() as u64,
+        HirKind::Repetition(repeated) => {
+            let times = repeated.max.map_or(repeated.min.saturating_add(1), |most| most.max(1));
+            work(&repeated.sub).saturating_add(1).saturating_mul(u64::from(times))
+        }
+        HirKind::Capture(capture) => work(&capture.sub).saturating_add(2),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            parts.iter().fold(1, |sum: u64, part| sum.saturating_add(work(part)))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn work_grows_with_what_an_expression_compiles_to() {
+        let (plain, words) = (expression_work("refund|money back"), expression_work(r"\w{1,900}x"));
+        assert!(plain < 150, "{plain}");
+        assert!(words > 600_000, "{words}");
+        assert!(expression_work("((a{1000}){1000}){1000}") >= 1_000_000_000);
+        assert!(expression_work(&"(".repeat(5_000)) < 200);
+    }
 
     #[test]
     fn what_would_take_minutes_or_much_memory_is_refused() {

@@ -1,6 +1,7 @@
 //! A run folder of another agent's conversations: read, evaluated, written.
 
 use super::{SuiteError, environment};
+use crate::bounds::Bound;
 use crate::evaluation::{EvaluatedRun, EvaluationBuilder};
 use crate::files;
 use crate::import::{self, ImportError};
@@ -15,9 +16,6 @@ use std::sync::Arc;
 /// Conversations that are examined side by side before they are added up.
 const WINDOW: usize = 256;
 
-/// The most that a file may hold once unpacked: a small archive can unpack to more than any machine has.
-const MAX_BYTES: u64 = 2 << 30;
-
 /// Why a file of conversations cannot be made a run.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportFileError {
@@ -29,8 +27,8 @@ pub enum ImportFileError {
         /// Why.
         error: io::Error,
     },
-    /// It unpacks to more than can be read.
-    #[error("{} unpacks to more than 2 GiB: split it", file.display())]
+    /// It is, or unpacks to, more than is read.
+    #[error("{} holds more than {}: split it; {}", file.display(), Bound::ImportSize.shown(), Bound::ImportSize.advice())]
     TooLarge {
         /// The file.
         file: PathBuf,
@@ -93,13 +91,18 @@ fn written(read: import::Imported, reports: &Path, root: &Path) -> Result<(PathB
 /// The content of a file, unpacked when it is gzip.
 fn read(file: &Path) -> Result<Vec<u8>, ImportFileError> {
     let unreadable = |error: io::Error| ImportFileError::Read { file: file.to_owned(), error };
-    let packed = files::read(file).map_err(unreadable)?;
+    // A small archive can unpack to more than any machine has.
+    let most = Bound::ImportSize.most();
+    let packed = files::read_at_most(file, most).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => ImportFileError::TooLarge { file: file.to_owned() },
+        _ => unreadable(error),
+    })?;
     if !packed.starts_with(&[0x1f, 0x8b]) {
         return Ok(packed);
     }
     let mut text = Vec::new();
-    MultiGzDecoder::new(packed.as_slice()).take(MAX_BYTES + 1).read_to_end(&mut text).map_err(unreadable)?;
-    if text.len() as u64 > MAX_BYTES {
+    MultiGzDecoder::new(packed.as_slice()).take(most + 1).read_to_end(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > most {
         return Err(ImportFileError::TooLarge { file: file.to_owned() });
     }
     Ok(text)

@@ -4,6 +4,7 @@
 
 mod agreement;
 mod answers;
+mod bounds;
 mod broken;
 mod cassette;
 mod cli;

@@ -17,6 +17,7 @@ mod rows;
 mod text;
 
 use super::KnowledgeError;
+use crate::bounds::Bound;
 use pieces::Piece;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -83,9 +84,6 @@ pub struct Corpus {
     pub hash: String,
 }
 
-/// Bytes of all documents of one knowledge base.
-const LARGEST: u64 = 64 << 20;
-
 impl Corpus {
     /// Reads every document of `folder`, in order of their names.
     ///
@@ -105,15 +103,21 @@ impl Corpus {
         files.sort();
         let (mut passages, mut places, mut documents) = (Vec::new(), Vec::new(), Vec::new());
         let mut ids = BTreeSet::new();
-        let mut room = LARGEST;
+        let mut room = Bound::DocumentsSize.most();
         for path in files {
-            let bytes = crate::files::read_at_most(&path, room).map_err(|error| unreadable(&path, error))?;
+            let bytes = crate::files::read_at_most(&path, room).map_err(|error| match error.kind() {
+                std::io::ErrorKind::FileTooLarge => KnowledgeError::TooLarge { path: folder.to_owned() },
+                _ => unreadable(&path, error),
+            })?;
             room -= bytes.len() as u64;
             let no_text = |_| unreadable(&path, std::io::ErrorKind::InvalidData.into());
             let text = String::from_utf8(bytes).map_err(no_text)?;
             let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let stem = path.file_stem().unwrap_or_default().to_string_lossy();
             let Some(format) = Format::of(&path) else { continue };
+            if (passages.len() + format.least(&text)) as u64 > Bound::Passages.most() {
+                return Err(KnowledgeError::TooMany { path });
+            }
             let wrong = |(line, why)| KnowledgeError::Document { path: path.clone(), line, why };
             let found = format.read(&stem, &text).map_err(wrong)?;
             let prefix = if format == Format::Markdown { stem.as_ref() } else { &file };
@@ -177,6 +181,15 @@ impl Format {
             "jsonl" => Some(Self::JsonLines),
             "csv" => Some(Self::Csv),
             _ => None,
+        }
+    }
+
+    /// How many passages a text has about, told before it is taken apart: a small file can have very many.
+    fn least(self, text: &str) -> usize {
+        match self {
+            Self::Markdown => text.lines().filter(|line| line.starts_with('#')).count(),
+            Self::JsonLines | Self::Csv => text.lines().count(),
+            Self::Plain | Self::Html => 0,
         }
     }
 

@@ -142,7 +142,12 @@ fn agrees(call: &GenerateResponse, citable: &Citable) -> Result<(), Refusal> {
     }
     let flags = [
         ("used_internal_kb", call.used_internal_kb, citable.searched, SourceKind::Internal),
-        ("used_external_kb", call.used_external_kb, citable.asked || !citable.external.is_empty(), SourceKind::External),
+        (
+            "used_external_kb",
+            call.used_external_kb,
+            citable.asked || !citable.external.is_empty(),
+            SourceKind::External,
+        ),
     ];
     for (flag, said, was_called, kind) in flags {
         if said && !was_called {

@@ -1,0 +1,289 @@
+//! How much people may write: every limit on files, suites and what they make, by name.
+//!
+//! A checkout of a stranger must not exhaust the machine that looks at it. The project file may lower a limit (`bounds:`
+//! in `ragcheck.yaml`), whoever starts the program may set any (`--limit NAME=VALUE`), and what is typed wins. A limit
+//! that is passed is an error that names it and what to type.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserializer, Error, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{PoisonError, RwLock};
+
+/// What is limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bound {
+    /// Bytes of one scenario, criteria, price, rubric or project file.
+    ScenarioSize,
+    /// Bytes of all scenario files together.
+    ScenariosSize,
+    /// Files and folders that are looked through for scenarios.
+    Entries,
+    /// Cases of one scenario.
+    Cases,
+    /// Repetitions of a case that a file asks for; `--repeat` is not limited by it.
+    Repeat,
+    /// Trials of one run.
+    Trials,
+    /// Bytes of one prompt.
+    PromptSize,
+    /// Size of all regular expressions of a suite together, in units of their compiled form: a letter is 1, `\w` about
+    /// 800, and a repetition as often as it may repeat.
+    Expressions,
+    /// Mistakes of one file that are listed.
+    Mistakes,
+    /// Bytes of all documents of one knowledge base.
+    DocumentsSize,
+    /// Passages of one knowledge base.
+    Passages,
+    /// Bytes of one recording.
+    RecordingSize,
+    /// Bytes of one file of conversations to import, unpacked.
+    ImportSize,
+}
+
+/// A number of something, or of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Amount(u64);
+
+/// Text that sets no limit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BoundError {
+    /// No pair of a name and a number.
+    #[error("`{0}` sets no limit: write `NAME=VALUE`, `scenario-size=16MiB` for example")]
+    NoPair(String),
+    /// No limit has that name.
+    #[error("there is no limit `{name}`; known: {}", Bound::ALL.map(Bound::name).join(", "))]
+    Unknown {
+        /// The name as written.
+        name: String,
+    },
+    /// No number.
+    #[error("`{0}` is no amount: write a whole number above 0, for sizes with KiB, MiB or GiB")]
+    Amount(String),
+}
+
+/// What was set, and whether it was typed.
+static SET: RwLock<BTreeMap<Bound, (u64, bool)>> = RwLock::new(BTreeMap::new());
+
+impl Bound {
+    /// All of them.
+    pub const ALL: [Self; 13] = [
+        Self::ScenarioSize,
+        Self::ScenariosSize,
+        Self::Entries,
+        Self::Cases,
+        Self::Repeat,
+        Self::Trials,
+        Self::PromptSize,
+        Self::Expressions,
+        Self::Mistakes,
+        Self::DocumentsSize,
+        Self::Passages,
+        Self::RecordingSize,
+        Self::ImportSize,
+    ];
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ScenarioSize => "scenario-size",
+            Self::ScenariosSize => "scenarios-size",
+            Self::Entries => "entries",
+            Self::Cases => "cases",
+            Self::Repeat => "repeat",
+            Self::Trials => "trials",
+            Self::PromptSize => "prompt-size",
+            Self::Expressions => "expressions",
+            Self::Mistakes => "mistakes",
+            Self::DocumentsSize => "documents-size",
+            Self::Passages => "passages",
+            Self::RecordingSize => "recording-size",
+            Self::ImportSize => "import-size",
+        }
+    }
+
+    /// Where nobody sets it.
+    pub fn usual(self) -> u64 {
+        match self {
+            Self::ScenarioSize => 4 << 20,
+            Self::ScenariosSize | Self::RecordingSize => 64 << 20,
+            Self::DocumentsSize => 32 << 20,
+            Self::Entries | Self::Passages => 100_000,
+            Self::Cases => 10_000,
+            Self::Repeat => 1_000,
+            Self::Trials => 1_000_000,
+            Self::PromptSize => 256 << 10,
+            Self::Expressions => 5_000_000,
+            Self::Mistakes => 100,
+            Self::ImportSize => 128 << 20,
+        }
+    }
+
+    fn counts_bytes(self) -> bool {
+        self.name().ends_with("-size")
+    }
+
+    /// What is allowed now.
+    pub fn most(self) -> u64 {
+        let set = SET.read().unwrap_or_else(PoisonError::into_inner);
+        set.get(&self).map_or_else(|| self.usual(), |(most, _)| *most)
+    }
+
+    /// The same as the length of something in memory.
+    pub fn most_in_memory(self) -> usize {
+        usize::try_from(self.most()).unwrap_or(usize::MAX)
+    }
+
+    /// What is allowed now, in words: `8 MiB`, `1000`.
+    pub fn shown(self) -> String {
+        self.print(self.most())
+    }
+
+    /// What to type to have twice as much.
+    pub fn advice(self) -> String {
+        let twice = self.print(self.most().saturating_mul(2)).replace(' ', "");
+        format!("`--limit {}={twice}` on the command line raises the limit", self.name())
+    }
+
+    fn print(self, amount: u64) -> String {
+        let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+        let unit = units.iter().find(|(_, bits)| amount > 0 && amount.is_multiple_of(1 << bits));
+        match unit.filter(|_| self.counts_bytes()) {
+            Some((unit, bits)) => format!("{} {unit}", amount >> bits),
+            None => amount.to_string(),
+        }
+    }
+
+    /// Lowers it for the rest of the process, unless it was typed.
+    pub fn lower(self, to: Amount) {
+        let mut set = SET.write().unwrap_or_else(PoisonError::into_inner);
+        let now = set.get(&self).map_or((self.usual(), false), |now| *now);
+        if !now.1 && to.0 < now.0 {
+            set.insert(self, (to.0, false));
+        }
+    }
+}
+
+/// Sets a limit as it was typed, `scenario-size=16MiB`, for the rest of the process.
+///
+/// # Errors
+/// [`BoundError`], for people.
+pub fn set(text: &str) -> Result<(), BoundError> {
+    let (name, amount) = text.split_once('=').ok_or_else(|| BoundError::NoPair(text.to_owned()))?;
+    let bound = Bound::ALL.into_iter().find(|bound| bound.name() == name.trim());
+    let bound = bound.ok_or_else(|| BoundError::Unknown { name: name.trim().to_owned() })?;
+    let Amount(amount) = amount.parse()?;
+    SET.write().unwrap_or_else(PoisonError::into_inner).insert(bound, (amount, true));
+    Ok(())
+}
+
+impl Amount {
+    /// Whether it is more than what the project file may ask for.
+    pub fn raises(self, bound: Bound) -> bool {
+        self.0 > bound.usual()
+    }
+}
+
+impl FromStr for Amount {
+    type Err = BoundError;
+
+    fn from_str(text: &str) -> Result<Self, BoundError> {
+        let wrong = || BoundError::Amount(text.trim().to_owned());
+        let split = text.trim().find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.trim().len());
+        let (number, unit) = text.trim().split_at(split);
+        let scale: u64 = match unit.trim() {
+            "" => 1,
+            "KiB" => 1 << 10,
+            "MiB" => 1 << 20,
+            "GiB" => 1 << 30,
+            _ => return Err(wrong()),
+        };
+        let number: u64 = number.parse().map_err(|_| wrong())?;
+        number.checked_mul(scale).filter(|amount| *amount > 0).map(Self).ok_or_else(wrong)
+    }
+}
+
+impl Serialize for Amount {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(self.0)
+    }
+}
+
+struct AmountVisitor;
+
+impl Visitor<'_> for AmountVisitor {
+    type Value = Amount;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a whole number above 0, for sizes with KiB, MiB or GiB")
+    }
+
+    fn visit_u64<E: Error>(self, amount: u64) -> Result<Amount, E> {
+        self.visit_str(&amount.to_string())
+    }
+
+    fn visit_i64<E: Error>(self, amount: i64) -> Result<Amount, E> {
+        self.visit_str(&amount.to_string())
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Amount, E> {
+        text.parse().map_err(E::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AmountVisitor)
+    }
+}
+
+impl JsonSchema for Amount {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Amount".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": ["integer", "string"], "minimum": 1, "pattern": r"^\s*\d+\s*([KMG]iB)?\s*$"})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_read_as_people_write_them() {
+        for (text, amount) in [("8MiB", 8 << 20), (" 512 KiB", 512 << 10), ("1GiB", 1 << 30), ("1000", 1000)] {
+            assert_eq!(text.parse(), Ok(Amount(amount)), "{text}");
+        }
+        for text in ["", "0", "-1", "8MB", "1.5GiB", "99999999999999999999", "99999999999GiB"] {
+            assert!(text.parse::<Amount>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_limit_has_a_name_of_its_own_that_files_use_too() {
+        for bound in Bound::ALL {
+            assert_eq!(serde_json::to_value(bound).expect("JSON"), bound.name());
+        }
+        assert_eq!(Bound::ALL.map(Bound::name).iter().collect::<std::collections::BTreeSet<_>>().len(), 13);
+    }
+
+    #[test]
+    fn what_sets_no_limit_says_what_to_write() {
+        for (text, words) in
+            [("scenario-size", "NAME=VALUE"), ("size=1", "known: scenario-size"), ("cases=many", "is no amount")]
+        {
+            assert!(set(text).expect_err(text).to_string().contains(words), "{text}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Limits on what people write: the project file lowers each of them, the command line sets it, and what passes one is told
+//! which it was and what to type.
+
+use super::project::{Outcome, copy};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// A limit, a value that the project passes, files that are written for it, and what is typed.
+type Passed = (&'static str, &'static str, &'static [(&'static str, &'static str)], &'static [&'static str]);
+
+const LANE: &str = "cassettes/sound/one-turn/tool-rag.feedback.1.yaml";
+
+const LIMITS: [Passed; 13] = [
+    ("scenario-size", "1KiB", &[], &["check"]),
+    ("scenarios-size", "1KiB", &[], &["check"]),
+    ("entries", "1", &[], &["check"]),
+    ("cases", "3", &[], &["check"]),
+    ("repeat", "1", &[], &["check"]),
+    ("trials", "3", &[], &["list"]),
+    ("prompt-size", "5", &[("scenarios/call.txt", "Call {{ tool }} first.")], &["check"]),
+    ("expressions", "50", &[], &["check"]),
+    ("mistakes", "1", &[("scenarios/other.yaml", "scenario: other\nflwo: x\nmodle: y\n")], &["check"]),
+    ("documents-size", "10", &[], &["knowledge", "search", "garden", "heap"]),
+    (
+        "passages",
+        "2",
+        &[("knowledge/garden/b.md", "# A\n\na\n\n# B\n\nb\n\n# C\n\nc\n")],
+        &["knowledge", "search", "garden", "heap"],
+    ),
+    ("recording-size", "10", &[(LANE, "cassette: 2\nscenario: sound\n")], &["run", "--only", "one-turn"]),
+    ("import-size", "10", &[("log.jsonl", "{\"messages\": []}\n")], &["score", "--import", "messages", "log.jsonl"]),
+];
+
+/// The small project with the limit in its project file, and what a command says there.
+fn said((name, low, files, typed): Passed, more: &[&str]) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/broken/project"), folder.path());
+    let project = folder.path().join("ragcheck.yaml");
+    let text = fs::read_to_string(&project).expect("the project file");
+    fs::write(&project, format!("bounds: {{{name}: {low}}}\n{text}")).expect("written");
+    if name == "prompt-size" {
+        let scenario = folder.path().join("scenarios/sound.yaml");
+        let text = fs::read_to_string(&scenario).expect("the scenario");
+        fs::write(&scenario, text.replace("{text: \"Call {tool} first.\"}", "{file: call.txt}")).expect("written");
+    }
+    for (file, text) in files {
+        let path = folder.path().join(file);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, text).expect("written");
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+    command.args(typed).args(more).current_dir(folder.path()).env("NO_COLOR", "1").env("COLUMNS", "400");
+    let outcome = Outcome::of(&mut command);
+    outcome.stdout + &outcome.stderr
+}
+
+#[test]
+fn each_limit_is_lowered_by_the_project_raised_by_the_command_line_and_named_when_it_is_passed() {
+    for limit in LIMITS {
+        let (name, low, ..) = limit;
+        let advice = format!("--limit {name}=");
+        let lowered = said(limit, &[]);
+        assert!(lowered.contains(&advice), "{name} at {low}: {lowered}");
+        let raised = said(limit, &["--limit", &format!("{name}=1000000000")]);
+        assert!(!raised.contains(&advice), "{name} raised: {raised}");
+    }
+}
+
+#[test]
+fn what_sets_no_limit_is_refused_with_those_that_there_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (typed, words) in [("sise=1", "known: scenario-size"), ("cases", "NAME=VALUE"), ("cases=0", "no amount")] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+        let outcome = Outcome::of(command.args(["check", "--limit", typed]).current_dir(folder.path()));
+        outcome.expect_code(2);
+        assert!(outcome.stderr.contains(words), "{typed}: {}", outcome.stderr);
+    }
+}
