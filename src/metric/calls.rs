@@ -8,9 +8,8 @@ use super::assignment::largest;
 use super::{TurnView, quote};
 use crate::plan::ResolvedCase;
 use crate::scenario::expect::{ArgumentPattern, CallExpectation, CallOutcome, CallPattern, Expectation};
-use crate::settings::{argument_schema, expression, expression_work, schema_patterns};
+use crate::settings::{JsonSchema, expression, expression_work, schema_patterns};
 use crate::trace::{ToolCalled, ToolOutcome};
-use jsonschema::Validator;
 use regex::Regex;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -20,7 +19,7 @@ use std::fmt::Write;
 #[derive(Debug, Default)]
 pub struct Patterns {
     regexes: BTreeMap<String, Result<Regex, String>>,
-    schemas: BTreeMap<String, Result<Validator, String>>,
+    schemas: BTreeMap<String, Result<JsonSchema, String>>,
     mistakes: Vec<String>,
 }
 
@@ -64,7 +63,7 @@ impl Patterns {
                     ArgumentPattern::Equals(_) => {}
                     ArgumentPattern::Matches(text) => self.add_regex(text),
                     ArgumentPattern::Schema(schema) => {
-                        let compile = || argument_schema(schema).map_err(|error| error.to_string());
+                        let compile = || JsonSchema::compile(schema).map_err(|error| error.to_string());
                         self.schemas.entry(schema.to_string()).or_insert_with(compile);
                     }
                 }

@@ -5,7 +5,7 @@ use super::expect::{ArgumentPattern, ContextExpectation, RetryExpectation};
 use super::{CallExpectation, CallPattern, Expectation};
 use crate::bounds::Bound;
 use crate::catalogue::ToolEntry;
-use crate::settings::{argument_schema, expression, expression_work, schema_patterns};
+use crate::settings::{JsonSchema, expression, expression_work, schema_patterns};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -289,7 +289,7 @@ impl<'a> Expectations<'a> {
             if !self.affords(patterns) {
                 return;
             }
-            let problem = argument_schema(schema).err().map(|error| error.to_string());
+            let problem = JsonSchema::compile(schema).err().map(|error| error.to_string());
             self.compiled.insert(key, problem.clone());
             problem
         };

@@ -3,23 +3,23 @@
 //! | question | file |
 //! |---|---|
 //! | how is a time written | `duration` |
+//! | which expressions and JSON Schemas are used, within which bounds | `expression`, `json_schema` |
 //! | where are keywords kept beyond a run, and for how long | `knowledge` |
-//! | which expressions and schemas may people write | `expression`, `argument_schema` |
 //! | which model, which search service, within which bounds | `model` |
 //! | where is a provider, what does it speak, how does it depart from that | `provider` |
 //!
 //! These are plain values: what they mean for a request is decided where requests are made.
 
-mod argument_schema;
 mod duration;
 mod expression;
+mod json_schema;
 mod knowledge;
 mod model;
 mod provider;
 
-pub use argument_schema::{SchemaError, argument_schema, schema_patterns};
 pub use duration::{AgeLimit, DurationError, TimeSpan, parse_age, parse_duration, print_duration};
 pub use expression::{expression, expression_work};
+pub use json_schema::{JsonSchema, SchemaError, Violation, schema_patterns};
 pub use knowledge::{Forget, KeywordIndexSettings};
 pub use model::{Enforcement, Limits, ModelSettings, SearchSettings};
 pub use provider::{Auth, PaceLimits, Provider, Quirks};

@@ -20,15 +20,16 @@ fn the_committed_schemas_are_those_of_the_types() {
 #[test]
 fn a_scenario_that_loads_is_valid_against_its_schema_and_a_misspelt_flow_is_not() {
     let text = schema::text("scenario").expect("a schema");
-    let validator = jsonschema::validator_for(&serde_json::from_str(&text).expect("JSON")).expect("a schema");
+    let (mut compiler, mut schemas) = (boon::Compiler::new(), boon::Schemas::new());
+    let document = serde_json::from_str(&text).expect("JSON");
+    compiler.add_resource("schema://scenario/", document).expect("an address");
+    let index = compiler.compile("schema://scenario/", &mut schemas).expect("a schema");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/broken/project");
     let loaded = ragcheck::scenario::load(&root, &[], None, &ragcheck::catalogues()).expect("a sound project");
     let mut scenario = serde_json::to_value(&loaded.scenarios[0].scenario).expect("JSON");
-    assert!(
-        validator.is_valid(&scenario),
-        "{:?}",
-        validator.iter_errors(&scenario).map(|error| error.to_string()).collect::<Vec<_>>()
-    );
+    if let Err(error) = schemas.validate(&scenario, index) {
+        panic!("{error:#}");
+    }
     scenario["flow"] = "tool-rga".into();
-    assert!(!validator.is_valid(&scenario));
+    assert!(schemas.validate(&scenario, index).is_err());
 }

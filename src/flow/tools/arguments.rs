@@ -1,8 +1,7 @@
 //! From the text of a call to an object that fits the tool's schema, or to a reason why not.
 
 use super::{Declaration, Refusal};
-use jsonschema::ValidationError;
-use jsonschema::error::ValidationErrorKind;
+use crate::settings::Violation;
 use serde_json::{Map, Value};
 
 /// Bytes of arguments that are looked at at all.
@@ -60,35 +59,25 @@ fn not_an_object(what: &str) -> Refusal {
 
 /// Refuses arguments that do not fit the tool's schema.
 pub(super) fn fit(tool: &Declaration, arguments: &Value) -> Result<(), Refusal> {
-    let Some(validator) = tool.validator() else {
+    let Some(schema) = tool.compiled() else {
         let guidance = "Go on without it.";
         return Err(Refusal::new("schema", format!("`{}` takes no calls: its schema is broken", tool.name), guidance));
     };
-    // Asking for the errors costs several times as much as asking whether there are any.
-    if validator.is_valid(arguments) {
-        return Ok(());
-    }
-    let mut found: Vec<ValidationError<'_>> = validator.iter_errors(arguments).collect();
+    let mut found = schema.violations(arguments);
     // A wrong type explains more than a wrong length that follows from it.
-    found.sort_by_key(|error| is_length(error.kind()));
+    found.sort_by_key(|violation| violation.of_length);
     let Some(first) = found.first() else { return Ok(()) };
-    let cause = if is_length(first.kind()) { "length" } else { "schema" };
+    let cause = if first.of_length { "length" } else { "schema" };
     let told: Vec<String> = found.iter().take(3).map(describe).collect();
     let guidance = format!("Correct the parameters and call {} again: {}.", tool.name, parameters(tool));
     Err(Refusal::new(cause, told.join("; "), guidance))
 }
 
-fn is_length(kind: &ValidationErrorKind) -> bool {
-    use ValidationErrorKind as Kind;
-    matches!(kind, Kind::MinLength { .. } | Kind::MaxLength { .. } | Kind::MinItems { .. } | Kind::MaxItems { .. })
-}
-
-fn describe(error: &ValidationError<'_>) -> String {
-    let place = error.instance_path().to_string();
-    let place =
-        if place.is_empty() { "the arguments".to_owned() } else { format!("`{}`", place.trim_start_matches('/')) };
-    // Masked: the value came from a model and may be long or hostile.
-    format!("{place}: {}", error.masked_with("the value given"))
+fn describe(violation: &Violation) -> String {
+    match violation.place.trim_start_matches('/') {
+        "" => format!("the arguments: {}", violation.text),
+        place => format!("`{place}`: {}", violation.text),
+    }
 }
 
 /// The parameters of a tool in a line: `query (string, required), top_k (integer)`.

@@ -18,8 +18,8 @@ use crate::chat::ToolDefinition;
 use crate::clock::BoxFuture;
 use crate::knowledge::{KnowledgeError, SearchError};
 use crate::provider::{self, ProviderError};
+use crate::settings::JsonSchema;
 use crate::trace::{Role, ToolResult};
-use jsonschema::Validator;
 use serde_json::{Map, Value};
 use std::sync::OnceLock;
 
@@ -35,13 +35,13 @@ pub struct Declaration {
     /// Whether it is on offer beside these services.
     pub offered: fn(Services) -> bool,
     /// Compiled once a process: schemas do not vary. `None` for one that does not compile.
-    validator: OnceLock<Option<Validator>>,
+    compiled: OnceLock<Option<JsonSchema>>,
 }
 
 impl Declaration {
     /// A tool that is always on offer.
     pub const fn new(name: &'static str, role: Role, schema: fn() -> Value) -> Self {
-        Self { name, role, schema, offered: |_| true, validator: OnceLock::new() }
+        Self { name, role, schema, offered: |_| true, compiled: OnceLock::new() }
     }
 
     /// A tool that is on offer beside some services only.
@@ -51,7 +51,7 @@ impl Declaration {
         schema: fn() -> Value,
         offered: fn(Services) -> bool,
     ) -> Self {
-        Self { name, role, schema, offered, validator: OnceLock::new() }
+        Self { name, role, schema, offered, compiled: OnceLock::new() }
     }
 
     /// As the model is told about it, under this description.
@@ -69,11 +69,11 @@ impl Declaration {
 
     /// Whether its schema can be used to check anything.
     pub fn compiles(&self) -> bool {
-        self.validator().is_some()
+        self.compiled().is_some()
     }
 
-    fn validator(&self) -> Option<&Validator> {
-        self.validator.get_or_init(|| jsonschema::validator_for(&(self.schema)()).ok()).as_ref()
+    fn compiled(&self) -> Option<&JsonSchema> {
+        self.compiled.get_or_init(|| JsonSchema::compile(&(self.schema)()).ok()).as_ref()
     }
 }
 
