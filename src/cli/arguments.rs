@@ -2,6 +2,7 @@
 
 use super::cassette::arguments::Cassette;
 use super::exit;
+use crate::settings::ServerAddress;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -381,7 +382,7 @@ pub(super) struct Knowledge {
 pub(super) enum KnowledgeCommand {
     /// Print what a query finds.
     Search {
-        /// The knowledge base: a folder below the project's knowledge folder.
+        /// The knowledge base: a folder below the project's knowledge folder, or one that the project declares.
         base: String,
         /// The query.
         query: String,
@@ -389,10 +390,19 @@ pub(super) enum KnowledgeCommand {
         #[arg(long, default_value_t = 5)]
         top_k: usize,
     },
-    /// Read all documents, build the index, and note what is in it for `diff`.
+    /// Read all documents, build the index, and note what is in it for `diff`; of a base with embeddings, ask for the
+    /// vectors of what is new.
     Index {
         /// The knowledge base.
         base: String,
+    },
+    /// Bring a base's passages with their vectors to a server: new and changed ones, and remove what is gone.
+    Push {
+        /// The knowledge base, declared with `embeddings`.
+        base: String,
+        /// The collection, made where there is none; by default the base's own `server`.
+        #[arg(long, value_name = "chroma://HOST:PORT/COLLECTION")]
+        to: Option<ServerAddress>,
     },
     /// Print each document with its format's passages, characters and hash.
     Stats {

@@ -1,45 +1,117 @@
-//! `ragcheck knowledge`: what a knowledge base holds and finds, and what changed in it.
+//! `ragcheck knowledge`: what a knowledge base holds and finds, what changed in it, and bringing it to a server.
 
 use super::arguments::{Knowledge, KnowledgeCommand};
 use super::exit::Exit;
 use super::output::{self, Problem};
-use crate::clock::{VirtualClock, block_on};
-use crate::knowledge::{Corpus, Embedded, KnowledgeBase, Listing};
-use crate::scenario;
+use crate::knowledge::{
+    BATCH, Corpus, Declared, Embedded, Listing, Passage, Row, Search, Vectors, backend, embedded_text, store,
+    vector_file,
+};
+use crate::provider::{Access, Embedder, RetryPolicy};
+use crate::scenario::{self, Project};
+use crate::settings::{KnowledgeBaseSettings, ServerAddress};
+use crate::trial::{Variables, knowledge_access, without_services};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+
+/// Texts that are sent to the embeddings endpoint at once.
+const TEXTS: usize = 16;
 
 /// Does what `ragcheck knowledge` was asked to.
 ///
 /// # Errors
-/// When the knowledge base cannot be read.
+/// When the knowledge base cannot be read, or what it asks gives nothing.
 pub(super) fn run(given: &Knowledge) -> Result<Exit, Problem> {
     let here = std::env::current_dir().map_err(|why| format!("the current folder cannot be read: {why}"))?;
     let root = scenario::find_root(&here);
-    let project = scenario::load(&root, &[], None, &crate::catalogues())?.project;
-    let folder = root.join(&project.knowledge);
-    let load = |base: &str| Corpus::load(&folder.join(base)).map_err(|why| why.to_string());
+    let project = scenario::load_project(&root, &crate::catalogues())?;
+    let named = |base: &str| Base::named(&root, &project, base);
     match &given.command {
-        KnowledgeCommand::Search { base, query, top_k } => search(load(base)?, query, *top_k),
-        KnowledgeCommand::Index { base } => index(load(base)?, &root),
+        KnowledgeCommand::Search { base, query, top_k } => search(&named(base)?, query, *top_k),
+        KnowledgeCommand::Index { base } => index(&named(base)?),
+        KnowledgeCommand::Push { base, to } => push(&named(base)?, to.as_ref()),
         KnowledgeCommand::Stats { base } => {
-            output::result(&stats(&load(base)?));
+            output::result(&stats(&named(base)?.corpus()?));
             Ok(Exit::Passed)
         }
-        KnowledgeCommand::Diff { base } => diff(&load(base)?, &root),
+        KnowledgeCommand::Diff { base } => {
+            let base = named(base)?;
+            diff(&base.corpus()?, base.root)
+        }
     }
 }
 
-fn search(corpus: Corpus, query: &str, top_k: usize) -> Result<Exit, Problem> {
-    let base = corpus.id.clone();
-    let knowledge = Embedded::open(corpus, None).map_err(|why| why.to_string())?;
-    let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
-    let found = block_on(&clock, knowledge.search(query, top_k))
-        .map_err(|why| why.to_string())?
-        .result
-        .map_err(|why| why.to_string())?;
+/// A knowledge base that was named: a folder, or what the project declares under that name.
+struct Base<'p> {
+    root: &'p Path,
+    project: &'p Project,
+    name: String,
+    settings: Option<&'p KnowledgeBaseSettings>,
+    /// The folder's name; none of a base that is on a server alone.
+    folder: Option<String>,
+}
+
+impl<'p> Base<'p> {
+    fn named(root: &'p Path, project: &'p Project, name: &str) -> Result<Self, Problem> {
+        let settings = project.knowledge_bases.get(name);
+        let folder = match settings {
+            Some(KnowledgeBaseSettings { folder: None, server: Some(_), .. }) => None,
+            Some(settings) => Some(settings.folder.clone().unwrap_or_else(|| name.to_owned())),
+            None => Some(name.to_owned()),
+        };
+        Ok(Self { root, project, name: name.to_owned(), settings, folder })
+    }
+
+    fn path(&self) -> Result<PathBuf, Problem> {
+        let folder = self.folder.as_ref().ok_or_else(|| {
+            let why =
+                format!("`{}` has no folder: it is on its server alone, so there is nothing to read here", self.name);
+            Problem::Words(why)
+        })?;
+        Ok(self.root.join(&self.project.knowledge).join(folder))
+    }
+
+    fn corpus(&self) -> Result<Corpus, Problem> {
+        Ok(Corpus::load(&self.path()?).map_err(|why| why.to_string())?)
+    }
+
+    /// What the project declares of its vectors.
+    fn vectors(&self) -> Result<&'p KnowledgeBaseSettings, Problem> {
+        self.settings.ok_or_else(|| {
+            let why = format!("`{}` has no vectors: declare it under `knowledge_bases` with `embeddings`", self.name);
+            Problem::Words(why)
+        })
+    }
+
+    fn access(&self) -> Result<Access, Problem> {
+        let access = match self.settings {
+            Some(settings) => {
+                knowledge_access(self.project, settings, &Variables::new()).map_err(|why| why.to_string())?
+            }
+            None => without_services(RetryPolicy::default()),
+        };
+        Ok(access)
+    }
+}
+
+/// Runs what asks services.
+fn wait<T>(work: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|why| format!("the runtime cannot be started: {why}"))?.block_on(work)
+}
+
+fn search(base: &Base<'_>, query: &str, top_k: usize) -> Result<Exit, Problem> {
+    let folder = base.root.join(&base.project.knowledge);
+    let kind = base.settings.and_then(|settings| settings.server.as_ref()).map_or("embedded", |at| at.kind.name());
+    let declared = Declared { place: &base.name, knowledge: &folder, cache: None, settings: base.settings };
+    let backend = backend(kind).ok_or_else(|| format!("no backend {kind}"))?;
+    let source = backend.prepare(declared).map_err(|why| why.to_string())?;
+    let opened = source.open(&base.access()?);
+    let Search { result, .. } = wait(async { Ok(opened.search(query, top_k).await) })?;
+    let found = result.map_err(|why| why.to_string())?;
     if found.is_empty() {
-        output::remark(&format!("nothing in `{base}` matches: no word of the query stands in any passage"));
+        output::remark(&format!("nothing in `{}` matches: no word of the query stands in any passage", base.name));
     }
     for (rank, found) in (1..).zip(&found) {
         let passage = &found.passage;
@@ -57,14 +129,90 @@ fn listing_of(root: &Path, base: &str) -> PathBuf {
     root.join(".ragcheck").join(format!("{base}.listing.json"))
 }
 
-fn index(corpus: Corpus, root: &Path) -> Result<Exit, Problem> {
+fn index(base: &Base<'_>) -> Result<Exit, Problem> {
+    let corpus = base.corpus()?;
     let listing = Listing::of(&corpus);
-    let (base, passages, documents) = (corpus.id.clone(), corpus.passages.len(), corpus.documents.len());
-    let hash = corpus.hash.clone();
-    Embedded::open(corpus, Some(&root.join(".ragcheck"))).map_err(|why| why.to_string())?;
-    let file = listing_of(root, &base);
-    listing.save(&file).map_err(|why| why.to_string())?;
-    output::result(&format!("{base}: {passages} passages of {documents} documents, hash {hash}\n"));
+    let told = format!(
+        "{}: {} passages of {} documents, hash {}\n",
+        base.name,
+        corpus.passages.len(),
+        corpus.documents.len(),
+        corpus.hash
+    );
+    Embedded::open(corpus.clone(), Some(&base.root.join(".ragcheck"))).map_err(|why| why.to_string())?;
+    output::result(&told);
+    if let Some(settings) = base.settings {
+        output::result(&wait(embed(base, settings, &corpus))?);
+    }
+    listing.save(&listing_of(base.root, &corpus.id)).map_err(|why| why.to_string())?;
+    Ok(Exit::Passed)
+}
+
+/// Turns the passages that have no vector yet into vectors, and writes all into the file beside the folder.
+async fn embed(base: &Base<'_>, settings: &KnowledgeBaseSettings, corpus: &Corpus) -> Result<String, Problem> {
+    let model = &settings.embeddings.model;
+    let file = vector_file(&base.path()?, model);
+    let mut vectors = Vectors::read(&file, model).map_err(|why| why.to_string())?;
+    let missing = vectors.missing(corpus);
+    if !missing.is_empty() {
+        let embedder = Embedder::new(&base.access()?, model, settings.embeddings.dimensions);
+        for places in missing.chunks(TEXTS) {
+            let passages: Vec<&Passage> = places.iter().filter_map(|place| corpus.passages.get(*place)).collect();
+            let texts: Vec<String> = passages.iter().map(|passage| embedded_text(passage)).collect();
+            let embedded = embedder.embed(&texts).await.result.map_err(|why| why.to_string())?;
+            for (passage, vector) in passages.iter().zip(&embedded) {
+                vectors.add(passage, vector).map_err(|why| why.to_string())?;
+            }
+        }
+    }
+    vectors.save(&file, model, corpus).map_err(|why| why.to_string())?;
+    let kept = corpus.passages.len() - missing.len();
+    Ok(format!("{} new vectors by {model}, {kept} kept, in {}\n", missing.len(), file.display()))
+}
+
+/// Brings a folder's passages with their vectors to a server: those that are not in the folder any more go.
+fn push(base: &Base<'_>, to: Option<&ServerAddress>) -> Result<Exit, Problem> {
+    let declared = base.vectors()?;
+    let address = to
+        .or(declared.server.as_ref())
+        .ok_or_else(|| Problem::Words("name the collection: --to chroma://HOST:PORT/COLLECTION".into()))?;
+    let settings = KnowledgeBaseSettings { server: Some(address.clone()), ..declared.clone() };
+    let corpus = base.corpus()?;
+    let model = &settings.embeddings.model;
+    let file = vector_file(&base.path()?, model);
+    let rows = Vectors::read(&file, model).map_err(|why| why.to_string())?;
+    let lacking =
+        |count| format!("{count} passages have no vector: run `ragcheck knowledge index {}` first", base.name);
+    let rows = rows.of(&corpus).map_err(lacking)?;
+    let access = knowledge_access(base.project, &settings, &Variables::new()).map_err(|why| why.to_string())?;
+    let server = store(address, &access);
+    let told = wait(async {
+        let words = |why: crate::provider::ProviderError| why.to_string();
+        let made = server.create(model, rows.dimensions(), corpus.passages.len()).await.result.map_err(words)?;
+        if let Some(other) = made.model.as_ref().filter(|other| *other != model) {
+            let why =
+                format!("the collection `{}` holds vectors by `{other}`, not by `{model}`: name another", made.name);
+            return Err(Problem::Words(why));
+        }
+        let here: BTreeSet<&str> = corpus.passages.iter().map(|passage| passage.id.as_str()).collect();
+        let there = server.ids(&made).await.result.map_err(words)?;
+        let gone: Vec<String> = there.into_iter().filter(|id| !here.contains(id.as_str())).collect();
+        for ids in gone.chunks(BATCH) {
+            server.remove(&made, ids).await.result.map_err(words)?;
+        }
+        for batch in Row::of(&corpus, &rows).chunks(BATCH) {
+            server.upsert(&made, batch).await.result.map_err(words)?;
+        }
+        let now = server.collection().await.result.map_err(words)?;
+        if now.count != corpus.passages.len() as u64 {
+            let (count, sent) = (now.count, corpus.passages.len());
+            let why = format!("the collection `{}` holds {count} passages after {sent} were sent", now.name);
+            return Err(Problem::Words(why));
+        }
+        let removed = gone.len();
+        Ok(format!("{address}: {} passages with vectors by {model}, {removed} removed\n", now.count))
+    })?;
+    output::result(&told);
     Ok(Exit::Passed)
 }
 

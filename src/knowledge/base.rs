@@ -70,6 +70,12 @@ pub trait KnowledgeBase: Send + Sync {
         let _ = text;
         None
     }
+    /// Whether what a recording pinned is another state of a base behind a server than what is declared today; `None`
+    /// of a base that is here, where a changed passage shows by what is found.
+    fn departs_from(&self, pinned: &str) -> Option<bool> {
+        let _ = pinned;
+        None
+    }
     /// What a recording pins: a hash of everything that can be found; of a base behind a server, of what the server
     /// says of it, once it was asked, and of its declaration before.
     fn hash(&self) -> String;
@@ -151,6 +157,12 @@ impl KnowledgeBases {
     /// The greatest share of one base's passages that hold every meaningful word of `text`, where one knows it.
     pub fn share_holding(&self, text: &str) -> Option<f64> {
         self.bases.iter().filter_map(|(_, base)| base.share_holding(text)).max_by(f64::total_cmp)
+    }
+
+    /// Whether what a recording pinned is another state of the only base, one behind a server, than what is declared
+    /// today.
+    pub fn depart_from(&self, pinned: &str) -> bool {
+        matches!(self.bases.as_slice(), [(_, base)] if base.departs_from(pinned) == Some(true))
     }
 
     /// What a recording pins of them: the base's own hash where there is one, else SHA-256 over names and hashes.

@@ -88,7 +88,8 @@ impl Embedded {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(index);
     }
 
-    fn find(&self, query: &str, top_k: usize) -> Result<Vec<Found>, KnowledgeError> {
+    /// The `top_k` best passages for `query`.
+    pub(super) fn find(&self, query: &str, top_k: usize) -> Result<Vec<Found>, KnowledgeError> {
         let (terms, times): (Vec<Term>, Vec<u32>) = query::parse(query).into_iter().unzip();
         let mut parts: Vec<(usize, f64)> = Vec::new();
         for (occurrences, times) in self.occurrences(&terms)?.iter().zip(times) {

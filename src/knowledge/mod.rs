@@ -1,5 +1,5 @@
-//! What an agent can look up, and what it has learned: documents, their passages, the search over them, and the
-//! keyword index.
+//! What an agent can look up, and what it has learned: documents, their passages, the search over them by words and by
+//! vectors, here or on a server, and the keyword index.
 //!
 //! [`KnowledgeBase`] is what flows search, opened for one trial; [`Embedded`] is the one that needs no server, `backends`
 //! lists all kinds. [`KeywordIndex`] keeps the answers of the external service under keywords, so that later searches
@@ -13,14 +13,18 @@ mod documents;
 mod embedded;
 mod excerpt;
 mod full_text;
+mod fusion;
+mod hybrid;
 mod keyword_index;
 mod keyword_store;
 mod learned;
 mod listing;
 mod query;
 mod rank;
+mod server;
 pub mod tokenize;
 mod upkeep;
+mod vectors;
 
 pub use backends::{BACKENDS, Backend, Declared, backend};
 pub use base::{
@@ -33,7 +37,9 @@ pub use excerpt::excerpt;
 pub use keyword_index::{Indexed, KeywordIndex};
 pub use learned::{ExternalRecord, KeywordEntry, LearnedHit, Provenance, question_id};
 pub use listing::{Change, Listing};
+pub use server::{BATCH, Collection, Row, Store, qdrant_bodies, store};
 pub use upkeep::{PruneRule, Pruned, Upkeep};
+pub use vectors::{PassageVectors, VectorError, Vectors, file_of as vector_file, text_of as embedded_text};
 
 use crate::bounds::Bound;
 use std::path::PathBuf;
@@ -75,6 +81,20 @@ pub enum KnowledgeError {
         /// Its line, from 1.
         line: usize,
         /// What is wrong with it.
+        why: String,
+    },
+    /// A base that is declared to be behind a server, without one.
+    #[error("the knowledge base `{base}` names no server")]
+    NoServer {
+        /// Its name.
+        base: String,
+    },
+    /// A file of vectors that cannot be used.
+    #[error("{}: {why}", path.display())]
+    Vectors {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, and what to do.
         why: String,
     },
     /// A file that is there, and is no keyword index of this build; it was not written.

@@ -1,12 +1,14 @@
-//! Services behind HTTP: one client for chat models, one for search, one retry loop for all.
+//! Services behind HTTP: clients for chat models, search, embeddings and plain JSON, one retry loop for all.
 //!
 //! `wire` translates between `chat` and each wire format and maps error bodies to [`ErrorKind`]; it never retries,
 //! waits or records. What single servers do differently is declared ([`crate::settings::Quirks`]). [`Attempt`]s are data: every one is reported to the caller.
 
 pub mod chat_client;
+mod embedder;
 mod failure;
 #[cfg(test)]
 mod fault_tests;
+mod json_service;
 pub mod observed;
 pub mod perplexity_agent;
 mod quirks;
@@ -17,6 +19,8 @@ mod tests;
 pub mod wire;
 
 pub use chat_client::ChatClient;
+pub use embedder::Embedder;
+pub use json_service::{CHROMA, JsonService, QDRANT};
 pub use perplexity_agent::PerplexityAgent;
 pub use retry::{Failure, RetryPolicy};
 pub use stream::ended_by;
@@ -92,6 +96,18 @@ pub enum ProviderError {
     },
     /// Replay has no such exchange: the trial ends in ERROR.
     Miss(Box<Miss>),
+}
+
+impl std::fmt::Display for ProviderError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Failed { kind, status, message } => {
+                let status = status.map_or(String::new(), |status| format!(", HTTP {status}"));
+                write!(formatter, "{message} ({}{status})", kind.as_str())
+            }
+            Self::Miss(miss) => formatter.write_str(&miss.message),
+        }
+    }
 }
 
 /// One HTTP attempt, as the trace will tell it.

@@ -68,6 +68,8 @@ pub struct Stale {
     pub old: Option<Timestamp>,
     /// Parts of its requests that have changed since, with the exchanges that hold the old ones.
     pub drifted: Vec<(Part, Vec<u32>)>,
+    /// What it pinned of a base behind a server, where another is declared today.
+    pub searched: Option<String>,
 }
 
 /// The stale lanes of a plan: trials by index, with why. Lanes without a sound recording are not among them.
@@ -75,8 +77,9 @@ pub fn stale(runner: &TrialRunner, plan: &Plan, ages: Ages) -> BTreeMap<usize, S
     let lanes = plan.trials.par_iter().enumerate().filter_map(|(index, trial)| {
         let standing = runner.standing(plan, trial).ok()?;
         let at = standing.cassette.header.recorded_at;
-        let stale = Stale { old: ages.too_old(at).then_some(at), drifted: standing.drifted };
-        (stale.old.is_some() || !stale.drifted.is_empty()).then_some((index, stale))
+        let searched = standing.searched_another.then_some(standing.cassette.header.knowledge);
+        let stale = Stale { old: ages.too_old(at).then_some(at), drifted: standing.drifted, searched };
+        (stale.old.is_some() || !stale.drifted.is_empty() || stale.searched.is_some()).then_some((index, stale))
     });
     lanes.collect()
 }
@@ -121,6 +124,13 @@ pub fn notes(runner: &TrialRunner, plan: &Plan, ages: Ages) -> Vec<Diagnostic> {
                     .with_help(format!("see what differs: ragcheck run {}", scenario.file))
                     .with_help(refresh.clone()),
             );
+        }
+        let searched: Vec<(&String, &str)> =
+            lanes.iter().filter_map(|(trial, stale)| Some((stale.searched.as_ref()?, trial.id.as_str()))).collect();
+        if let Some((pinned, first)) = searched.first() {
+            let lanes = plural(searched.len(), "lane");
+            let message = format!("another base was searched when {lanes} were recorded, {first} first: {pinned}");
+            notes.push(Diagnostic::note("searched-another", &scenario.file, message).with_help(refresh.clone()));
         }
         notes.extend(unused(runner, plan, number));
     }

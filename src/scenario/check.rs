@@ -153,6 +153,9 @@ impl Checker<'_> {
     }
 
     fn knowledge_base(&mut self, name: &str, at: At<'_>) {
+        if self.around.project.knowledge_bases.contains_key(name) {
+            return;
+        }
         let folder = self.around.root.join(&self.around.project.knowledge);
         let inside = !name.is_empty() && name.split('/').all(|part| !part.is_empty() && part != ".." && part != ".");
         if inside && folder.join(name).is_dir() {

@@ -291,6 +291,7 @@ pub(super) fn project(project: &Project, catalogues: &Catalogues) -> Vec<Mistake
             mistakes.push(Mistake::at(at.key("text"), "empty-text", "a requirement without words"));
         }
     }
+    mistakes.extend(super::check_knowledge::bases(project, root.key("knowledge_bases")));
     mistakes.extend(super::prices::check(&project.prices, root.key("prices")));
     mistakes
 }

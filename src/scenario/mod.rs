@@ -13,6 +13,7 @@ mod check_case;
 mod check_criteria;
 mod check_expect;
 mod check_external;
+mod check_knowledge;
 pub mod criteria;
 pub mod diagnostic;
 pub mod document;

@@ -3,7 +3,7 @@
 use super::criteria::Estimand;
 use crate::bounds::{Amount, Bound};
 use crate::price::Price;
-use crate::settings::{AgeLimit, KeywordIndexSettings, Provider};
+use crate::settings::{AgeLimit, KeywordIndexSettings, KnowledgeBaseSettings, Provider};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -21,6 +21,8 @@ pub struct Project {
     pub cassettes: String,
     /// Folder of knowledge bases.
     pub knowledge: String,
+    /// Bases with vectors, by the name that scenarios use.
+    pub knowledge_bases: BTreeMap<String, KnowledgeBaseSettings>,
     /// The keyword index of served and long-lived use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keyword_index: Option<KeywordIndexSettings>,
@@ -54,6 +56,7 @@ impl Default for Project {
             criteria: None,
             cassettes: "fixtures/cassettes".into(),
             knowledge: "fixtures/knowledge".into(),
+            knowledge_bases: BTreeMap::new(),
             keyword_index: None,
             ratings: None,
             reports: "reports".into(),

@@ -1,8 +1,13 @@
-//! What is declared about what agents look up: the file that keywords are kept in beyond a run, and its upkeep.
+//! What is declared about what agents look up: bases with vectors, here or on a server, and the file that keywords are
+//! kept in beyond a run.
 
 use super::AgeLimit;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 
 /// A keyword index that outlives runs: what a served agent learns is kept there. Trials never use it: each has its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -24,4 +29,203 @@ pub struct Forget {
     /// Only those that were used fewer times than this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fewer_uses_than: Option<u64>,
+}
+
+/// A knowledge base that is more than a folder: with vectors, here or on a server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KnowledgeBaseSettings {
+    /// The folder below the project's knowledge whose words are searched too; by default, without a server, that of the
+    /// base's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+    /// The server's collection: `chroma://HOST:PORT/COLLECTION` or `qdrant://HOST:PORT/COLLECTION`; `chroma+https://` over
+    /// TLS; of Chroma, `?tenant=T&database=D` behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerAddress>,
+    /// The environment variable that holds the server's key; without one no key is sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// What turns queries and passages into vectors.
+    pub embeddings: EmbeddingSettings,
+    /// Fields that passages on the server must have with these values: `{file: warranty.md}`.
+    #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
+    pub filter: BTreeMap<String, serde_json::Value>,
+}
+
+/// A model for embeddings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EmbeddingSettings {
+    /// A provider of the project with an OpenAI-compatible endpoint: `POST {base_url}/embeddings`.
+    pub provider: String,
+    /// The model.
+    pub model: String,
+    /// Numbers of a vector, where the model lets one choose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dimensions: Option<u32>,
+}
+
+/// Servers of collections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerKind {
+    /// Chroma.
+    Chroma,
+    /// Qdrant.
+    Qdrant,
+}
+
+impl ServerKind {
+    /// The scheme of its addresses, and the backend's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Chroma => "chroma",
+            Self::Qdrant => "qdrant",
+        }
+    }
+}
+
+/// A collection of a server, as people write it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerAddress {
+    written: String,
+    /// What kind of server.
+    pub kind: ServerKind,
+    /// Where it is, for HTTP.
+    pub base_url: String,
+    /// The collection.
+    pub collection: String,
+    /// Of Chroma, the tenant.
+    pub tenant: String,
+    /// Of Chroma, the database.
+    pub database: String,
+}
+
+/// Text that is no address of a collection.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{written}` is no address of a collection: {why}; write `chroma://127.0.0.1:8000/COLLECTION`")]
+pub struct AddressError {
+    written: String,
+    why: &'static str,
+}
+
+impl FromStr for ServerAddress {
+    type Err = AddressError;
+
+    fn from_str(written: &str) -> Result<Self, AddressError> {
+        let wrong = |why| AddressError { written: written.to_owned(), why };
+        let (scheme, rest) = written.split_once("://").ok_or_else(|| wrong("it has no `://`"))?;
+        let (kind, http) = match scheme {
+            "chroma" => (ServerKind::Chroma, "http"),
+            "chroma+https" => (ServerKind::Chroma, "https"),
+            "qdrant" => (ServerKind::Qdrant, "http"),
+            "qdrant+https" => (ServerKind::Qdrant, "https"),
+            _ => return Err(wrong("it begins with neither `chroma://` nor `qdrant://`")),
+        };
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (host, collection) = rest.split_once('/').ok_or_else(|| wrong("it names no collection"))?;
+        let plain = |name: &str| {
+            let legal = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+            !name.is_empty() && name.len() <= 200 && name.chars().all(legal) && name.chars().any(|one| one != '.')
+        };
+        if host.is_empty()
+            || !host.chars().all(|one| one.is_ascii_alphanumeric() || matches!(one, '-' | '.' | ':' | '[' | ']'))
+        {
+            return Err(wrong("its host is none"));
+        }
+        if !plain(collection) {
+            return Err(wrong("a collection's name is letters, digits, `-`, `_` and `.`"));
+        }
+        let (mut tenant, mut database) = ("default_tenant", "default_database");
+        for (name, value) in
+            query.split('&').filter(|part| !part.is_empty()).map(|part| part.split_once('=').unwrap_or((part, "")))
+        {
+            match (kind, name) {
+                (ServerKind::Chroma, "tenant") if plain(value) => tenant = value,
+                (ServerKind::Chroma, "database") if plain(value) => database = value,
+                _ => return Err(wrong("behind `?` there is only `tenant` and `database`, of Chroma")),
+            }
+        }
+        Ok(Self {
+            kind,
+            base_url: format!("{http}://{host}"),
+            collection: collection.to_owned(),
+            tenant: tenant.to_owned(),
+            database: database.to_owned(),
+            written: written.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for ServerAddress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.written)
+    }
+}
+
+impl Serialize for ServerAddress {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.written)
+    }
+}
+
+impl<'de> Deserialize<'de> for ServerAddress {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for ServerAddress {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "ServerAddress".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": r"^(chroma|qdrant)(\+https)?://[^/?]+/[A-Za-z0-9._-]+(\?.*)?$"})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(written: &str) -> Result<ServerAddress, AddressError> {
+        written.parse()
+    }
+
+    #[test]
+    fn an_address_says_server_collection_tenant_and_database() {
+        let plain = read("chroma://127.0.0.1:8000/desk").expect("an address");
+        assert_eq!((plain.kind, plain.base_url.as_str()), (ServerKind::Chroma, "http://127.0.0.1:8000"));
+        assert_eq!((plain.collection.as_str(), plain.tenant.as_str()), ("desk", "default_tenant"));
+        let full = read("chroma+https://api.example.org/desk?tenant=t1&database=d-2").expect("an address");
+        assert_eq!(
+            (full.base_url.as_str(), full.tenant.as_str(), full.database.as_str()),
+            ("https://api.example.org", "t1", "d-2")
+        );
+        assert_eq!(read("qdrant://localhost:6333/desk").expect("an address").kind, ServerKind::Qdrant);
+        assert_eq!(full.to_string(), "chroma+https://api.example.org/desk?tenant=t1&database=d-2");
+    }
+
+    #[test]
+    fn what_could_leave_its_path_or_says_more_than_is_known_is_refused() {
+        for wrong in [
+            "127.0.0.1:8000/desk",
+            "http://127.0.0.1:8000/desk",
+            "chroma://127.0.0.1:8000",
+            "chroma:///desk",
+            "chroma://user@host/desk",
+            "chroma://host/../secrets",
+            "chroma://host/..",
+            "chroma://host/desk?tenant=a/b",
+            "chroma://host/desk?limit=5",
+            "qdrant://host/desk?tenant=t",
+        ] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | how is a time written | `duration` |
 //! | which expressions and JSON Schemas are used, within which bounds | `expression`, `json_schema` |
-//! | where are keywords kept beyond a run, and for how long | `knowledge` |
+//! | which base has vectors, here or on a server; where are keywords kept beyond a run | `knowledge` |
 //! | which model, which search service, within which bounds | `model` |
 //! | where is a provider, what does it speak, how does it depart from that | `provider` |
 //!
@@ -20,7 +20,9 @@ mod provider;
 pub use duration::{AgeLimit, DurationError, TimeSpan, parse_age, parse_duration, print_duration};
 pub use expression::{expression, expression_work};
 pub use json_schema::{JsonSchema, SchemaError, Violation, schema_patterns};
-pub use knowledge::{Forget, KeywordIndexSettings};
+pub use knowledge::{
+    AddressError, EmbeddingSettings, Forget, KeywordIndexSettings, KnowledgeBaseSettings, ServerAddress, ServerKind,
+};
 pub use model::{Enforcement, Limits, ModelSettings, SearchSettings};
 pub use provider::{Auth, PaceLimits, Provider, Quirks};
 

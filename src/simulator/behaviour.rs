@@ -42,6 +42,22 @@ pub struct Behaviour {
     /// A judge of answers, where there is one.
     #[serde(default)]
     pub judge: Option<JudgeBehaviour>,
+    /// A model for embeddings, where there is one.
+    #[serde(default)]
+    pub embeddings: Option<EmbeddingsBehaviour>,
+}
+
+/// The simulated model for embeddings: texts with the same words are near to each other.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EmbeddingsBehaviour {
+    /// How long an answer takes.
+    pub latency: Latency,
+    /// Numbers of a vector.
+    pub dimensions: usize,
+    /// When it fails, by the first text; the first that fits counts.
+    #[serde(default)]
+    pub failures: Vec<Failure>,
 }
 
 /// What happens with a declared latency. It always stands in the header `x-ragcheck-latency-us`.
@@ -122,6 +138,9 @@ pub struct Rule {
     /// model's ways applies.
     #[serde(default)]
     pub calls: Option<Vec<ScriptedCall>>,
+    /// How many chunks it asks for.
+    #[serde(default)]
+    pub top_k: Option<u32>,
     /// The keywords to index.
     #[serde(default)]
     pub keywords: Option<Vec<String>>,
@@ -213,7 +232,7 @@ pub struct Page {
     pub date: Option<String>,
 }
 
-/// A failure of the search service.
+/// A failure of the search service, or of the embeddings.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
@@ -286,14 +305,20 @@ fn check(behaviour: &Behaviour) -> Result<(), String> {
         }
     }
     let judge = behaviour.judge.as_ref().map(|judge| &judge.latency);
-    for latency in [&behaviour.model.latency, &behaviour.search.latency].into_iter().chain(judge) {
+    let embeddings = behaviour.embeddings.as_ref().map(|embeddings| &embeddings.latency);
+    for latency in [&behaviour.model.latency, &behaviour.search.latency].into_iter().chain(judge).chain(embeddings) {
         if let Latency::Lognormal(shape) = latency
             && !(0.0..=3.0).contains(&shape.sigma)
         {
             return Err(format!("sigma {} must lie between 0 and 3", shape.sigma));
         }
     }
-    for failure in &behaviour.search.failures {
+    let embeddings = behaviour.embeddings.as_ref();
+    if embeddings.is_some_and(|embeddings| !(2..=4_096).contains(&embeddings.dimensions)) {
+        return Err("embeddings: dimensions must lie between 2 and 4096".into());
+    }
+    let failures = embeddings.into_iter().flat_map(|embeddings| &embeddings.failures);
+    for failure in behaviour.search.failures.iter().chain(failures) {
         if !(400..600).contains(&failure.status) {
             return Err(format!("a failure's status must lie between 400 and 599, not {}", failure.status));
         }

@@ -9,6 +9,7 @@ mod aliases;
 mod behaviour;
 mod compose;
 mod dice;
+mod embed;
 mod habit;
 mod judge;
 mod model;

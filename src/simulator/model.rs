@@ -203,7 +203,7 @@ impl<'a> Turn<'a> {
                     // A tool that says what it takes and takes no number is given none.
                     let takes = parameters.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
                     if takes.is_none_or(|takes| takes.contains_key("top_k")) {
-                        arguments["top_k"] = json!(self.behaviour.top_k);
+                        arguments["top_k"] = json!(self.rule(|rule| rule.top_k).unwrap_or(self.behaviour.top_k));
                     }
                     arguments
                 }

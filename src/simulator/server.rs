@@ -6,9 +6,10 @@
 
 use super::behaviour::{Behaviour, FailTimes, Pace};
 use super::dice::Dice;
-use super::{aliases, judge, model, search, wire};
+use super::{aliases, embed, judge, model, search, wire};
 use crate::clock::Clock;
 use crate::loopback;
+use crate::provider::wire::embeddings;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::extract::{DefaultBodyLimit, State};
@@ -60,6 +61,7 @@ pub async fn serve(
         .route("/v1/models", get(models))
         .route("/v1/agent", post(agent))
         .route("/v1/responses", post(agent))
+        .route("/v1/embeddings", post(vectors))
         .fallback(unknown)
         .layer(middleware::from_fn(admitted))
         .layer(DefaultBodyLimit::max(LONGEST_BODY))
@@ -216,13 +218,41 @@ async fn agent(State(server): State<Arc<Server>>, headers: HeaderMap, body: Byte
     server.respond(StatusCode::OK, found.latency, &wire::write_agent(&request, &found, &id)).await
 }
 
+async fn vectors(State(server): State<Arc<Server>>, headers: HeaderMap, body: Bytes) -> Response {
+    let Some(behaviour) = &server.behaviour.embeddings else {
+        return server.refuse("this behaviour declares no `embeddings`").await;
+    };
+    let request = parse(&body).and_then(|value| embeddings::decode_request(&value).map_err(|why| why.to_string()));
+    let request = match request {
+        Ok(request) => request,
+        Err(reason) => return server.refuse(&reason).await,
+    };
+    let trial = trial_of(&headers);
+    let (vectors, latency) = embed::embed(behaviour, server.behaviour.seed, &trial, &request.inputs);
+    let first = request.inputs.first().map_or("", String::as_str);
+    let failing = behaviour.failures.iter().enumerate().find(|(_, failure)| failure.when.holds(first, &trial));
+    if let Some((at, failure)) = failing
+        && server.fails(format!("embeddings/{at}/{trial}"), failure.times)
+    {
+        let status = StatusCode::from_u16(failure.status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
+        let body = wire::write_error("service_unavailable", "No embeddings can be made at the moment.");
+        return server.fail(status, latency / 8, &body).await;
+    }
+    let one = |(index, vector): (usize, &Vec<f32>)| json!({"object": "embedding", "index": index, "embedding": vector});
+    let data: Vec<Value> = vectors.iter().enumerate().map(one).collect();
+    let tokens: usize = request.inputs.iter().map(|text| text.split_whitespace().count()).sum();
+    let usage = json!({"prompt_tokens": tokens, "total_tokens": tokens});
+    let answer = json!({"object": "list", "model": request.model, "data": data, "usage": usage});
+    server.respond(StatusCode::OK, latency, &answer).await
+}
+
 async fn models(State(server): State<Arc<Server>>) -> Response {
     let model = json!({"id": server.behaviour.name, "object": "model", "created": 0, "owned_by": "ragcheck"});
     server.respond(StatusCode::OK, Duration::ZERO, &json!({"object": "list", "data": [model]})).await
 }
 
 async fn unknown(State(server): State<Arc<Server>>) -> Response {
-    let known = "known: POST /v1/chat/completions, /v1/agent, /v1/responses; GET /v1/models";
+    let known = "known: POST /v1/chat/completions, /v1/agent, /v1/responses, /v1/embeddings; GET /v1/models";
     let body = wire::write_error("not_found", &format!("the simulator has no such endpoint; {known}"));
     server.respond(StatusCode::NOT_FOUND, Duration::ZERO, &body).await
 }

@@ -145,11 +145,11 @@ impl LiveTransport {
         let method = reqwest::Method::from_bytes(request.method.as_bytes()).unwrap_or(reqwest::Method::POST);
         let direct = request.service == Service::Agent || loopback::is_loopback_url(&target.base_url);
         let client = if direct { &self.direct } else { &self.client };
-        let mut call = client
-            .request(method, url)
-            .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT_ENCODING, "identity")
-            .body(request.body.to_string());
+        let mut call =
+            client.request(method, url).header(CONTENT_TYPE, "application/json").header(ACCEPT_ENCODING, "identity");
+        if !request.body.is_null() {
+            call = call.body(request.body.to_string());
+        }
         // An agent that sends a key of its own is not given another.
         let own = request.headers.iter().any(|(name, _)| Auth::ALL.iter().any(|auth| auth.header() == name));
         if let Some(key) = target.key.as_ref().filter(|_| !own) {

@@ -37,6 +37,10 @@ pub enum Service {
     Model,
     /// The external search service.
     Search,
+    /// The model that turns texts into vectors.
+    Embeddings,
+    /// The server of a knowledge base.
+    Knowledge,
     /// An agent that runs elsewhere: it is talked to, and what it says is not recorded.
     Agent,
 }
@@ -47,6 +51,8 @@ impl Service {
         match self {
             Self::Model => "model",
             Self::Search => "search",
+            Self::Embeddings => "embeddings",
+            Self::Knowledge => "knowledge",
             Self::Agent => "agent",
         }
     }

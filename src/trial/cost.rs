@@ -43,6 +43,11 @@ impl TrialRunner {
     pub fn spending(&self, trial: &PlannedTrial, cassette: &Cassette) -> Spending {
         let mut spending = Spending::default();
         for exchange in &cassette.exchanges {
+            // Embeddings cost a thousandth of an answer, a server of one's own nothing by the request.
+            let own = [Service::Embeddings, Service::Knowledge].iter().any(|one| one.as_str() == exchange.service);
+            if own {
+                continue;
+            }
             let search = exchange.service == Service::Search.as_str();
             *(if search { &mut spending.search_calls } else { &mut spending.model_calls }) += 1;
             let service = if search { Service::Search } else { Service::Model };
@@ -86,7 +91,7 @@ impl TrialRunner {
         match service {
             Service::Model => Some(declared.model.price_name()),
             Service::Search => declared.search.as_ref().map(SearchSettings::price_name),
-            Service::Agent => None,
+            Service::Embeddings | Service::Knowledge | Service::Agent => None,
         }
     }
 }

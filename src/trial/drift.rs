@@ -6,11 +6,13 @@
 //! with the same hash has drifted: its key cannot be met any more.
 
 use super::TrialRunner;
+use super::knowledge::without_services;
 use super::settings::environment;
 use super::stages::RecordedStages;
 use crate::cassette::{self, Cassette, CassetteError, Drift, LocalTimes, Redactor};
 use crate::clock::{BoxFuture, Clock, VirtualClock, block_on};
 use crate::plan::{Plan, PlannedTrial};
+use crate::provider::RetryPolicy;
 use crate::transport::{HttpRequest, HttpResponse, Miss, Transport, TransportError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -59,6 +61,8 @@ pub struct Standing {
     pub cassette: Cassette,
     /// Parts that drifted, each with the ordinals of the exchanges that hold the old one.
     pub drifted: Vec<(Part, Vec<u32>)>,
+    /// Of a base behind a server, whether another collection, model or folder was searched than is declared today.
+    pub searched_another: bool,
 }
 
 impl TrialRunner {
@@ -101,7 +105,11 @@ impl TrialRunner {
                 }
             }
         }
-        Ok(Standing { cassette, drifted })
+        let searched_another = self.setup(trial).is_some_and(|setup| {
+            let opened = setup.knowledge.open(&without_services(RetryPolicy::default()));
+            opened.depart_from(&cassette.header.knowledge)
+        });
+        Ok(Standing { cassette, drifted, searched_another })
     }
 
     /// The first request of a trial; `None` when it sends none.

@@ -60,7 +60,8 @@ impl TrialRunner {
         transport: Arc<dyn Transport>,
     ) -> Finished {
         let Some(setup) = self.setup(trial) else { return failed(plan, trial, &foreign()) };
-        let subject = self.subject(plan, trial, &setup.declared);
+        let mut subject = self.subject(plan, trial, &setup.declared);
+        subject.providers.extend(setup.asked.names());
         let recorder = Recorder::begin(subject, transport, &clock, Arc::new(self.redactor()));
         let (trace, times) = self.run(plan, trial, setup, clock, recorder.transport()).await;
         let redactor = recorder.redactor();
@@ -176,11 +177,14 @@ impl TrialRunner {
     /// The way of a trial to its providers, with the limits of the run.
     pub(super) fn access(&self, trial: &PlannedTrial, setup: &VariantSetup) -> Result<LiveAccess, SetupError> {
         let shared = setup.live.get_or_init(|| {
-            let targets = self.targets(&setup.declared, Keys::Ours)?;
+            let mut targets = self.targets(&setup.declared, Keys::Ours)?;
+            targets.extend(setup.asked.targets(&self.variables, *setup.declared.limits.request)?);
             Ok(LiveTransport::new(targets, Arc::new(RealClock::start()))?)
         });
         let live = shared.as_ref().map_err(Clone::clone)?;
-        Ok(LiveAccess::new(live, &trial.id, self.paces(&setup.declared), &self.budget, self.meter(trial)))
+        let mut paces = self.paces(&setup.declared);
+        paces.extend(setup.asked.paces(&self.paces));
+        Ok(LiveAccess::new(live, &trial.id, paces, &self.budget, self.meter(trial)))
     }
 
     async fn run(

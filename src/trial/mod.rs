@@ -8,6 +8,7 @@ mod drift;
 mod drive;
 mod external;
 mod external_setup;
+mod knowledge;
 mod live;
 mod model;
 mod outage;
@@ -21,17 +22,17 @@ pub mod trust;
 
 pub use cost::Spending;
 pub use drift::{Part, Standing};
+pub use knowledge::{knowledge_access, without_services};
 pub use model::ModelAccess;
 pub use recording::{Recorder, RecordingError, Subject, Written};
 pub use resend::{Resend, ResendError, documents};
 pub use services::{Variables, read_variables};
 
 use crate::flow::{self, Flow, Settings};
-use crate::knowledge::{self, Declared, KnowledgeSource, KnowledgeSources};
+use crate::knowledge::{KnowledgeSource, KnowledgeSources};
 use crate::plan::{Plan, PlannedScenario, PlannedTrial, VariantSettings};
 use crate::proxy::Proxy;
 use crate::scenario::Loaded;
-use crate::settings::DEFAULT_KB;
 use crate::trace::{EXTERNAL, Evidence, Mode, Roles, TRACE_VERSION, Trace, TrialEnd};
 use crate::transport::{Budget, LiveError, LiveTransport, Pace};
 pub use external::Doing;
@@ -122,6 +123,8 @@ pub struct Finished {
 pub(crate) struct VariantSetup {
     flow: &'static dyn Flow,
     knowledge: KnowledgeSources,
+    /// The services that the bases ask.
+    asked: knowledge::Asked,
     settings: Settings,
     declared: VariantSettings,
     live: OnceLock<Result<LiveTransport, SetupError>>,
@@ -134,9 +137,6 @@ impl VariantSetup {
         trace.offered = Some(self.settings.prompts.tools().iter().map(|tool| tool.name.clone()).collect());
     }
 }
-
-/// The kind of knowledge base that a folder of the project is.
-const EMBEDDED: &str = "embedded";
 
 /// What the trials of one variant share, by where its agent is.
 enum Setup {
@@ -278,39 +278,13 @@ fn setups(
                 .ok_or_else(|| SetupError::Flow { file: scenario.file.clone(), flow: variant.flow.clone() })?;
             let settings = settings::resolve(flow, &declared)
                 .map_err(|why| wrong(format!("variant `{}`: {why}", variant.name)))?;
-            let knowledge = knowledge(loaded, scenario, sources)?;
-            Setup::Flow(Box::new(VariantSetup { flow, knowledge, settings, declared, live: OnceLock::new() }))
+            let knowledge = knowledge::sources(loaded, scenario, sources)?;
+            let asked = knowledge::Asked::of(&loaded.project, scenario)?;
+            Setup::Flow(Box::new(VariantSetup { flow, knowledge, asked, settings, declared, live: OnceLock::new() }))
         };
         setups.insert(variant.name.clone(), setup);
     }
     Ok(setups)
-}
-
-/// The knowledge bases of a scenario, each prepared when it is first needed; a trial opens them for itself.
-fn knowledge(
-    loaded: &Loaded,
-    scenario: &PlannedScenario,
-    prepared: &mut Sources,
-) -> Result<KnowledgeSources, SetupError> {
-    let (folder, cache) = (loaded.root.join(&loaded.project.knowledge), loaded.root.join(".ragcheck"));
-    let mut sources = Vec::new();
-    for (id, place) in &scenario.knowledge {
-        let unusable =
-            |reason: String| SetupError::Knowledge { file: scenario.file.clone(), folder: place.clone(), reason };
-        let source = if let Some(source) = prepared.get(place) {
-            Arc::clone(source)
-        } else {
-            let declared = Declared { place, knowledge: &folder, cache: Some(&cache) };
-            let backend = knowledge::backend(EMBEDDED).ok_or_else(|| unusable(format!("no backend {EMBEDDED}")))?;
-            let source = backend.prepare(declared).map_err(|error| unusable(error.to_string()))?;
-            prepared.insert(place.clone(), Arc::clone(&source));
-            source
-        };
-        // The only base answers to its own name too.
-        let name = if scenario.knowledge.len() == 1 && id == DEFAULT_KB { place } else { id };
-        sources.push((name.clone(), source));
-    }
-    Ok(KnowledgeSources::new(sources))
 }
 
 /// A trace around what a trial left: shared by all ways to run one.

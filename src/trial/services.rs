@@ -118,11 +118,16 @@ impl LiveAccess {
 
 /// Knows every key that the project file names and that is set.
 pub(super) fn redactor(project: &Project, variables: &Variables) -> Redactor {
-    let keys = project.providers.iter();
-    let keys = keys.filter_map(|(name, provider)| {
-        let named = provider.key.as_ref()?;
+    let providers =
+        project.providers.iter().map(|(name, provider)| (name, provider.key.as_ref(), provider.base_url.as_str()));
+    let servers = project.knowledge_bases.iter().filter_map(|(name, base)| {
+        let server = base.server.as_ref()?;
+        Some((name, base.key.as_ref(), server.base_url.as_str()))
+    });
+    let keys = providers.chain(servers).filter_map(|(name, named, base_url)| {
+        let named = named?;
         // A file that was given holds what whoever gave it wants kept; of the process only keys that may be sent are read.
-        let read = variables.contains_key(named) || trust::may_send(named, &provider.base_url).is_ok();
+        let read = variables.contains_key(named) || trust::may_send(named, base_url).is_ok();
         Some((name.clone(), variable(variables, named).filter(|_| read)?))
     });
     let keys: Vec<(String, String)> = keys.collect();

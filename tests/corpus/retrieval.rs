@@ -17,10 +17,10 @@ const COLLECTIONS: [(&str, usize); 2] = [("anthropic-docs", 100), ("cacm", 52)];
 /// How often new passages are drawn for each share.
 const DRAWS: usize = 20;
 
-struct Collection {
-    passages: Vec<Passage>,
+pub struct Collection {
+    pub passages: Vec<Passage>,
     /// Query and the ids that answer it.
-    evaluated: Vec<(String, BTreeSet<String>)>,
+    pub evaluated: Vec<(String, BTreeSet<String>)>,
 }
 
 fn lines(file: &Path) -> Vec<Value> {
@@ -46,7 +46,7 @@ fn judgements(folder: &Path) -> BTreeMap<String, BTreeSet<String>> {
     relevant
 }
 
-fn collection(name: &str) -> Collection {
+pub fn collection(name: &str) -> Collection {
     let folder = crate::part(&format!("ir/{name}"));
     let passages = lines(&folder.join("corpus.jsonl")).into_iter();
     let passage = |row: Value| Passage { id: text(&row["_id"]), title: text(&row["title"]), text: text(&row["text"]) };
@@ -81,7 +81,7 @@ fn bm25(passages: &[Passage], queries: &[String], depth: usize) -> Vec<Vec<Strin
     queries.iter().map(&mut found).collect()
 }
 
-fn ours(passages: &[Passage], queries: &[String], depth: usize) -> Vec<Vec<String>> {
+pub fn ours(passages: &[Passage], queries: &[String], depth: usize) -> Vec<Vec<String>> {
     let base = Embedded::open(Corpus::of("collection", passages.to_vec()), None).expect("opens");
     let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
     let found = |query: &String| {
@@ -94,7 +94,12 @@ fn ours(passages: &[Passage], queries: &[String], depth: usize) -> Vec<Vec<Strin
 /// Of each draw, the share of queries whose five best are the same before and after a `share` of new passages: those
 /// that are left out before, drawn anew each time from the collection itself. New ones that belong among the five change
 /// a list too.
-fn unchanged(search: Search, passages: &[Passage], queries: &[String], share: f64) -> Vec<f64> {
+pub fn unchanged(
+    search: impl Fn(&[Passage], &[String], usize) -> Vec<Vec<String>>,
+    passages: &[Passage],
+    queries: &[String],
+    share: f64,
+) -> Vec<f64> {
     let after = search(passages, queries, 5);
     let new = ((passages.len() as f64 * share / (1.0 + share)).round() as usize).max(1);
     let of_draw = |draw: usize| {
@@ -111,7 +116,7 @@ fn unchanged(search: Search, passages: &[Passage], queries: &[String], share: f6
 }
 
 /// nDCG at 10 of one query.
-fn gain(relevant: &BTreeSet<String>, found: &[String]) -> f64 {
+pub fn gain(relevant: &BTreeSet<String>, found: &[String]) -> f64 {
     let discounted = |rank: usize| 1.0 / ((rank + 2) as f64).log2();
     let ideal: f64 = (0..relevant.len().min(10)).map(discounted).sum();
     let reached = found.iter().take(10).enumerate().filter(|(_, id)| relevant.contains(*id));
@@ -119,7 +124,7 @@ fn gain(relevant: &BTreeSet<String>, found: &[String]) -> f64 {
 }
 
 /// The share of the relevant ones among the first `depth`.
-fn recall(relevant: &BTreeSet<String>, found: &[String], depth: usize) -> f64 {
+pub fn recall(relevant: &BTreeSet<String>, found: &[String], depth: usize) -> f64 {
     found.iter().take(depth).filter(|id| relevant.contains(*id)).count() as f64 / relevant.len() as f64
 }
 
@@ -134,7 +139,7 @@ fn average_precision(relevant: &BTreeSet<String>, found: &[String]) -> f64 {
     sum / relevant.len() as f64
 }
 
-fn mean(values: &[f64]) -> f64 {
+pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
@@ -147,11 +152,11 @@ fn difference(ours: &[f64], theirs: &[f64]) -> (f64, f64) {
     (middle, 1.96 * (squares / (count - 1.0) / count).sqrt())
 }
 
-fn of_each(evaluated: &[(String, BTreeSet<String>)], found: &[Vec<String>], figure: Figure) -> Vec<f64> {
+pub fn of_each(evaluated: &[(String, BTreeSet<String>)], found: &[Vec<String>], figure: Figure) -> Vec<f64> {
     evaluated.iter().zip(found).map(|((_, relevant), found)| figure(relevant, found)).collect()
 }
 
-type Figure = fn(&BTreeSet<String>, &[String]) -> f64;
+pub type Figure = fn(&BTreeSet<String>, &[String]) -> f64;
 
 #[test]
 #[ignore = "needs the recordings and data sets of others: RAGCHECK_CORPUS"]

@@ -36,7 +36,7 @@ impl Script {
         let step = steps(&request.body);
         let (body, pace) = match request.service {
             Service::Model => (self.model(&request.body, step), 300..900),
-            Service::Search | Service::Agent => (self.search(), 700..1_600),
+            _ => (self.search(), 700..1_600),
         };
         let took = Duration::from_millis(self.words(&format!("{:?} {step} time", request.service)).number(pace));
         self.clock.sleep(took).await;

@@ -93,7 +93,7 @@ impl<'a> TraceBuilder<'a> {
         for group in grouped(in_order(answered.collect()), self.words) {
             match group.request.service {
                 Service::Model => self.model(&group),
-                Service::Search | Service::Agent => self.search(&group),
+                _ => self.search(&group),
             }
         }
         miss

@@ -1,8 +1,11 @@
-//! `embedded`: a folder of documents, searched by the full-text index of this program. It asks no server, so its
-//! searches run for real in replay, and all trials share one index.
+//! `embedded`: a folder of documents, searched by the full-text index of this program and, where embeddings are declared,
+//! by the vectors beside the folder. Words ask no server, so those searches run for real in replay, and all trials share
+//! one index; a query's vector is an exchange of its lane.
 
-use super::{Backend, Declared};
-use crate::knowledge::{Corpus, Embedded, KnowledgeBase, KnowledgeError, KnowledgeSource};
+use super::{Backend, Declared, words};
+use crate::knowledge::hybrid::{Hybrid, Place};
+use crate::knowledge::vectors::{self, Vectors};
+use crate::knowledge::{Embedded, KnowledgeBase, KnowledgeError, KnowledgeSource};
 use crate::provider::Access;
 use std::sync::Arc;
 
@@ -17,8 +20,15 @@ impl Backend for EmbeddedBackend {
     }
 
     fn prepare(&self, declared: Declared<'_>) -> Result<Arc<dyn KnowledgeSource>, KnowledgeError> {
-        let corpus = Corpus::load(&declared.knowledge.join(declared.place))?;
-        Ok(Arc::new(Shared(Arc::new(Embedded::open(corpus, declared.cache)?))))
+        let Some(settings) = declared.settings else { return Ok(Arc::new(Shared(words(declared, declared.place)?))) };
+        let folder = settings.folder.as_deref().unwrap_or(declared.place);
+        let index = words(declared, folder)?;
+        let model = &settings.embeddings.model;
+        let file = vectors::file_of(&declared.knowledge.join(folder), model);
+        let lacking = |count| KnowledgeError::Vectors { path: file.clone(), why: vectors::lacking(count) };
+        let rows = Vectors::read(&file, model)?.of(index.corpus()).map_err(lacking)?;
+        let place = Place::Here(Arc::new(rows));
+        Ok(Arc::new(Arc::new(Hybrid::new(declared.place, Some(index), place, settings))))
     }
 }
 

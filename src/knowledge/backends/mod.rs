@@ -1,6 +1,8 @@
 //! Kinds of knowledge bases: a file each, which says how one is opened from what is declared of it.
 
-use super::{KnowledgeError, KnowledgeSource};
+use super::hybrid::{Hybrid, Place};
+use super::{Corpus, Embedded, KnowledgeError, KnowledgeSource};
+use crate::settings::KnowledgeBaseSettings;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,17 +18,21 @@ macro_rules! backends {
 
 backends! {
     embedded,
+    chroma,
+    qdrant,
 }
 
 /// What is declared of one knowledge base.
 #[derive(Debug, Clone, Copy)]
 pub struct Declared<'a> {
-    /// Where it is, as written: a folder below the project's knowledge, or an address.
+    /// Its name: a folder below the project's knowledge, or what the project declares under that name.
     pub place: &'a str,
     /// The project's folder of knowledge.
     pub knowledge: &'a Path,
     /// Where derived files may be kept.
     pub cache: Option<&'a Path>,
+    /// What the project declares of it beside its place: vectors, a server.
+    pub settings: Option<&'a KnowledgeBaseSettings>,
 }
 
 /// A kind of knowledge base.
@@ -43,4 +49,18 @@ pub trait Backend: Send + Sync {
 /// The backend of that name.
 pub fn backend(name: &str) -> Option<&'static dyn Backend> {
     BACKENDS.iter().map(|(_, backend)| *backend).find(|backend| backend.name() == name)
+}
+
+/// The full-text index of a folder of the project.
+fn words(declared: Declared<'_>, folder: &str) -> Result<Arc<Embedded>, KnowledgeError> {
+    let corpus = Corpus::load(&declared.knowledge.join(folder))?;
+    Ok(Arc::new(Embedded::open(corpus, declared.cache)?))
+}
+
+/// A base whose vectors are on the server that is declared.
+fn behind_a_server(declared: Declared<'_>) -> Result<Arc<dyn KnowledgeSource>, KnowledgeError> {
+    let server = declared.settings.and_then(|settings| Some((settings, settings.server.clone()?)));
+    let (settings, server) = server.ok_or_else(|| KnowledgeError::NoServer { base: declared.place.to_owned() })?;
+    let index = settings.folder.as_deref().map(|folder| words(declared, folder)).transpose()?;
+    Ok(Arc::new(Arc::new(Hybrid::new(declared.place, index, Place::Server(server), settings))))
 }

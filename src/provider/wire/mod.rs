@@ -164,7 +164,8 @@ pub fn by_name(name: &str) -> Option<&'static dyn Dialect> {
 
 /// The matching profile of that name, where this build knows it.
 pub fn known_profile(name: &str) -> Option<&'static Profile> {
-    by_name(name).map(Dialect::profile).or((name == Profile::EXACT.name).then_some(&Profile::EXACT))
+    let of_service = || super::json_service::profile_of_service(name);
+    by_name(name).map(Dialect::profile).or_else(of_service).or((name == Profile::EXACT.name).then_some(&Profile::EXACT))
 }
 
 /// What the dialects that a provider can declare say of themselves.

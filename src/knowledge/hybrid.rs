@@ -1,0 +1,212 @@
+//! A base that is searched by its vectors, and by its words too where its folder is here: the two lists are fused.
+//!
+//! The query's vector is asked for at each search, through the trial's transport: an exchange of its lane. The passages'
+//! vectors stand beside the folder ([`super::vectors`]) or on a server ([`super::server`]). With both lists, a base behind
+//! a server finds what the same base without one finds: the words are searched here, and the fusion is ours.
+
+use super::documents::Passage;
+use super::embedded::Embedded;
+use super::fusion::{self, DEPTH};
+use super::server::{self, Collection, Store, failed};
+use super::vectors::PassageVectors;
+use super::{Found, KnowledgeBase, KnowledgeSource, Search, SearchError};
+use crate::clock::BoxFuture;
+use crate::provider::{Access, Attempt, Attempted, Embedder, ErrorKind, ProviderError};
+use crate::settings::{EmbeddingSettings, KnowledgeBaseSettings, ServerAddress};
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What stands behind the number of passages in what is pinned.
+const COUNTED: &str = " passages";
+
+/// Where the passages' vectors are.
+pub(super) enum Place {
+    /// Here, beside the folder.
+    Here(Arc<PassageVectors>),
+    /// On a server.
+    Server(ServerAddress),
+}
+
+/// What is shared by the trials that search one base.
+pub(super) struct Hybrid {
+    id: String,
+    /// The folder's full-text index, where there is a folder.
+    words: Option<Arc<Embedded>>,
+    place: Place,
+    embeddings: EmbeddingSettings,
+    /// Fields that passages on the server must have.
+    filter: Map<String, Value>,
+}
+
+impl Hybrid {
+    /// The base of that name, with the vectors at `place` and the words of a folder, where there is one.
+    pub(super) fn new(id: &str, words: Option<Arc<Embedded>>, place: Place, settings: &KnowledgeBaseSettings) -> Self {
+        let filter = settings.filter.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        Self { id: id.to_owned(), words, place, embeddings: settings.embeddings.clone(), filter }
+    }
+}
+
+impl KnowledgeSource for Arc<Hybrid> {
+    fn open(&self, access: &Access) -> Arc<dyn KnowledgeBase> {
+        let EmbeddingSettings { model, dimensions, .. } = &self.embeddings;
+        let store = match &self.place {
+            Place::Here(_) => None,
+            Place::Server(address) => Some(server::store(address, access)),
+        };
+        let embedder = Embedder::new(access, model, *dimensions);
+        Arc::new(Opened { shared: Self::clone(self), embedder, store, collection: Mutex::default() })
+    }
+}
+
+/// A base for one trial.
+struct Opened {
+    shared: Arc<Hybrid>,
+    embedder: Embedder,
+    store: Option<Box<dyn Store>>,
+    /// What its server said of it, once it was asked.
+    collection: Mutex<Option<Collection>>,
+}
+
+/// A provider's failure of our own finding.
+fn unfit(message: String) -> ProviderError {
+    ProviderError::Failed { kind: ErrorKind::BadRequest, status: None, message }
+}
+
+impl Opened {
+    async fn find(&self, query: &str, top_k: usize) -> Search {
+        let depth = DEPTH.max(top_k);
+        let words = match self.shared.words.as_ref().map(|words| words.find(query, depth)).transpose() {
+            Ok(words) => words,
+            Err(error) => return Search::local(Err(error)),
+        };
+        let embedded = self.embedder.embed(&[query.to_owned()]).await;
+        let vector = match embedded.result.map(|vectors| vectors.into_iter().next().unwrap_or_default()) {
+            Ok(vector) => vector,
+            Err(error) => return Search { result: Err(SearchError::Service(error)), attempts: embedded.attempts },
+        };
+        let Attempted { result, attempts } = self.nearest(&vector, depth, embedded.attempts).await;
+        let near = match result {
+            Ok(near) => near,
+            Err(error) => return Search { result: Err(SearchError::Service(error)), attempts },
+        };
+        Search { result: Ok(self.joined(words, near, top_k)), attempts }
+    }
+
+    /// The passages nearest to a vector, nearest first.
+    async fn nearest(&self, vector: &[f32], most: usize, attempts: Vec<Attempt>) -> Attempted<Vec<(Passage, f64)>> {
+        let Some(store) = &self.store else { return self.nearest_here(vector, most, attempts) };
+        let known = self.collection.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (collection, attempts) = match known {
+            Some(collection) => (collection, attempts),
+            None => {
+                let Attempted { result, attempts } = server::behind(attempts, store.collection().await);
+                match result.and_then(|collection| self.fits(collection)) {
+                    Ok(collection) => (collection, attempts),
+                    Err(error) => return failed(attempts, error),
+                }
+            }
+        };
+        server::behind(attempts, store.nearest(&collection, vector, most, &self.shared.filter).await)
+    }
+
+    fn nearest_here(&self, vector: &[f32], most: usize, attempts: Vec<Attempt>) -> Attempted<Vec<(Passage, f64)>> {
+        let (Place::Here(rows), Some(words)) = (&self.shared.place, &self.shared.words) else {
+            return failed(attempts, unfit("a base without a folder and without a server".into()));
+        };
+        if vector.len() != rows.dimensions() {
+            let (model, base, own) = (&self.shared.embeddings.model, &self.shared.id, rows.dimensions());
+            let message = format!(
+                "`{model}` gave a vector of {} numbers, and the passages of `{base}` have {own}: index the base again \
+                 with the model of today",
+                vector.len()
+            );
+            return failed(attempts, unfit(message));
+        }
+        let passage = |(place, score): (usize, f64)| Some((words.corpus().passages.get(place)?.clone(), score));
+        Attempted { result: Ok(rows.nearest(vector, most).into_iter().filter_map(passage).collect()), attempts }
+    }
+
+    /// Keeps a collection that was described, unless its vectors are by another model.
+    fn fits(&self, collection: Collection) -> Result<Collection, ProviderError> {
+        let declared = &self.shared.embeddings.model;
+        if let Some(model) = collection.model.as_ref().filter(|model| *model != declared) {
+            return Err(unfit(format!(
+                "the vectors of the collection `{}` are by `{model}`, and queries would be by `{declared}`: distances \
+                 between them mean nothing",
+                collection.name
+            )));
+        }
+        *self.collection.lock().unwrap_or_else(PoisonError::into_inner) = Some(collection.clone());
+        Ok(collection)
+    }
+
+    /// The list by vectors alone, or fused with that by words.
+    fn joined(&self, words: Option<Vec<Found>>, near: Vec<(Passage, f64)>, top_k: usize) -> Vec<Found> {
+        let (Some(by_words), Some(index)) = (words, &self.shared.words) else {
+            return near.into_iter().take(top_k).map(|(passage, raw_score)| Found { passage, raw_score }).collect();
+        };
+        let places: HashMap<&str, usize> =
+            index.corpus().passages.iter().enumerate().map(|(place, passage)| (passage.id.as_str(), place)).collect();
+        // What a server holds and the folder does not was pushed from another state of it: it stands behind at equal scores.
+        let mut unknown: Vec<String> = Vec::new();
+        let mut entry = |passage: &Passage| {
+            places.get(passage.id.as_str()).copied().unwrap_or_else(|| {
+                let known = unknown.iter().position(|id| *id == passage.id);
+                if known.is_none() {
+                    unknown.push(passage.id.clone());
+                }
+                places.len() + known.unwrap_or(unknown.len() - 1)
+            })
+        };
+        let lists = [
+            by_words.iter().map(|found| entry(&found.passage)).collect::<Vec<_>>(),
+            near.iter().map(|(passage, _)| entry(passage)).collect(),
+        ];
+        let mut passages: HashMap<usize, Passage> = HashMap::new();
+        for (place, passage) in lists[0].iter().zip(by_words.into_iter().map(|found| found.passage)) {
+            passages.insert(*place, passage);
+        }
+        for (place, (passage, _)) in lists[1].iter().zip(near) {
+            passages.entry(*place).or_insert(passage);
+        }
+        let [words, vectors] = lists;
+        let fused = fusion::fuse(&[(words, fusion::WORDS), (vectors, 1.0)], |place| place).into_iter().take(top_k);
+        fused.filter_map(|(place, raw_score)| Some(Found { passage: passages.remove(&place)?, raw_score })).collect()
+    }
+}
+
+impl KnowledgeBase for Opened {
+    fn search<'a>(&'a self, query: &'a str, top_k: usize) -> BoxFuture<'a, Search> {
+        Box::pin(self.find(query, top_k))
+    }
+
+    fn share_holding(&self, text: &str) -> Option<f64> {
+        self.shared.words.as_ref().and_then(|words| words.share_holding(text))
+    }
+
+    fn departs_from(&self, pinned: &str) -> Option<bool> {
+        // The count is known of a server that was asked; today's was not.
+        let uncounted =
+            |text: &str| text.split(", ").filter(|part| !part.ends_with(COUNTED)).collect::<Vec<_>>().join(", ");
+        self.store.as_ref().map(|_| uncounted(pinned) != uncounted(&self.hash()))
+    }
+
+    fn hash(&self) -> String {
+        let model = &self.shared.embeddings.model;
+        let words = self.shared.words.as_ref().map(|words| format!("{}, ", words.hash())).unwrap_or_default();
+        match &self.shared.place {
+            Place::Here(rows) => format!("{words}vectors {} by {model}", rows.hash()),
+            Place::Server(address) => {
+                let known = self.collection.lock().unwrap_or_else(PoisonError::into_inner);
+                let count = known.as_ref().map(|known| format!(", {}{COUNTED}", known.count)).unwrap_or_default();
+                let (kind, name) = (address.kind.name(), &address.collection);
+                format!("{words}{kind} collection {name}{count}, vectors by {model}")
+            }
+        }
+    }
+
+    fn id(&self) -> &str {
+        &self.shared.id
+    }
+}

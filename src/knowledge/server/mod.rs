@@ -1,0 +1,120 @@
+//! Bases behind servers: collections of passages with vectors, asked for the nearest through a trial's transport.
+//!
+//! | file | speaks |
+//! |---|---|
+//! | `chroma` | Chroma 1.x, its API v2 |
+//! | `qdrant` | Qdrant's REST interface |
+//!
+//! A collection carries the name of the model that made its vectors; one of another model is refused, because distances
+//! between vectors of two models mean nothing.
+
+mod chroma;
+mod qdrant;
+
+use super::documents::{Corpus, Passage, Place};
+use crate::clock::BoxFuture;
+use crate::provider::{Access, Attempt, Attempted, ProviderError};
+use crate::settings::{ServerAddress, ServerKind};
+use serde_json::{Map, Value, json};
+
+/// Passages that are sent to a server at once.
+pub const BATCH: usize = 200;
+
+/// A collection as its server describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collection {
+    /// Its name.
+    pub name: String,
+    /// What its server calls it in paths.
+    pub(super) handle: String,
+    /// Passages in it.
+    pub count: u64,
+    /// The model that made its vectors, where it says so.
+    pub model: Option<String>,
+}
+
+/// A passage with its vector, as it is sent to a server.
+#[derive(Debug, Clone)]
+pub struct Row<'a> {
+    /// The passage.
+    pub passage: &'a Passage,
+    /// Where it stands, where that is known.
+    pub place: Option<&'a Place>,
+    /// Its vector.
+    pub vector: &'a [f32],
+}
+
+impl<'a> Row<'a> {
+    /// Those of a corpus, whose vectors these are.
+    pub fn of(corpus: &'a Corpus, vectors: &'a super::PassageVectors) -> Vec<Self> {
+        let places = corpus.places.iter().map(Some).chain(std::iter::repeat(None));
+        let rows = corpus.passages.iter().zip(places).zip(vectors.rows());
+        rows.map(|((passage, place), vector)| Self { passage, place, vector }).collect()
+    }
+
+    /// What stands beside the vector: title, file, section, offset, and page where there is one.
+    fn about(&self) -> Map<String, Value> {
+        let mut about = Map::new();
+        about.insert("title".into(), json!(self.passage.title));
+        if let Some(place) = self.place {
+            about.insert("file".into(), json!(place.file));
+            about.insert("section".into(), json!(place.section));
+            about.insert("offset".into(), json!(place.offset));
+            if let Some(page) = place.page {
+                about.insert("page".into(), json!(page));
+            }
+        }
+        about
+    }
+}
+
+/// A passage that is near to a query, with its score, higher is nearer.
+pub(super) type Neighbour = (Passage, f64);
+
+/// Every body that is sent to Qdrant for this passage, by the name of its schema in Qdrant's OpenAPI document.
+pub fn qdrant_bodies(row: &Row<'_>) -> Vec<(&'static str, Value)> {
+    qdrant::bodies(row)
+}
+
+/// A server of collections.
+pub trait Store: Send + Sync {
+    /// The collection that was named, with its count.
+    fn collection(&self) -> BoxFuture<'_, Attempted<Collection>>;
+    /// The passages nearest to `vector`, nearest first: `most` of them at most, and only those whose fields are as
+    /// `filter` says.
+    fn nearest<'a>(
+        &'a self,
+        collection: &'a Collection,
+        vector: &'a [f32],
+        most: usize,
+        filter: &'a Map<String, Value>,
+    ) -> BoxFuture<'a, Attempted<Vec<Neighbour>>>;
+    /// The collection, made where there is none: for vectors of so many numbers by `model`, and about so many passages.
+    fn create<'a>(&'a self, model: &'a str, dimensions: usize, passages: usize)
+    -> BoxFuture<'a, Attempted<Collection>>;
+    /// Adds passages, or replaces those of the same ids.
+    fn upsert<'a>(&'a self, collection: &'a Collection, rows: &'a [Row<'a>]) -> BoxFuture<'a, Attempted<()>>;
+    /// Removes the passages of these ids.
+    fn remove<'a>(&'a self, collection: &'a Collection, ids: &'a [String]) -> BoxFuture<'a, Attempted<()>>;
+    /// The ids of all passages.
+    fn ids<'a>(&'a self, collection: &'a Collection) -> BoxFuture<'a, Attempted<Vec<String>>>;
+}
+
+/// The server at that address, asked through `access`.
+pub fn store(address: &ServerAddress, access: &Access) -> Box<dyn Store> {
+    match address.kind {
+        ServerKind::Chroma => Box::new(chroma::Chroma::new(address, access)),
+        ServerKind::Qdrant => Box::new(qdrant::Qdrant::new(address, access)),
+    }
+}
+
+/// The second attempt's outcome behind the attempts of the first.
+pub(super) fn behind<T>(mut before: Vec<Attempt>, attempted: Attempted<T>) -> Attempted<T> {
+    before.extend(attempted.attempts);
+    Attempted { result: attempted.result, attempts: before }
+}
+
+/// What could not be got, with the attempts so far.
+pub(super) fn failed<T>(attempts: Vec<Attempt>, error: ProviderError) -> Attempted<T> {
+    Attempted { result: Err(error), attempts }
+}

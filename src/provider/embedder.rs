@@ -1,0 +1,107 @@
+//! Texts as vectors, by any server with OpenAI's endpoint for embeddings: `POST {base}/embeddings`.
+
+use super::json_service::EMBEDDINGS;
+use super::wire::embeddings::{self, EmbeddingRequest, Packing};
+use super::{Access, Attempted, JsonService};
+use crate::transport::Service;
+use serde_json::{Map, Value};
+
+/// A model for embeddings, reached through the transport of one trial.
+pub struct Embedder {
+    service: JsonService,
+    model: String,
+    dimensions: Option<u32>,
+}
+
+impl Embedder {
+    /// A model reached through `access`. `dimensions` is how many numbers a vector should have, where the model lets one
+    /// choose.
+    pub fn new(access: &Access, model: &str, dimensions: Option<u32>) -> Self {
+        let service = JsonService::new(access, Service::Embeddings, &EMBEDDINGS);
+        Self { service, model: model.to_owned(), dimensions }
+    }
+
+    /// One vector for each of `texts`, in their order, all of one length; transport retries included.
+    pub async fn embed(&self, texts: &[String]) -> Attempted<Vec<Vec<f32>>> {
+        let body = embeddings::encode_request(&EmbeddingRequest {
+            model: self.model.clone(),
+            inputs: texts.to_vec(),
+            dimensions: self.dimensions,
+            passthrough: Map::new(),
+        });
+        self.service.ask("POST", "/embeddings".to_owned(), body, |body| vectors(&body, texts.len())).await
+    }
+}
+
+/// The vectors of so many texts.
+fn vectors(body: &Value, texts: usize) -> Result<Vec<Vec<f32>>, String> {
+    let vectors = embeddings::decode_response(body, Packing::Floats).map_err(|why| why.to_string())?.vectors;
+    let length = vectors.first().map_or(0, Vec::len);
+    if vectors.len() != texts {
+        return Err(format!("{texts} texts were sent, and {} vectors came back", vectors.len()));
+    }
+    if length == 0 || vectors.iter().any(|vector| vector.len() != length) {
+        return Err("the vectors are empty, or of different lengths".into());
+    }
+    if vectors.iter().flatten().any(|number| !number.is_finite()) {
+        return Err("a vector holds something that is no number".into());
+    }
+    Ok(vectors)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{BoxFuture, VirtualClock, block_on};
+    use crate::provider::{ErrorKind, ProviderError, RetryPolicy};
+    use crate::transport::{HttpRequest, HttpResponse, Transport, TransportError};
+    use serde_json::json;
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    struct Answers(Mutex<Vec<(u16, Value)>>, Mutex<Vec<Value>>);
+
+    impl Transport for Answers {
+        fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+            assert_eq!((request.path.as_str(), request.service), ("/embeddings", Service::Embeddings));
+            self.1.lock().expect("unpoisoned").push((*request.body).clone());
+            let (status, body) = self.0.lock().expect("unpoisoned").remove(0);
+            let body = bytes::Bytes::from(body.to_string());
+            let response = HttpResponse { status, headers: Vec::new(), body, took: Duration::ZERO, chunks: Vec::new() };
+            Box::pin(std::future::ready(Ok(response)))
+        }
+    }
+
+    fn asked(answers: Vec<(u16, Value)>) -> (Attempted<Vec<Vec<f32>>>, Vec<Value>) {
+        let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
+        let server = Arc::new(Answers(Mutex::new(answers), Mutex::default()));
+        let transport = Arc::clone(&server) as Arc<dyn Transport>;
+        let access = Access { transport, clock: Arc::new(clock.clone()), policy: RetryPolicy::default() };
+        let embedder = Embedder::new(&access, "small", Some(2));
+        let texts = ["one".to_owned(), "two".to_owned()];
+        let attempted = block_on(&clock, embedder.embed(&texts)).expect("no deadlock");
+        (attempted, server.1.lock().expect("unpoisoned").clone())
+    }
+
+    fn answer(vectors: &Value) -> Value {
+        let each = vectors.as_array().expect("a list").iter().enumerate();
+        json!({"data": each.map(|(index, vector)| json!({"index": index, "embedding": vector})).collect::<Vec<_>>()})
+    }
+
+    #[test]
+    fn texts_become_vectors_in_their_order_and_an_overloaded_server_is_asked_again() {
+        let (attempted, sent) = asked(vec![(503, json!("busy")), (200, answer(&json!([[1, 0], [0.5, 2]])))]);
+        assert_eq!(attempted.result.expect("vectors"), [vec![1.0, 0.0], vec![0.5, 2.0]]);
+        assert_eq!(attempted.attempts.len(), 2);
+        assert_eq!(sent[0], json!({"model": "small", "input": ["one", "two"], "dimensions": 2}));
+    }
+
+    #[test]
+    fn too_few_or_uneven_or_empty_vectors_are_no_answer() {
+        for wrong in [json!([[1, 0]]), json!([[1, 0], [1]]), json!([[], []]), json!([[1, 0], [1, 1e60]])] {
+            let (attempted, _) = asked(vec![(200, answer(&wrong))]);
+            let Err(ProviderError::Failed { kind, .. }) = attempted.result else { panic!("{wrong} passes") };
+            assert_eq!(kind, ErrorKind::Malformed, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! A service of plain JSON requests: the retry loop, the errors and the reading, without a dialect.
+
+use super::failure::{failure, malformed};
+use super::wire::embeddings;
+use super::{Access, Attempted};
+use crate::cassette::Redactor;
+use crate::transport::{HttpRequest, HttpResponse, Profile, Service};
+use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The matching profile of embeddings as OpenAI writes them: everything counts but who asks.
+pub(super) static EMBEDDINGS: Profile = Profile { name: embeddings::NAME, version: 1, drop: &["/user"] };
+/// The matching profile of Chroma's API v2.
+pub static CHROMA: Profile = Profile { name: "chroma", version: 1, drop: &[] };
+/// The matching profile of Qdrant's REST interface.
+pub static QDRANT: Profile = Profile { name: "qdrant", version: 1, drop: &[] };
+
+/// The matching profile of that name, of services without a dialect of chat or search.
+pub(super) fn profile_of_service(name: &str) -> Option<&'static Profile> {
+    [&EMBEDDINGS, &CHROMA, &QDRANT].into_iter().find(|profile| profile.name == name)
+}
+
+/// One service, reached through the transport of one trial; the waits between retries count its calls.
+pub struct JsonService {
+    access: Access,
+    service: Service,
+    profile: &'static Profile,
+    redactor: Redactor,
+    calls: AtomicU64,
+}
+
+impl JsonService {
+    /// The service reached through `access`, whose requests are matched by that profile.
+    pub fn new(access: &Access, service: Service, profile: &'static Profile) -> Self {
+        let (redactor, calls) = (Redactor::default(), AtomicU64::new(0));
+        Self { access: access.clone(), service, profile, redactor, calls }
+    }
+
+    /// Sends one request, transport retries included, and reads its answer; the error of `read` is what is wrong with
+    /// it, in words. A body of `null` is none, and so is an answer without a body.
+    pub async fn ask<T>(
+        &self,
+        method: &'static str,
+        path: String,
+        body: Value,
+        read: impl Fn(Value) -> Result<T, String> + Send + Sync,
+    ) -> Attempted<T> {
+        let call = self.calls.fetch_add(1, Ordering::SeqCst);
+        let body = Arc::new(body);
+        let request = || HttpRequest {
+            service: self.service,
+            profile: self.profile,
+            method,
+            path: path.clone(),
+            body: Arc::clone(&body),
+            stream: None,
+            headers: Vec::new(),
+        };
+        let decode = |response: &HttpResponse| {
+            if !(200..300).contains(&response.status) {
+                return Err(failure(response, &self.redactor));
+            }
+            let broken = |why: &str| malformed(response, why, &self.redactor);
+            let text: &[u8] = if response.body.is_empty() { b"null" } else { &response.body };
+            let value = serde_json::from_slice(text).map_err(|why| broken(&format!("the answer is no JSON: {why}")))?;
+            read(value).map_err(|why| broken(&why))
+        };
+        self.access.exchange(call, request, decode).await
+    }
+}

@@ -1,0 +1,41 @@
+//! Checks the knowledge bases that a project declares.
+
+use super::diagnostic::{At, Mistake, did_you_mean};
+use super::project::Project;
+
+/// Every mistake in `knowledge_bases`, which stands `at`.
+pub(super) fn bases(project: &Project, at: At<'_>) -> Vec<Mistake> {
+    let mut mistakes = Vec::new();
+    for (name, base) in &project.knowledge_bases {
+        let at = at.key(name);
+        let embeddings = at.key("embeddings");
+        let provider = &base.embeddings.provider;
+        if !project.providers.contains_key(provider) {
+            let known = project.providers.keys().map(String::as_str);
+            let at = embeddings.key("provider");
+            let mistake = Mistake::at(at, "unknown-provider", "unknown provider").label(did_you_mean(provider, known));
+            mistakes.push(mistake.help("any provider with an OpenAI-compatible endpoint for embeddings will do"));
+        }
+        if base.embeddings.model.trim().is_empty() {
+            mistakes.push(Mistake::at(embeddings.key("model"), "empty-text", "the model has no name"));
+        }
+        let inside = |folder: &String| folder.split('/').all(|part| !matches!(part, "" | "." | ".."));
+        if base.folder.as_ref().is_some_and(|folder| !inside(folder)) {
+            let message = format!("a folder below {}/ is named", project.knowledge);
+            mistakes.push(Mistake::at(at.key("folder"), "bad-name", message));
+        }
+        if base.server.is_none() && base.key.is_some() {
+            mistakes.push(Mistake::at(at.key("key"), "no-server", "a key is for a server, and none is named"));
+        }
+        if !base.filter.is_empty() && (base.server.is_none() || base.folder.is_some()) {
+            let message = "`where` applies to a server's passages alone, not to the words of a folder";
+            mistakes.push(Mistake::at(at.key("where"), "filtered-folder", message).on_key());
+        }
+        let plain = |value: &serde_json::Value| value.is_string() || value.is_number() || value.is_boolean();
+        for (field, _) in base.filter.iter().filter(|(_, value)| !plain(value)) {
+            let mistake = Mistake::at(at.key("where").key(field), "bad-value", "a text, a number, true or false");
+            mistakes.push(mistake);
+        }
+    }
+    mistakes
+}

@@ -1,0 +1,82 @@
+//! What SC-006 and its neighbours claim: seeded defects fail each criterion of learning, and where the documents answer
+//! everything, nothing was gained.
+
+use super::project::Project;
+
+const RUN: [&str; 2] = ["run", "scenarios/learning.yaml"];
+
+/// The row of a criterion in the newest run: verdict, successes, units.
+fn row(project: &Project, id: &str) -> (String, u64, u64) {
+    let run = project.latest("run.json");
+    let row = run["criteria"].as_array().expect("criteria").iter().find(|row| row["id"] == id).expect(id).clone();
+    let number = |name: &str| row[name].as_u64().unwrap_or_else(|| panic!("{name} of {row}"));
+    (row["verdict"].as_str().unwrap_or_default().to_owned(), number("successes"), number("n"))
+}
+
+/// The shipped scenario with one text replaced everywhere, run.
+fn changed(from: &str, to: &str) -> Project {
+    let project = Project::shipped();
+    let text = project.read("scenarios/learning.yaml");
+    assert!(text.contains(from), "{from}");
+    project.write("scenarios/learning.yaml", &text.replace(from, to));
+    let outcome = project.run(&RUN);
+    assert!(!outcome.stdout.contains("in ERROR"), "{}", outcome.stdout);
+    project
+}
+
+/// The stems of every document's name.
+fn documents(project: &Project) -> String {
+    let folder = std::fs::read_dir(project.path("fixtures/knowledge/fernlight")).expect("a folder");
+    let stem = |entry: std::io::Result<std::fs::DirEntry>| {
+        entry.expect("an entry").path().file_stem().expect("a name").to_string_lossy().into_owned()
+    };
+    let mut stems: Vec<String> = folder.map(stem).collect();
+    stems.sort();
+    stems.join(", ")
+}
+
+#[test]
+fn where_every_document_answers_nothing_was_gained_by_what_was_learned() {
+    let all = documents(&Project::shipped());
+    let project = changed("relevant: [learned]", &format!("relevant: [learned, {all}]"));
+    let (verdict, rescued, questions) = row(&project, "SC-006");
+    assert_eq!((verdict.as_str(), rescued), ("FAIL", 0), "of {questions}");
+    let (_, found, same) = row(&project, "SC-006-found");
+    assert!(found > 0 && same == questions, "what was learned is found all the same");
+}
+
+#[test]
+fn an_entry_that_answers_nothing_is_neither_found_nor_a_rescue() {
+    let project = changed("relevant: [learned]", "relevant: [no-such-passage]");
+    for criterion in ["SC-006", "SC-006-found"] {
+        let (verdict, successes, n) = row(&project, criterion);
+        assert_eq!((verdict.as_str(), successes), ("FAIL", 0), "{criterion}, of {n}");
+    }
+}
+
+#[test]
+fn an_entry_that_comes_up_for_unrelated_questions_is_harm() {
+    let project = changed("kind: related, relevant: [learned]", "kind: unrelated");
+    let (verdict, harmed, labelled) = row(&project, "SC-006-harm");
+    assert_eq!(verdict, "FAIL");
+    assert!(harmed * 4 > labelled, "{harmed} of {labelled}");
+}
+
+#[test]
+fn answers_from_outside_without_keywords_fail_the_criterion_of_indexing() {
+    let project = Project::shipped();
+    project.edit("scenarios/edges.yaml", "      SC-003: a case whose purpose is to leave keywords out\n", "");
+    let outcome = project.run(&["run", "scenarios/edges.yaml", "--only", "keywords-never"]);
+    let (verdict, indexed, answers) = row(&project, "SC-003");
+    assert_eq!((verdict.as_str(), indexed), ("FAIL", 0), "of {answers}: {}", outcome.stdout);
+}
+
+#[test]
+fn the_shipped_labels_show_a_gain_and_no_harm() {
+    let project = Project::shipped();
+    project.run(&RUN);
+    let (verdict, rescued, questions) = row(&project, "SC-006");
+    assert!(verdict == "PASS" && rescued * 5 >= questions, "{verdict}: {rescued} of {questions}");
+    let (_, harmed, _) = row(&project, "SC-006-harm");
+    assert_eq!(harmed, 0);
+}
