@@ -5,6 +5,7 @@
 //! it would not know the rule.
 
 use crate::files;
+use crate::trace::{Seal, seal, sealed};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,9 @@ pub struct StoppingDesign {
     pub together: Vec<String>,
     /// The pass after which every gate was settled; `None` when the recording did not come to its end.
     pub stopped_after: Option<u32>,
+    /// Whether the file was edited by hand after it was written.
+    #[serde(skip)]
+    pub edited: bool,
 }
 
 /// Why a design cannot be used.
@@ -69,7 +73,16 @@ impl StoppingDesign {
     /// A design that has not been followed to its end.
     pub fn new(max_passes: u32, alpha_pass: f64, alpha_fail: f64, together: Vec<String>) -> Self {
         let rule = "complete passes".to_owned();
-        Self { version: VERSION, rule, max_passes, alpha_pass, alpha_fail, together, stopped_after: None }
+        Self {
+            version: VERSION,
+            rule,
+            max_passes,
+            alpha_pass,
+            alpha_fail,
+            together,
+            stopped_after: None,
+            edited: false,
+        }
     }
 
     /// Reads a design; `None` where there is none, so that the lanes are as many as were planned.
@@ -87,7 +100,7 @@ impl StoppingDesign {
             Ok(design) if design.version > VERSION => {
                 Err(StoppingError::Newer { path: path.to_owned(), version: design.version })
             }
-            Ok(design) => Ok(Some(design)),
+            Ok(design) => Ok(Some(Self { edited: sealed(&text) == Seal::Edited, ..design })),
             Err(error) => Err(StoppingError::Parse { path: path.to_owned(), error }),
         }
     }
@@ -97,8 +110,8 @@ impl StoppingDesign {
     /// # Errors
     /// When it cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), StoppingError> {
-        let text = serde_json::to_string_pretty(self).unwrap_or_default() + "\n";
-        super::store::replace(path, &text).map_err(|error| StoppingError::File { path: path.to_owned(), error })
+        let text = seal(&serde_json::to_string_pretty(self).unwrap_or_default()).0 + "\n";
+        files::replace(path, &text).map_err(|error| StoppingError::File { path: path.to_owned(), error })
     }
 }
 

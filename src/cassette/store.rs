@@ -9,7 +9,7 @@ use crate::bounds::Bound;
 use crate::files;
 use crate::secrets::Redactor;
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -221,7 +221,7 @@ impl Cassette {
         (text, blobs.into_iter().collect())
     }
 
-    /// Writes the lane's file and its blobs, each to a temporary file that is then renamed.
+    /// Writes the lane's file and its blobs, each whole or not at all.
     ///
     /// # Errors
     /// [`CassetteError::Secret`] when a secret would still be in it (nothing is written then), or when writing fails.
@@ -238,7 +238,7 @@ impl Cassette {
         for (file, text) in &all {
             let same = file != path && files::read_to_string(file).is_ok_and(|present| present == *text);
             if !same {
-                replace(file, text).map_err(|error| CassetteError::Write { path: file.clone(), error })?;
+                files::replace(file, text).map_err(|error| CassetteError::Write { path: file.clone(), error })?;
             }
         }
         Ok(())
@@ -249,33 +249,4 @@ impl Cassette {
 fn says_version(text: &str, version: u64) -> bool {
     let claim = format!("cassette: {version}");
     text.lines().take(5).any(|line| line.trim_end() == claim)
-}
-
-pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    files::create_dir_all(folder)?;
-    let mut file = files::temporary_file(".recording-", folder)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    let permissions = files::metadata(path).map(|present| present.permissions());
-    if let Ok(permissions) = permissions {
-        file.as_file().set_permissions(permissions)?;
-    } else {
-        readable_by_all(file.as_file())?;
-    }
-    file.persist(path).map_err(|error| error.error)?;
-    // Renaming is durable once the folder is; not every system lets one open a folder.
-    files::sync_folder(folder);
-    Ok(())
-}
-
-#[cfg(unix)]
-fn readable_by_all(file: &std::fs::File) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(std::fs::Permissions::from_mode(0o644))
-}
-
-#[cfg(not(unix))]
-fn readable_by_all(_file: &std::fs::File) -> io::Result<()> {
-    Ok(())
 }

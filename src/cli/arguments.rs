@@ -119,9 +119,13 @@ pub(super) struct Run {
     /// A file of `KEY=VALUE` lines with the providers' keys; it wins over the environment. No file is read by default.
     #[arg(long, value_name = "FILE")]
     pub env_file: Option<PathBuf>,
-    /// Only the trials that did not pass in the newest run.
+    /// Run again what did not pass in the newest whole run, or in the run named, and take the other trials over from it.
+    #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true)]
+    pub failed: Option<Option<PathBuf>>,
+    /// Go on with the newest unfinished live or recording run: alone, with everything as it was typed; beside other
+    /// options, with the newest of just that plan. Finished trials are not run again.
     #[arg(long)]
-    pub failed: bool,
+    pub resume: bool,
     /// Run complete passes over the selected cases until every required gate has passed, has failed or can no longer
     /// pass; --repeat, or else the cases' own `repeat`, bounds the passes. A replay follows its recordings.
     #[arg(long, conflicts_with = "failed")]

@@ -169,10 +169,9 @@ fn write(shown: &Shown<'_>, folder: &Path, linked: Option<&[u8]>) -> Result<Path
             .map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
     }
     if let Some(index) = linked {
-        let (beside, file) = (folder.join(".index.html"), folder.join(trace::INDEX_HTML));
-        let renamed =
-            files::write(&beside, secrets::clean_text_bytes(index)).and_then(|()| files::rename(&beside, &file));
-        renamed.map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
+        let file = folder.join(trace::INDEX_HTML);
+        files::replace(&file, secrets::clean_text_bytes(index))
+            .map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
     }
     Ok(folder.join(trace::COMPARISON_HTML))
 }

@@ -16,6 +16,8 @@ pub enum Exit {
     Incomplete,
     /// The evidence does not decide.
     Undecided,
+    /// What was found could not be written or printed.
+    Unwritten,
 }
 
 /// One row of the table.
@@ -32,7 +34,7 @@ const fn row(exit: Exit, code: u8, meaning: &'static str) -> Row {
 }
 
 /// The table, by code.
-const TABLE: [Row; 5] = [
+const TABLE: [Row; 6] = [
     row(Exit::Passed, 0, "every required gate passed"),
     row(Exit::Failed, 1, "a required gate failed, or is NOT_MEASURED and not declared so"),
     row(Exit::Usage, 2, "usage, scenario or criteria error"),
@@ -41,10 +43,11 @@ const TABLE: [Row; 5] = [
         note: " (0 where the criteria say `undecided: warn`)",
         ..row(Exit::Undecided, 4, "a required gate is INCONCLUSIVE")
     },
+    row(Exit::Unwritten, 5, "the result could not be written: the disk is full, or the reader of the output went away"),
 ];
 
 /// Of several at once, the first of these counts.
-const ORDER: [Exit; 5] = [Exit::Usage, Exit::Incomplete, Exit::Failed, Exit::Undecided, Exit::Passed];
+const ORDER: [Exit; 6] = [Exit::Usage, Exit::Incomplete, Exit::Failed, Exit::Undecided, Exit::Unwritten, Exit::Passed];
 
 /// The table as `--help` prints it.
 pub(super) fn table() -> String {
@@ -88,11 +91,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_several_exits_the_first_of_2_3_1_4_0_counts() {
+    fn of_several_exits_the_first_of_2_3_1_4_5_0_counts() {
         assert_eq!(Exit::Undecided.worse(Exit::Failed), Exit::Failed);
         assert_eq!(Exit::Failed.worse(Exit::Incomplete), Exit::Incomplete);
         assert_eq!(Exit::Passed.worse(Exit::Passed), Exit::Passed);
-        assert_eq!(order(), "Several at once: 2, 3, 1, 4, 0 in this order.");
+        assert_eq!(order(), "Several at once: 2, 3, 1, 4, 5, 0 in this order.");
         for (code, row) in (0..).zip(&TABLE) {
             assert_eq!((row.code, Exit::of_code(code), row.exit.code()), (code, row.exit, code));
         }

@@ -14,7 +14,6 @@ use crate::suite::DEFAULT_JOBS;
 use crate::trace;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Does what `ragcheck history` was asked to.
@@ -39,6 +38,12 @@ pub(super) fn run(given: &History) -> Result<Exit, Problem> {
         None => {
             let series = history::series(&history::load(&file).map_err(words)?);
             show(given, &series)?;
+            let edited = history::edited(&file).map_err(words)?;
+            if !edited.is_empty() {
+                let lines: Vec<String> = edited.iter().map(usize::to_string).collect();
+                let lines = lines.join(", ");
+                output::remark(&format!("note: {} was EDITED BY HAND, in line {lines}", file.display()));
+            }
         }
     }
     Ok(Exit::Passed)
@@ -47,7 +52,8 @@ pub(super) fn run(given: &History) -> Result<Exit, Problem> {
 fn show(given: &History, series: &[Series]) -> Result<(), Problem> {
     let page = given.html.clone().unwrap_or_else(|| reports_folder().join("history.html"));
     let bytes = report::history::html(series).map_err(|why| why.to_string())?;
-    write(&page, &bytes).map_err(|why| format!("{} cannot be written: {why}", page.display()))?;
+    files::replace(&page, secrets::clean_text_bytes(&bytes))
+        .map_err(|why| format!("{} cannot be written: {why}", page.display()))?;
     match given.format {
         Printed::Human => {
             output::result(&report::history::terminal(series, output::width()));
@@ -74,14 +80,6 @@ fn as_json(series: &[Series]) -> Value {
         })
     };
     series.iter().map(one).collect()
-}
-
-fn write(page: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let folder = page.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    files::create_dir_all(folder)?;
-    let mut beside = files::temporary_file(".history-", folder)?;
-    beside.write_all(&secrets::clean_text_bytes(bytes))?;
-    beside.persist(page).map(drop).map_err(|error| error.error)
 }
 
 /// The project's history.

@@ -33,6 +33,7 @@ pub use exit::Exit;
 use crate::{bounds, files, scenario, trial};
 use arguments::{Arguments, Command};
 use clap::Parser;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -113,7 +114,10 @@ fn trust(arguments: &Arguments, root: &Path) -> Result<(), String> {
 
 /// Parses the arguments of the process, does what they say, and reports the exit code.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(told) => return help(&told).into(),
+    };
     // First: what is read to know the secrets is read within the bounds too.
     let confined = confine(&arguments);
     if confined.is_ok() {
@@ -137,9 +141,16 @@ pub fn main() -> ExitCode {
         Command::Cassette(given) => cassette::run(&given),
         Command::Schema(given) => schema::run(&given),
     });
-    exit.unwrap_or_else(|problem| {
+    let exit = exit.unwrap_or_else(|problem| {
         output::problem(&problem);
-        Exit::Usage
-    })
-    .into()
+        problem.exit()
+    });
+    exit.worse(output::printed()).into()
+}
+
+/// Prints help, the version, or a mistake in the arguments.
+fn help(told: &clap::Error) -> Exit {
+    let exit = if told.use_stderr() { Exit::Usage } else { Exit::Passed };
+    let printed = told.print().and_then(|()| std::io::stdout().flush());
+    if printed.is_ok() { exit } else { exit.worse(Exit::Unwritten) }
 }

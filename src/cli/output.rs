@@ -1,5 +1,6 @@
 //! The one place that prints: results to stdout, everything else to stderr, nothing with a declared secret.
 
+use super::exit::Exit;
 use crate::compare::CompareError;
 use crate::evaluation::ScoreError;
 use crate::recordings::{DiffError, FileError};
@@ -8,6 +9,7 @@ use crate::secrets;
 use crate::suite::{GradingError, ImportFileError, SuiteError};
 use crate::trial::SetupError;
 use std::io::{IsTerminal, Write};
+use std::sync::OnceLock;
 
 /// Why a subcommand cannot do what was asked.
 #[derive(Debug)]
@@ -16,6 +18,21 @@ pub(super) enum Problem {
     Diagnostics(Vec<Diagnostic>),
     /// Anything else, in words: what, where, what to do.
     Words(String),
+    /// A run that ended before its last trial, in words.
+    Incomplete(String),
+    /// A result that could not be written, in words.
+    Unwritten(String),
+}
+
+impl Problem {
+    /// How the process ends with it.
+    pub(super) fn exit(&self) -> Exit {
+        match self {
+            Self::Diagnostics(_) | Self::Words(_) => Exit::Usage,
+            Self::Incomplete(_) => Exit::Incomplete,
+            Self::Unwritten(_) => Exit::Unwritten,
+        }
+    }
 }
 
 impl From<String> for Problem {
@@ -28,6 +45,8 @@ impl From<SuiteError> for Problem {
     fn from(error: SuiteError) -> Self {
         match error {
             SuiteError::Files(mistakes) => Self::Diagnostics(mistakes),
+            ended @ (SuiteError::Interrupted { .. } | SuiteError::Stopped(_)) => Self::Incomplete(ended.to_string()),
+            unwritten @ SuiteError::Write { .. } => Self::Unwritten(unwritten.to_string()),
             other => Self::Words(other.to_string()),
         }
     }
@@ -46,6 +65,7 @@ impl From<GradingError> for Problem {
     fn from(error: GradingError) -> Self {
         match error {
             GradingError::Files(mistakes) => Self::Diagnostics(mistakes),
+            unwritten @ GradingError::Write { .. } => Self::Unwritten(unwritten.to_string()),
             other => Self::Words(other.to_string()),
         }
     }
@@ -70,14 +90,38 @@ impl From<Vec<Diagnostic>> for Problem {
     }
 }
 
-/// Prints a result. A reader that went away (`ragcheck list | head`) is no error.
+/// The first error of printing a result.
+static UNPRINTED: OnceLock<std::io::Error> = OnceLock::new();
+
+/// Prints a result. An error is kept for the end, see [`printed`]: what else is to be done is done.
 pub(super) fn result(text: &str) {
-    let _ = anstream::stdout().write_all(secrets::clean(text).as_bytes());
+    let mut out = anstream::stdout();
+    note(out.write_all(secrets::clean(text).as_bytes()).and_then(|()| out.flush()));
 }
 
 /// Prints raw bytes of a report.
 pub(super) fn bytes(bytes: &[u8]) {
-    let _ = std::io::stdout().write_all(&secrets::clean_text_bytes(bytes));
+    let mut out = std::io::stdout();
+    note(out.write_all(&secrets::clean_text_bytes(bytes)).and_then(|()| out.flush()));
+}
+
+fn note(printed: std::io::Result<()>) {
+    if let Err(error) = printed {
+        let _ = UNPRINTED.set(error);
+    }
+}
+
+/// Whether every result was printed; tells why not. A reader that went away (`ragcheck list | head`) knows that it did.
+pub(super) fn printed() -> Exit {
+    match UNPRINTED.get() {
+        None => Exit::Passed,
+        Some(error) => {
+            if error.kind() != std::io::ErrorKind::BrokenPipe {
+                remark(&format!("error: the result cannot be printed: {error}"));
+            }
+            Exit::Unwritten
+        }
+    }
 }
 
 /// Prints a remark on what is going on.
@@ -89,7 +133,9 @@ pub(super) fn remark(text: &str) {
 pub(super) fn problem(problem: &Problem) {
     match problem {
         Problem::Diagnostics(diagnostics) => remark(&super::diagnostic::text(diagnostics, false)),
-        Problem::Words(words) => remark(&format!("error: {words}")),
+        Problem::Words(words) | Problem::Incomplete(words) | Problem::Unwritten(words) => {
+            remark(&format!("error: {words}"))
+        }
     }
 }
 

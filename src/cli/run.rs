@@ -1,6 +1,6 @@
 //! `ragcheck run`: run a suite, print its verdicts, compare it with a baseline.
 
-use super::arguments::{Mode as TypedMode, Printed, Run};
+use super::arguments::{Arguments, Command, Mode as TypedMode, Printed, Run};
 use super::compare::{self, Side};
 use super::exit::Exit;
 use super::history;
@@ -8,10 +8,12 @@ use super::output::{self, Problem};
 use super::recording_age::ages;
 use super::score::print;
 use super::select::{load, reports_folder, selection, variables};
-use crate::plan::Selection;
-use crate::suite::{FinishedRun, HistoryPoint, Mode, RunOptions, StoppedRun, Suite, failed_trials};
+use crate::run::JournalError;
+use crate::suite::{FinishedRun, HistoryPoint, Mode, RunOptions, StoppedRun, Suite};
 use crate::trace::text::plural;
+use clap::Parser;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::path::Path;
 
 /// Unused exchanges and missing trials that are named.
 const SHOWN: usize = 5;
@@ -21,6 +23,9 @@ const SHOWN: usize = 5;
 /// # Errors
 /// When nothing could be run at all.
 pub(super) fn run(given: &Run) -> Result<Exit, Problem> {
+    if given.resume && std::env::args_os().skip(1).eq(["run", "--resume"]) {
+        return self::run(&begun(&reports_folder())?);
+    }
     if given.mode == TypedMode::Replay && !given.label.is_empty() {
         return Err(Problem::Words(
             "--label names a point of the history, and a replay adds none: its recording is one already; `ragcheck history add RUN --label …` adds one afterwards".into(),
@@ -32,12 +37,8 @@ pub(super) fn run(given: &Run) -> Result<Exit, Problem> {
             "--fail-on needs --baseline RUN|FILE: a regression is one against something".into(),
         ));
     }
-    let trials = if given.failed {
-        let reports = given.report_dir.clone().unwrap_or_else(reports_folder);
-        Some(failed_trials(&reports.join("latest"))?)
-    } else {
-        None
-    };
+    let reports = given.report_dir.clone().unwrap_or_else(reports_folder);
+    let failed = given.failed.clone().map(|named| named.unwrap_or_else(|| reports.join("latest")));
     let baseline = given.baseline.as_deref().map(|named| Side::read(named, false)).transpose()?;
     let suite = load(&given.select)?;
     let options = RunOptions {
@@ -46,7 +47,9 @@ pub(super) fn run(given: &Run) -> Result<Exit, Problem> {
             TypedMode::Record => Mode::Record,
             TypedMode::Live => Mode::Live,
         },
-        selection: Selection { trials, ..selection(&given.select) },
+        selection: selection(&given.select),
+        failed,
+        resume: given.resume,
         seed: given.select.seed,
         until_decided: given.until_decided,
         max_trials: given.max_trials,
@@ -69,6 +72,22 @@ pub(super) fn run(given: &Run) -> Result<Exit, Problem> {
     Ok(exit.worse(compare::conclude(&baseline, &this, &given.comparing, given.format, false)?))
 }
 
+/// What was typed for the newest unfinished run, with `--resume`. Options that are for the whole program (`--trust`,
+/// `--agent`, `--allow-path`) are whoever's who types them now: a file of the project does not give them.
+fn begun(reports: &Path) -> Result<Run, Problem> {
+    let unfinished = crate::run::unfinished(reports).map_err(|why| why.to_string())?;
+    let Some((begun, _)) = unfinished.into_iter().next() else {
+        return Err(Problem::Words(JournalError::Nothing { reports: reports.to_owned() }.to_string()));
+    };
+    output::remark(&format!("resuming `{}`, begun at {}", begun.command(), begun.at));
+    let typed = std::iter::once("ragcheck").chain(begun.arguments.iter().map(String::as_str));
+    match Arguments::try_parse_from(typed).map(|arguments| arguments.command) {
+        Ok(Command::Run(typed)) => Ok(Run { resume: true, ..typed }),
+        // `cassette refresh` records what lacks a recording: repeated, it goes on by itself.
+        _ => Err(Problem::Words(format!("--resume: repeat `{}`, it goes on where it stopped", begun.command()))),
+    }
+}
+
 /// Runs a suite and prints what it showed.
 ///
 /// # Errors
@@ -80,7 +99,7 @@ pub(super) fn carry_out(suite: &Suite, options: &RunOptions, format: Printed) ->
         bar.set_position(done as u64);
     })?;
     bar.finish_and_clear();
-    done.note.iter().for_each(|note| output::remark(note));
+    done.notes.iter().for_each(|note| output::remark(note));
     print(&done.evaluated, format, &done.folder);
     if let Some(remark) = unused(&done.unused) {
         output::remark(&remark);
@@ -107,7 +126,7 @@ fn missing(stopped: &StoppedRun) -> String {
     let StoppedRun { reason, missing, planned } = stopped;
     let mut lines = vec![format!("stopped: {reason}; {} of {planned} trials are missing:", missing.len())];
     lines.extend(first(missing));
-    lines.push("finished trials are kept; add --failed to the same command to run the others".to_owned());
+    lines.push("finished trials are kept; `ragcheck run --resume` runs the others".to_owned());
     lines.join("\n")
 }
 

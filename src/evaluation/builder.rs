@@ -180,7 +180,7 @@ impl EvaluatedRun {
         self.cases.take().map(|cases| Summary { label: label.to_owned(), ..cases })
     }
 
-    /// Writes every file that a run folder keeps of its traces, each beside and renamed.
+    /// Writes every file that a run folder keeps of its traces, each whole or not at all.
     ///
     /// # Errors
     /// When a file cannot be written.
@@ -190,7 +190,6 @@ impl EvaluatedRun {
         let kept = [trace::RUN, trace::TRIALS_CSV, trace::CRITERIA_CSV, trace::LATENCY_CSV, trace::INDEX_HTML];
         let formats: Vec<_> = report::formats().filter(|format| kept.contains(&format.file())).collect();
         formats.into_par_iter().try_for_each(|format| {
-            let beside = folder.join(format!(".{}", format.file()));
             let mut text = Vec::with_capacity(1 << 18);
             format.write(&view, &mut text)?;
             let text = if format.file() == trace::RUN {
@@ -198,8 +197,7 @@ impl EvaluatedRun {
             } else {
                 secrets::clean_text_bytes(&text)
             };
-            files::write(&beside, text)?;
-            files::rename(&beside, folder.join(format.file()))
+            files::write(folder.join(format.file()), text)
         })
     }
 }

@@ -4,7 +4,7 @@ use super::builder::{EvaluatedRun, EvaluationBuilder, Prepared, Preparer};
 use crate::files;
 use crate::gate::EvaluationError;
 use crate::plan::{PLAN_VERSION, Plan};
-use crate::trace::{self, GradeError, Grades, Trace, TraceError};
+use crate::trace::{self, GradeError, Grades, Seal, Trace, TraceError};
 use rayon::prelude::*;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -81,11 +81,47 @@ pub enum ScoreError {
 /// # Errors
 /// When the folder does not hold a readable run, with file and line.
 pub fn score(folder: &Path, for_comparison: bool) -> Result<EvaluatedRun, ScoreError> {
-    let plan = Arc::new(read_plan(folder)?);
+    let (plan, seal) = read_sealed_plan(folder)?;
+    let plan = Arc::new(plan);
     let file = folder.join(trace::PLAN);
-    let builder = EvaluationBuilder::with_grades(&plan, Grades::read(folder)?)
-        .map_err(|error| ScoreError::Evaluation { file, error })?;
-    add_traces(if for_comparison { builder.collecting() } else { builder }, folder)
+    let grades = Grades::read(folder)?;
+    let mut edits = Edits::default();
+    edits.add(trace::PLAN, is_edited(seal, &plan.digest));
+    edits.add(trace::GRADES, grades.are_edited());
+    let builder =
+        EvaluationBuilder::with_grades(&plan, grades).map_err(|error| ScoreError::Evaluation { file, error })?;
+    let builder = if for_comparison { builder.collecting() } else { builder };
+    let mut evaluated = add_traces(builder, folder, &mut edits)?;
+    evaluated.evaluation.evidence.extend(edits.told());
+    Ok(evaluated)
+}
+
+/// What was edited by hand in a run folder.
+#[derive(Default)]
+struct Edits {
+    files: Vec<&'static str>,
+    traces: Vec<String>,
+}
+
+impl Edits {
+    fn add(&mut self, file: &'static str, edited: bool) {
+        self.files.extend(edited.then_some(file));
+    }
+
+    /// One sentence for each file, to stand beside the origin.
+    fn told(self) -> impl Iterator<Item = String> {
+        let files = self.files.into_iter().map(|file| format!("EDITED BY HAND after the run: {file}"));
+        let traces = self.traces.split_first().map(|(first, others)| {
+            let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+            format!("EDITED BY HAND after the run: {}, the trace of {first}{more}", trace::TRACES)
+        });
+        files.chain(traces)
+    }
+}
+
+/// Whether a text is not as it was written. Where `digest` says that it has one, a digest that is not found is an edit.
+fn is_edited(seal: Seal, digest: &str) -> bool {
+    seal == Seal::Edited || (seal == Seal::None && !digest.is_empty())
 }
 
 /// Reads the plan of a run folder.
@@ -93,13 +129,19 @@ pub fn score(folder: &Path, for_comparison: bool) -> Result<EvaluatedRun, ScoreE
 /// # Errors
 /// When it cannot be read, or was written by a newer build.
 pub fn read_plan(folder: &Path) -> Result<Plan, ScoreError> {
+    Ok(read_sealed_plan(folder)?.0)
+}
+
+/// The same, with what its digest says.
+fn read_sealed_plan(folder: &Path) -> Result<(Plan, Seal), ScoreError> {
     let file = folder.join(trace::PLAN);
     let text = files::read(&file).map_err(|error| ScoreError::NoRun { folder: folder.to_owned(), error })?;
     let plan: Plan = serde_json::from_slice(&text).map_err(|error| ScoreError::Plan { file: file.clone(), error })?;
     if plan.version > PLAN_VERSION {
         return Err(ScoreError::Newer { file, version: plan.version });
     }
-    Ok(plan)
+    let seal = std::str::from_utf8(&text).map_or(Seal::Edited, trace::sealed);
+    Ok((plan, seal))
 }
 
 /// Reads the traces of a run folder, one by one, in their order.
@@ -115,7 +157,11 @@ pub fn read_traces(folder: &Path) -> Result<impl Iterator<Item = Result<Trace, S
 
 /// One thread reads, all parse and examine, and this one adds up in the order of the file; no more than a few windows of
 /// traces are in memory.
-fn add_traces(mut builder: EvaluationBuilder<'_>, folder: &Path) -> Result<EvaluatedRun, ScoreError> {
+fn add_traces(
+    mut builder: EvaluationBuilder<'_>,
+    folder: &Path,
+    edits: &mut Edits,
+) -> Result<EvaluatedRun, ScoreError> {
     let file = folder.join(trace::TRACES);
     let preparer = builder.preparer();
     let input = files::open(&file).map_err(|error| ScoreError::Open { file: file.clone(), error })?;
@@ -136,7 +182,9 @@ fn add_traces(mut builder: EvaluationBuilder<'_>, folder: &Path) -> Result<Evalu
             }
         });
         for seen in seen.into_iter().flatten() {
-            let (trace, prepared) = seen.map_err(|error| ScoreError::Trace { file: file.clone(), error })?;
+            let Seen { trace, prepared, edited } =
+                seen.map_err(|error| ScoreError::Trace { file: file.clone(), error })?;
+            edits.traces.extend(edited);
             let added = builder.add(trace.as_ref(), prepared);
             added.map_err(|error| ScoreError::Evaluation { file: file.clone(), error })?;
         }
@@ -144,15 +192,23 @@ fn add_traces(mut builder: EvaluationBuilder<'_>, folder: &Path) -> Result<Evalu
     })
 }
 
-/// A trace, where it is still needed, and what was made of it.
-type Seen = (Option<Trace>, Prepared);
+/// What was made of a line.
+struct Seen {
+    /// The trace, where it is still needed.
+    trace: Option<Trace>,
+    prepared: Prepared,
+    /// The trial of a line that was edited by hand.
+    edited: Option<String>,
+}
 
 fn see(preparer: &Preparer<'_>, (number, line): (usize, &[u8])) -> Result<Seen, TraceError> {
     let no_text = |why| TraceError::Read { line: number, error: io::Error::new(io::ErrorKind::InvalidData, why) };
-    let trace = trace::parse_trace(std::str::from_utf8(line).map_err(no_text)?, number)?;
+    let text = std::str::from_utf8(line).map_err(no_text)?;
+    let trace = trace::parse_trace(text, number)?;
+    let edited = is_edited(trace::sealed(text), &trace.plan).then(|| trace.trial.clone());
     let prepared = preparer.prepare_line(&trace, Vec::new());
     let done = preparer.is_done_with(&prepared);
-    Ok(((!done).then_some(trace), prepared))
+    Ok(Seen { trace: (!done).then_some(trace), prepared, edited })
 }
 
 /// Some lines of a file.

@@ -84,11 +84,20 @@ pub struct RecordedPasses {
     pub decided: Vec<String>,
     /// Scenarios that were recorded a fixed number of times.
     pub fixed: Vec<String>,
+    /// Scenarios whose stopping design was edited by hand after the recording.
+    pub edited: Vec<String>,
 }
 
 impl RecordedPasses {
-    /// What to say when both kinds are replayed together.
+    /// What to say when both kinds are replayed together, or when a design is not the one that was recorded by.
     pub fn note(&self) -> Option<String> {
+        let edited = (!self.edited.is_empty())
+            .then(|| format!("EDITED BY HAND after the recording: stopping.json of {}", self.edited.join(", ")));
+        let mixed = self.mixed();
+        edited.into_iter().chain(mixed).reduce(|one, other| one + "\n" + &other)
+    }
+
+    fn mixed(&self) -> Option<String> {
         (!self.fixed.is_empty()).then(|| {
             format!(
                 "note: {} was recorded until decided, so this run goes by complete passes, {} of every case at most; {} was recorded a fixed number of times",
@@ -106,12 +115,13 @@ impl RecordedPasses {
 /// When nothing is selected, or a design cannot be read.
 pub fn recorded_passes(loaded: &Loaded, selection: &Selection) -> Result<Option<RecordedPasses>, StopError> {
     let repetitions = repetitions(loaded, selection)?;
-    let mut found = RecordedPasses { most: u32::MAX, decided: Vec::new(), fixed: Vec::new() };
+    let mut found = RecordedPasses { most: u32::MAX, decided: Vec::new(), fixed: Vec::new(), edited: Vec::new() };
     for (scenario, repeated) in repetitions {
         let design = StoppingDesign::load(&file(loaded, &scenario))?;
         found.most = found.most.min(
             design.as_ref().map_or(repeated, |design| design.max_passes.min(selection.repeat.unwrap_or(u32::MAX))),
         );
+        found.edited.extend(design.as_ref().filter(|design| design.edited).map(|_| scenario.clone()));
         if design.is_some() { &mut found.decided } else { &mut found.fixed }.push(scenario);
     }
     Ok(Some(found).filter(|found| !found.decided.is_empty()))

@@ -1,4 +1,4 @@
-//! One lock a project: any number may read recordings, one may write them.
+//! One lock a project: any number may replay recordings, one process may write them.
 
 use super::{FileError, Files};
 use std::fs::{File, TryLockError};
@@ -14,7 +14,7 @@ pub enum LockError {
     /// Somebody else writes recordings.
     #[error("{holder} is recording in this project: wait until it has ended, or stop it")]
     Held {
-        /// Who: the command and its process number.
+        /// Who: the command, its process number, and since when.
         holder: String,
     },
     /// The lock's file cannot be used.
@@ -22,55 +22,33 @@ pub enum LockError {
     File(#[from] FileError),
 }
 
-/// Held while recordings are read or written; given back when it is dropped or the process ends, however it ends.
+/// Held while recordings are written; given back when it is dropped or the process ends, however it ends.
 #[derive(Debug)]
 pub struct ProjectLock {
     _file: File,
 }
 
 impl Files {
-    /// The lock of one that only reads recordings. A project that cannot be written needs none: `Ok(None)`.
-    ///
-    /// # Errors
-    /// [`LockError::Held`] while another process records.
-    pub fn lock_shared(&self) -> Result<Option<ProjectLock>, LockError> {
-        let Ok((path, file)) = self.lock_file() else { return Ok(None) };
-        match file.try_lock_shared() {
-            Ok(()) => Ok(Some(ProjectLock { _file: file })),
-            Err(TryLockError::WouldBlock) => Err(LockError::Held { holder: holder(file) }),
-            Err(TryLockError::Error(error)) => Err(FileError::of(&path, error).into()),
-        }
-    }
-
     /// The lock of one that writes recordings; `who` stands in the message of those that come meanwhile.
-    /// What killed runs left half written is removed.
     ///
     /// # Errors
-    /// [`LockError::Held`] while another process records or replays.
-    pub fn lock_exclusive(&self, who: &str) -> Result<ProjectLock, LockError> {
-        let (path, mut file) = self.lock_file()?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(LockError::Held { holder: holder(file) }),
-            Err(TryLockError::Error(error)) => return Err(FileError::of(&path, error).into()),
-        }
-        let of = |error| FileError::of(&path, error);
-        file.set_len(0).map_err(of)?;
-        file.seek(SeekFrom::Start(0)).map_err(of)?;
-        writeln!(file, "{who} (process {})", std::process::id()).map_err(of)?;
-        self.clear_temporary();
-        Ok(ProjectLock { _file: file })
-    }
-
-    fn lock_file(&self) -> Result<(std::path::PathBuf, File), FileError> {
+    /// [`LockError::Held`] while another process has it.
+    pub fn lock(&self, who: &str) -> Result<ProjectLock, LockError> {
         let path = self.root().join(LOCK);
         let (place, inside) = self.locate(&path)?;
         let of = |error| place.error(&path, error);
         place.make_folder(&path, inside.parent().unwrap_or(Path::new(".")))?;
         let mut options = cap_std::fs::OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        let file = place.dir.open_with(&inside, &options).map_err(of)?.into_std();
-        Ok((path, file))
+        let mut file = place.dir.open_with(&inside, &options).map_err(of)?.into_std();
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(LockError::Held { holder: holder(file) }),
+            Err(TryLockError::Error(error)) => return Err(of(error).into()),
+        }
+        // The holder is a courtesy to others: a full disk is no reason not to hold the lock.
+        let _ = file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).and_then(|_| writeln!(file, "{who}"));
+        Ok(ProjectLock { _file: file })
     }
 }
 

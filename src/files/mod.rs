@@ -12,19 +12,21 @@ mod error;
 mod lock;
 mod place;
 mod program;
+mod temporary;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
-pub use error::FileError;
+pub use error::{FileError, is_full_disk};
 pub use lock::{LockError, ProjectLock};
 #[cfg(unix)]
 pub use program::link;
 pub use program::{
-    append, confine, create, create_dir_all, entries, metadata, open, read, read_at_most, read_to_string,
-    remove_dir_all, remove_file, rename, resolved, sync_folder, temporary_file, temporary_folder, write,
+    append, confine, create, create_dir_all, entries, lock, metadata, open, read, read_at_most, read_to_string,
+    remove_dir_all, remove_file, rename, resolved, sync_folder,
 };
+pub use temporary::{move_file, persist, persist_folder, replace, temporary_file, temporary_folder, turn, write};
 pub use write::NewFile;
 
 use place::Place;

@@ -6,7 +6,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "this is where files are opened")]
 
-use super::{Entry, FileError, Files, without_dots};
+use super::{Entry, FileError, Files, LockError, ProjectLock, without_dots};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -73,6 +73,20 @@ impl Program {
     }
 }
 
+/// The project that the process is confined to.
+pub(super) fn project() -> Option<&'static Path> {
+    PROGRAM.get().map(|program| program.files.root())
+}
+
+/// The lock of one that writes recordings, or takes part in a run that does; `who` stands in the message of those that
+/// come meanwhile. A process that is not confined to a project has none.
+///
+/// # Errors
+/// [`LockError::Held`] while another process has it.
+pub fn lock(who: &str) -> Result<Option<ProjectLock>, LockError> {
+    PROGRAM.get().map(|program| program.files.lock(who)).transpose()
+}
+
 /// A path without symbolic links, `.` and `..`; the part that does not exist yet as it is written.
 fn real(path: &Path) -> io::Result<PathBuf> {
     let whole = without_dots(&std::path::absolute(path)?);
@@ -107,7 +121,7 @@ pub fn resolved(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// The same for what is given a name or loses one: a symbolic link there is meant itself.
-fn resolved_name(path: &Path) -> io::Result<PathBuf> {
+pub(super) fn resolved_name(path: &Path) -> io::Result<PathBuf> {
     let (Some(name), Some(folder)) = (path.file_name(), path.parent()) else { return resolved(path) };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     match (PROGRAM.get(), resolved(folder)) {
@@ -195,14 +209,6 @@ pub fn append(path: impl AsRef<Path>) -> io::Result<File> {
     File::options().append(true).create(true).open(resolved(path.as_ref())?)
 }
 
-/// Writes a file.
-///
-/// # Errors
-/// As [`create`].
-pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
-    fs::write(resolved(path.as_ref())?, bytes)
-}
-
 /// Makes a folder and those above it.
 ///
 /// # Errors
@@ -259,24 +265,8 @@ pub fn sync_folder(folder: impl AsRef<Path>) {
     }
 }
 
-/// A new file in `folder` with a name of its own that begins with `prefix`; removed unless it is given a name.
-///
-/// # Errors
-/// As [`create`].
-pub fn temporary_file(prefix: &str, folder: &Path) -> io::Result<tempfile::NamedTempFile> {
-    tempfile::Builder::new().prefix(prefix).tempfile_in(resolved_parent(folder)?)
-}
-
-/// A new folder in `folder`, likewise.
-///
-/// # Errors
-/// As [`create`].
-pub fn temporary_folder(prefix: &str, folder: &Path) -> io::Result<tempfile::TempDir> {
-    tempfile::Builder::new().prefix(prefix).tempdir_in(resolved(folder)?)
-}
-
 /// A folder to write into: one of the places, or that of a file that the command line names.
-fn resolved_parent(folder: &Path) -> io::Result<PathBuf> {
+pub(super) fn resolved_parent(folder: &Path) -> io::Result<PathBuf> {
     let Some(program) = PROGRAM.get() else { return Ok(folder.to_owned()) };
     let whole = real(folder)?;
     let named = program.named.iter().any(|named| named.parent() == Some(&whole));

@@ -113,13 +113,6 @@ impl Files {
         let (place, inside) = self.locate(link)?;
         place.dir.symlink(target, inside).map_err(|error| place.error(link, error))
     }
-
-    /// Removes what runs that were killed left half written. Only the holder of the project's lock calls it.
-    pub(super) fn clear_temporary(&self) {
-        if let Some(place) = self.places.first() {
-            let _ = missing_is_fine(place.dir.remove_dir_all(TEMPORARY));
-        }
-    }
 }
 
 impl NewFile<'_> {

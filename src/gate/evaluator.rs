@@ -6,6 +6,7 @@ use super::design::Design;
 use super::examine::{Examined, Examiner, blank};
 use super::grades::item_grades;
 use super::latency::{Kind, Latencies};
+use super::part::part;
 use super::repeats::repeats;
 use super::sources::Sources;
 use super::tally::Tally;
@@ -39,6 +40,24 @@ pub enum EvaluationError {
     /// Two traces of one trial.
     #[error("there are two traces of {0}: each trial counts once")]
     Twice(String),
+    /// A trace that another plan made.
+    #[error(
+        "the trace of {0} is of another run: the digest of its plan is not that of plan.json; restore the traces that \
+         were written with this plan"
+    )]
+    Foreign(String),
+    /// A trace that says something else of its trial than the plan.
+    #[error("the trace of {trial} contradicts the plan: its {what} is {found}, planned was {planned}")]
+    Contradiction {
+        /// The trial.
+        trial: String,
+        /// Lane, scenario, case or mode.
+        what: &'static str,
+        /// As planned.
+        planned: String,
+        /// As the trace says.
+        found: String,
+    },
     /// A grade of an answer that the run does not have.
     #[error(
         "there is a grade of another answer of {trial}, {turn}: grade the run again with `ragcheck judge`, or delete grades.jsonl"
@@ -283,7 +302,11 @@ impl<'p> Evaluator<'p> {
         let metrics = &self.examiner.metrics;
         let (items, closed) = (self.items.iter_mut(), self.closed);
         let mut results: Vec<_> = items.map(|item| item.result(plan, metrics[item.metric].as_ref(), closed)).collect();
-        let (exit_code, conclusion) = conclude(results.iter(), in_error, needed as u64, plan.criteria.undecided);
+        let (exit_code, mut conclusion) = conclude(results.iter(), in_error, needed as u64, plan.criteria.undecided);
+        let part = part(plan, needed, errors.iter().map(|(_, error)| error.as_ref()));
+        if !part.is_empty() {
+            conclusion = format!("PART ({part}): {conclusion}");
+        }
         let gates = results.split_off(plan.criteria.criteria.len());
         Evaluation {
             version: RUN_VERSION,
@@ -293,6 +316,7 @@ impl<'p> Evaluator<'p> {
             criteria: results,
             gates,
             stopped,
+            part,
             errors: group(errors, plan),
             turn_kinds: kinds(&self.turn_times),
             turn_times_us: self.turn_times.iter().map(|(_, _, time)| *time).collect(),

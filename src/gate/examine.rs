@@ -3,7 +3,7 @@
 
 use super::coverage::taken;
 use super::latency::Timed;
-use super::{EvaluationError, TrialResult, Verdict, spending};
+use super::{EvaluationError, TrialResult, Verdict, part, spending};
 use crate::bounds::Bound;
 use crate::metric::turns::turns;
 use crate::metric::{Check, Metric, Observation, Patterns, TrialView, expectation, offer};
@@ -108,6 +108,7 @@ impl<'p> Examiner<'p> {
         let stranger = || EvaluationError::Stranger(trace.trial.clone());
         let place = self.plan.trials.place_of(&trace.trial).ok_or_else(stranger)?;
         let trial = self.plan.trials.at(place).ok_or_else(stranger)?;
+        part::belongs(self.plan, &trial, trace)?;
         let grades = self.grades.of_trial(&trace.trial);
         if let Some(other) = grade_of_another(trace, grades) {
             return Err(EvaluationError::Grade { trial: trace.trial.clone(), turn: other.label.clone() });

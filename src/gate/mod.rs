@@ -13,6 +13,7 @@ mod examine;
 mod format;
 mod grades;
 mod latency;
+mod part;
 mod pass_bet;
 mod repeats;
 mod results;
@@ -230,6 +231,9 @@ pub struct Evaluation {
     /// Where a run until decided stopped, and what that saved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<Stopped>,
+    /// In words, of what the run is a part, because trials were selected or not run; empty for a whole one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub part: String,
     /// Causes of ERROR with the trials that they hit, most frequent first.
     pub errors: Vec<ErrorGroup>,
     /// Duration of every turn in microseconds, in plan order; the largest number for a turn without an answer, which

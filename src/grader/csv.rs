@@ -56,6 +56,7 @@ mod tests {
             recorded_at: None,
             rubric: String::new(),
             content: "abc".into(),
+            of: 0,
         };
         let missing = Grade {
             item: String::new(),

@@ -142,13 +142,10 @@ impl Grader {
                 written.place().map_err(unusable)?;
                 replayed
             }
-            _ => {
-                written.discard();
-                replayed.and_then(|_| {
-                    let message = "the replay of what was just recorded differs from what the model said";
-                    Err(broken(message, Vec::new()))
-                })
-            }
+            _ => replayed.and_then(|_| {
+                let message = "the replay of what was just recorded differs from what the model said";
+                Err(broken(message, Vec::new()))
+            }),
         }
     }
 

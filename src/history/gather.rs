@@ -65,8 +65,11 @@ impl Gather {
         evaluation: &Evaluation,
         now: &str,
         concurrency: u16,
-        labels: BTreeMap<String, String>,
+        mut labels: BTreeMap<String, String>,
     ) -> Result<Point, NoPoint> {
+        if !evaluation.part.is_empty() {
+            labels.insert("part".to_owned(), evaluation.part.clone());
+        }
         if self.errors > 0 {
             return Err(NoPoint::Errors(self.errors));
         }

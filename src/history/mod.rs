@@ -12,7 +12,7 @@ mod store;
 mod trend;
 
 pub use gather::{Gather, NoPoint};
-pub use store::{HistoryError, append, load, merge};
+pub use store::{HistoryError, append, edited, load, merge};
 pub use trend::{Change, Line, Series, Unit, series};
 
 use crate::trace::Mode;

@@ -3,6 +3,7 @@
 use super::{POINT_VERSION, Point};
 use crate::files;
 use crate::secrets;
+use crate::trace::{Seal, seal, sealed};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -45,12 +46,34 @@ pub enum HistoryError {
 /// # Errors
 /// When the file or a line of it cannot be read.
 pub fn load(path: &Path) -> Result<Vec<Point>, HistoryError> {
+    Ok(read(path)?.into_iter().map(|line| line.point).collect())
+}
+
+/// The lines of a file (from 1) that were edited by hand after they were written.
+///
+/// # Errors
+/// As [`load`].
+pub fn edited(path: &Path) -> Result<Vec<usize>, HistoryError> {
+    let edited = read(path)?.into_iter().filter(|line| line.seal == Seal::Edited);
+    Ok(edited.map(|line| line.number).collect())
+}
+
+/// A line of a history.
+struct Line {
+    number: usize,
+    point: Point,
+    /// As it stands there.
+    text: String,
+    seal: Seal,
+}
+
+fn read(path: &Path) -> Result<Vec<Line>, HistoryError> {
     let text = match files::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(HistoryError::File { path: path.to_owned(), error }),
     };
-    let (mut points, mut known) = (Vec::new(), BTreeSet::new());
+    let (mut lines, mut known) = (Vec::new(), BTreeSet::new());
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let wrong = |error| HistoryError::Line { path: path.to_owned(), line: index + 1, error };
         let point: Point = serde_json::from_str(line).map_err(wrong)?;
@@ -58,10 +81,10 @@ pub fn load(path: &Path) -> Result<Vec<Point>, HistoryError> {
             return Err(HistoryError::Newer { path: path.to_owned(), line: index + 1, version: point.version });
         }
         if known.insert(point.id.clone()) {
-            points.push(point);
+            lines.push(Line { number: index + 1, point, text: line.to_owned(), seal: sealed(line) });
         }
     }
-    Ok(points)
+    Ok(lines)
 }
 
 /// Adds a point as the last line, unless the file has it; whether it was added.
@@ -76,10 +99,10 @@ pub fn append(path: &Path, point: &Point) -> Result<bool, HistoryError> {
     // A file that was cut off, or edited by hand, may end without a line break.
     let open_line = files::read(path).is_ok_and(|bytes| bytes.last().is_some_and(|last| *last != b'\n'));
     let mut line = if open_line { "\n".to_owned() } else { String::new() };
-    line += &secrets::clean(&serde_json::to_string(point).map_err(|error| file(io::Error::other(error)))?);
+    line += &seal(&secrets::clean(&serde_json::to_string(point).map_err(|error| file(io::Error::other(error)))?)).0;
     line.push('\n');
     let mut out = files::append(path).map_err(file)?;
-    out.write_all(line.as_bytes()).map_err(file)?;
+    out.write_all(line.as_bytes()).and_then(|()| out.sync_all()).map_err(file)?;
     Ok(true)
 }
 
@@ -88,26 +111,22 @@ pub fn append(path: &Path, point: &Point) -> Result<bool, HistoryError> {
 /// # Errors
 /// When a file is missing or cannot be read or written; `path` is then as it was.
 pub fn merge(path: &Path, others: &[PathBuf]) -> Result<(usize, usize), HistoryError> {
-    let mut points = load(path)?;
-    let before = points.len();
-    let mut known: BTreeSet<String> = points.iter().map(|point| point.id.clone()).collect();
+    let mut lines = read(path)?;
+    let before = lines.len();
+    let mut known: BTreeSet<String> = lines.iter().map(|line| line.point.id.clone()).collect();
     for other in others {
         if !other.is_file() {
             let error = io::Error::new(io::ErrorKind::NotFound, "there is no such file");
             return Err(HistoryError::File { path: other.clone(), error });
         }
-        points.extend(load(other)?.into_iter().filter(|point| known.insert(point.id.clone())));
+        lines.extend(read(other)?.into_iter().filter(|line| known.insert(line.point.id.clone())));
     }
-    points.sort_by(|one, other| (&one.at, &one.id).cmp(&(&other.at, &other.id)));
+    lines.sort_by(|one, other| (&one.point.at, &one.point.id).cmp(&(&other.point.at, &other.point.id)));
     let file = |error| HistoryError::File { path: path.to_owned(), error };
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut beside = files::temporary_file(".history-", folder).map_err(file)?;
-    for point in &points {
-        serde_json::to_writer(&mut beside, point).map_err(|error| file(io::Error::other(error)))?;
-        beside.write_all(b"\n").map_err(file)?;
-    }
-    beside.persist(path).map_err(|error| file(error.error))?;
-    Ok((points.len(), points.len() - before))
+    // As they stand there: what was edited by hand stays known to be.
+    let text: String = lines.iter().flat_map(|line| [line.text.as_str(), "\n"]).collect();
+    files::replace(path, text).map_err(file)?;
+    Ok((lines.len(), lines.len() - before))
 }
 
 #[cfg(test)]

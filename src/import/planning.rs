@@ -63,6 +63,9 @@ pub(super) fn imported(
     };
     let plan = Plan {
         version: PLAN_VERSION,
+        mode: Some(Mode::Imported),
+        part: None,
+        digest: String::new(),
         stopping: None,
         seed: 0,
         scenarios: vec![planned],
@@ -124,6 +127,7 @@ fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str
     };
     Trace {
         version: TRACE_VERSION,
+        plan: String::new(),
         trial: id.to_owned(),
         scenario: scenario.to_owned(),
         case: case.to_owned(),

@@ -205,9 +205,9 @@ fn derive_file(corpus: &Corpus, folder: &Path) -> Result<PathBuf, KnowledgeError
     }
     let unwritable = |error| KnowledgeError::Read { path: folder.to_owned(), error };
     files::create_dir_all(folder).map_err(unwritable)?;
-    let beside = files::temporary_file(".index-", folder).map_err(unwritable)?;
+    let beside = files::temporary_file(folder).map_err(unwritable)?;
     full_text::write(beside.path(), &corpus.passages).map_err(failed)?;
-    beside.persist(&file).map_err(|error| unwritable(error.error))?;
+    files::persist(beside, &file).map_err(unwritable)?;
     Ok(file)
 }
 

@@ -75,11 +75,8 @@ impl Listing {
     /// When the file cannot be written.
     pub fn save(&self, file: &Path) -> Result<(), KnowledgeError> {
         let unwritable = |error| KnowledgeError::Read { path: file.to_owned(), error };
-        let folder = file.parent().unwrap_or(Path::new("."));
-        crate::files::create_dir_all(folder).map_err(unwritable)?;
-        let beside = crate::files::temporary_file(".listing-", folder).map_err(unwritable)?;
-        serde_json::to_writer(beside.as_file(), self).map_err(|why| unwritable(why.into()))?;
-        beside.persist(file).map_err(|why| unwritable(why.error)).map(|_| ())
+        let text = serde_json::to_vec(self).map_err(|why| unwritable(why.into()))?;
+        crate::files::replace(file, text).map_err(unwritable)
     }
 
     /// Reads it; `None` when there is none.

@@ -156,21 +156,15 @@ impl Vectors {
     /// # Errors
     /// When the file cannot be written, or a passage has no vector.
     pub fn save(&self, file: &Path, model: &str, corpus: &Corpus) -> Result<(), KnowledgeError> {
-        use std::io::Write;
         let unwritable = |error| KnowledgeError::Read { path: file.to_owned(), error };
         let missing = |count| KnowledgeError::Vectors { path: file.to_owned(), why: lacking(count) };
         let vectors = self.of(corpus).map_err(missing)?;
         let passages = corpus.passages.iter().map(|passage| (passage.id.clone(), digest(passage))).collect();
         let head = Head { version: VERSION, model: model.to_owned(), dimensions: self.dimensions, passages };
-        let folder = file.parent().unwrap_or(Path::new("."));
-        let beside = files::temporary_file(".vectors-", folder).map_err(unwritable)?;
-        let mut out = std::io::BufWriter::new(beside.as_file());
-        serde_json::to_writer(&mut out, &head).map_err(|why| unwritable(why.into()))?;
-        out.write_all(b"\n").map_err(unwritable)?;
-        vectors.numbers.iter().try_for_each(|number| out.write_all(&number.to_le_bytes())).map_err(unwritable)?;
-        out.flush().map_err(unwritable)?;
-        drop(out);
-        beside.persist(file).map_err(|why| unwritable(why.error)).map(|_| ())
+        let mut text = serde_json::to_vec(&head).map_err(|why| unwritable(why.into()))?;
+        text.push(b'\n');
+        text.extend(vectors.numbers.iter().flat_map(|number| number.to_le_bytes()));
+        files::replace(file, text).map_err(unwritable)
     }
 }
 

@@ -40,6 +40,9 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
     };
     Plan {
         version: PLAN_VERSION,
+        mode: None,
+        part: None,
+        digest: String::new(),
         stopping: None,
         seed: 1,
         scenarios: vec![scenario],
@@ -68,6 +71,7 @@ pub(crate) fn story(plan: &Plan, place: usize) -> Story {
     let trial = &plan.trials[place];
     let trace = Trace {
         version: TRACE_VERSION,
+        plan: String::new(),
         trial: trial.id.clone(),
         scenario: "s".into(),
         case: plan.scenarios[0].cases[trial.case].case.case.clone(),

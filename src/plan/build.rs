@@ -83,6 +83,9 @@ pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, 
     }
     Ok(Plan {
         version: PLAN_VERSION,
+        mode: None,
+        part: None,
+        digest: String::new(),
         stopping,
         seed,
         scenarios,

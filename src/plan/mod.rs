@@ -2,12 +2,14 @@
 
 mod build;
 mod case;
+mod difference;
 mod order;
 mod stored;
 mod trials;
 
 pub use build::{Selection, build, trial_seed};
 pub use case::{ONLY, ResolvedCase};
+pub use difference::differences;
 pub use order::interleaved;
 pub use trials::{Planned, Trials};
 
@@ -15,7 +17,7 @@ use crate::price::Prices;
 use crate::scenario::Criteria;
 use crate::scenario::external::ExternalAgent;
 use crate::settings::{Enforcement, Limits, ModelSettings, SearchSettings};
-use crate::trace::Lane;
+use crate::trace::{self, Lane, Mode};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -41,6 +43,12 @@ pub const STOPPING_ALPHA: f64 = 0.05;
 pub struct Plan {
     /// Format version.
     pub version: u32,
+    /// What the traces of trials that ended by themselves are; `None` in plans of older builds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    /// Of what it is a part; `None` for a whole suite.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
     /// The run's seed.
     pub seed: u64,
     /// The scenarios, expectations resolved.
@@ -70,6 +78,19 @@ pub struct Plan {
     pub prices: Prices,
     /// All requirements that the project knows, with a few words each, for the coverage table.
     pub requirements: BTreeMap<String, String>,
+    /// The digest of `plan.json`, its last member (see [`trace::seal`]), which every trace of the run carries. Empty
+    /// before it is written, and in plans of older builds.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub digest: String,
+}
+
+/// What a plan is a part of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Trials of the whole.
+    pub of: u64,
+    /// What chose them, as it was typed: `--only refund-*`.
+    pub by: String,
 }
 
 /// The design of a run until decided: complete passes, each one repetition of every selected case, and a look at the
@@ -113,6 +134,19 @@ impl Plan {
     /// When it cannot be spelled as JSON.
     pub fn to_json(&self) -> serde_json::Result<Vec<u8>> {
         self.json(LISTED)
+    }
+
+    /// The text of `plan.json` as it is stored, and notes its digest, which the traces are to carry.
+    ///
+    /// # Errors
+    /// When it cannot be spelled as JSON.
+    pub fn stored(&mut self, clean: impl Fn(&[u8]) -> Vec<u8>) -> serde_json::Result<Vec<u8>> {
+        self.digest = String::new();
+        let text = clean(&self.to_json()?);
+        let Ok(text) = String::from_utf8(text) else { return self.to_json() };
+        let (text, digest) = trace::seal(&text);
+        self.digest = digest;
+        Ok(text.into_bytes())
     }
 
     /// The same, with a list of at most `listed` trials.

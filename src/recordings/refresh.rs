@@ -5,7 +5,7 @@
 
 use super::staleness::{Ages, stale};
 use crate::plan::Plan;
-use crate::run::{self, Step};
+use crate::run::{self, Kept, Step};
 use crate::trace::{TrialEnd, TrialErrorKind};
 use crate::trial::{Spending, TrialRunner};
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,7 +61,7 @@ pub fn refresh(runner: &TrialRunner, plan: &Plan, missed: bool, ages: Option<Age
 fn missing(runner: &TrialRunner, plan: &Plan) -> io::Result<Vec<(usize, &'static str)>> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let (mut missed, mut index) = (Vec::new(), 0);
-    run::replay(runner, plan, cores, &|_| (), &mut |step| {
+    run::replay(runner, plan, cores, &Kept::default(), &|_| (), &mut |step| {
         let Step::Trial(done) = step else { return Ok(ControlFlow::Continue(())) };
         if let TrialEnd::Error(problem) = &done.finished.trace.end {
             let lacking = [TrialErrorKind::LaneMissing, TrialErrorKind::CassetteMiss, TrialErrorKind::CassetteBroken];

@@ -1,12 +1,12 @@
 //! Run folders: written beside, then renamed after their content.
 //!
-//! `reports/.writing-…` becomes `reports/<first 12 hex digits of SHA-256 over plan.json and traces.jsonl>`, so the
-//! same run made twice is the same folder, and keeps its grades; `reports/latest` points to the newest. An interrupted run leaves older
-//! folders as they were.
+//! A temporary folder becomes `reports/<first 12 hex digits of SHA-256 over plan.json and traces.jsonl>`, so the same run
+//! made twice is the same folder, and keeps its grades and comparisons, also when two processes make it at once. `reports/latest`
+//! points to the newest whole run. A run that is killed leaves older folders as they were.
 
 use crate::files;
 use crate::secrets;
-use crate::trace::{GRADES, JUDGEMENTS_CSV, PLAN, TRACES};
+use crate::trace::{COMPARISON_JSON, ENVIRONMENT, GRADES, PLAN, TRACES, seal};
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -22,14 +22,14 @@ pub struct Writing {
 }
 
 impl Writing {
-    /// Begins a folder below `reports` with `plan` (the JSON text of `plan.json`).
+    /// Begins a folder below `reports` with `plan`, the text of `plan.json` as [`Plan::stored`](crate::plan::Plan::stored)
+    /// gives it.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn begin(reports: &Path, plan: &[u8]) -> io::Result<Self> {
         files::create_dir_all(reports)?;
-        let folder = files::temporary_folder(".writing-", reports)?;
-        let plan = &*secrets::clean_bytes(plan);
+        let folder = files::temporary_folder(reports)?;
         files::write(folder.path().join(PLAN), plan)?;
         let traces = BufWriter::with_capacity(1 << 20, files::create(folder.path().join(TRACES))?);
         let mut digest = Sha256::new();
@@ -42,7 +42,7 @@ impl Writing {
     /// # Errors
     /// When it cannot be written.
     pub fn trace(&mut self, line: &[u8]) -> io::Result<()> {
-        let line = secrets::clean_bytes(line);
+        let line = stored_line(line);
         self.digest.update(&line);
         self.traces.write_all(&line)
     }
@@ -52,40 +52,91 @@ impl Writing {
         self.folder.path()
     }
 
-    /// Gives the folder its name and points `latest` to it; an equal run made before is replaced.
+    /// Gives the folder its name. Where an equal run is there, its files are replaced and what was made of it since
+    /// (grades, comparisons) stays. `latest` points to the folder afterwards where `newest` says so.
     ///
     /// # Errors
-    /// When it cannot be renamed.
-    pub fn finish(mut self) -> io::Result<PathBuf> {
+    /// When it cannot be written.
+    pub fn finish(mut self, newest: bool) -> io::Result<PathBuf> {
         self.traces.flush()?;
         self.traces.get_ref().sync_all()?;
         let digest = self.digest.finalize();
         let first = digest.iter().take(6).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
         let name = format!("{first:012x}");
         let place = self.reports.join(&name);
-        let written = self.folder.keep();
-        if place.exists() {
-            // The same answers: what was graded stays graded.
-            for name in [GRADES, JUDGEMENTS_CSV] {
-                match files::rename(place.join(name), written.join(name)) {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                    _ => {}
+        let _turn = files::turn();
+        if place.is_dir() {
+            for entry in files::entries(self.folder.path())? {
+                if let Some(file) = entry.path.file_name() {
+                    files::move_file(&entry.path, &place.join(file))?;
                 }
             }
-            files::remove_dir_all(&place)?;
+        } else {
+            files::persist_folder(self.folder, &place)?;
         }
-        files::rename(&written, &place)?;
-        point_latest(&self.reports, &name)?;
+        files::sync_folder(&self.reports);
+        if newest {
+            point_latest(&self.reports, &name)?;
+        }
         Ok(place)
+    }
+}
+
+/// Removes the oldest folders of replays below `reports`, so that `keep` stay beside those of live runs, recordings and
+/// imports and those that somebody graded or compared. `latest` and `made`, the run that was just made, stay too.
+///
+/// # Errors
+/// When the folder of reports cannot be read.
+pub fn prune(reports: &Path, keep: usize, made: &Path) -> io::Result<()> {
+    let _turn = files::turn();
+    let latest = files::resolved(&reports.join("latest")).ok();
+    let latest = latest.as_deref().and_then(Path::file_name);
+    let mut replays = Vec::new();
+    for entry in files::entries(reports)?.into_iter().filter(|entry| entry.is_folder) {
+        let of = |name: &str| entry.path.join(name);
+        let Some((mode, at)) = files::read(of(ENVIRONMENT)).ok().and_then(|text| made_in(&text)) else { continue };
+        let stays = entry.path.file_name() == made.file_name() || entry.path.file_name() == latest;
+        let used = [GRADES, COMPARISON_JSON].iter().any(|name| of(name).exists());
+        if mode == "replay" && !stays && !used {
+            replays.push((at, entry.path));
+        }
+    }
+    replays.sort_by(|one, other| other.cmp(one));
+    for (_, folder) in replays.into_iter().skip(keep.saturating_sub(1)) {
+        files::remove_dir_all(folder)?;
+    }
+    Ok(())
+}
+
+/// The mode of a run, and when it was written.
+fn made_in(environment: &[u8]) -> Option<(String, String)> {
+    let environment: serde_json::Value = serde_json::from_slice(environment).ok()?;
+    let text = |name: &str| environment.get(name)?.as_str().map(str::to_owned);
+    Some((text("mode")?, text("written_at")?))
+}
+
+/// The line of a trace as it is stored: without secrets, sealed, with its newline.
+pub(super) fn stored_line(line: &[u8]) -> Vec<u8> {
+    let clean = secrets::clean_bytes(line);
+    match std::str::from_utf8(&clean) {
+        Ok(text) => (seal(text).0 + "\n").into_bytes(),
+        Err(_) => clean.into_owned(),
     }
 }
 
 #[cfg(unix)]
 fn point_latest(reports: &Path, name: &str) -> io::Result<()> {
-    let beside = reports.join(".latest-new");
-    let _ = files::remove_file(&beside);
-    files::link(name, &beside)?;
-    files::rename(&beside, reports.join("latest"))
+    let beside = files::temporary_folder(reports)?;
+    let link = beside.path().join("latest");
+    files::link(name, &link)?;
+    match files::rename(&link, reports.join("latest")) {
+        // A symbolic link cannot be moved to another disk.
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            files::remove_file(reports.join("latest"))?;
+            files::link(name, reports.join("latest"))
+        }
+        other => other,
+    }
 }
 
 #[cfg(not(unix))]
@@ -104,7 +155,7 @@ mod tests {
         let write = |line: &[u8]| {
             let mut writing = Writing::begin(reports.path(), b"{}").expect("begin");
             writing.trace(line).expect("a line");
-            writing.finish().expect("finish")
+            writing.finish(true).expect("finish")
         };
         let first = write(b"one\n");
         assert_eq!(write(b"one\n"), first);

@@ -3,13 +3,19 @@
 //! Replay spreads trials over rayon's threads, a window at a time; live runs keep `jobs` trials going on tokio. What
 //! is made of a trace beside it (`inspect`) is made on the worker; `commit` sees every trial once, in plan order, on
 //! the calling thread, so that nothing depends on the number of threads. A plan with a stopping design is run pass by
-//! pass, and what `commit` answers at the end of one says whether another begins. Nothing here judges.
+//! pass, and what `commit` answers at the end of one says whether another begins. What a live run has finished lasts,
+//! whatever ends it ([`Journal`]), and what an earlier process finished is not run again ([`Kept`]). Nothing here judges.
 
 pub mod folder;
+mod interrupt;
+mod journal;
+mod kept;
 mod live;
 mod replay;
 mod resend;
 
+pub use journal::{Begun, Journal, JournalError, unfinished};
+pub use kept::Kept;
 pub use live::{LiveOptions, live};
 pub use replay::replay;
 pub use resend::again;

@@ -3,7 +3,7 @@
 //! Agents that run elsewhere are real processes and cannot be on all threads: their trials run one after another on
 //! tokio, beside the others of their window.
 
-use super::{Commit, Inspected, Step, pass_ended};
+use super::{Commit, Inspected, Kept, Step, pass_ended};
 use crate::plan::{Plan, PlannedTrial};
 use crate::trace::Trace;
 use crate::trial::{Doing, Finished, TrialRunner};
@@ -16,7 +16,8 @@ use std::sync::mpsc::sync_channel;
 const WINDOW: usize = 16;
 
 /// Replays the trials of `plan` on `jobs` threads, pass by pass where it stops between passes, until `commit` breaks
-/// off. While one window is committed the next is being run, and no more than two are in memory.
+/// off. What is `kept` of another run of the plan is taken over. While one window is committed the next is being run, and no
+/// more than two are in memory.
 ///
 /// # Errors
 /// When threads cannot be started, or when `commit` fails: the run ends there.
@@ -24,6 +25,7 @@ pub fn replay<T: Send>(
     runner: &TrialRunner,
     plan: &Plan,
     jobs: usize,
+    kept: &Kept,
     inspect: &(dyn Fn(&Trace) -> T + Sync),
     commit: &mut Commit<'_, T>,
 ) -> io::Result<()> {
@@ -38,7 +40,7 @@ pub fn replay<T: Send>(
     } else {
         None
     };
-    let hands = Hands { pool, jobs, outside };
+    let hands = Hands { pool, jobs, outside, kept };
     for pass in plan.passes() {
         if whole(runner, plan, pass, &hands, inspect, commit)?.is_break() {
             return Ok(());
@@ -51,11 +53,13 @@ pub fn replay<T: Send>(
 }
 
 /// What carries trials out.
-struct Hands {
+struct Hands<'k> {
     pool: rayon::ThreadPool,
     jobs: usize,
     /// For agents that run elsewhere; `None` when there are none.
     outside: Option<tokio::runtime::Runtime>,
+    /// Trials that are not run again.
+    kept: &'k Kept,
 }
 
 /// Replays one pass.
@@ -63,7 +67,7 @@ fn whole<T: Send>(
     runner: &TrialRunner,
     plan: &Plan,
     pass: &[PlannedTrial],
-    hands: &Hands,
+    hands: &Hands<'_>,
     inspect: &(dyn Fn(&Trace) -> T + Sync),
     commit: &mut Commit<'_, T>,
 ) -> io::Result<ControlFlow<()>> {
@@ -77,7 +81,13 @@ fn whole<T: Send>(
             for window in pass.chunks(WINDOW * hands.jobs.max(1)) {
                 let mut finished: Vec<Option<Inspected<T>>> = hands.pool.install(|| {
                     let ours = |trial: &PlannedTrial| !TrialRunner::is_external(trial);
-                    let run = window.par_iter().map(|trial| ours(trial).then(|| inspected(runner.replay(plan, trial))));
+                    let before = |trial: &PlannedTrial| {
+                        let trace = hands.kept.trace(&trial.id)?;
+                        Some(inspected(Finished { trace, unused: Vec::new() }))
+                    };
+                    let run = window.par_iter().map(|trial| {
+                        before(trial).or_else(|| ours(trial).then(|| inspected(runner.replay(plan, trial))))
+                    });
                     run.collect()
                 });
                 for (place, trial) in finished.iter_mut().zip(window).filter(|(place, _)| place.is_none()) {

@@ -38,6 +38,8 @@ pub struct Project {
     pub not_measured_ok: Vec<String>,
     /// When recordings are too old.
     pub recordings: Recordings,
+    /// Folders of replays that nobody graded or compared which are kept, newest first; 50 by default.
+    pub keep_replays: Option<u32>,
     /// What models and search services cost, by `provider/model`.
     pub prices: BTreeMap<String, Price>,
     /// What the project asks for, by the ids that `covers` names; reports show which cases cover which.
@@ -64,11 +66,22 @@ impl Default for Project {
             estimand: None,
             not_measured_ok: Vec::new(),
             recordings: Recordings::default(),
+            keep_replays: None,
             prices: BTreeMap::new(),
             requirements: BTreeMap::new(),
             price_file: None,
             bounds: BTreeMap::new(),
         }
+    }
+}
+
+/// Folders of replays that are kept where the project does not say.
+const KEPT_REPLAYS: u32 = 50;
+
+impl Project {
+    /// Folders of replays that nobody graded or compared which are kept.
+    pub fn keep_replays(&self) -> usize {
+        self.keep_replays.unwrap_or(KEPT_REPLAYS).max(1) as usize
     }
 }
 

@@ -1,9 +1,12 @@
 //! Why a suite cannot be loaded, planned or run.
 
 use crate::evaluation::{ScoreError, StopError};
+use crate::files::{LockError, is_full_disk};
 use crate::gate::EvaluationError;
+use crate::run::JournalError;
 use crate::scenario::Diagnostic;
 use crate::scenario::diagnostic::listed;
+use crate::trace::text::plural;
 use crate::trial::SetupError;
 use std::io;
 use std::path::PathBuf;
@@ -28,6 +31,9 @@ pub enum SuiteError {
          replay evaluates all of them"
     )]
     RecordedFixed,
+    /// Somebody else records in this project.
+    #[error(transparent)]
+    Lock(#[from] LockError),
     /// Bounds on a replay.
     #[error(
         "--max-calls, --max-cost and --timeout bound live and recording runs; a replay sends nothing and waits for \
@@ -44,6 +50,13 @@ pub enum SuiteError {
         .0.join(", ")
     )]
     Unpriced(Vec<String>),
+    /// A bound on money, and none on what a completion may cost.
+    #[error(
+        "--max-cost reserves the most that a request may cost before it is sent, and {} has no `max_tokens`: add it to \
+         the scenario's `model`",
+        .0.join(", ")
+    )]
+    Unbounded(Vec<String>),
     /// A criterion or the plan cannot be used.
     #[error(transparent)]
     Evaluation(#[from] EvaluationError),
@@ -56,6 +69,24 @@ pub enum SuiteError {
     /// The run has grades from before, and cannot be evaluated with them.
     #[error(transparent)]
     Grades(#[from] ScoreError),
+    /// A live or recording run ended before its last trial.
+    #[error(
+        "the run stopped: {error}; {} finished and kept: {}`ragcheck run --resume` goes on from there",
+        plural(*finished, "trial"),
+        if is_full_disk(error) { "free some space, then " } else { "" }
+    )]
+    Interrupted {
+        /// Why.
+        error: io::Error,
+        /// Trials that are finished.
+        finished: usize,
+    },
+    /// The run cannot be gone on with, or be kept.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A replay is asked to go on.
+    #[error("--resume goes on with a live or recording run: add --mode live or --mode record as it was begun")]
+    ReplayResumed,
     /// The run folder cannot be written.
     #[error("the run cannot be written below {}: {error}", reports.display())]
     Write {

@@ -3,7 +3,7 @@
 
 use super::Mode;
 use crate::evaluation::{self, EvaluatedRun, ScoreError, read_plan, read_traces};
-use crate::files;
+use crate::files::{self, LockError};
 use crate::grader::{self, Graded, Grader, GradingTask, Scope};
 use crate::scenario::diagnostic::listed;
 use crate::scenario::{self, Diagnostic, Rubric};
@@ -64,6 +64,9 @@ pub enum GradingError {
     /// Bounds on a replay.
     #[error("--max-calls and --max-cost bound live and recording grading; a replay sends nothing")]
     BoundedReplay,
+    /// Somebody else records in this project.
+    #[error(transparent)]
+    Lock(#[from] LockError),
     /// The run folder cannot be read.
     #[error(transparent)]
     Run(#[from] ScoreError),
@@ -73,6 +76,9 @@ pub enum GradingError {
     /// A bound on money, and no price.
     #[error("--max-cost needs the price of the grading model, and ragcheck.yaml has none of {}: add it under `prices`", line(.0))]
     Unpriced(String),
+    /// A bound on money, and none on what a completion may cost.
+    #[error("--max-cost needs a bound on the grader's completions: add `max_tokens` to the rubric's `model`")]
+    Unbounded,
     /// The model cannot be reached.
     #[error(transparent)]
     Setup(#[from] SetupError),
@@ -101,6 +107,7 @@ pub fn grade(folder: &Path, options: &GradingOptions) -> Result<GradedRun, Gradi
     if options.mode == Mode::Replay && (options.max_calls.is_some() || options.max_cost.is_some()) {
         return Err(GradingError::BoundedReplay);
     }
+    let _alone = (options.mode == Mode::Record).then(|| super::run::lock("judge --mode record")).transpose()?.flatten();
     let plan = read_plan(folder)?;
     let mut tasks = Vec::new();
     for trace in read_traces(folder)? {
@@ -121,7 +128,8 @@ pub fn grade(folder: &Path, options: &GradingOptions) -> Result<GradedRun, Gradi
     if graded.outcomes.iter().any(Result::is_ok) {
         let rows = rows(&graded, &hashes, grader.digest());
         let unwritten = |error| GradingError::Write { folder: folder.to_owned(), error };
-        write(folder, trace::GRADES, &|out| trace::write_grades(out, &rows)).map_err(unwritten)?;
+        let clean = |line: &str| secrets::clean(line).into_owned();
+        write(folder, trace::GRADES, &|out| trace::write_grades(out, &rows, clean)).map_err(unwritten)?;
         write(folder, trace::JUDGEMENTS_CSV, &|out| grader::write_csv(out, &rows)).map_err(unwritten)?;
         let mut evaluated = evaluation::score(folder, false)?;
         evaluated.write(folder).map_err(unwritten)?;
@@ -138,6 +146,9 @@ fn open(options: &GradingOptions) -> Result<Grader, GradingError> {
     let price = project.prices.get(&model).copied();
     if options.max_cost.is_some() && price.is_none() {
         return Err(GradingError::Unpriced(model));
+    }
+    if options.max_cost.is_some() && rubric.model.max_tokens.is_none() {
+        return Err(GradingError::Unbounded);
     }
     let budget = Budget::new(options.max_calls).with_dollars(options.max_cost);
     let access = ModelAccess::new(&project, &rubric.model.provider, options.variables.clone(), budget)?;
@@ -216,6 +227,7 @@ fn rows(graded: &GradedRun, hashes: &[String], rubric: &str) -> Vec<Grade> {
             recorded_at: None,
             rubric: rubric.to_owned(),
             content: hash.clone(),
+            of: 0,
         };
         match outcome {
             Err(why) => rows.push(Grade { reason: why.message.clone(), ..blank }),
@@ -233,11 +245,9 @@ fn rows(graded: &GradedRun, hashes: &[String], rubric: &str) -> Vec<Grade> {
     rows
 }
 
-/// Writes a file of the folder beside and renames it.
+/// Writes a file of the folder, whole or not at all.
 fn write(folder: &Path, name: &str, content: &dyn Fn(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let beside = folder.join(format!(".{name}"));
     let mut text = Vec::new();
     content(&mut text)?;
-    files::write(&beside, secrets::clean_text_bytes(&text))?;
-    files::rename(&beside, folder.join(name))
+    files::replace(folder.join(name), secrets::clean_text_bytes(&text))
 }

@@ -7,6 +7,7 @@ use crate::files;
 use crate::import::{self, ImportError};
 use crate::run::folder::Writing;
 use crate::scenario::{Criteria, Scenario};
+use crate::secrets;
 use flate2::read::MultiGzDecoder;
 use rayon::prelude::*;
 use std::io::{self, Read};
@@ -70,12 +71,15 @@ pub fn import(
 }
 
 fn written(read: import::Imported, reports: &Path, root: &Path) -> Result<(PathBuf, EvaluatedRun), SuiteError> {
-    let plan = Arc::new(read.plan);
+    let (mut plan, mut traces) = (read.plan, read.traces);
+    let text = plan.stored(|text| secrets::clean_bytes(text).into_owned())?;
+    traces.iter_mut().for_each(|trace| trace.plan.clone_from(&plan.digest));
+    let plan = Arc::new(plan);
     let mut builder = EvaluationBuilder::begin(&plan)?;
     let preparer = builder.preparer();
     let unwritten = |error: io::Error| SuiteError::Write { reports: reports.to_owned(), error };
-    let mut writing = Writing::begin(reports, &plan.to_json()?).map_err(unwritten)?;
-    for traces in read.traces.chunks(WINDOW) {
+    let mut writing = Writing::begin(reports, &text).map_err(unwritten)?;
+    for traces in traces.chunks(WINDOW) {
         let prepared: Vec<_> = traces.par_iter().map(|trace| preparer.prepare(trace)).collect();
         for (trace, prepared) in traces.iter().zip(prepared) {
             writing.trace(&prepared.line).map_err(unwritten)?;
@@ -85,7 +89,7 @@ fn written(read: import::Imported, reports: &Path, root: &Path) -> Result<(PathB
     let mut evaluated = builder.finish();
     evaluated.write(writing.path()).map_err(unwritten)?;
     environment::write(writing.path(), "import", None, root).map_err(unwritten)?;
-    Ok((writing.finish().map_err(unwritten)?, evaluated))
+    Ok((writing.finish(false).map_err(unwritten)?, evaluated))
 }
 
 /// The content of a file, unpacked when it is gzip.

@@ -40,6 +40,10 @@ pub struct RunOptions {
     pub mode: Mode,
     /// Which trials; its `passes` is set by the run.
     pub selection: Selection,
+    /// Run again what did not pass in the run of this folder, and take the other trials over from it.
+    pub failed: Option<PathBuf>,
+    /// Go on with the newest unfinished run of the same plan.
+    pub resume: bool,
     /// Seed of the run.
     pub seed: u64,
     /// Go on in complete passes until every required gate is decided; for live and recording runs.

@@ -1,11 +1,14 @@
 //! A run: trials carried out, traces evaluated as they come, everything written into one folder.
 
-use super::{DEFAULT_JOBS, Mode, RunOptions, Suite, SuiteError, environment};
-use crate::evaluation::{self, Designs, EvaluatedRun, EvaluationBuilder, Prepared, Preparer, passes};
+use super::{DEFAULT_JOBS, Mode, RunOptions, Suite, SuiteError, environment, failed_trials};
+use crate::evaluation::{self, Designs, EvaluatedRun, EvaluationBuilder, Preparer, passes};
+use crate::files::{self, LockError, ProjectLock};
 use crate::gate::Evaluation;
 use crate::history::{self, Gather, HISTORY, HistoryError, NoPoint};
-use crate::plan::{self, Plan};
-use crate::run::{self, Commit, LiveOptions, Step, folder::Writing};
+use crate::plan::{self, Plan, Selection};
+use crate::run::{self, Begun, Commit, Journal, Kept, LiveOptions, Step, folder::Writing};
+use crate::secrets;
+use crate::trace::text::plural;
 use crate::trace::{self, Trace, TrialEnd, TrialErrorKind};
 use crate::transport::Budget;
 use crate::trial::TrialRunner;
@@ -28,8 +31,8 @@ pub struct FinishedRun {
     pub old: Vec<(String, Timestamp)>,
     /// What a run that ended early lacks; `None` for one that ran every trial.
     pub stopped: Option<StoppedRun>,
-    /// What to say of the recordings, where only some were made until decided.
-    pub note: Option<String>,
+    /// What to say of recordings of which only some were made until decided, and of a merge.
+    pub notes: Vec<String>,
     /// What became of its point in the project's history.
     pub history: HistoryPoint,
 }
@@ -60,7 +63,7 @@ pub enum HistoryPoint {
 
 impl Suite {
     /// Runs the selected trials, evaluates them and writes the run folder. `progress` is called after each trial with
-    /// how many are done and how many are planned.
+    /// how many are done and how many are planned; a trial of a live or recording run lasts by then.
     ///
     /// # Errors
     /// [`SuiteError`] when nothing could be run, or the folder cannot be written.
@@ -69,35 +72,25 @@ impl Suite {
         if options.mode == Mode::Replay && bounded {
             return Err(SuiteError::BoundedReplay);
         }
-        let (mut plan, note) = self.planned(options)?;
         let reports = options.reports.clone().unwrap_or_else(|| self.reports());
+        let record = options.mode == Mode::Record;
+        let _alone = record.then(|| lock("run --mode record")).transpose()?.flatten();
+        let Prepared { plan, text, runner, kept, notes } = self.prepare(options)?;
+        let unwritten = |error: io::Error| SuiteError::Write { reports: reports.clone(), error };
+        let journal = journal(options, &reports, &plan, &text)?;
         let chosen = &options.selection;
         let whole =
             chosen.trials.is_none() && chosen.only.is_empty() && chosen.variant.is_none() && chosen.flow.is_none();
-        let record = options.mode == Mode::Record;
         let designs = record.then(|| Designs::begin(self.loaded(), &plan, whole)).transpose()?;
-        let runner = self.runner(options, &plan)?;
-        if options.max_cost.is_some() {
-            let unpriced: Vec<String> = runner.unpriced(&plan).into_iter().collect();
-            if !unpriced.is_empty() {
-                return Err(SuiteError::Unpriced(unpriced));
-            }
-        }
-        plan.machines = runner.machines();
-        if options.mode != Mode::Replay {
-            plan.order = plan::interleaved(&plan.trials, plan.seed);
-        }
-        let plan = Arc::new(plan);
         let mut builder = EvaluationBuilder::begin(&plan)?;
         if options.for_comparison {
             builder = builder.collecting();
         }
         let preparer = builder.preparer();
-        let unwritten = |error: io::Error| SuiteError::Write { reports: reports.clone(), error };
-        let mut writing = Writing::begin(&reports, &plan.to_json()?).map_err(unwritten)?;
+        let mut writing = Writing::begin(&reports, &text).map_err(unwritten)?;
         let mut seen = Seen::default();
         let mut done = 0;
-        let mut commit = |step: Step<Prepared>| {
+        let mut commit = |step: Step<evaluation::Prepared>| {
             let trial = match step {
                 Step::Trial(trial) => *trial,
                 Step::PassEnded(pass) if builder.end_of_pass(pass) => return Ok(ControlFlow::Continue(())),
@@ -116,7 +109,11 @@ impl Suite {
             progress(done, plan.trials.len());
             Ok(ControlFlow::Continue(()))
         };
-        carry_out(options, &runner, &plan, &preparer, &mut commit).map_err(SuiteError::Stopped)?;
+        let carried_out = carry_out(options, &runner, &plan, (journal.as_ref(), &kept), &preparer, &mut commit);
+        carried_out.map_err(|error| match &journal {
+            Some(journal) => SuiteError::Interrupted { error, finished: journal.finished() },
+            None => SuiteError::Stopped(error),
+        })?;
         let mut evaluated = builder.finish();
         if let Some(designs) = designs {
             designs.end(evaluated.evaluation.stopped.as_ref(), evaluated.evaluation.errors.is_empty())?;
@@ -124,9 +121,14 @@ impl Suite {
         evaluated.write(writing.path()).map_err(unwritten)?;
         let root = &self.loaded().root;
         environment::write(writing.path(), options.mode.as_str(), options.jobs, root).map_err(unwritten)?;
-        let folder = writing.finish().map_err(unwritten)?;
+        let ended = runner.budget().reason();
+        let newest = ended.is_none() && chosen.trials.is_none() && chosen.only.is_empty() && options.failed.is_none();
+        let folder = writing.finish(newest).map_err(unwritten)?;
+        // What was made of an equal run before: grades count, and the page links to its comparison.
         if folder.join(trace::GRADES).exists() {
             evaluated = evaluation::score(&folder, options.for_comparison)?;
+        }
+        if [trace::GRADES, trace::COMPARISON_HTML].iter().any(|file| folder.join(file).exists()) {
             evaluated.write(&folder).map_err(unwritten)?;
         }
         let Seen { gather, unused, missing, old } = seen;
@@ -134,12 +136,91 @@ impl Suite {
             Some(labels) => add_point(&root.join(HISTORY), gather, &evaluated.evaluation, options.jobs, labels),
             None => HistoryPoint::NotAsked,
         };
-        let stopped = runner.budget().reason().map(|reason| StoppedRun {
-            reason: reason.to_owned(),
-            missing,
-            planned: plan.trials.len(),
-        });
-        Ok(FinishedRun { folder, evaluated, unused, old, stopped, note, history })
+        let stopped = ended.map(|reason| StoppedRun { reason: reason.to_owned(), missing, planned: plan.trials.len() });
+        if let Some(journal) = journal {
+            journal.end(stopped.is_none() && evaluated.evaluation.errors.is_empty());
+        }
+        if options.mode == Mode::Replay {
+            run::folder::prune(&reports, self.loaded().project.keep_replays(), &folder).map_err(unwritten)?;
+        }
+        Ok(FinishedRun { folder, evaluated, unused, old, stopped, notes, history })
+    }
+
+    /// What a run needs before its first trial.
+    fn prepare(&self, options: &RunOptions) -> Result<Prepared, SuiteError> {
+        let (mut plan, note) = self.planned(options)?;
+        let mut notes: Vec<String> = note.into_iter().collect();
+        let mut runner = self.runner(options, &plan)?;
+        plan.machines = runner.machines();
+        // A recording reports what its replay gives.
+        plan.mode = Some(if options.mode == Mode::Live { trace::Mode::Live } else { trace::Mode::Replay });
+        if options.mode != Mode::Replay {
+            plan.order = plan::interleaved(&plan.trials, plan.seed);
+        }
+        plan.part = self.part(options, &plan)?;
+        let mut text = plan.stored(|text| secrets::clean_bytes(text).into_owned())?;
+        let mut kept = Kept::default();
+        if let Some(earlier) = &options.failed {
+            let failed = failed_trials(earlier)?;
+            let changes = merging(earlier, &text)?;
+            if changes.is_empty() {
+                kept = Kept::of(&earlier.join(trace::TRACES), &plan.digest, |trial| !failed.contains(trial)).map_err(
+                    |error| SuiteError::NoEarlierRun { file: earlier.join(trace::TRACES), reason: error.to_string() },
+                )?;
+                notes.push(format!(
+                    "--failed: {} taken over from {}, {} run again",
+                    plural(kept.len(), "trial"),
+                    earlier.display(),
+                    plan.trials.len() - kept.len()
+                ));
+            } else {
+                // The others would be of another plan: what did not pass is run alone, as a part.
+                let of = plan.trials.len() as u64;
+                let only = Selection { trials: Some(failed), ..options.selection.clone() };
+                let (machines, mode) = (std::mem::take(&mut plan.machines), plan.mode);
+                plan = self.planned(&RunOptions { selection: only, failed: None, ..options.clone() })?.0;
+                (plan.machines, plan.mode) = (machines, mode);
+                runner = self.runner(options, &plan)?;
+                plan.part = Some(plan::Part { of, by: "--failed".to_owned() });
+                if options.mode != Mode::Replay {
+                    plan.order = plan::interleaved(&plan.trials, plan.seed);
+                }
+                text = plan.stored(|text| secrets::clean_bytes(text).into_owned())?;
+                notes.push(format!(
+                    "--failed: what is asked for is not what {} ran, so this run is a part and not merged with it:\n  {}",
+                    earlier.display(),
+                    changes.join("\n  ")
+                ));
+            }
+        }
+        if options.max_cost.is_some() {
+            let unpriced: Vec<String> = runner.unpriced(&plan).into_iter().collect();
+            if !unpriced.is_empty() {
+                return Err(SuiteError::Unpriced(unpriced));
+            }
+            let unbounded: Vec<String> = runner.unbounded(&plan).into_iter().collect();
+            if !unbounded.is_empty() {
+                return Err(SuiteError::Unbounded(unbounded));
+            }
+        }
+        Ok(Prepared { plan: Arc::new(plan), text, runner, kept, notes })
+    }
+
+    /// Of what the selection makes a part.
+    fn part(&self, options: &RunOptions, plan: &Plan) -> Result<Option<plan::Part>, SuiteError> {
+        let chosen = &options.selection;
+        let named = |option: &str, value: &Option<String>| value.as_ref().map(|value| format!("--{option} {value}"));
+        let mut by: Vec<String> = chosen.only.iter().map(|glob| format!("--only {glob}")).collect();
+        by.extend(named("flow", &chosen.flow));
+        by.extend(named("variant", &chosen.variant));
+        by.extend(chosen.trials.is_some().then(|| "the lanes to record again".to_owned()));
+        if by.is_empty() {
+            return Ok(None);
+        }
+        let passes = plan.stopping.map(|stopping| stopping.max_passes);
+        let all = Selection { repeat: chosen.repeat, ..Selection::default() };
+        let of = self.plan_passes(&all, options.seed, passes)?.trials.number() as u64;
+        Ok(Some(plan::Part { of, by: by.join(", ") }))
     }
 
     /// The plan of a run, and what to say of recordings of which only some were made until decided.
@@ -187,26 +268,69 @@ impl Seen {
     }
 }
 
+/// What stands before the first trial.
+struct Prepared {
+    plan: Arc<Plan>,
+    /// The text of `plan.json`.
+    text: Vec<u8>,
+    runner: Arc<TrialRunner>,
+    /// Trials that another run finished.
+    kept: Kept,
+    notes: Vec<String>,
+}
+
+/// The journal of a run that is paid for.
+#[expect(clippy::disallowed_methods, reason = "a journal says when its run was begun")]
+fn journal(options: &RunOptions, reports: &Path, plan: &Plan, text: &[u8]) -> Result<Option<Journal>, SuiteError> {
+    if options.mode == Mode::Replay {
+        return if options.resume { Err(SuiteError::ReplayResumed) } else { Ok(None) };
+    }
+    let mode = options.mode.as_str();
+    Ok(Some(if options.resume {
+        Journal::resume(reports, plan, text, mode)?
+    } else {
+        let arguments = std::env::args().skip(1).collect();
+        Journal::begin(reports, plan, text, Begun::now(mode, Timestamp::now(), arguments))?
+    }))
+}
+
+/// In what the plan of an earlier run differs from that whose text is `now`; the order in which trials were begun aside.
+fn merging(earlier: &Path, now: &[u8]) -> Result<Vec<String>, SuiteError> {
+    let file = earlier.join(trace::PLAN);
+    let text = files::read(&file)
+        .map_err(|error| SuiteError::NoEarlierRun { file: file.clone(), reason: error.to_string() })?;
+    let before: serde_json::Value = serde_json::from_slice(&text)?;
+    Ok(plan::differences(&before, &serde_json::from_slice(now)?))
+}
+
 fn carry_out(
     options: &RunOptions,
     runner: &Arc<TrialRunner>,
     plan: &Arc<Plan>,
+    (journal, kept): (Option<&Journal>, &Kept),
     preparer: &Preparer<'_>,
-    commit: &mut Commit<'_, Prepared>,
+    commit: &mut Commit<'_, evaluation::Prepared>,
 ) -> io::Result<()> {
     let inspect = |trace: &Trace| preparer.prepare(trace);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    match options.mode {
-        Mode::Replay => run::replay(runner, plan, options.jobs.map_or(cores, usize::from), &inspect, commit),
-        Mode::Record | Mode::Live => {
-            let live = LiveOptions {
-                jobs: usize::from(options.jobs.unwrap_or(DEFAULT_JOBS)),
-                record: options.mode == Mode::Record,
-                limit: options.timeout,
-            };
-            run::live(runner, plan, live, &inspect, commit)
-        }
-    }
+    let Some(journal) = journal else {
+        return run::replay(runner, plan, options.jobs.map_or(cores, usize::from), kept, &inspect, commit);
+    };
+    let live = LiveOptions {
+        jobs: usize::from(options.jobs.unwrap_or(DEFAULT_JOBS)),
+        record: options.mode == Mode::Record,
+        limit: options.timeout,
+        journal,
+        kept,
+    };
+    run::live(runner, plan, live, &inspect, commit)
+}
+
+/// The lock of one that writes recordings.
+#[expect(clippy::disallowed_methods, reason = "others are told since when they are kept out")]
+pub(super) fn lock(command: &str) -> Result<Option<ProjectLock>, LockError> {
+    let since = Timestamp::now().round(jiff::Unit::Second).unwrap_or_default();
+    files::lock(&format!("`ragcheck {command}` (process {}, since {since})", std::process::id()))
 }
 
 #[expect(clippy::disallowed_methods, reason = "a live run's point says when it was made")]

@@ -3,13 +3,16 @@
 //! | file | holds |
 //! |---|---|
 //! | `plan.json` | what was to be run and how it is judged |
-//! | `traces.jsonl` | one [`Trace`] a line, in plan order |
+//! | `traces.jsonl` | one [`Trace`] a line, in plan order, each with the digest of its plan and one of its own |
 //! | `run.json` | verdicts and figures |
 //! | `environment.json` | what differs between machines: times, jobs, paths |
 //! | `trials.csv`, `criteria.csv`, `latency.csv`, `index.html` | the report |
 //! | `grades.jsonl` | grades of answers, where a model graded them, see [`super::Grade`] |
 //! | `judgements.csv` | the same as a table |
 //! | `comparison.csv`, `comparison.html`, `comparison.json` | the last comparison in which it was the newer side |
+//!
+//! `plan.json` and each line of `traces.jsonl` end with a digest of themselves, see [`super::seal`]: what was edited by
+//! hand is read and said to be.
 //!
 //! `score` reads `plan.json`, `traces.jsonl` and, where it exists, `grades.jsonl`, and nothing else.
 

@@ -4,7 +4,7 @@
 //! on; metrics and reports read it again without asking. A grade belongs to one answer: its digest stands in the line, so
 //! that grades of another run are refused. A reader refuses a newer version and ignores unknown fields of an equal one.
 
-use super::{Answer, Trace, TurnOutcome, What};
+use super::{Answer, Seal, Trace, TurnOutcome, What, seal, sealed};
 use crate::files;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -104,12 +104,22 @@ pub struct Grade {
     pub rubric: String,
     /// SHA-256, in hex, of all that the grader was shown: the name of its recording.
     pub content: String,
+    /// How many grades the file has; 0 in files of older builds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub of: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields over by reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// The grades of a run by trial, each trial's in the order of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grades {
     by_trial: BTreeMap<String, Vec<Grade>>,
+    /// Whether the file is not as it was written.
+    edited: bool,
 }
 
 /// Grades that cannot be read.
@@ -157,7 +167,7 @@ impl Grades {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(GradeError::File { file, error }),
         };
-        let mut grades = Vec::new();
+        let (mut grades, mut edited) = (Vec::new(), false);
         for (line, text) in (1..).zip(io::BufReader::new(input).lines()) {
             let text = text.map_err(|error| GradeError::File { file: file.clone(), error })?;
             if text.trim().is_empty() {
@@ -168,9 +178,21 @@ impl Grades {
             if grade.version > GRADE_VERSION {
                 return Err(GradeError::Newer { file, line, version: grade.version });
             }
+            edited |= match sealed(&text) {
+                Seal::Whole => false,
+                Seal::Edited => true,
+                Seal::None => grade.of > 0,
+            };
             grades.push(grade);
         }
-        Ok(grades.into_iter().collect())
+        // Whole lines may be missing: each says how many there are.
+        edited |= grades.iter().any(|grade| grade.of > 0 && grade.of as usize != grades.len());
+        Ok(Self { edited: edited || grades.is_empty(), ..grades.into_iter().collect() })
+    }
+
+    /// Whether their file was edited by hand after it was written.
+    pub fn are_edited(&self) -> bool {
+        self.edited
     }
 
     /// Whether there are none.
@@ -200,17 +222,20 @@ impl FromIterator<Grade> for Grades {
         for grade in grades {
             by_trial.entry(grade.trial.clone()).or_default().push(grade);
         }
-        Self { by_trial }
+        Self { by_trial, edited: false }
     }
 }
 
-/// Writes grades, one a line.
+/// Writes grades, one a line, each with how many there are and a digest of its own; `clean` removes what must not be
+/// written.
 ///
 /// # Errors
 /// When writing fails.
-pub fn write_grades<'g>(out: &mut dyn Write, grades: impl IntoIterator<Item = &'g Grade>) -> io::Result<()> {
+pub fn write_grades(out: &mut dyn Write, grades: &[Grade], clean: impl Fn(&str) -> String) -> io::Result<()> {
     for grade in grades {
-        serde_json::to_writer(&mut *out, grade)?;
+        let of = u32::try_from(grades.len()).unwrap_or(u32::MAX);
+        let line = clean(&serde_json::to_string(&Grade { of, ..grade.clone() })?);
+        out.write_all(seal(&line).0.as_bytes())?;
         out.write_all(b"\n")?;
     }
     Ok(())
@@ -273,6 +298,7 @@ mod tests {
             recorded_at: None,
             rubric: "r".into(),
             content: "c".into(),
+            of: 0,
         }
     }
 
@@ -282,10 +308,18 @@ mod tests {
         assert!(Grades::read(folder.path()).expect("no file, no grades").is_empty());
         let written = [grade("a"), grade("b"), Grade { item: "clear".into(), ..grade("a") }];
         let mut text = Vec::new();
-        write_grades(&mut text, &written).expect("written");
+        write_grades(&mut text, &written, str::to_owned).expect("written");
         std::fs::write(folder.path().join(GRADES), &text).expect("a file");
         let read = Grades::read(folder.path()).expect("read");
-        assert_eq!(read.of_trial("a"), [written[0].clone(), written[2].clone()]);
+        let of = |grade: &Grade| Grade { of: 3, ..grade.clone() };
+        assert_eq!(read.of_trial("a"), [of(&written[0]), of(&written[2])]);
+        assert!(!read.are_edited());
+        let lines = std::str::from_utf8(&text).expect("UTF-8");
+        let shorter = lines.lines().take(2).collect::<Vec<_>>().join("\n");
+        for edited in [lines.replacen("only with", "only w/o", 1), shorter, String::new()] {
+            std::fs::write(folder.path().join(GRADES), &edited).expect("a file");
+            assert!(Grades::read(folder.path()).expect("read").are_edited(), "{edited}");
+        }
         assert_eq!((read.of_trial("c"), read.iter().count()), (&[][..], 3));
         let newer = String::from_utf8(text).expect("UTF-8").replacen("\"version\":1", "\"version\":2", 1);
         std::fs::write(folder.path().join(GRADES), newer).expect("a file");

@@ -17,6 +17,7 @@ mod event;
 mod folder;
 mod grade;
 mod role;
+mod seal;
 pub mod text;
 
 pub use event::*;
@@ -24,6 +25,7 @@ pub use folder::*;
 pub use grade::*;
 pub(crate) use role::version_1;
 pub use role::{Role, Roles};
+pub use seal::{Seal, seal, sealed};
 
 use serde::{Deserialize, Serialize};
 
@@ -120,6 +122,10 @@ impl Evidence {
 pub struct Trace {
     /// Format version, see [`TRACE_VERSION`].
     pub version: u32,
+    /// The digest of the plan that it was made by: that of `plan.json` beside it. Empty in traces of older builds and of
+    /// other programs.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub plan: String,
     /// `scenario/case/flow.variant.n`, with `.control` behind a control arm.
     pub trial: String,
     /// The scenario's name.

@@ -17,11 +17,47 @@ pub struct Budget {
     most_calls: Option<u64>,
     calls: AtomicU64,
     most_dollars: Option<f64>,
-    dollars: Mutex<f64>,
+    money: Mutex<Money>,
+    settled: Notify,
     reason: OnceLock<String>,
     told: Notify,
     under_way: AtomicU64,
     trial_ended: Notify,
+}
+
+/// What of the money is gone, in US dollars.
+#[derive(Debug, Default)]
+struct Money {
+    spent: f64,
+    /// For requests under way: the most that each may cost.
+    reserved: f64,
+    under_way: u64,
+    /// The dearest answer of each service so far.
+    dearest: BTreeMap<Service, f64>,
+}
+
+/// The money that is kept for one request. Dropped before the answer is known, it is spent: the service may bill it.
+#[derive(Debug)]
+struct Reservation<'b> {
+    budget: &'b Budget,
+    service: Service,
+    dollars: f64,
+    /// What the request cost, where that is known.
+    cost: Option<f64>,
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        let mut money = self.budget.money.lock().unwrap_or_else(PoisonError::into_inner);
+        let cost = self.cost.unwrap_or(self.dollars);
+        money.reserved -= self.dollars;
+        money.under_way -= 1;
+        money.spent += cost;
+        let dearest = money.dearest.entry(self.service).or_default();
+        *dearest = dearest.max(cost);
+        drop(money);
+        self.budget.settled.notify_waiters();
+    }
 }
 
 /// Requests that are kept free for each trial under way, so that those that were begun can end.
@@ -44,8 +80,8 @@ impl Budget {
         Self { most_calls, ..Self::default() }
     }
 
-    /// And for at most so many US dollars, as far as a [`Meter`] sees; what is under way when they are used up still
-    /// comes on top.
+    /// And for at most so many US dollars: for each request the most that it may cost, by its [`Tariff`], is reserved
+    /// before it is sent.
     #[must_use]
     pub fn with_dollars(mut self, most: Option<f64>) -> Self {
         self.most_dollars = most;
@@ -57,16 +93,44 @@ impl Budget {
         self.most_dollars.is_some()
     }
 
-    /// Takes note of what a response cost. What cannot be told ends the run: a bound that nobody measures is none.
-    fn charge(&self, dollars: Option<f64>) {
-        let Some(most) = self.most_dollars else { return };
-        let Some(dollars) = dollars else {
-            return self.end("--max-cost cannot be kept: a service did not tell its tokens");
+    /// Keeps the most that a request may cost, `quote`, until its answer tells what it did cost. Waits while other
+    /// requests hold what is missing; where nothing is missing that could come back, the run ends and `None` is returned.
+    async fn reserve(&self, service: Service, quote: Option<f64>) -> Option<Reservation<'_>> {
+        let most = self.most_dollars.unwrap_or(f64::INFINITY);
+        let Some(quote) = quote else {
+            self.end(&format!(
+                "--max-cost {most} cannot be kept: a request to the {} service has no `max_tokens`, or its model has no price",
+                service.as_str()
+            ));
+            return None;
         };
-        let mut spent = self.dollars.lock().unwrap_or_else(PoisonError::into_inner);
-        *spent += dollars;
-        if *spent >= most {
-            self.end(&format!("--max-cost {most} is used up: about ${:.4} in {} requests", *spent, self.calls()));
+        loop {
+            let settled = self.settled.notified();
+            tokio::pin!(settled);
+            // Registered before the look, so that nothing is missed between the two.
+            settled.as_mut().enable();
+            if self.reason().is_some() {
+                return None;
+            }
+            {
+                let mut money = self.money.lock().unwrap_or_else(PoisonError::into_inner);
+                // What a service reads by itself is in no request: its dearest answer so far is the better guess.
+                let dollars = money.dearest.get(&service).copied().unwrap_or_default().max(quote);
+                if money.spent + money.reserved + dollars <= most {
+                    money.reserved += dollars;
+                    money.under_way += 1;
+                    return Some(Reservation { budget: self, service, dollars, cost: None });
+                }
+                if money.under_way == 0 {
+                    let (spent, calls) = (money.spent, self.calls());
+                    drop(money);
+                    self.end(&format!(
+                        "--max-cost {most} is used up: about ${spent:.4} in {calls} requests, and the next may cost ${dollars:.4}"
+                    ));
+                    return None;
+                }
+            }
+            settled.await;
         }
     }
 
@@ -135,8 +199,14 @@ impl Budget {
     }
 }
 
-/// What a response of a service cost in US dollars, by the name of its profile; `None` when that is not known.
-pub type Meter = Arc<dyn Fn(Service, &str, &HttpResponse) -> Option<f64> + Send + Sync>;
+/// What requests and their answers cost, in US dollars.
+pub trait Tariff: Send + Sync {
+    /// The most that a request may cost; `None` when nothing bounds it.
+    fn quote(&self, request: &HttpRequest) -> Option<f64>;
+
+    /// What a response of a service cost, by the name of its profile; `None` when that is not known.
+    fn cost(&self, service: Service, profile: &str, response: &HttpResponse) -> Option<f64>;
+}
 
 /// Holds requests back as the providers' limits and the run's budget say.
 pub struct LimitTransport {
@@ -144,7 +214,7 @@ pub struct LimitTransport {
     paces: BTreeMap<Service, Arc<Pace>>,
     budget: Arc<Budget>,
     clock: PausableClock,
-    meter: Option<Meter>,
+    tariff: Option<Arc<dyn Tariff>>,
 }
 
 impl LimitTransport {
@@ -155,13 +225,13 @@ impl LimitTransport {
         budget: Arc<Budget>,
         clock: PausableClock,
     ) -> Self {
-        Self { inner, paces, budget, clock, meter: None }
+        Self { inner, paces, budget, clock, tariff: None }
     }
 
-    /// With the cost of each response charged to the budget, where that counts money.
+    /// With money reserved for each request and charged for each response, where the budget counts money.
     #[must_use]
-    pub fn with_meter(self, meter: Meter) -> Self {
-        Self { meter: Some(meter), ..self }
+    pub fn with_tariff(self, tariff: Arc<dyn Tariff>) -> Self {
+        Self { tariff: Some(tariff), ..self }
     }
 
     async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
@@ -170,8 +240,19 @@ impl LimitTransport {
             Some(pace) => Some(pace.enter().await),
             None => None,
         };
+        let tariff = self.tariff.as_ref().filter(|_| self.budget.counts_dollars());
+        let mut reservation = None;
+        if let Some(tariff) = tariff {
+            reservation = self.budget.reserve(request.service, tariff.quote(&request)).await;
+            if reservation.is_none() {
+                std::future::pending::<()>().await;
+            }
+        }
         if !self.budget.spend() {
-            std::future::pending::<()>().await;
+            // It is not sent, so it costs nothing.
+            reservation.iter_mut().for_each(|kept| kept.cost = Some(0.0));
+            drop(reservation);
+            return std::future::pending().await;
         }
         let _sends = self.clock.sending();
         drop(waits);
@@ -180,8 +261,18 @@ impl LimitTransport {
         if let (Some(permit), Ok(response)) = (&permit, &answer) {
             permit.answered(response.status, &response.body);
         }
-        if let (true, Some(meter), Ok(response)) = (self.budget.counts_dollars(), &self.meter, &answer) {
-            self.budget.charge(meter(service, profile, response));
+        if let (Some(tariff), Some(mut kept)) = (tariff, reservation) {
+            match &answer {
+                Ok(response) => {
+                    kept.cost = tariff.cost(service, profile, response);
+                    if kept.cost.is_none() {
+                        // A bound that nobody measures is none.
+                        self.budget.end("--max-cost cannot be kept: a service did not tell its tokens");
+                    }
+                }
+                Err(TransportError::Timeout { .. }) => {}
+                Err(_) => kept.cost = Some(0.0),
+            }
         }
         answer
     }
@@ -222,41 +313,82 @@ mod tests {
         }
     }
 
-    /// Answers at once, and tells what it cost, if anything.
-    struct Till;
+    /// Answers after a second; what an answer costs is its body.
+    struct Till {
+        clock: VirtualClock,
+        body: &'static str,
+        sent: AtomicU64,
+    }
 
     impl Transport for Till {
         fn send(&self, _request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
-            let response = HttpResponse {
-                status: 200,
-                headers: Vec::new(),
-                body: "0.4".into(),
-                took: Duration::ZERO,
-                chunks: Vec::new(),
-            };
-            Box::pin(std::future::ready(Ok(response)))
+            Box::pin(async {
+                self.sent.fetch_add(1, Ordering::SeqCst);
+                self.clock.sleep(Duration::from_secs(1)).await;
+                let (headers, body) = (Vec::new(), self.body.into());
+                Ok(HttpResponse { status: 200, headers, body, took: Duration::ZERO, chunks: Vec::new() })
+            })
         }
     }
 
-    #[test]
-    fn the_response_that_uses_up_the_money_is_the_last_and_an_unknown_cost_ends_the_run() {
-        let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
-        let pay: Meter = Arc::new(|_, _, response| String::from_utf8_lossy(&response.body).parse().ok());
-        let budget = Arc::new(Budget::new(None).with_dollars(Some(1.0)));
-        let held = || PausableClock::new(Arc::new(clock.clone()));
-        let limited = LimitTransport::new(Arc::new(Till), BTreeMap::new(), Arc::clone(&budget), held()).with_meter(pay);
-        for _ in 0..3 {
-            assert!(block_on(&clock, limited.send(request(Service::Model))).expect("no deadlock").is_ok());
-        }
-        assert_eq!(budget.reason(), Some("--max-cost 1 is used up: about $1.2000 in 3 requests"));
-        assert!(block_on(&clock, limited.send(request(Service::Model))).is_err(), "it waits to be dropped");
-        assert_eq!(budget.calls(), 3);
+    /// Quotes this much for each request.
+    struct Quotes(Option<f64>);
 
-        let blind = Arc::new(Budget::new(None).with_dollars(Some(1.0)));
-        let limited = LimitTransport::new(Arc::new(Till), BTreeMap::new(), Arc::clone(&blind), held())
-            .with_meter(Arc::new(|_, _, _| None));
-        assert!(block_on(&clock, limited.send(request(Service::Model))).expect("no deadlock").is_ok());
-        assert!(blind.reason().is_some_and(|reason| reason.contains("did not tell its tokens")));
+    impl Tariff for Quotes {
+        fn quote(&self, _request: &HttpRequest) -> Option<f64> {
+            self.0
+        }
+
+        fn cost(&self, _service: Service, _profile: &str, response: &HttpResponse) -> Option<f64> {
+            String::from_utf8_lossy(&response.body).parse().ok()
+        }
+    }
+
+    /// Sends so many requests at once within 1 dollar: the budget, what was sent, and how many were answered.
+    fn spent(requests: usize, quote: Option<f64>, body: &'static str) -> (Arc<Budget>, u64, usize) {
+        let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
+        let till = Arc::new(Till { clock: clock.clone(), body, sent: AtomicU64::new(0) });
+        let budget = Arc::new(Budget::new(None).with_dollars(Some(1.0)));
+        let trials: Vec<LimitTransport> = (0..requests)
+            .map(|_| {
+                let held = PausableClock::new(Arc::new(clock.clone()));
+                let limited = LimitTransport::new(Arc::clone(&till) as _, BTreeMap::new(), Arc::clone(&budget), held);
+                limited.with_tariff(Arc::new(Quotes(quote)))
+            })
+            .collect();
+        let answered = AtomicU64::new(0);
+        let all = join_all(trials.iter().map(|limited| async {
+            let answer = limited.send(request(Service::Model)).await;
+            answered.fetch_add(u64::from(answer.is_ok()), Ordering::SeqCst);
+        }));
+        // Those that may not be sent wait for somebody to drop them.
+        let _ = block_on(&clock, all);
+        (budget, till.sent.load(Ordering::SeqCst), answered.load(Ordering::SeqCst) as usize)
+    }
+
+    #[test]
+    fn of_many_requests_at_once_none_is_sent_that_could_pass_the_limit() {
+        let (budget, sent, answered) = spent(32, Some(0.3), "0.3");
+        assert_eq!((sent, answered), (3, 3), "3 at 0.3 fit into 1");
+        assert_eq!(
+            budget.reason(),
+            Some("--max-cost 1 is used up: about $0.9000 in 3 requests, and the next may cost $0.3000")
+        );
+        let (budget, sent, answered) = spent(32, Some(0.3), "0.1");
+        assert_eq!((sent, answered), (8, 8), "what an answer did not cost is free again: 7 at 0.1 and one more at 0.3");
+        assert!(budget.reason().is_some_and(|reason| reason.contains("$0.8000 in 8 requests")), "{budget:?}");
+        let (budget, sent, _) = spent(4, Some(2.0), "0.1");
+        assert_eq!(sent, 0, "{budget:?}");
+    }
+
+    #[test]
+    fn without_a_quote_nothing_is_sent_and_an_unknown_cost_ends_the_run() {
+        let (budget, sent, _) = spent(4, None, "0.1");
+        assert_eq!(sent, 0);
+        assert!(budget.reason().is_some_and(|reason| reason.contains("no `max_tokens`")), "{budget:?}");
+        let (budget, sent, answered) = spent(1, Some(0.1), "free");
+        assert_eq!((sent, answered), (1, 1));
+        assert!(budget.reason().is_some_and(|reason| reason.contains("did not tell its tokens")), "{budget:?}");
     }
 
     fn request(service: Service) -> HttpRequest {

@@ -13,7 +13,7 @@ mod tap;
 #[cfg(test)]
 mod tests;
 
-pub use budget::{Budget, LimitTransport, Meter, TrialUnderWay};
+pub use budget::{Budget, LimitTransport, Tariff, TrialUnderWay};
 pub use live::{LiveError, LiveTransport, Target};
 pub use pace::{Pace, Permit};
 pub use record::{DECLARED_FAULT_HEADER, RecordTransport, SIMULATOR_HEADER};

@@ -7,7 +7,8 @@ use crate::plan::{Plan, PlannedTrial};
 use crate::price::{Price, Tokens};
 use crate::provider::wire;
 use crate::settings::SearchSettings;
-use crate::transport::{Meter, Service, sse};
+use crate::trace::EXTERNAL;
+use crate::transport::{HttpRequest, HttpResponse, Service, Tariff, sse};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -76,13 +77,23 @@ impl TrialRunner {
         models.filter(|model| !self.loaded.project.prices.contains_key(model)).collect()
     }
 
-    /// What responses to a trial cost.
-    pub(super) fn meter(&self, trial: &PlannedTrial) -> Meter {
+    /// `provider/model` of all models of a plan whose completions have no bound. What an agent that runs elsewhere asks is
+    /// its own: its requests are looked at when they come.
+    pub fn unbounded(&self, plan: &Plan) -> BTreeSet<String> {
+        let variants = plan.scenarios.iter().flat_map(|scenario| &scenario.variants);
+        let ours = variants.filter(|variant| variant.flow != EXTERNAL).filter_map(|variant| variant.settings.as_ref());
+        ours.filter(|settings| settings.model.max_tokens.is_none())
+            .map(|settings| settings.model.price_name())
+            .collect()
+    }
+
+    /// What requests of a trial and their responses cost.
+    pub(super) fn tariff(&self, trial: &PlannedTrial) -> Arc<dyn Tariff> {
         let price = |service| {
             let model = self.model_of(trial, service)?;
             self.loaded.project.prices.get(&model).copied()
         };
-        meter(price(Service::Model), price(Service::Search))
+        tariff(price(Service::Model), price(Service::Search))
     }
 
     /// The name under which a trial's service has its price: `provider/model`.
@@ -96,16 +107,54 @@ impl TrialRunner {
     }
 }
 
-/// What responses cost at these prices.
-pub(super) fn meter(model: Option<Price>, search: Option<Price>) -> Meter {
-    Arc::new(move |service, profile, response| {
+/// Tokens that a service may add to what is sent: its own instructions for tools, and marks around messages.
+const ADDED_BY_MODEL: u64 = 1_000;
+/// Tokens that a search service is taken to read and write, for want of a bound: an answer that was dearer is the guess
+/// for the next.
+const OF_A_SEARCH: u64 = 4_000;
+
+/// What requests and responses cost at these prices.
+pub(super) fn tariff(model: Option<Price>, search: Option<Price>) -> Arc<dyn Tariff> {
+    Arc::new(Prices { model, search })
+}
+
+struct Prices {
+    model: Option<Price>,
+    search: Option<Price>,
+}
+
+impl Tariff for Prices {
+    fn quote(&self, request: &HttpRequest) -> Option<f64> {
+        // No token is shorter than a byte.
+        let sent = serde_json::to_vec(&*request.body).ok()?.len() as u64;
+        let tokens = |added: u64, output: u64| Tokens { input: Some(sent + added), cached: None, output: Some(output) };
+        match request.service {
+            Service::Search => self.search?.of(tokens(OF_A_SEARCH, OF_A_SEARCH)),
+            // Nothing is written for an embedding.
+            _ if request.path.ends_with("/embeddings") => self.model?.of(tokens(0, 0)),
+            _ => self.model?.of(tokens(ADDED_BY_MODEL, most_tokens(&request.body)?)),
+        }
+    }
+
+    fn cost(&self, service: Service, profile: &str, response: &HttpResponse) -> Option<f64> {
         if response.status >= 400 {
             return Some(0.0);
         }
-        let price = if service == Service::Search { search } else { model };
+        let price = if service == Service::Search { self.search } else { self.model };
         let stream = sse::is_stream(&response.headers, &response.body);
         price?.of(tokens_of(profile, stream, &response.body)?)
-    })
+    }
+}
+
+/// The bound on the tokens of a completion that a request has, in any dialect.
+fn most_tokens(body: &Value) -> Option<u64> {
+    let bound = |fields: &Value| {
+        let names = ["max_completion_tokens", "max_tokens", "max_output_tokens", "maxOutputTokens"];
+        names.into_iter().find_map(|name| fields.get(name)?.as_u64())
+    };
+    let one = bound(body).or_else(|| bound(body.get("generationConfig")?));
+    let times = body.get("n").and_then(Value::as_u64).unwrap_or(1).max(1);
+    one.map(|one| one.saturating_mul(times))
 }
 
 /// The tokens of one exchange: none of a request that failed, `None` when the service did not tell.

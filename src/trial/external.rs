@@ -167,8 +167,8 @@ impl Work<'_> {
         let provider = |why: SetupError| error(TrialErrorKind::Provider, &why.to_string(), Vec::new());
         let targets = runner.targets(declared, Keys::TheAgents).map_err(provider)?;
         let live = LiveTransport::new(targets, Arc::new(RealClock::start())).map_err(|why| provider(why.into()))?;
-        let (paces, meter) = (runner.paces(declared), runner.meter(self.trial));
-        Ok(LiveAccess::new(&live, &self.trial.id, paces, &runner.budget, meter))
+        let (paces, tariff) = (runner.paces(declared), runner.tariff(self.trial));
+        Ok(LiveAccess::new(&live, &self.trial.id, paces, &runner.budget, tariff))
     }
 
     /// The way to the agent at `endpoint`. A turn's limit is the session's, which waits as long again for the reply.

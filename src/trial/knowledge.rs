@@ -1,6 +1,6 @@
 //! The knowledge bases of a scenario, prepared once for all its trials, and the services that they ask.
 
-use super::cost::meter;
+use super::cost::tariff;
 use super::services::{self, Keys, LiveAccess, Variables};
 use super::{SetupError, Sources};
 use crate::clock::{BoxFuture, RealClock};
@@ -147,7 +147,7 @@ pub fn knowledge_access(
     let paces = services::paces(project);
     let paces = asked.paces(&paces).collect();
     let LiveAccess { clock, transport } =
-        LiveAccess::new(&live, "knowledge", paces, &Arc::new(Budget::default()), meter(None, None));
+        LiveAccess::new(&live, "knowledge", paces, &Arc::new(Budget::default()), tariff(None, None));
     Ok(Access { transport, clock, policy: RetryPolicy::default() })
 }
 

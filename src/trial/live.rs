@@ -11,7 +11,7 @@ use super::services::{Keys, LiveAccess, providers};
 use super::settings::environment;
 use super::stages::RecordedStages;
 use super::{Finished, SetupError, TrialRunner, VariantSetup, names, no_evidence, trace_of};
-use crate::cassette::{self, Cassette, CassetteError, LocalTimes, Redactor, Take};
+use crate::cassette::{self, Cassette, CassetteError, Header, LocalTimes, Redactor, Take};
 use crate::clock::{Clock, RealClock};
 use crate::plan::{Plan, PlannedTrial, VariantSettings};
 use crate::trace::{Event, Evidence, Mode, Trace, TrialEnd, TrialError, TrialErrorKind};
@@ -116,7 +116,10 @@ impl TrialRunner {
         let broken = |why: RecordingError| error(TrialErrorKind::CassetteBroken, &why.to_string(), Vec::new());
         let (cassette, written) = match recorder.write(times, vars, trace.evidence.knowledge.clone(), &redactor) {
             Ok(written) => written,
-            Err(why) => return failed(plan, trial, &broken(why)),
+            Err(why) => {
+                self.end_on_full_disk(&why);
+                return failed(plan, trial, &broken(why));
+            }
         };
         let mut finished = match replay(cassette).await {
             Ok(finished) => finished,
@@ -133,11 +136,18 @@ impl TrialRunner {
                 );
             }
             finished.trace.end = TrialEnd::Error(*error(TrialErrorKind::CassetteBroken, message, detail));
-            written.discard();
         } else if let Err(why) = written.place() {
+            self.end_on_full_disk(&why);
             return failed(plan, trial, &broken(why));
         }
         finished
+    }
+
+    /// Ends the run when a recording could not be written for want of room: every further one would be paid in vain.
+    fn end_on_full_disk(&self, why: &RecordingError) {
+        if why.is_full_disk() {
+            self.budget().end(&format!("the disk is full ({why}): free some space"));
+        }
     }
 
     /// Notes in the cassette of a trial that was just recorded what its take came to, so that recording until green
@@ -150,13 +160,26 @@ impl TrialRunner {
         let blobs = cassette::blobs_dir(self.cassettes(), &trace.scenario);
         let mut cassette = Cassette::load_as(&path, self.shown(&path), &blobs)?;
         let take = Take { recorded_at: cassette.header.recorded_at, verdict: verdict.to_owned() };
+        if cassette.header.takes.get(&cassette.header.take) == Some(&take) {
+            return Ok(());
+        }
         cassette.header.takes.insert(cassette.header.take, take);
         cassette.save(&path, &blobs, &self.redactor())
     }
 
+    /// Whether a lane has a recording that was made after `since` and whose take has no verdict: a run that was killed
+    /// before it could note one made it.
+    pub fn recorded_since(&self, plan: &Plan, trial: &PlannedTrial, since: jiff::Timestamp) -> bool {
+        self.recording(plan, trial).is_ok_and(|cassette| {
+            let Header { recorded_at, take, takes, .. } = &cassette.header;
+            // Recordings tell whole seconds.
+            recorded_at.as_second() >= since.as_second() && !takes.contains_key(take)
+        })
+    }
+
     /// A trial that the end of the run cut off, or kept from beginning.
     pub fn stopped(&self, plan: &Plan, trial: &PlannedTrial, reason: &str) -> Finished {
-        let detail = vec!["finished trials are kept; the same command with --failed runs the others".to_owned()];
+        let detail = vec!["finished trials are kept; the same command with --resume runs the others".to_owned()];
         let end = TrialEnd::Error(*error(TrialErrorKind::Stopped, reason, detail));
         Finished { trace: trace_of(plan, trial, no_evidence(Mode::Live, ""), end), unused: Vec::new() }
     }
@@ -184,7 +207,7 @@ impl TrialRunner {
         let live = shared.as_ref().map_err(Clone::clone)?;
         let mut paces = self.paces(&setup.declared);
         paces.extend(setup.asked.paces(&self.paces));
-        Ok(LiveAccess::new(live, &trial.id, paces, &self.budget, self.meter(trial)))
+        Ok(LiveAccess::new(live, &trial.id, paces, &self.budget, self.tariff(trial)))
     }
 
     async fn run(

@@ -1,7 +1,7 @@
 //! One chat model of the project, outside any trial: for whoever asks a model something of their own.
 
 use super::SetupError;
-use super::cost::meter;
+use super::cost::tariff;
 use super::services::{self, Keys, LiveAccess, Variables};
 use crate::cassette::Redactor;
 use crate::clock::{Clock, RealClock};
@@ -95,7 +95,7 @@ impl ModelAccess {
         let live = shared.as_ref().map_err(Clone::clone)?;
         let paces = self.pace.iter().map(|pace| (Service::Model, Arc::clone(pace))).collect();
         let LiveAccess { clock, transport } =
-            LiveAccess::new(live, purpose, paces, &self.budget, meter(self.price, None));
+            LiveAccess::new(live, purpose, paces, &self.budget, tariff(self.price, None));
         Ok((clock, transport))
     }
 }

@@ -48,6 +48,16 @@ pub enum RecordingError {
     },
 }
 
+impl RecordingError {
+    /// Whether there is no room for it.
+    pub fn is_full_disk(&self) -> bool {
+        let (Self::Cassette(CassetteError::Write { error, .. }) | Self::Place { error, .. }) = self else {
+            return false;
+        };
+        files::is_full_disk(error)
+    }
+}
+
 /// A recording in the making.
 pub struct Recorder {
     subject: Subject,
@@ -101,34 +111,35 @@ impl Recorder {
             profiles: self.transport.profiles(),
             vars,
         };
-        let beside = path.with_extension("taking");
+        let unplaced = |error| RecordingError::Place { path: shown.clone(), error };
+        let folder = files::temporary_folder(path.parent().unwrap_or(&path)).map_err(unplaced)?;
+        let beside = folder.path().join("lane.yaml");
         Cassette::new(header, self.transport.finish(), times.stages()).save(&beside, &blobs, redactor)?;
-        let written = Written { beside, path, shown };
-        let cassette = Cassette::load_as(&written.beside, &written.shown, &blobs)?;
-        Ok((cassette, written))
+        let cassette = Cassette::load_as(&beside, &shown, &blobs)?;
+        Ok((cassette, Written { _folder: folder, beside, path, shown }))
     }
 }
 
-/// A recording beside its place; an earlier one is whole.
+/// A recording that has not taken its place; an earlier one is whole. Dropped, it is gone.
 pub struct Written {
+    _folder: tempfile::TempDir,
     beside: PathBuf,
     path: PathBuf,
     shown: PathBuf,
 }
 
 impl Written {
-    /// Takes its place.
+    /// Takes its place, and makes that last.
     ///
     /// # Errors
     /// [`RecordingError::Place`].
     pub fn place(self) -> Result<(), RecordingError> {
-        let Self { beside, path, shown } = self;
-        files::rename(beside, path).map_err(|error| RecordingError::Place { path: shown, error })
-    }
-
-    /// Removes it: it does not replay to what was recorded.
-    pub fn discard(self) {
-        let _ = files::remove_file(self.beside);
+        let Self { _folder, beside, path, shown } = self;
+        let folder = path.parent().unwrap_or(&path);
+        let placed = files::create_dir_all(folder).and_then(|()| files::move_file(&beside, &path));
+        placed.map_err(|error| RecordingError::Place { path: shown, error })?;
+        files::sync_folder(folder);
+        Ok(())
     }
 }
 

@@ -11,7 +11,7 @@ use crate::provider::wire::{self, Dialect};
 use crate::scenario::Project;
 use crate::secrets;
 use crate::settings::Provider;
-use crate::transport::{Budget, LimitTransport, LiveTransport, Meter, Pace, Service, Target, Transport};
+use crate::transport::{Budget, LimitTransport, LiveTransport, Pace, Service, Target, Tariff, Transport};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -106,13 +106,13 @@ impl LiveAccess {
         purpose: &str,
         paces: BTreeMap<Service, Arc<Pace>>,
         budget: &Arc<Budget>,
-        meter: Meter,
+        tariff: Arc<dyn Tariff>,
     ) -> Self {
         let pausable = PausableClock::new(Arc::new(RealClock::start()));
         let clock: Arc<dyn Clock> = Arc::new(pausable.clone());
         let own = live.with_clock(Arc::clone(&clock)).with_trial(purpose);
         let limited = LimitTransport::new(Arc::new(own), paces, Arc::clone(budget), pausable);
-        Self { clock, transport: Arc::new(limited.with_meter(meter)) }
+        Self { clock, transport: Arc::new(limited.with_tariff(tariff)) }
     }
 }
 

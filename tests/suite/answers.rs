@@ -25,7 +25,7 @@ fn evidence_nuggets_and_provenance_of_a_scenario_are_gates_like_any_other() {
     let gates: String = gates.into_iter().map(gate).collect();
     project.write("scenarios/knowledge.yaml", &format!("{}gates:\n{gates}", project.read("scenarios/knowledge.yaml")));
     let outcome = project.run(&["run", "scenarios/knowledge.yaml", "--only", "valve-error"]);
-    let table = project.read("reports/latest/criteria.csv");
+    let table = project.read(&format!("{}/criteria.csv", project.newest()));
     let rows: BTreeMap<String, Vec<String>> = csv::Reader::from_reader(table.as_bytes())
         .records()
         .map(|row| row.expect("a row").iter().map(str::to_owned).collect::<Vec<_>>())

@@ -49,7 +49,7 @@ fn old_recordings_are_warned_of_on_stderr_and_change_no_report() {
     let run = |now: &str, more: &[&str]| {
         let arguments = [&["run", "scenarios/knowledge.yaml", "--only", "valve-error"], more].concat();
         let outcome = Outcome::of(project.command(&arguments).env("RAGCHECK_NOW", now));
-        (outcome, project.report("reports/latest"))
+        (outcome, project.report(&project.newest()))
     };
     let (young, fresh) = run("2026-12-01T00:00:00Z", &[]);
     assert!(!young.stderr.contains("older than"), "{}", young.stderr);
@@ -176,7 +176,7 @@ fn recording_until_green_shows_in_the_cassette_the_conversation_and_the_report()
     project.write("scenarios/external.yaml", &scenario);
     project.run(&record);
     drop(simulator);
-    let shown = project.run(&["show", "external/feed-in-tariff/tool-rag.base.1"]);
+    let shown = project.run(&["show", &format!("{}/external/feed-in-tariff/tool-rag.base.1", project.newest())]);
     assert!(shown.stdout.contains("\ntake 4; earlier takes: PASS, FAIL, FAIL\n"), "{}", shown.stdout);
     let lane = project.read(&format!("{TARIFF}.1.yaml"));
     assert_eq!(lane.matches("verdict: \"FAIL\"").count(), 2, "{lane}");
@@ -301,11 +301,11 @@ fn tokens_and_money_are_told_by_trial_case_variant_and_run_and_what_nobody_price
     let trials = judged["trials"].as_array().expect("trials").iter();
     let sum: f64 = trials.map(|trial| trial["cost"].as_f64().expect("a cost")).sum();
     assert!((sum - expected).abs() < 1e-9);
-    let table = project.read("reports/latest/trials.csv");
+    let table = project.read(&format!("{}/trials.csv", project.newest()));
     assert!(
         table.lines().next().is_some_and(|head| head.contains("input_tokens,cached_tokens,output_tokens,cost_usd"))
     );
-    let scored = project.run(&["score", "reports/latest"]);
+    let scored = project.run(&["score", &project.newest()]);
     assert!(scored.stdout.contains(" written; cost $0.0"), "prices are not in the plan: {}", scored.stdout);
 }
 

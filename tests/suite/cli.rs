@@ -190,5 +190,6 @@ fn commands_work_from_a_folder_inside_the_project() {
     command.current_dir(project.path("fixtures/knowledge"));
     let outcome = super::project::Outcome::of(&mut command);
     assert!(outcome.stdout.contains("3 trials: 3 PASS"), "{}{}", outcome.stdout, outcome.stderr);
-    assert!(project.path("reports/latest").exists());
+    assert!(project.path(&project.newest()).exists());
+    assert!(!project.path("reports/latest").exists(), "a part is not the latest run");
 }

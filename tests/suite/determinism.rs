@@ -44,10 +44,15 @@ fn score_makes_the_same_bytes_from_plan_and_traces_alone() {
 #[test]
 fn fewer_trials_leave_the_others_as_they_were() {
     let (project, _) = whole();
-    let all = project.traces();
+    // The plan is another, and with it the digests.
+    let bare = |mut trace: serde_json::Value| {
+        trace.as_object_mut().expect("a trace").retain(|member, _| !["plan", "digest"].contains(&member.as_str()));
+        trace
+    };
+    let all: Vec<_> = project.traces().into_iter().map(bare).collect();
     let few = Project::shipped();
     few.run(&["run", "--only", "knowledge/descaling"]);
-    let traces = few.traces();
+    let traces: Vec<_> = few.traces().into_iter().map(bare).collect();
     assert_eq!(traces.len(), 3);
     for trace in &traces {
         assert!(all.contains(trace), "{} differs when it runs alone", trace["trial"]);

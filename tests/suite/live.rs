@@ -121,10 +121,28 @@ fn a_run_that_may_not_call_any_more_keeps_what_is_finished_and_says_what_is_miss
         outcome.stderr
     );
 
-    let again: Vec<&str> = LIVE.into_iter().chain(["--failed"]).collect();
-    project.run(&again);
+    assert!(outcome.stdout.contains("PART ("), "{}", outcome.stdout);
+    assert!(!project.path("reports/latest").exists(), "an unfinished run is not the latest");
+
+    let again = project.run(&["run", "scenarios/external.yaml", "--mode", "live", "--repeat=2", "--resume"]);
+    again.expect_code(2);
+    assert!(again.stderr.contains("what is asked for is not what was begun"), "{}", again.stderr);
+    assert!(again.stderr.contains("trials: ") && again.stderr.contains("--repeat=1"), "{}", again.stderr);
+    let first = traces[0].clone();
+    let more: Vec<&str> = LIVE.into_iter().chain(["--resume"]).collect();
+    let resumed = project.run(&more);
     let traces = project.traces();
-    assert!(traces.len() == missing && traces.iter().all(|trace| trace["end"] == "completed"), "{missing}");
+    assert!(
+        traces.len() == missing + 1 && traces.iter().all(|trace| trace["end"] == "completed"),
+        "{}",
+        resumed.stderr
+    );
+    assert_eq!(traces[0], first, "what was finished is taken over as it was");
+    assert!(!resumed.stdout.contains("PART"), "{}", resumed.stdout);
+    assert!(project.path("reports/latest").exists());
+    let nothing = project.run(&more);
+    nothing.expect_code(2);
+    assert!(nothing.stderr.contains("there is no unfinished run"), "{}", nothing.stderr);
 }
 
 #[test]

@@ -123,7 +123,7 @@ fn timeless(trace: &Value) -> (BTreeMap<u64, Vec<Value>>, Value) {
     let mut rest = trace.clone();
     strip(&mut rest);
     let rest_of = rest.as_object_mut().expect("a trace");
-    for name in ["events", "evidence"] {
+    for name in ["events", "evidence", "plan", "digest"] {
         rest_of.remove(name);
     }
     (events, rest)

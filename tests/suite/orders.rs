@@ -21,6 +21,14 @@ fn the_example_is_sound_and_every_lane_has_its_recording() {
     assert!(checked.diagnostics.is_empty(), "{}", checked.text(false));
 }
 
+/// A file of the only run: an import is not the latest.
+fn imported(folder: &std::path::Path, file: &str) -> String {
+    let runs = std::fs::read_dir(folder.join("reports")).expect("reports").map(|entry| entry.expect("an entry").path());
+    let runs: Vec<_> = runs.collect();
+    assert!(runs.len() == 1 && !folder.join("reports/latest").exists(), "{runs:?}");
+    std::fs::read_to_string(runs[0].join(file)).expect(file)
+}
+
 #[test]
 fn a_log_is_judged_by_the_scenario_of_its_agent_and_a_tool_that_was_not_offered_is_an_error() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -28,7 +36,7 @@ fn a_log_is_judged_by_the_scenario_of_its_agent_and_a_tool_that_was_not_offered_
     let import = ["score", "--import", "messages", "log.jsonl", "--scenario", "scenarios/orders.yaml"];
     let outcome = run(folder.path(), &[&import[..], &["--criteria", "criteria.yaml"]].concat());
     outcome.expect_code(3);
-    let json = std::fs::read_to_string(folder.path().join("reports/latest/run.json")).expect("run.json");
+    let json = imported(folder.path(), "run.json");
     let evaluated: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let trial = |case: &str| {
         let trials = evaluated["trials"].as_array().expect("trials");
@@ -55,7 +63,7 @@ fn a_criterion_about_a_role_that_no_tool_plays_measures_nothing_and_says_why() {
     std::fs::write(folder.path().join("role.yaml"), row).expect("written");
     let outcome = run(folder.path(), &["score", "--import", "messages", "log.jsonl", "--criteria", "role.yaml"]);
     outcome.expect_code(1);
-    let csv = std::fs::read_to_string(folder.path().join("reports/latest/criteria.csv")).expect("criteria.csv");
+    let csv = imported(folder.path(), "criteria.csv");
     assert!(csv.contains("NOT_MEASURED"), "{csv}");
 }
 

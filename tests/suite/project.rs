@@ -90,14 +90,24 @@ impl Project {
         fs::write(path, text).expect(relative);
     }
 
+    /// The folder of the run that was made last, whole or a part.
+    pub fn newest(&self) -> String {
+        let written =
+            |folder: &Path| fs::metadata(folder.join("environment.json")).and_then(|file| file.modified()).ok();
+        let folders = fs::read_dir(self.path("reports")).expect("reports").map(|entry| entry.expect("an entry").path());
+        let runs = folders.filter(|folder| !folder.is_symlink()).filter_map(|folder| Some((written(&folder)?, folder)));
+        let (_, folder) = runs.max().expect("a run");
+        format!("reports/{}", folder.file_name().expect("a name").to_string_lossy())
+    }
+
     /// A JSON file of the newest run.
     pub fn latest(&self, file: &str) -> serde_json::Value {
-        serde_json::from_str(&self.read(&format!("reports/latest/{file}"))).expect(file)
+        serde_json::from_str(&self.read(&format!("{}/{file}", self.newest()))).expect(file)
     }
 
     /// The traces of the newest run.
     pub fn traces(&self) -> Vec<serde_json::Value> {
-        let text = self.read("reports/latest/traces.jsonl");
+        let text = self.read(&format!("{}/traces.jsonl", self.newest()));
         text.lines().map(|line| serde_json::from_str(line).expect("a trace")).collect()
     }
 

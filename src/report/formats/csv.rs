@@ -2,7 +2,7 @@
 //!
 //! Times are whole milliseconds, rates are shares of 0 to 1 with six decimals, unknown figures are empty. A text cell
 //! that a spreadsheet would take for a formula is led by an apostrophe; numbers stay numbers. New columns come last,
-//! so that readers by position go on working.
+//! so that readers by position go on working. `part` says of what the run is a part; it is empty for a whole one.
 
 use crate::gate::CriterionResult;
 use crate::percent::{Rounding, rounded};
@@ -22,7 +22,7 @@ pub(crate) struct TrialsCsv;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CriteriaCsv;
 
-const TRIAL_COLUMNS: [&str; 22] = [
+const TRIAL_COLUMNS: [&str; 23] = [
     "id",
     "scenario",
     "case",
@@ -45,9 +45,10 @@ const TRIAL_COLUMNS: [&str; 22] = [
     "took_ms",
     "failed_checks",
     "error",
+    "part",
 ];
 
-const CRITERION_COLUMNS: [&str; 16] = [
+const CRITERION_COLUMNS: [&str; 17] = [
     "id",
     "scenario",
     "metric",
@@ -64,6 +65,7 @@ const CRITERION_COLUMNS: [&str; 16] = [
     "errors",
     "evidence",
     "sentence",
+    "part",
 ];
 
 impl Format for TrialsCsv {
@@ -84,7 +86,7 @@ impl Format for TrialsCsv {
                 trial.checks.iter().filter(|check| !check.passed).map(|check| check.what.as_str()).collect();
             let failed = failed.into_iter().chain(trial.departures.iter().map(String::as_str)).collect::<Vec<_>>();
             let arm = if trial.lane.arm == Arm::Control { "control" } else { "main" };
-            let row: [Cow<'_, str>; 22] = [
+            let row: [Cow<'_, str>; 23] = [
                 cell(&trial.id),
                 cell(trial.scenario),
                 cell(trial.case),
@@ -107,6 +109,7 @@ impl Format for TrialsCsv {
                 milliseconds(trial.took_us).into(),
                 cell(&failed.join("; ")).into_owned().into(),
                 cell(trial.error),
+                cell(&view.evaluation.part),
             ];
             rows.write_record(row.iter().map(AsRef::as_ref))?;
         }
@@ -127,7 +130,8 @@ impl Format for CriteriaCsv {
         let mut rows = ::csv::Writer::from_writer(out);
         rows.write_record(CRITERION_COLUMNS)?;
         for row in view.evaluation.criteria.iter().chain(&view.evaluation.gates) {
-            rows.write_record(criterion(row).iter().map(AsRef::as_ref))?;
+            let part = cell(&view.evaluation.part);
+            rows.write_record(criterion(row).iter().chain([&part]).map(AsRef::as_ref))?;
         }
         rows.flush()
     }

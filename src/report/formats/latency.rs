@@ -18,8 +18,8 @@ pub(super) const FORMATS: &[&dyn Format] = &[&LatencyCsv];
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LatencyCsv;
 
-const COLUMNS: [&str; 10] =
-    ["flow", "variant", "kind", "figure", "n", "unanswered", "value_ms", "lower_95_ms", "upper_95_ms", "share"];
+const COLUMNS: [&str; 11] =
+    ["flow", "variant", "kind", "figure", "n", "unanswered", "value_ms", "lower_95_ms", "upper_95_ms", "share", "part"];
 
 impl Format for LatencyCsv {
     fn name(&self) -> &'static str {
@@ -36,7 +36,8 @@ impl Format for LatencyCsv {
         for row in &view.evaluation.latency {
             for record in records(row) {
                 let place = [cell(&row.flow), cell(&row.variant), Cow::Borrowed(row.kind.as_str())];
-                rows.write_record(place.iter().chain(&record).map(AsRef::as_ref))?;
+                let part = [cell(&view.evaluation.part)];
+                rows.write_record(place.iter().chain(&record).chain(&part).map(AsRef::as_ref))?;
             }
         }
         rows.flush()

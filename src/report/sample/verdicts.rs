@@ -235,6 +235,7 @@ pub fn evaluation(trials: Vec<TrialResult>, turn_times_us: Vec<u64>) -> Evaluati
         repeats: Vec::new(),
         grades: Vec::new(),
         stopped: None,
+        part: String::new(),
         trials: trials.into_iter().collect(),
     }
 }
