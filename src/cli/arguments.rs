@@ -120,8 +120,8 @@ pub(super) struct Run {
     #[arg(long, value_name = "FILE")]
     pub env_file: Option<PathBuf>,
     /// Run again what did not pass in the newest whole run, or in the run named, and take the other trials over from it.
-    #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true)]
-    pub failed: Option<Option<PathBuf>>,
+    #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true, default_missing_value = "latest")]
+    pub failed: Option<PathBuf>,
     /// Go on with the newest unfinished live or recording run: alone, with everything as it was typed; beside other
     /// options, with the newest of just that plan. Finished trials are not run again.
     #[arg(long)]

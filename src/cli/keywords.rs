@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 pub(super) fn run(given: &Keywords) -> Result<Exit, Problem> {
     match &given.command {
         KeywordsCommand::List { index } => {
-            let entries = open(index.as_deref())?.list().map_err(|why| why.to_string())?;
+            let entries = reading(index.as_deref())?.list().map_err(|why| why.to_string())?;
             if entries.is_empty() {
                 output::remark("nothing was learned yet");
             }
@@ -39,7 +39,7 @@ pub(super) fn run(given: &Keywords) -> Result<Exit, Problem> {
             output::result(&shown(entry));
         }
         KeywordsCommand::Export { index } => {
-            let entries = open(index.as_deref())?.list().map_err(|why| why.to_string())?;
+            let entries = reading(index.as_deref())?.list().map_err(|why| why.to_string())?;
             let text = serde_json::to_string_pretty(&entries).map_err(|why| why.to_string())?;
             output::result(&format!("{text}\n"));
         }
@@ -129,6 +129,10 @@ fn file(named: Option<&Path>) -> Result<PathBuf, Problem> {
         return Ok(file);
     }
     Err(Problem::Words(format!("{} is no keyword index: there is no such file", file.display())))
+}
+
+fn reading(named: Option<&Path>) -> Result<KeywordIndex, Problem> {
+    Ok(KeywordIndex::to_read(&file(named)?))
 }
 
 fn open(named: Option<&Path>) -> Result<KeywordIndex, Problem> {

@@ -46,7 +46,7 @@ impl From<SuiteError> for Problem {
         match error {
             SuiteError::Files(mistakes) => Self::Diagnostics(mistakes),
             ended @ (SuiteError::Interrupted { .. } | SuiteError::Stopped(_)) => Self::Incomplete(ended.to_string()),
-            unwritten @ SuiteError::Write { .. } => Self::Unwritten(unwritten.to_string()),
+            full @ SuiteError::Write { .. } if full.is_full_disk() => Self::Unwritten(full.to_string()),
             other => Self::Words(other.to_string()),
         }
     }
@@ -65,7 +65,7 @@ impl From<GradingError> for Problem {
     fn from(error: GradingError) -> Self {
         match error {
             GradingError::Files(mistakes) => Self::Diagnostics(mistakes),
-            unwritten @ GradingError::Write { .. } => Self::Unwritten(unwritten.to_string()),
+            full @ GradingError::Write { .. } if full.is_full_disk() => Self::Unwritten(full.to_string()),
             other => Self::Words(other.to_string()),
         }
     }
@@ -134,7 +134,7 @@ pub(super) fn problem(problem: &Problem) {
     match problem {
         Problem::Diagnostics(diagnostics) => remark(&super::diagnostic::text(diagnostics, false)),
         Problem::Words(words) | Problem::Incomplete(words) | Problem::Unwritten(words) => {
-            remark(&format!("error: {words}"))
+            remark(&format!("error: {words}"));
         }
     }
 }

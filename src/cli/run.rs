@@ -24,8 +24,13 @@ const SHOWN: usize = 5;
 /// When nothing could be run at all.
 pub(super) fn run(given: &Run) -> Result<Exit, Problem> {
     if given.resume && std::env::args_os().skip(1).eq(["run", "--resume"]) {
-        return self::run(&begun(&reports_folder())?);
+        return typed(&begun(&reports_folder())?);
     }
+    typed(given)
+}
+
+/// Does what was typed, now or when the run was begun.
+fn typed(given: &Run) -> Result<Exit, Problem> {
     if given.mode == TypedMode::Replay && !given.label.is_empty() {
         return Err(Problem::Words(
             "--label names a point of the history, and a replay adds none: its recording is one already; `ragcheck history add RUN --label …` adds one afterwards".into(),
@@ -38,7 +43,8 @@ pub(super) fn run(given: &Run) -> Result<Exit, Problem> {
         ));
     }
     let reports = given.report_dir.clone().unwrap_or_else(reports_folder);
-    let failed = given.failed.clone().map(|named| named.unwrap_or_else(|| reports.join("latest")));
+    let failed =
+        given.failed.as_deref().map(|run| if run == Path::new("latest") { reports.join(run) } else { run.to_owned() });
     let baseline = given.baseline.as_deref().map(|named| Side::read(named, false)).transpose()?;
     let suite = load(&given.select)?;
     let options = RunOptions {
@@ -63,6 +69,17 @@ pub(super) fn run(given: &Run) -> Result<Exit, Problem> {
         history: (!given.no_history).then_some(labels),
         for_comparison: baseline.is_some(),
     };
+    if options.mode != Mode::Replay && !options.resume {
+        // One that cannot be read is told when somebody wants to go on with it.
+        for (begun, folder) in crate::run::unfinished(&reports).unwrap_or_default().into_iter().take(1) {
+            output::remark(&format!(
+                "note: `{}`, begun at {}, is not finished ({}): `ragcheck run --resume` goes on with it",
+                begun.command(),
+                begun.at,
+                folder.display()
+            ));
+        }
+    }
     let (mut done, exit) = carry_out(&suite, &options, given.format)?;
     let Some(baseline) = baseline else { return Ok(exit) };
     let name = done.folder.file_name().unwrap_or_default().to_string_lossy();

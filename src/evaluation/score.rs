@@ -86,7 +86,7 @@ pub fn score(folder: &Path, for_comparison: bool) -> Result<EvaluatedRun, ScoreE
     let file = folder.join(trace::PLAN);
     let grades = Grades::read(folder)?;
     let mut edits = Edits::default();
-    edits.add(trace::PLAN, is_edited(seal, &plan.digest));
+    edits.add(trace::PLAN, is_edited(seal, &plan.id));
     edits.add(trace::GRADES, grades.are_edited());
     let builder =
         EvaluationBuilder::with_grades(&plan, grades).map_err(|error| ScoreError::Evaluation { file, error })?;

@@ -42,7 +42,7 @@ pub enum EvaluationError {
     Twice(String),
     /// A trace that another plan made.
     #[error(
-        "the trace of {0} is of another run: the digest of its plan is not that of plan.json; restore the traces that \
+        "the trace of {0} is of another run: its `plan` is not the `id` of plan.json; restore the traces that \
          were written with this plan"
     )]
     Foreign(String),

@@ -65,7 +65,7 @@ pub(super) fn imported(
         version: PLAN_VERSION,
         mode: Some(Mode::Imported),
         part: None,
-        digest: String::new(),
+        id: String::new(),
         stopping: None,
         seed: 0,
         scenarios: vec![planned],

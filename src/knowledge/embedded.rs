@@ -11,7 +11,9 @@ use super::query::{self, Term};
 use super::{Found, KnowledgeBase, KnowledgeError, Search, rank, tokenize};
 use crate::clock::BoxFuture;
 use crate::files;
+use sha2::{Digest, Sha256};
 use std::collections::{BTreeSet, HashMap};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -197,18 +199,40 @@ fn failed(error: rusqlite::Error) -> KnowledgeError {
     KnowledgeError::Index { what: "search index", error }
 }
 
-/// The derived file of a large corpus, built beside and moved into place when it is not there yet.
+/// The derived file of a large corpus, built where there is none that is as it was written.
+///
+/// A file is named after its own content: `<corpus hash>-v<version>-<SHA-256>.sqlite`. What has another content was
+/// damaged, and `SQLite` would not notice every damage: it is removed. Two processes that build at once make two files.
 fn derive_file(corpus: &Corpus, folder: &Path) -> Result<PathBuf, KnowledgeError> {
-    let file = folder.join(format!("{}-v{}.sqlite", corpus.hash, full_text::INDEX_VERSION));
-    if file.exists() {
-        return Ok(file);
-    }
     let unwritable = |error| KnowledgeError::Read { path: folder.to_owned(), error };
+    let stem = format!("{}-v{}-", corpus.hash, full_text::INDEX_VERSION);
     files::create_dir_all(folder).map_err(unwritable)?;
+    for entry in files::entries(folder).map_err(unwritable)? {
+        let name = entry.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let Some(digest) = name.strip_prefix(&stem).and_then(|rest| rest.strip_suffix(".sqlite")) else { continue };
+        if content_digest(&entry.path).is_ok_and(|content| content == digest) {
+            return Ok(entry.path);
+        }
+        // Another process may have removed it already.
+        let _ = files::remove_file(&entry.path);
+    }
     let beside = files::temporary_file(folder).map_err(unwritable)?;
     full_text::write(beside.path(), &corpus.passages).map_err(failed)?;
+    let digest = content_digest(beside.path()).map_err(unwritable)?;
+    let file = folder.join(format!("{stem}{digest}.sqlite"));
     files::persist(beside, &file).map_err(unwritable)?;
     Ok(file)
+}
+
+/// SHA-256 of a file, in hex.
+fn content_digest(file: &Path) -> std::io::Result<String> {
+    let (mut file, mut hash, mut part) = (files::open(file)?, Sha256::new(), vec![0; 1 << 16]);
+    loop {
+        let read = file.read(&mut part)?;
+        let Some(read) = part.get(..read).filter(|read| !read.is_empty()) else { break };
+        hash.update(read);
+    }
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 #[cfg(test)]
@@ -230,6 +254,60 @@ mod tests {
         let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
         let found = block_on(&clock, base.search(query, top_k)).expect("no deadlock").result.expect("searches");
         found.into_iter().map(|hit| hit.passage.id).collect()
+    }
+
+    /// A corpus that has its index in a file.
+    fn large() -> Corpus {
+        let passage = |n: usize| Passage {
+            id: format!("doc#{n}"),
+            title: "Doc".into(),
+            text: format!("lamp {} battery {}", n % 7, "red ".repeat(n % 5)),
+        };
+        Corpus::of("desk", (0..=IN_MEMORY).map(passage).collect())
+    }
+
+    fn damaged(times: usize) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let best = |base: &Embedded| {
+            let found = base.find("red lamp 3", 20).expect("searches").into_iter();
+            found.map(|hit| (hit.passage.id, hit.raw_score)).collect::<Vec<_>>()
+        };
+        let files = || {
+            let entries = std::fs::read_dir(folder.path()).expect("the cache");
+            entries.map(|entry| entry.expect("an entry").path()).collect::<Vec<_>>()
+        };
+        let open = || Embedded::open(large(), Some(folder.path())).expect("opens");
+        let expected = best(&open());
+        assert!(!expected.is_empty());
+        let [file] = files().try_into().expect("one index");
+        let sound = std::fs::read(&file).expect("the index");
+        for round in 0..times {
+            let place = round * (sound.len() - 1) / times.max(2);
+            let mut bytes = sound.clone();
+            if round % 3 == 0 {
+                bytes.truncate(place);
+            } else {
+                bytes[place] ^= 1 << (round % 8);
+            }
+            std::fs::write(&file, bytes).expect("written");
+            assert_eq!(best(&open()), expected, "damage {round} at byte {place}");
+            let [again] = files().try_into().expect("the damaged index is gone");
+            assert!(again != file || std::fs::read(&again).expect("the index") == sound);
+            if again != file {
+                std::fs::remove_file(again).expect("removed");
+            }
+        }
+    }
+
+    #[test]
+    fn a_damaged_index_is_built_again_and_never_searched() {
+        damaged(8);
+    }
+
+    #[test]
+    #[ignore = "a thousand damages: .ci/slow"]
+    fn a_thousand_damages_of_an_index_are_never_searched() {
+        damaged(1_000);
     }
 
     fn borrowed(texts: &[String]) -> Vec<&str> {

@@ -34,6 +34,8 @@ pub struct Indexed {
 #[derive(Debug)]
 pub struct KeywordIndex {
     file: Option<PathBuf>,
+    /// Whether the file is left as it is.
+    read_only: bool,
     upkeep: Option<Upkeep>,
     connection: Mutex<Option<Connection>>,
 }
@@ -41,12 +43,19 @@ pub struct KeywordIndex {
 impl KeywordIndex {
     /// An index of one trial; nothing is opened before the first keyword is indexed.
     pub fn in_memory() -> Self {
-        Self { file: None, upkeep: None, connection: Mutex::default() }
+        Self { file: None, read_only: false, upkeep: None, connection: Mutex::default() }
     }
 
     /// An index in a file, created at first use.
     pub fn in_file(path: &Path) -> Self {
-        Self { file: Some(path.to_owned()), upkeep: None, connection: Mutex::default() }
+        Self { file: Some(path.to_owned()), read_only: false, upkeep: None, connection: Mutex::default() }
+    }
+
+    /// The index in a file that is there, which is only read.
+    pub fn to_read(path: &Path) -> Self {
+        let mut index = Self::in_file(path);
+        index.read_only = true;
+        index
     }
 
     /// The index that a project declares, its file below `root`, with its upkeep.
@@ -160,7 +169,10 @@ impl KeywordIndex {
         let failed = |error| KnowledgeError::Index { what: "keyword index", error };
         let mut slot = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         if slot.is_none() {
-            *slot = Some(store::open(self.file.as_deref())?);
+            *slot = Some(match self.file.as_deref() {
+                Some(file) if self.read_only => store::open_to_read(file)?,
+                file => store::open(file)?,
+            });
         }
         match slot.as_mut() {
             Some(connection) => work(connection).map_err(failed),

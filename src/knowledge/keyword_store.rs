@@ -17,7 +17,7 @@ use super::tokenize;
 use super::upkeep::{PruneRule, Pruned};
 use jiff::Timestamp;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -86,6 +86,21 @@ pub(super) fn open(file: Option<&Path>) -> Result<Connection, KnowledgeError> {
         Ok(connection) => Ok(connection),
         Err(why) => Err(foreign(why)),
     }
+}
+
+/// Opens a file that is a keyword index, to read it: nothing is made and nothing changed.
+pub(super) fn open_to_read(file: &Path) -> Result<Connection, KnowledgeError> {
+    let foreign = |why: String| KnowledgeError::Foreign { path: file.to_owned(), why };
+    let header = header(file).map_err(|error| KnowledgeError::Read { path: file.to_owned(), error })?;
+    let header = header.ok_or_else(|| foreign("it is empty".into()))?;
+    if let Some(why) = why_foreign(&header) {
+        return Err(foreign(why));
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let real = super::full_text::real(file).map_err(failed)?;
+    let connection = Connection::open_with_flags(real, flags).map_err(failed)?;
+    connection.busy_timeout(PATIENCE).map_err(failed)?;
+    Ok(connection)
 }
 
 fn failed(error: rusqlite::Error) -> KnowledgeError {

@@ -42,7 +42,7 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
         version: PLAN_VERSION,
         mode: None,
         part: None,
-        digest: String::new(),
+        id: String::new(),
         stopping: None,
         seed: 1,
         scenarios: vec![scenario],

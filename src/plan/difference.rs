@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 const TOLD: usize = 5;
 /// Characters of a value that are told.
 const LONG: usize = 80;
-/// What says nothing about what is run or how it is judged: the digest follows from the rest.
-const IGNORED: [&str; 1] = ["digest"];
+/// What says nothing about what is run or how it is judged: these follow from the rest.
+const IGNORED: [&str; 2] = ["id", "digest"];
 
 /// Where two plans (the JSON of `plan.json`) differ, at most a few; none when they are the same.
 pub fn differences(before: &Value, now: &Value) -> Vec<String> {

@@ -78,10 +78,10 @@ pub struct Plan {
     pub prices: Prices,
     /// All requirements that the project knows, with a few words each, for the coverage table.
     pub requirements: BTreeMap<String, String>,
-    /// The digest of `plan.json`, its last member (see [`trace::seal`]), which every trace of the run carries. Empty
-    /// before it is written, and in plans of older builds.
+    /// A digest of the rest but for `order`, which every trace of the run carries: equal plans have one, whenever they are
+    /// run. Empty before the plan is written, and in plans of older builds.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub digest: String,
+    pub id: String,
 }
 
 /// What a plan is a part of.
@@ -136,17 +136,21 @@ impl Plan {
         self.json(LISTED)
     }
 
-    /// The text of `plan.json` as it is stored, and notes its digest, which the traces are to carry.
+    /// The text of `plan.json` as it is stored, sealed (see [`trace::seal`]); gives the plan its id, which the traces are to
+    /// carry.
     ///
     /// # Errors
     /// When it cannot be spelled as JSON.
     pub fn stored(&mut self, clean: impl Fn(&[u8]) -> Vec<u8>) -> serde_json::Result<Vec<u8>> {
-        self.digest = String::new();
-        let text = clean(&self.to_json()?);
-        let Ok(text) = String::from_utf8(text) else { return self.to_json() };
-        let (text, digest) = trace::seal(&text);
-        self.digest = digest;
-        Ok(text.into_bytes())
+        let order = std::mem::take(&mut self.order);
+        self.id = String::new();
+        let seal = |text: Vec<u8>| {
+            let text = String::from_utf8(clean(&text)).unwrap_or_default();
+            trace::seal(&text)
+        };
+        let (_, id) = seal(self.to_json()?);
+        (self.id, self.order) = (id, order);
+        Ok(seal(self.to_json()?).0.into_bytes())
     }
 
     /// The same, with a list of at most `listed` trials.

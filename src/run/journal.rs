@@ -1,6 +1,6 @@
 //! The journal of a live or recording run: what lasts of it whatever ends it.
 //!
-//! `reports/.unfinished/<digest of the plan>-<n>/` is made before the first trial begins and removed when every trial has
+//! `reports/.unfinished/<id of the plan>-<n>/` is made before the first trial begins and removed when every trial has
 //! ended by itself and the run's folder is written:
 //!
 //! | file | holds |
@@ -184,7 +184,7 @@ impl Journal {
             if differences.is_empty() {
                 return Self::reopen(folder, begun, plan);
             }
-            let finished = Kept::of(&folder.join(TRACES), &digest(&before), |_| true).map_or(0, |kept| kept.len());
+            let finished = Kept::of(&folder.join(TRACES), &id(&before), |_| true).map_or(0, |kept| kept.len());
             let (at, command) = (begun.at, begun.command());
             refused = refused.or(Some(JournalError::Changed { at, command, finished, differences, folder }));
         }
@@ -198,7 +198,7 @@ impl Journal {
         if file.try_lock().is_err() {
             return Err(JournalError::Running { process: begun.process, since: begun.at });
         }
-        let kept = Kept::of(&path, &plan.digest, |_| true).map_err(of)?;
+        let kept = Kept::of(&path, &plan.id, |_| true).map_err(of)?;
         let length = kept.whole();
         file.set_len(length).map_err(of)?;
         let written = Mutex::new(Written { file, length, trials: BTreeSet::new() });
@@ -284,7 +284,7 @@ pub fn unfinished(reports: &Path) -> Result<Vec<(Begun, PathBuf)>, JournalError>
             Err(why) => return Err(why),
         }
     }
-    found.sort_by(|(one, _), (other, _)| other.at.cmp(&one.at));
+    found.sort_by_key(|(begun, _)| std::cmp::Reverse(begun.at));
     Ok(found)
 }
 
@@ -299,11 +299,11 @@ fn read_begun(folder: &Path) -> Result<Begun, JournalError> {
     Ok(begun)
 }
 
-fn digest(plan: &Value) -> String {
-    plan.get("digest").and_then(Value::as_str).unwrap_or_default().to_owned()
+fn id(plan: &Value) -> String {
+    plan.get("id").and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 fn folder_of(reports: &Path, plan: &Plan, number: usize) -> PathBuf {
-    let digest = plan.digest.get(..12).unwrap_or("plan");
-    reports.join(UNFINISHED).join(format!("{digest}-{number}"))
+    let id = plan.id.get(..12).unwrap_or("plan");
+    reports.join(UNFINISHED).join(format!("{id}-{number}"))
 }

@@ -20,7 +20,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// The trials of `file` that ended by themselves under the plan of this digest, as far as `wanted` by id. A line
+    /// The trials of `file` that ended by themselves under the plan of this id, as far as `wanted` by id. A line
     /// that was cut off or edited by hand is passed over: its trial is run again. Of two lines of one trial the first
     /// counts.
     ///

@@ -111,6 +111,13 @@ pub enum SuiteError {
     },
 }
 
+impl SuiteError {
+    /// Whether there is no room for the run's folder.
+    pub fn is_full_disk(&self) -> bool {
+        matches!(self, Self::Write { error, .. } if is_full_disk(error))
+    }
+}
+
 impl From<Vec<Diagnostic>> for SuiteError {
     fn from(mistakes: Vec<Diagnostic>) -> Self {
         Self::Files(mistakes)

@@ -95,6 +95,13 @@ pub enum GradingError {
     },
 }
 
+impl GradingError {
+    /// Whether there is no room for the grades.
+    pub fn is_full_disk(&self) -> bool {
+        matches!(self, Self::Write { error, .. } if files::is_full_disk(error))
+    }
+}
+
 /// What came of each distinct content, by its hash.
 type Outcomes = BTreeMap<String, Result<Graded, TrialError>>;
 

@@ -164,9 +164,9 @@ impl Suite {
             let failed = failed_trials(earlier)?;
             let changes = merging(earlier, &text)?;
             if changes.is_empty() {
-                kept = Kept::of(&earlier.join(trace::TRACES), &plan.digest, |trial| !failed.contains(trial)).map_err(
-                    |error| SuiteError::NoEarlierRun { file: earlier.join(trace::TRACES), reason: error.to_string() },
-                )?;
+                let file = earlier.join(trace::TRACES);
+                kept = Kept::of(&file, &plan.id, |trial| !failed.contains(trial))
+                    .map_err(|error| SuiteError::NoEarlierRun { file, reason: error.to_string() })?;
                 notes.push(format!(
                     "--failed: {} taken over from {}, {} run again",
                     plural(kept.len(), "trial"),
@@ -299,8 +299,12 @@ fn merging(earlier: &Path, now: &[u8]) -> Result<Vec<String>, SuiteError> {
     let file = earlier.join(trace::PLAN);
     let text = files::read(&file)
         .map_err(|error| SuiteError::NoEarlierRun { file: file.clone(), reason: error.to_string() })?;
-    let before: serde_json::Value = serde_json::from_slice(&text)?;
-    Ok(plan::differences(&before, &serde_json::from_slice(now)?))
+    let (mut before, mut now): (serde_json::Value, serde_json::Value) =
+        (serde_json::from_slice(&text)?, serde_json::from_slice(now)?);
+    for plan in [&mut before, &mut now] {
+        plan.as_object_mut().map(|plan| plan.remove("order"));
+    }
+    Ok(plan::differences(&before, &now))
 }
 
 fn carry_out(

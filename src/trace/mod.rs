@@ -122,7 +122,7 @@ impl Evidence {
 pub struct Trace {
     /// Format version, see [`TRACE_VERSION`].
     pub version: u32,
-    /// The digest of the plan that it was made by: that of `plan.json` beside it. Empty in traces of older builds and of
+    /// The id of the plan that it was made by: that of `plan.json` beside it. Empty in traces of older builds and of
     /// other programs.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub plan: String,

@@ -47,10 +47,11 @@ pub fn sealed(text: &str) -> Seal {
 
 /// The text before the digest, and the digest.
 fn split(text: &str) -> Option<(&str, &str)> {
-    let inside = text.trim_end().strip_suffix('}')?.trim_end().strip_suffix('"')?;
+    let line_ends: &[char] = &['\n', '\r'];
+    let inside = text.trim_end_matches(line_ends).strip_suffix('}')?.trim_end_matches(line_ends).strip_suffix('"')?;
     let (before, told) = inside.split_at_checked(inside.len().checked_sub(DIGITS)?)?;
-    let body = before.strip_suffix("\"digest\":\"").or_else(|| before.strip_suffix("\"digest\": \""))?;
-    Some((body.trim_end().strip_suffix(',')?, told))
+    let spellings = [",\"digest\":\"", ",\n  \"digest\": \"", ",\r\n  \"digest\": \""];
+    Some((spellings.into_iter().find_map(|spelled| before.strip_suffix(spelled))?, told))
 }
 
 fn digest(body: &str) -> String {

@@ -292,7 +292,7 @@ fn trace_of(plan: &Plan, trial: &PlannedTrial, evidence: Evidence, end: TrialEnd
     let (scenario, case) = names(plan, trial);
     Trace {
         version: TRACE_VERSION,
-        plan: plan.digest.clone(),
+        plan: plan.id.clone(),
         trial: trial.id.clone(),
         scenario,
         case,

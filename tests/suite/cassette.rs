@@ -333,7 +333,7 @@ fn a_run_ends_cleanly_when_its_money_is_spent_and_needs_a_price_for_everything()
     );
     let ended = project.run(&run);
     ended.expect_code(3);
-    assert!(ended.stderr.contains("stopped: --max-cost 0.2 is used up: about $0.2"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("stopped: --max-cost 0.2 is used up: about $0.1"), "{}", ended.stderr);
     assert!(ended.stdout.contains(" PASS"), "nothing was kept: {}", ended.stdout);
     project.write("prices.yaml", "prices:\n  fernlight-sim: {input: -1, output: 2, cost: 1}\n");
     let wrong = project.run(&run);

@@ -169,10 +169,10 @@ fn knowledge_search_shows_passages_with_their_ids() {
 }
 
 #[test]
-fn a_reader_that_goes_away_makes_no_noise() {
-    let (project, outcome) = whole();
+fn a_reader_that_goes_away_makes_no_noise_and_has_an_exit_code() {
+    let (project, _) = whole();
     for (arguments, code) in
-        [(&["report", "--to", "html"][..], 0), (&["list"], 0), (&["score"], outcome.code), (&["--help"], 0)]
+        [(&["report", "--to", "html"][..], 5), (&["list"], 5), (&["score"], 5), (&["--help"], 5), (&["--version"], 5)]
     {
         let mut child =
             project.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
@@ -180,6 +180,45 @@ fn a_reader_that_goes_away_makes_no_noise() {
         let ended = child.wait_with_output().expect("it ends");
         assert_eq!(String::from_utf8_lossy(&ended.stderr), "", "{arguments:?}");
         assert_eq!(ended.status.code(), Some(code), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_result_that_cannot_be_printed_is_an_exit_code_of_every_subcommand_and_no_panic() {
+    // A project of its own: runs and comparisons are written.
+    let project = Project::shipped();
+    project.run(&["run", "scenarios/knowledge.yaml"]);
+    let printing: [&[&str]; 14] = [
+        &["check"],
+        &["list"],
+        &["list", "--format", "json"],
+        &["score"],
+        &["score", "--format", "json"],
+        &["report", "--to", "csv"],
+        &["show", TRIAL],
+        &["explain", "SC-001"],
+        &["schema", "scenario"],
+        &["history"],
+        &["compare", "reports/latest", "reports/latest"],
+        &["knowledge", "search", "fernlight", "valve"],
+        &["run", "scenarios/knowledge.yaml", "--only", "descaling"],
+        &["cassette", "scan", "scenarios"],
+    ];
+    for arguments in printing {
+        let alone = project.run(arguments);
+        assert!(alone.code < 2 && !alone.stdout.is_empty(), "{arguments:?}: {}{}", alone.stdout, alone.stderr);
+        // A verdict goes before an output that nobody gets.
+        let expected = if alone.code == 0 { 5 } else { alone.code };
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
+        let output = project.command(arguments).stdout(full).output().expect("it runs");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(expected), "{arguments:?}: {told}");
+        assert!(told.contains("error: the result cannot be printed: "), "{arguments:?}: {told}");
+        assert!(!told.contains("panicked"), "{arguments:?}: {told}");
+        // Nor where errors cannot be told either.
+        let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
+        let status = project.command(arguments).stdout(full()).stderr(full()).status().expect("it runs");
+        assert_eq!(status.code(), Some(expected), "{arguments:?}");
     }
 }
 

@@ -68,7 +68,7 @@ pub fn run(copies: usize) -> Run {
         version: 1,
         mode: None,
         part: None,
-        digest: String::new(),
+        id: String::new(),
         seed: 7,
         scenarios: vec![scenario("heat-pumps", 0..3), scenario("edge-cases", 3..6)],
         trials: planned.into(),

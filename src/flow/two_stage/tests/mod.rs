@@ -234,6 +234,7 @@ fn trace(events: Vec<Event>) -> Trace {
     };
     Trace {
         version: crate::trace::TRACE_VERSION,
+        plan: String::new(),
         trial: "t".into(),
         scenario: "s".into(),
         case: "c".into(),
