@@ -130,6 +130,8 @@ impl Tariff for Prices {
         let tokens = |added: u64, output: u64| Tokens { input: Some(sent + added), cached: None, output: Some(output) };
         match request.service {
             Service::Search => self.search?.of(tokens(OF_A_SEARCH, OF_A_SEARCH)),
+            // A base's own server has no price, and vectors cost next to nothing: neither is counted.
+            Service::Knowledge | Service::Embeddings => Some(0.0),
             // Nothing is written for an embedding.
             _ if request.path.ends_with("/embeddings") => self.model?.of(tokens(0, 0)),
             _ => self.model?.of(tokens(ADDED_BY_MODEL, most_tokens(&request.body)?)),
@@ -137,7 +139,7 @@ impl Tariff for Prices {
     }
 
     fn cost(&self, service: Service, profile: &str, response: &HttpResponse) -> Option<f64> {
-        if response.status >= 400 {
+        if response.status >= 400 || matches!(service, Service::Knowledge | Service::Embeddings) {
             return Some(0.0);
         }
         let price = if service == Service::Search { self.search } else { self.model };
