@@ -2,11 +2,12 @@
 
 use super::arguments::Score;
 use super::exit::Exit;
-use super::output::Problem;
+use super::output::{Problem, remark};
 use super::score::print;
 use super::select::{current_folder, reports_folder};
 use crate::scenario::{self, Criteria, Scenario};
 use crate::suite;
+use crate::trace::text::{plural, quote};
 use std::path::{Path, PathBuf};
 
 /// Imports the file of `named` (format and file), evaluates it and writes a run folder.
@@ -22,9 +23,15 @@ pub(super) fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
     let criteria = given.criteria.as_deref().map(read_criteria).transpose()?;
     let reports = given.report_dir.clone().unwrap_or_else(reports_folder);
     let agent = given.scenario.as_deref().map(read_scenario).transpose()?;
-    let (folder, evaluated) = suite::import(file, criteria, agent.as_ref(), &reports, &current_folder()?)?;
-    print(&evaluated, given.format, &folder);
-    Ok(Exit::of_code(evaluated.evaluation.exit_code))
+    let run = suite::import(file, criteria, agent.as_ref(), &reports, &current_folder()?)?;
+    if !run.ignored.is_empty() {
+        let member =
+            |(name, count): (&String, &usize)| format!("`{}` ({})", quote(name, 60), plural(*count, "conversation"));
+        let members: Vec<String> = run.ignored.iter().map(member).collect();
+        remark(&format!("ignored, because they mean nothing here: {}", members.join(", ")));
+    }
+    print(&run.evaluated, given.format, &run.folder);
+    Ok(Exit::of_code(run.evaluated.evaluation.exit_code))
 }
 
 fn read_scenario(file: &Path) -> Result<Scenario, Problem> {

@@ -12,6 +12,8 @@ struct Episode {
     attempts: u32,
     cause: String,
     pending: bool,
+    /// Whether the model was asked again since it was told.
+    made: bool,
 }
 
 /// The retries of one turn.
@@ -27,14 +29,14 @@ impl Retries {
     fn episode(&mut self, cause: &str) -> Episode {
         let number = self.episodes;
         self.episodes += 1;
-        Episode { number, attempts: 0, cause: cause.to_owned(), pending: false }
+        Episode { number, attempts: 0, cause: cause.to_owned(), pending: false, made: false }
     }
 
     /// The model was told to call `tool`: what it does next about it is a retry.
     pub(in crate::flow) fn reminded(&mut self, tool: &str, cause: &str) {
         let mut episode = self.reminded.remove(tool).unwrap_or_else(|| self.episode(cause));
         episode.attempts += 1;
-        episode.pending = true;
+        (episode.pending, episode.made) = (true, false);
         cause.clone_into(&mut episode.cause);
         self.reminded.insert(tool.to_owned(), episode);
     }
@@ -46,9 +48,16 @@ impl Retries {
         Some(retried(Account::Model, tool, episode, recovered))
     }
 
-    /// All reminders that nothing came of, at the end of a turn.
+    /// The model is asked again: what it was reminded of is retried now.
+    pub(in crate::flow) fn asked(&mut self) {
+        self.reminded.values_mut().for_each(|episode| episode.made |= episode.pending);
+    }
+
+    /// All reminders that the model was asked about and that nothing came of, at the end of a turn. Where the turn
+    /// ended before the model was asked again, no retry was made.
     pub(in crate::flow) fn settle_all(&mut self) -> Vec<Retried> {
-        let tools: Vec<String> = self.reminded.keys().cloned().collect();
+        let made = self.reminded.iter().filter(|(_, episode)| episode.made);
+        let tools: Vec<String> = made.map(|(tool, _)| tool.clone()).collect();
         tools.iter().filter_map(|tool| self.settle(tool, false)).collect()
     }
 
@@ -144,6 +153,8 @@ mod tests {
     fn reminders_that_nothing_came_of_did_not_recover() {
         let mut retries = Retries::default();
         retries.reminded("respond", "free_text");
+        assert!(retries.settle_all().is_empty(), "the model was not asked again");
+        retries.asked();
         let left = retries.settle_all();
         assert_eq!(left.len(), 1);
         assert!(!left[0].recovered);

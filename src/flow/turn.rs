@@ -166,6 +166,7 @@ impl<'a> Turn<'a> {
     pub(in crate::flow) async fn ask(&mut self, ask: Ask) -> Result<Reply, Abort> {
         let settings = &self.env.settings;
         self.model_calls += 1;
+        self.retries.asked();
         let request = ChatRequest {
             model: settings.model.name.clone(),
             messages: std::mem::take(&mut self.messages),

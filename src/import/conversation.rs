@@ -1,35 +1,40 @@
 //! From messages to the events of a trial.
 //!
-//! A user's message begins a turn, the last message of the agent that calls nothing ends it with an answer. A turn
-//! whose last word is a call or a result never ended. The user's closing words count as a query without an answer:
-//! nobody can tell a goodbye from an agent that fell silent, except in a conversation that was graded, and so was
-//! watched to its end. A greeting before the user's first words is no answer to anything.
+//! A user's message begins a turn, the agent's last message of it that calls nothing ends it with an answer, there and
+//! then: a call that comes after it was not made for it, and a turn whose last word is such a call, or a result, never
+//! ended. A call without a result before the answer, or with arguments that are no JSON object, was not executed. Closing words are a
+//! query unless the mapping says otherwise, or the conversation was graded and so was watched to its end; thanks or a
+//! farewell alone never are, because nobody owes them an answer. A greeting before the user's first words is no answer
+//! to anything.
 
+use super::mapping::{Closing, Mapping};
 use super::record::kind;
 use crate::trace::{
-    Answer, Completion, Event, ModelCalled, Reply, ToolCalled, ToolOutcome, ToolResult, TurnEnded, TurnOutcome, What,
+    Answer, Completion, Event, ModelCalled, Rejection, Reply, ToolCalled, ToolOutcome, ToolResult, TurnEnded,
+    TurnOutcome, What,
 };
 use serde_json::Value;
-use std::collections::BTreeMap;
 
-/// The events that `messages` tell.
+/// The events that `messages` tell; `grade` is the reward that came with them.
 ///
 /// # Errors
 /// In words, with the message's place from 1: what is not a message, or answers a call that was never made.
 pub(super) fn events(
     messages: &[Value],
-    roles: &BTreeMap<String, String>,
+    mapping: &Mapping,
     model: &str,
-    graded: bool,
+    grade: Option<f64>,
 ) -> Result<Vec<Event>, String> {
     let mut telling = TraceBuilder { model: model.to_owned(), ..TraceBuilder::default() };
     let session = What::ConversationStarted { name: "main".into(), session: "main".into(), tenant: None };
     telling.push(session);
     for (place, message) in (1..).zip(messages) {
-        telling.tell(message, roles).map_err(|mistake| format!("message {place}: {mistake}"))?;
+        telling.tell(message, mapping).map_err(|mistake| format!("message {place}: {mistake}"))?;
     }
-    telling.close(graded);
-    if telling.turns == 0 {
+    let graded = grade.is_some();
+    telling.close(if graded && mapping.closing == Closing::Thanks { Closing::Ignored } else { mapping.closing });
+    // Whoever graded silence with less than the full reward saw the agent fail.
+    if telling.turns == 0 && grade.is_none_or(|grade| grade >= 1.0) {
         return Err("nobody asks anything and nobody answers in it".into());
     }
     Ok(telling.events)
@@ -43,10 +48,23 @@ struct TraceBuilder {
     completions: u32,
     /// Where the open turn begins among the events.
     open: Option<usize>,
-    /// How the open turn would end if it ended now.
-    outcome: Option<TurnOutcome>,
-    /// Calls that wait for a result: id, place among the events.
-    waiting: Vec<(String, usize)>,
+    /// How the open turn would end, and after how many events: the agent's last words that call nothing.
+    outcome: Option<(usize, TurnOutcome)>,
+    /// Whether a call was made since.
+    called_since: bool,
+    /// Calls that wait for a result.
+    waiting: Vec<Waiting>,
+    /// Calls of the open turn that got a result: place among the events, and how many events there were by then.
+    got: Vec<(usize, usize)>,
+    /// Ids of calls whose arguments are broken.
+    broken: Vec<String>,
+}
+
+/// A call that waits for a result: its id, its completion, its place among the events.
+struct Waiting {
+    id: String,
+    completion: u32,
+    place: usize,
 }
 
 impl TraceBuilder {
@@ -54,10 +72,10 @@ impl TraceBuilder {
         self.events.push(Event { at_us: 0, conversation: 0, turn: self.turns.saturating_sub(1), what });
     }
 
-    fn tell(&mut self, message: &Value, roles: &BTreeMap<String, String>) -> Result<(), String> {
+    fn tell(&mut self, message: &Value, mapping: &Mapping) -> Result<(), String> {
         let Some(message) = message.as_object() else { return Err(format!("it is {}, not an object", kind(message))) };
         let role = message.get("role").and_then(Value::as_str).ok_or("it has no `role`")?;
-        let role = roles.get(role).map_or(role, String::as_str);
+        let role = mapping.role(role);
         let text = text(message.get("content"))?;
         match role {
             "system" | "developer" => Ok(()),
@@ -66,9 +84,9 @@ impl TraceBuilder {
                 Ok(())
             }
             "assistant" => self.reply(message, text),
-            "tool" | "function" => self.result(message, text),
+            "tool" | "function" => self.result(message, &text),
             other => Err(format!(
-                "the role `{}` is not known (system, developer, user, assistant, tool): name its meaning in `roles`",
+                "the role `{}` is not known (system, developer, user, assistant, tool): name its meaning in `mapping.roles`",
                 other.chars().take(40).collect::<String>()
             )),
         }
@@ -83,7 +101,7 @@ impl TraceBuilder {
             query.push_str(&text);
             return;
         }
-        self.close(false);
+        self.close(Closing::Query);
         self.begin(text);
     }
 
@@ -102,7 +120,7 @@ impl TraceBuilder {
             self.begin(String::new());
         }
         let refusal = message.get("refusal").and_then(Value::as_str).map(str::to_owned);
-        self.outcome = match (&refusal, calls.is_empty()) {
+        let ending = match (&refusal, calls.is_empty()) {
             (_, false) => None,
             (Some(refusal), true) if text.is_empty() => {
                 Some(TurnOutcome::Failed { kind: "refused".into(), message: refusal.clone() })
@@ -114,6 +132,7 @@ impl TraceBuilder {
                 confidence: None,
                 used_internal_kb: false,
                 used_external_kb: false,
+                refused: false,
                 refused: false,
             })),
         };
@@ -138,47 +157,110 @@ impl TraceBuilder {
                 output_tokens: None,
             }),
         }));
+        if let Some(ending) = ending {
+            (self.outcome, self.called_since) = (Some((self.events.len(), ending)), false);
+        }
+        self.called_since |= !calls.is_empty();
         for (id, tool, arguments) in calls {
-            self.waiting.push((id.clone(), self.events.len()));
-            let outcome =
-                ToolOutcome::Failed { message: "no message gives a result of this call".into(), retryable: false };
+            let broken = !arguments.is_object();
+            if !broken {
+                self.waiting.push(Waiting { id: id.clone(), completion: call, place: self.events.len() });
+            }
+            let (cause, reason) = match broken {
+                true => ("not_json", "its arguments are no JSON object"),
+                false => ("no_result", "no message gives a result of this call"),
+            };
+            let outcome = not_executed(cause, reason);
+            if broken {
+                self.broken.push(id.clone());
+            }
             let called = ToolCalled { call, id, tool, arguments, outcome, took_us: 0, attempts: Vec::new() };
             self.push(What::ToolCalled(called));
         }
         Ok(())
     }
 
-    fn result(&mut self, message: &serde_json::Map<String, Value>, text: String) -> Result<(), String> {
-        let id = message.get("tool_call_id").and_then(Value::as_str);
-        let name = message.get("name").and_then(Value::as_str);
-        // The older `function` role names the function in place of the call.
-        let answers = |waiting: &(String, usize)| match id {
-            Some(id) => waiting.0 == id,
-            None => matches!(&self.events[waiting.1].what, What::ToolCalled(call) if Some(call.tool.as_str()) == name),
+    fn result(&mut self, message: &serde_json::Map<String, Value>, text: &str) -> Result<(), String> {
+        let ids: Vec<&str> = match message.get("tool_call_ids").and_then(Value::as_array) {
+            Some(ids) => ids.iter().filter_map(Value::as_str).collect(),
+            None => message.get("tool_call_id").and_then(Value::as_str).into_iter().collect(),
         };
-        let Some(found) = self.waiting.iter().rposition(answers) else {
+        let name = message.get("name").and_then(Value::as_str);
+        if ids.is_empty() {
+            return self.result_of(None, name, text);
+        }
+        ids.into_iter().try_for_each(|id| self.result_of(Some(id), name, text))
+    }
+
+    fn result_of(&mut self, id: Option<&str>, name: Option<&str>, text: &str) -> Result<(), String> {
+        let tool = |waiting: &Waiting| match &self.events[waiting.place].what {
+            What::ToolCalled(call) => Some(call.tool.as_str()),
+            _ => None,
+        };
+        // The older `function` role names the function in place of the call.
+        let answers = |waiting: &&Waiting| match id.filter(|id| !id.is_empty()) {
+            Some(id) => waiting.id == id,
+            None => name.is_none() || tool(waiting) == name,
+        };
+        // Of calls that are called the same, the latest message's come first, and of those the first.
+        let latest = self.waiting.iter().filter(answers).map(|waiting| waiting.completion).max();
+        let found = self.waiting.iter().position(|one| Some(one.completion) == latest && answers(&one));
+        let Some(found) = found else {
             let what = id.or(name).unwrap_or("without a name").chars().take(80).collect::<String>();
+            if let Some(broken) = self.broken.iter().position(|one| Some(one.as_str()) == id) {
+                // What its broken arguments were answered with; it did not run.
+                self.broken.remove(broken);
+                return Ok(());
+            }
             return Err(format!("it is the result of the call `{what}`, which no message before it makes"));
         };
-        let (_, place) = self.waiting.remove(found);
+        let place = self.waiting.remove(found).place;
+        if self.open.is_none_or(|open| place < open) {
+            // The turn of the call is over: what came then gave it nothing.
+            return Ok(());
+        }
+        self.got.push((place, self.events.len()));
         if let What::ToolCalled(call) = &mut self.events[place].what {
-            let value = serde_json::from_str(&text).unwrap_or(Value::String(text));
+            let value = serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()));
             call.outcome = ToolOutcome::Ok(ToolResult::other(value));
         }
-        self.outcome = None;
         Ok(())
     }
 
-    /// Ends the open turn, if there is one; `graded` at the end of a conversation that somebody watched to its end.
-    fn close(&mut self, graded: bool) {
+    /// Ends the open turn, if there is one; `closing` says what the user's words are that nobody answers.
+    fn close(&mut self, closing: Closing) {
         let Some(open) = self.open.take() else { return };
-        if let Some(outcome) = self.outcome.take() {
-            self.push(What::TurnEnded(TurnEnded { took_us: 0, outcome, history: Vec::new() }));
-        } else if graded && self.turns > 1 && open + 1 == self.events.len() {
+        let called_since = std::mem::take(&mut self.called_since);
+        let got = std::mem::take(&mut self.got);
+        if let Some((place, outcome)) = self.outcome.take() {
+            let outcome = match called_since {
+                false => outcome,
+                true => TurnOutcome::Failed {
+                    kind: "unfinished".into(),
+                    message: "the agent went on calling tools after its last words, and said nothing more".into(),
+                },
+            };
+            for (call, _) in got.into_iter().filter(|(call, at)| *call < place && *at >= place) {
+                if let What::ToolCalled(called) = &mut self.events[call].what {
+                    called.outcome = not_executed("late_result", "its result came after the answer");
+                }
+            }
+            let what = What::TurnEnded(TurnEnded { took_us: 0, outcome, history: Vec::new() });
+            let turn = self.turns.saturating_sub(1);
+            self.events.insert(place, Event { at_us: 0, conversation: 0, turn, what });
+            self.waiting.iter_mut().filter(|one| one.place >= place).for_each(|one| one.place += 1);
+        } else if self.turns > 1
+            && let [Event { what: What::TurnStarted { query }, .. }] = &self.events[open..]
+            && closing.is_no_query(query)
+        {
             self.events.pop();
             self.turns -= 1;
         }
     }
+}
+
+fn not_executed(cause: &str, reason: &str) -> ToolOutcome {
+    ToolOutcome::Rejected(Rejection { cause: cause.into(), reason: reason.into(), guidance: String::new() })
 }
 
 /// The text of a message: a string, or the text parts of a list, with other parts named.
@@ -224,6 +306,8 @@ fn function_call(function: &Value) -> Result<(String, Value), &'static str> {
     let tool = function.get("name").and_then(Value::as_str).ok_or("has no `name`")?;
     let arguments = match function.get("arguments") {
         None | Some(Value::Null) => Value::Object(serde_json::Map::new()),
+        // Some write nothing at all where a function takes nothing.
+        Some(Value::String(text)) if text.trim().is_empty() => Value::Object(serde_json::Map::new()),
         Some(Value::String(text)) => serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone())),
         Some(other) => other.clone(),
     };

@@ -1,19 +1,22 @@
 //! Conversations of other agents, in the messages of the OpenAI chat format, as traces that can be judged.
 //!
 //! A file is JSON or JSON lines: a list of messages (one conversation), or a list of conversations, each a list of
-//! messages or an object with `messages` (`traj` is read too) and, where known, `task_id`, `trial`, `reward` (0 to
-//! 1), `model`, `tools` (names or definitions of those on offer), and `roles` (names used in place of OpenAI's, `{"human": "user"}`). A task becomes a case, its
-//! conversations the repetitions of that case. A conversation that contradicts itself becomes a trial in ERROR, so
+//! messages or an object with `messages` (`history` and `traj` are read too) and, where known, `task_id`, `trial`,
+//! `reward` (0 to 1), `model`, `tools` (names or definitions of those on offer), and `mapping` (see there: names used in
+//! place of OpenAI's roles, and what closing words are). Other members are ignored, and listed. A task becomes a case,
+//! its conversations the repetitions of that case. A conversation that contradicts itself becomes a trial in ERROR, so
 //! that none is dropped in silence. What messages do not show (times, hits, states) is made up nowhere: metrics that
 //! need it measure nothing and say so. Nothing here judges.
 
 mod conversation;
+mod mapping;
 mod planning;
 mod record;
 
 use crate::plan::Plan;
 use crate::scenario::{Criteria, Scenario};
 use crate::trace::Trace;
+use std::collections::BTreeMap;
 
 /// A file of conversations, ready to be judged.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +25,8 @@ pub struct Imported {
     pub plan: Plan,
     /// A trace a trial, in the order of the plan.
     pub traces: Vec<Trace>,
+    /// Members of conversations that were ignored, with the number of conversations that have them.
+    pub ignored: BTreeMap<String, usize>,
 }
 
 /// Why a file cannot be imported at all.
@@ -30,6 +35,9 @@ pub enum ImportError {
     /// It is not JSON, nor JSON lines.
     #[error("not JSON and not JSON lines: {0}")]
     Json(#[from] serde_json::Error),
+    /// Its mapping is not understood.
+    #[error("{0}")]
+    Mapping(String),
     /// There is no conversation in it.
     #[error("there is no conversation in it: write a list of messages, or a list of objects with `messages`")]
     Empty,

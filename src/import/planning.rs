@@ -8,7 +8,9 @@ use crate::plan::{
 };
 use crate::scenario::external::AgentRoles;
 use crate::scenario::{Criteria, Criterion, GateKind, Scenario};
-use crate::trace::{Arm, Evidence, Lane, Mode, Roles, TRACE_VERSION, Trace, TrialEnd, TrialError, TrialErrorKind};
+use crate::trace::{
+    Arm, Evidence, Lane, Mode, Role, Roles, TRACE_VERSION, Trace, TrialEnd, TrialError, TrialErrorKind, version_1,
+};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,6 +26,10 @@ pub(super) fn imported(
 ) -> Result<Imported, ImportError> {
     let roles = agent.and_then(|agent| agent.roles.as_ref()).map(AgentRoles::by_tool).unwrap_or_default();
     let scenario = scenario_name(name);
+    let mut ignored: BTreeMap<String, usize> = BTreeMap::new();
+    for member in records.iter().flat_map(|record| &record.ignored) {
+        *ignored.entry(member.clone()).or_default() += 1;
+    }
     let placed = placed(&records)?;
     let mut cases: Vec<String> = Vec::new();
     let mut known: BTreeMap<&str, usize> = BTreeMap::new();
@@ -48,7 +54,8 @@ pub(super) fn imported(
             rewards.insert(id.clone(), reward);
         }
         let told = trace(&id, &scenario, &cases[case], lane.clone(), seed, name, record);
-        traces.push(Trace { roles: roles.clone(), ..told });
+        let roles = if agent.is_some() { roles.clone() } else { response_tools(&told) };
+        traces.push(Trace { roles, ..told });
         trials.push(PlannedTrial { id, scenario: 0, case, lane, seed });
     }
     let planned = PlannedScenario {
@@ -61,6 +68,8 @@ pub(super) fn imported(
         cases: cases.into_iter().map(|name| PlannedCase { line: 1, case: case(name, agent) }).collect(),
         gates: agent.and_then(|agent| agent.gates.clone()).unwrap_or_default(),
     };
+    let expects = |case: &PlannedCase| case.case.expects_something();
+    let expected = !rewards.is_empty() || planned.cases.iter().any(expects);
     let plan = Plan {
         version: PLAN_VERSION,
         mode: Some(Mode::Imported),
@@ -70,7 +79,7 @@ pub(super) fn imported(
         seed: 0,
         scenarios: vec![planned],
         trials: trials.into(),
-        criteria: criteria.unwrap_or_else(usual),
+        criteria: criteria.unwrap_or_else(|| usual(expected)),
         not_measured_ok: Vec::new(),
         machines: BTreeMap::new(),
         ratings: None,
@@ -79,7 +88,7 @@ pub(super) fn imported(
         prices: BTreeMap::new(),
         requirements: BTreeMap::new(),
     };
-    Ok(Imported { plan, traces })
+    Ok(Imported { plan, traces, ignored })
 }
 
 /// Case and repetition of each conversation, in the order of the file.
@@ -105,7 +114,7 @@ fn placed(records: &[Record]) -> Result<Vec<(String, u32)>, ImportError> {
 
 fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str, record: Record) -> Trace {
     let model = record.model.unwrap_or_else(|| "unknown".into());
-    let told = record.messages.and_then(|messages| events(&messages, &record.roles, &model, record.reward.is_some()));
+    let told = record.messages.and_then(|messages| events(&messages, &record.mapping, &model, record.reward));
     let (events, end) = match told {
         Ok(events) => (events, TrialEnd::Completed),
         Err(mistake) => {
@@ -142,6 +151,12 @@ fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str
     }
 }
 
+/// Without a scenario that gives roles, the tools that a conversation answers through, by the names of our own flows: a
+/// call after one of them came after the answer.
+fn response_tools(trace: &Trace) -> Roles {
+    version_1().into_iter().filter(|(tool, role)| *role == Role::Respond && trace.called(tool)).collect()
+}
+
 /// A task as a case: that of its name, where the agent's scenario has one. What users say differs between the
 /// conversations of a task: the traces hold it.
 fn case(name: String, agent: Option<&Scenario>) -> ResolvedCase {
@@ -172,9 +187,9 @@ fn plain(name: &str) -> String {
     format!("{kept}-{:02x}{:02x}{:02x}{:02x}", digest[0], digest[1], digest[2], digest[3])
 }
 
-/// What can be asked of any conversation.
-fn usual() -> Criteria {
-    let criterion = |id: &str, about: &str, metric: &str| Criterion {
+/// What can be asked of any conversation; `expected` says whether anything is expected of one beyond answers.
+fn usual(expected: bool) -> Criteria {
+    let criterion = |id: &str, about: &str, metric: &str, required: bool| Criterion {
         id: id.into(),
         about: about.into(),
         metric: metric.into(),
@@ -183,14 +198,19 @@ fn usual() -> Criteria {
         floor: None,
         min_n: None,
         margin: None,
-        required: Some(true),
+        required: Some(required),
         meant: false,
     };
     Criteria {
         about: "What can be asked of any conversation; name others with --criteria.".into(),
         criteria: vec![
-            criterion("answers", "Every query gets an answer", "turn_success_rate"),
-            criterion("tasks", "Conversations get the full reward, or answer throughout", "case_pass_rate"),
+            criterion("answers", "Every query gets an answer", "turn_success_rate", true),
+            criterion(
+                "tasks",
+                "Conversations get the full reward, or meet what their case expects",
+                "case_pass_rate",
+                expected,
+            ),
         ],
         ..Criteria::default()
     }

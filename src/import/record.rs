@@ -1,8 +1,8 @@
 //! From a file's JSON to conversations, one by one; a conversation that is not one keeps its place and says why.
 
 use super::ImportError;
+use super::mapping::Mapping;
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
 
 /// One conversation of a file, with what stands beside it.
 #[derive(Debug)]
@@ -17,8 +17,10 @@ pub(super) struct Record {
     pub reward: Option<f64>,
     /// The model that talked.
     pub model: Option<String>,
-    /// Names used in place of OpenAI's roles.
-    pub roles: BTreeMap<String, String>,
+    /// How it is to be read.
+    pub mapping: Mapping,
+    /// Members of its object that mean nothing to us.
+    pub ignored: Vec<String>,
     /// The names of the tools that the agent was offered, where they are told.
     pub offered: Option<Vec<String>>,
 }
@@ -42,21 +44,42 @@ pub(super) fn records(text: &[u8]) -> Result<Vec<Record>, ImportError> {
     if items.iter().all(|item| item.get("role").is_some()) {
         return Ok(vec![Record::of(Ok(items))]);
     }
-    Ok(items.into_iter().map(record).collect())
+    let mut mapping = Mapping::default();
+    let mut records = Vec::with_capacity(items.len());
+    for item in items {
+        match item.get("mapping").filter(|_| item.as_object().is_some_and(|object| object.len() == 1)) {
+            Some(given) => mapping.read(given).map_err(ImportError::Mapping)?,
+            None => records.push(record(item, &mapping)),
+        }
+    }
+    if records.is_empty() { Err(ImportError::Empty) } else { Ok(records) }
 }
+
+/// What may stand beside the messages; other members are ignored, and listed.
+const BESIDE: &[&str] = &["task_id", "trial", "reward", "model", "tools", "mapping", "roles"];
 
 impl Record {
     fn of(messages: Result<Vec<Value>, String>) -> Self {
-        Self { messages, task: None, trial: None, reward: None, model: None, roles: BTreeMap::new(), offered: None }
+        Self {
+            messages,
+            task: None,
+            trial: None,
+            reward: None,
+            model: None,
+            mapping: Mapping::default(),
+            ignored: Vec::new(),
+            offered: None,
+        }
     }
 }
 
-fn record(item: Value) -> Record {
+fn record(item: Value, mapping: &Mapping) -> Record {
     match item {
-        Value::Array(messages) => Record::of(Ok(messages)),
+        Value::Array(messages) => Record { mapping: mapping.clone(), ..Record::of(Ok(messages)) },
         Value::Object(mut object) => {
-            let mut record = Record::of(Err(String::new()));
-            let given = ["messages", "traj"].into_iter().find_map(|key| object.remove(key));
+            let mut record = Record { mapping: mapping.clone(), ..Record::of(Err(String::new())) };
+            let given = ["messages", "history", "traj"].into_iter().find_map(|key| object.remove(key));
+            record.ignored = object.keys().filter(|key| !BESIDE.contains(&key.as_str())).cloned().collect();
             record.messages = match (beside(&object, &mut record), given) {
                 (Err(mistake), _) => Err(mistake),
                 (Ok(()), Some(Value::Array(messages))) => Ok(messages),
@@ -95,15 +118,10 @@ fn beside(object: &Map<String, Value>, record: &mut Record) -> Result<(), String
     record.model = given("model").and_then(Value::as_str).map(str::to_owned);
     match given("roles") {
         None => {}
-        Some(Value::Object(roles)) => {
-            for (name, role) in roles {
-                let role = role.as_str().ok_or_else(|| format!("`roles.{name}` is {}, not a role", kind(role)))?;
-                record.roles.insert(name.clone(), role.to_owned());
-            }
-        }
+        Some(Value::Object(roles)) => record.mapping.read_roles("roles", roles)?,
         Some(other) => return Err(format!("`roles` is {}, not a map of names to roles", kind(other))),
     }
-    Ok(())
+    given("mapping").map_or(Ok(()), |mapping| record.mapping.read(mapping))
 }
 
 /// The name of a tool on offer: itself, or in a definition as OpenAI's requests hold it.
@@ -153,7 +171,7 @@ mod tests {
             (records[0].task.as_deref(), records[0].trial, records[0].reward),
             (Some("task-7"), Some(0), Some(1.0))
         );
-        assert_eq!(records[0].roles["human"], "user");
+        assert_eq!(records[0].mapping.role("human"), "user");
         let mistakes: Vec<_> =
             records[1..].iter().map(|record| record.messages.clone().expect_err("a mistake")).collect();
         for (mistake, part) in
@@ -161,6 +179,18 @@ mod tests {
         {
             assert!(mistake.contains(part), "{mistake}");
         }
+    }
+
+    #[test]
+    fn a_mapping_of_its_own_holds_for_what_follows_and_foreign_members_are_listed() {
+        let text = r#"[{"messages": [], "score": 1, "task_id": "a"}, {"mapping": {"roles": {"human": "user"}}},
+            {"history": [], "mapping": {"closing": "query"}}, []]"#;
+        let records = records(text.as_bytes()).expect("a file");
+        assert_eq!(records[0].ignored, ["score"]);
+        let heard: Vec<&str> = records.iter().map(|record| record.mapping.role("human")).collect();
+        assert_eq!(heard, ["human", "user", "user"]);
+        let mistake = super::records(br#"[{"mapping": {"rolls": {}}}, []]"#).expect_err("unknown").to_string();
+        assert!(mistake.contains("`mapping.rolls` is not known"), "{mistake}");
     }
 
     #[test]

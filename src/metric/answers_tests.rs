@@ -68,12 +68,14 @@ fn a_nugget_is_held_by_any_of_its_spellings_and_vital_ones_count_alone() {
 #[test]
 fn where_nothing_was_found_an_answer_claims_no_source() {
     let found = |answer, tell: fn(Story) -> Story| observe("refusal_rate", answer, tell);
-    assert_eq!(found(NONE, |s| s.search(&[]).answer("so", &[])), ["turn 1: yes"]);
+    assert_eq!(found(NONE, |s| s.search(&[]).answer("I do not know.", &[])), ["turn 1: yes"]);
+    let made_up = ["turn 1: does not say that it cannot answer"];
+    assert_eq!(found(NONE, |s| s.search(&[]).answer("It is certainly 42 metres.", &[])), made_up);
     let claims = ["turn 1: names or claims a source though nothing was found"];
     assert_eq!(found(NONE, |s| s.search(&[]).answer("so", &[("internal", "doc#1")])), claims);
     assert!(found(NONE, |s| s.search(&["doc#1"]).answer("so", &[])).is_empty(), "something was found");
     assert!(found(NONE, |s| s.answer("so", &[])).is_empty(), "nothing was looked for");
-    assert_eq!(found("{refusal: true}", |s| s.search(&["doc#1"]).answer("so", &[])), ["turn 1: yes"]);
+    assert_eq!(found("{refusal: true}", |s| s.search(&["doc#1"]).answer("I do not know.", &[])), ["turn 1: yes"]);
 }
 
 #[test]

@@ -3,8 +3,12 @@
 //! Decided for empty cases: `in_order`, `superset` and `before` without patterns expect nothing and fail; `exact` and
 //! `any_order` without patterns mean "no call"; `subset` holds when nothing was called, because nothing needs to be,
 //! and the check that every turn answers stands beside it.
+//!
+//! What must have been called must have run: a call that was rejected, or came out of order, did not, unless the
+//! pattern names its outcome. What must not be called counts attempts, run or not.
 
 use super::assignment::largest;
+use super::turns::executed;
 use super::{TurnView, quote};
 use crate::plan::ResolvedCase;
 use crate::scenario::expect::{ArgumentPattern, CallExpectation, CallOutcome, CallPattern, Expectation};
@@ -12,6 +16,7 @@ use crate::settings::{JsonSchema, expression, expression_work, schema_patterns};
 use crate::trace::{ToolCalled, ToolOutcome};
 use regex::Regex;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -153,11 +158,20 @@ fn fits(pattern: &CallPattern, called: &Called<'_>, patterns: &Patterns) -> bool
             called.call.arguments.get(name).is_some_and(|value| match condition {
                 ArgumentPattern::Equals(wanted) => equal(wanted, value),
                 ArgumentPattern::Matches(expression) => {
-                    value.as_str().is_some_and(|text| patterns.matches(expression, text))
+                    written(value).is_some_and(|text| patterns.matches(expression, &text))
                 }
                 ArgumentPattern::Schema(schema) => patterns.valid(schema, value),
             })
         })
+}
+
+/// A value as it is matched: text as it is, a number or a truth value as JSON spells it.
+fn written(value: &Value) -> Option<Cow<'_, str>> {
+    match value {
+        Value::String(text) => Some(Cow::Borrowed(text)),
+        Value::Number(_) | Value::Bool(_) => Some(Cow::Owned(value.to_string())),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
 }
 
 /// Equality of JSON values, numbers by value: 5 equals 5.0.
@@ -240,9 +254,12 @@ fn seen(all: &[Called<'_>]) -> String {
 /// Whether the calls of `turns` are as expected; if not, what was seen instead.
 pub(super) fn check(expectation: &CallExpectation, turns: &[&TurnView<'_>], patterns: &Patterns) -> Result<(), String> {
     let all = called(turns);
-    let fit = |pattern: &CallPattern, call: &Called<'_>| fits(pattern, call, patterns);
+    let attempt = |pattern: &CallPattern, call: &Called<'_>| fits(pattern, call, patterns);
+    let fit = |pattern: &CallPattern, call: &Called<'_>| {
+        (pattern.outcome.is_some() || executed(call.call)) && attempt(pattern, call)
+    };
     let matched = |list: &[CallPattern]| largest(list.len(), all.len(), |left, right| fit(&list[left], &all[right]));
-    let count = |pattern: &CallPattern| all.iter().filter(|call| fit(pattern, call)).count();
+    let count = |pattern: &CallPattern| all.iter().filter(|call| attempt(pattern, call)).count();
     let nothing = || Err("it names no call, so it expects nothing".to_owned());
     let how_often = |pattern: &CallPattern| Err(format!("it happened {} times; {}", count(pattern), seen(&all)));
     let holds = match expectation {
@@ -263,7 +280,9 @@ pub(super) fn check(expectation: &CallExpectation, turns: &[&TurnView<'_>], patt
             list.len() == all.len() && list.iter().zip(&all).all(|(pattern, call)| fit(pattern, call))
         }
         CallExpectation::AnyOrder(list) => list.len() == all.len() && matched(list) == all.len(),
-        CallExpectation::Subset(list) => matched(list) == all.len(),
+        CallExpectation::Subset(list) => {
+            largest(list.len(), all.len(), |left, right| attempt(&list[left], &all[right])) == all.len()
+        }
         CallExpectation::Superset(list) => matched(list) == list.len(),
         CallExpectation::Before(list) => list.windows(2).all(|pair| before(&pair[0], &pair[1], &all, &fit)),
         CallExpectation::ExactlyOnce(pattern) if count(pattern) == 1 => true,

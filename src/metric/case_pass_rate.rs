@@ -1,9 +1,10 @@
 //! `case_pass_rate`: trials that met everything their case expects / trials.
 //!
-//! A trial without any check cannot pass: a case that expects nothing proves nothing.
+//! A trial without any check cannot pass: a case that expects nothing proves nothing. An imported conversation that
+//! nobody graded and of which its case expects nothing is no unit at all.
 
 use super::catalogue::Registered;
-use super::{Metric, Observation, TrialView};
+use super::{Metric, Mode, Observation, TrialView};
 use crate::catalogue::MetricEntry;
 
 /// What criteria may name.
@@ -22,6 +23,10 @@ impl Metric for CasePassRate {
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        let graded = view.plan.rewards.contains_key(&view.trial.id);
+        if view.trace.evidence.mode == Mode::Imported && !graded && !view.case.case.expects_something() {
+            return Vec::new();
+        }
         let failed: Vec<_> = view.checks.iter().filter(|check| !check.passed).collect();
         let unit = if view.checks.is_empty() {
             Observation::failure("trial", "the case expects nothing")

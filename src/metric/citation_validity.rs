@@ -1,12 +1,14 @@
 //! `citation_validity`: answers whose every source was given to the model in the conversation / answers that name a
 //! source.
 //!
-//! An answer without sources cites nothing wrong and nothing right: no unit. Given means: a hit's id, an external
-//! result's id, or the URL of one of its citations (a learned entry's too), in this turn or an earlier one of the conversation.
+//! An answer without sources cites nothing wrong and nothing right: no unit. Given means: a hit's id for an internal
+//! source, an external result's id or the URL of one of its citations (a learned entry's too) for an external one, in an earlier turn of the
+//! conversation, or in this one before the response was called.
 
 use super::catalogue::Registered;
 use super::{Metric, Mode, Observation, TrialView, quote};
 use crate::catalogue::MetricEntry;
+use crate::trace::ToolResult;
 use std::collections::BTreeSet;
 
 /// What criteria may name.
@@ -23,6 +25,26 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
 #[derive(Debug)]
 pub(super) struct CitationValidity;
 
+/// Kind and id of everything that these results give to cite.
+pub(super) fn retrieved<'t>(
+    results: impl Iterator<Item = &'t ToolResult>,
+) -> impl Iterator<Item = (&'static str, &'t str)> {
+    results.flat_map(|result| -> Vec<(&'static str, &'t str)> {
+        match result {
+            ToolResult::Search(search) => {
+                let learned = search.hits.iter().filter_map(|hit| hit.learned.as_ref());
+                let pages = learned.flat_map(|one| &one.urls).map(|url| ("external", url.as_str()));
+                search.hits.iter().map(|hit| ("internal", hit.id.as_str())).chain(pages).collect()
+            }
+            ToolResult::External(found) => {
+                let pages = found.citations.iter().map(|(_, url)| ("external", url.as_str()));
+                pages.chain([("external", found.result.as_str())]).collect()
+            }
+            ToolResult::Indexed(_) | ToolResult::Responded | ToolResult::Other(_) => Vec::new(),
+        }
+    })
+}
+
 impl Metric for CitationValidity {
     fn units(&self) -> &'static str {
         "answers with sources"
@@ -38,30 +60,27 @@ impl Metric for CitationValidity {
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
         let mut units = Vec::new();
-        let mut given: BTreeSet<&str> = BTreeSet::new();
+        let mut given: BTreeSet<(&str, &str)> = BTreeSet::new();
         let mut conversation = None;
         for turn in view.turns {
             if conversation != Some(turn.conversation) {
                 conversation = Some(turn.conversation);
                 given.clear();
             }
-            given.extend(turn.searches().flat_map(|search| search.hits.iter().map(|hit| hit.id.as_str())));
-            let hits = turn.searches().flat_map(|search| &search.hits);
-            given.extend(
-                hits.filter_map(|hit| hit.learned.as_ref()).flat_map(|one| one.urls.iter().map(String::as_str)),
-            );
-            for external in turn.externals() {
-                given.insert(&external.result);
-                given.extend(external.citations.iter().map(|(_, url)| url.as_str()));
-            }
-            let Some(answer) = turn.answer().filter(|answer| !answer.sources.is_empty()) else { continue };
-            let invented = answer.sources.iter().find(|source| !given.contains(source.id.as_str()));
-            units.push(match invented {
+            given.extend(retrieved(turn.retrievals_before_response()));
+            let answer = turn.answer().filter(|answer| !answer.sources.is_empty());
+            let invented = answer.and_then(|answer| {
+                answer.sources.iter().find(|source| !given.contains(&(source.kind.as_str(), source.id.as_str())))
+            });
+            units.extend(answer.map(|_| match invented {
                 None => Observation::success(turn.label()),
                 Some(source) => {
-                    Observation::failure(turn.label(), format!("cites {}, which it never got", quote(&source.id, 80)))
+                    let (kind, id) = (quote(&source.kind, 20), quote(&source.id, 80));
+                    Observation::failure(turn.label(), format!("cites {id}, which no earlier call gave as {kind}"))
                 }
-            });
+            }));
+            // What came too late for this answer is there for the next.
+            given.extend(retrieved(turn.retrievals()));
         }
         units
     }

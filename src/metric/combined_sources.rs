@@ -1,11 +1,13 @@
 //! `combined_sources`: answers that cite both the knowledge base and the external service / answers for which both gave
-//! something. What an answer is made of, and nothing about anyone's satisfaction.
+//! something. A source that the answer calls by the wrong kind counts for neither. What an answer is made of, and nothing about anyone's satisfaction.
 
 use super::catalogue::Registered;
+use super::citation_validity::retrieved;
 use super::tools::Tools;
 use super::{Metric, Mode, Observation, TrialView, TurnView};
 use crate::catalogue::MetricEntry;
 use crate::trace::Role;
+use std::collections::BTreeMap;
 
 /// What criteria may name.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
@@ -29,8 +31,12 @@ pub(super) fn mixed(turn: &TurnView<'_>) -> bool {
 
 /// One unit for an answer for which both sources gave something.
 pub(super) fn unit(turn: &TurnView<'_>) -> Observation {
-    let cites =
-        |kind: &str| turn.answer().is_some_and(|answer| answer.sources.iter().any(|source| source.kind == kind));
+    // By id: what this turn gave is of the kind that gave it. What it did not give, an earlier turn may have given.
+    let given: BTreeMap<&str, &str> = retrieved(turn.retrievals()).map(|(kind, id)| (id, kind)).collect();
+    let cites = |kind: &str| {
+        let sources = turn.answer().map(|answer| answer.sources.as_slice()).unwrap_or_default();
+        sources.iter().any(|source| source.kind == kind && given.get(source.id.as_str()).is_none_or(|by| *by == kind))
+    };
     match (cites("internal"), cites("external")) {
         (true, true) => Observation::success(turn.label()),
         (true, false) => Observation::failure(turn.label(), "cites no external source"),

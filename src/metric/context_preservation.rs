@@ -1,14 +1,17 @@
 //! `context_preservation`: conversations that keep their context / conversations of two turns or more (SC-008).
 //!
-//! Two things must hold. History: the first completion of each later turn was shown every message that the turn
-//! before left as history, in order (a subsequence, because the flow adds its own). Probes: every context probe of
-//! the conversation's turns holds. An empty history preserves nothing and is a failure.
+//! Three things must hold. History: every completion of each later turn was shown every message that the turn before
+//! left as history, in order (a subsequence, because the flow adds its own). Nothing foreign: among and before the
+//! history there is nothing but it and the system's messages, and the first completion of a turn is shown one message
+//! more, the user's. Probes: every context probe of the conversation's turns holds. An empty history preserves nothing
+//! and is a failure.
 
 use super::catalogue::Registered;
 use super::expectation::probe_failure;
 use super::{Metric, Mode, Observation, TrialView, TurnView};
 use crate::catalogue::MetricEntry;
 use crate::plan::ResolvedCase;
+use crate::trace::EXTERNAL;
 
 /// What criteria may name.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
@@ -33,11 +36,35 @@ fn subsequence(wanted: &[String], shown: &[String]) -> bool {
 fn history_failure(before: &TurnView<'_>, later: &TurnView<'_>) -> Option<String> {
     let at = later.turn + 1;
     let Some(end) = before.ended() else { return Some(format!("turn {} {}", before.turn + 1, before.ending())) };
-    let Some(asked) = later.models().next() else { return Some(format!("turn {at} never asked the model")) };
+    if later.models().next().is_none() {
+        return Some(format!("turn {at} never asked the model"));
+    }
     if end.history.is_empty() {
         return Some(format!("turn {} left no history", before.turn + 1));
     }
-    (!subsequence(&end.history, &asked.shown)).then(|| format!("turn {at} was not shown the history before it"))
+    let lost = later.models().position(|asked| !subsequence(&end.history, &asked.shown))?;
+    let when = if lost == 0 { String::new() } else { format!(" at completion {}", lost + 1) };
+    Some(format!("turn {at} was not shown the history before it{when}"))
+}
+
+/// Whether a message is the conversation's, and not the system's.
+fn spoken(digest: &str) -> bool {
+    !["sys", "developer"].iter().any(|role| digest.starts_with(role))
+}
+
+/// What a turn was shown that is neither its history nor its own, in words: a message among or before the history, or
+/// more than the user's words after it. `preamble` is what the agent shows before any history.
+fn foreign(preamble: &[&String], history: &[String], turn: &TurnView<'_>) -> Option<String> {
+    for (ordinal, asked) in (1..).zip(turn.models()) {
+        let spoken: Vec<&String> = asked.shown.iter().filter(|digest| spoken(digest)).collect();
+        let spoken = spoken.strip_prefix(preamble).unwrap_or(&spoken);
+        let agree = history.iter().zip(spoken).take_while(|(wanted, seen)| wanted == *seen).count();
+        if agree < history.len().min(spoken.len()) || (ordinal == 1 && spoken.len() > history.len() + 1) {
+            let (turn, at) = (turn.turn + 1, agree + 1);
+            return Some(format!("turn {turn}, completion {ordinal} was shown a foreign message at place {at}"));
+        }
+    }
+    None
 }
 
 impl Metric for ContextPreservation {
@@ -60,8 +87,18 @@ impl Metric for ContextPreservation {
                 continue;
             }
             let history = turns.windows(2).find_map(|pair| history_failure(&pair[0], &pair[1]));
+            let before = |at: usize| {
+                let end = at.checked_sub(1).and_then(|before| turns[before].ended());
+                end.map_or(&[][..], |end| end.history.as_slice())
+            };
+            // An agent that runs elsewhere may show examples of its own in front, in every turn the same.
+            let first = turns[0].models().next().filter(|_| view.trace.lane.flow == EXTERNAL);
+            let mut preamble: Vec<&String> =
+                first.iter().flat_map(|asked| &asked.shown).filter(|digest| spoken(digest)).collect();
+            preamble.pop();
+            let foreign = || turns.iter().enumerate().find_map(|(at, turn)| foreign(&preamble, before(at), turn));
             let probe = || turns.iter().find_map(|turn| probe_failure(view, turn));
-            units.push(match history.or_else(probe) {
+            units.push(match history.or_else(foreign).or_else(probe) {
                 None => Observation::success(turns[0].conversation_label()),
                 Some(note) => Observation::failure(turns[0].conversation_label(), note),
             });

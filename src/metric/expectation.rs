@@ -6,7 +6,8 @@
 //! withheld there, so at least one context probe must fail.
 
 use super::calls::{self, Patterns};
-use super::refusal_rate::refuses;
+use super::refusal_rate::{claims_nothing, says_so};
+use super::text_match::contains;
 use super::turns::names;
 use super::{Check, TrialView, TurnView, keywords, quote};
 use crate::plan::PlannedCase;
@@ -160,10 +161,6 @@ fn ending(turn: &TurnView<'_>) -> String {
     }
 }
 
-fn contains(text: &str, part: &str) -> bool {
-    text.to_lowercase().contains(&part.to_lowercase())
-}
-
 /// Judges each of `wanted` against the answer, or fails them all when there is none.
 fn each<'a>(
     key: &str,
@@ -182,19 +179,25 @@ fn answer(expected: &AnswerExpectation, turn: &TurnView<'_>, patterns: &Patterns
     let seen = |holds: bool, answer: &Answer| {
         if holds { Ok(()) } else { Err(format!("the answer was: {}", quote(&answer.text, 160))) }
     };
-    let mut results =
-        each("answer.contains", &expected.contains, turn, |part, answer| seen(contains(&answer.text, part), answer));
+    let has = |answer: &Answer, part: &str| match expected.exact {
+        true => answer.text.contains(part),
+        false => contains(&answer.text, part),
+    };
+    let mut results = each("answer.contains", &expected.contains, turn, |part, answer| seen(has(answer, part), answer));
     results.extend(each("answer.not_contains", &expected.not_contains, turn, |part, answer| {
-        seen(!contains(&answer.text, part), answer)
+        seen(!has(answer, part), answer)
     }));
     results.extend(each("answer.matches", &expected.matches, turn, |expression, answer| {
         seen(patterns.matches(expression, &answer.text), answer)
     }));
     if let Some(wanted) = expected.refusal {
-        let seen = |answer: &Answer| match refuses(answer) == wanted {
-            true => Ok(()),
-            false if wanted => Err(cited(answer)),
-            false => Err("it names no source and claims none".to_owned()),
+        let seen = |answer: &Answer| match (wanted, claims_nothing(answer)) {
+            (true, false) => Err(cited(answer)),
+            (true, true) if !says_so(answer, Some(expected)) => {
+                Err(format!("it does not say that it cannot answer: {}", quote(&answer.text, 160)))
+            }
+            (false, true) => Err("it names no source and claims none".to_owned()),
+            (true, true) | (false, false) => Ok(()),
         };
         let result = turn.answer().ok_or_else(|| ending(turn)).and_then(seen);
         results.push((format!("answer.refusal: {wanted}"), result));

@@ -3,11 +3,12 @@
 //!
 //! Free text, another tool, invalid arguments and a refusal use the first attempt up: the controller's feedback about
 //! the tool, or a call of it that was rejected or failed, tells so. A call out of order belongs to an earlier step
-//! and uses nothing up unless the controller booked it on this tool. HTTP retries use nothing up. A query that never
-//! got so far has no valid first attempt: a failure.
+//! and uses nothing up where that step was still to come: another tool ran after it, or in the same completion. HTTP
+//! retries use nothing up. A query that never got so far has no valid first attempt: a failure.
 
 use super::catalogue::Registered;
 use super::tools::Tools;
+use super::turns::executed;
 use super::{Metric, Mode, Observation, TrialView, TurnView, quote};
 use crate::catalogue::{MetricEntry, Parameter};
 use crate::trace::{ToolOutcome, Trace, What};
@@ -32,14 +33,20 @@ pub(super) struct FirstAttemptRate {
 impl FirstAttemptRate {
     fn judge(&self, turn: &TurnView<'_>, trace: &Trace) -> Result<(), String> {
         let name = || self.tools.label(trace);
+        // A call out of order that no earlier step has excused yet, and whether a step ran in this completion.
+        let (mut unexcused, mut ran, mut listed) = (false, false, false);
         for what in &turn.events {
             match what {
+                What::ModelCalled(called) => (ran, listed) = (false, called.reply.lists_calls()),
                 What::FedBack(told) if self.tools.has(trace, &told.tool) => {
                     return Err(format!("{} needed feedback: {}", name(), quote(&told.cause, 60)));
                 }
                 What::ToolCalled(call) if self.tools.has(trace, &call.tool) => match &call.outcome {
+                    ToolOutcome::Ok(_) if unexcused => {
+                        return Err(format!("{} was first called out of order at its own step", name()));
+                    }
                     ToolOutcome::Ok(_) => return Ok(()),
-                    ToolOutcome::OutOfOrder(_) => {}
+                    ToolOutcome::OutOfOrder(_) => unexcused = !(ran && listed),
                     ToolOutcome::Rejected(rejection) => {
                         return Err(format!("first call rejected: {}", quote(&rejection.reason, 100)));
                     }
@@ -47,6 +54,7 @@ impl FirstAttemptRate {
                         return Err(format!("first call failed: {}", quote(message, 100)));
                     }
                 },
+                What::ToolCalled(call) if executed(call) => (ran, unexcused) = (true, false),
                 _ => {}
             }
         }

@@ -2,13 +2,13 @@
 //! external result (SC-003).
 //!
 //! Found again means: each keyword, looked up by itself, gave the entry back with this result as its source. An
-//! acknowledgement alone is no success.
+//! acknowledgement alone is no success. What is indexed before the result came is not that result's.
 
 use super::catalogue::Registered;
 use super::tools::Tools;
 use super::{Metric, Mode, Observation, TrialView, TurnView};
 use crate::catalogue::MetricEntry;
-use crate::trace::Role;
+use crate::trace::{Role, ToolResult};
 
 /// What criteria may name.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
@@ -26,9 +26,10 @@ pub(super) struct KeywordCoverage;
 
 /// Whether each external result of a turn was indexed and read back; the first that was not, in words.
 pub(super) fn indexed(turn: &TurnView<'_>) -> Result<(), String> {
-    for external in turn.externals() {
+    for (at, external) in turn.retrievals().enumerate().filter_map(|(at, result)| Some((at, result.external()?))) {
         let mut reason = "no keywords were indexed for it";
-        let held = turn.indexings().filter(|index| index.result == external.result).any(|index| {
+        let later = turn.retrievals().skip(at).filter_map(ToolResult::indexed);
+        let held = later.filter(|index| index.result == external.result).any(|index| {
             if index.keywords.is_empty() {
                 reason = "it was indexed without any keyword";
                 return false;

@@ -1,15 +1,16 @@
 //! `mandatory_call_rate(TOOL, at=after_retry|first)`: queries in which the tool was executed before the answer /
 //! queries (SC-001).
 //!
-//! A call that ran and failed counts: the model did its part. A rejected call, or one out of order, did not run. With
-//! `at=first`, the controller must not have had to ask for it.
+//! A call that ran and failed counts: the model did its part. A rejected call, or one out of order, did not run; nor did
+//! a call of the same completion as the response precede the answer, whose text was written with it. With `at=first`,
+//! the controller must not have had to ask for it, nor to reject it.
 
 use super::catalogue::Registered;
 use super::tools::Tools;
 use super::turns::executed;
 use super::{Metric, Mode, Observation, TrialView, TurnView};
 use crate::catalogue::{MetricEntry, Parameter};
-use crate::trace::{ToolOutcome, ToolResult, Trace, What};
+use crate::trace::{Role, ToolCalled, ToolOutcome, Trace, What};
 
 /// What criteria may name.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
@@ -46,26 +47,44 @@ pub(super) struct MandatoryCallRate {
 
 impl MandatoryCallRate {
     fn judge(&self, turn: &TurnView<'_>, trace: &Trace) -> Result<(), String> {
-        let mut asked = false;
+        let mut asked = None;
         let name = || self.tools.label(trace);
+        // Where a completion does not list its calls, each is taken for one of its own.
+        let (mut found, mut listed) = (false, false);
         for what in &turn.events {
             match what {
-                What::FedBack(told) if self.tools.has(trace, &told.tool) => asked = true,
+                What::ModelCalled(_) if found => break,
+                What::ModelCalled(called) => listed = called.reply.lists_calls(),
+                What::FedBack(told) if !found && self.tools.has(trace, &told.tool) => asked = Some("feedback"),
                 What::ToolCalled(call) if self.tools.has(trace, &call.tool) && executed(call) => {
-                    return if asked && self.at == At::First {
-                        Err(format!("{} was called only after feedback", name()))
-                    } else {
-                        Ok(())
-                    };
+                    found = true;
+                    if !listed {
+                        break;
+                    }
                 }
-                What::ToolCalled(call) if matches!(call.outcome, ToolOutcome::Ok(ToolResult::Responded)) => {
-                    return Err(format!("answered without {}", name()));
+                What::ToolCalled(call) if !found && self.tools.has(trace, &call.tool) => {
+                    asked = asked.or(Some("a rejected call"));
                 }
+                What::ToolCalled(call) if answers(call, trace) && found => {
+                    return Err(format!("{} was called beside the answer", name()));
+                }
+                What::ToolCalled(call) if answers(call, trace) => return Err(format!("answered without {}", name())),
+                What::TurnEnded(_) => break,
                 _ => {}
             }
         }
+        match asked.filter(|_| self.at == At::First) {
+            Some(after) if found => return Err(format!("{} was executed only after {after}", name())),
+            None if found => return Ok(()),
+            _ => {}
+        }
         Err(format!("{} was never executed: {}", name(), turn.ending()))
     }
+}
+
+/// Whether a call gave the answer.
+fn answers(call: &ToolCalled, trace: &Trace) -> bool {
+    matches!(call.outcome, ToolOutcome::Ok(_)) && trace.role(&call.tool) == Role::Respond
 }
 
 impl Metric for MandatoryCallRate {

@@ -6,14 +6,17 @@
 mod assignment;
 mod calls;
 pub mod catalogue;
+mod citation_marks;
 pub mod expectation;
 pub mod generic;
 mod keywords;
 pub mod offer;
 pub mod provenance;
+mod refusal_words;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod stages;
+mod text_match;
 mod tools;
 pub mod turns;
 

@@ -2,10 +2,11 @@
 //! alone, or all.
 //!
 //! After AutoNuggetizer (Pradeep et al. 2024), by the strict score: a nugget is there when the answer has one of its
-//! spellings, letter case and runs of white space ignored, and half a nugget is none. A turn without an answer has none.
+//! spellings, both normalised as for `answer.contains`, and half a nugget is none. A turn without an answer has none.
 
 use super::catalogue::Registered;
 use super::expectation::answers;
+use super::text_match::contains;
 use super::{Metric, Mode, Observation, TrialView, quote};
 use crate::catalogue::{MetricEntry, Parameter};
 use crate::plan::ResolvedCase;
@@ -50,12 +51,12 @@ impl Metric for NuggetRecall {
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
         let mut units = Vec::new();
         for (turn, expected) in answers(view) {
-            let text = turn.answer().map(|answer| flat(&answer.text));
+            let text = turn.answer().map(|answer| answer.text.as_str());
             for nugget in expected.nuggets.iter().filter(|nugget| self.counts(nugget)) {
                 let first = nugget.any_of.first().map(String::as_str).unwrap_or_default();
                 let unit = format!("{}, {}", turn.label(), quote(first, 60));
-                let held = |text: &String| nugget.any_of.iter().any(|spelling| text.contains(&flat(spelling)));
-                units.push(match &text {
+                let held = |text: &str| nugget.any_of.iter().any(|spelling| contains(text, spelling));
+                units.push(match text {
                     Some(text) if held(text) => Observation::success(unit),
                     Some(_) => Observation::failure(unit, "not in the answer"),
                     None => Observation::failure(unit, turn.ending()),
@@ -64,9 +65,4 @@ impl Metric for NuggetRecall {
         }
         units
     }
-}
-
-/// Lower case, white space in single blanks.
-fn flat(text: &str) -> String {
-    text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
 }

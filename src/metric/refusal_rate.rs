@@ -1,20 +1,26 @@
-//! `refusal_rate`: answers that rest on nothing, and say so by naming no source and claiming none / queries for which
-//! nothing was found.
+//! `refusal_rate`: answers that say that they cannot answer, name no source and claim none / queries for which nothing
+//! was found.
 //!
 //! Nothing was found where at least one search ran and none gave a passage or a citation, or where the case says that
-//! the question cannot be answered (`answer.refusal: true`). In which words an answer refuses is for `answer.matches`.
+//! the question cannot be answered (`answer.refusal: true`). Which words say so is a list of ours (`refusal_words`); a case
+//! that expects the refusal and gives words of its own (`answer.contains`, `answer.matches`) decides by those.
 
 use super::catalogue::Registered;
 use super::expectation::answers;
+use super::refusal_words::says_that_it_cannot_answer;
+use super::text_match::contains;
 use super::{Metric, Mode, Observation, TrialView, TurnView};
 use crate::catalogue::MetricEntry;
+use crate::scenario::expect::AnswerExpectation;
+use crate::settings::expression;
 use crate::trace::Answer;
+use std::collections::BTreeMap;
 
 /// What criteria may name.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
     entry: MetricEntry::rate(
         "refusal_rate",
-        "Of the queries for which nothing was found, those whose answer claims no source.",
+        "Of the queries for which nothing was found, those whose answer says so and claims no source.",
         &[],
     ),
     make: |_| Box::new(RefusalRate),
@@ -25,8 +31,19 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
 pub(super) struct RefusalRate;
 
 /// Whether an answer names no source and claims none.
-pub(super) fn refuses(answer: &Answer) -> bool {
+pub(super) fn claims_nothing(answer: &Answer) -> bool {
     answer.sources.is_empty() && !answer.used_internal_kb && !answer.used_external_kb
+}
+
+/// Whether an answer says that it cannot answer: in our words, or where the case gives some, in those.
+pub(super) fn says_so(answer: &Answer, expected: Option<&AnswerExpectation>) -> bool {
+    match expected.filter(|expected| !expected.contains.is_empty() || !expected.matches.is_empty()) {
+        None => answer.refused || says_that_it_cannot_answer(&answer.text),
+        Some(own) => {
+            let matches = |written: &String| expression(written).is_ok_and(|made| made.is_match(&answer.text));
+            own.contains.iter().all(|part| contains(&answer.text, part)) && own.matches.iter().all(matches)
+        }
+    }
 }
 
 fn found_nothing(turn: &TurnView<'_>) -> bool {
@@ -50,16 +67,19 @@ impl Metric for RefusalRate {
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let expected: Vec<(u32, u32)> = answers(view)
+        let expected: BTreeMap<(u32, u32), &AnswerExpectation> = answers(view)
             .filter(|(_, expected)| expected.refusal == Some(true))
-            .map(|(turn, _)| (turn.conversation, turn.turn))
+            .map(|(turn, expected)| ((turn.conversation, turn.turn), expected))
             .collect();
-        let counts = |turn: &&TurnView<'_>| found_nothing(turn) || expected.contains(&(turn.conversation, turn.turn));
+        let of = |turn: &TurnView<'_>| expected.get(&(turn.conversation, turn.turn)).copied();
         let unit = |turn: &TurnView<'_>| match turn.answer() {
-            Some(answer) if refuses(answer) => Observation::success(turn.label()),
-            Some(_) => Observation::failure(turn.label(), "names or claims a source though nothing was found"),
+            Some(answer) if !claims_nothing(answer) => {
+                Observation::failure(turn.label(), "names or claims a source though nothing was found")
+            }
+            Some(answer) if says_so(answer, of(turn)) => Observation::success(turn.label()),
+            Some(_) => Observation::failure(turn.label(), "does not say that it cannot answer"),
             None => Observation::failure(turn.label(), turn.ending()),
         };
-        view.turns.iter().filter(counts).map(unit).collect()
+        view.turns.iter().filter(|turn| found_nothing(turn) || of(turn).is_some()).map(unit).collect()
     }
 }

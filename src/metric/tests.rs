@@ -183,7 +183,7 @@ fn citations_must_have_been_given_in_the_conversation() {
     let rate = |tell: fn(Story) -> Story| one("citation_validity", tell);
     assert_eq!(rate(|s| s.search(&["d#1"]).answer("x", &[("internal", "d#1")])), ["yes"]);
     assert_eq!(rate(|s| s.external("r1").answer("x", &[("external", "https://example.org/a")])), ["yes"]);
-    let invented = ["no: cites d#2, which it never got"];
+    let invented = ["no: cites d#2, which no earlier call gave as internal"];
     assert_eq!(rate(|s| s.search(&["d#1"]).answer("x", &[("internal", "d#1"), ("internal", "d#2")])), invented);
     assert!(rate(|s| s.search(&["d#1"]).answer("x", &[])).is_empty());
 }

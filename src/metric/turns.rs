@@ -99,6 +99,18 @@ impl<'a> TurnView<'a> {
         self.events.iter().filter_map(|what| if let What::Retried(retry) = what { Some(retry) } else { None })
     }
 
+    /// Results of calls, in order.
+    pub(super) fn retrievals(&self) -> impl Iterator<Item = &'a ToolResult> {
+        self.results()
+    }
+
+    /// Results of the calls before the response call that was accepted last; of all, where there is none.
+    pub(super) fn retrievals_before_response(&self) -> impl Iterator<Item = &'a ToolResult> {
+        let results: Vec<&ToolResult> = self.results().collect();
+        let end = results.iter().rposition(|result| matches!(result, ToolResult::Responded)).unwrap_or(results.len());
+        results.into_iter().take(end)
+    }
+
     fn results(&self) -> impl Iterator<Item = &'a ToolResult> {
         self.calls().filter_map(|call| if let ToolOutcome::Ok(result) = &call.outcome { Some(result) } else { None })
     }

@@ -1,10 +1,11 @@
 //! `verbatim_query_rate(TOOL)`: calls of the tool whose `query` repeats the user's words / calls with a `query`.
 //! Lower is better: a query made for its index finds more than the user's sentence.
 //!
-//! Letter case, white space and punctuation at the ends do not make a query tailored. Calls that were not executed
+//! Letter case, white space, spelling variants and punctuation at the ends do not make a query tailored. Calls that were not executed
 //! count too: the model wrote them.
 
 use super::catalogue::Registered;
+use super::text_match::normalise;
 use super::tools::Tools;
 use super::{Metric, Observation, TrialView};
 use crate::catalogue::{MetricEntry, Parameter};
@@ -28,8 +29,7 @@ pub(super) struct VerbatimQueryRate {
 }
 
 fn plain(text: &str) -> String {
-    let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
-    words.join(" ").trim_matches(|character: char| !character.is_alphanumeric()).to_owned()
+    normalise(text).trim_matches(|character: char| !character.is_alphanumeric()).to_owned()
 }
 
 impl Metric for VerbatimQueryRate {

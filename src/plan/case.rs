@@ -38,6 +38,11 @@ pub struct ResolvedCase {
 }
 
 impl ResolvedCase {
+    /// Whether anything is expected of it, beyond that its turns are answered.
+    pub fn expects_something(&self) -> bool {
+        self.expect.is_some() || self.turns().any(|turn| turn.expect.is_some())
+    }
+
     /// A case of one conversation.
     pub fn single(name: impl Into<String>, turns: Vec<Turn>) -> Self {
         Self {

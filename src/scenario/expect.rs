@@ -41,7 +41,7 @@ pub struct Expectation {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CallExpectation {
-    /// These calls happen in this order; others may stand between them.
+    /// These calls run in this order; others may stand between them.
     InOrder(Vec<CallPattern>),
     /// Exactly these calls, in this order, and no others.
     Exact(Vec<CallPattern>),
@@ -49,15 +49,15 @@ pub enum CallExpectation {
     AnyOrder(Vec<CallPattern>),
     /// No call but these; not all need to happen.
     Subset(Vec<CallPattern>),
-    /// All of these, in any order; others may happen too.
+    /// All of these run, in any order; others may happen too.
     Superset(Vec<CallPattern>),
-    /// Every call of the second comes after some call of the first; both happen.
+    /// Every call of the second that runs comes after some call of the first; both run.
     Before(Vec<CallPattern>),
-    /// It happens exactly once.
+    /// It is tried exactly once.
     ExactlyOnce(CallPattern),
-    /// It happens at most so often.
+    /// It is tried at most so often.
     AtMost(AtMost),
-    /// It never happens.
+    /// It is never tried.
     Never(CallPattern),
 }
 
@@ -112,13 +112,16 @@ pub enum CallOutcome {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AnswerExpectation {
-    /// It contains each of these, letter case ignored.
+    /// It contains each of these, both sides normalised: case, spaces, emphasis; a number matches as a number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contains: Vec<String>,
-    /// It contains none of these, letter case ignored.
+    /// It contains none of these, both sides normalised as well.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_contains: Vec<String>,
-    /// It matches each of these regular expressions.
+    /// Whether `contains` and `not_contains` compare letter by letter, with nothing normalised.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub exact: bool,
+    /// It matches each of these regular expressions, as it was written.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub matches: Vec<String>,
     /// Its sources name each of these documents, chunks or URLs.
@@ -130,7 +133,7 @@ pub struct AnswerExpectation {
     /// Facts that a good answer holds, for `nugget_recall`; no check.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nuggets: Vec<Nugget>,
-    /// Whether it names no source and claims none: the question cannot be answered from what there is.
+    /// Whether it says that it cannot answer, names no source and claims none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<bool>,
 }
@@ -139,7 +142,7 @@ pub struct AnswerExpectation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Nugget {
-    /// Its spellings: the answer holds it when it contains one of these, letter case and white space ignored.
+    /// Its spellings: the answer holds it when it contains one of these, both normalised.
     pub any_of: Vec<String>,
     /// Whether an answer without it is not good; otherwise it is welcome.
     #[serde(default = "vital", skip_serializing_if = "is_true")]
@@ -220,7 +223,7 @@ pub struct ContextExpectation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Probe {
-    /// Any of these must appear, letter case ignored.
+    /// Any of these must appear, both sides normalised.
     pub any_of: Vec<String>,
     /// Where it must appear: the answer, or the arguments of calls of this tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -233,7 +236,7 @@ pub struct Probe {
 pub struct ErrorExpectation {
     /// Its kind, `mandatory_call_missing` for example.
     pub kind: String,
-    /// The message contains each of these, letter case ignored.
+    /// The message contains each of these, both sides normalised.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contains: Vec<String>,
 }

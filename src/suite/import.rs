@@ -10,6 +10,7 @@ use crate::scenario::{Criteria, Scenario};
 use crate::secrets;
 use flate2::read::MultiGzDecoder;
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,6 +48,16 @@ pub enum ImportFileError {
     Run(#[from] SuiteError),
 }
 
+/// What became of a file of conversations.
+pub struct ImportedRun {
+    /// The run folder.
+    pub folder: PathBuf,
+    /// What it shows.
+    pub evaluated: EvaluatedRun,
+    /// Members of conversations that were ignored, with the number of conversations that have them.
+    pub ignored: BTreeMap<String, usize>,
+}
+
 /// Reads the conversations of `file` (JSON or JSON lines of OpenAI chat messages, gzip or not), evaluates them by
 /// `criteria` (those for any conversation without) and writes a run folder below `reports`; `root` is noted in
 /// `environment.json`. `agent` is the scenario of the agent that talked, where there is one.
@@ -59,7 +70,7 @@ pub fn import(
     agent: Option<&Scenario>,
     reports: &Path,
     root: &Path,
-) -> Result<(PathBuf, EvaluatedRun), ImportFileError> {
+) -> Result<ImportedRun, ImportFileError> {
     let name = file.file_name().map_or_else(|| "messages".into(), |name| name.to_string_lossy().into_owned());
     let text = read(file)?;
     let read = match agent {
@@ -67,7 +78,9 @@ pub fn import(
         None => import::messages(&name, &text, criteria),
     };
     let read = read.map_err(|error| ImportFileError::Conversations { file: file.to_owned(), error })?;
-    Ok(written(read, reports, root)?)
+    let ignored = read.ignored.clone();
+    let (folder, evaluated) = written(read, reports, root)?;
+    Ok(ImportedRun { folder, evaluated, ignored })
 }
 
 fn written(read: import::Imported, reports: &Path, root: &Path) -> Result<(PathBuf, EvaluatedRun), SuiteError> {

@@ -20,7 +20,7 @@ mod run;
 
 pub use error::SuiteError;
 pub use grading::{GradedRun, GradingError, GradingOptions, grade};
-pub use import::{ImportFileError, import};
+pub use import::{ImportFileError, ImportedRun, import};
 pub use options::{DEFAULT_JOBS, Mode, RunOptions};
 pub use run::{FinishedRun, HistoryPoint, StoppedRun};
 

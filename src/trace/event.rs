@@ -105,6 +105,13 @@ pub enum Reply {
     },
 }
 
+impl Reply {
+    /// Whether it says which tools were called in it.
+    pub fn lists_calls(&self) -> bool {
+        matches!(self, Self::Completion(completion) if !completion.calls.is_empty())
+    }
+}
+
 /// A completion of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Completion {
@@ -220,6 +227,16 @@ pub enum ToolResult {
 impl ToolResult {
     /// Characters of JSON that a result without a type keeps at most: a trace is no store of an agent's data.
     pub const MOST: usize = 4_000;
+
+    /// The answer of the external service, where it is one.
+    pub fn external(&self) -> Option<&ExternalResult> {
+        if let Self::External(found) = self { Some(found) } else { None }
+    }
+
+    /// What was indexed, where keywords were.
+    pub fn indexed(&self) -> Option<&IndexResult> {
+        if let Self::Indexed(index) = self { Some(index) } else { None }
+    }
 
     /// The result of a tool without a role: its JSON, or, where that is longer than [`ToolResult::MOST`], a text with
     /// its beginning and the number of characters left out.

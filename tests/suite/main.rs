@@ -21,6 +21,7 @@ mod inputs;
 mod judge;
 mod keyword_index;
 mod keywords;
+mod labelled_traces;
 mod learning;
 mod live;
 mod live_equals_replay;

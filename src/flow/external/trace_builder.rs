@@ -166,6 +166,7 @@ impl<'a> TraceBuilder<'a> {
             }
             self.results(asked);
             self.feedback(asked);
+            self.retries.asked();
             self.before.clone_from(&asked.messages);
         }
         let attempts: Vec<Attempt> = heard.iter().map(|one| one.attempt.clone()).collect();

@@ -4,8 +4,13 @@ use super::*;
 use serde_json::json;
 
 fn told(messages: &Value, graded: bool) -> Result<Vec<String>, String> {
-    let roles = BTreeMap::from([("human".to_owned(), "user".to_owned())]);
-    let events = events(messages.as_array().expect("a list"), &roles, "m", graded)?;
+    told_by(messages, &json!({"roles": {"human": "user"}}), graded.then_some(1.0))
+}
+
+fn told_by(messages: &Value, given: &Value, grade: Option<f64>) -> Result<Vec<String>, String> {
+    let mut mapping = Mapping::default();
+    mapping.read(given).expect("a mapping");
+    let events = events(messages.as_array().expect("a list"), &mapping, "m", grade)?;
     let line = |event: &Event| {
         let what = match &event.what {
             What::TurnStarted { query } => format!("asked {query}"),
@@ -15,7 +20,8 @@ fn told(messages: &Value, graded: bool) -> Result<Vec<String>, String> {
             },
             What::ToolCalled(call) => match &call.outcome {
                 ToolOutcome::Ok(ToolResult::Other(value)) => format!("{} {} = {value}", call.tool, call.arguments),
-                _ => format!("{} {} without result", call.tool, call.arguments),
+                ToolOutcome::Rejected(rejection) => format!("{} {} {}", call.tool, call.arguments, rejection.cause),
+                _ => panic!("imported calls gave something or did not run"),
             },
             What::TurnEnded(end) => match &end.outcome {
                 TurnOutcome::Answered(answer) => format!("answer {}", answer.text),
@@ -51,7 +57,7 @@ fn calls_get_their_results_by_id_and_turns_their_answers() {
         "1 asked q1\nand\n[image_url]",
         "1 model \"\" a,b",
         "1 a {\"x\":1} = {\"ok\":true}",
-        "1 b \"oops\" = \"two\"",
+        "1 b \"oops\" not_json",
         "1 model \"a1\" ",
         "1 answer a1",
         "2 asked q2",
@@ -74,14 +80,81 @@ fn a_turn_that_ends_with_a_call_or_a_result_never_ended() {
 }
 
 #[test]
-fn closing_words_are_an_unanswered_query_unless_the_conversation_was_graded() {
+fn an_answer_stands_where_it_was_given_and_calls_after_it_come_after_it() {
+    let asked = json!({"role": "user", "content": "q"});
+    let answer = |text: &str| json!({"role": "assistant", "content": text});
+    let calling = json!({"role": "assistant", "content": null, "tool_calls": [call("1", "a", "{}")]});
+    let result = json!({"role": "tool", "tool_call_id": "1", "content": "r"});
+    let late = told(&json!([asked, answer("so"), calling, result]), false).expect("told");
+    assert_eq!(late[1], "1 model \"so\" ");
+    assert!(late[2].starts_with("1 unfinished the agent went on calling"), "{late:?}");
+    assert_eq!(late[4], "1 a {} = \"r\"");
+    let early = told(&json!([asked, answer("wait"), calling, result, answer("so")]), false).expect("told");
+    assert_eq!(early.last().map(String::as_str), Some("1 answer so"), "{early:?}");
+    assert_eq!(early.iter().filter(|line| line.contains("answer")).count(), 1);
+}
+
+#[test]
+fn a_call_without_a_result_was_not_executed() {
     let messages = json!([
-        {"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}, {"role": "user", "content": "thanks"}
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "tool_calls": [call("1", "a", "{}"), call("2", "b", ""), call("3", "c", "[1]")]},
+        {"role": "tool", "tool_call_id": "2", "content": "r"},
+        {"role": "tool", "tool_call_id": "3", "content": "not an object"},
     ]);
-    assert_eq!(told(&messages, false).expect("told").last().map(String::as_str), Some("2 asked thanks"));
-    assert_eq!(told(&messages, true).expect("told").last().map(String::as_str), Some("1 answer a"));
-    let silent = json!([{"role": "user", "content": "q"}]);
-    assert_eq!(told(&silent, true).expect("told"), ["1 asked q"], "silence from the start stays a failure");
+    let lines = told(&messages, false).expect("told");
+    assert_eq!(lines[2..], ["1 a {} no_result", "1 b {} = \"r\"", "1 c [1] not_json"]);
+}
+
+#[test]
+fn parallel_calls_of_one_tool_keep_their_own_results_with_and_without_ids() {
+    for (first, second, named) in [("", "", "a"), ("1", "1", "a")] {
+        let messages = json!([
+            {"role": "user", "content": "q"},
+            {"role": "assistant", "tool_calls": [call(first, "a", "{\"x\": 1}"), call(second, "a", "{\"x\": 2}")]},
+            {"role": "tool", "tool_call_id": first, "name": named, "content": "one"},
+            {"role": "tool", "tool_call_id": second, "name": named, "content": "two"},
+        ]);
+        let lines = told(&messages, false).expect("told");
+        assert_eq!(lines[2..], ["1 a {\"x\":1} = \"one\"", "1 a {\"x\":2} = \"two\""]);
+    }
+    let reused = json!([
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "tool_calls": [call("1", "a", "{\"x\": 1}")]},
+        {"role": "assistant", "tool_calls": [call("1", "a", "{\"x\": 2}")]},
+        {"role": "tool", "tool_call_id": "1", "content": "two"},
+    ]);
+    let lines = told(&reused, false).expect("told");
+    assert!(lines[2].ends_with("no_result") && lines[4].ends_with("= \"two\""), "{lines:?}");
+    let both = json!([
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "tool_calls": [call("1", "a", "{}"), call("2", "b", "{}")]},
+        {"role": "tool", "tool_call_ids": ["1", "2"], "content": "r"},
+    ]);
+    assert!(told(&both, false).expect("told")[2..].iter().all(|line| line.ends_with("= \"r\"")));
+}
+
+#[test]
+fn closing_words_are_a_query_unless_they_are_thanks_or_the_mapping_or_a_grade_says_otherwise() {
+    let ending = |words: &str| json!([{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}, {"role": "user", "content": words}]);
+    let queries = |words: &str, closing: &str, grade| {
+        let lines = told_by(&ending(words), &json!({"closing": closing}), grade).expect("told");
+        lines.iter().filter(|line| line.contains(" asked ")).count()
+    };
+    assert_eq!(queries("and the price", "thanks", None), 2);
+    assert_eq!(queries("thanks, bye", "thanks", None), 1);
+    assert_eq!(queries("thanks, bye", "query", None), 2);
+    assert_eq!(queries("and the price", "ignored", None), 1);
+    assert_eq!(queries("and the price", "thanks", Some(0.0)), 1, "whoever graded it watched it to its end");
+    let silent = json!([{"role": "user", "content": "thanks"}]);
+    assert_eq!(told(&silent, true).expect("told"), ["1 asked thanks"], "silence from the start stays a failure");
+}
+
+#[test]
+fn silence_that_was_graded_as_a_failure_is_one_and_no_error() {
+    assert_eq!(told_by(&json!([]), &json!({}), Some(0.0)), Ok(Vec::new()));
+    assert!(told_by(&json!([]), &json!({}), Some(1.0)).is_err());
+    assert!(told_by(&json!([]), &json!({}), None).is_err());
 }
 
 #[test]

@@ -1,0 +1,147 @@
+//! `mapping`: how a file of conversations is to be read, in its own words.
+//!
+//! ```json
+//! {"mapping": {"roles": {"human": "user", "bot": "assistant"}, "closing": "ignored"}}
+//! ```
+//! It stands beside a conversation's `messages`, or in an object of its own, and then holds for every conversation
+//! after it. Members that it does not know are errors: a mapping that is half understood makes wrong verdicts.
+
+use super::record::kind;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// The roles that messages can have.
+const ROLES: &[&str] = &["system", "developer", "user", "assistant", "tool", "function"];
+
+/// How conversations are read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Mapping {
+    /// Names used in place of the roles.
+    pub roles: BTreeMap<String, String>,
+    /// What the user's last words are where nobody answers them.
+    pub closing: Closing,
+}
+
+/// What the user's last words are where nobody answers them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Closing {
+    /// `thanks`: a query, unless they are only thanks or a farewell.
+    #[default]
+    Thanks,
+    /// `query`: a query, whatever they are.
+    Query,
+    /// `ignored`: no query, whatever they are.
+    Ignored,
+}
+
+/// Words of thanks and farewell; one of the first group must be among them.
+const FAREWELL: &[&str] =
+    &["thanks", "thank", "thx", "ty", "bye", "goodbye", "cheers", "danke", "tschüss", "merci", "gracias"];
+const BESIDE: &[&str] = &[
+    "you", "so", "very", "much", "a", "lot", "again", "ok", "okay", "great", "perfect", "for", "your", "help", "the",
+    "good", "have", "nice", "day", "evening", "weekend", "and", "all", "that", "thats", "is", "was", "many", "schön",
+    "vielen", "now",
+];
+
+impl Closing {
+    /// Whether the words `query` are no query.
+    pub(super) fn is_no_query(self, query: &str) -> bool {
+        match self {
+            Self::Query => false,
+            Self::Ignored => true,
+            Self::Thanks => {
+                let words = query.to_lowercase().replace('\'', "");
+                let words: Vec<&str> =
+                    words.split(|one: char| !one.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+                words.iter().any(|word| FAREWELL.contains(word))
+                    && words.iter().all(|word| FAREWELL.contains(word) || BESIDE.contains(word))
+                    && !query.contains('?')
+            }
+        }
+    }
+}
+
+impl Mapping {
+    /// What a role of the file means.
+    pub(super) fn role<'a>(&'a self, written: &'a str) -> &'a str {
+        self.roles.get(written).map_or(written, String::as_str)
+    }
+
+    /// Reads `mapping` over this one, what it does not say staying as it is.
+    ///
+    /// # Errors
+    /// In words: a member or a value that is not known.
+    pub(super) fn read(&mut self, mapping: &Value) -> Result<(), String> {
+        let Value::Object(members) = mapping else {
+            return Err(format!("`mapping` is {}, not a map with `roles` and `closing`", kind(mapping)));
+        };
+        for (member, value) in members {
+            match (member.as_str(), value) {
+                ("roles", Value::Object(roles)) => self.read_roles("mapping.roles", roles)?,
+                ("roles", other) => {
+                    return Err(format!("`mapping.roles` is {}, not a map of names to roles", kind(other)));
+                }
+                ("closing", value) => {
+                    self.closing = match value.as_str() {
+                        Some("thanks") => Closing::Thanks,
+                        Some("query") => Closing::Query,
+                        Some("ignored") => Closing::Ignored,
+                        _ => return Err(format!("`mapping.closing` is {value}: write thanks, query or ignored")),
+                    };
+                }
+                _ => return Err(format!("`mapping.{member}` is not known: a mapping has `roles` and `closing`")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a map of names to roles.
+    ///
+    /// # Errors
+    /// In words: a role that is not known.
+    pub(super) fn read_roles(&mut self, key: &str, roles: &Map<String, Value>) -> Result<(), String> {
+        for (name, role) in roles {
+            let role = role.as_str().ok_or_else(|| format!("`{key}.{name}` is {}, not a role", kind(role)))?;
+            if !ROLES.contains(&role) {
+                return Err(format!("`{key}.{name}` is `{role}`, which is no role: write {}", ROLES.join(", ")));
+            }
+            self.roles.insert(name.clone(), role.to_owned());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn thanks_and_farewells_alone_are_no_query() {
+        for words in
+            ["thanks, bye", "Thank you so much!", "Great, that's all. Thanks!", "ok bye", "Vielen Dank... danke"]
+        {
+            let no_query = Closing::Thanks.is_no_query(words);
+            assert_eq!(no_query, !words.contains("Dank."), "{words}");
+        }
+        for words in ["ok", "yes", "thanks, and the price?", "thanks, cancel the order", "", "great"] {
+            assert!(!Closing::Thanks.is_no_query(words), "{words}");
+        }
+        assert!(Closing::Ignored.is_no_query("and the price?") && !Closing::Query.is_no_query("thanks"));
+    }
+
+    #[test]
+    fn unknown_members_and_values_are_refused_by_name() {
+        for (mapping, part) in [
+            (json!({"role": {}}), "`mapping.role` is not known"),
+            (json!({"roles": {"human": "usr"}}), "`mapping.roles.human` is `usr`"),
+            (json!({"roles": []}), "`mapping.roles` is a list"),
+            (json!({"roles": {"human": 3}}), "`mapping.roles.human` is 3"),
+            (json!({"closing": "maybe"}), "`mapping.closing` is \"maybe\""),
+            (json!([]), "`mapping` is a list"),
+        ] {
+            let mistake = Mapping::default().read(&mapping).expect_err(part);
+            assert!(mistake.contains(part), "{mistake}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Whether an answer says that it cannot answer: that it, or what it searched, knows, has or found nothing.
+//!
+//! A list of turns of phrase in a dozen languages, read in the normalised text. It asks for a subject and for what is
+//! missing, so that "there is no doubt" and "you do not have to worry" refuse nothing. It cannot know every phrase: a
+//! case that expects a refusal decides by its own words where it gives some (`answer.contains`, `answer.matches`).
+
+use super::text_match::normalise;
+use regex::RegexSet;
+use std::sync::LazyLock;
+
+/// What can be missing.
+const MISSING: &str = "(?:information|answer|source|data|documentation|document|record|mention|entry|entries|result|evidence|detail|knowledge|passage|match|hit)(?:e?s)?";
+
+static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
+    let not = r"(?:not|never|n't)";
+    let sources = r"(?:documentation|documents?|docs|manuals?|knowledge base|sources?|search(?:es)?|results?|passages?|context|material|excerpts?)";
+    let say = r"(?:answer|help|find|say|tell|confirm|determine|provide|locate|verify|give)";
+    let english = [
+        format!(r"\b(?:i|we) (?:\w+ ){{0,2}}?(?:do|did|could|can|would|am|are|have|was|were) ?{not} (?:\w+ ){{0,2}}?(?:know|find|found|answer|say|tell|help|confirm|determine|locate|verify|see|aware|sure|able)\b"),
+        format!(r"\b(?:i|we) (?:\w+ ){{0,2}}?(?:do|did|could) ?{not} (?:\w+ )?have (?:\w+ ){{0,3}}?{MISSING}\b"),
+        format!(r"\b{sources} (?:\w+ ){{0,4}}?(?:do|does|did|could|can|would|have|has) ?{not} (?:\w+ )?(?:say|mention|contain|cover|include|provide|answer|give|have|list|state|tell|address|reveal)"),
+        format!(r"\b(?:cannot|can not|can't|could not|couldn't|unable to|not able to) (?:\w+ )?{say}\b"),
+        format!(r"\bthere (?:is|are|was|were) no (?:\w+ ){{0,3}}?{MISSING}\b"),
+        format!(r"\b(?:i|we|search(?:es)?|{sources}) (?:\w+ ){{0,2}}?(?:found|have|had|has|gave|returned|got|contains?|holds?) no (?:\w+ ){{0,3}}?{MISSING}\b"),
+        r"\b(?:found|find|know|have|has|say|says|contains?|returned|gave) nothing(?: (?:about|on|for|in|that|relevant|of|to|here)\b|[.,;:!]|$)".into(),
+        format!(r"\bno (?:\w+ ){{0,3}}?{MISSING} (?:\w+ ){{0,4}}?(?:was|were|is|are|could be|has been|have been) (?:\w+ )?(?:found|available|given|known|there)\b"),
+        r"\b(?:this|that|it|the answer|that information|this information) (?:is|was)(?: not|n't) (?:\w+ )?(?:known|documented|covered|mentioned|in the)\b".into(),
+        r"\bnothing (?:\w+ ){0,3}?(?:was|is|could be) (?:found|known|documented)\b".into(),
+        r"\b(?:beyond|outside) (?:of )?(?:my|our|the) (?:knowledge|scope|documentation)\b".into(),
+    ];
+    let others = [
+        // German
+        r"\b(?:weiss|wissen) (?:\w+ ){0,4}?nicht\b|\bnicht (?:\w+ )?(?:beantworten|bekannt|dokumentiert|finden|sagen)\b",
+        r"\b(?:nichts|keine?n?) (?:\w+ ){0,6}?(?:gefunden|bekannt|finden)\b|\bkeine?n? (?:\w+ )?(?:information(?:en)?|angaben?|quellen?|hinweise?|antwort|daten)\b",
+        // French
+        r"\bne (?:le |la )?(?:sais|savons|peux|pouvons) pas\b|\bn'ai (?:rien|pas|aucune?)\b|\bn'a (?:rien|pas|ete) trouve|\baucune? (?:information|source|reponse|réponse|donnee|donnée|resultat|résultat)|\brien trouve",
+        // Spanish and Portuguese
+        r"\bno (?:lo )?s[eé]\b|\bno (?:he |se |hemos )?(?:encontr|hall)|\bno (?:tengo|hay|puedo|existe) (?:\w+ ){0,2}?(?:informaci|respuesta|respond|datos|fuente)|\bn[aã]o (?:sei|encontr|h[aá]|tenho|posso)\b",
+        // Italian and Dutch
+        r"\bnon (?:lo )?(?:so|trov|ho trovato|posso rispondere|ho informazioni|ci sono informazioni)|\bweet (?:\w+ ){0,3}?niet\b|\b(?:niets|geen) (?:\w+ ){0,4}?(?:gevonden|bekend|informatie)\b",
+        // Swedish, Norwegian, Danish, Polish
+        r"\bvet (?:\w+ )?(?:inte|ikke)\b|\bved (?:\w+ )?ikke\b|\b(?:inget|ingenting|ingen|intet) (?:\w+ ){0,4}?(?:hitta|funn|fund|information|informasjon)|\bnie (?:wiem|znalaz|mog[eę] odpowiedz)",
+        // Japanese, Chinese, Korean
+        r"見つかりません|見つから(?:ない|ず)|[わ分]かりません|情報[はが](?:ありません|ない)|お?答え(?:でき|られ)ません|不知道|[没沒]有(?:找到|.{0,8}信息)|找不到|[无無]法回答|찾을 수 없|알 수 없|모르겠|정보가 없",
+        // Arabic, Russian, Turkish
+        r"لا أعرف|لا اعرف|لم أجد|لم يتم العثور|لا توجد معلومات|لا يمكنني|не знаю|не наш[её]л|не найден|нет (?:\w+ ){0,3}?(?:информации|данных)|не могу ответить|bilmiyorum|bulamad|bilgi yok",
+    ];
+    RegexSet::new(english.iter().map(String::as_str).chain(others)).ok()
+});
+
+/// Whether `text` says so.
+pub(super) fn says_that_it_cannot_answer(text: &str) -> bool {
+    PHRASES.as_ref().is_some_and(|phrases| phrases.is_match(&normalise(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_phrases_compile() {
+        assert!(PHRASES.is_some());
+    }
+
+    #[test]
+    fn refusals_are_known_in_many_words() {
+        for text in [
+            "I do not know",
+            "I **don't** know.",
+            "I don’t know",
+            "I certainly do not know that.",
+            "Sorry, I am not sure.",
+            "We could not find anything on this.",
+            "I found nothing about this in the knowledge base.",
+            "I found no information about it.",
+            "The documentation does not mention this.",
+            "Unfortunately the knowledge base has no entry on that.",
+            "There is no information on hail in the manual.",
+            "I cannot answer this question.",
+            "I'm unable to help with that.",
+            "No reliable source was found for this question.",
+            "Nothing relevant was found.",
+            "This is not documented.",
+            "I do not have enough information to answer.",
+            "Das weiß ich leider nicht.",
+            "Dazu habe ich keine Informationen gefunden.",
+            "Je ne sais pas.",
+            "Aucune information n'a été trouvée.",
+            "No lo sé.",
+            "Non lo so.",
+            "該当する情報はありません。見つかりませんでした。",
+            "لا أعرف",
+        ] {
+            assert!(says_that_it_cannot_answer(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn claims_are_no_refusals_whatever_small_words_they_hold() {
+        for text in [
+            "It is certainly 42 metres.",
+            "There is no doubt that it is 42 metres.",
+            "You do not have to worry: it is 42 metres.",
+            "The valve does not contain lead.",
+            "Nothing beats the Loam Pro at 42 metres.",
+            "It is not 41 but 42 metres.",
+            "No, it takes 42 days.",
+            "Das sind sicher 42 Meter, nicht mehr.",
+            "I know nothing better than 42 metres.",
+            "I have no reason to doubt that it is 42 metres.",
+            "",
+        ] {
+            assert!(!says_that_it_cannot_answer(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Whether an answer has a text, as a reader would say it: spelling variants that look the same are the same.
+//!
+//! Both sides are normalised: NFC and full case folding; full-width forms, every kind of space, quotation mark, hyphen
+//! and minus become the plain one; characters without width and the marks of Markdown emphasis are left out, but for
+//! underscores and asterisks inside words. A number matches as a number: `45` is in neither `1450`, `45.5` nor `-45`,
+//! and `1,450` is `1450`. `exact: true` in a scenario turns all of this off.
+
+use unicode_normalization::UnicodeNormalization;
+
+/// Whether `text` has `part`, both normalised; an empty part is in no text.
+pub(super) fn contains(text: &str, part: &str) -> bool {
+    let (text, part) = (tokens(&normalise(text)), tokens(&normalise(part)));
+    !part.is_empty() && text.windows(part.len()).any(|window| window == part.as_slice())
+}
+
+/// `text` as it is compared, without spaces at its ends.
+pub(super) fn normalise(text: &str) -> String {
+    let plain: String = text.nfc().filter_map(plain).collect();
+    let folded: String = without_emphasis(&plain).chars().flat_map(fold).collect();
+    // A dotted capital I folds to an i with a dot above, which nobody tells from an i.
+    let folded: String = folded.replace("i\u{307}", "i").nfc().collect();
+    folded.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Full case folding, near enough: through the upper case, so that `ß` is `ss` and a final sigma is a sigma.
+fn fold(letter: char) -> impl Iterator<Item = char> {
+    letter.to_uppercase().flat_map(char::to_lowercase)
+}
+
+/// A character as its plain variant; none for one that has no width.
+fn plain(letter: char) -> Option<char> {
+    Some(match letter {
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' => {
+            return None;
+        }
+        '\u{2060}'..='\u{2069}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' => return None,
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(letter) - 0xfee0).unwrap_or(letter),
+        '\u{2018}' | '\u{2019}' | '\u{201b}' | '\u{2bc}' => '\'',
+        '\u{201c}'..='\u{201f}' => '"',
+        '\u{2010}'..='\u{2013}' | '\u{2212}' => '-',
+        other if other.is_whitespace() => ' ',
+        other => other,
+    })
+}
+
+/// `text` without the marks of Markdown emphasis and code: `*`, `_`, `~~` and backticks, but for those between two
+/// letters or digits, or between two spaces, where they are no emphasis.
+fn without_emphasis(text: &str) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    let mut kept = String::with_capacity(text.len());
+    let mut at = 0;
+    while at < letters.len() {
+        let mark = letters[at];
+        let run = letters[at..].iter().take_while(|letter| **letter == mark).count();
+        let before = at.checked_sub(1).map(|at| letters[at]);
+        let after = letters.get(at + run).copied();
+        let beside = |neighbour: Option<char>, is: fn(char) -> bool| neighbour.is_some_and(is);
+        let digits = beside(before, |one| one.is_ascii_digit()) && beside(after, |one| one.is_ascii_digit());
+        let word = beside(before, char::is_alphanumeric) && beside(after, char::is_alphanumeric);
+        let apart = before.is_none_or(char::is_whitespace) && after.is_none_or(char::is_whitespace);
+        let emphasis = match mark {
+            '*' => run <= 3 && !digits && !apart,
+            '_' => run <= 3 && !word && !apart,
+            '~' => run == 2 && !apart,
+            '`' => true,
+            _ => false,
+        };
+        if !emphasis {
+            kept.extend(&letters[at..at + run]);
+        }
+        at += run;
+    }
+    kept
+}
+
+/// What normalised texts are compared by: a number as a whole, anything else letter by letter.
+#[derive(Debug, PartialEq, Eq)]
+enum Token {
+    Number(String),
+    Letter(char),
+}
+
+fn tokens(text: &str) -> Vec<Token> {
+    let letters: Vec<char> = text.chars().collect();
+    let mut found = Vec::with_capacity(letters.len());
+    let mut at = 0;
+    while at < letters.len() {
+        // A minus belongs to the number that it stands before, unless it joins it to a word or to another number.
+        let joined = at > 0 && (letters[at - 1].is_alphanumeric() || matches!(letters[at - 1], ')' | ']'));
+        let minus = usize::from(letters[at] == '-' && !joined);
+        let length = number_length(&letters[at + minus..]);
+        if length == 0 {
+            found.push(Token::Letter(letters[at]));
+            at += 1;
+            continue;
+        }
+        let digits: String = letters[at + minus..at + minus + length].iter().collect();
+        let sign = if minus == 1 { "-" } else { "" };
+        found.push(Token::Number(format!("{sign}{}", value(&digits))));
+        at += minus + length;
+    }
+    found
+}
+
+/// How many letters the number takes up that `letters` begin with: digits, joined by single points or commas.
+fn number_length(letters: &[char]) -> usize {
+    let digits = |from: usize| letters[from..].iter().take_while(|letter| letter.is_ascii_digit()).count();
+    let mut length = digits(0);
+    while length > 0 && matches!(letters.get(length), Some('.' | ',')) {
+        match digits(length + 1) {
+            0 => break,
+            more => length += 1 + more,
+        }
+    }
+    length
+}
+
+/// One spelling for each value: no commas between thousands, a point for the decimals, no zeros after them. What is
+/// no plain number, a version or a date, stays as it is.
+fn value(written: &str) -> String {
+    let groups: Vec<&str> = written.split(',').collect();
+    let whole = groups[groups.len() - 1].split('.').next().unwrap_or_default();
+    let thousands = groups.len() > 1
+        && (1..=3).contains(&groups[0].len())
+        && !groups[0].starts_with('0')
+        && !groups[0].contains('.')
+        && groups[1..groups.len() - 1].iter().all(|group| group.len() == 3)
+        && whole.len() == 3;
+    let plain = match (thousands, groups.len()) {
+        (true, _) => groups.concat(),
+        (false, 2) if !written.contains('.') => groups.join("."),
+        _ => written.to_owned(),
+    };
+    if plain.matches(['.', ',']).count() == 1 && plain.contains('.') {
+        return plain.trim_end_matches('0').trim_end_matches('.').to_owned();
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_looks_the_same_is_the_same_on_both_sides() {
+        for (text, part) in [
+            ("The warranty is 24\u{a0}months.", "24 months"),
+            ("24\nmonths", "24 months"),
+            ("24 months", "24\u{202f}months"),
+            ("cafe\u{301}", "café"),
+            ("café", "cafe\u{301}"),
+            ("HAUPTSTRASSE 5", "straße"),
+            ("İSTANBUL", "istanbul"),
+            ("η οδος", "ΟΔΟΣ"),
+            ("the sec\u{200b}ret", "secret"),
+            ("the ｓｅｃｒｅｔ", "secret"),
+            ("ﬁlter", "Filter"),
+            ("I do **not** know", "do not know"),
+            ("I do _not_ know", "do not know"),
+            ("I do ***not*** `know`", "do not know"),
+            ("I don’t know", "don't know"),
+            ("a non\u{2011}return valve", "non-return valve"),
+            ("call `index_keywords` now", "index_keywords"),
+            ("**un**believable", "unbelievable"),
+        ] {
+            assert!(contains(text, part), "{text:?} has {part:?}");
+        }
+    }
+
+    #[test]
+    fn what_differs_for_a_reader_differs() {
+        for (text, part) in [
+            ("index_keywords", "indexkeywords"),
+            ("2*3", "23"),
+            ("a * b", "a b"),
+            ("the word", "sword"),
+            ("anything", ""),
+            ("anything", "**"),
+        ] {
+            assert!(!contains(text, part), "{text:?} has no {part:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_matches_as_a_number() {
+        for (text, part) in [
+            ("it is 45.", "45"),
+            ("it is 45, or 46", "45"),
+            ("45km", "45"),
+            ("E-21 means", "E-21"),
+            ("E-21 means", "21"),
+            ("3-5 days", "5"),
+            ("1,450 metres", "1450"),
+            ("1450 metres", "1,450 metres"),
+            ("4.50 euro", "4.5 euro"),
+            ("1,5 bar", "1.5 bar"),
+            ("it is −5 degrees", "-5 degrees"),
+            ("on 2026-03-01", "2026"),
+            ("firmware 7.3.1", "7.3.1"),
+            ("**24** months", "24 months"),
+        ] {
+            assert!(contains(text, part), "{text:?} has {part:?}");
+        }
+        for (text, part) in [
+            ("it is 1450 metres", "45"),
+            ("145", "45"),
+            ("450", "45"),
+            ("45.5", "45"),
+            ("3.45", "45"),
+            ("1,450", "450"),
+            ("it is -5 degrees", "5 degrees"),
+            ("it is -5 degrees", "5"),
+            ("firmware 7.3.1", "7.3"),
+            ("124 months", "24 months"),
+            ("code 007", "7"),
+        ] {
+            assert!(!contains(text, part), "{text:?} has no {part:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_has_itself_and_what_is_normalised_stays_as_it_is(text in "[ a-zÄßİς0-9.,*_`~\u{a0}\u{200b}-]{0,40}") {
+            let once = normalise(&text);
+            prop_assume!(!once.is_empty());
+            prop_assert!(contains(&text, &text), "{:?}", text);
+            let within = format!("before {} after", text);
+            prop_assert!(contains(&within, &text) || once.contains(['*', '_', '~', '-']));
+        }
+    }
+}
