@@ -133,7 +133,6 @@ impl TraceBuilder {
                 used_internal_kb: false,
                 used_external_kb: false,
                 refused: false,
-                refused: false,
             })),
         };
         let call = self.completions;

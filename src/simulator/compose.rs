@@ -92,10 +92,13 @@ fn extracted(situation: &Situation, asked: &[String], cited: &[&Chunk]) -> Vec<S
     let mut parts = Vec::new();
     if let Some(external) = &situation.external {
         if let Some(chunk) = cited.first() {
-            parts.push(format!("Our documentation says: {}", best_sentences(&chunk.text, asked, 1)));
+            let said = renumbered(&best_sentences(&chunk.text, asked, 1), |_| 1);
+            parts.push(format!("Our documentation says: {said}"));
         }
         let outside = sentences(&external.answer);
-        parts.push(format!("Outside sources add: {}", outside[..outside.len().min(3)].join(" ")));
+        let outside = outside[..outside.len().min(3)].join(" ");
+        // The answer lists its passages first, and then the pages in the order of the outside answer.
+        parts.push(format!("Outside sources add: {}", renumbered(&outside, |number| number + cited.len())));
         return parts;
     }
     if situation.search_down {
@@ -103,19 +106,40 @@ fn extracted(situation: &Situation, asked: &[String], cited: &[&Chunk]) -> Vec<S
     }
     match cited {
         [] => parts.push("I found nothing about this in the knowledge base.".to_owned()),
-        [only] => parts.push(quoted(only, asked, 3)),
+        [only] => parts.push(quoted(only, asked, 3, 1)),
         [first, second, ..] => {
-            parts.push(quoted(first, asked, 3));
-            parts.push(quoted(second, asked, 1));
+            parts.push(quoted(first, asked, 3, 1));
+            parts.push(quoted(second, asked, 1, 2));
         }
     }
     parts
 }
 
-/// The best sentences of a chunk, with its number where it is to be cited by one.
-fn quoted(chunk: &Chunk, asked: &[String], count: usize) -> String {
-    let said = best_sentences(&chunk.text, asked, count);
+/// The best sentences of a chunk, with its number where it is to be cited by one. Numbers in what was learned stood for
+/// the pages that it was learned from: here they stand for the chunk itself, the answer's source at `place`.
+fn quoted(chunk: &Chunk, asked: &[String], count: usize, place: usize) -> String {
+    let said = renumbered(&best_sentences(&chunk.text, asked, count), |_| place);
     chunk.number.map_or_else(|| said.clone(), |number| format!("{said} [{number}]"))
+}
+
+/// `text` with every number in brackets replaced.
+fn renumbered(text: &str, number: impl Fn(usize) -> usize) -> String {
+    let mut made = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('[') {
+        made += before;
+        match after.split_once(']').and_then(|(inside, more)| Some((inside.parse::<usize>().ok()?, more))) {
+            Some((found, more)) => {
+                made += &format!("[{}]", number(found));
+                rest = more;
+            }
+            None => {
+                made.push('[');
+                rest = after;
+            }
+        }
+    }
+    made + rest
 }
 
 /// The `count` sentences that share most words with the question, in the order of the text.
@@ -193,6 +217,8 @@ mod tests {
         let composed = compose(&situation, &content_words("solar export tariff"), None, &["GL-1".to_owned()]);
         assert!(composed.internal && composed.external);
         assert!(composed.text.starts_with("About GL-1:") && composed.text.contains("8 cents"), "{}", composed.text);
+        let place = composed.sources.iter().position(|source| source["kind"] == "external").expect("a page") + 1;
+        assert!(composed.text.contains(&format!("8 cents [{place}]")), "{}", composed.text);
     }
 
     #[test]
