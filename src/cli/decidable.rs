@@ -1,7 +1,7 @@
-//! What `ragcheck check` says of criteria that the selected cases cannot decide: too few cases for a target, and
-//! repetitions that fill no unit.
+//! What `ragcheck check` says of criteria that the selected cases cannot decide: too few cases for a target,
+//! repetitions that fill no unit, and no case at all that can be a unit.
 
-use crate::metric::catalogue;
+use crate::metric::{Tools, catalogue};
 use crate::plan::{self, Selection};
 use crate::scenario::criteria::Estimand;
 use crate::scenario::{Criterion, Diagnostic, GateKind, Loaded, resolve_metric};
@@ -41,6 +41,56 @@ pub(super) fn ragged(loaded: &Loaded) -> Vec<Diagnostic> {
         }
     }
     found.into_values().collect()
+}
+
+/// One error for each required criterion that no case can be a unit of: no agent has a tool of its role, or every case is
+/// of another kind or left out.
+pub(super) fn without_units(loaded: &Loaded) -> Vec<Diagnostic> {
+    let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
+    let flows = crate::catalogues().flows;
+    let roles = |flow: &str| flows.iter().find(|entry| entry.name == flow).filter(|entry| entry.tools.is_some());
+    let whole = plan.criteria.criteria.iter().map(|written| (None, written));
+    let gates = (0_usize..).zip(&plan.scenarios).flat_map(|(at, of)| of.gates.iter().map(move |gate| (Some(at), gate)));
+    let mut found = Vec::new();
+    for (of, written) in whole.chain(gates).filter(|(_, written)| written.is_required()) {
+        if plan.not_measured_ok.contains(&written.id) {
+            continue;
+        }
+        let asked = resolve_metric(&written.metric, &catalogue::entries()).ok();
+        let Some(metric) = asked.and_then(|asked| catalogue::resolve(&asked).ok()) else { continue };
+        let mine = || plan.trials.iter().filter(move |trial| of.is_none_or(|at| at == trial.scenario));
+        let lacks = |flow: &str| {
+            // What an agent that runs elsewhere has is known when it runs.
+            let known = roles(flow).map(crate::catalogue::FlowEntry::roles)?;
+            metric.needs().into_iter().find_map(|tools| match tools {
+                Tools::Role(role) if !known.values().any(|own| *own == role) => Some(role),
+                _ => None,
+            })
+        };
+        let can = |trial: &plan::PlannedTrial| {
+            let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
+            trial.lane.arm == metric.arm()
+                && !case.excluded_from.contains_key(&written.id)
+                && metric.applies(case)
+                && lacks(&trial.lane.flow).is_none()
+        };
+        if mine().next().is_none() || mine().any(|trial| can(&trial)) {
+            continue;
+        }
+        let role = mine().find_map(|trial| lacks(&trial.lane.flow));
+        let why = match role {
+            Some(role) => format!("no agent here has a tool with the role `{}`", role.as_str()),
+            None => "every case is of another kind, or left out".to_owned(),
+        };
+        let file = match of {
+            Some(at) => plan.scenarios[at].file.as_str(),
+            None => loaded.project.criteria.as_deref().unwrap_or("ragcheck.yaml"),
+        };
+        let message = format!("no case can be a unit of {} ({}): {why}", written.id, written.metric);
+        let help = "write a case for it, remove it, or declare it under `not_measured_ok`";
+        found.push(Diagnostic::error("no-units", file, message).with_help(help.to_owned()));
+    }
+    found
 }
 
 /// With `estimand: population`, one note for each required target that more cases are needed for than there are.

@@ -5,10 +5,10 @@ use super::exit::Exit;
 use super::output::{self, Problem};
 use super::select::{current_folder, variables};
 use crate::evaluation::EvaluatedRun;
-use crate::grader::{self, Graded, GradingTask, Scope, Tally};
+use crate::grader::{self, Graded, GradingTask, ItemGrade, Scope, Tally};
 use crate::scenario;
 use crate::suite::{self, GradedRun, GradingOptions, Mode};
-use crate::trace::{self, TrialError, text::plural};
+use crate::trace::{self, GradeValue, TrialError, text::plural};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Does what `ragcheck judge` was asked to.
@@ -43,6 +43,10 @@ pub(super) fn run(given: &Judge) -> Result<Exit, Problem> {
     if let Some(evaluated) = &graded.evaluated {
         output::result(&report(&graded, evaluated));
         output::result(&format!("grades: {}\n", given.run.join(trace::GRADES).display()));
+    }
+    if let Some(why) = unusable(&graded.outcomes) {
+        output::remark(&why);
+        return Ok(Exit::Failed);
     }
     let failures = failures(graded.tasks.iter().zip(&graded.outcomes));
     if failures.is_empty() {
@@ -80,6 +84,29 @@ fn report(run: &GradedRun, evaluated: &EvaluatedRun) -> String {
     format!("{}\n\n{}", lines.join("\n"), grader::table(&tally.rows(rubric, ratings), ratings.is_some()))
 }
 
+/// Why none of the grades can be used, where answers were graded and no item of any came to a verdict.
+fn unusable(outcomes: &[Result<Graded, TrialError>]) -> Option<String> {
+    let items: Vec<&ItemGrade> = outcomes.iter().flatten().flat_map(|graded| &graded.items).collect();
+    let usable = |item: &&ItemGrade| matches!(item.grade, GradeValue::Pass | GradeValue::Fail);
+    if items.is_empty() || items.iter().any(usable) {
+        return None;
+    }
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    for item in &items {
+        *reasons.entry(trace::text::quote(&item.reason, 200)).or_default() += 1;
+    }
+    let mut reasons: Vec<(String, usize)> = reasons.into_iter().collect();
+    reasons.sort_by(|(_, left), (_, right)| right.cmp(left));
+    let told = reasons.iter().take(5).map(|(reason, count)| format!("  {}: {reason}", plural(*count, "grade")));
+    let told: Vec<String> = told.collect();
+    Some(format!(
+        "no usable grade: not one of {} came to a verdict\n{}\n  the judge does not keep to the form of its reply: try \
+         another model, or reword the rubric",
+        plural(items.len(), "grade"),
+        told.join("\n")
+    ))
+}
+
 /// Who answered and when, recorded and live apart.
 fn provenance(outcomes: &[Result<Graded, TrialError>]) -> String {
     let mut sources: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
@@ -113,4 +140,24 @@ fn failures<'a>(outcomes: impl Iterator<Item = (&'a GradingTask, &'a Result<Grad
         trace::text::block(&lines.join("\n"))
     });
     told.collect::<Vec<_>>().join("\n\n")
+}
+
+#[cfg(test)]
+mod unusable_tests {
+    use super::*;
+
+    fn graded(grade: GradeValue, reason: &str) -> Result<Graded, TrialError> {
+        let item = ItemGrade { item: "a".into(), grade, quote: String::new(), reason: reason.into() };
+        Ok(Graded { items: vec![item], from: "simulator".into(), recorded_at: None })
+    }
+
+    #[test]
+    fn grades_of_which_none_came_to_a_verdict_are_unusable_with_the_reasons() {
+        let garbled = || graded(GradeValue::Error, "the reply is no JSON");
+        let why = unusable(&[garbled(), garbled(), graded(GradeValue::Inconsistent, "the orders disagree")]);
+        let why = why.expect("no grade is usable");
+        assert!(why.contains("not one of 3 grades") && why.contains("2 grades: the reply is no JSON"), "{why}");
+        assert_eq!(unusable(&[garbled(), graded(GradeValue::Fail, "")]), None);
+        assert_eq!(unusable(&[]), None, "what was not graded is told otherwise");
+    }
 }

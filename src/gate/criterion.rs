@@ -154,6 +154,7 @@ impl Item<'_> {
             units: metric.units().into(),
             n: tally.n,
             clusters: 0,
+            distinct: tally.behaviours.len() as u64,
             sample_text: String::new(),
             successes: tally.successes,
             observed: None,

@@ -183,8 +183,19 @@ impl<'p> Evaluator<'p> {
     /// # Errors
     /// When the trial was added before.
     pub fn add(&mut self, examined: Examined) -> Result<(), EvaluationError> {
-        let Examined { place, trial, result, error, evidence, units, out_of_scope, taken, turn_times, timed } =
-            examined;
+        let Examined {
+            place,
+            trial,
+            result,
+            error,
+            evidence,
+            behaviour,
+            units,
+            out_of_scope,
+            taken,
+            turn_times,
+            timed,
+        } = examined;
         let plan = self.examiner.plan;
         if self.trials.verdict(place).is_some() {
             return Err(EvaluationError::Twice(trial.id));
@@ -212,10 +223,10 @@ impl<'p> Evaluator<'p> {
                 tally.leave_out(why);
             }
             match (seen, grouped) {
-                (Some((_, seen)), None) => tally.add(place, &trial, seen, target, excluded, &evidence),
+                (Some((_, seen)), None) => tally.add(place, &trial, seen, target, excluded, (&evidence, behaviour)),
                 (Some((_, seen)), grouped) => {
                     let (repetition, units) = item.units_of(grouped, &trial, seen);
-                    item.tally_of(repetition).add(place, &trial, &units, target, excluded, &evidence);
+                    item.tally_of(repetition).add(place, &trial, &units, target, excluded, (&evidence, behaviour));
                 }
                 (None, _) => {}
             }

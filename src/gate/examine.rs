@@ -1,6 +1,7 @@
 //! One trial's part of the judgement: its checks, its figures and its units for every metric. Pure, so that trials
 //! can be examined side by side.
 
+use super::behaviour::behaviour;
 use super::coverage::taken;
 use super::latency::Timed;
 use super::{EvaluationError, TrialResult, Verdict, part, spending};
@@ -35,6 +36,8 @@ pub struct Examined {
     pub(super) result: TrialResult,
     pub(super) error: Option<TrialError>,
     pub(super) evidence: Evidence,
+    /// What the trial did: see [`super::behaviour`].
+    pub(super) behaviour: u64,
     /// Units by metric, in the order of `Examiner::relevant`.
     pub(super) units: Vec<(usize, Vec<Observation>)>,
     /// The metrics of which the trial is out of scope, and why.
@@ -122,6 +125,7 @@ impl<'p> Examiner<'p> {
             result,
             error: None,
             evidence: trace.evidence.clone(),
+            behaviour: behaviour(trace),
             units: Vec::new(),
             out_of_scope: Vec::new(),
             taken: Vec::new(),

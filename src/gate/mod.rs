@@ -4,6 +4,7 @@
 //! runs side by side and one that adds up. A planned trial without a trace is in ERROR: deleting traces never makes a
 //! run pass. Nothing here knows how a trace came to be or how a verdict is shown.
 
+mod behaviour;
 mod conclusion;
 mod coverage;
 mod criterion;
@@ -102,6 +103,9 @@ pub struct CriterionResult {
     /// What is independent among them: trials, or cases where the claim is about cases not seen yet.
     #[serde(default)]
     pub clusters: u64,
+    /// Distinct conversations among the trials with units: what the agent did, whatever it took and by whichever ids.
+    #[serde(default)]
+    pub distinct: u64,
     /// Units and clusters for people, where there are fewer of these: `448 queries in 283 conversations`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sample_text: String,

@@ -7,7 +7,7 @@ use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::Target;
 use crate::stats::Clusters;
 use crate::trace::Evidence;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Violations that a result lists.
 const LISTED: usize = 100;
@@ -35,6 +35,8 @@ pub(super) struct Tally {
     pub sources: Sources,
     /// Good units by trial: what is independent when these cases run again.
     pub clusters: Clusters,
+    /// What the trials did: see [`super::behaviour`].
+    pub behaviours: BTreeSet<u64>,
     /// Successes and units by variant.
     pub by_variant: BTreeMap<String, (u64, u64)>,
     /// Successes and units by case.
@@ -52,7 +54,7 @@ impl Tally {
         units: &[Observation],
         target: Target,
         excluded: bool,
-        evidence: &Evidence,
+        (evidence, behaviour): (&Evidence, u64),
     ) {
         let succeeded = |unit: &Observation| match (unit.outcome, target) {
             (Outcome::Success, _) => true,
@@ -70,6 +72,7 @@ impl Tally {
             return;
         }
         self.sources.add(evidence);
+        self.behaviours.insert(behaviour);
         let mut successes = 0;
         for (ordinal, unit) in units.iter().enumerate() {
             let success = succeeded(unit);
@@ -112,6 +115,7 @@ impl Tally {
         self.scope = self.scope.take().into_iter().chain(other.scope.clone()).min();
         self.sources.absorb(&other.sources);
         self.clusters.absorb(&other.clusters);
+        self.behaviours.extend(&other.behaviours);
         add_sums(&mut self.by_variant, &other.by_variant);
         add_sums(&mut self.by_case, &other.by_case);
         add_sums(&mut self.excluded, &other.excluded);

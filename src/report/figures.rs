@@ -106,9 +106,15 @@ pub(super) fn bound(row: &CriterionResult) -> String {
     }
 }
 
-/// Units, and what is independent among them where there are fewer of these: `448 in 283`.
+/// Units, what is independent among them where there are fewer of these, and how many distinct conversations that were
+/// where some repeat others: `448 in 283, 83 distinct`.
 pub(super) fn units(row: &CriterionResult) -> String {
-    if row.sample_text.is_empty() { count(row.n) } else { format!("{} in {}", count(row.n), count(row.clusters)) }
+    let units = match row.sample_text.is_empty() {
+        true => count(row.n),
+        false => format!("{} in {}", count(row.n), count(row.clusters)),
+    };
+    let repeats = row.distinct > 0 && row.distinct < row.clusters.min(row.n);
+    if repeats { format!("{units}, {} distinct", count(row.distinct)) } else { units }
 }
 
 /// What a figure rests on, in as few words as say it: `REPLAYED simulator 2026-11-21`.

@@ -66,7 +66,8 @@ impl<'a> Checker<'a> {
         let declared = flows.iter().map(|flow| flow.tools.as_ref().map(|tools| tools.iter()));
         let declared = if flows.len() < named.len() { None } else { declared.collect::<Option<Vec<_>>>() };
         let tools: Option<Vec<&ToolEntry>> = declared.map(|tools| tools.into_iter().flatten().collect());
-        let expectations = Expectations::new(tools.clone(), around.work);
+        let documents = documents(scenario, around).filter(|_| tools.is_some());
+        let expectations = Expectations::new(tools.clone(), documents, around.work);
         Self { scenario, around, mistakes: Vec::new(), flows, tools, expectations }
     }
 
@@ -343,6 +344,19 @@ impl Checker<'_> {
         }
         is_name(name)
     }
+}
+
+/// The names by which the documents of a scenario's knowledge can be cited; `None` where a base cannot be read.
+fn documents(scenario: &Scenario, around: Surroundings<'_>) -> Option<BTreeSet<String>> {
+    let mut found = BTreeSet::new();
+    for (_, name) in scenario.knowledge.names() {
+        let folder = around.root.join(&around.project.knowledge).join(name);
+        for entry in files::entries(&folder).ok()?.into_iter().filter(|entry| !entry.is_folder) {
+            found.extend(entry.path.file_stem().map(|stem| stem.to_string_lossy().into_owned()));
+            found.extend(entry.path.file_name().map(|name| name.to_string_lossy().into_owned()));
+        }
+    }
+    (!found.is_empty()).then_some(found)
 }
 
 fn bad_name(at: At<'_>, name: &str) -> Mistake {

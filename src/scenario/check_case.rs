@@ -156,6 +156,8 @@ impl Checker<'_> {
                     let mistake = Mistake::at(related_at.key("to"), "unknown-conversation", message);
                     self.say(mistake.label(did_you_mean(&related.to, earlier())));
                 }
+                let listed = at.key("related");
+                self.expectations.sources(&related.relevant, listed.key("relevant"));
                 if related.relevant.is_empty() && related.kind != RelatedKind::Unrelated {
                     let message = "a related question must name what answers it";
                     let mistake = Mistake::at(at.key("related"), "no-relevant", message).label("`relevant` is missing");

@@ -7,7 +7,7 @@ use crate::bounds::Bound;
 use crate::catalogue::ToolEntry;
 use crate::settings::{JsonSchema, expression, expression_work, schema_patterns};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Where in its case an expectation stands.
@@ -29,15 +29,52 @@ pub(super) struct Expectations<'a> {
     pub mistakes: Vec<Mistake>,
     /// The tools that the flow declares; `None` where an agent's tools are known only at run time.
     tools: Option<Vec<&'a ToolEntry>>,
+    /// The names of the documents that the agent searches; `None` where they are not files of the project.
+    documents: Option<BTreeSet<String>>,
     compiled: BTreeMap<String, Option<String>>,
     /// The work of compiling expressions so far, in all scenarios.
     work: &'a AtomicU64,
 }
 
+/// How turns of the flows end that have no answer.
+const ERRORS: &[&str] = &[
+    "call_in_answer",
+    "mandatory_call_missing",
+    "model_calls_exhausted",
+    "model_unavailable",
+    "no_answer",
+    "no_tool_call",
+    "query_refused",
+    "response_missing",
+    "retrieval_failed",
+    "timeout",
+    "unknown_tenant",
+];
+
 impl<'a> Expectations<'a> {
-    /// Before the first expectation of an agent with these tools.
-    pub(super) fn new(tools: Option<Vec<&'a ToolEntry>>, work: &'a AtomicU64) -> Self {
-        Self { mistakes: Vec::new(), tools, compiled: BTreeMap::new(), work }
+    /// Before the first expectation of an agent with these tools and documents.
+    pub(super) fn new(
+        tools: Option<Vec<&'a ToolEntry>>,
+        documents: Option<BTreeSet<String>>,
+        work: &'a AtomicU64,
+    ) -> Self {
+        Self { mistakes: Vec::new(), tools, documents, compiled: BTreeMap::new(), work }
+    }
+
+    /// Says which of these name no document, passage, page or learned entry that the agent can find.
+    pub(super) fn sources(&mut self, list: &[String], at: At<'_>) {
+        let Some(documents) = &self.documents else { return };
+        let mut unknown = Vec::new();
+        for (index, id) in list.iter().enumerate() {
+            let elsewhere = ["http://", "https://", "learned", "result-"].iter().any(|begin| id.starts_with(begin));
+            let document = id.rsplit_once('#').map_or(id.as_str(), |(document, _)| document);
+            if !elsewhere && !id.trim().is_empty() && !documents.contains(document) && !documents.contains(id) {
+                let mistake = Mistake::at(at.index(index), "unknown-document", format!("there is no document `{id}`"));
+                let known = documents.iter().map(String::as_str);
+                unknown.push(mistake.label(did_you_mean(document, known)));
+            }
+        }
+        self.mistakes.extend(unknown);
     }
 
     fn say(&mut self, mistake: Mistake) {
@@ -74,6 +111,14 @@ impl<'a> Expectations<'a> {
         if expect.within.as_ref().is_some_and(|within| within.is_zero()) {
             self.say(Mistake::at(at.key("within"), "bad-duration", "no time at all: no turn can end in it"));
         }
+        if let Some(error) =
+            expect.error.as_ref().filter(|error| self.tools.is_some() && !ERRORS.contains(&error.kind.as_str()))
+        {
+            let at = at.key("error");
+            let mistake =
+                Mistake::at(at.key("kind"), "unknown-error", format!("no turn ends with the error `{}`", error.kind));
+            self.say(mistake.label(did_you_mean(&error.kind, ERRORS.iter().copied())));
+        }
         if expect.error.is_some() {
             for (key, given) in [("answer", expect.answer.is_some()), ("sources", expect.sources.is_some())] {
                 if given && scene.turn {
@@ -100,6 +145,8 @@ impl<'a> Expectations<'a> {
             self.texts(list, at.key(key));
         }
         self.texts(&answer.evidence, at.key("evidence"));
+        self.sources(&answer.cites, at.key("cites"));
+        self.sources(&answer.evidence, at.key("evidence"));
         let nuggets = at.key("nuggets");
         for (index, nugget) in answer.nuggets.iter().enumerate() {
             let at = nuggets.index(index);

@@ -48,7 +48,7 @@ const TRIAL_COLUMNS: [&str; 23] = [
     "part",
 ];
 
-const CRITERION_COLUMNS: [&str; 17] = [
+const CRITERION_COLUMNS: [&str; 19] = [
     "id",
     "scenario",
     "metric",
@@ -66,6 +66,8 @@ const CRITERION_COLUMNS: [&str; 17] = [
     "evidence",
     "sentence",
     "part",
+    "clusters",
+    "distinct",
 ];
 
 impl Format for TrialsCsv {
@@ -137,7 +139,7 @@ impl Format for CriteriaCsv {
     }
 }
 
-fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 16] {
+fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 18] {
     [
         cell(&row.id),
         cell(row.scenario.as_deref().unwrap_or_default()),
@@ -155,6 +157,8 @@ fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 16] {
         row.errors.to_string().into(),
         cell(&row.evidence),
         cell(&row.sentence),
+        row.clusters.to_string().into(),
+        row.distinct.to_string().into(),
     ]
 }
 

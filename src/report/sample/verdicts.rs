@@ -93,6 +93,7 @@ fn criterion(
         units: "queries".into(),
         n,
         clusters: n,
+        distinct: 0,
         sample_text: String::new(),
         successes,
         observed: (n > 0).then_some(if time { 8.41 } else { share }),
