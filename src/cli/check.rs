@@ -56,7 +56,7 @@ fn checked(
         diagnostics.extend(unrecorded(loaded, cassettes));
         diagnostics.extend(too_few_cases(loaded));
         diagnostics.extend(ragged(loaded));
-        diagnostics.extend(without_units(loaded));
+        diagnostics.extend(without_units(loaded, paths.is_empty() && criteria.is_none()));
     }
     (Checked { diagnostics, files: examined.files }, examined.loaded)
 }

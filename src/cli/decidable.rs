@@ -44,15 +44,15 @@ pub(super) fn ragged(loaded: &Loaded) -> Vec<Diagnostic> {
 }
 
 /// One error for each required criterion that no case can be a unit of: no agent has a tool of its role, or every case is
-/// of another kind or left out.
-pub(super) fn without_units(loaded: &Loaded) -> Vec<Diagnostic> {
+/// of another kind or left out. Criteria on the whole run are looked at where `whole` says that all scenarios were read.
+pub(super) fn without_units(loaded: &Loaded, whole: bool) -> Vec<Diagnostic> {
     let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
     let flows = crate::catalogues().flows;
     let roles = |flow: &str| flows.iter().find(|entry| entry.name == flow).filter(|entry| entry.tools.is_some());
-    let whole = plan.criteria.criteria.iter().map(|written| (None, written));
+    let all = plan.criteria.criteria.iter().filter(|_| whole).map(|written| (None, written));
     let gates = (0_usize..).zip(&plan.scenarios).flat_map(|(at, of)| of.gates.iter().map(move |gate| (Some(at), gate)));
     let mut found = Vec::new();
-    for (of, written) in whole.chain(gates).filter(|(_, written)| written.is_required()) {
+    for (of, written) in all.chain(gates).filter(|(_, written)| written.is_required()) {
         if plan.not_measured_ok.contains(&written.id) {
             continue;
         }
