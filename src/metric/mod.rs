@@ -6,7 +6,6 @@
 mod assignment;
 mod calls;
 pub mod catalogue;
-mod citation_marks;
 pub mod expectation;
 pub mod generic;
 mod keywords;

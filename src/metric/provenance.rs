@@ -3,13 +3,13 @@
 //! A citation passes three stages: a search or the external service *gives* it, the accepted response call *names* it,
 //! and the answer *shows* it. Given means in this turn or an earlier one of the conversation: a hit's id, an external
 //! result's id, or the URL of one of its citations (a learned entry's too), of the kind that the answer says, and before the response was
-//! called. Numbers in an answer's text (`citation_marks`) stand for its sources in order; where the words before one are
+//! called. Numbers in an answer's text (`trace::citations`) stand for its sources in order; where the words before one are
 //! an external result's, the number must still stand for what it stood for there, or the answer must cite the learned
 //! entry that was made of that result. An id in brackets must be one of the sources. An address must be one, or stand
 //! in what the user said or what was retrieved, of which a trace keeps passages to 160 characters.
 
-use super::citation_marks::{Mark, WORDS, addresses, marks};
 use super::quote;
+use crate::trace::citations::{Mark, WORDS, addresses, marks};
 use crate::trace::{Answer, ExternalResult, ToolCalled, ToolOutcome, ToolResult, Trace, TurnOutcome, What};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

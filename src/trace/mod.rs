@@ -13,6 +13,7 @@
 //! A build that reads version 1 only refuses version 2 and says so: it would take an agent's own tool names for tools
 //! that play no role, and report that none of them was called.
 
+pub mod citations;
 mod event;
 mod folder;
 mod grade;

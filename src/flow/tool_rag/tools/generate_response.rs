@@ -1,10 +1,12 @@
 //! `generate_response {answer, sources, confidence_score?, used_internal_kb, used_external_kb}`: the only way to answer.
 //!
-//! Flags and sources must agree with what was called: nothing may be cited that was not shown.
+//! Flags and sources must agree with what was called: nothing may be cited that was not shown, and every number in the
+//! answer stands for one of its sources.
 
 use super::GENERATE_RESPONSE;
 use crate::flow::tool_rag::memory::{Citable, TurnState};
 use crate::flow::tools::{Declaration, Output, Refusal, Scope, Tool, ToolError, sanitise};
+use crate::trace::citations::numbers_of;
 use crate::trace::{Answer, Role, SourceRef, ToolResult};
 use serde_json::{Map, Value, json};
 
@@ -140,6 +142,12 @@ fn agrees(call: &GenerateResponse, citable: &Citable) -> Result<(), Refusal> {
             return Err(Refusal::new("unknown_source", reason, guidance));
         }
     }
+    let sources = call.sources.len();
+    if let Some(number) = numbers_of(&call.answer).into_iter().find(|number| !(1..=sources).contains(number)) {
+        let reason = format!("[{number}] in the answer stands for no source: `sources` lists {sources}");
+        let guidance = "Number sources from 1, in the order of `sources`, and cite no others.";
+        return Err(Refusal::new("citation_number", reason, guidance));
+    }
     let flags = [
         ("used_internal_kb", call.used_internal_kb, citable.searched, SourceKind::Internal),
         (
@@ -234,5 +242,10 @@ mod tests {
         assert_eq!(cause(&response(&[internal], true, true), &citable()), "flags");
         assert_eq!(cause(&response(&[internal], false, false), &citable()), "flags");
         assert_eq!(cause(&response(&[], true, false), &citable()), "sources");
+        let numbered = |text: &str| GenerateResponse { answer: text.into(), ..response(&[internal], true, false) };
+        assert!(agrees(&numbered("Yes [1]."), &citable()).is_ok());
+        for text in ["Yes [2].", "Yes [0].", "Yes [1, 2].", "Yes 【2】."] {
+            assert_eq!(cause(&numbered(text), &citable()), "citation_number", "{text}");
+        }
     }
 }

@@ -4,10 +4,8 @@
 //! `[source 9]`, `[9†source]`, `[9](url)`, `[[9]]`, `\[9\]`, `［9］`, `【9】`, `〔9〕`, `<sup>9</sup>`; `[doc#7]` and `[learned:7]`;
 //! any `http` address. Other words in brackets cite nothing.
 
-use super::text_match::normalise;
-
 /// Words before a number that must agree for it to be taken for a copied one.
-pub(super) const WORDS: usize = 4;
+pub const WORDS: usize = 4;
 
 /// Longest text in brackets that is read.
 const LONGEST: usize = 120;
@@ -31,7 +29,7 @@ const NOUNS: &[&str] = &[
 
 /// What one place of a text cites.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Mark {
+pub enum Mark {
     /// A source by its number, with the words before it, lower case, at most [`WORDS`], the nearest first.
     Number(usize, Vec<String>),
     /// A source by its id.
@@ -40,8 +38,14 @@ pub(super) enum Mark {
     Address(String),
 }
 
+/// The numbers among what `text` cites, in order.
+pub fn numbers_of(text: &str) -> Vec<usize> {
+    let number = |mark| if let Mark::Number(number, _) = mark { Some(number) } else { None };
+    marks(text).into_iter().filter_map(number).collect()
+}
+
 /// Everything that `text` cites, in order.
-pub(super) fn marks(text: &str) -> Vec<Mark> {
+pub fn marks(text: &str) -> Vec<Mark> {
     let plain: String = text.chars().filter_map(bracket).collect();
     let plain = plain.replace("<sup>", "[").replace("</sup>", "]");
     let mut found = Vec::new();
@@ -80,7 +84,8 @@ fn bracket(letter: char) -> Option<char> {
 
 /// The numbers of a list or range in brackets; nothing where anything else stands there.
 fn numbers(inside: &str) -> Option<Vec<usize>> {
-    let inside = normalise(inside).replace(" and ", ",").replace(" und ", ",").replace(" et ", ",");
+    let plain = inside.to_lowercase().replace(['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}'], "-");
+    let inside = plain.replace(" and ", ",").replace(" und ", ",").replace(" et ", ",");
     // `9†source`: what follows the dagger names the source, or a place in it.
     let inside = inside.split('†').next().unwrap_or_default();
     let mut found = Vec::new();
@@ -88,7 +93,7 @@ fn numbers(inside: &str) -> Option<Vec<usize>> {
         let item = item.trim();
         let item = NOUNS.iter().find_map(|noun| item.strip_prefix(noun)).unwrap_or(item);
         let item = item.trim_matches(|one: char| one == ' ' || "^#+*.:_".contains(one));
-        let ends: Vec<&str> = item.split(['-', '—']).map(str::trim).collect();
+        let ends: Vec<&str> = item.split('-').map(str::trim).collect();
         let ends: Vec<usize> = ends.iter().map(|end| number(end)).collect::<Option<_>>()?;
         match ends.as_slice() {
             [one] => found.push(*one),
@@ -124,7 +129,7 @@ fn words_before(text: &str) -> Vec<String> {
 }
 
 /// The addresses in a text, without the punctuation after them.
-pub(super) fn addresses(text: &str) -> Vec<String> {
+pub fn addresses(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let lower = text.to_ascii_lowercase();
     let mut from = 0;
@@ -146,11 +151,6 @@ pub(super) fn addresses(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    fn numbers_of(text: &str) -> Vec<usize> {
-        let number = |mark| if let Mark::Number(number, _) = mark { Some(number) } else { None };
-        marks(text).into_iter().filter_map(number).collect()
-    }
 
     #[test]
     fn every_common_spelling_of_numbers_is_read() {
