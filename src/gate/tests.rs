@@ -394,7 +394,8 @@ fn the_shipped_criteria_can_be_judged() {
     let evaluation = run(&plan, all_good(&plan));
     let ids: Vec<_> = evaluation.criteria.iter().map(|result| result.id.as_str()).collect();
     let before = ["SC-001", "SC-002", "SC-003", "SC-004", "SC-005", "SC-006"];
-    assert_eq!(ids, [&before[..], &["SC-006-found", "SC-006-harm", "SC-007", "SC-008"]].concat());
+    let after = ["SC-006-found", "SC-006-harm", "SC-007", "SC-008", "CITATIONS", "ORDER", "QUERIES"];
+    assert_eq!(ids, [&before[..], &after[..]].concat());
     assert_eq!(evaluation.exit_code, 1, "one trial leaves most of them unmeasured: {}", evaluation.conclusion);
 }
 

@@ -42,7 +42,7 @@ fn a_mandatory_call_must_run_before_the_answer() {
     let fed_back = |s: Story| s.feedback("knowledge_base_search").search(&["d#1"]).answer("x", &[]);
     assert_eq!(one(rate, |s| s.search(&["d#1"]).answer("x", &[])), ["yes"]);
     assert_eq!(one(rate, fed_back), ["yes"]);
-    assert_eq!(one(first, fed_back), ["no: knowledge_base_search was called only after feedback"]);
+    assert_eq!(one(first, fed_back), ["no: knowledge_base_search was executed only after feedback"]);
     assert_eq!(one(rate, |s| s.failed_call("knowledge_base_search").answer("x", &[])), ["yes"], "it ran");
     assert_eq!(one(rate, |s| s.answer("x", &[]).search(&["d#1"])), ["no: answered without knowledge_base_search"]);
     let never = "no: knowledge_base_search was never executed: ended with the error e";
