@@ -133,7 +133,10 @@ impl Format for CriteriaCsv {
         rows.write_record(CRITERION_COLUMNS)?;
         for row in view.evaluation.criteria.iter().chain(&view.evaluation.gates) {
             let part = cell(&view.evaluation.part);
-            rows.write_record(criterion(row).iter().chain([&part]).map(AsRef::as_ref))?;
+            // The columns that came after `part` stand behind it.
+            let cells = criterion(row);
+            let (before, after) = cells.split_at(16);
+            rows.write_record(before.iter().chain([&part]).chain(after).map(AsRef::as_ref))?;
         }
         rows.flush()
     }
