@@ -56,6 +56,7 @@ pub mod report;
 pub mod run;
 pub mod scenario;
 pub mod secrets;
+pub mod serve;
 pub mod settings;
 pub mod simulator;
 pub mod state_machine;

@@ -5,6 +5,7 @@ use super::exit;
 use crate::settings::ServerAddress;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -52,6 +53,8 @@ pub(super) enum Command {
     Show(Show),
     /// Explain what a criterion or metric measures, and how its verdict is reached.
     Explain(Explain),
+    /// Serve a flow to people: a chat service over HTTP, with the settings of a scenario.
+    Serve(Serve),
     /// Serve a model and a search service with declared behaviour, on loopback.
     Simulate(Simulate),
     /// Inspect a knowledge base.
@@ -365,6 +368,46 @@ pub(super) struct Explain {
     /// Criteria file; by default the project's.
     #[arg(long, value_name = "FILE")]
     pub criteria: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(super) struct Serve {
+    /// The flow.
+    #[arg(long)]
+    pub flow: String,
+    /// The scenario file whose settings are served; by default that of the flow's name, else the first with this flow.
+    #[arg(long, value_name = "FILE")]
+    pub scenario: Option<PathBuf>,
+    /// Its variant; by default the first with this flow.
+    #[arg(long)]
+    pub variant: Option<String>,
+    /// Where to listen; port 0 takes a free one. An address that other machines reach needs --token-env.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8100")]
+    pub listen: SocketAddr,
+    /// The variable that holds the token which every request must bear, of 16 characters or more.
+    #[arg(long, value_name = "NAME")]
+    pub token_env: Option<String>,
+    /// Folder of sessions, keywords and the log; by default `.ragcheck/serve/FLOW` in the project.
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// A session that is unused for so long ends.
+    #[arg(long, value_name = "D", default_value = "24h", value_parser = crate::settings::parse_duration)]
+    pub session_lifetime: Duration,
+    /// Questions that are answered at the same time; more are turned away with 503.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
+    pub max_requests: u16,
+    /// A file of `KEY=VALUE` lines with the providers' keys; it wins over the environment. No file is read by default.
+    #[arg(long, value_name = "FILE")]
+    pub env_file: Option<PathBuf>,
+    /// Another base URL of the model's provider: that of a proxy, for example.
+    #[arg(long, value_name = "URL")]
+    pub model_url: Option<String>,
+    /// Another base URL of the search service's provider.
+    #[arg(long, value_name = "URL")]
+    pub search_url: Option<String>,
+    /// Serve as an agent under test: callers choose their sessions' ids, and POST /api/test/reset forgets everything.
+    #[arg(long)]
+    pub test_target: bool,
 }
 
 #[derive(Debug, Clone, Args)]

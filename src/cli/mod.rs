@@ -25,6 +25,7 @@ mod run;
 pub mod schema;
 mod score;
 mod select;
+mod serve;
 mod show;
 mod simulate;
 
@@ -135,6 +136,7 @@ pub fn main() -> ExitCode {
         Command::Report(given) => report::run(&given),
         Command::Show(given) => show::run(&given),
         Command::Explain(given) => explain::run(&given),
+        Command::Serve(given) => serve::run(&given),
         Command::Simulate(given) => simulate::run(&given),
         Command::Knowledge(given) => knowledge::run(&given),
         Command::Keywords(given) => keywords::run(&given),

@@ -89,6 +89,10 @@ pub trait Flow: Send + Sync {
     fn has_tenants(&self) -> bool {
         false
     }
+    /// The environment's variable that names its model in live and served use; recordings keep to what was declared.
+    fn model_variable(&self) -> Option<&'static str> {
+        None
+    }
     /// An answer as a chat service replies with it: `answer`, `sources`, `confidence_score` and the two flags. A flow that
     /// knows more of its sources adds it to them.
     fn reply(&self, conversation: &ConversationState, answer: &Answer) -> Value {

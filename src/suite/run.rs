@@ -11,7 +11,7 @@ use crate::secrets;
 use crate::trace::text::plural;
 use crate::trace::{self, Trace, TrialEnd, TrialErrorKind};
 use crate::transport::Budget;
-use crate::trial::TrialRunner;
+use crate::trial::{self, TrialRunner};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::io;
@@ -149,6 +149,7 @@ impl Suite {
     /// What a run needs before its first trial.
     fn prepare(&self, options: &RunOptions) -> Result<Prepared, SuiteError> {
         let (mut plan, note) = self.planned(options)?;
+        name_models(options, &mut plan);
         let mut notes: Vec<String> = note.into_iter().collect();
         let mut runner = self.runner(options, &plan)?;
         plan.machines = runner.machines();
@@ -179,6 +180,7 @@ impl Suite {
                 let only = Selection { trials: Some(failed), ..options.selection.clone() };
                 let (machines, mode) = (std::mem::take(&mut plan.machines), plan.mode);
                 plan = self.planned(&RunOptions { selection: only, failed: None, ..options.clone() })?.0;
+                name_models(options, &mut plan);
                 (plan.machines, plan.mode) = (machines, mode);
                 runner = self.runner(options, &plan)?;
                 plan.part = Some(plan::Part { of, by: "--failed".to_owned() });
@@ -305,6 +307,13 @@ fn merging(earlier: &Path, now: &[u8]) -> Result<Vec<String>, SuiteError> {
         plan.as_object_mut().map(|plan| plan.remove("order"));
     }
     Ok(plan::differences(&before, &now))
+}
+
+/// In live use a variable may name the model of a flow; a recording holds the name that its scenario gives.
+fn name_models(options: &RunOptions, plan: &mut Plan) {
+    if options.mode == Mode::Live {
+        trial::name_models(plan, &options.variables);
+    }
 }
 
 fn carry_out(

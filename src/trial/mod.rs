@@ -16,6 +16,7 @@ mod recording;
 mod replay;
 mod resend;
 mod services;
+mod serving;
 mod settings;
 mod stages;
 pub mod trust;
@@ -27,6 +28,7 @@ pub use model::ModelAccess;
 pub use recording::{Recorder, RecordingError, Subject, Written};
 pub use resend::{Resend, ResendError, documents};
 pub use services::{Variables, read_variables};
+pub use serving::name_models;
 
 use crate::flow::{self, Flow, Settings};
 use crate::knowledge::{KnowledgeSource, KnowledgeSources};

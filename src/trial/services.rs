@@ -175,7 +175,7 @@ pub(super) fn dialect(name: &str, provider: &Provider) -> Result<&'static dyn Di
     })
 }
 
-fn variable(variables: &Variables, name: &str) -> Option<String> {
+pub(super) fn variable(variables: &Variables, name: &str) -> Option<String> {
     let value = variables.get(name).cloned().or_else(|| std::env::var(name).ok());
     value.map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }

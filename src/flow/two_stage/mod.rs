@@ -55,6 +55,10 @@ impl Flow for TwoStage {
         true
     }
 
+    fn model_variable(&self) -> Option<&'static str> {
+        Some("OPENAI_MODEL")
+    }
+
     fn reply(&self, conversation: &ConversationState, answer: &Answer) -> Value {
         let mut reply = reply::usual(answer);
         let Memory { documents } = conversation.flow_state().unwrap_or_default();

@@ -1,0 +1,111 @@
+//! `ragcheck serve`: a flow as a chat service, with the settings of a scenario.
+
+use super::arguments::Serve;
+use super::exit::Exit;
+use super::output::{self, Problem};
+use super::select::{current_folder, from_here, variables};
+use crate::plan::Selection;
+use crate::serve::{self, Service, ServiceOptions};
+use crate::suite::Suite;
+use crate::trial::{self, TrialRunner, Variables};
+use std::sync::Arc;
+
+/// Fewest characters of a token.
+const SHORTEST_TOKEN: usize = 16;
+
+/// Serves until it is stopped.
+///
+/// # Errors
+/// When the settings have mistakes, a key is missing, or the address cannot be used.
+pub(super) fn run(given: &Serve) -> Result<Exit, Problem> {
+    let variables = variables(given.env_file.as_deref())?;
+    let token = given.token_env.as_deref().map(|name| token(name, &variables)).transpose()?;
+    serve::may_listen(given.listen, token.is_some()).map_err(|why| why.to_string())?;
+    let (runner, settings) = settings(given, variables)?;
+    let usual = || runner.root().join(".ragcheck/serve").join(&settings.lane.flow);
+    let options = ServiceOptions {
+        state: given.state.clone().unwrap_or_else(usual),
+        session_lifetime: given.session_lifetime,
+        most_requests: usize::from(given.max_requests),
+        token,
+        test_target: given.test_target,
+    };
+    let model = runner.model_name(&settings);
+    let service = Arc::new(Service::open(runner, settings, options).map_err(|why| why.to_string())?);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|why| format!("no runtime could be started: {why}"))?;
+    runtime.block_on(async {
+        let listener = tokio::net::TcpListener::bind(given.listen)
+            .await
+            .map_err(|why| format!("{} cannot be listened on: {why}; try another --listen", given.listen))?;
+        let bound = listener.local_addr().map_err(|why| why.to_string())?;
+        output::remark(&format!("serving {} ({model}) on http://{bound}; Ctrl-C stops it", service.flow()));
+        serve::serve(service, listener, stopped()).await.map_err(|why| format!("the service stopped: {why}"))?;
+        Ok(Exit::Passed)
+    })
+}
+
+/// The token that a variable holds.
+fn token(name: &str, variables: &Variables) -> Result<String, Problem> {
+    let value = variables.get(name).cloned().or_else(|| std::env::var(name).ok()).unwrap_or_default();
+    let value = value.trim().to_owned();
+    if value.chars().count() < SHORTEST_TOKEN {
+        return Err(Problem::Words(format!(
+            "--token-env: the variable {name} holds no token of at least {SHORTEST_TOKEN} characters"
+        )));
+    }
+    crate::secrets::declare([(name.to_owned(), value.clone())]);
+    Ok(value)
+}
+
+/// The settings that are served: those of the scenario with the flow's name, else of the first that has the flow.
+fn settings(given: &Serve, variables: Variables) -> Result<(TrialRunner, crate::plan::PlannedTrial), Problem> {
+    let (paths, _) = from_here(&given.scenario.iter().cloned().collect::<Vec<_>>(), None);
+    let suite = Suite::load(&current_folder()?, &paths, None)?;
+    // The scenario that is called like its flow says what the flow is for.
+    let named = suite.loaded().scenarios.iter().any(|loaded| loaded.scenario.scenario == given.flow);
+    let only = if named { vec![format!("{}/*", given.flow)] } else { Vec::new() };
+    let selection =
+        Selection { only, flow: Some(given.flow.clone()), variant: given.variant.clone(), ..Selection::default() };
+    let mut plan = suite.plan_passes(&selection, 0, None)?;
+    trial::name_models(&mut plan, &variables);
+    let nothing = || Problem::Words(format!("no scenario has the flow `{}`", given.flow));
+    let settings = plan.trials.iter().next().ok_or_else(nothing)?;
+    let mut loaded = (**suite.loaded()).clone();
+    let variant = plan.scenario_of(&settings).and_then(|scenario| scenario.variant(&settings.lane.variant));
+    let declared = variant.and_then(|variant| variant.settings.clone()).ok_or_else(nothing)?;
+    let model = given.model_url.as_ref().map(|url| (declared.model.provider.clone(), url));
+    let search = declared.search.as_ref().zip(given.search_url.as_ref());
+    let search = search.map(|(search, url)| (search.provider.clone(), url));
+    for (provider, url) in model.into_iter().chain(search) {
+        if let Some(provider) = loaded.project.providers.get_mut(&provider) {
+            provider.base_url.clone_from(url);
+        }
+    }
+    let runner = TrialRunner::new(Arc::new(loaded), &plan).map_err(|why| why.to_string())?;
+    Ok((runner.with_variables(variables), settings.clone()))
+}
+
+/// Resolves when the process is asked to stop.
+async fn stopped() {
+    let interrupted = async {
+        let _ = tokio::signal::ctrl_c().await;
+    };
+    #[cfg(unix)]
+    let terminated = async {
+        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+            Ok(mut signal) => {
+                signal.recv().await;
+            }
+            Err(_) => std::future::pending().await,
+        }
+    };
+    #[cfg(not(unix))]
+    let terminated = std::future::pending::<()>();
+    tokio::select! {
+        () = interrupted => {}
+        () = terminated => {}
+    }
+}

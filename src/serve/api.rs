@@ -1,0 +1,129 @@
+//! Requests and replies, and errors as replies.
+
+use crate::chat::{Message, Role};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// Characters of one question.
+pub(super) const LONGEST_QUERY: usize = 8_000;
+/// Messages of a history that a request brings.
+const MOST_HISTORY: usize = 100;
+/// Characters of a session's or tenant's name.
+const LONGEST_NAME: usize = 128;
+
+/// One question.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct QueryRequest {
+    /// What the user says.
+    pub query: String,
+    /// The session that it belongs to; without one, a session begins.
+    #[serde(default)]
+    pub session_id: Option<String>,
+    /// The tenant whose documents are searched, for flows that have tenants. A session keeps its tenant.
+    #[serde(default)]
+    pub tenant_id: Option<String>,
+    /// What was said before, oldest first, for a session that begins.
+    #[serde(default, rename = "conversationHistory")]
+    pub conversation_history: Option<Vec<ChatMessage>>,
+}
+
+/// One message of a history.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ChatMessage {
+    /// Who said it.
+    pub role: Speaker,
+    /// What was said.
+    pub content: String,
+}
+
+/// Who speaks in a history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Speaker {
+    /// The person.
+    User,
+    /// The agent.
+    Assistant,
+}
+
+impl QueryRequest {
+    /// Whether it can be answered at all.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it.
+    pub(super) fn check(&self) -> Result<(), ApiError> {
+        let wrong = |message: String| Err(ApiError::new(StatusCode::BAD_REQUEST, "invalid_request", message));
+        if self.query.trim().is_empty() {
+            return wrong("`query` is empty".into());
+        }
+        let too_long = |text: &str, most: usize| text.chars().nth(most).is_some();
+        if too_long(&self.query, LONGEST_QUERY) {
+            return wrong(format!("`query` has more than {LONGEST_QUERY} characters"));
+        }
+        for (field, name) in [("session_id", &self.session_id), ("tenant_id", &self.tenant_id)] {
+            if name.as_ref().is_some_and(|name| name.is_empty() || too_long(name, LONGEST_NAME)) {
+                return wrong(format!("`{field}` has 1 to {LONGEST_NAME} characters"));
+            }
+        }
+        let history = self.conversation_history.as_deref().unwrap_or_default();
+        if history.len() > MOST_HISTORY || history.iter().any(|said| too_long(&said.content, LONGEST_QUERY)) {
+            return wrong(format!(
+                "`conversationHistory` has at most {MOST_HISTORY} messages of at most {LONGEST_QUERY} characters"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The history that it brings, as flows read one.
+    pub(super) fn history(&self) -> Vec<Message> {
+        let role = |speaker| if speaker == Speaker::User { Role::User } else { Role::Assistant };
+        let said = self.conversation_history.iter().flatten();
+        said.map(|said| Message::text(role(said.role), said.content.clone())).collect()
+    }
+}
+
+/// An error as the caller gets it: `{error: {kind, message}}`, with the session where there is one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ApiError {
+    pub(super) status: StatusCode,
+    pub(super) kind: String,
+    pub(super) message: String,
+    pub(super) session: Option<String>,
+}
+
+impl ApiError {
+    pub(super) fn new(status: StatusCode, kind: &str, message: impl Into<String>) -> Self {
+        Self { status, kind: kind.to_owned(), message: message.into(), session: None }
+    }
+
+    /// An error of the agent's, by its kind: an unknown tenant is not found, a turn that took too long timed out, and what
+    /// else a flow or its services do wrong is an error of the server.
+    pub(super) fn of_agent(kind: &str, message: &str, session: Option<&str>) -> Self {
+        let status = match kind {
+            "unknown_tenant" => StatusCode::NOT_FOUND,
+            "timeout" => StatusCode::GATEWAY_TIMEOUT,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Self { session: session.map(str::to_owned), ..Self::new(status, kind, message) }
+    }
+
+    pub(super) fn body(&self) -> Value {
+        let mut body = json!({"error": {"kind": self.kind, "message": self.message}});
+        if let Some(session) = &self.session {
+            body["session_id"] = json!(session);
+        }
+        body
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let body = self.body();
+        (self.status, axum::Json(body)).into_response()
+    }
+}

@@ -1,0 +1,62 @@
+//! A chat service: people talk to a flow over HTTP, with the settings that a scenario tests.
+//!
+//! | question | file |
+//! |---|---|
+//! | What is served, and how is one question answered? | `service` |
+//! | Which paths are there, and what is refused before a handler sees it? | `routes`, `admission` |
+//! | What do requests and replies look like? | `api`, `openapi` |
+//! | Which conversations are there, who may go on with one, and how do they survive a kill? | `sessions` |
+//! | What does whoever waits see meanwhile? | `status` |
+//! | What is written down and counted? | `event_log`, `counters` |
+//!
+//! An answer is acknowledged after its session is on disk. Below the folder of the service's state:
+//!
+//! | file | holds |
+//! |---|---|
+//! | `sessions/ID.json` | one conversation (`sessions`) |
+//! | `keywords.sqlite` | what was learned, unless the project declares another file (`keyword_index`) |
+//! | `lock` | nothing: held by the one service that uses the folder |
+//! | `events.jsonl` | every event of every turn with its session, redacted; a line is one JSON object |
+
+mod admission;
+mod api;
+mod counters;
+mod event_log;
+mod openapi;
+mod routes;
+mod service;
+mod sessions;
+mod status;
+
+pub use routes::routes;
+pub use service::{Service, ServiceError, ServiceOptions};
+pub use sessions::SessionError;
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Serves on `listener` until `stop` resolves; requests under way are then answered, and no new one is taken.
+///
+/// # Errors
+/// When the listener fails.
+pub async fn serve(
+    service: Arc<Service>,
+    listener: tokio::net::TcpListener,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> std::io::Result<()> {
+    axum::serve(listener, routes(service)).with_graceful_shutdown(stop).await
+}
+
+/// Why a service may not listen at `address` without a token.
+///
+/// # Errors
+/// [`NotAlone`] for an address that other machines reach.
+pub fn may_listen(address: SocketAddr, has_token: bool) -> Result<(), NotAlone> {
+    if address.ip().is_loopback() || has_token { Ok(()) } else { Err(NotAlone(address)) }
+}
+
+/// A service without a token at an address that other machines reach.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("other machines reach {0}: name a variable that holds a token with --token-env NAME, or listen on 127.0.0.1")]
+pub struct NotAlone(SocketAddr);

@@ -1,0 +1,113 @@
+//! The service as an OpenAPI document: requests by their types, replies as they are written.
+
+use super::api::QueryRequest;
+use super::service::ServiceOptions;
+use schemars::generate::SchemaSettings;
+use serde_json::{Value, json};
+
+/// What a reply may hold beside what each flow's has.
+fn reply() -> Value {
+    let nullable = |kind: &str| json!({"type": [kind, "null"]});
+    json!({
+        "type": "object",
+        "required": ["answer", "sources", "confidence_score", "used_internal_kb", "used_external_kb", "session_id"],
+        "properties": {
+            "answer": {"type": "string"},
+            "sources": {"type": "array", "items": {
+                "type": "object",
+                "required": ["kind", "id", "title", "url"],
+                "properties": {
+                    "kind": {"type": "string", "enum": ["internal", "external"]},
+                    "id": {"type": "string"},
+                    "title": nullable("string"),
+                    "url": nullable("string"),
+                    "filename": {"type": "string", "description": "two-stage: the document's file"},
+                    "text": {"type": "string", "description": "two-stage: the passage; `[n]` in the answer is the n-th source"},
+                    "score": {"type": "number", "minimum": 0, "maximum": 1, "description": "two-stage: relevance by rank"}
+                }
+            }},
+            "confidence_score": nullable("number"),
+            "used_internal_kb": {"type": "boolean"},
+            "used_external_kb": {"type": "boolean"},
+            "session_id": {"type": "string"}
+        }
+    })
+}
+
+fn error() -> Value {
+    json!({
+        "type": "object",
+        "required": ["error"],
+        "properties": {
+            "error": {
+                "type": "object",
+                "required": ["kind", "message"],
+                "properties": {"kind": {"type": "string"}, "message": {"type": "string"}}
+            },
+            "session_id": {"type": "string", "description": "where the question belongs to a session that can go on"}
+        }
+    })
+}
+
+/// The document.
+pub(super) fn document(options: &ServiceOptions) -> Value {
+    let settings = SchemaSettings::openapi3();
+    let mut generator = settings.into_generator();
+    let request = generator.subschema_for::<QueryRequest>();
+    let mut schemas: serde_json::Map<String, Value> = generator.take_definitions(true);
+    schemas.insert("Reply".into(), reply());
+    schemas.insert("Error".into(), error());
+    let failures = [
+        ("400", "The request is not valid."),
+        ("401", "The token is missing or wrong."),
+        ("403", "A page in a browser, or a foreign name for this machine."),
+        ("404", "Unknown session (`unknown_session`) or tenant (`unknown_tenant`)."),
+        ("409", "Another question of the session is being answered (`session_busy`)."),
+        ("410", "The session has ended (`session_expired`)."),
+        ("413", "The request is too large."),
+        ("500", "The agent failed: its model, its documents, or what the model did; `kind` says which."),
+        ("503", "Too many questions at the same time (`overloaded`)."),
+        ("504", "The turn took too long (`timeout`)."),
+    ];
+    let mut responses = serde_json::Map::new();
+    responses.insert(
+        "200".into(),
+        json!({
+            "description": "The answer; with `Accept: text/event-stream`, `status` events and then `answer` or `error`.",
+            "content": {
+                "application/json": {"schema": {"$ref": "#/components/schemas/Reply"}},
+                "text/event-stream": {"schema": {"type": "string"}}
+            }
+        }),
+    );
+    for (status, description) in failures {
+        let content = json!({"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}});
+        responses.insert(status.into(), json!({"description": description, "content": content}));
+    }
+    let plain = |summary: &str, kind: &str| json!({"get": {"summary": summary, "responses": {"200": {"description": summary, "content": {kind: {}}}}}});
+    let mut document = json!({
+        "openapi": "3.1.0",
+        "info": {"title": "ragcheck serve", "version": env!("CARGO_PKG_VERSION")},
+        "paths": {
+            "/api/chat/query": {"post": {
+                "summary": "Ask one question",
+                "requestBody": {"required": true, "content": {"application/json": {"schema": request}}},
+                "responses": responses
+            }},
+            "/health": plain("Whether the service is up", "application/json"),
+            "/metrics": plain("Counters for Prometheus", "text/plain"),
+            "/openapi.json": plain("This document", "application/json")
+        },
+        "components": {"schemas": schemas}
+    });
+    if options.token.is_some() {
+        document["components"]["securitySchemes"] = json!({"token": {"type": "http", "scheme": "bearer"}});
+        document["security"] = json!([{"token": []}]);
+    }
+    if options.test_target {
+        let done = json!({"200": {"description": "Forgotten"}});
+        document["paths"]["/api/test/reset"] =
+            json!({"post": {"summary": "Forget sessions and what was learned", "responses": done}});
+    }
+    document
+}

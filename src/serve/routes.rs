@@ -1,0 +1,157 @@
+//! The paths of the service, and the layers before them.
+//!
+//! | path | what |
+//! |---|---|
+//! | `POST /api/chat/query` | one question; `Accept: text/event-stream` shows what happens meanwhile |
+//! | `GET /health` | whether it is up, without a token |
+//! | `GET /metrics` | counters |
+//! | `GET /openapi.json` | this, for programs |
+//! | `POST /api/test/reset` | forgets everything, where the service is an agent under test |
+
+use super::admission;
+use super::api::{ApiError, QueryRequest};
+use super::openapi;
+use super::service::Service;
+use super::status::Told;
+use axum::error_handling::HandleErrorLayer;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{BoxError, Json, Router};
+use futures_util::stream::{self, Stream};
+use serde_json::{Value, json};
+use std::any::Any;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tower::ServiceBuilder;
+use tower::limit::GlobalConcurrencyLimitLayer;
+use tower::load_shed::LoadShedLayer;
+use tower_http::catch_panic::CatchPanicLayer;
+
+/// Longest request that is read, in bytes.
+const LONGEST_BODY: usize = 1 << 20;
+/// How long a request may take beyond the longest turn: reading it, and storing its session.
+const BEYOND_TURN: Duration = Duration::from_secs(30);
+
+type Shared = Arc<Service>;
+
+/// Everything that is served.
+pub fn routes(service: Shared) -> Router {
+    let longest = service.longest_turn() + BEYOND_TURN;
+    let limits = ServiceBuilder::new()
+        .layer(HandleErrorLayer::new(turned_away))
+        .layer(LoadShedLayer::new())
+        .layer(GlobalConcurrencyLimitLayer::new(service.options.most_requests))
+        .timeout(longest);
+    let mut api = Router::new().route("/api/chat/query", post(query)).layer(limits);
+    if service.options.test_target {
+        api = api.route("/api/test/reset", post(reset));
+    }
+    api.route("/metrics", get(metrics))
+        .route("/openapi.json", get(document))
+        .layer(middleware::from_fn_with_state(Arc::clone(&service), admission::token))
+        .route("/health", get(health))
+        .fallback(unknown)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(middleware::from_fn_with_state(Arc::clone(&service), admission::origin))
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(DefaultBodyLimit::max(LONGEST_BODY))
+        .layer(middleware::from_fn_with_state(Arc::clone(&service), counted))
+        .with_state(service)
+}
+
+async fn counted(State(service): State<Shared>, request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    service.counters.answered(response.status().as_u16());
+    response
+}
+
+async fn query(
+    State(service): State<Shared>,
+    headers: HeaderMap,
+    body: Result<Json<QueryRequest>, JsonRejection>,
+) -> Response {
+    let request = match body {
+        Ok(Json(request)) => request,
+        Err(rejection) => {
+            let kind =
+                if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE { "too_large" } else { "invalid_request" };
+            return ApiError::new(rejection.status(), kind, rejection.body_text()).into_response();
+        }
+    };
+    let accepts = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if accepts.split(',').any(|kind| kind.split(';').next().unwrap_or_default().trim() == "text/event-stream") {
+        return Sse::new(told(service, request)).keep_alive(KeepAlive::default()).into_response();
+    }
+    match service.answer(&request, None).await {
+        Ok(reply) => Json(reply).into_response(),
+        Err(error) => error.into_response(),
+    }
+}
+
+/// The events of one question. The turn is a task of its own: whoever stops listening finds its answer in the session.
+#[expect(clippy::disallowed_methods, reason = "a turn whose listener left is finished all the same")]
+fn told(service: Shared, request: QueryRequest) -> impl Stream<Item = Result<Event, Infallible>> {
+    let (sender, receiver) = tokio::sync::mpsc::unbounded_channel::<Told>();
+    tokio::spawn(async move {
+        let last = match service.answer(&request, Some(sender.clone())).await {
+            Ok(reply) => ("answer", reply),
+            Err(error) => ("error", error.body()),
+        };
+        let _ = sender.send(last);
+    });
+    stream::unfold(receiver, |mut receiver: UnboundedReceiver<Told>| async move {
+        let (name, data) = receiver.recv().await?;
+        Some((Ok(Event::default().event(name).data(data.to_string())), receiver))
+    })
+}
+
+async fn health(State(service): State<Shared>) -> Json<Value> {
+    Json(json!({"status": "ok", "flow": service.flow(), "version": env!("CARGO_PKG_VERSION")}))
+}
+
+async fn metrics(State(service): State<Shared>) -> Response {
+    let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];
+    (kind, service.counters.text(service.flow())).into_response()
+}
+
+async fn document(State(service): State<Shared>) -> Json<Value> {
+    Json(openapi::document(&service.options))
+}
+
+async fn reset(State(service): State<Shared>) -> Response {
+    match service.reset() {
+        Ok(()) => Json(json!({"reset": true})).into_response(),
+        Err(error) => error.into_response(),
+    }
+}
+
+async fn unknown(request: Request) -> ApiError {
+    let path: String = request.uri().path().chars().take(100).collect();
+    let message = format!("nothing is served at {path}; see GET /openapi.json");
+    ApiError::new(StatusCode::NOT_FOUND, "unknown_path", message)
+}
+
+async fn wrong_method(request: Request) -> ApiError {
+    let message = format!("{} is not served here; see GET /openapi.json", request.method());
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "wrong_method", message)
+}
+
+async fn turned_away(error: BoxError) -> ApiError {
+    if error.is::<tower::timeout::error::Elapsed>() {
+        return ApiError::new(StatusCode::GATEWAY_TIMEOUT, "timeout", "The request took too long.");
+    }
+    let message = "Too many questions are being answered: try again in a moment.";
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message)
+}
+
+fn panicked(_: Box<dyn Any + Send>) -> Response {
+    let message = "This is a bug of ragcheck; the service goes on.";
+    ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message).into_response()
+}

@@ -1,0 +1,229 @@
+//! What is served, and how one question is answered: the session is held, one turn of the flow runs with the settings of
+//! a scenario's variant, the session is stored, and only then the answer goes out.
+
+use super::api::{ApiError, QueryRequest};
+use super::counters::Counters;
+use super::event_log::EventLog;
+use super::sessions::{Session, SessionError, Sessions};
+use super::status::{Told, Watcher};
+use crate::clock::{Clock, RealClock};
+use crate::files;
+use crate::flow::{Abort, Flow};
+use crate::knowledge::KeywordIndex;
+use crate::plan::PlannedTrial;
+use crate::trace::{TurnOutcome, What};
+use crate::trial::{SetupError, TrialRunner};
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::mpsc::UnboundedSender;
+
+/// How a service is run.
+#[derive(Debug, Clone)]
+pub struct ServiceOptions {
+    /// The folder of its state.
+    pub state: PathBuf,
+    /// How long an unused session lives.
+    pub session_lifetime: Duration,
+    /// Requests at the same time; more are told to come back.
+    pub most_requests: usize,
+    /// What a request without it is refused for; `None` on loopback.
+    pub token: Option<String>,
+    /// Whether it is an agent under test: callers choose the ids of their sessions, and `POST /api/test/reset` forgets
+    /// sessions and what was learned, which is then kept in memory alone.
+    pub test_target: bool,
+}
+
+/// Why a service cannot be started.
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    /// Its state cannot be read or written.
+    #[error("the folder of the service's state, {}, cannot be used: {error}; name another with --state", folder.display())]
+    State {
+        /// The folder.
+        folder: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Another service uses it.
+    #[error("another service uses {}: stop it, or name another folder with --state", folder.display())]
+    InUse {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The flow cannot be set up.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The scenario's variant is not a flow of ours.
+    #[error("the scenario's variant is no flow that can be served: `external` agents serve themselves")]
+    NoFlow,
+}
+
+/// A flow that is served.
+pub struct Service {
+    pub(super) options: ServiceOptions,
+    pub(super) counters: Counters,
+    runner: TrialRunner,
+    /// The settings: a planned trial, of which each session is another.
+    settings: PlannedTrial,
+    flow: &'static dyn Flow,
+    sessions: Sessions,
+    keywords: Mutex<Arc<KeywordIndex>>,
+    log: Arc<EventLog>,
+    clock: Arc<dyn Clock>,
+    /// Held while the service lives: its sessions are nobody else's.
+    _lock: File,
+}
+
+impl std::fmt::Debug for Service {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Service").field("flow", &self.flow.name()).finish_non_exhaustive()
+    }
+}
+
+impl Service {
+    /// Serves the flow of `settings`, a trial of `runner`.
+    ///
+    /// # Errors
+    /// When its services cannot be asked (a key is missing, for example), or its state cannot be opened.
+    pub fn open(runner: TrialRunner, settings: PlannedTrial, options: ServiceOptions) -> Result<Self, ServiceError> {
+        let flow = runner.flow_of(&settings).ok_or(ServiceError::NoFlow)?;
+        // What every question would fail by is told now.
+        runner.context(&settings)?;
+        let unusable = |error| ServiceError::State { folder: options.state.clone(), error };
+        files::create_dir_all(&options.state).map_err(unusable)?;
+        let lock = files::append(options.state.join("lock")).map_err(unusable)?;
+        if lock.try_lock().is_err() {
+            return Err(ServiceError::InUse { folder: options.state.clone() });
+        }
+        let folder = options.state.join("sessions");
+        let sessions = Sessions::open(&folder, options.session_lifetime, options.test_target).map_err(unusable)?;
+        let keywords = if options.test_target {
+            KeywordIndex::in_memory()
+        } else {
+            let own = || KeywordIndex::in_file(&options.state.join("keywords.sqlite"));
+            runner.keyword_index().unwrap_or_else(own)
+        };
+        let log = EventLog::open(&options.state.join("events.jsonl")).map_err(unusable)?;
+        Ok(Self {
+            counters: Counters::default(),
+            runner,
+            settings,
+            flow,
+            sessions,
+            keywords: Mutex::new(Arc::new(keywords)),
+            log: Arc::new(log),
+            clock: Arc::new(RealClock::start()),
+            _lock: lock,
+            options,
+        })
+    }
+
+    /// The flow's name.
+    pub fn flow(&self) -> &'static str {
+        self.flow.name()
+    }
+
+    /// The longest that one turn may take.
+    pub(super) fn longest_turn(&self) -> Duration {
+        self.runner.turn_limit(&self.settings)
+    }
+
+    /// Answers one question; status events go to `stream` meanwhile.
+    pub(super) async fn answer(
+        &self,
+        request: &QueryRequest,
+        stream: Option<UnboundedSender<Told>>,
+    ) -> Result<Value, ApiError> {
+        request.check()?;
+        if request.tenant_id.is_some() && !self.flow.has_tenants() {
+            let message = format!("`tenant_id`: the flow `{}` has no tenants", self.flow.name());
+            return Err(ApiError::new(StatusCode::BAD_REQUEST, "invalid_request", message));
+        }
+        let mut session = self.session(request)?;
+        let _under_way = self.counters.begin();
+        let began = self.clock.now();
+        let outcome = self.turn(&mut session, &request.query, stream).await?;
+        let took = self.clock.now().saturating_sub(began);
+        let reply = match &outcome {
+            TurnOutcome::Answered(answer) => {
+                self.counters.turn("answered", took);
+                Ok(self.flow.reply(&session.conversation, answer))
+            }
+            TurnOutcome::Failed { kind, message } => {
+                self.counters.turn(kind, took);
+                let begins = request.session_id.is_none();
+                if kind == "unknown_tenant" && begins {
+                    return Err(ApiError::of_agent(kind, message, None));
+                }
+                Err(ApiError::of_agent(kind, message, Some(&session.id)))
+            }
+        };
+        session.save(self.clock.wall()).map_err(SessionError::File)?;
+        reply.map(|mut reply| {
+            reply["session_id"] = json!(session.id);
+            reply
+        })
+    }
+
+    fn session(&self, request: &QueryRequest) -> Result<Session, SessionError> {
+        let tenant = request.tenant_id.as_deref();
+        let mut session = match &request.session_id {
+            Some(id) => self.sessions.resume(id, tenant, self.clock.wall())?,
+            None => self.sessions.mint(tenant)?,
+        };
+        if request.conversation_history.is_some() {
+            if session.conversation.turns > 0 {
+                return Err(SessionError::HasHistory);
+            }
+            session.conversation.history = request.history();
+        }
+        Ok(session)
+    }
+
+    /// One turn of the flow.
+    async fn turn(
+        &self,
+        session: &mut Session,
+        query: &str,
+        stream: Option<UnboundedSender<Told>>,
+    ) -> Result<TurnOutcome, ApiError> {
+        let broken = |why: String| {
+            let message = format!("The question could not be answered: {why}");
+            ApiError { session: Some(session.id.clone()), ..ApiError::of_agent("not_available", &message, None) }
+        };
+        let trial = self.settings.of_session(&session.id, session.conversation.turns);
+        let mut context = self.runner.context(&trial).map_err(|why| broken(why.to_string()))?;
+        context.keywords = Arc::clone(&self.keywords.lock().unwrap_or_else(PoisonError::into_inner));
+        let (log, clock) = (Arc::clone(&self.log), Arc::clone(&self.clock));
+        let context = context.observed_by(Arc::new(Watcher { session: session.id.clone(), log, clock, stream }));
+        if session.conversation.turns == 0 {
+            context.conversation_started(&session.conversation);
+        }
+        let done = self.flow.turn(&context, &mut session.conversation, query).await;
+        done.map_err(|abort| {
+            let why = match abort {
+                Abort::Miss(miss) => miss.message,
+                Abort::State(error) => error.to_string(),
+            };
+            let message = format!("The question could not be answered: {why}");
+            ApiError::of_agent("not_available", &message, None)
+        })?;
+        let ended = context.take_events().into_iter().rev().find_map(|event| match event.what {
+            What::TurnEnded(ended) => Some(ended.outcome),
+            _ => None,
+        });
+        ended.ok_or_else(|| ApiError::of_agent("not_available", "The turn did not end.", Some(&session.id)))
+    }
+
+    /// Forgets every session and what was learned, of a service that is an agent under test.
+    pub(super) fn reset(&self) -> Result<(), ApiError> {
+        self.sessions.clear().map_err(SessionError::File)?;
+        *self.keywords.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(KeywordIndex::in_memory());
+        Ok(())
+    }
+}

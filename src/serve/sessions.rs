@@ -1,0 +1,345 @@
+//! Conversations by session: minted, found again, held by one request at a time, stored before they are acknowledged.
+//!
+//! A session is a file, `ID.json`: `{version, last_active, conversation}`, the conversation as
+//! [`ConversationState::to_json`] writes it; `conversation` is null in a session that expired, of which nothing else is
+//! kept. A build refuses a newer version. The file is replaced as a whole and made to last before a turn is
+//! acknowledged, so that a killed service has every answer that anybody was given.
+
+use super::api::ApiError;
+use crate::files;
+use crate::flow::{ConversationState, StateError};
+use axum::http::StatusCode;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The version of a session's file that this build writes.
+const VERSION: u32 = 1;
+/// Turns of one session; the model is shown all of them.
+const MOST_TURNS: u32 = 200;
+
+/// Why a session cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// Nobody was given that id, or it is another tenant's.
+    #[error("there is no such session: leave `session_id` out to begin one")]
+    Unknown,
+    /// It was not used for too long, or is as long as one may be.
+    #[error("the session has ended: leave `session_id` out to begin another")]
+    Expired,
+    /// Another request of it is under way.
+    #[error("another question of this session is being answered: wait for its answer")]
+    Busy,
+    /// A history was brought for a session that has one.
+    #[error("`conversationHistory` is for a session that begins: this one has a history")]
+    HasHistory,
+    /// Its file cannot be read or written.
+    #[error("the session cannot be stored: {0}")]
+    File(#[from] io::Error),
+    /// Its file is not what this build writes.
+    #[error("the session cannot be read: {0}")]
+    Unreadable(String),
+    /// Its conversation is not one that this build reads.
+    #[error(transparent)]
+    State(#[from] StateError),
+}
+
+impl From<SessionError> for ApiError {
+    fn from(error: SessionError) -> Self {
+        let (status, kind) = match &error {
+            SessionError::Unknown => (StatusCode::NOT_FOUND, "unknown_session"),
+            SessionError::Expired => (StatusCode::GONE, "session_expired"),
+            SessionError::Busy => (StatusCode::CONFLICT, "session_busy"),
+            SessionError::HasHistory => (StatusCode::BAD_REQUEST, "invalid_request"),
+            SessionError::File(_) | SessionError::Unreadable(_) | SessionError::State(_) => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "session_unavailable")
+            }
+        };
+        Self::new(status, kind, error.to_string())
+    }
+}
+
+/// A session's file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    version: u32,
+    last_active: Timestamp,
+    conversation: Option<String>,
+}
+
+type Held = Arc<Mutex<BTreeSet<String>>>;
+
+/// All sessions of a service.
+#[derive(Debug)]
+pub(super) struct Sessions {
+    folder: PathBuf,
+    lifetime: Duration,
+    /// Whether a caller may name a session that there is not: for tests of the service as an agent.
+    adopts: bool,
+    held: Held,
+}
+
+/// A session that one request holds; others are told that it is busy until this is dropped.
+#[derive(Debug)]
+pub(super) struct Session {
+    /// The id that the caller knows.
+    pub(super) id: String,
+    pub(super) conversation: ConversationState,
+    file: PathBuf,
+    _hold: Hold,
+}
+
+#[derive(Debug)]
+struct Hold {
+    id: String,
+    held: Held,
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        lock(&self.held).remove(&self.id);
+    }
+}
+
+fn lock(held: &Held) -> MutexGuard<'_, BTreeSet<String>> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Sessions {
+    /// The sessions in `folder`, which is made where it is missing; each ends when it is unused for `lifetime`.
+    ///
+    /// # Errors
+    /// When the folder cannot be made.
+    pub(super) fn open(folder: &Path, lifetime: Duration, adopts: bool) -> io::Result<Self> {
+        files::create_dir_all(folder)?;
+        Ok(Self { folder: folder.to_owned(), lifetime, adopts, held: Held::default() })
+    }
+
+    /// Begins a session with an id that nobody can guess.
+    ///
+    /// # Errors
+    /// When the system has no random numbers.
+    pub(super) fn mint(&self, tenant: Option<&str>) -> Result<Session, SessionError> {
+        let mut bytes = [0_u8; 16];
+        getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
+        self.begin(&format!("s-{}", hex::encode(bytes)), tenant)
+    }
+
+    fn begin(&self, id: &str, tenant: Option<&str>) -> Result<Session, SessionError> {
+        let hold = self.hold(id)?;
+        let mut conversation = ConversationState::new(0, "main").of_tenant(tenant);
+        id.clone_into(&mut conversation.session);
+        Ok(Session { id: id.to_owned(), conversation, file: self.file(id), _hold: hold })
+    }
+
+    /// Goes on with a session at the time `now`, for a request of this tenant (of the session's own, where it names
+    /// none).
+    ///
+    /// # Errors
+    /// [`SessionError`] for a session that cannot be used.
+    pub(super) fn resume(&self, id: &str, tenant: Option<&str>, now: Timestamp) -> Result<Session, SessionError> {
+        let file = self.file(id);
+        if !is_minted(id) && !self.adopts {
+            return Err(SessionError::Unknown);
+        }
+        let hold = self.hold(id)?;
+        let text = match files::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                drop(hold);
+                return if self.adopts { self.begin(id, tenant) } else { Err(SessionError::Unknown) };
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let unreadable = |why: String| SessionError::Unreadable(why);
+        let Stored { version, last_active, conversation } =
+            serde_json::from_str(&text).map_err(|error| unreadable(error.to_string()))?;
+        if version != VERSION {
+            return Err(unreadable(format!("its file has version {version}, this build reads {VERSION}")));
+        }
+        let Some(conversation) = conversation else { return Err(SessionError::Expired) };
+        let idle = now.duration_since(last_active).unsigned_abs();
+        if now > last_active && idle > self.lifetime {
+            // What was said is not kept beyond the session's life; that there was one is.
+            store(&file, &Stored { version: VERSION, last_active, conversation: None })?;
+            return Err(SessionError::Expired);
+        }
+        let conversation = ConversationState::from_json(&conversation)?;
+        if tenant.is_some() && conversation.tenant.as_deref() != tenant {
+            return Err(SessionError::Unknown);
+        }
+        if conversation.turns >= MOST_TURNS {
+            return Err(SessionError::Expired);
+        }
+        Ok(Session { id: id.to_owned(), conversation, file, _hold: hold })
+    }
+
+    /// Forgets all sessions that no request holds.
+    ///
+    /// # Errors
+    /// When a file cannot be removed.
+    pub(super) fn clear(&self) -> io::Result<()> {
+        files::remove_dir_all(&self.folder)?;
+        files::create_dir_all(&self.folder)
+    }
+
+    fn hold(&self, id: &str) -> Result<Hold, SessionError> {
+        if lock(&self.held).insert(id.to_owned()) {
+            Ok(Hold { id: id.to_owned(), held: Arc::clone(&self.held) })
+        } else {
+            Err(SessionError::Busy)
+        }
+    }
+
+    /// The file of a session; of an id that a caller chose, by its digest, so that no id leads anywhere else.
+    fn file(&self, id: &str) -> PathBuf {
+        let name = if is_minted(id) { id.to_owned() } else { format!("t-{}", hex::encode(Sha256::digest(id))) };
+        self.folder.join(format!("{name}.json"))
+    }
+}
+
+/// Whether an id is of the kind that is minted.
+fn is_minted(id: &str) -> bool {
+    let digits = id.strip_prefix("s-").unwrap_or_default();
+    digits.len() == 32 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+impl Session {
+    /// Stores the conversation as it is at `now`, for good.
+    ///
+    /// # Errors
+    /// When it cannot be written: what was stored before stays.
+    pub(super) fn save(&self, now: Timestamp) -> io::Result<()> {
+        let conversation = Some(self.conversation.to_json());
+        store(&self.file, &Stored { version: VERSION, last_active: now, conversation })
+    }
+}
+
+fn store(file: &Path, stored: &Stored) -> io::Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let mut new = files::temporary_file(folder)?;
+    new.write_all(serde_json::to_string(stored)?.as_bytes())?;
+    new.as_file().sync_all()?;
+    files::persist(new, file)?;
+    files::sync_folder(folder);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Duration = Duration::from_hours(1);
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + second).expect("a time")
+    }
+
+    fn sessions(folder: &Path) -> Sessions {
+        Sessions::open(&folder.join("sessions"), HOUR, false).expect("opens")
+    }
+
+    fn kind(result: Result<Session, SessionError>) -> String {
+        ApiError::from(result.expect_err("is refused")).kind
+    }
+
+    #[test]
+    fn a_session_is_found_again_by_another_process_and_by_its_own_tenant_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut session = sessions(folder.path()).mint(Some("north")).expect("minted");
+        session.conversation.turns = 3;
+        session.save(at(0)).expect("is stored");
+        let id = session.id.clone();
+        drop(session);
+        let sessions = sessions(folder.path());
+        let again = sessions.resume(&id, Some("north"), at(60)).expect("is found");
+        assert_eq!((again.conversation.turns, again.conversation.session.as_str()), (3, id.as_str()));
+        drop(again);
+        assert_eq!(
+            sessions.resume(&id, None, at(60)).expect("its own tenant").conversation.tenant.as_deref(),
+            Some("north")
+        );
+        assert_eq!(kind(sessions.resume(&id, Some("south"), at(60))), "unknown_session");
+    }
+
+    #[test]
+    fn what_nobody_was_given_is_unknown_wherever_it_would_lead() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("secret.json"), "{}").expect("written");
+        let sessions = sessions(folder.path());
+        let minted = sessions.mint(None).expect("minted").id.clone();
+        for id in [
+            "../secret",
+            "",
+            "s-",
+            &minted.to_uppercase(),
+            &minted,
+            "/etc/passwd",
+            "s-..%2f..%2f..%2f..%2f..%2f..%2fxx",
+        ] {
+            assert_eq!(kind(sessions.resume(id, None, at(0))), "unknown_session", "{id}");
+        }
+    }
+
+    #[test]
+    fn a_session_answers_one_question_at_a_time() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let sessions = sessions(folder.path());
+        let session = sessions.mint(None).expect("minted");
+        session.save(at(0)).expect("is stored");
+        assert_eq!(kind(sessions.resume(&session.id, None, at(1))), "session_busy");
+        let id = session.id.clone();
+        drop(session);
+        assert!(sessions.resume(&id, None, at(1)).is_ok());
+    }
+
+    #[test]
+    fn an_unused_session_ends_and_what_was_said_is_gone_for_good() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let sessions = sessions(folder.path());
+        let mut session = sessions.mint(None).expect("minted");
+        session.conversation.history.push(crate::chat::Message::text(crate::chat::Role::User, "my secret"));
+        session.save(at(0)).expect("is stored");
+        let (id, file) = (session.id.clone(), session.file.clone());
+        drop(session);
+        assert!(sessions.resume(&id, None, at(3600)).is_ok(), "within its life");
+        assert_eq!(kind(sessions.resume(&id, None, at(3602))), "session_expired");
+        assert_eq!(kind(sessions.resume(&id, None, at(10))), "session_expired", "also when the clock was set back");
+        assert!(!std::fs::read_to_string(file).expect("a file").contains("my secret"));
+    }
+
+    #[test]
+    fn a_session_of_a_newer_build_and_a_broken_one_are_errors_of_their_own() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let sessions = sessions(folder.path());
+        let session = sessions.mint(None).expect("minted");
+        session.save(at(0)).expect("is stored");
+        let (id, file) = (session.id.clone(), session.file.clone());
+        drop(session);
+        let whole = std::fs::read_to_string(&file).expect("a file");
+        for broken in
+            [whole.replacen("\"version\":1", "\"version\":2", 1), whole[..whole.len() / 2].to_owned(), String::new()]
+        {
+            std::fs::write(&file, broken).expect("written");
+            assert_eq!(kind(sessions.resume(&id, None, at(0))), "session_unavailable");
+        }
+    }
+
+    #[test]
+    fn a_service_for_tests_adopts_the_ids_that_its_callers_choose() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let sessions = Sessions::open(&folder.path().join("sessions"), HOUR, true).expect("opens");
+        let session = sessions.resume("two-stage/a/../../b.1", None, at(0)).expect("is adopted");
+        session.save(at(0)).expect("is stored");
+        assert!(session.file.starts_with(folder.path().join("sessions")));
+        drop(session);
+        sessions.clear().expect("is cleared");
+        assert_eq!(sessions.resume("two-stage/a/../../b.1", None, at(0)).expect("begins anew").conversation.turns, 0);
+    }
+}

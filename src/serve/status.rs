@@ -1,0 +1,60 @@
+//! What whoever waits for an answer sees meanwhile: the flow's observer, told on to the log and to a stream of status
+//! events.
+//!
+//! | event | data |
+//! |---|---|
+//! | `status` | `{stage: "model", call}`: the model is asked |
+//! | `status` | `{stage: "tool", tool, arguments}`: a tool is called |
+//! | `status` | `{stage: "tool_ended", tool, outcome}`: `ok`, `rejected`, `out_of_order` or `failed` |
+//! | `answer` | the reply, as without a stream; the last event |
+//! | `error` | `{error: {kind, message}}`; the last event |
+
+use super::event_log::EventLog;
+use crate::clock::Clock;
+use crate::flow::{Observer, Status};
+use crate::secrets;
+use crate::trace::{ToolOutcome, What};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio::sync::mpsc::UnboundedSender;
+
+/// One event of a stream: its name and its data.
+pub(super) type Told = (&'static str, Value);
+
+/// Watches one turn.
+pub(super) struct Watcher {
+    pub(super) session: String,
+    pub(super) log: Arc<EventLog>,
+    pub(super) clock: Arc<dyn Clock>,
+    /// Where somebody listens.
+    pub(super) stream: Option<UnboundedSender<Told>>,
+}
+
+impl Observer for Watcher {
+    fn notice(&self, status: &Status<'_>) {
+        if let Status::Recorded(event) = status {
+            self.log.write(self.clock.wall(), &self.session, event);
+        }
+        let Some(stream) = &self.stream else { return };
+        let data = match status {
+            Status::ModelAsked { call, .. } => json!({"stage": "model", "call": call}),
+            Status::ToolStarted { tool, arguments, .. } => {
+                json!({"stage": "tool", "tool": secrets::clean(tool), "arguments": arguments})
+            }
+            Status::Recorded(event) => match &event.what {
+                What::ToolCalled(called) => {
+                    let outcome = match called.outcome {
+                        ToolOutcome::Ok(_) => "ok",
+                        ToolOutcome::Rejected(_) => "rejected",
+                        ToolOutcome::OutOfOrder(_) => "out_of_order",
+                        ToolOutcome::Failed { .. } => "failed",
+                    };
+                    json!({"stage": "tool_ended", "tool": secrets::clean(&called.tool), "outcome": outcome})
+                }
+                _ => return,
+            },
+        };
+        // Nobody listens any more: the turn goes on, and its answer is in the session.
+        let _ = stream.send(("status", data));
+    }
+}

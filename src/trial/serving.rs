@@ -1,0 +1,74 @@
+//! A variant outside any case: what a turn of somebody who is served acts in.
+
+use super::services::LiveAccess;
+use super::settings::environment;
+use super::stages::RecordedStages;
+use super::{Setup, SetupError, TrialRunner, Variables};
+use crate::cassette::LocalTimes;
+use crate::flow::{self, AgentContext, Flow};
+use crate::knowledge::KeywordIndex;
+use crate::plan::{Plan, PlannedTrial, trial_seed};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Names the models by the variables that their flows read (`OPENAI_MODEL`, for example), where these are set: for live
+/// and served use, never for recordings. A flow that reads none keeps what its variant says.
+pub fn name_models(plan: &mut Plan, variables: &Variables) {
+    for variant in plan.scenarios.iter_mut().flat_map(|scenario| &mut scenario.variants) {
+        let variable = flow::by_name(&variant.flow).and_then(Flow::model_variable);
+        let named = variable.and_then(|variable| super::services::variable(variables, variable));
+        if let (Some(named), Some(settings)) = (named, &mut variant.settings) {
+            settings.model.name = named;
+        }
+    }
+}
+
+impl PlannedTrial {
+    /// The trial that one turn of a session is: its name and its seed are the session's.
+    #[must_use]
+    pub fn of_session(&self, session: &str, turn: u32) -> Self {
+        let id = format!("served/{session}/{turn}");
+        Self { seed: trial_seed(self.seed, &id), id, ..self.clone() }
+    }
+}
+
+impl TrialRunner {
+    /// The flow of a trial's variant; `None` for an agent that runs elsewhere.
+    pub fn flow_of(&self, trial: &PlannedTrial) -> Option<&'static dyn Flow> {
+        self.setup(trial).map(|setup| setup.flow)
+    }
+
+    /// The model that a trial's variant asks: `provider/model`.
+    pub fn model_name(&self, trial: &PlannedTrial) -> String {
+        self.declared(trial).map_or_else(String::new, |declared| declared.model.price_name())
+    }
+
+    /// The project's folder.
+    pub fn root(&self) -> &Path {
+        &self.loaded.root
+    }
+
+    /// The keyword index that the project declares, if it declares one.
+    pub fn keyword_index(&self) -> Option<KeywordIndex> {
+        let declared = self.loaded.project.keyword_index.as_ref()?;
+        Some(KeywordIndex::declared(&self.loaded.root, declared))
+    }
+
+    /// The longest that a turn of it may take.
+    pub fn turn_limit(&self, trial: &PlannedTrial) -> Duration {
+        self.setup(trial).map_or(Duration::from_mins(2), |setup| *setup.declared.limits.turn)
+    }
+
+    /// What a turn acts in, against the providers, with a keyword index that is its own until another is put in its place.
+    ///
+    /// # Errors
+    /// [`SetupError`] when a provider cannot be asked.
+    pub fn context(&self, trial: &PlannedTrial) -> Result<AgentContext, SetupError> {
+        let unknown = || SetupError::Flow { file: "the plan".into(), flow: trial.lane.flow.clone() };
+        let Some(Setup::Flow(setup)) = self.found(trial) else { return Err(unknown()) };
+        let LiveAccess { clock, transport } = self.access(trial, setup)?;
+        let stages = Arc::new(RecordedStages::noting(Arc::new(LocalTimes::recording()), Arc::clone(&clock)));
+        environment(&self.loaded.project, trial, setup, &transport, &clock, stages, trial.seed)
+    }
+}
