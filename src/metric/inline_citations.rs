@@ -3,7 +3,7 @@
 //! | metric | units | a unit holds when |
 //! |---|---|---|
 //! | `citation_range` | answers with a number | every number is one of the turn's passages |
-//! | `cited_answer_rate` | answers of turns that retrieved a passage, but for declared refusals | there is a number |
+//! | `cited_answer_rate` | answers of turns that retrieved a passage, but for declared refusals | there is a number, and a word beside the numbers |
 //! | `declared_refusal_rate` | queries whose searches gave no passage, and that were answered | it is a declared refusal |
 //!
 //! An answer that has a number and nothing to cite is out of range, and no unit of the second. A declared refusal is one
@@ -29,7 +29,7 @@ pub(super) const ENTRIES: &[Registered] = &[
     Registered {
         entry: MetricEntry::rate(
             "cited_answer_rate",
-            "Of the answers to queries for which passages were found, those with a number; declared refusals left out.",
+            "Of the answers to queries for which passages were found, those in words with a number; declared refusals left out.",
             &[],
         ),
         make: |_| Box::new(InlineCitations::Cited),
@@ -65,6 +65,7 @@ impl InlineCitations {
             },
             Self::Cited if found == 0 || answer.refused => return None,
             Self::Cited if numbers.is_empty() => Err("cites no passage".into()),
+            Self::Cited if !answer.text.chars().any(char::is_alphabetic) => Err("says nothing but numbers".into()),
             Self::Cited => Ok(()),
             Self::Refusal if found > 0 => return None,
             Self::Refusal if answer.refused => Ok(()),
@@ -124,6 +125,7 @@ mod tests {
             ("So it is [1] [4].", 3, Some(false), Some(true), None),
             ("So it is [0].", 3, Some(false), Some(true), None),
             ("So it is.", 3, None, Some(false), None),
+            ("[1] [2]", 3, Some(true), Some(false), None),
             ("No.", 3, None, None, None),
             ("No.", 0, None, None, Some(true)),
             ("So it is.", 0, None, None, Some(false)),
