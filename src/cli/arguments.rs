@@ -217,9 +217,8 @@ pub(super) struct History {
 pub(super) enum HistoryCommand {
     /// Add the point of a run folder, a live run's or a recording's.
     Add {
-        /// The run folder.
-        #[arg(default_value = "reports/latest")]
-        run: PathBuf,
+        /// The run folder; by default the project's newest run.
+        run: Option<PathBuf>,
         /// Label of the point: `release=1.4.0`; may be repeated.
         #[arg(long, value_name = "KEY=VALUE")]
         label: Vec<String>,
@@ -309,9 +308,9 @@ pub(super) struct List {
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct Score {
-    /// The run folder.
-    #[arg(default_value = "reports/latest", conflicts_with = "import")]
-    pub run: PathBuf,
+    /// The run folder; by default the project's newest run.
+    #[arg(conflicts_with = "import")]
+    pub run: Option<PathBuf>,
     /// Make a new run of another agent's conversations: `--import messages FILE`, a JSON or JSON lines file of OpenAI
     /// chat messages (it may be compressed with gzip).
     #[arg(long, num_args = 2, value_names = ["FORMAT", "FILE"])]
@@ -344,9 +343,8 @@ pub(super) enum Rows {
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct Report {
-    /// The run folder.
-    #[arg(default_value = "reports/latest")]
-    pub run: PathBuf,
+    /// The run folder; by default the project's newest run.
+    pub run: Option<PathBuf>,
     /// The format.
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(crate::report::names()))]
     pub to: String,

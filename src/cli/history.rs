@@ -3,7 +3,7 @@
 use super::arguments::{History, HistoryCommand, Printed};
 use super::exit::Exit;
 use super::output::{self, Problem};
-use super::select::reports_folder;
+use super::select::{newest_run, reports_folder};
 use crate::evaluation;
 use crate::files;
 use crate::history::{self, Gather, HISTORY, Series};
@@ -25,8 +25,8 @@ pub(super) fn run(given: &History) -> Result<Exit, Problem> {
     let words = |why: history::HistoryError| Problem::Words(why.to_string());
     match &given.command {
         Some(HistoryCommand::Add { run, label }) => {
-            let labels = labels(label)?;
-            let added = of_folder(run, labels).and_then(|point| history::append(&file, &point).map_err(words))?;
+            let (run, labels) = (newest_run(run.as_deref()), labels(label)?);
+            let added = of_folder(&run, labels).and_then(|point| history::append(&file, &point).map_err(words))?;
             let said = if added { "added to" } else { "is already in" };
             output::result(&format!("{} {said} {}\n", run.display(), file.display()));
         }

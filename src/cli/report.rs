@@ -3,6 +3,7 @@
 use super::arguments::{Report, Rows};
 use super::exit::Exit;
 use super::output::{self, Problem};
+use super::select::newest_run;
 use crate::{evaluation, report, trace};
 
 /// Does what `ragcheck report` was asked to.
@@ -10,7 +11,7 @@ use crate::{evaluation, report, trace};
 /// # Errors
 /// When the folder does not hold a readable run.
 pub(super) fn run(given: &Report) -> Result<Exit, Problem> {
-    let evaluated = evaluation::score(&given.run, false)?;
+    let evaluated = evaluation::score(&newest_run(given.run.as_deref()), false)?;
     let name = given.to.as_str();
     let file = (name == "csv").then_some(match given.rows {
         Rows::Criteria => trace::CRITERIA_CSV,

@@ -4,6 +4,7 @@ use super::arguments::{Printed, Score};
 use super::exit::Exit;
 use super::import;
 use super::output::{self, Problem};
+use super::select::newest_run;
 use crate::evaluation::{self, EvaluatedRun};
 use crate::report;
 use crate::trace;
@@ -17,9 +18,10 @@ pub(super) fn run(given: &Score) -> Result<Exit, Problem> {
     if let Some(named) = &given.import {
         return import::run(named, given);
     }
-    let mut evaluated = evaluation::score(&given.run, false)?;
-    evaluated.write(&given.run).map_err(|why| format!("{} cannot be written: {why}", given.run.display()))?;
-    print(&evaluated, given.format, &given.run);
+    let run = newest_run(given.run.as_deref());
+    let mut evaluated = evaluation::score(&run, false)?;
+    evaluated.write(&run).map_err(|why| format!("{} cannot be written: {why}", run.display()))?;
+    print(&evaluated, given.format, &run);
     Ok(Exit::of_code(evaluated.evaluation.exit_code))
 }
 

@@ -55,6 +55,18 @@ pub(super) fn variables(file: Option<&Path>) -> Result<Variables, Problem> {
     read.map_err(|line| Problem::Words(format!("--env-file: {shown}, line {line}: expected `KEY=VALUE` or a comment")))
 }
 
+/// A run folder as it was typed, or the project's newest run wherever the user stands in the project.
+pub(super) fn newest_run(typed: Option<&Path>) -> PathBuf {
+    typed.map_or_else(
+        || {
+            let newest = reports_folder().join("latest");
+            let here = std::env::current_dir().unwrap_or_default();
+            newest.strip_prefix(here).map(Path::to_path_buf).unwrap_or(newest)
+        },
+        Path::to_path_buf,
+    )
+}
+
 /// The folder that holds runs, as the project says; the usual one where the project has mistakes.
 pub(super) fn reports_folder() -> PathBuf {
     let root = scenario::find_root(&std::env::current_dir().unwrap_or_default());

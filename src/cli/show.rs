@@ -50,6 +50,9 @@ pub(super) fn conversation(trace: &Trace) -> String {
     if let Some(takes) = evidence.takes() {
         let _ = writeln!(out, "{takes}");
     }
+    for note in &trace.notes {
+        let _ = writeln!(out, "note: {}", flat(note));
+    }
     out.push('\n');
     for (number, event) in (1..).zip(&trace.events) {
         let _ = writeln!(out, "{number:>3}  {:>8.1} ms  {}", millis(event.at_us), line(event));

@@ -73,6 +73,12 @@ impl Program {
     }
 }
 
+/// Whether the command line names this real path, which lies outside of every place. A process that is not confined names
+/// what it opens by itself.
+pub(super) fn is_named(path: &Path) -> bool {
+    PROGRAM.get().is_none_or(|program| program.named.iter().any(|named| named == path))
+}
+
 /// The project that the process is confined to.
 pub(super) fn project() -> Option<&'static Path> {
     PROGRAM.get().map(|program| program.files.root())

@@ -7,7 +7,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "this is where files are opened")]
 
-use super::program::{project, resolved, resolved_name, resolved_parent, sync_folder};
+use super::program::{is_named, project, resolved, resolved_name, resolved_parent, sync_folder};
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -137,13 +137,14 @@ pub fn persist_folder(folder: tempfile::TempDir, path: &Path) -> io::Result<()> 
     }
 }
 
-/// Replaces a file whole or not at all. What is there and no regular file (a pipe, `/dev/stdout`) is written into.
+/// Replaces a file whole or not at all. What was typed and is no regular file (a pipe, `/dev/stdout`) is written into; a pipe
+/// of the project is replaced, for who opens it may wait for ever.
 ///
 /// # Errors
 /// When it leads out of every place, or cannot be written; what was there stays.
 pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     let path = resolved(path.as_ref())?;
-    if fs::metadata(&path).is_ok_and(|present| !present.is_file()) {
+    if is_named(&path) && fs::metadata(&path).is_ok_and(|present| !present.is_file()) {
         return fs::write(path, bytes);
     }
     let mut file = temporary_file(folder_of(&path))?;

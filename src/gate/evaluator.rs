@@ -4,6 +4,7 @@ use super::conclusion::{NOT_RUN, conclude, group};
 use super::criterion::Item;
 use super::design::Design;
 use super::examine::{Examined, Examiner, blank};
+use super::format::count;
 use super::grades::item_grades;
 use super::latency::{Kind, Latencies};
 use super::part::part;
@@ -80,6 +81,8 @@ pub struct Evaluator<'p> {
     trials: TrialResults,
     errors: BTreeMap<usize, TrialError>,
     sources: Sources,
+    /// Notes of traces, with the number of trials that have them.
+    notes: BTreeMap<String, u64>,
     taken: BTreeMap<String, Vec<u64>>,
     /// Turn times with the place of their trial and the kind of evidence that they are.
     turn_times: Vec<(u32, Kind, u64)>,
@@ -158,6 +161,7 @@ impl<'p> Evaluator<'p> {
             trials: TrialResults::slots(plan.trials.number()),
             errors: BTreeMap::new(),
             sources: Sources::default(),
+            notes: BTreeMap::new(),
             taken: BTreeMap::new(),
             turn_times: Vec::new(),
             latencies: Latencies::default(),
@@ -189,6 +193,7 @@ impl<'p> Evaluator<'p> {
             result,
             error,
             evidence,
+            notes,
             behaviour,
             units,
             out_of_scope,
@@ -201,6 +206,9 @@ impl<'p> Evaluator<'p> {
             return Err(EvaluationError::Twice(trial.id));
         }
         self.trials.put(place, result);
+        for note in notes {
+            *self.notes.entry(note).or_default() += 1;
+        }
         if let Some(error) = error {
             self.errors.insert(place, error);
             return Ok(());
@@ -324,6 +332,7 @@ impl<'p> Evaluator<'p> {
             exit_code,
             conclusion,
             evidence: self.sources.entries(),
+            notes: self.notes.iter().map(|(note, n)| format!("{note} ({})", count(*n, "trial", "trials"))).collect(),
             criteria: results,
             gates,
             stopped,

@@ -38,6 +38,7 @@ pub struct Examined {
     pub(super) evidence: Evidence,
     /// What the trial did: see [`super::behaviour`].
     pub(super) behaviour: u64,
+    pub(super) notes: Vec<String>,
     /// Units by metric, in the order of `Examiner::relevant`.
     pub(super) units: Vec<(usize, Vec<Observation>)>,
     /// The metrics of which the trial is out of scope, and why.
@@ -126,6 +127,7 @@ impl<'p> Examiner<'p> {
             error: None,
             evidence: trace.evidence.clone(),
             behaviour: behaviour(trace),
+            notes: trace.notes.clone(),
             units: Vec::new(),
             out_of_scope: Vec::new(),
             taken: Vec::new(),

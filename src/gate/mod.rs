@@ -228,6 +228,10 @@ pub struct Evaluation {
     pub conclusion: String,
     /// What the run rests on: `REPLAYED, recorded from simulator on 2026-11-21 (model gpt-sim)`, one entry a source.
     pub evidence: Vec<String>,
+    /// What a reader of the verdicts should know, with the number of trials: outages that the agent handled, hosts that it
+    /// asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// The criteria on the whole run.
     pub criteria: Vec<CriterionResult>,
     /// The scenarios' own gates.

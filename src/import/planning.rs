@@ -145,6 +145,7 @@ fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str
         evidence,
         roles: Roles::new(),
         offered: record.offered,
+        notes: Vec::new(),
         end,
         took_us: 0,
         events,

@@ -87,6 +87,7 @@ pub(crate) fn story(plan: &Plan, place: usize) -> Story {
         },
         roles: crate::trace::version_1(),
         offered: None,
+        notes: Vec::new(),
         end: TrialEnd::Completed,
         took_us: 1,
         events: Vec::new(),

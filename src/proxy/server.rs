@@ -31,7 +31,17 @@ const LEFT_OUT: [&str; 8] = [
     "set-cookie",
 ];
 
-type Slot = Arc<Mutex<Option<Arc<dyn Transport>>>>;
+/// Hosts that are remembered of those that an agent asked for and was refused.
+const MOST_HOSTS: usize = 20;
+
+/// One trial that is served.
+struct Served {
+    transport: Arc<dyn Transport>,
+    /// Hosts that were asked for and refused.
+    elsewhere: Vec<String>,
+}
+
+type Slot = Arc<Mutex<Option<Served>>>;
 
 /// A listening proxy; it stops when it is dropped.
 pub struct Proxy {
@@ -72,8 +82,15 @@ impl Proxy {
 
     /// Hands requests to `transport` until the guard is dropped.
     pub fn serve(&self, transport: Arc<dyn Transport>) -> Serving {
-        *lock(&self.slot) = Some(transport);
+        *lock(&self.slot) = Some(Served { transport, elsewhere: Vec::new() });
         Serving { slot: Arc::clone(&self.slot) }
+    }
+}
+
+impl Serving {
+    /// Hosts beside the model's and the search service's that the agent has asked for, and was refused, in order.
+    pub fn elsewhere(&self) -> Vec<String> {
+        lock(&self.slot).as_ref().map(|served| served.elsewhere.clone()).unwrap_or_default()
     }
 }
 
@@ -89,11 +106,22 @@ impl Drop for Serving {
     }
 }
 
-fn lock(slot: &Slot) -> MutexGuard<'_, Option<Arc<dyn Transport>>> {
+fn lock(slot: &Slot) -> MutexGuard<'_, Option<Served>> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn answer(State(slot): State<Slot>, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+    if let Some(host) = third_host(&method, &uri, &headers) {
+        if let Some(served) = lock(&slot).as_mut()
+            && served.elsewhere.len() < MOST_HOSTS
+            && !served.elsewhere.contains(&host)
+        {
+            served.elsewhere.push(host.clone());
+        }
+        let message =
+            format!("requests to {host} are not passed on: this proxy leads to the model and the search service alone");
+        return refusal(StatusCode::FORBIDDEN, "ragcheck_other_host", &message);
+    }
     let header = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("?"));
     if let Err(stranger) = loopback::admit(header(HOST), header(ORIGIN)) {
         return refusal(StatusCode::FORBIDDEN, "ragcheck_forbidden", &stranger.to_string());
@@ -109,7 +137,7 @@ async fn answer(State(slot): State<Slot>, method: Method, uri: Uri, headers: Hea
             return refusal(StatusCode::BAD_REQUEST, "ragcheck_invalid_request", &message);
         }
     };
-    let Some(transport) = lock(&slot).clone() else {
+    let Some(transport) = lock(&slot).as_ref().map(|served| Arc::clone(&served.transport)) else {
         let message = "no trial is running that this request could belong to";
         return refusal(StatusCode::BAD_REQUEST, "ragcheck_no_trial", message);
     };
@@ -117,6 +145,17 @@ async fn answer(State(slot): State<Slot>, method: Method, uri: Uri, headers: Hea
         Ok(response) => relayed(response),
         Err(error) => failed(&error),
     }
+}
+
+/// The host that a request is for when it is not this server: whoever is told that this is a proxy for HTTP asks for any.
+/// What a page in a browser sends is refused as such and is no word of the agent's.
+fn third_host(method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<String> {
+    let asked = uri.authority().map(|authority| authority.as_str().to_owned());
+    let named = || headers.get(HOST).and_then(|host| host.to_str().ok()).map(str::to_owned);
+    let host = asked.or_else(named).filter(|_| !headers.contains_key(ORIGIN))?;
+    let shown = host.rsplit('@').next().unwrap_or_default();
+    let elsewhere = *method == Method::CONNECT || loopback::admit(Some(shown), None).is_err();
+    elsewhere.then(|| shown.chars().filter(|letter| !letter.is_control()).take(100).collect())
 }
 
 fn request(route: Route, body: Value, headers: &HeaderMap) -> HttpRequest {

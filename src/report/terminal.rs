@@ -55,6 +55,9 @@ pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
     for evidence in &evaluation.evidence {
         wrap(&mut out, evidence, width, "  ");
     }
+    for note in &evaluation.notes {
+        wrap(&mut out, &format!("note: {note}"), width, "  ");
+    }
     for row in evaluation.latency.iter().take(TIMED) {
         wrap(&mut out, &format!("time of {}", figures::latency(row)), width, "  ");
     }

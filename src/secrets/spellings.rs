@@ -35,7 +35,11 @@ impl Spellings {
     }
 
     fn compile(value: &str) -> Self {
-        let literal = literals(value).iter().map(|form| regex::escape(form)).collect::<Vec<_>>().join("|");
+        let mut literal = literals(value).iter().map(|form| regex::escape(form)).collect::<Vec<_>>().join("|");
+        let hex = hex::encode(value);
+        if hex.len() >= shortest(value) {
+            let _ = write!(literal, "|(?i:{hex})");
+        }
         let escaped: String =
             value.chars().enumerate().map(|(place, letter)| alternatives(letter, place == 0)).collect();
         let compile = |pattern: &str| RegexBuilder::new(pattern).size_limit(PATTERN_LIMIT).build().ok();
@@ -86,16 +90,19 @@ fn ends_with_escape(before: &str) -> bool {
     }
 }
 
-/// The value as it is, in hex and in base64 once and twice, longest first.
+/// Characters of an encoded value that is searched: what is shorter may be a part of any hash or word.
+fn shortest(value: &str) -> usize {
+    SHORT.min(value.len() * 2).max(6)
+}
+
+/// The value as it is, and in base64 once and twice, longest first.
 fn literals(value: &str) -> Vec<String> {
-    let hex = hex::encode(value);
-    let mut forms = vec![hex.to_uppercase(), hex];
+    let mut forms = Vec::new();
     let once = in_base64(value.as_bytes());
     let twice: Vec<String> = once.iter().flat_map(|form| in_base64(form.as_bytes())).collect();
     forms.extend(once);
     forms.extend(twice);
-    // What is shorter may be a part of any hash or word.
-    forms.retain(|form| form.len() >= SHORT.min(value.len() * 2).max(6));
+    forms.retain(|form| form.len() >= shortest(value));
     forms.push(value.to_owned());
     forms.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
     forms.dedup();

@@ -124,6 +124,8 @@ enum Spelling {
     Base64Url { lead: usize },
     Base64Twice { lead: usize, again: usize },
     Hex { upper: bool },
+    HexOfBothCases,
+    PercentOfBothCases,
 }
 
 fn quoted(text: &str) -> String {
@@ -138,6 +140,12 @@ fn percent(text: &str, upper: bool) -> String {
     } else {
         all.replace("%2F", "%2f").replace("%2B", "%2b").replace("%3D", "%3d").replace("%5C", "%5c")
     }
+}
+
+/// Every third letter in upper case.
+fn both_cases(text: &str) -> String {
+    let letter = |(place, letter): (usize, char)| if place % 3 == 0 { letter.to_ascii_uppercase() } else { letter };
+    text.chars().enumerate().map(letter).collect()
 }
 
 impl Spelling {
@@ -170,6 +178,10 @@ impl Spelling {
             }
             Self::Hex { upper: true } => hex::encode_upper(text),
             Self::Hex { upper: false } => hex::encode(text),
+            Self::HexOfBothCases => both_cases(&hex::encode(text)),
+            Self::PercentOfBothCases => {
+                both_cases(&text.bytes().map(|byte| format!("%{byte:02x}")).collect::<String>())
+            }
         }
     }
 
@@ -215,6 +227,8 @@ fn spelling() -> impl Strategy<Value = Spelling> {
         (0..3_usize).prop_map(|lead| Spelling::Base64Url { lead }),
         (0..3_usize, 0..3_usize).prop_map(|(lead, again)| Spelling::Base64Twice { lead, again }),
         any::<bool>().prop_map(|upper| Spelling::Hex { upper }),
+        Just(Spelling::HexOfBothCases),
+        Just(Spelling::PercentOfBothCases),
     ]
 }
 

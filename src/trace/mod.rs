@@ -145,6 +145,10 @@ pub struct Trace {
     /// The tools that the agent was offered, in order; `None` where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered: Option<Vec<String>>,
+    /// What a reader of the verdict should know, a sentence each: outages that the agent handled, hosts that it asked the
+    /// proxy for and was refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// How the trial ended.
     pub end: TrialEnd,
     /// Length of the trial, in microseconds of its clock.

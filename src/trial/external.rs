@@ -224,8 +224,11 @@ impl Work<'_> {
             Ok(()) => TrialEnd::Completed,
             Err(trouble) => TrialEnd::Error(*self.told(trouble)),
         };
+        let elsewhere = serving.elsewhere();
         drop(serving);
         let mut trace = trace_of(self.plan, self.trial, evidence, end);
+        let note = |host: &String| format!("the agent asked the proxy for {host}, and was refused");
+        trace.notes = elsewhere.iter().map(note).collect();
         trace.took_us = u64::try_from(session.took.as_micros()).unwrap_or(u64::MAX);
         (trace.roles, trace.offered, trace.events) = (session.roles(), session.offered, session.events);
         Ok(Ran { trace, secrets: tap.secrets() })

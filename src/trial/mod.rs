@@ -303,6 +303,7 @@ fn trace_of(plan: &Plan, trial: &PlannedTrial, evidence: Evidence, end: TrialEnd
         evidence,
         roles: Roles::new(),
         offered: None,
+        notes: Vec::new(),
         end,
         took_us: 0,
         events: Vec::new(),

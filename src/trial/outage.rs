@@ -32,13 +32,31 @@ pub(super) struct Outage {
 }
 
 impl TrialRunner {
-    /// The trace in ERROR when an outage ended a turn; `origin` is who answered, for a replay.
+    /// The trace in ERROR when an outage ended a turn, with a note on each that the flow handled; `origin` is who answered,
+    /// for a replay.
     pub(super) fn with_outage(&self, trial: &PlannedTrial, mut trace: Trace, origin: &Origin) -> Trace {
-        if trace.end == TrialEnd::Completed
-            && let Some(outage) = ended_by(&trace, origin)
-        {
+        if trace.end != TrialEnd::Completed {
+            return trace;
+        }
+        let host = |outage: &Outage| {
             let host = self.declared(trial).and_then(|declared| self.host(declared, outage.service));
-            trace.end = TrialEnd::Error(outage.error(&host.unwrap_or_else(|| "an unknown host".to_owned())));
+            host.unwrap_or_else(|| "an unknown host".to_owned())
+        };
+        if let Some(outage) = ended_by(&trace, origin) {
+            let host = host(&outage);
+            trace.end = TrialEnd::Error(outage.error(&host));
+            return trace;
+        }
+        let handled: Vec<Outage> = trace.events.iter().filter_map(|event| outage(&event.what, origin)).collect();
+        for outage in handled {
+            let (service, what) = (outage.service.as_str(), &outage.what);
+            let note = format!(
+                "the service `{service}` had an outage that the agent went on after: {what} from {}",
+                host(&outage)
+            );
+            if !trace.notes.contains(&note) {
+                trace.notes.push(note);
+            }
         }
         trace
     }

@@ -41,6 +41,9 @@ struct Hostile {
     /// Symbolic links, by path, with where they lead; what stands there is moved away first.
     #[serde(default)]
     link: BTreeMap<String, String>,
+    /// Named pipes: who opens one waits for ever.
+    #[serde(default)]
+    pipe: Vec<String>,
     /// Texts that are written many times over: file, head, repeated part (`NUMBER` counts), how often.
     #[serde(default)]
     long: Vec<(String, String, String, usize)>,
@@ -101,6 +104,11 @@ fn set_up(hostile: &Hostile, root: &Path, outside: &Path, host: &str) {
     for (file, head, part, times) in &hostile.long {
         let parts = (0..*times).map(|number| part.replace("NUMBER", &number.to_string()));
         fs::write(place(file), put(head) + &parts.collect::<String>()).expect("written");
+    }
+    for file in &hostile.pipe {
+        let path = place(file);
+        let _ = fs::remove_file(&path);
+        assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo").success(), "{file}");
     }
     for (file, target) in &hostile.link {
         let path = place(file);
@@ -185,6 +193,9 @@ fn mistakes(hostile: &Hostile) -> Vec<String> {
         let Outcome { took, work, memory, .. } = outcome;
         wrong.push(format!("it took {took:?}, {work} hundredths of a second of work and {memory} KiB"));
     }
+    if outcome.said.chars().any(|letter| letter.is_control() && letter != '\n') {
+        wrong.push("it commands the terminal".to_owned());
+    }
     let mut after = BTreeMap::new();
     content(&outside, &mut after);
     if after != before {
@@ -242,6 +253,11 @@ fn nothing_that_people_write_exhausts_the_machine() {
 #[test]
 fn no_agent_on_another_machine_is_spoken_to_unasked() {
     hold("agents.yaml");
+}
+
+#[test]
+fn no_pipe_is_waited_for_and_no_name_is_a_path_or_a_command() {
+    hold("devices.yaml");
 }
 
 #[test]

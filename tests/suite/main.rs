@@ -35,6 +35,7 @@ mod not_measured;
 mod old_runs;
 mod orders;
 mod outages;
+mod paths;
 mod project;
 mod recorded_knowledge;
 mod registries;

@@ -45,6 +45,12 @@ pub(super) fn filtered(document: &Value) -> Option<String> {
     (found && !answered).then(|| sentence(document).unwrap_or("the content filter stopped the request").to_owned())
 }
 
+/// Parts of the codes by which services say that the request's content is not let through.
+const MODERATED: [&str; 4] = ["content_filter", "content_policy", "responsibleaipolicyviolation", "moderation"];
+/// The same in sentences. "Flagged" alone is said of accounts as well.
+const MODERATION: [&str; 5] =
+    ["input was flagged", "prompt was flagged", "content management policy", "content policy", "requires moderation"];
+
 fn error_of(document: &Value) -> &Value {
     // Gemini's streams send errors in a list; Google's gateways too.
     let document = document.get(0).unwrap_or(document);
@@ -101,6 +107,11 @@ fn kind(status: Option<u16>, document: &Value) -> ErrorKind {
     {
         return ErrorKind::ContextLength;
     }
+    // A gateway that moderates answers 403 as for a key that may not: here the request's words are the reason.
+    let flagged = error_of(document).pointer("/metadata/flagged_input").is_some();
+    if status != Some(401) && (flagged || part(&MODERATED) || says(&MODERATION)) {
+        return ErrorKind::BadRequest;
+    }
     if named(&[
         "authentication_error",
         "permission_error",
@@ -150,6 +161,15 @@ mod tests {
             (404, json!({"detail": "Not Found"}), ErrorKind::BadRequest),
             (502, json!("<html>bad gateway</html>"), ErrorKind::Server),
             (402, json!({"error": {"message": "Insufficient Balance"}}), ErrorKind::Quota),
+            (403, json!({"error": {"code": "permission_denied", "message": "no access"}}), ErrorKind::Auth),
+            (403, json!({"error": {"message": "Your account was flagged for review"}}), ErrorKind::Auth),
+            (
+                403,
+                json!({"error": {"code": 403, "message": "This model requires moderation. Your input was flagged",
+                    "metadata": {"reasons": ["violence"], "flagged_input": "how to …"}}}),
+                ErrorKind::BadRequest,
+            ),
+            (403, json!({"error": {"type": "content_policy_violation", "message": "no"}}), ErrorKind::BadRequest),
         ];
         for (status, body, kind) in cases {
             assert_eq!(error_kind(status, &body.to_string()), kind, "{body}");

@@ -36,6 +36,9 @@ impl Format for Markdown {
         for evidence in &evaluation.evidence {
             writeln!(out, "- {}", escaped(evidence))?;
         }
+        for note in &evaluation.notes {
+            writeln!(out, "- note: {}", escaped(note))?;
+        }
         for row in &evaluation.grades {
             writeln!(out, "- {}", escaped(&figures::grades(row)))?;
         }

@@ -201,6 +201,7 @@ pub fn evaluation(trials: Vec<TrialResult>, turn_times_us: Vec<u64>) -> Evaluati
         exit_code: 3,
         conclusion: "The run is incomplete: trials could not be replayed, and SC-001 fails.".into(),
         evidence: vec!["REPLAYED, recorded from simulator on 2026-11-21 (model gpt-sim-1)".into()],
+        notes: Vec::new(),
         criteria,
         gates,
         errors: vec![ErrorGroup {

@@ -22,6 +22,8 @@ pub struct ServiceSettings {
     pub mints: Option<u32>,
     pub prompt: &'static str,
     pub both_at_once: bool,
+    /// A host that it asks the proxy for before each turn, as one that takes it for a proxy of the environment.
+    pub third_host: Option<&'static str>,
     /// How long it ponders over a question about frost before it asks anybody.
     pub ponders: Duration,
 }
@@ -33,6 +35,7 @@ impl Default for ServiceSettings {
             mints: None,
             prompt: "Help with greenhouses.",
             both_at_once: false,
+            third_host: None,
             ponders: Duration::ZERO,
         }
     }
@@ -104,6 +107,12 @@ async fn chat(State(agent): State<Arc<Inside>>, Json(body): Json<Value>) -> Resp
     let mut messages = vec![json!({"role": "system", "content": prompt})];
     messages.extend(body["history"].as_array().into_iter().flatten().cloned());
     messages.push(json!({"role": "user", "content": body["message"]}));
+    if let Some(host) = agent.ways.third_host {
+        let proxy = reqwest::Proxy::all(format!("http://{}", agent.proxy)).expect("an address");
+        let client = reqwest::Client::builder().proxy(proxy).build().expect("a client");
+        let sent = client.get(host).send().await;
+        assert!(sent.is_ok_and(|answer| answer.status() == 403) || host.starts_with("https"), "{host} was reached");
+    }
     if body["message"].as_str().is_some_and(|message| message.contains("frost tonight")) {
         tokio::time::sleep(agent.ways.ponders).await;
     }

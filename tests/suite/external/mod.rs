@@ -387,6 +387,25 @@ fn a_proxy_of_the_environment_is_not_asked_for_the_agent() {
 }
 
 #[test]
+fn a_third_host_that_the_agent_asks_for_is_refused_and_named() {
+    for (host, named) in
+        [("http://third.example/collect?all", "third.example"), ("https://third.example/", "third.example:443")]
+    {
+        let stage = Stage::set();
+        let ways = ServiceSettings { third_host: Some(host), ..ServiceSettings::default() };
+        let _agent = stage.agent(ways, "");
+        let outcome = stage.run(&["--mode", "live", "--only", "warranty"]);
+        let note = format!("the agent asked the proxy for {named}, and was refused");
+        assert!(outcome.stdout.contains(&format!("{note} (1 trial)")), "{}{}", outcome.stdout, outcome.stderr);
+        assert_eq!(stage.project.traces()[0]["notes"][0], note);
+        let run = stage.project.newest();
+        assert!(stage.project.read(&format!("{run}/index.html")).contains(&note));
+        let shown = stage.project.run(&["show", &format!("{run}/agent/warranty/external.base.1")]);
+        assert!(shown.stdout.contains(&note), "{}", shown.stdout);
+    }
+}
+
+#[test]
 fn a_port_that_is_taken_is_said_with_what_to_do() {
     let stage = Stage::set();
     let _agent = stage.agent(ServiceSettings::default(), "");

@@ -243,6 +243,7 @@ fn trace(events: Vec<Event>) -> Trace {
         evidence,
         roles: crate::flow::entry(&FLOW).roles(),
         offered: None,
+        notes: Vec::new(),
         end: TrialEnd::Completed,
         took_us: 0,
         events,

@@ -147,7 +147,7 @@ pub(super) fn page(view: &View<'_>) -> Page {
         exit_code: evaluation.exit_code,
         compared: view.compared,
         conclusion: evaluation.conclusion.clone(),
-        evidence: evaluation.evidence.clone(),
+        evidence: evaluation.evidence.iter().chain(&evaluation.notes).cloned().collect(),
         facts: facts(view),
         tally: figures::tally(evaluation).into_iter().map(|(verdict, n)| (badge(verdict), count(n))).collect(),
         trials: evaluation.trials.len() as u64,
