@@ -115,15 +115,14 @@ fn declared() -> Result<(PathBuf, Option<KeywordIndexSettings>), Problem> {
 
 /// The file that was named, else the project's.
 fn file(named: Option<&Path>) -> Result<PathBuf, Problem> {
-    let file = match named {
-        Some(file) => file.to_owned(),
-        None => {
-            let (root, settings) = declared()?;
-            let settings = settings.ok_or_else(|| {
-                Problem::Words("no index: name its file, or declare `keyword_index` in ragcheck.yaml".into())
-            })?;
-            root.join(settings.file)
-        }
+    let file = if let Some(file) = named {
+        file.to_owned()
+    } else {
+        let (root, settings) = declared()?;
+        let settings = settings.ok_or_else(|| {
+            Problem::Words("no index: name its file, or declare `keyword_index` in ragcheck.yaml".into())
+        })?;
+        root.join(settings.file)
     };
     if file.is_file() {
         return Ok(file);

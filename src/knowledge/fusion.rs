@@ -65,7 +65,7 @@ mod tests {
             list in Just((0..40_u32).collect::<Vec<_>>()).prop_shuffle(),
             other in Just((20..60_u32).collect::<Vec<_>>()).prop_shuffle(),
         ) {
-            prop_assert_eq!(&ids(&[list.clone()]), &list);
+            prop_assert_eq!(&ids(std::slice::from_ref(&list)), &list);
             prop_assert_eq!(ids(&[list.clone(), other.clone()]), ids(&[other, list]));
         }
     }

@@ -97,14 +97,13 @@ impl Opened {
     async fn nearest(&self, vector: &[f32], most: usize, attempts: Vec<Attempt>) -> Attempted<Vec<(Passage, f64)>> {
         let Some(store) = &self.store else { return self.nearest_here(vector, most, attempts) };
         let known = self.collection.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let (collection, attempts) = match known {
-            Some(collection) => (collection, attempts),
-            None => {
-                let Attempted { result, attempts } = server::behind(attempts, store.collection().await);
-                match result.and_then(|collection| self.fits(collection)) {
-                    Ok(collection) => (collection, attempts),
-                    Err(error) => return failed(attempts, error),
-                }
+        let (collection, attempts) = if let Some(collection) = known {
+            (collection, attempts)
+        } else {
+            let Attempted { result, attempts } = server::behind(attempts, store.collection().await);
+            match result.and_then(|collection| self.fits(collection)) {
+                Ok(collection) => (collection, attempts),
+                Err(error) => return failed(attempts, error),
             }
         };
         server::behind(attempts, store.nearest(&collection, vector, most, &self.shared.filter).await)

@@ -2,7 +2,7 @@
 
 use super::failure::{failure, malformed};
 use super::wire::embeddings;
-use super::{Access, Attempted};
+use super::{Access, Attempted, Failure};
 use crate::cassette::Redactor;
 use crate::transport::{HttpRequest, HttpResponse, Profile, Service};
 use serde_json::Value;
@@ -59,7 +59,15 @@ impl JsonService {
         };
         let decode = |response: &HttpResponse| {
             if !(200..300).contains(&response.status) {
-                return Err(failure(response, &self.redactor));
+                let failed = failure(response, &self.redactor);
+                // Chroma names the error in one member and says it in another.
+                let body: Value = serde_json::from_slice(&response.body).unwrap_or_default();
+                return Err(match (body.get("error"), body.get("message").and_then(Value::as_str)) {
+                    (Some(Value::String(_)), Some(said)) => {
+                        Failure { message: malformed(response, said, &self.redactor).message, ..failed }
+                    }
+                    _ => failed,
+                });
             }
             let broken = |why: &str| malformed(response, why, &self.redactor);
             let text: &[u8] = if response.body.is_empty() { b"null" } else { &response.body };

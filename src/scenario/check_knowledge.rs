@@ -13,7 +13,8 @@ pub(super) fn bases(project: &Project, at: At<'_>) -> Vec<Mistake> {
         if !project.providers.contains_key(provider) {
             let known = project.providers.keys().map(String::as_str);
             let at = embeddings.key("provider");
-            let mistake = Mistake::at(at, "unknown-provider", "unknown provider").label(did_you_mean(provider, known));
+            let mistake =
+                Mistake::at(at, "unknown-embeddings", "unknown provider").label(did_you_mean(provider, known));
             mistakes.push(mistake.help("any provider with an OpenAI-compatible endpoint for embeddings will do"));
         }
         if base.embeddings.model.trim().is_empty() {

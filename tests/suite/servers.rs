@@ -21,7 +21,7 @@ fn found(project: &Project) -> BTreeMap<(String, String), Vec<Value>> {
             .as_array()
             .expect("events")
             .iter()
-            .filter_map(|event| event.pointer("/ToolCalled/outcome/Ok/Search"));
+            .filter_map(|event| event.pointer("/what/tool_called/outcome/ok/search"));
         let ids = searches.map(|search| {
             json!(search["hits"].as_array().expect("hits").iter().map(|hit| &hit["id"]).collect::<Vec<_>>())
         });

@@ -197,7 +197,7 @@ pub(super) fn bodies(row: &Row<'_>) -> Vec<(&'static str, Value)> {
     vec![
         ("CreateCollection", creation("model", row.vector.len())),
         ("PointInsertOperations", addition(std::slice::from_ref(row))),
-        ("PointsSelector", removal(&[row.passage.id.clone()])),
+        ("PointsSelector", removal(std::slice::from_ref(&row.passage.id))),
         ("QueryRequest", question(row.vector, 5, &filter)),
         ("QueryRequest", question(row.vector, 5, &Map::new())),
         ("CountRequest", json!({"exact": true})),
