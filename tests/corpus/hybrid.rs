@@ -213,6 +213,7 @@ fn every_body_that_is_sent_to_qdrant_fits_its_openapi_document() {
         let mut schema = nullable(&document);
         schema["$ref"] = json!(format!("#/components/schemas/{name}"));
         let (mut compiler, mut schemas) = (boon::Compiler::new(), boon::Schemas::new());
+        compiler.set_default_draft(boon::Draft::V4);
         compiler.add_resource("schema://this/", schema).expect("a schema");
         let index = compiler.compile("schema://this/", &mut schemas).expect("a schema");
         if let Err(error) = schemas.validate(&body, index) {
