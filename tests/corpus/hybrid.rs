@@ -184,8 +184,8 @@ fn nullable(value: &Value) -> Value {
                 .filter(|(name, _)| *name != "nullable")
                 .map(|(name, one)| (name.clone(), nullable(one)))
                 .collect();
-            let null = json!({"type": "null"});
-            if others.is_empty() { null } else { json!({"anyOf": [others, null]}) }
+            let nothing = json!({"type": "null"});
+            if others.is_empty() { nothing } else { json!({"anyOf": [others, nothing]}) }
         }
         Value::Object(members) => members.iter().map(|(name, one)| (name.clone(), nullable(one))).collect(),
         other => other.clone(),
