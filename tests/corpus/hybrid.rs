@@ -117,7 +117,7 @@ fn by_words(passages: &[Passage], queries: &[String], depth: usize) -> Vec<Vec<S
 
 #[test]
 #[ignore = "needs a model of sentences: RAGCHECK_EMBEDDINGS, and RAGCHECK_CORPUS"]
-fn needs_embeddings_words_and_vectors_together_find_more_than_either_and_stay_as_steady() {
+fn needs_embeddings_words_and_vectors_together_find_more_than_either_and_how_steady_they_are_is_published() {
     let Collection { passages, evaluated } = collection(COLLECTION);
     let asked: Vec<String> = evaluated.iter().map(|(query, _)| query.clone()).collect();
     let bench = Bench::new(&passages, None);
