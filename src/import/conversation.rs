@@ -165,9 +165,10 @@ impl TraceBuilder {
             if !broken {
                 self.waiting.push(Waiting { id: id.clone(), completion: call, place: self.events.len() });
             }
-            let (cause, reason) = match broken {
-                true => ("not_json", "its arguments are no JSON object"),
-                false => ("no_result", "no message gives a result of this call"),
+            let (cause, reason) = if broken {
+                ("not_json", "its arguments are no JSON object")
+            } else {
+                ("no_result", "no message gives a result of this call")
             };
             let outcome = not_executed(cause, reason);
             if broken {
@@ -232,13 +233,9 @@ impl TraceBuilder {
         let called_since = std::mem::take(&mut self.called_since);
         let got = std::mem::take(&mut self.got);
         if let Some((place, outcome)) = self.outcome.take() {
-            let outcome = match called_since {
-                false => outcome,
-                true => TurnOutcome::Failed {
-                    kind: "unfinished".into(),
-                    message: "the agent went on calling tools after its last words, and said nothing more".into(),
-                },
-            };
+            let message = "the agent went on calling tools after its last words, and said nothing more";
+            let unfinished = || TurnOutcome::Failed { kind: "unfinished".into(), message: message.into() };
+            let outcome = if called_since { unfinished() } else { outcome };
             for (call, _) in got.into_iter().filter(|(call, at)| *call < place && *at >= place) {
                 if let What::ToolCalled(called) = &mut self.events[call].what {
                     called.outcome = not_executed("late_result", "its result came after the answer");

@@ -179,9 +179,8 @@ fn answer(expected: &AnswerExpectation, turn: &TurnView<'_>, patterns: &Patterns
     let seen = |holds: bool, answer: &Answer| {
         if holds { Ok(()) } else { Err(format!("the answer was: {}", quote(&answer.text, 160))) }
     };
-    let has = |answer: &Answer, part: &str| match expected.exact {
-        true => answer.text.contains(part),
-        false => contains(&answer.text, part),
+    let has = |answer: &Answer, part: &str| {
+        if expected.exact { answer.text.contains(part) } else { contains(&answer.text, part) }
     };
     let mut results = each("answer.contains", &expected.contains, turn, |part, answer| seen(has(answer, part), answer));
     results.extend(each("answer.not_contains", &expected.not_contains, turn, |part, answer| {

@@ -225,7 +225,7 @@ mod tests {
             let once = normalise(&text);
             prop_assume!(!once.is_empty());
             prop_assert!(contains(&text, &text), "{:?}", text);
-            let within = format!("before {} after", text);
+            let within = format!("before {text} after");
             prop_assert!(contains(&within, &text) || once.contains(['*', '_', '~', '-']));
         }
     }

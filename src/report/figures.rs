@@ -109,10 +109,8 @@ pub(super) fn bound(row: &CriterionResult) -> String {
 /// Units, what is independent among them where there are fewer of these, and how many distinct conversations that were
 /// where some repeat others: `448 in 283, 83 distinct`.
 pub(super) fn units(row: &CriterionResult) -> String {
-    let units = match row.sample_text.is_empty() {
-        true => count(row.n),
-        false => format!("{} in {}", count(row.n), count(row.clusters)),
-    };
+    let in_clusters = || format!("{} in {}", count(row.n), count(row.clusters));
+    let units = if row.sample_text.is_empty() { count(row.n) } else { in_clusters() };
     let repeats = row.distinct > 0 && row.distinct < row.clusters.min(row.n);
     if repeats { format!("{units}, {} distinct", count(row.distinct)) } else { units }
 }

@@ -349,7 +349,7 @@ impl Checker<'_> {
 /// The names by which the documents of a scenario's knowledge can be cited; `None` where a base cannot be read.
 fn documents(scenario: &Scenario, around: Surroundings<'_>) -> Option<BTreeSet<String>> {
     let mut found = BTreeSet::new();
-    for (_, name) in scenario.knowledge.names() {
+    for name in scenario.knowledge.names().values() {
         let folder = around.root.join(&around.project.knowledge).join(name);
         for entry in files::entries(&folder).ok()?.into_iter().filter(|entry| !entry.is_folder) {
             found.extend(entry.path.file_stem().map(|stem| stem.to_string_lossy().into_owned()));

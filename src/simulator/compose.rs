@@ -128,15 +128,14 @@ fn renumbered(text: &str, number: impl Fn(usize) -> usize) -> String {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('[') {
         made += before;
-        match after.split_once(']').and_then(|(inside, more)| Some((inside.parse::<usize>().ok()?, more))) {
-            Some((found, more)) => {
-                made += &format!("[{}]", number(found));
-                rest = more;
-            }
-            None => {
-                made.push('[');
-                rest = after;
-            }
+        let number_of = |inside: &str| inside.parse::<usize>().ok().map(&number);
+        let numbered = after.split_once(']').and_then(|(inside, more)| Some((number_of(inside)?, more)));
+        made.push('[');
+        rest = after;
+        if let Some((number, more)) = numbered {
+            made += &number.to_string();
+            made.push(']');
+            rest = more;
         }
     }
     made + rest
