@@ -53,8 +53,11 @@ fn heed_project() {
         bound.lower(*amount);
     }
     let named = |name: &str| {
-        let providers = project.as_ref().map(|project| project.providers.values());
-        providers.is_some_and(|mut providers| providers.any(|provider| provider.key.as_deref() == Some(name)))
+        project.as_ref().is_some_and(|project| {
+            let providers = project.providers.values().map(|provider| &provider.key);
+            let bases = project.knowledge_bases.values().map(|base| &base.key);
+            providers.chain(bases).any(|key| key.as_deref() == Some(name))
+        })
     };
     let secret = |name: &str, value: &str| {
         let says = SECRET_NAMES.iter().any(|end| name.to_ascii_uppercase().ends_with(end));
