@@ -74,7 +74,7 @@ fn settings(given: &Serve, variables: Variables) -> Result<(TrialRunner, crate::
     let nothing = || Problem::Words(format!("no scenario has the flow `{}`", given.flow));
     let settings = plan.trials.iter().next().ok_or_else(nothing)?;
     let mut loaded = (**suite.loaded()).clone();
-    let variant = plan.scenario_of(&settings).and_then(|scenario| scenario.variant(&settings.lane.variant));
+    let variant = plan.scenario_of(settings).and_then(|scenario| scenario.variant(&settings.lane.variant));
     let declared = variant.and_then(|variant| variant.settings.clone()).ok_or_else(nothing)?;
     let model = given.model_url.as_ref().map(|url| (declared.model.provider.clone(), url));
     let search = declared.search.as_ref().zip(given.search_url.as_ref());

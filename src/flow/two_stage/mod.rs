@@ -123,7 +123,7 @@ impl UnderWay<'_> {
             Err(failure) => return Ok(self.failed(failure)),
         };
         self.take_all(&completion).await?;
-        if let Err(failure) = policy::after_retrieval(&self.progress) {
+        if let Err(failure) = policy::after_retrieval(self.progress) {
             return Ok(self.failed(failure));
         }
 

@@ -140,7 +140,7 @@ pub(super) fn note(progress: &mut Progress, executed: &Executed) -> Option<&'sta
 ///
 /// # Errors
 /// Without a retrieval that gave a result, be it an empty one.
-pub(super) fn after_retrieval(progress: &Progress) -> Result<(), Failure> {
+pub(super) fn after_retrieval(progress: Progress) -> Result<(), Failure> {
     match progress {
         Progress { retrieved: true, .. } => Ok(()),
         Progress { retrieval_failed: true, .. } => {

@@ -122,7 +122,7 @@ pub fn exchange(
     );
     let broken = || Answered { status: 0, text: String::new(), body: Value::Null };
     let Ok(mut stream) = TcpStream::connect(address) else { return broken() };
-    let _ = stream.set_read_timeout(Some(Duration::from_secs(60)));
+    let _ = stream.set_read_timeout(Some(Duration::from_mins(1)));
     // A server that refuses a long body may answer before it was sent.
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(text.as_bytes()));
     let mut raw = Vec::new();
