@@ -132,7 +132,8 @@ fn point_latest(reports: &Path, name: &str) -> io::Result<()> {
     match files::rename(&link, reports.join("latest")) {
         // A symbolic link cannot be moved to another disk.
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-            files::remove_file(reports.join("latest"))?;
+            let removed = files::remove_file(reports.join("latest"));
+            removed.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })?;
             files::link(name, reports.join("latest"))
         }
         other => other,

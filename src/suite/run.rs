@@ -76,8 +76,15 @@ impl Suite {
         let record = options.mode == Mode::Record;
         let _alone = record.then(|| lock("run --mode record")).transpose()?.flatten();
         let Prepared { plan, text, runner, kept, notes } = self.prepare(options)?;
-        let unwritten = |error: io::Error| SuiteError::Write { reports: reports.clone(), error };
         let journal = journal(options, &reports, &plan, &text)?;
+        let unwritten = |error: io::Error| match &journal {
+            // What was paid for is in the journal.
+            Some(journal) => {
+                let error = io::Error::new(error.kind(), format!("{}: {error}", reports.display()));
+                SuiteError::Interrupted { error, finished: journal.finished() }
+            }
+            None => SuiteError::Write { reports: reports.clone(), error },
+        };
         let chosen = &options.selection;
         let whole =
             chosen.trials.is_none() && chosen.only.is_empty() && chosen.variant.is_none() && chosen.flow.is_none();
@@ -141,7 +148,8 @@ impl Suite {
             journal.end(stopped.is_none() && evaluated.evaluation.errors.is_empty());
         }
         if options.mode == Mode::Replay {
-            run::folder::prune(&reports, self.loaded().project.keep_replays(), &folder).map_err(unwritten)?;
+            let pruned = run::folder::prune(&reports, self.loaded().project.keep_replays(), &folder);
+            pruned.map_err(|error| SuiteError::Write { reports: reports.clone(), error })?;
         }
         Ok(FinishedRun { folder, evaluated, unused, old, stopped, notes, history })
     }
