@@ -21,7 +21,7 @@ fn dice(state: &mut u64, below: usize) -> usize {
 
 /// The bytes with one change.
 fn mutated(bytes: &[u8], number: u64) -> Vec<u8> {
-    let mut state = (number + 1) * 0x9e37_79b9_7f4a_7c15;
+    let mut state = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut changed = bytes.to_vec();
     let place = dice(&mut state, bytes.len());
     match number % 6 {
