@@ -164,7 +164,8 @@ fn a_run_that_is_told_to_end_says_how_to_go_on_and_goes_on_with_what_was_typed()
         let project = Project::shipped();
         // At its real pace a trial takes seconds.
         let simulator = Simulator::start(&project, "fixtures/simulator/fernlight.yaml");
-        let mut command = project.command(&["run", "scenarios/external.yaml", "--mode", "live", "--repeat=2", "--jobs=1"]);
+        let mut command =
+            project.command(&["run", "scenarios/external.yaml", "--mode", "live", "--repeat=2", "--jobs=1"]);
         let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
         let deadline = Instant::now() + Duration::from_secs(60);
         while journals(&project).is_empty() && Instant::now() < deadline {
