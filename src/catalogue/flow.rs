@@ -13,6 +13,8 @@ pub struct FlowEntry {
     pub tenants: bool,
     /// What may stand in braces in the body of a turn that is sent to an agent elsewhere.
     pub placeholders: &'static [&'static str],
+    /// The criteria that it declares, as the YAML of a criteria file; empty where it declares none.
+    pub criteria: &'static str,
     /// Prompt texts that a scenario or a variant may replace, in the order of their use.
     pub prompts: Vec<&'static str>,
 }

@@ -85,6 +85,10 @@ pub trait Flow: Send + Sync {
     fn prompts(&self) -> &'static [PromptText];
     /// States and transitions of one turn.
     fn machine(&self) -> Machine;
+    /// The criteria that it declares, as the YAML of a criteria file; a project takes them over with `flows: [NAME]`.
+    fn criteria(&self) -> &'static str {
+        ""
+    }
     /// Whether its users belong to tenants: each knowledge base is one tenant's, and no way leads from one to another.
     fn has_tenants(&self) -> bool {
         false
@@ -124,6 +128,7 @@ pub fn entry(flow: &dyn Flow) -> FlowEntry {
         tools: Some(flow.tools().into_iter().map(tool).collect()),
         tenants: flow.has_tenants(),
         placeholders: &[],
+        criteria: flow.criteria(),
         prompts: flow.prompts().iter().map(|prompt| prompt.name).collect(),
     }
 }
@@ -174,6 +179,23 @@ mod tests {
             }
             assert!(machine.terminal.iter().all(|state| reached.contains(state)), "{folder}");
         }
+    }
+
+    #[test]
+    fn the_criteria_that_a_flow_declares_can_be_judged_and_name_its_own_tools_by_role() {
+        let metrics = crate::metric::catalogue::entries();
+        for (folder, flow) in FLOWS.iter().filter(|(_, flow)| !flow.criteria().is_empty()) {
+            let read: crate::scenario::Criteria =
+                serde_saphyr::from_str(flow.criteria()).unwrap_or_else(|why| panic!("{folder}: {why}"));
+            assert!(!read.criteria.is_empty(), "{folder}");
+            for row in &read.criteria {
+                row.read(&metrics).unwrap_or_else(|why| panic!("{folder}, {}: {why}", row.id));
+                assert_eq!(row.flow, None, "{folder}, {}: the flow is the one that declares it", row.id);
+                let named = flow.tools().into_iter().find(|tool| row.metric.contains(tool.name));
+                assert!(named.is_none(), "{folder}, {}: write the role of the tool", row.id);
+            }
+        }
+        assert!(by_name("tool-rag").is_some_and(|flow| flow.criteria().contains("SC-002")));
     }
 
     #[test]

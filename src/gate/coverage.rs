@@ -57,6 +57,7 @@ pub(super) fn requirements(plan: &Plan, trials: &TrialResults) -> Vec<Requiremen
     let row = |(id, cases): (&str, Vec<(String, u32, u32)>)| RequirementCoverage {
         id: id.to_owned(),
         about: plan.requirements.get(id).cloned().unwrap_or_default(),
+        source: plan.requirement_sources.get(id).cloned().unwrap_or_default(),
         cases,
     };
     covered.into_iter().map(row).collect()

@@ -48,6 +48,12 @@ pub(super) struct Item<'p> {
 }
 
 impl Item<'_> {
+    /// Whether a trial is one that it looks at: of its scenario, and of its flow.
+    pub(super) fn covers(&self, trial: &PlannedTrial) -> bool {
+        self.scenario.is_none_or(|of| of == trial.scenario)
+            && self.written.flow.as_ref().is_none_or(|flow| *flow == trial.lane.flow)
+    }
+
     /// What one trial adds: its units, or the unit of several repetitions that it completes, with the last repetition
     /// of it. The order in which trials come changes nothing, but for which of them completes the unit.
     pub(super) fn units_of(

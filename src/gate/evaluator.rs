@@ -80,6 +80,8 @@ pub struct Evaluator<'p> {
     items: Vec<Item<'p>>,
     trials: TrialResults,
     errors: BTreeMap<usize, TrialError>,
+    /// Of trials in ERROR, the metrics whose scope their agent is out of, and why.
+    beyond: BTreeMap<usize, Vec<(usize, String)>>,
     sources: Sources,
     /// Notes of traces, with the number of trials that have them.
     notes: BTreeMap<String, u64>,
@@ -160,6 +162,7 @@ impl<'p> Evaluator<'p> {
             items,
             trials: TrialResults::slots(plan.trials.number()),
             errors: BTreeMap::new(),
+            beyond: BTreeMap::new(),
             sources: Sources::default(),
             notes: BTreeMap::new(),
             taken: BTreeMap::new(),
@@ -211,6 +214,7 @@ impl<'p> Evaluator<'p> {
         }
         if let Some(error) = error {
             self.errors.insert(place, error);
+            self.beyond.insert(place, out_of_scope);
             return Ok(());
         }
         self.sources.add(&evidence);
@@ -219,7 +223,7 @@ impl<'p> Evaluator<'p> {
         self.latencies.add(&trial.lane, kind, timed);
         self.count_moves(&trial.lane.flow, &taken);
         let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
-        for item in self.items.iter_mut().filter(|item| item.scenario.is_none_or(|of| of == trial.scenario)) {
+        for item in self.items.iter_mut().filter(|item| item.covers(&trial)) {
             let (excluded, target) = (case.excluded_from.contains_key(&item.written.id), item.target);
             let metric = &self.examiner.metrics[item.metric];
             let (hidden, grouped) = (metric.hidden(evidence.mode, &trial.lane.flow), metric.group());
@@ -355,11 +359,17 @@ impl<'p> Evaluator<'p> {
         let plan = self.examiner.plan;
         let Some(trial) = plan.trials.at(place) else { return };
         let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
-        for item in self.items.iter_mut().filter(|item| item.scenario.is_none_or(|of| of == trial.scenario)) {
+        for item in self.items.iter_mut().filter(|item| item.covers(&trial)) {
             let metric = &self.examiner.metrics[item.metric];
             let counts = metric.arm() == trial.lane.arm && metric.applies(case);
-            if counts && !case.excluded_from.contains_key(&item.written.id) {
-                item.tally_of(trial.lane.repetition).errors += 1;
+            if !counts || case.excluded_from.contains_key(&item.written.id) {
+                continue;
+            }
+            let beyond = self.beyond.get(&place).and_then(|all| all.iter().find(|(metric, _)| *metric == item.metric));
+            let tally = item.tally_of(trial.lane.repetition);
+            match beyond {
+                Some((_, why)) => tally.leave_out(why),
+                None => tally.errors += 1,
             }
         }
     }

@@ -104,6 +104,16 @@ impl<'p> Examiner<'p> {
         examined.units.iter().map(|(metric, units)| (self.names[*metric], units.as_slice()))
     }
 
+    /// The metrics whose scope the agent of a trial is out of, as far as its tools are known, and why.
+    fn out_of_scope(&self, trial: &PlannedTrial, trace: &Trace) -> Vec<(usize, String)> {
+        if trace.roles.is_empty() && trace.offered.is_none() {
+            return Vec::new();
+        }
+        let metrics = self.relevant[trial.scenario].iter().map(|place| (*place, &self.metrics[*place]));
+        let counted = metrics.filter(|(_, metric)| metric.arm() == trial.lane.arm);
+        counted.filter_map(|(place, metric)| Some((place, metric.out_of_scope(trace)?))).collect()
+    }
+
     /// Examines one trial.
     ///
     /// # Errors
@@ -135,6 +145,7 @@ impl<'p> Examiner<'p> {
             timed: Timed::default(),
         };
         if let TrialEnd::Error(error) = &trace.end {
+            examined.out_of_scope = self.out_of_scope(&examined.trial, trace);
             examined.result.error.clone_from(&error.message);
             examined.error = Some(error.clone());
             return Ok(examined);
@@ -143,6 +154,7 @@ impl<'p> Examiner<'p> {
         let scenario = &self.plan.scenarios[trial.scenario];
         let missing = offer::not_offered(&scenario.cases[trial.case].case, trace);
         if let Some(error) = missing.error(trace) {
+            examined.out_of_scope = self.out_of_scope(&examined.trial, trace);
             examined.result.error.clone_from(&error.message);
             examined.error = Some(error);
             return Ok(examined);

@@ -28,6 +28,8 @@ mod tally;
 #[cfg(test)]
 mod design_tests;
 #[cfg(test)]
+mod scope_tests;
+#[cfg(test)]
 mod tests;
 
 pub use evaluator::{EvaluationError, Evaluator, evaluate};
@@ -324,6 +326,9 @@ pub struct RequirementCoverage {
     pub id: String,
     /// In a few words.
     pub about: String,
+    /// Where it comes from, as the project says; empty where it does not.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
     /// Cases that name it, with trials passed and trials run: empty means uncovered.
     pub cases: Vec<(String, u32, u32)>,
 }

@@ -2,29 +2,29 @@
 
 use super::{Evaluation, Evaluator, Verdict, evaluate};
 use crate::metric::sample::{good, plan, story};
-use crate::plan::{Plan, PlannedVariant};
+use crate::plan::Plan;
 use crate::scenario::criteria::{Estimand, Undecided};
 use crate::state_machine::Machine;
 use crate::trace::{Moved, Trace, What};
 use proptest::prelude::*;
 
-const CASES: &str = "[{case: a, ask: q, expect: {calls: [{never: perplexity_search}]}}]";
+pub(super) const CASES: &str = "[{case: a, ask: q, expect: {calls: [{never: perplexity_search}]}}]";
 const KB: &str = "metric: mandatory_call_rate(knowledge_base_search)";
 
-fn run(plan: &Plan, traces: impl IntoIterator<Item = Trace>) -> Evaluation {
+pub(super) fn run(plan: &Plan, traces: impl IntoIterator<Item = Trace>) -> Evaluation {
     evaluate(plan, traces.into_iter().map(Ok)).expect("can be judged")
 }
 
-fn all_good(plan: &Plan) -> Vec<Trace> {
+pub(super) fn all_good(plan: &Plan) -> Vec<Trace> {
     (0..plan.trials.len()).map(|place| good(plan, place)).collect()
 }
 
 /// A trial that answers without searching.
-fn bad(plan: &Plan, place: usize) -> Trace {
+pub(super) fn bad(plan: &Plan, place: usize) -> Trace {
     story(plan, place).turn("q").answer("no idea", &[]).done()
 }
 
-fn confidence() -> String {
+pub(super) fn confidence() -> String {
     format!("[{{id: C, {KB}, target: '>= 95%', kind: confidence}}]")
 }
 
@@ -203,20 +203,6 @@ fn live_and_replayed_units_are_never_averaged() {
 }
 
 #[test]
-fn excluded_cases_are_counted_apart_and_shown() {
-    let cases = "[{case: a, ask: q, expect: {within: 60s}}, \
-                  {case: b, ask: q, expect: {within: 60s}, excluded_from: {C: shows the refusal}}]";
-    let plan = plan(cases, &confidence(), 59);
-    let traces = (0..118).map(|place| if place < 59 { good(&plan, place) } else { bad(&plan, place) });
-    let evaluation = run(&plan, traces);
-    let result = &evaluation.criteria[0];
-    assert_eq!((result.verdict, result.n), (Verdict::Pass, 59));
-    assert_eq!(result.with_excluded, "59/118 = 50.0 %");
-    assert_eq!((result.excluded[0].case.as_str(), result.excluded[0].reason.as_str()), ("s/b", "shows the refusal"));
-    assert!(result.sentence.ends_with("1 case left out (59/118 = 50.0 % with them)"), "{}", result.sentence);
-}
-
-#[test]
 fn a_rate_that_should_be_low_is_bounded_from_above() {
     let criteria = "[{id: O, metric: order_violation_rate, target: '<= 5%', kind: confidence}]";
     let plan = plan(CASES, criteria, 59);
@@ -238,52 +224,6 @@ fn a_population_is_named_and_counts_cases() {
     let result = run(&plan, all_good(&plan)).criteria.remove(0);
     assert_eq!(result.verdict, Verdict::Inconclusive, "a hundred repetitions of one case are one case");
     assert!(result.sentence.contains("58 more cases without a failure would pass"), "{}", result.sentence);
-}
-
-#[test]
-fn control_trials_count_for_their_own_metric_alone() {
-    let cases = "[{case: a, control: true, turns: [{ask: 'I live in Turku'}, {ask: 'where do I live?', \
-                  expect: {context: {probes: [{any_of: [turku]}]}}}]}]";
-    let criteria = "[{id: P, metric: context_preservation, target: '= 100%', kind: invariant}, \
-                    {id: V, metric: control_validity, target: '= 100%', kind: invariant}, \
-                    {id: T, metric: turn_success_rate, target: '= 100%', kind: invariant}]";
-    let plan = plan(cases, criteria, 1);
-    let tell = |place, city: &str| {
-        story(&plan, place)
-            .turn("I live in Turku")
-            .answer("noted", &[])
-            .turn("where do I live?")
-            .answer(city, &[])
-            .done()
-    };
-    let forgot = story(&plan, 1)
-        .turn("I live in Turku")
-        .answer("noted", &[])
-        .turn_shown("where do I live?", vec![])
-        .answer("unknown", &[])
-        .done();
-    let evaluation = run(&plan, [tell(0, "In Turku."), forgot]);
-    let verdicts: Vec<_> = evaluation.criteria.iter().map(|result| (result.verdict, result.n)).collect();
-    assert_eq!(verdicts, [(Verdict::Pass, 1), (Verdict::Pass, 1), (Verdict::Pass, 2)]);
-    assert_eq!(evaluation.trials.to_vec()[1].verdict, Verdict::Pass);
-    let evaluation = run(&plan, [tell(0, "In Turku."), tell(1, "Turku, as always")]);
-    assert_eq!((evaluation.criteria[1].verdict, evaluation.trials.to_vec()[1].verdict), (Verdict::Fail, Verdict::Fail));
-}
-
-#[test]
-fn requirements_show_their_cases_and_those_without_any() {
-    let cases = "[{case: a, covers: [FR-003, X-1], ask: q, expect: {within: 60s}}]";
-    let mut plan = plan(cases, &confidence(), 3);
-    plan.requirements = [("FR-003", "knowledge first"), ("FR-009", "respond by tool")]
-        .map(|(id, about)| (id.into(), about.into()))
-        .into();
-    let mut traces = all_good(&plan);
-    traces[1] = story(&plan, 1).turn("q").fail("timeout").done();
-    traces.pop();
-    let rows = run(&plan, traces).requirements;
-    let rows: Vec<_> = rows.iter().map(|row| (row.id.as_str(), row.cases.clone())).collect();
-    let case = vec![("s/a".to_owned(), 1, 2)];
-    assert_eq!(rows, [("FR-003", case.clone()), ("FR-009", vec![]), ("X-1", case)]);
 }
 
 #[test]
@@ -390,7 +330,7 @@ fn repetitions_that_fill_no_unit_are_said_to_be_left_out() {
 #[test]
 fn the_shipped_criteria_can_be_judged() {
     let mut plan = plan(CASES, "[]", 1);
-    plan.criteria = serde_saphyr::from_str(include_str!("../../scenarios/success-criteria.yaml")).expect("criteria");
+    plan.criteria = serde_saphyr::from_str(include_str!("../flow/tool_rag/criteria.yaml")).expect("criteria");
     let evaluation = run(&plan, all_good(&plan));
     let ids: Vec<_> = evaluation.criteria.iter().map(|result| result.id.as_str()).collect();
     let before = ["SC-001", "SC-002", "SC-003", "SC-004", "SC-005", "SC-006"];
@@ -419,32 +359,6 @@ fn transitions_are_counted_in_the_order_of_the_machine_those_never_taken_too() {
         "an undeclared move, and an end in no terminal state"
     );
     assert_eq!(evaluation.trials.to_vec()[0].verdict, Verdict::Fail);
-}
-
-#[test]
-fn variants_are_shown_side_by_side_in_declared_order() {
-    let mut plan = plan(CASES, &confidence(), 4);
-    plan.scenarios[0].variants = ["terse", "base"].map(|name| PlannedVariant::named(name, "", "tool-rag")).to_vec();
-    for trial in &mut plan.trials[2..] {
-        trial.lane.variant = "terse".into();
-    }
-    let traces = [good(&plan, 0), bad(&plan, 1), good(&plan, 2), good(&plan, 3)];
-    let rows = run(&plan, traces).criteria.remove(0).by_variant;
-    assert_eq!(rows, [("terse".into(), 2, 2), ("base".into(), 1, 2)]);
-}
-
-#[test]
-fn a_gate_of_a_scenario_counts_its_own_trials() {
-    let mut plan = plan(CASES, &confidence(), 60);
-    let gate = "{id: cases, metric: case_pass_rate, target: '>= 100%', kind: invariant}";
-    plan.scenarios[0].gates.push(serde_saphyr::from_str(gate).expect("gate"));
-    let mut other = plan.scenarios[0].clone();
-    other.name = "empty".into();
-    plan.scenarios.push(other);
-    let evaluation = run(&plan, all_good(&plan));
-    let rows: Vec<_> = evaluation.gates.iter().map(|gate| (gate.scenario.as_deref(), gate.verdict, gate.n)).collect();
-    assert_eq!(rows, [(Some("s"), Verdict::Pass, 60), (Some("empty"), Verdict::NotMeasured, 0)]);
-    assert_eq!(evaluation.conclusion, "measured nothing: empty/cases");
 }
 
 #[test]

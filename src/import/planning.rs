@@ -87,6 +87,7 @@ pub(super) fn imported(
         rewards,
         prices: BTreeMap::new(),
         requirements: BTreeMap::new(),
+        requirement_sources: BTreeMap::new(),
     };
     Ok(Imported { plan, traces, ignored })
 }
@@ -196,6 +197,7 @@ fn usual(expected: bool) -> Criteria {
         metric: metric.into(),
         target: ">= 95%".into(),
         kind: GateKind::Confidence,
+        flow: None,
         floor: None,
         min_n: None,
         margin: None,

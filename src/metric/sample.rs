@@ -55,6 +55,7 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
         rewards: BTreeMap::new(),
         prices: BTreeMap::new(),
         requirements: BTreeMap::new(),
+        requirement_sources: BTreeMap::new(),
     }
 }
 

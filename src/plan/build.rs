@@ -97,8 +97,15 @@ pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, 
         order: Vec::new(),
         rewards: BTreeMap::new(),
         prices: loaded.project.prices.clone(),
+        requirement_sources: sources(loaded),
         requirements: loaded.project.requirements.iter().map(|(id, one)| (id.clone(), one.text.clone())).collect(),
     })
+}
+
+/// Where the project's requirements come from.
+fn sources(loaded: &Loaded) -> BTreeMap<String, String> {
+    let told = loaded.project.requirements.iter().filter(|(_, one)| !one.source.is_empty());
+    told.map(|(id, one)| (id.clone(), one.source.clone())).collect()
 }
 
 struct Wanted<'a> {

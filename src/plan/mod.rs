@@ -78,6 +78,9 @@ pub struct Plan {
     pub prices: Prices,
     /// All requirements that the project knows, with a few words each, for the coverage table.
     pub requirements: BTreeMap<String, String>,
+    /// Where those come from, as far as the project says: a document, a ticket.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub requirement_sources: BTreeMap<String, String>,
     /// A digest of the rest but for `order`, which every trace of the run carries: equal plans have one, whenever they are
     /// run. Empty before the plan is written, and in plans of older builds.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -110,7 +110,8 @@ impl Checker<'_> {
         self.excluded(&scenario.excluded_from, root.key("excluded_from"));
         let judged = Judged { rows: scenario.gates.as_deref().unwrap_or_default(), kept: None };
         let tools = self.tools.as_ref().map(|tools| tools.iter().map(|tool| tool.name).collect());
-        let known = Known { metrics: &self.around.catalogues.metrics, tools };
+        let flows = Some(self.around.catalogues.flow_names().collect());
+        let known = Known { metrics: &self.around.catalogues.metrics, tools, flows };
         check_criteria::rows(judged, &known, root.key("gates"), &mut self.mistakes);
         self.variants()
     }

@@ -22,13 +22,19 @@ pub(super) struct Known<'a> {
     pub metrics: &'a [&'static MetricEntry],
     /// The tools of the flows in question; `None` where an agent's tools are known only at run time.
     pub tools: Option<BTreeSet<&'a str>>,
+    /// The flows; `None` where a plan is read, whose flows may be of another build.
+    pub flows: Option<Vec<&'static str>>,
 }
 
 /// Checks a criteria file.
 pub(super) fn criteria(criteria: &Criteria, known: &Known<'_>, kept: &[usize]) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     let root = At::ROOT;
-    if criteria.criteria.is_empty() && kept.is_empty() {
+    for (index, flow) in criteria.flows.iter().enumerate() {
+        let flows = root.key("flows");
+        flow_exists(flow, known, flows.index(index), &mut mistakes);
+    }
+    if criteria.criteria.is_empty() && criteria.flows.is_empty() && kept.is_empty() {
         mistakes.push(Mistake::at(
             root.key("criteria"),
             "no-criteria",
@@ -75,7 +81,7 @@ impl Criterion {
     /// The first mistake, in words: what is wrong and what to write.
     pub fn read(&self, metrics: &[&'static MetricEntry]) -> Result<ReadCriterion, String> {
         let mut mistakes = Vec::new();
-        let read = one(self, &Known { metrics, tools: None }, At::ROOT, &mut mistakes);
+        let read = one(self, &Known { metrics, tools: None, flows: None }, At::ROOT, &mut mistakes);
         match (read, mistakes.into_iter().next()) {
             (Some(read), None) => Ok(read),
             (_, Some(mistake)) => Err(mistake.sentence()),
@@ -117,6 +123,9 @@ fn one(row: &Criterion, known: &Known<'_>, at: At<'_>, mistakes: &mut Vec<Mistak
         let mistake = Mistake::at(at.key("target"), "bad-target", message);
         mistakes.push(mistake.help("use `kind: confidence` for a rate below"));
     }
+    if let Some(flow) = &row.flow {
+        flow_exists(flow, known, at.key("flow"), mistakes);
+    }
     if row.min_n == Some(0) {
         mistakes.push(Mistake::at(
             at.key("min_n"),
@@ -141,6 +150,13 @@ fn one(row: &Criterion, known: &Known<'_>, at: At<'_>, mistakes: &mut Vec<Mistak
     let (metric, target) = (metric?, target?);
     let margin = margin(row, target.good_share(metric.entry.figure.quantile().unwrap_or(1.0)), at, mistakes);
     Some(ReadCriterion { metric, target, floor, margin })
+}
+
+fn flow_exists(flow: &str, known: &Known<'_>, at: At<'_>, mistakes: &mut Vec<Mistake>) {
+    if let Some(flows) = known.flows.as_ref().filter(|flows| !flows.contains(&flow)) {
+        let mistake = Mistake::at(at, "unknown-flow", "unknown flow");
+        mistakes.push(mistake.label(did_you_mean(flow, flows.iter().copied())));
+    }
 }
 
 /// Tools that a metric names and no flow in question declares.

@@ -16,6 +16,10 @@ pub struct Criteria {
     /// What a rate is a statement about.
     #[serde(default)]
     pub estimand: Estimand,
+    /// Flows whose own criteria are taken over, before those below; each counts the trials of its flow alone. One that
+    /// is written below with the same id stands in its place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<String>,
     /// The criteria, in the order of the report.
     pub criteria: Vec<Criterion>,
 }
@@ -57,6 +61,9 @@ pub struct Criterion {
     pub target: String,
     /// How it is judged.
     pub kind: GateKind,
+    /// The flow whose trials it counts; those of every flow where nothing is written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
     /// For an invariant: the one-sided 95 % lower bound must reach this too, `>= 95%` for example.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor: Option<String>,
@@ -90,6 +97,7 @@ impl Criterion {
             metric: "case_pass_rate".into(),
             target: ">= 100%".into(),
             kind: GateKind::Invariant,
+            flow: None,
             floor: None,
             min_n: None,
             margin: None,

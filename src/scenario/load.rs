@@ -8,8 +8,9 @@ use super::diagnostic::{At, Diagnostic, Mistake, Severity, diagnose};
 use super::document::Scenario;
 use super::files::{self as found, PROJECT_FILE, shown};
 use super::lines::case_lines;
-use super::repair::parse;
-use super::{Criteria, Project, Rubric, check, check_criteria, prices, ratings, rubric};
+use super::read_files::{ReadCriteria, read};
+use super::repair::{Parsed, parse};
+use super::{Criteria, Project, Rubric, check, check_criteria};
 use crate::bounds::Bound;
 use crate::catalogue::Catalogues;
 use crate::files;
@@ -143,10 +144,10 @@ fn consequences_removed(mut diagnostics: Vec<Diagnostic>, criteria_file: &str) -
 /// Patterns of scenario files that a message names.
 const SHOWN: usize = 5;
 
-struct Work<'a> {
-    root: &'a Path,
-    diagnostics: Vec<Diagnostic>,
-    files: usize,
+pub(super) struct Work<'a> {
+    pub(super) root: &'a Path,
+    pub(super) diagnostics: Vec<Diagnostic>,
+    pub(super) files: usize,
     criteria_file: String,
 }
 
@@ -166,59 +167,60 @@ impl<'a> Work<'a> {
         };
         let named = self.criteria_path(&project, criteria);
         let mut room = Bound::ScenariosSize.most();
-        let texts: Vec<(PathBuf, String, Result<String, Box<Diagnostic>>)> = scenarios_found
-            .into_iter()
-            .filter(|path| named.as_ref() != Some(path))
-            .map(|path| {
-                let file = shown(self.root, &path);
-                let text = if room == 0 { Ok(String::new()) } else { read(&path, &file) };
-                room = text.as_ref().map_or(room, |text| room.saturating_sub(text.len() as u64));
-                (path, file, text)
-            })
-            .collect();
-        if room == 0 {
-            self.too_much(
-                Bound::ScenariosSize,
-                "",
-                &format!("the scenarios are larger than {} together", Bound::ScenariosSize.shown()),
-            );
-            return None;
-        }
-        let texts_read = texts.iter().filter_map(|(_, _, text)| text.as_deref().ok());
-        let known = Known { metrics: &catalogues.metrics, tools: declared_tools(texts_read, catalogues) };
-        let (mut criteria, mut criteria_file, mut criteria_text) = (Criteria::default(), String::new(), String::new());
-        if let Some(path) = named {
-            criteria_file = shown(self.root, &path);
-            self.criteria_file.clone_from(&criteria_file);
-            (criteria, criteria_text) = self.criteria(&path, &criteria_file, &project, &known);
-        }
         let mut scenarios = Vec::new();
-        for (path, file, text) in texts {
+        let mut others = Vec::new();
+        for path in scenarios_found.into_iter().filter(|path| named.as_ref() != Some(path)) {
+            let file = shown(self.root, &path);
+            let text = read(&path, &file);
+            room = text.as_ref().map_or(room, |text| room.saturating_sub(text.len() as u64));
+            if room == 0 {
+                let message = format!("the scenarios are larger than {} together", Bound::ScenariosSize.shown());
+                self.too_much(Bound::ScenariosSize, "", &message);
+                return None;
+            }
             match text {
-                Ok(text) if found::is_criteria(&text) => {
-                    self.criteria(&path, &file, &project, &known);
-                }
-                Ok(text) if found::is_rubric(&text) => {
-                    self.rubric(&text, &file, &project);
-                }
+                Ok(text) if found::is_criteria(&text) || found::is_rubric(&text) => others.push((path, file, text)),
                 Ok(text) => scenarios.push((path, file, text)),
                 Err(diagnostic) => self.diagnostics.push(*diagnostic),
             }
         }
         self.files += scenarios.len();
-        let ids: BTreeSet<String> = criteria.criteria.iter().map(|row| row.id.clone()).collect();
+        let parsed = scenarios.par_iter().map(|(path, file, text)| parsed_scenario(text, file, path));
+        let (parsed, shapes): (Vec<Option<Parsed<Scenario>>>, Vec<Vec<Diagnostic>>) = parsed.unzip();
+        self.diagnostics.extend(shapes.into_iter().flatten());
+        let known = Known {
+            metrics: &catalogues.metrics,
+            tools: declared_tools(&parsed, catalogues),
+            flows: Some(catalogues.flow_names().collect()),
+        };
+        let mut found_criteria = ReadCriteria::default();
+        let mut criteria_file = String::new();
+        if let Some(path) = named {
+            criteria_file = shown(self.root, &path);
+            self.criteria_file.clone_from(&criteria_file);
+            found_criteria = self.criteria(&path, &criteria_file, &project, &known, catalogues);
+        }
+        for (path, file, text) in others {
+            if found::is_criteria(&text) {
+                self.criteria(&path, &file, &project, &known, catalogues);
+            } else {
+                self.rubric(&text, &file, &project);
+            }
+        }
+        let ids: BTreeSet<String> = found_criteria.criteria.criteria.iter().map(|row| row.id.clone()).collect();
         // A project may name a criterion of another criteria file by the requirement that it is about.
         let ids: BTreeSet<String> = ids.into_iter().chain(project.requirements.keys().cloned()).collect();
         let with_gate = ids.iter().cloned().chain(["cases".to_owned()]).collect();
         let mistakes = check_criteria::not_measured(&project, &with_gate);
         self.diagnostics.extend(diagnose(mistakes, PROJECT_FILE, &project_text));
         let (root, work) = (self.root, AtomicU64::new(0));
-        let results: Vec<(Option<LoadedScenario>, Vec<Diagnostic>)> = scenarios
+        let results: Vec<Option<(LoadedScenario, Vec<Diagnostic>)>> = scenarios
             .par_iter()
-            .map(|(path, file, text)| {
+            .zip(parsed)
+            .map(|((path, file, text), parsed)| {
                 let around =
                     check::Surroundings { root, path, project: &project, catalogues, criteria: &ids, work: &work };
-                one_scenario(text, file, around)
+                Some(checked(parsed?, text, file, around))
             })
             .collect();
         if work.into_inner() > Bound::Expressions.most() {
@@ -226,8 +228,8 @@ impl<'a> Work<'a> {
             return None;
         }
         let mut loaded = Vec::new();
-        for (scenario, diagnostics) in results {
-            loaded.extend(scenario);
+        for (scenario, diagnostics) in results.into_iter().flatten() {
+            loaded.push(scenario);
             self.diagnostics.extend(diagnostics);
         }
         if scenarios.is_empty() && self.diagnostics.is_empty() && !paths.iter().any(|path| self.is_criteria_only(path))
@@ -241,7 +243,7 @@ impl<'a> Work<'a> {
             );
         }
         self.same_names(&loaded);
-        self.many_excluded(&loaded, &criteria, &criteria_file, &criteria_text);
+        self.many_excluded(&loaded, &found_criteria, &criteria_file);
         let ratings = self.ratings(&project, &project_text);
         let root = self.root.to_path_buf();
         Some(Loaded {
@@ -249,7 +251,7 @@ impl<'a> Work<'a> {
             project,
             project_file,
             scenarios: loaded,
-            criteria,
+            criteria: found_criteria.criteria,
             criteria_file,
             ratings,
             notes: Vec::new(),
@@ -262,90 +264,6 @@ impl<'a> Work<'a> {
 
     fn is_criteria_only(&self, path: &Path) -> bool {
         files::read_to_string(self.root.join(path)).is_ok_and(|text| found::is_criteria(&text))
-    }
-
-    fn project(&mut self, catalogues: &Catalogues) -> (Project, Option<String>, String) {
-        let path = self.root.join(PROJECT_FILE);
-        if !path.is_file() {
-            return (Project::default(), None, String::new());
-        }
-        self.files += 1;
-        let text = match read(&path, PROJECT_FILE) {
-            Ok(text) => text,
-            Err(diagnostic) => {
-                self.diagnostics.push(*diagnostic);
-                return (Project::default(), None, String::new());
-            }
-        };
-        let parsed = if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
-            None
-        } else {
-            parse::<Project>(&text, PROJECT_FILE, "", &[], &mut self.diagnostics)
-        };
-        let project = parsed.map_or_else(Project::default, |parsed| {
-            let mistakes = parsed.own(check_criteria::project(&parsed.value, catalogues));
-            self.diagnostics.extend(diagnose(mistakes, PROJECT_FILE, &text));
-            parsed.value
-        });
-        let (project, files) = prices::with_price_file(self.root, project, &mut self.diagnostics);
-        self.files += files;
-        (project, Some(PROJECT_FILE.to_owned()), text)
-    }
-
-    fn criteria_path(&self, project: &Project, given: Option<&Path>) -> Option<PathBuf> {
-        let usual = self.root.join("scenarios/success-criteria.yaml");
-        match (given, &project.criteria) {
-            (Some(path), _) => Some(self.root.join(path)),
-            (None, Some(path)) => Some(self.root.join(path)),
-            (None, None) => usual.is_file().then_some(usual),
-        }
-    }
-
-    fn criteria(&mut self, path: &Path, file: &str, project: &Project, known: &Known<'_>) -> (Criteria, String) {
-        self.files += 1;
-        let text = match read(path, file) {
-            Ok(text) => text,
-            Err(diagnostic) => {
-                self.diagnostics.push(
-                    (*diagnostic).with_help("criteria come from --criteria, or from `criteria` in ragcheck.yaml"),
-                );
-                return (Criteria::default(), String::new());
-            }
-        };
-        let Some(parsed) = parse::<Criteria>(&text, file, "criteria", &[], &mut self.diagnostics) else {
-            return (Criteria::default(), text);
-        };
-        let kept = parsed.kept(parsed.value.criteria.len());
-        let mistakes = parsed.own(check_criteria::criteria(&parsed.value, known, &kept));
-        self.diagnostics.extend(diagnose(mistakes, file, &text));
-        let mut criteria = parsed.value;
-        if let (Some(estimand), false) = (project.estimand, text.lines().any(|line| line.starts_with("estimand"))) {
-            criteria.estimand = estimand;
-        }
-        (criteria, text)
-    }
-
-    fn rubric(&mut self, text: &str, file: &str, project: &Project) -> Option<Rubric> {
-        self.files += 1;
-        let parsed = parse::<Rubric>(text, file, "items", &[], &mut self.diagnostics)?;
-        let kept = parsed.kept(parsed.value.items.len());
-        let mistakes = parsed.own(rubric::check(&parsed.value, &kept, project));
-        self.diagnostics.extend(diagnose(mistakes, file, text));
-        Some(parsed.value)
-    }
-
-    fn ratings(&mut self, project: &Project, project_text: &str) -> Option<BTreeMap<String, bool>> {
-        let file = project.ratings.as_ref()?;
-        self.files += 1;
-        match files::read_to_string(self.root.join(file)) {
-            Ok(text) => ratings::parse(&text, file).map_err(|mistakes| self.diagnostics.extend(mistakes)).ok(),
-            Err(error) => {
-                let root = At::ROOT;
-                let mistake = Mistake::at(root.key("ratings"), "no-such-file", "the ratings cannot be read");
-                self.diagnostics.extend(diagnose(vec![mistake.label(error.to_string())], PROJECT_FILE, project_text));
-                None
-            }
-        }
     }
 
     /// Recordings stand below the scenario's name, so it must be unique.
@@ -361,12 +279,12 @@ impl<'a> Work<'a> {
         }
     }
 
-    fn many_excluded(&mut self, loaded: &[LoadedScenario], criteria: &Criteria, file: &str, text: &str) {
+    fn many_excluded(&mut self, loaded: &[LoadedScenario], read: &ReadCriteria, file: &str) {
         let total: usize = loaded.iter().map(|scenario| scenario.scenario.cases.len()).sum();
         let root = At::ROOT;
-        let rows = root.key("criteria");
+        let (flows, rows) = (root.key("flows"), root.key("criteria"));
         let mut mistakes = Vec::new();
-        for (index, row) in criteria.criteria.iter().enumerate() {
+        for (index, row) in read.criteria.criteria.iter().enumerate() {
             let counts = loaded.iter().map(|loaded| {
                 let whole = loaded.scenario.excluded_from.contains_key(&row.id);
                 loaded.scenario.cases.iter().filter(|case| whole || case.excluded_from.contains_key(&row.id)).count()
@@ -374,84 +292,63 @@ impl<'a> Work<'a> {
             let excluded: usize = counts.sum();
             if excluded * 4 > total {
                 let message = format!("{excluded} of {total} cases do not count for {}: more than a quarter", row.id);
-                let at = rows.index(index);
-                let mistake = Mistake::at(at.key("id"), "many-excluded", message);
+                let row = index.checked_sub(read.of_flows).map(|own| rows.index(own));
+                let at = row.as_ref().map_or(flows, |row| row.key("id"));
                 mistakes.push(
-                    mistake
+                    Mistake::at(at, "many-excluded", message)
                         .as_note()
                         .help("a figure that leaves so much out says little: see `excluded_from` in the scenarios"),
                 );
             }
         }
-        self.diagnostics.extend(diagnose(mistakes, file, text));
+        self.diagnostics.extend(diagnose(mistakes, file, &read.text));
     }
 }
 
-/// The tools that the flows of these scenarios declare; `None` without a scenario, or with one of an agent whose tools
-/// are known only at run time. Read before the scenarios are, from the key alone.
-fn declared_tools<'c, 't>(
-    texts: impl Iterator<Item = &'t str>,
-    catalogues: &'c Catalogues,
-) -> Option<BTreeSet<&'c str>> {
+/// The tools that the flows of these scenarios declare; `None` without a scenario, where one cannot be read, or with one
+/// of an agent whose tools are known only at run time.
+fn declared_tools<'c>(scenarios: &[Option<Parsed<Scenario>>], catalogues: &'c Catalogues) -> Option<BTreeSet<&'c str>> {
     let mut tools = BTreeSet::new();
-    for line in texts.flat_map(str::lines) {
-        // A scenario's own flow stands at the start of a line, that of a variant further in.
-        for (before, after) in line.match_indices("flow:").map(|(at, key)| (&line[..at], &line[at + key.len()..])) {
-            let name = after.split(['#', ',', '}']).next().unwrap_or_default().trim().trim_matches(['"', '\'']);
-            match catalogues.flow(name) {
-                Some(flow) => tools.extend(flow.tools.as_ref()?.iter().map(|tool| tool.name)),
-                None if before.is_empty() => return None,
-                None => {}
-            }
+    for scenario in scenarios {
+        for name in scenario.as_ref()?.value.flows() {
+            // A name that is no flow is a mistake of its scenario; it is told there.
+            let Some(flow) = catalogues.flow(name) else { continue };
+            tools.extend(flow.tools.as_ref()?.iter().map(|tool| tool.name));
         }
     }
     (!tools.is_empty()).then_some(tools)
 }
 
-pub(super) fn read(path: &Path, file: &str) -> Result<String, Box<Diagnostic>> {
-    let bytes = files::read_at_most(path, Bound::ScenarioSize.most()).map_err(|error| {
-        let message = match error.kind() {
-            std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
-            std::io::ErrorKind::FileTooLarge => {
-                let diagnostic =
-                    Diagnostic::error("too-large", file, format!("it is larger than {}", Bound::ScenarioSize.shown()));
-                return Box::new(diagnostic.with_help(Bound::ScenarioSize.advice()));
-            }
-            _ => format!("it cannot be read: {error}"),
-        };
-        Box::new(Diagnostic::error("no-such-file", file, message))
-    })?;
-    String::from_utf8(bytes).map_err(|error| {
-        let good = error.utf8_error().valid_up_to();
-        let line = error.as_bytes()[..good].split(|byte| *byte == b'\n').count();
-        let diagnostic = Diagnostic::error("not-utf8", file, format!("line {line} is not UTF-8 text"));
-        Box::new(diagnostic.with_help("save the file as UTF-8"))
-    })
-}
-
-fn one_scenario(text: &str, file: &str, around: check::Surroundings<'_>) -> (Option<LoadedScenario>, Vec<Diagnostic>) {
+fn parsed_scenario(text: &str, file: &str, path: &Path) -> (Option<Parsed<Scenario>>, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
-    let stem = around.path.file_stem().unwrap_or_default().to_string_lossy();
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let required = [
         ("scenario", json!(stem)),
         ("flow", json!("tool-rag")),
         ("model", json!({"provider": "", "name": ""})),
         ("cases", json!([])),
     ];
-    let Some(parsed) = parse::<Scenario>(text, file, "cases", &required, &mut diagnostics) else {
-        return (None, diagnostics);
-    };
-    let cases = parsed.value.cases.len();
+    let parsed = parse::<Scenario>(text, file, "cases", &required, &mut diagnostics);
+    let cases = parsed.as_ref().map_or(0, |parsed| parsed.value.cases.len());
     if cases as u64 > Bound::Cases.most() {
         let message = format!("{cases} cases: a scenario has {} at most", Bound::Cases.shown());
         diagnostics.push(Diagnostic::error("too-large", file, message).with_help(Bound::Cases.advice()));
         return (None, diagnostics);
     }
-    let kept = parsed.kept(cases);
+    (parsed, diagnostics)
+}
+
+fn checked(
+    parsed: Parsed<Scenario>,
+    text: &str,
+    file: &str,
+    around: check::Surroundings<'_>,
+) -> (LoadedScenario, Vec<Diagnostic>) {
+    let kept = parsed.kept(parsed.value.cases.len());
     let (mistakes, prompts) = check::scenario(&parsed.value, &kept, around);
-    diagnostics.extend(diagnose(parsed.own(mistakes), file, text));
+    let diagnostics = diagnose(parsed.own(mistakes), file, text);
     let case_lines = case_lines(text, &kept);
-    (Some(LoadedScenario { file: file.to_owned(), scenario: parsed.value, case_lines, prompts }), diagnostics)
+    (LoadedScenario { file: file.to_owned(), scenario: parsed.value, case_lines, prompts }, diagnostics)
 }
 
 #[cfg(test)]
@@ -474,8 +371,12 @@ mod tests {
             criteria: &criteria,
             work: &work,
         };
-        let (scenario, diagnostics) = one_scenario(text, "scenarios/sound.yaml", around);
-        (scenario.is_some(), diagnostics)
+        let (parsed, mut diagnostics) = parsed_scenario(text, "scenarios/sound.yaml", &path);
+        let read = parsed.is_some();
+        if let Some(parsed) = parsed {
+            diagnostics.extend(checked(parsed, text, "scenarios/sound.yaml", around).1);
+        }
+        (read, diagnostics)
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! | question | files |
 //! |---|---|
 //! | what may be written | `document`, `expect`, `external`, `criteria`, `project`, `rubric`, `grammar`, `resolve`, `names`, `schema` |
-//! | which files, and how are they read | `files`, `load`, `lines`, `yaml`, `repair`, `ratings`, `prices` |
+//! | which files, and how are they read | `files`, `load`, `read_files`, `lines`, `yaml`, `repair`, `ratings`, `prices` |
 //! | what is wrong, and where | `shape`, `check`, `check_case`, `check_expect`, `check_external`, `check_criteria`, `node`, `diagnostic` |
 //!
 //! Nothing here runs anything or knows how anything is run.
@@ -30,6 +30,7 @@ mod pattern;
 mod prices;
 pub mod project;
 mod ratings;
+mod read_files;
 mod repair;
 mod resolve;
 pub mod rubric;

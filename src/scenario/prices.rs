@@ -3,8 +3,8 @@
 use super::Project;
 use super::diagnostic::{At, Diagnostic, Mistake, diagnose};
 use super::files::shown;
-use super::load::read;
 use super::project::PriceFile;
+use super::read_files::read;
 use super::repair::parse;
 use crate::price::Prices;
 use std::path::Path;

@@ -301,13 +301,20 @@ fn trace_of(plan: &Plan, trial: &PlannedTrial, evidence: Evidence, end: TrialEnd
         lane: trial.lane.clone(),
         seed: trial.seed,
         evidence,
-        roles: Roles::new(),
+        roles: declared_roles(plan, trial),
         offered: None,
         notes: Vec::new(),
         end,
         took_us: 0,
         events: Vec::new(),
     }
+}
+
+/// The roles of the tools that a trial's agent declares, also where the trial ends before it begins.
+fn declared_roles(plan: &Plan, trial: &PlannedTrial) -> Roles {
+    let agent = || Some(plan.scenario_of(trial)?.agent.as_ref()?.roles.by_tool());
+    let flow = crate::flow::by_name(&trial.lane.flow).map(|flow| crate::flow::entry(flow).roles());
+    flow.or_else(agent).unwrap_or_default()
 }
 
 /// The names of a trial's scenario and case.

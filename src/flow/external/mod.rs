@@ -33,7 +33,14 @@ pub const NAME: &str = crate::trace::EXTERNAL;
 
 /// What scenarios may say of it: its tools are its own, and known only at run time.
 pub(super) fn entry() -> FlowEntry {
-    FlowEntry { name: NAME, tools: None, tenants: false, placeholders: &PLACEHOLDERS, prompts: Vec::new() }
+    FlowEntry {
+        name: NAME,
+        tools: None,
+        tenants: false,
+        placeholders: &PLACEHOLDERS,
+        criteria: "",
+        prompts: Vec::new(),
+    }
 }
 
 /// How a search is called that the agent makes by itself, without a call of the model, where no tool of its has the role.

@@ -50,6 +50,10 @@ impl Flow for ToolRag {
         machine::machine()
     }
 
+    fn criteria(&self) -> &'static str {
+        include_str!("criteria.yaml")
+    }
+
     fn turn<'a>(
         &'a self,
         env: &'a AgentContext,

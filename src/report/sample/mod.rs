@@ -81,6 +81,7 @@ pub fn run(copies: usize) -> Run {
         rewards: BTreeMap::new(),
         prices: BTreeMap::new(),
         requirements: BTreeMap::new(),
+        requirement_sources: BTreeMap::new(),
     };
     let evaluated = evaluate(&plan, traces.iter().cloned().map(Ok)).expect("the sample can be judged");
     let evaluation = Evaluation {

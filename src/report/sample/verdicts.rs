@@ -194,6 +194,7 @@ pub fn evaluation(trials: Vec<TrialResult>, turn_times_us: Vec<u64>) -> Evaluati
     let requirement = |id: &str, about: &str, cases: &[(&str, u32, u32)]| RequirementCoverage {
         id: id.into(),
         about: about.into(),
+        source: if id == "FR-003" { "specification, page 4".into() } else { String::new() },
         cases: cases.iter().map(|(case, passed, run)| ((*case).to_owned(), *passed, *run)).collect(),
     };
     Evaluation {

@@ -114,6 +114,7 @@ struct Flow {
 struct Requirement {
     id: String,
     about: String,
+    source: String,
     cases: Vec<(String, u32, u32)>,
     more: usize,
     /// Of the criterion with this id, or trials passed and run.
@@ -311,6 +312,7 @@ fn requirement(coverage: &crate::gate::RequirementCoverage, criteria: &[Criterio
         figure: own.map_or_else(|| format!("{passed} of {run} trials"), |row| row.observed_text.clone()),
         id: coverage.id.clone(),
         about: coverage.about.clone(),
+        source: coverage.source.clone(),
         cases: coverage.cases.iter().take(LISTED).cloned().collect(),
         more: coverage.cases.len().saturating_sub(LISTED),
     }

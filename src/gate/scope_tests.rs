@@ -1,0 +1,133 @@
+//! Which trials a criterion counts: of its scenario, of its flow, of agents that have its tools, and not excluded.
+
+use super::Verdict;
+use super::tests::{CASES, all_good, bad, confidence, run};
+use crate::metric::sample::{good, plan, story};
+use crate::plan::PlannedVariant;
+use crate::trace::Role;
+
+/// The criteria of `SC-002` alone: of any flow, or of `tool-rag`.
+fn respond(flow: &str) -> String {
+    format!("[{{id: R, metric: first_attempt_rate(respond), target: '>= 95%', kind: confidence{flow}}}]")
+}
+
+#[test]
+fn a_criterion_of_a_flow_counts_no_trial_of_another_in_error_or_not() {
+    for (flow, n) in [("", 4), (", flow: tool-rag", 3)] {
+        let mut plan = plan(CASES, &respond(flow), 4);
+        plan.trials[3].lane.flow = "other".into();
+        let result = run(&plan, all_good(&plan)).criteria.remove(0);
+        assert_eq!(result.n, n, "{flow}");
+        let mut traces = all_good(&plan);
+        traces[3] = story(&plan, 3).error("x");
+        let result = run(&plan, traces).criteria.remove(0);
+        let verdict = if n == 4 { Verdict::Error } else { Verdict::Inconclusive };
+        assert_eq!((result.verdict, result.n), (verdict, 3), "{flow}: {}", result.sentence);
+    }
+}
+
+#[test]
+fn a_trial_in_error_of_an_agent_without_a_response_tool_is_out_of_scope_and_no_error_of_the_criterion() {
+    let plan = plan(CASES, &respond(""), 4);
+    let mut traces = all_good(&plan);
+    traces[2] = story(&plan, 2).error("x");
+    let result = run(&plan, traces.clone()).criteria.remove(0);
+    assert_eq!((result.verdict, result.out_of_scope), (Verdict::Error, 0), "its agent has the tool");
+    traces[2].roles.retain(|_, role| *role != Role::Respond);
+    let evaluation = run(&plan, traces.clone());
+    let result = &evaluation.criteria[0];
+    assert_eq!((result.verdict, result.n, result.out_of_scope), (Verdict::Inconclusive, 3, 1), "{}", result.sentence);
+    assert_eq!(evaluation.exit_code, 3, "the trial is in ERROR all the same");
+    traces[2].roles.clear();
+    let result = run(&plan, traces).criteria.remove(0);
+    assert_eq!(result.verdict, Verdict::Error, "nothing is known of its tools: nothing is left out");
+}
+
+#[test]
+fn excluded_cases_are_counted_apart_and_shown() {
+    let cases = "[{case: a, ask: q, expect: {within: 60s}}, \
+                  {case: b, ask: q, expect: {within: 60s}, excluded_from: {C: shows the refusal}}]";
+    let plan = plan(cases, &confidence(), 59);
+    let traces = (0..118).map(|place| if place < 59 { good(&plan, place) } else { bad(&plan, place) });
+    let evaluation = run(&plan, traces);
+    let result = &evaluation.criteria[0];
+    assert_eq!((result.verdict, result.n), (Verdict::Pass, 59));
+    assert_eq!(result.with_excluded, "59/118 = 50.0 %");
+    assert_eq!((result.excluded[0].case.as_str(), result.excluded[0].reason.as_str()), ("s/b", "shows the refusal"));
+    assert!(result.sentence.ends_with("1 case left out (59/118 = 50.0 % with them)"), "{}", result.sentence);
+}
+
+#[test]
+fn control_trials_count_for_their_own_metric_alone() {
+    let cases = "[{case: a, control: true, turns: [{ask: 'I live in Turku'}, {ask: 'where do I live?', \
+                  expect: {context: {probes: [{any_of: [turku]}]}}}]}]";
+    let criteria = "[{id: P, metric: context_preservation, target: '= 100%', kind: invariant}, \
+                    {id: V, metric: control_validity, target: '= 100%', kind: invariant}, \
+                    {id: T, metric: turn_success_rate, target: '= 100%', kind: invariant}]";
+    let plan = plan(cases, criteria, 1);
+    let tell = |place, city: &str| {
+        story(&plan, place)
+            .turn("I live in Turku")
+            .answer("noted", &[])
+            .turn("where do I live?")
+            .answer(city, &[])
+            .done()
+    };
+    let forgot = story(&plan, 1)
+        .turn("I live in Turku")
+        .answer("noted", &[])
+        .turn_shown("where do I live?", vec![])
+        .answer("unknown", &[])
+        .done();
+    let evaluation = run(&plan, [tell(0, "In Turku."), forgot]);
+    let verdicts: Vec<_> = evaluation.criteria.iter().map(|result| (result.verdict, result.n)).collect();
+    assert_eq!(verdicts, [(Verdict::Pass, 1), (Verdict::Pass, 1), (Verdict::Pass, 2)]);
+    assert_eq!(evaluation.trials.to_vec()[1].verdict, Verdict::Pass);
+    let evaluation = run(&plan, [tell(0, "In Turku."), tell(1, "Turku, as always")]);
+    assert_eq!((evaluation.criteria[1].verdict, evaluation.trials.to_vec()[1].verdict), (Verdict::Fail, Verdict::Fail));
+}
+
+#[test]
+fn requirements_show_their_cases_and_those_without_any() {
+    let cases = "[{case: a, covers: [FR-003, X-1], ask: q, expect: {within: 60s}}]";
+    let mut plan = plan(cases, &confidence(), 3);
+    plan.requirements = [("FR-003", "knowledge first"), ("FR-009", "respond by tool")]
+        .map(|(id, about)| (id.into(), about.into()))
+        .into();
+    plan.requirement_sources = [("FR-003".into(), "the specification, page 4".into())].into();
+    let mut traces = all_good(&plan);
+    traces[1] = story(&plan, 1).turn("q").fail("timeout").done();
+    traces.pop();
+    let rows = run(&plan, traces).requirements;
+    let sources: Vec<_> = rows.iter().map(|row| row.source.as_str()).collect();
+    assert_eq!(sources, ["the specification, page 4", "", ""]);
+    let rows: Vec<_> = rows.iter().map(|row| (row.id.as_str(), row.cases.clone())).collect();
+    let case = vec![("s/a".to_owned(), 1, 2)];
+    assert_eq!(rows, [("FR-003", case.clone()), ("FR-009", vec![]), ("X-1", case)]);
+}
+
+#[test]
+fn variants_are_shown_side_by_side_in_declared_order() {
+    let mut plan = plan(CASES, &confidence(), 4);
+    plan.scenarios[0].variants = ["terse", "base"].map(|name| PlannedVariant::named(name, "", "tool-rag")).to_vec();
+    for trial in &mut plan.trials[2..] {
+        trial.lane.variant = "terse".into();
+    }
+    let traces = [good(&plan, 0), bad(&plan, 1), good(&plan, 2), good(&plan, 3)];
+    let rows = run(&plan, traces).criteria.remove(0).by_variant;
+    assert_eq!(rows, [("terse".into(), 2, 2), ("base".into(), 1, 2)]);
+}
+
+#[test]
+fn a_gate_of_a_scenario_counts_its_own_trials() {
+    let mut plan = plan(CASES, &confidence(), 60);
+    let gate = "{id: cases, metric: case_pass_rate, target: '>= 100%', kind: invariant}";
+    plan.scenarios[0].gates.push(serde_saphyr::from_str(gate).expect("gate"));
+    let mut other = plan.scenarios[0].clone();
+    other.name = "empty".into();
+    plan.scenarios.push(other);
+    let evaluation = run(&plan, all_good(&plan));
+    let rows: Vec<_> = evaluation.gates.iter().map(|gate| (gate.scenario.as_deref(), gate.verdict, gate.n)).collect();
+    assert_eq!(rows, [(Some("s"), Verdict::Pass, 60), (Some("empty"), Verdict::NotMeasured, 0)]);
+    assert_eq!(evaluation.conclusion, "measured nothing: empty/cases");
+}

@@ -1,0 +1,157 @@
+//! The files beside the scenarios, read: project file, criteria, rubric, ratings.
+
+use super::check_criteria::{self, Known};
+use super::diagnostic::{At, Diagnostic, Mistake, diagnose};
+use super::files::PROJECT_FILE;
+use super::load::Work;
+use super::repair::parse;
+use super::{Criteria, Criterion, Project, Rubric, prices, ratings, rubric};
+use crate::bounds::Bound;
+use crate::catalogue::Catalogues;
+use crate::files;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A criteria file with what it takes over from flows.
+#[derive(Debug, Default)]
+pub(super) struct ReadCriteria {
+    /// All criteria: those of flows first, then those that the file writes.
+    pub criteria: Criteria,
+    /// How many are of flows.
+    pub of_flows: usize,
+    /// The file's text.
+    pub text: String,
+}
+
+impl Work<'_> {
+    pub(super) fn project(&mut self, catalogues: &Catalogues) -> (Project, Option<String>, String) {
+        let path = self.root.join(PROJECT_FILE);
+        if !path.is_file() {
+            return (Project::default(), None, String::new());
+        }
+        self.files += 1;
+        let text = match read(&path, PROJECT_FILE) {
+            Ok(text) => text,
+            Err(diagnostic) => {
+                self.diagnostics.push(*diagnostic);
+                return (Project::default(), None, String::new());
+            }
+        };
+        let parsed = if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+            None
+        } else {
+            parse::<Project>(&text, PROJECT_FILE, "", &[], &mut self.diagnostics)
+        };
+        let project = parsed.map_or_else(Project::default, |parsed| {
+            let mistakes = parsed.own(check_criteria::project(&parsed.value, catalogues));
+            self.diagnostics.extend(diagnose(mistakes, PROJECT_FILE, &text));
+            parsed.value
+        });
+        let (project, files) = prices::with_price_file(self.root, project, &mut self.diagnostics);
+        self.files += files;
+        (project, Some(PROJECT_FILE.to_owned()), text)
+    }
+
+    pub(super) fn criteria_path(&self, project: &Project, given: Option<&Path>) -> Option<PathBuf> {
+        let usual = self.root.join("scenarios/success-criteria.yaml");
+        match (given, &project.criteria) {
+            (Some(path), _) => Some(self.root.join(path)),
+            (None, Some(path)) => Some(self.root.join(path)),
+            (None, None) => usual.is_file().then_some(usual),
+        }
+    }
+
+    pub(super) fn criteria(
+        &mut self,
+        path: &Path,
+        file: &str,
+        project: &Project,
+        known: &Known<'_>,
+        catalogues: &Catalogues,
+    ) -> ReadCriteria {
+        self.files += 1;
+        let text = match read(path, file) {
+            Ok(text) => text,
+            Err(diagnostic) => {
+                self.diagnostics.push(
+                    (*diagnostic).with_help("criteria come from --criteria, or from `criteria` in ragcheck.yaml"),
+                );
+                return ReadCriteria::default();
+            }
+        };
+        let Some(parsed) = parse::<Criteria>(&text, file, "criteria", &[], &mut self.diagnostics) else {
+            return ReadCriteria { text, ..ReadCriteria::default() };
+        };
+        let kept = parsed.kept(parsed.value.criteria.len());
+        let mistakes = parsed.own(check_criteria::criteria(&parsed.value, known, &kept));
+        self.diagnostics.extend(diagnose(mistakes, file, &text));
+        let mut criteria = parsed.value;
+        if let (Some(estimand), false) = (project.estimand, text.lines().any(|line| line.starts_with("estimand"))) {
+            criteria.estimand = estimand;
+        }
+        let mut rows = self.criteria_of_flows(&criteria, catalogues);
+        let of_flows = rows.len();
+        rows.append(&mut criteria.criteria);
+        ReadCriteria { criteria: Criteria { flows: Vec::new(), criteria: rows, ..criteria }, of_flows, text }
+    }
+
+    /// What the named flows declare, each for its own trials, without those that the file writes itself.
+    fn criteria_of_flows(&mut self, criteria: &Criteria, catalogues: &Catalogues) -> Vec<Criterion> {
+        let mut rows: Vec<Criterion> = Vec::new();
+        for flow in criteria.flows.iter().filter_map(|name| catalogues.flow(name)) {
+            let file = format!("the criteria of {}", flow.name);
+            let Some(declared) = parse::<Criteria>(flow.criteria, &file, "criteria", &[], &mut self.diagnostics) else {
+                continue;
+            };
+            let own = |row: &Criterion| criteria.criteria.iter().chain(&rows).any(|other| other.id == row.id);
+            let mut new: Vec<Criterion> = declared.value.criteria.into_iter().filter(|row| !own(row)).collect();
+            new.iter_mut().for_each(|row| row.flow = Some(flow.name.to_owned()));
+            rows.append(&mut new);
+        }
+        rows
+    }
+
+    pub(super) fn rubric(&mut self, text: &str, file: &str, project: &Project) -> Option<Rubric> {
+        self.files += 1;
+        let parsed = parse::<Rubric>(text, file, "items", &[], &mut self.diagnostics)?;
+        let kept = parsed.kept(parsed.value.items.len());
+        let mistakes = parsed.own(rubric::check(&parsed.value, &kept, project));
+        self.diagnostics.extend(diagnose(mistakes, file, text));
+        Some(parsed.value)
+    }
+
+    pub(super) fn ratings(&mut self, project: &Project, project_text: &str) -> Option<BTreeMap<String, bool>> {
+        let file = project.ratings.as_ref()?;
+        self.files += 1;
+        match files::read_to_string(self.root.join(file)) {
+            Ok(text) => ratings::parse(&text, file).map_err(|mistakes| self.diagnostics.extend(mistakes)).ok(),
+            Err(error) => {
+                let root = At::ROOT;
+                let mistake = Mistake::at(root.key("ratings"), "no-such-file", "the ratings cannot be read");
+                self.diagnostics.extend(diagnose(vec![mistake.label(error.to_string())], PROJECT_FILE, project_text));
+                None
+            }
+        }
+    }
+}
+
+pub(super) fn read(path: &Path, file: &str) -> Result<String, Box<Diagnostic>> {
+    let bytes = files::read_at_most(path, Bound::ScenarioSize.most()).map_err(|error| {
+        let message = match error.kind() {
+            std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+            std::io::ErrorKind::FileTooLarge => {
+                let diagnostic =
+                    Diagnostic::error("too-large", file, format!("it is larger than {}", Bound::ScenarioSize.shown()));
+                return Box::new(diagnostic.with_help(Bound::ScenarioSize.advice()));
+            }
+            _ => format!("it cannot be read: {error}"),
+        };
+        Box::new(Diagnostic::error("no-such-file", file, message))
+    })?;
+    String::from_utf8(bytes).map_err(|error| {
+        let good = error.utf8_error().valid_up_to();
+        let line = error.as_bytes()[..good].split(|byte| *byte == b'\n').count();
+        let diagnostic = Diagnostic::error("not-utf8", file, format!("line {line} is not UTF-8 text"));
+        Box::new(diagnostic.with_help("save the file as UTF-8"))
+    })
+}
