@@ -41,7 +41,7 @@ pub use exchange::{Cassette, Chunk, Exchange, Header, Outcome, StoredRequest, Ta
 pub use local_times::LocalTimes;
 pub use miss::{Explanation, explain};
 pub use pool::{Pool, Taken};
-pub use rekey::Rekeyed;
+pub use rekey::{RekeyProblem, Rekeyed};
 pub use scan::{Find, scan};
 pub use shape::{Change, Shape};
 pub use stopping::{StoppingDesign, StoppingError, stopping_path};

@@ -21,6 +21,36 @@ pub struct Rekeyed {
     pub profiles: Vec<(String, u32, u32)>,
 }
 
+/// Why a cassette cannot be given new keys.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RekeyProblem {
+    /// Some exchange has none.
+    #[error("a stored request is missing")]
+    RequestsMissing,
+    /// This one has none.
+    #[error("exchange {exchange} has no stored request")]
+    RequestMissing {
+        /// Its ordinal.
+        exchange: u32,
+    },
+    /// Its stored request lacks something.
+    #[error("the request of exchange {exchange} is incomplete: {problem}")]
+    Incomplete {
+        /// Its ordinal.
+        exchange: u32,
+        /// What is missing.
+        problem: String,
+    },
+    /// It was recorded by a build that compares requests in a way unknown here.
+    #[error("this build knows no matching profile `{name}` (exchange {exchange})")]
+    Profile {
+        /// The profile.
+        name: String,
+        /// The exchange's ordinal.
+        exchange: u32,
+    },
+}
+
 impl Rekeyed {
     /// Whether the cassette is as it was.
     pub fn is_empty(&self) -> bool {
@@ -32,24 +62,24 @@ impl Cassette {
     /// Gives every exchange the key that this build's profiles make of its request; `profile` finds one by its name.
     ///
     /// # Errors
-    /// In words, when a stored request or a profile is missing; the cassette is as it was then.
-    pub fn rekey<'p>(&mut self, profile: impl Fn(&str) -> Option<&'p Profile>) -> Result<Rekeyed, String> {
+    /// When a stored request or a profile is missing; the cassette is as it was then.
+    pub fn rekey<'p>(&mut self, profile: impl Fn(&str) -> Option<&'p Profile>) -> Result<Rekeyed, RekeyProblem> {
         let requests = self.requests();
         if requests.len() != self.exchanges.len() {
-            return Err("a stored request is missing".to_owned());
+            return Err(RekeyProblem::RequestsMissing);
         }
         let redactor = Redactor::default();
         let (mut rekeyed, mut renewed) = (Rekeyed::default(), self.clone());
         for (exchange, request) in renewed.exchanges.iter_mut().zip(requests) {
-            let which = || format!("exchange {}", exchange.ordinal);
+            let ordinal = exchange.ordinal;
             if let Some(problem) = &request.problem {
-                return Err(format!("the request of {} is incomplete: {problem}", which()));
+                return Err(RekeyProblem::Incomplete { exchange: ordinal, problem: problem.clone() });
             }
             if request.method.is_empty() {
-                return Err(format!("{} has no stored request", which()));
+                return Err(RekeyProblem::RequestMissing { exchange: ordinal });
             }
             let profile = profile(&exchange.profile)
-                .ok_or_else(|| format!("this build knows no matching profile `{}` ({})", exchange.profile, which()))?;
+                .ok_or_else(|| RekeyProblem::Profile { name: exchange.profile.clone(), exchange: ordinal })?;
             let asked = Request { profile, method: &request.method, path: &request.path, body: &request.body };
             let (new_key, new_drift) = (key(asked, &redactor), drift(&request.body));
             if new_key != exchange.key {
@@ -107,9 +137,11 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let mut loaded = saved(&lane(), folder.path());
         let before = loaded.exchanges.clone();
-        assert!(loaded.rekey(|_| None).expect_err("unknown").contains("no matching profile `openai-chat`"));
+        let unknown = RekeyProblem::Profile { name: "openai-chat".into(), exchange: 0 };
+        assert_eq!(loaded.rekey(|_| None), Err(unknown));
         std::fs::remove_dir_all(folder.path().join("refunds/blobs")).expect("the blobs");
-        assert!(loaded.rekey(|_| Some(&NEWER)).expect_err("blobs are gone").contains("exchange 0 is incomplete"));
+        let gone = loaded.rekey(|_| Some(&NEWER)).expect_err("blobs are gone");
+        assert!(matches!(gone, RekeyProblem::Incomplete { exchange: 0, .. }), "{gone}");
         assert_eq!(loaded.exchanges, before);
     }
 }

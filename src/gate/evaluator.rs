@@ -121,8 +121,8 @@ impl<'p> Evaluator<'p> {
         let gates = plan.scenarios.iter().enumerate();
         let gates = gates.flat_map(|(index, scenario)| scenario.gates.iter().map(move |gate| (Some(index), gate)));
         for (scenario, written) in whole.chain(gates) {
-            let refuse = |problem| mistake(plan, scenario, written, problem);
-            let ReadCriterion { metric, target, floor, margin } = written.read(&table).map_err(refuse)?;
+            let refuse = |problem: String| mistake(plan, scenario, written, problem);
+            let ReadCriterion { metric, target, floor, margin } = written.read(&table).map_err(|why| refuse(why.to_string()))?;
             let known = names.iter().position(|name| *name == written.metric);
             let index = known.unwrap_or(metrics.len());
             if known.is_none() {

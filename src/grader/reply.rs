@@ -31,40 +31,81 @@ pub(super) struct Said {
     passes: bool,
 }
 
+/// Why a reply grades an item not, or not so that it counts.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ReplyError {
+    /// The model would not grade.
+    #[error("the judge refused")]
+    Refused,
+    /// It had more to say.
+    #[error("the reply was cut off at the limit of output tokens")]
+    Cut,
+    /// It is not JSON.
+    #[error("the reply is not the JSON asked for: {0}")]
+    NotJson(String),
+    /// It is JSON of another shape.
+    #[error("the reply is not one object with `items` alone")]
+    NotItems,
+    /// `items` is no list.
+    #[error("the reply has no list `items`")]
+    NoList,
+    /// The item is not there.
+    #[error("the reply leaves it out")]
+    LeftOut,
+    /// The item is there twice.
+    #[error("the reply grades it twice")]
+    Twice,
+    /// Other members, or in another order: the quotation stands before the verdict, so that it is not made to fit.
+    #[error("its members are not `id`, `evidence`, `verdict` in this order")]
+    Members,
+    /// The quotation is no text.
+    #[error("`evidence` is no text")]
+    Evidence,
+    /// No verdict.
+    #[error("`verdict` is neither \"pass\" nor \"fail\"")]
+    Verdict,
+    /// Words that are not in what the judge saw.
+    #[error("it quotes what nobody wrote: {}", text::quote(.0, 80))]
+    Misquoted(String),
+}
+
+/// What one reply says of each item, or why nothing.
+pub(super) type SaidByItem = BTreeMap<String, Result<Said, ReplyError>>;
+
 /// What one reply says of each item; `shown` is the data that the judge saw.
-pub(super) fn read(reply: &ChatResponse, rubric: &Rubric, shown: &str) -> BTreeMap<String, Result<Said, String>> {
-    let all = |why: &str| rubric.items.iter().map(|item| (item.id.clone(), Err(why.to_owned()))).collect();
+pub(super) fn read(reply: &ChatResponse, rubric: &Rubric, shown: &str) -> SaidByItem {
+    let all = |why: ReplyError| rubric.items.iter().map(|item| (item.id.clone(), Err(why.clone()))).collect();
     if reply.refusal.is_some() || reply.finish == Finish::ContentFilter {
-        return all("the judge refused");
+        return all(ReplyError::Refused);
     }
     if reply.finish == Finish::Length {
-        return all("the reply was cut off at the limit of output tokens");
+        return all(ReplyError::Cut);
     }
     let entries = match entries(&reply.content) {
         Ok(entries) => entries,
-        Err(why) => return all(&why),
+        Err(why) => return all(why),
     };
     let shown = folded(shown);
     let said = |item: &str| {
         let mut own = entries.iter().filter(|entry| entry.get("id").and_then(Value::as_str) == Some(item));
         match (own.next(), own.next()) {
-            (None, _) => Err("the reply leaves it out".to_owned()),
-            (Some(_), Some(_)) => Err("the reply grades it twice".to_owned()),
+            (None, _) => Err(ReplyError::LeftOut),
+            (Some(_), Some(_)) => Err(ReplyError::Twice),
             (Some(entry), None) => one(entry, &shown),
         }
     };
     rubric.items.iter().map(|item| (item.id.clone(), said(&item.id))).collect()
 }
 
-fn entries(reply: &str) -> Result<Vec<Value>, String> {
+fn entries(reply: &str) -> Result<Vec<Value>, ReplyError> {
     let value: Value =
-        serde_json::from_str(bare(reply)).map_err(|why| format!("the reply is not the JSON asked for: {why}"))?;
+        serde_json::from_str(bare(reply)).map_err(|why| ReplyError::NotJson(why.to_string()))?;
     match value {
         Value::Object(mut members) if members.len() == 1 => match members.remove("items") {
             Some(Value::Array(entries)) => Ok(entries),
-            _ => Err("the reply has no list `items`".to_owned()),
+            _ => Err(ReplyError::NoList),
         },
-        _ => Err("the reply is not one object with `items` alone".to_owned()),
+        _ => Err(ReplyError::NotItems),
     }
 }
 
@@ -75,20 +116,20 @@ fn bare(reply: &str) -> &str {
     inside.and_then(|rest| rest.split_once('\n')).map_or(reply, |(_, rest)| rest.trim())
 }
 
-fn one(entry: &Value, shown: &str) -> Result<Said, String> {
+fn one(entry: &Value, shown: &str) -> Result<Said, ReplyError> {
     let members: Vec<&str> =
         entry.as_object().map_or_else(Vec::new, |entry| entry.keys().map(String::as_str).collect());
     if members != ["id", "evidence", "verdict"] {
-        return Err("its members are not `id`, `evidence`, `verdict` in this order".to_owned());
+        return Err(ReplyError::Members);
     }
-    let Some(quote) = entry["evidence"].as_str() else { return Err("`evidence` is no text".to_owned()) };
+    let Some(quote) = entry["evidence"].as_str() else { return Err(ReplyError::Evidence) };
     let passes = match entry["verdict"].as_str() {
         Some("pass") => true,
         Some("fail") => false,
-        _ => return Err("`verdict` is neither \"pass\" nor \"fail\"".to_owned()),
+        _ => return Err(ReplyError::Verdict),
     };
     if !shown.contains(&folded(quote)) {
-        return Err(format!("it quotes what nobody wrote: {}", text::quote(quote, 80)));
+        return Err(ReplyError::Misquoted(quote.to_owned()));
     }
     Ok(Said { quote: quote.to_owned(), passes })
 }
@@ -101,12 +142,12 @@ fn folded(words: &str) -> String {
 /// What the replies in both orders come to, by the rubric's order.
 pub(super) fn combine(
     rubric: &Rubric,
-    written: &BTreeMap<String, Result<Said, String>>,
-    reversed: &BTreeMap<String, Result<Said, String>>,
+    written: &SaidByItem,
+    reversed: &SaidByItem,
 ) -> Vec<ItemGrade> {
     let grade = |item: &str| {
-        let of = |said: &BTreeMap<String, Result<Said, String>>, order: Order| {
-            let said = said.get(item).cloned().unwrap_or_else(|| Err("the reply leaves it out".to_owned()));
+        let of = |said: &SaidByItem, order: Order| {
+            let said = said.get(item).cloned().unwrap_or(Err(ReplyError::LeftOut));
             said.map_err(|why| match order {
                 Order::Written => format!("items in order: {why}"),
                 Order::Reversed => format!("items reversed: {why}"),
@@ -133,7 +174,7 @@ mod tests {
     use super::*;
     use crate::chat::Usage;
 
-    fn reply(text: &str) -> BTreeMap<String, Result<Said, String>> {
+    fn reply(text: &str) -> SaidByItem {
         let response = ChatResponse {
             model: "m".into(),
             content: text.into(),

@@ -98,6 +98,17 @@ fn repeated(stem: &str, repetition: u32, arm: Arm) -> String {
     format!("{stem}.{repetition}{control}")
 }
 
+/// Why the trials of a stored plan cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TrialsError {
+    /// Repeats whose numbers do not rise, or of a control trial.
+    #[error("the repeats of {0} are not in order")]
+    Order(String),
+    /// More than any run can hold.
+    #[error("it plans more than {} trials; {}", Bound::Trials.shown(), Bound::Trials.advice())]
+    TooMany,
+}
+
 #[derive(Debug, Clone)]
 struct Runs {
     entries: Vec<Entry>,
@@ -108,17 +119,17 @@ struct Runs {
 }
 
 impl Runs {
-    fn of(entries: Vec<Entry>) -> Result<Self, String> {
+    fn of(entries: Vec<Entry>) -> Result<Self, TrialsError> {
         let (mut starts, mut by_id) = (vec![0], HashMap::<Box<str>, Vec<u32>>::new());
         let mut number: usize = 0;
         for (index, entry) in entries.iter().enumerate() {
             if entry.to.is_some_and(|to| to < entry.lane.repetition || entry.lane.arm == Arm::Control) {
-                return Err(format!("the repeats of {} are not in order", entry.id));
+                return Err(TrialsError::Order(entry.id.clone()));
             }
             number = number.saturating_add(entry.len());
             // Room is made for all of them.
             if number > Bound::Trials.most_in_memory() {
-                return Err(format!("it plans more than {} trials; {}", Bound::Trials.shown(), Bound::Trials.advice()));
+                return Err(TrialsError::TooMany);
             }
             starts.push(number);
             by_id.entry(entry.id.as_str().into()).or_default().push(index as u32);

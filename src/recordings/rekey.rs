@@ -1,6 +1,6 @@
 //! Keys by this build's matching profiles, from the stored requests of a cassette.
 
-use crate::cassette::{Cassette, CassetteError, Redactor, Rekeyed};
+use crate::cassette::{Cassette, CassetteError, Redactor, RekeyProblem, Rekeyed};
 use crate::provider::wire::known_profile;
 use std::path::Path;
 
@@ -11,8 +11,8 @@ pub enum RekeyError {
     #[error(transparent)]
     Cassette(#[from] CassetteError),
     /// What it stores does not suffice.
-    #[error("{0}")]
-    Incomplete(String),
+    #[error(transparent)]
+    Incomplete(#[from] RekeyProblem),
 }
 
 /// Rekeys one file, whose blobs are in `blobs`: what changed, and how many exchanges it has.
@@ -21,7 +21,7 @@ pub enum RekeyError {
 /// When it cannot be read or written, or a stored request is incomplete.
 pub fn rekey(path: &Path, blobs: &Path) -> Result<(Rekeyed, usize), RekeyError> {
     let mut cassette = Cassette::load(path, blobs)?;
-    let rekeyed = cassette.rekey(known_profile).map_err(|why| RekeyError::Incomplete(why.clone()))?;
+    let rekeyed = cassette.rekey(known_profile)?;
     if !rekeyed.is_empty() {
         cassette.save(path, blobs, &Redactor::default())?;
     }

@@ -36,6 +36,26 @@ pub(super) struct Surroundings<'a> {
     pub work: &'a AtomicU64,
 }
 
+/// Why the file of a prompt cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum PromptFileError {
+    /// It is named by an absolute path.
+    #[error("an absolute path: it would not exist on another machine")]
+    Absolute,
+    /// It is not there.
+    #[error("no such file")]
+    Missing,
+    /// It is longer than a prompt may be.
+    #[error("larger than {}; {}", Bound::PromptSize.shown(), Bound::PromptSize.advice())]
+    TooLarge,
+    /// It is no text.
+    #[error("it is not UTF-8 text")]
+    NotText,
+    /// It cannot be read.
+    #[error("{0}")]
+    Unreadable(std::io::Error),
+}
+
 /// Prompt texts by variant, then by prompt.
 pub(super) type Prompts = BTreeMap<String, BTreeMap<String, String>>;
 
@@ -299,7 +319,8 @@ impl Checker<'_> {
             match text {
                 Err(why) => {
                     let mistake =
-                        Mistake::at(here.key(key), "missing-prompt", "the prompt file cannot be read").label(why);
+                        Mistake::at(here.key(key), "missing-prompt", "the prompt file cannot be read")
+                            .label(why.to_string());
                     self.say(mistake.help("the path is relative to the scenario's folder"));
                 }
                 Ok(text) if text.trim().is_empty() => {
@@ -313,20 +334,18 @@ impl Checker<'_> {
         texts
     }
 
-    fn prompt_file(&self, file: &str) -> Result<String, String> {
+    fn prompt_file(&self, file: &str) -> Result<String, PromptFileError> {
         if Path::new(file).is_absolute() {
-            return Err("an absolute path: it would not exist on another machine".into());
+            return Err(PromptFileError::Absolute);
         }
         let path = self.around.path.parent().unwrap_or(self.around.root).join(file);
         files::read_at_most(path, Bound::PromptSize.most())
             .and_then(|bytes| String::from_utf8(bytes).map_err(|_| std::io::ErrorKind::InvalidData.into()))
             .map_err(|error| match error.kind() {
-                std::io::ErrorKind::NotFound => "no such file".into(),
-                std::io::ErrorKind::FileTooLarge => {
-                    format!("larger than {}; {}", Bound::PromptSize.shown(), Bound::PromptSize.advice())
-                }
-                std::io::ErrorKind::InvalidData => "it is not UTF-8 text".into(),
-                _ => error.to_string(),
+                std::io::ErrorKind::NotFound => PromptFileError::Missing,
+                std::io::ErrorKind::FileTooLarge => PromptFileError::TooLarge,
+                std::io::ErrorKind::InvalidData => PromptFileError::NotText,
+                _ => PromptFileError::Unreadable(error),
             })
     }
 

@@ -74,18 +74,23 @@ pub struct ReadCriterion {
     pub margin: f64,
 }
 
+/// Why a criterion cannot be understood, with what to write.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct CriterionError(String);
+
 impl Criterion {
     /// Reads metric, target and floor by the rules that `check` applies.
     ///
     /// # Errors
-    /// The first mistake, in words: what is wrong and what to write.
-    pub fn read(&self, metrics: &[&'static MetricEntry]) -> Result<ReadCriterion, String> {
+    /// The first mistake: what is wrong and what to write.
+    pub fn read(&self, metrics: &[&'static MetricEntry]) -> Result<ReadCriterion, CriterionError> {
         let mut mistakes = Vec::new();
         let read = one(self, &Known { metrics, tools: None, flows: None }, At::ROOT, &mut mistakes);
         match (read, mistakes.into_iter().next()) {
             (Some(read), None) => Ok(read),
-            (_, Some(mistake)) => Err(mistake.sentence()),
-            (None, None) => Err("the criterion cannot be read".to_owned()),
+            (_, Some(mistake)) => Err(CriterionError(mistake.sentence())),
+            (None, None) => Err(CriterionError("the criterion cannot be read".to_owned())),
         }
     }
 }

@@ -38,7 +38,7 @@ pub mod schema;
 mod shape;
 mod yaml;
 
-pub use check_criteria::ReadCriterion;
+pub use check_criteria::{CriterionError, ReadCriterion};
 pub use diagnostic::{Diagnostic, Place, Severity};
 pub use files::find_root;
 pub use grammar::{MetricCall, Target, parse_floor, parse_metric, parse_target};

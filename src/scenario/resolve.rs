@@ -56,7 +56,7 @@ fn fill(
             let message = format!("`{}` has no argument `{first}`", entry.name);
             return Err(GrammarError::new(message, offset(start), first.len()).label(did_you_mean(first, known())));
         };
-        if let Err(label) = accepts(parameter, &argument.value) {
+        if let Some(label) = wanted(parameter, &argument.value) {
             let message = format!("`{}` cannot be `{}`", parameter.name, argument.value);
             return Err(GrammarError::new(message, offset(value_at), argument.value.len()).label(label));
         }
@@ -69,28 +69,28 @@ fn fill(
     Ok(())
 }
 
-/// Whether a parameter takes that value; if not, what it takes. Names of tools are open here: which ones an agent has is
+/// What a parameter takes, where it does not take that value. Names of tools are open here: which ones an agent has is
 /// the flow's to say, or known only at run time.
-fn accepts(parameter: &Parameter, value: &str) -> Result<(), String> {
+fn wanted(parameter: &Parameter, value: &str) -> Option<String> {
     match parameter.values {
-        Values::Tool if value.trim().is_empty() => Err("name a tool, or a role".to_owned()),
-        Values::Tool => Ok(()),
-        Values::OneOf(words) if words.contains(&value) => Ok(()),
-        Values::OneOf(words) => Err(did_you_mean(value, words.iter().copied())),
+        Values::Tool if value.trim().is_empty() => Some("name a tool, or a role".to_owned()),
+        Values::Tool => None,
+        Values::OneOf(words) if words.contains(&value) => None,
+        Values::OneOf(words) => Some(did_you_mean(value, words.iter().copied())),
         Values::Accounts => match value.split('+').find(|word| !ACCOUNTS.contains(word)) {
-            Some(word) => Err(format!("{}, joined by `+`", did_you_mean(word, ACCOUNTS))),
-            None => Ok(()),
+            Some(word) => Some(format!("{}, joined by `+`", did_you_mean(word, ACCOUNTS))),
+            None => None,
         },
         Values::Trials => match value.parse::<u32>() {
-            Ok(2..=100) => Ok(()),
-            _ => Err("a number of trials from 2 to 100".to_owned()),
+            Ok(2..=100) => None,
+            _ => Some("a number of trials from 2 to 100".to_owned()),
         },
         Values::Item => {
             let plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
             if !value.is_empty() && value.chars().all(plain) {
-                Ok(())
+                None
             } else {
-                Err("the id of a rubric's item: lower-case letters, digits and hyphens".to_owned())
+                Some("the id of a rubric's item: lower-case letters, digits and hyphens".to_owned())
             }
         }
     }
@@ -131,9 +131,9 @@ mod tests {
     fn every_default_is_a_value_that_its_parameter_takes() {
         for parameter in catalogues().metrics.iter().flat_map(|entry| entry.parameters) {
             if let Some(default) = parameter.default {
-                assert_eq!(accepts(parameter, default), Ok(()), "{}", parameter.name);
+                assert_eq!(wanted(parameter, default), None, "{}", parameter.name);
             }
-            assert_eq!(accepts(parameter, parameter.example()), Ok(()), "{}", parameter.name);
+            assert_eq!(wanted(parameter, parameter.example()), None, "{}", parameter.name);
         }
     }
 }

@@ -175,8 +175,8 @@ impl LiveTransport {
         let arrivals = request.stream.as_ref().map(|_| (self.clock.as_ref(), start));
         match timeout(self.clock.as_ref(), target.timeout, read(call, arrivals)).await {
             Err(_) => Err(TransportError::Timeout { after: target.timeout }),
-            Ok(Err(message)) => Err(TransportError::Connection {
-                message: self.redactor.knowing(request.secrets()).redact(&message).into_owned(),
+            Ok(Err(error)) => Err(TransportError::Connection {
+                message: self.redactor.knowing(request.secrets()).redact(&error.to_string()).into_owned(),
                 took: self.clock.now().saturating_sub(start),
             }),
             Ok(Ok(response)) => {
@@ -197,24 +197,37 @@ fn is_cut(response: &HttpResponse, end: &StreamEnd) -> bool {
     (200..300).contains(&response.status) && stream && !end.is_whole(&response.body)
 }
 
+/// Why no response was read.
+#[derive(Debug, thiserror::Error)]
+enum ReadError {
+    /// There is no connection, or it broke, with all causes in a line.
+    #[error("{0}")]
+    Broken(String),
+    /// More than any answer has.
+    #[error("the response {}", UnpackError::TooLong)]
+    TooLong,
+    /// Its body was packed and cannot be unpacked.
+    #[error("the body of the response {0}")]
+    Packed(UnpackError),
+}
+
 /// Sends and reads to the end; `arrivals` says by which clock, and since when, the arrival of pieces is noted.
-async fn read(call: reqwest::RequestBuilder, arrivals: Option<(&dyn Clock, Duration)>) -> Result<HttpResponse, String> {
-    let mut response = call.send().await.map_err(|error| chain(&error.without_url()))?;
+async fn read(call: reqwest::RequestBuilder, arrivals: Option<(&dyn Clock, Duration)>) -> Result<HttpResponse, ReadError> {
+    let mut response = call.send().await.map_err(|error| ReadError::Broken(chain(&error.without_url())))?;
     let status = response.status().as_u16();
     let mut headers: Vec<(String, String)> = response
         .headers()
         .iter()
         .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
         .collect();
-    let too_long = || format!("the response {}", UnpackError::TooLong);
     if response.content_length().is_some_and(|length| length > LONGEST_BODY as u64) {
-        return Err(too_long());
+        return Err(ReadError::TooLong);
     }
     let mut body = Vec::new();
     let mut chunks = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| chain(&error.without_url()))? {
+    while let Some(chunk) = response.chunk().await.map_err(|error| ReadError::Broken(chain(&error.without_url())))? {
         if body.len() + chunk.len() > LONGEST_BODY {
-            return Err(too_long());
+            return Err(ReadError::TooLong);
         }
         body.extend_from_slice(&chunk);
         if let Some((clock, start)) = arrivals {
@@ -223,7 +236,7 @@ async fn read(call: reqwest::RequestBuilder, arrivals: Option<(&dyn Clock, Durat
     }
     // Nothing packed was asked for; some servers pack all the same.
     if headers.iter().any(|(name, _)| name == "content-encoding") {
-        body = unpack(body, &headers).map_err(|error| format!("the body of the response {error}"))?;
+        body = unpack(body, &headers).map_err(ReadError::Packed)?;
         headers.retain(|(name, _)| name != "content-encoding");
         // Where the pieces ended is known of the packed bytes alone.
         chunks = chunks.last().map(|last| Chunk { at: last.at, end: body.len() }).into_iter().collect();
