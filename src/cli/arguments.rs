@@ -2,7 +2,7 @@
 
 use super::cassette::arguments::Cassette;
 use super::exit;
-use crate::settings::ServerAddress;
+use super::index_arguments::{Keywords, Knowledge};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;
@@ -35,11 +35,11 @@ pub(super) struct Arguments {
 pub(super) enum Command {
     /// Run scenarios, evaluate them and report.
     Run(Run),
-    /// Print every mistake in scenarios, criteria and the project file, and what has no recording yet.
+    /// Check scenarios, criteria and the project file: print every mistake, and every trial without a recording.
     Check(Check),
     /// Print the trials that would run.
     List(List),
-    /// Make verdicts and reports again from a run folder.
+    /// Recompute verdicts and reports from a run folder.
     Score(Score),
     /// Let a model grade the answers of a run by a rubric, and compare its grades with human ratings.
     Judge(Judge),
@@ -133,26 +133,26 @@ pub(super) struct Run {
     /// pass; --repeat, or else the cases' own `repeat`, bounds the passes. A replay follows its recordings.
     #[arg(long, conflicts_with = "failed")]
     pub until_decided: bool,
-    /// Trials that a run until decided may take.
+    /// Most trials that a run until decided may take.
     #[arg(long, value_name = "N", requires = "until_decided", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_trials: Option<u64>,
     /// Threads in replay (by default one a core), trials at the same time otherwise (by default 4).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
-    /// Requests that a live or recording run may send; trials beyond it end as stopped.
+    /// Most requests that a live or recording run may send; trials that it does not reach end as stopped.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_calls: Option<u64>,
-    /// US dollars that a live or recording run may spend, by the prices in ragcheck.yaml; trials that are running when
-    /// they are used up end as stopped.
+    /// Most US dollars that a live or recording run may spend, by the prices in ragcheck.yaml; trials that are running
+    /// when they are used up end as stopped.
     #[arg(long, value_name = "USD", value_parser = money)]
     pub max_cost: Option<f64>,
-    /// Time for a live or recording run, `10m` for example; trials beyond it end as stopped.
+    /// Time limit of a live or recording run, `10m` for example; trials that it does not reach end as stopped.
     #[arg(long, value_name = "D", value_parser = crate::settings::parse_duration)]
     pub timeout: Option<Duration>,
     /// Label of a live or recording run in the history: `release=1.4.0`; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     pub label: Vec<String>,
-    /// Add no point to the project's history.
+    /// Do not add this run to the project's history.
     #[arg(long)]
     pub no_history: bool,
     /// Warn of recordings older than this, `90d` for example; by default as `recordings: {warn_after: …}` says.
@@ -161,7 +161,7 @@ pub(super) struct Run {
     /// Where run folders go; by default the project's.
     #[arg(long, value_name = "DIR")]
     pub report_dir: Option<PathBuf>,
-    /// Compare with this at the end: a run folder, `RUN@variant` or a saved baseline.
+    /// Compare with a run folder, `RUN@variant` or a saved baseline at the end.
     #[arg(long, value_name = "RUN|FILE")]
     pub baseline: Option<String>,
     #[command(flatten)]
@@ -181,16 +181,16 @@ pub(super) struct Judge {
     /// Where grades come from; `record` asks only for answers that have no recording yet.
     #[arg(long, value_enum, default_value_t = Mode::Replay)]
     pub mode: Mode,
-    /// Every answer, not only those for which knowledge base and external search both returned results.
+    /// Grade every answer, not only those for which knowledge base and external search both returned results.
     #[arg(long)]
     pub all: bool,
-    /// Requests that may be sent; an answer takes two.
+    /// Most requests that may be sent; an answer takes two.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_calls: Option<u64>,
-    /// US dollars that may be spent, by the prices in ragcheck.yaml; what is recorded by then is kept.
+    /// Most US dollars that may be spent, by the prices in ragcheck.yaml; what is recorded by then is kept.
     #[arg(long, value_name = "USD", value_parser = money)]
     pub max_cost: Option<f64>,
-    /// Answers that are graded at the same time, live or recording.
+    /// How many answers are graded at the same time, live or recording.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: u16,
     /// A file of `KEY=VALUE` lines with the providers' keys; it wins over the environment. No file is read by default.
@@ -215,15 +215,15 @@ pub(super) struct History {
 
 #[derive(Debug, Clone, Subcommand)]
 pub(super) enum HistoryCommand {
-    /// Add the point of a run folder, a live run's or a recording's.
+    /// Add a run folder, of a live run or a recording, to the history.
     Add {
         /// The run folder; by default the project's newest run.
         run: Option<PathBuf>,
-        /// Label of the point: `release=1.4.0`; may be repeated.
+        /// Label of the run: `release=1.4.0`; may be repeated.
         #[arg(long, value_name = "KEY=VALUE")]
         label: Vec<String>,
     },
-    /// Add the points of other files, each once.
+    /// Add the runs of other history files, each once.
     Merge {
         /// The other files.
         #[arg(required = true)]
@@ -241,7 +241,7 @@ pub(super) enum FailOn {
 /// How a comparison is decided.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Comparing {
-    /// What ends in a failing exit code.
+    /// What makes the exit code 1.
     #[arg(long, value_enum, value_name = "WHAT")]
     pub fail_on: Option<FailOn>,
     /// A loss up to this much does not matter (turn times: never below 10%).
@@ -311,15 +311,15 @@ pub(super) struct Score {
     /// The run folder; by default the project's newest run.
     #[arg(conflicts_with = "import")]
     pub run: Option<PathBuf>,
-    /// Make a new run of another agent's conversations: `--import messages FILE`, a JSON or JSON lines file of OpenAI
+    /// Import another agent's conversations as a new run: `--import messages FILE`, a JSON or JSON lines file of OpenAI
     /// chat messages (it may be compressed with gzip).
     #[arg(long, num_args = 2, value_names = ["FORMAT", "FILE"])]
     pub import: Option<Vec<PathBuf>>,
     /// Criteria file for imported conversations; by default every query must get an answer and every task must pass.
     #[arg(long, value_name = "FILE", requires = "import")]
     pub criteria: Option<PathBuf>,
-    /// Scenario of the agent that talked: its roles and gates hold, and a task that is named like a case must meet what the
-    /// case expects.
+    /// Scenario of the agent that talked: its roles and gates apply, and a task named like a case must meet what that case
+    /// expects.
     #[arg(long, value_name = "FILE", requires = "import")]
     pub scenario: Option<PathBuf>,
     /// Where the run folder of imported conversations goes; by default the project's.
@@ -348,7 +348,7 @@ pub(super) struct Report {
     /// The format.
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(crate::report::names()))]
     pub to: String,
-    /// What a row of CSV is.
+    /// With `--to csv`, what a row is.
     #[arg(long, value_enum, default_value_t = Rows::Criteria)]
     pub rows: Rows,
 }
@@ -417,88 +417,6 @@ pub(super) struct Simulate {
     pub port: u16,
 }
 
-#[derive(Debug, Clone, Args)]
-pub(super) struct Knowledge {
-    #[command(subcommand)]
-    pub command: KnowledgeCommand,
-}
-
-#[derive(Debug, Clone, Subcommand)]
-pub(super) enum KnowledgeCommand {
-    /// Print what a query finds.
-    Search {
-        /// The knowledge base: a folder below the project's knowledge folder, or one that the project declares.
-        base: String,
-        /// The query.
-        query: String,
-        /// Passages at most.
-        #[arg(long, default_value_t = 5)]
-        top_k: usize,
-    },
-    /// Read all documents, build the index, and note what is in it for `diff`; of a base with embeddings, ask for the
-    /// vectors of what is new.
-    Index {
-        /// The knowledge base.
-        base: String,
-    },
-    /// Bring a base's passages with their vectors to a server: new and changed ones, and remove what is gone.
-    Push {
-        /// The knowledge base, declared with `embeddings`.
-        base: String,
-        /// The collection, made where there is none; by default the base's own `server`.
-        #[arg(long, value_name = "chroma://HOST:PORT/COLLECTION")]
-        to: Option<ServerAddress>,
-    },
-    /// Print each document with its format's passages, characters and hash.
-    Stats {
-        /// The knowledge base.
-        base: String,
-    },
-    /// Print which passages were added, changed or removed since the last `index`.
-    Diff {
-        /// The knowledge base.
-        base: String,
-    },
-}
-
-#[derive(Debug, Clone, Args)]
-pub(super) struct Keywords {
-    #[command(subcommand)]
-    pub command: KeywordsCommand,
-}
-
-#[derive(Debug, Clone, Subcommand)]
-pub(super) enum KeywordsCommand {
-    /// Print every keyword, how often it was used, and where it came from.
-    List {
-        /// The index's file; by default the project's `keyword_index`.
-        index: Option<PathBuf>,
-    },
-    /// Print one keyword with every question, query and answer that it came from.
-    Show {
-        /// The keyword; case, spaces and a plural do not matter.
-        keyword: String,
-        /// The index's file; by default the project's `keyword_index`.
-        index: Option<PathBuf>,
-    },
-    /// Print everything as JSON.
-    Export {
-        /// The index's file; by default the project's `keyword_index`.
-        index: Option<PathBuf>,
-    },
-    /// Remove keywords that meet every condition given; without one, what the project's `keyword_index` forgets.
-    Prune {
-        /// The index's file; by default the project's `keyword_index`.
-        index: Option<PathBuf>,
-        /// Neither indexed nor used for so long: `720h`, `30d`.
-        #[arg(long, value_name = "TIME")]
-        idle: Option<String>,
-        /// Used fewer times than this.
-        #[arg(long, value_name = "N")]
-        fewer_uses_than: Option<u64>,
-    },
-}
-
 /// Files that have a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Schemas {
@@ -514,7 +432,7 @@ pub(super) enum Schemas {
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct Schema {
-    /// Which file's.
+    /// Which kind of file.
     #[arg(value_enum, default_value_t = Schemas::Scenario)]
     pub of: Schemas,
 }

@@ -1,6 +1,6 @@
 //! `ragcheck keywords`: what an index of a served session has learned, and forgetting it by hand.
 
-use super::arguments::{Keywords, KeywordsCommand};
+use super::index_arguments::{Keywords, KeywordsCommand};
 use super::exit::Exit;
 use super::output::{self, Problem};
 use crate::clock::{Clock, RealClock};

@@ -1,6 +1,6 @@
 //! `ragcheck knowledge`: what a knowledge base holds and finds, what changed in it, and bringing it to a server.
 
-use super::arguments::{Knowledge, KnowledgeCommand};
+use super::index_arguments::{Knowledge, KnowledgeCommand};
 use super::exit::Exit;
 use super::output::{self, Problem};
 use crate::knowledge::{

@@ -14,6 +14,7 @@ mod exit;
 mod explain;
 mod history;
 mod import;
+mod index_arguments;
 mod judge;
 mod keywords;
 mod knowledge;
