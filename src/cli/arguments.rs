@@ -112,6 +112,34 @@ pub(super) enum Printed {
     Json,
 }
 
+/// What a run may take, and where it goes.
+#[derive(Debug, Clone, Args)]
+pub(super) struct Bounds {
+    /// A file of `KEY=VALUE` lines with the providers' keys; it wins over the environment. No file is read by default.
+    #[arg(long, value_name = "FILE")]
+    pub env_file: Option<PathBuf>,
+    /// Threads in replay (by default one a core), trials at the same time otherwise (by default 4).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Most requests that a live or recording run may send; trials that it does not reach end as stopped, and their
+    /// recordings stay as they were.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_calls: Option<u64>,
+    /// Most US dollars that a live or recording run may spend, by the prices in ragcheck.yaml; trials that are running
+    /// when they are used up end as stopped.
+    #[arg(long, value_name = "USD", value_parser = money)]
+    pub max_cost: Option<f64>,
+    /// Time limit of a live or recording run, `10m` for example; trials that it does not reach end as stopped.
+    #[arg(long, value_name = "D", value_parser = crate::settings::parse_duration)]
+    pub timeout: Option<Duration>,
+    /// Warn of recordings older than this, `90d` for example; by default as `recordings: {warn_after: …}` says.
+    #[arg(long, value_name = "AGE", value_parser = crate::settings::parse_age)]
+    pub warn_recordings_after: Option<Duration>,
+    /// Where run folders go; by default the project's.
+    #[arg(long, value_name = "DIR")]
+    pub report_dir: Option<PathBuf>,
+}
+
 #[derive(Debug, Clone, Args)]
 pub(super) struct Run {
     #[command(flatten)]
@@ -119,9 +147,8 @@ pub(super) struct Run {
     /// Where answers come from.
     #[arg(long, value_enum, default_value_t = Mode::Replay)]
     pub mode: Mode,
-    /// A file of `KEY=VALUE` lines with the providers' keys; it wins over the environment. No file is read by default.
-    #[arg(long, value_name = "FILE")]
-    pub env_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub bounds: Bounds,
     /// Run again what did not pass in the newest whole run, or in the run named, and take the other trials over from it.
     #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true, default_missing_value = "latest")]
     pub failed: Option<PathBuf>,
@@ -136,31 +163,12 @@ pub(super) struct Run {
     /// Most trials that a run until decided may take.
     #[arg(long, value_name = "N", requires = "until_decided", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_trials: Option<u64>,
-    /// Threads in replay (by default one a core), trials at the same time otherwise (by default 4).
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub jobs: Option<u16>,
-    /// Most requests that a live or recording run may send; trials that it does not reach end as stopped.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub max_calls: Option<u64>,
-    /// Most US dollars that a live or recording run may spend, by the prices in ragcheck.yaml; trials that are running
-    /// when they are used up end as stopped.
-    #[arg(long, value_name = "USD", value_parser = money)]
-    pub max_cost: Option<f64>,
-    /// Time limit of a live or recording run, `10m` for example; trials that it does not reach end as stopped.
-    #[arg(long, value_name = "D", value_parser = crate::settings::parse_duration)]
-    pub timeout: Option<Duration>,
     /// Label of a live or recording run in the history: `release=1.4.0`; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     pub label: Vec<String>,
     /// Do not add this run to the project's history.
     #[arg(long)]
     pub no_history: bool,
-    /// Warn of recordings older than this, `90d` for example; by default as `recordings: {warn_after: …}` says.
-    #[arg(long, value_name = "AGE", value_parser = crate::settings::parse_age)]
-    pub warn_recordings_after: Option<Duration>,
-    /// Where run folders go; by default the project's.
-    #[arg(long, value_name = "DIR")]
-    pub report_dir: Option<PathBuf>,
     /// Compare with a run folder, `RUN@variant` or a saved baseline at the end.
     #[arg(long, value_name = "RUN|FILE")]
     pub baseline: Option<String>,

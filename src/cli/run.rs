@@ -5,9 +5,8 @@ use super::compare::{self, Side};
 use super::exit::Exit;
 use super::history;
 use super::output::{self, Problem};
-use super::recording_age::ages;
 use super::score::print;
-use super::select::{load, reports_folder, selection, variables};
+use super::select::{bounded, load, reports_folder, selection};
 use crate::run::JournalError;
 use crate::suite::{FinishedRun, HistoryPoint, Mode, RunOptions, StoppedRun, Suite};
 use crate::trace::text::plural;
@@ -42,7 +41,7 @@ fn typed(given: &Run) -> Result<Exit, Problem> {
             "--fail-on needs --baseline RUN|FILE: a regression is one against something".into(),
         ));
     }
-    let reports = given.report_dir.clone().unwrap_or_else(reports_folder);
+    let reports = given.bounds.report_dir.clone().unwrap_or_else(reports_folder);
     let failed =
         given.failed.as_deref().map(|run| if run == Path::new("latest") { reports.join(run) } else { run.to_owned() });
     let baseline = given.baseline.as_deref().map(|named| Side::read(named, false)).transpose()?;
@@ -56,18 +55,11 @@ fn typed(given: &Run) -> Result<Exit, Problem> {
         selection: selection(&given.select),
         failed,
         resume: given.resume,
-        seed: given.select.seed,
         until_decided: given.until_decided,
         max_trials: given.max_trials,
-        jobs: given.jobs,
-        max_calls: given.max_calls,
-        max_cost: given.max_cost,
-        timeout: given.timeout,
-        variables: variables(given.env_file.as_deref())?,
-        reports: given.report_dir.clone(),
-        ages: Some(ages(given.warn_recordings_after, &suite.loaded().project)?),
         history: (!given.no_history).then_some(labels),
         for_comparison: baseline.is_some(),
+        ..bounded(&given.bounds, &given.select, &suite.loaded().project)?
     };
     if options.mode != Mode::Replay && !options.resume {
         // One that cannot be read is told when somebody wants to go on with it.

@@ -1,11 +1,12 @@
 //! From what was typed to a loaded suite and a selection of its trials.
 
-use super::arguments::Select;
+use super::arguments::{Bounds, Select};
 use super::output::Problem;
+use super::recording_age::ages;
 use crate::files;
 use crate::plan::Selection;
-use crate::scenario;
-use crate::suite::Suite;
+use crate::scenario::{self, Project};
+use crate::suite::{RunOptions, Suite};
 use crate::trial::{self, Variables};
 use std::path::{Path, PathBuf};
 
@@ -41,6 +42,24 @@ pub(super) fn selection(given: &Select) -> Selection {
         trials: None,
         passes: None,
     }
+}
+
+/// What a run may take, and where it goes; everything else as by default.
+///
+/// # Errors
+/// When the file of variables or an age cannot be read.
+pub(super) fn bounded(given: &Bounds, select: &Select, project: &Project) -> Result<RunOptions, Problem> {
+    Ok(RunOptions {
+        seed: select.seed,
+        jobs: given.jobs,
+        max_calls: given.max_calls,
+        max_cost: given.max_cost,
+        timeout: given.timeout,
+        variables: variables(given.env_file.as_deref())?,
+        reports: given.report_dir.clone(),
+        ages: Some(ages(given.warn_recordings_after, project)?),
+        ..RunOptions::default()
+    })
 }
 
 /// The variables of the environment file, where one is given.

@@ -1,9 +1,8 @@
 //! What may be typed behind `ragcheck cassette`.
 
-use crate::cli::arguments::Select;
+use crate::cli::arguments::{Bounds, Select};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
-use std::time::Duration;
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Cassette {
@@ -54,31 +53,11 @@ pub(crate) struct Refresh {
     /// Lanes that are too old, or were recorded with another model, system prompt, tool list or parameters.
     #[arg(long)]
     pub stale: bool,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(long)]
     pub yes: bool,
-    /// A file of `KEY=VALUE` lines with the providers' keys; it wins over the environment.
-    #[arg(long, value_name = "FILE")]
-    pub env_file: Option<PathBuf>,
-    /// Trials at the same time.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub jobs: Option<u16>,
-    /// Requests that may be sent; the lanes that they do not suffice for stay as they were.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub max_calls: Option<u64>,
-    /// US dollars that may be spent, by the prices in ragcheck.yaml; the lanes that they do not suffice for stay as they
-    /// were.
-    #[arg(long, value_name = "USD", value_parser = crate::cli::arguments::money)]
-    pub max_cost: Option<f64>,
-    /// Time for all; the lanes that it does not suffice for stay as they were.
-    #[arg(long, value_name = "D", value_parser = crate::settings::parse_duration)]
-    pub timeout: Option<Duration>,
-    /// Recordings older than this are stale; by default as `recordings: {warn_after: …}` says.
-    #[arg(long, value_name = "AGE", value_parser = crate::settings::parse_age)]
-    pub warn_recordings_after: Option<Duration>,
-    /// Where the run folder goes; by default the project's.
-    #[arg(long, value_name = "DIR")]
-    pub report_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub bounds: Bounds,
 }
 
 #[derive(Debug, Clone, Args)]

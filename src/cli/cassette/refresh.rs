@@ -4,9 +4,8 @@ use super::arguments::Refresh;
 use crate::cli::arguments::Printed;
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Problem};
-use crate::cli::recording_age::ages;
 use crate::cli::run;
-use crate::cli::select::{load, selection, variables};
+use crate::cli::select::{bounded, load, selection};
 use crate::plan::Selection;
 use crate::price::dollars;
 use crate::recordings::{self, RefreshCost};
@@ -25,12 +24,12 @@ pub(super) fn run(given: &Refresh) -> Result<Exit, Problem> {
     let selected = selection(&given.select);
     let plan = suite.plan_passes(&selected, given.select.seed, None)?;
     let project = &suite.loaded().project;
-    let ages = ages(given.warn_recordings_after, project)?;
+    let options = bounded(&given.bounds, &given.select, project)?;
     let runner = TrialRunner::new(Arc::clone(suite.loaded()), &plan)?;
     if given.missed {
         runner.agents_named(&plan).map_err(|why| why.to_string())?;
     }
-    let found = recordings::refresh(&runner, &plan, given.missed, given.stale.then_some(ages))
+    let found = recordings::refresh(&runner, &plan, given.missed, options.ages.filter(|_| given.stale))
         .map_err(|why| format!("the replay stopped: {why}"))?;
     if found.trials.is_empty() {
         output::result(&format!("nothing to record again: {} checked\n", plural(plan.trials.len(), "lane")));
@@ -46,15 +45,7 @@ pub(super) fn run(given: &Refresh) -> Result<Exit, Problem> {
     let options = RunOptions {
         mode: Mode::Record,
         selection: Selection { trials: Some(trials), ..selected },
-        seed: given.select.seed,
-        jobs: given.jobs,
-        max_calls: given.max_calls,
-        max_cost: given.max_cost,
-        timeout: given.timeout,
-        variables: variables(given.env_file.as_deref())?,
-        reports: given.report_dir.clone(),
-        ages: Some(ages),
-        ..RunOptions::default()
+        ..options
     };
     let (_, exit) = run::carry_out(&suite, &options, Printed::Human)?;
     Ok(exit)
