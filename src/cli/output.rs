@@ -6,6 +6,7 @@ use crate::evaluation::ScoreError;
 use crate::recordings::{DiffError, FileError};
 use crate::scenario::Diagnostic;
 use crate::secrets;
+use crate::simulator::BehaviourError;
 use crate::suite::{GradingError, ImportFileError, SuiteError};
 use crate::trial::SetupError;
 use std::io::{IsTerminal, Write};
@@ -82,7 +83,7 @@ macro_rules! in_words {
     )*};
 }
 
-in_words!(ScoreError, SetupError, FileError, DiffError, CompareError);
+in_words!(ScoreError, SetupError, FileError, DiffError, CompareError, BehaviourError);
 
 impl From<Vec<Diagnostic>> for Problem {
     fn from(diagnostics: Vec<Diagnostic>) -> Self {

@@ -8,21 +8,27 @@ use super::wire::ChatBody;
 use crate::chat::{Role, ToolChoice};
 use std::collections::BTreeMap;
 
-/// The agent's name of each tool that it calls otherwise, by ours.
+/// The agent's name of each tool that it calls otherwise, by its role or by our name.
 pub(super) type Aliases = BTreeMap<String, String>;
 
 /// What is wrong with them, in words.
 pub(super) fn check(aliases: &Aliases) -> Result<(), String> {
     for (ours, theirs) in aliases {
-        if Step::of_tool(ours).is_none() {
-            let known: Vec<&str> = Step::ALL.iter().map(|step| step.tool()).collect();
-            return Err(format!("tools: no tool is called `{ours}`; known: {}", known.join(", ")));
+        if Step::named(ours).is_none() {
+            let known = Step::ALL.map(Step::role).join(", ");
+            return Err(format!("tools: `{ours}` is no role of a tool; known: {known}"));
         }
         if theirs.trim().is_empty() {
             return Err(format!("tools: `{ours}` has an empty name"));
         }
     }
     Ok(())
+}
+
+/// The same by our names alone.
+pub(super) fn by_tool(aliases: Aliases) -> Aliases {
+    let ours = |word: String| Step::named(&word).map_or(word, |step| step.tool().to_owned());
+    aliases.into_iter().map(|(word, theirs)| (ours(word), theirs)).collect()
 }
 
 /// Puts a request in the model's words.
@@ -69,7 +75,8 @@ mod tests {
 
     #[test]
     fn requests_and_calls_are_renamed_and_unknown_tools_are_refused() {
-        let aliases = Aliases::from([("knowledge_base_search".into(), "look".into())]);
+        let aliases = by_tool(Aliases::from([("knowledge".into(), "look".into())]));
+        assert_eq!(aliases, by_tool(aliases.clone()), "a name of ours is that tool too");
         let body = json!({"model": "m", "tools": [{"function": {"name": "look"}}, {"function": {"name": "other"}}],
             "tool_choice": {"function": {"name": "look"}},
             "messages": [{"role": "user", "content": "q"}, {"role": "system", "content": "Call look first."}]});
@@ -85,6 +92,6 @@ mod tests {
         outward(&aliases, &mut completion);
         assert_eq!(completion.calls[0].name, "look");
         let wrong = check(&Aliases::from([("knowledge_base".into(), "look".into())])).expect_err("no such tool");
-        assert!(wrong.contains("knowledge_base_search"), "{wrong}");
+        assert!(wrong.contains("knowledge, external, index, respond"), "{wrong}");
     }
 }

@@ -18,7 +18,7 @@ use super::habit::Habits;
 use super::judge::JudgeBehaviour;
 use crate::files;
 use serde::{Deserialize, Deserializer};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// One behaviour file.
@@ -32,7 +32,7 @@ pub struct Behaviour {
     /// Whether latencies are waited out.
     #[serde(default)]
     pub pace: Pace,
-    /// Names of the tools where the agent calls them otherwise, by the names in `steps.json`.
+    /// Names of the tools where the agent calls them otherwise, by their role (`knowledge`, `external`, `index`, `respond`).
     #[serde(default)]
     pub tools: Aliases,
     /// The chat model.
@@ -265,13 +265,44 @@ impl<'de> Deserialize<'de> for FailTimes {
     }
 }
 
+/// Why a behaviour file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BehaviourError {
+    /// It cannot be read.
+    #[error("the behaviour file {} cannot be read: {error}", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// It is not what a behaviour file looks like.
+    #[error("{}{place}: the behaviour file is not valid: {words}", .path.display())]
+    Shape {
+        /// The file.
+        path: PathBuf,
+        /// `:LINE:COLUMN`, where that is known.
+        place: String,
+        /// What is wrong.
+        words: String,
+    },
+    /// It declares what cannot be.
+    #[error("the behaviour file {} is not valid: {problem}", .path.display())]
+    Value {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and what to write.
+        problem: String,
+    },
+}
+
 /// Reads and checks a behaviour file.
 ///
 /// # Errors
-/// In words: the file, what is wrong and where.
-pub fn load(path: &Path) -> Result<Behaviour, String> {
+/// [`BehaviourError`] with the file, what is wrong and where.
+pub fn load(path: &Path) -> Result<Behaviour, BehaviourError> {
     let text = files::read_to_string(path)
-        .map_err(|error| format!("the behaviour file {} cannot be read: {error}", path.display()))?;
+        .map_err(|error| BehaviourError::Unreadable { path: path.to_owned(), error })?;
     let behaviour: Behaviour = serde_saphyr::from_str(&text).map_err(|error| {
         let error = error.without_snippet();
         let place = error.location().map_or_else(String::new, |at| format!(":{}:{}", at.line(), at.column()));
@@ -279,10 +310,10 @@ pub fn load(path: &Path) -> Result<Behaviour, String> {
         // The library repeats the place in front of its words.
         let words = words.split_once(": ").filter(|(head, _)| head.contains("line ")).map_or(&*words, |(_, rest)| rest);
         let words = words.split(" at line ").next().unwrap_or(words);
-        format!("{}{place}: the behaviour file is not valid: {words}", path.display())
+        BehaviourError::Shape { path: path.to_owned(), place, words: words.to_owned() }
     })?;
-    check(&behaviour).map_err(|problem| format!("the behaviour file {} is not valid: {problem}", path.display()))?;
-    Ok(behaviour)
+    check(&behaviour).map_err(|problem| BehaviourError::Value { path: path.to_owned(), problem })?;
+    Ok(Behaviour { tools: aliases::by_tool(behaviour.tools), ..behaviour })
 }
 
 fn check(behaviour: &Behaviour) -> Result<(), String> {
@@ -342,7 +373,7 @@ model: {latency: {constant: 1s}}
 search: {latency: {constant: 1s}, failures: [{when: {asks: tide}, status: 503, times: 2}, {when: {}, status: 500, times: always}]}
 ";
 
-    fn written(text: &str) -> Result<Behaviour, String> {
+    fn written(text: &str) -> Result<Behaviour, BehaviourError> {
         let file = tempfile::NamedTempFile::new().expect("file");
         std::fs::write(file.path(), text).expect("write");
         load(file.path())
@@ -365,7 +396,7 @@ search: {latency: {constant: 1s}, failures: [{when: {asks: tide}, status: 503, t
             ("status: 503", "status: 200", "400"),
             ("constant: 1s", "constant: 1", "length of time"),
         ] {
-            let error = written(&SMALL.replacen(from, to, 1)).expect_err(to);
+            let error = written(&SMALL.replacen(from, to, 1)).expect_err(to).to_string();
             assert!(error.contains(part) && error.contains("behaviour file"), "{error}");
         }
     }

@@ -1,7 +1,7 @@
 //! Mistakes that a simulated model makes, and when.
 //!
 //! On disk a habit is a name and how often: a probability (`0.02`), or a map with `probability` or `times`, and `at`
-//! (the steps, by tool name, that it is limited to). `times: n` makes the mistake in the first n attempts at a step;
+//! (the steps that it is limited to, by the role of their tool, or by its name in `steps.json`). `times: n` makes the mistake in the first n attempts at a step;
 //! a probability decides once, at the first attempt. Whether a mistake is repeated after feedback is a habit of its
 //! own, `persist`, and happens once at most. An old reader refuses habits that it does not know.
 
@@ -15,24 +15,23 @@ use std::sync::LazyLock;
 static TOOLS: LazyLock<BTreeMap<String, String>> =
     LazyLock::new(|| serde_json::from_str(include_str!("steps.json")).unwrap_or_default());
 
-/// The steps of a turn, named by the tool that each calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// The steps of a turn, named by the role of the tool that each calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Step {
     /// Searching the knowledge base.
-    KnowledgeBaseSearch,
+    Knowledge,
     /// Asking outside.
-    PerplexitySearch,
+    External,
     /// Indexing keywords of an outside answer.
-    IndexKeywords,
+    Index,
     /// Giving the answer.
-    GenerateResponse,
+    Respond,
 }
 
 impl Step {
     /// All steps, in the order of a turn.
     pub const ALL: [Self; 4] =
-        [Self::KnowledgeBaseSearch, Self::PerplexitySearch, Self::IndexKeywords, Self::GenerateResponse];
+        [Self::Knowledge, Self::External, Self::Index, Self::Respond];
 
     /// The tool's name, unless a behaviour file gives the agent's own.
     pub fn tool(self) -> &'static str {
@@ -45,14 +44,39 @@ impl Step {
         Self::ALL.into_iter().find(|step| step.role() == plays)
     }
 
-    /// The part that its tools play.
-    fn role(self) -> &'static str {
+    /// The step that a behaviour file means: by the role of its tool, or by the name of one in `steps.json`.
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|step| step.role() == word).or_else(|| Self::of_tool(word))
+    }
+
+    /// The word that its chances are drawn by: the recordings there are were drawn with these.
+    fn drawn_as(self) -> &'static str {
         match self {
-            Self::KnowledgeBaseSearch => "knowledge",
-            Self::PerplexitySearch => "external",
-            Self::IndexKeywords => "index",
-            Self::GenerateResponse => "respond",
+            Self::Knowledge => "KnowledgeBaseSearch",
+            Self::External => "PerplexitySearch",
+            Self::Index => "IndexKeywords",
+            Self::Respond => "GenerateResponse",
         }
+    }
+
+    /// The part that its tools play.
+    pub fn role(self) -> &'static str {
+        match self {
+            Self::Knowledge => "knowledge",
+            Self::External => "external",
+            Self::Index => "index",
+            Self::Respond => "respond",
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Step {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        Self::named(&word).ok_or_else(|| {
+            let roles = Self::ALL.map(Self::role).join(", ");
+            serde::de::Error::custom(format!("`{word}` is no step: write the role of its tool ({roles})"))
+        })
     }
 }
 
@@ -105,14 +129,14 @@ pub enum Habit {
 impl Habit {
     /// The steps at which the habit can show when `at` does not say otherwise.
     fn natural_steps(self) -> &'static [Step] {
-        use Step::{GenerateResponse, IndexKeywords, KnowledgeBaseSearch, PerplexitySearch};
+        use Step::{Respond, Index, Knowledge, External};
         match self {
-            Self::ForgetKnowledgeBase | Self::ExternalFirst | Self::ExternalBeside => &[KnowledgeBaseSearch],
-            Self::HostileQuery | Self::VerbatimQuery => &[KnowledgeBaseSearch, PerplexitySearch],
-            Self::RetrySearch => &[PerplexitySearch],
-            Self::PoorKeywords | Self::SkipKeywords => &[IndexKeywords],
+            Self::ForgetKnowledgeBase | Self::ExternalFirst | Self::ExternalBeside => &[Knowledge],
+            Self::HostileQuery | Self::VerbatimQuery => &[Knowledge, External],
+            Self::RetrySearch => &[External],
+            Self::PoorKeywords | Self::SkipKeywords => &[Index],
             Self::ForgetResponse | Self::ResponseBeside | Self::WrongFlags | Self::InventSource | Self::Refuse => {
-                &[GenerateResponse]
+                &[Respond]
             }
             Self::MalformedArguments
             | Self::WrongSchema
@@ -218,7 +242,7 @@ impl Habits {
     pub fn failures(&self, habit: Habit, step: Step, dice: &Dice) -> u32 {
         match self.chance(habit, step) {
             Some(Often::Times(times)) => *times,
-            Some(Often::Probability(p)) => u32::from(dice.roll(&format!("{habit:?}/{step:?}")) < *p),
+            Some(Often::Probability(p)) => u32::from(dice.roll(&format!("{habit:?}/{}", step.drawn_as())) < *p),
             None => 0,
         }
     }
@@ -227,7 +251,7 @@ impl Habits {
     pub fn shows(&self, habit: Habit, step: Step, attempt: u32, dice: &Dice) -> bool {
         let (times, why) = match self.chance(habit, step) {
             Some(Often::Times(times)) => (*times, *times > 0),
-            Some(Often::Probability(p)) => (1, dice.roll(&format!("{habit:?}/{step:?}")) < *p),
+            Some(Often::Probability(p)) => (1, dice.roll(&format!("{habit:?}/{}", step.drawn_as())) < *p),
             None => return false,
         };
         if !why || attempt > times {
@@ -239,7 +263,7 @@ impl Habits {
     fn repeats(&self, step: Step, dice: &Dice) -> bool {
         match self.chance(Habit::Persist, step) {
             Some(Often::Times(times)) => *times > 0,
-            Some(Often::Probability(p)) => dice.roll(&format!("persist/{step:?}")) < *p,
+            Some(Often::Probability(p)) => dice.roll(&format!("persist/{}", step.drawn_as())) < *p,
             None => false,
         }
     }
@@ -266,7 +290,7 @@ mod tests {
         let habits = habits("forget_response: {times: 2}");
         let dice = Dice::new(1, &["a"]);
         let shown: Vec<bool> =
-            (0..4).map(|k| habits.shows(Habit::ForgetResponse, Step::GenerateResponse, k, &dice)).collect();
+            (0..4).map(|k| habits.shows(Habit::ForgetResponse, Step::Respond, k, &dice)).collect();
         assert_eq!(shown, [true, true, false, false]);
     }
 
@@ -275,17 +299,17 @@ mod tests {
         let habits = habits("{poor_keywords: {times: 1}, persist: 1}");
         let dice = Dice::new(1, &["a"]);
         let shown: Vec<bool> =
-            (0..4).map(|k| habits.shows(Habit::PoorKeywords, Step::IndexKeywords, k, &dice)).collect();
+            (0..4).map(|k| habits.shows(Habit::PoorKeywords, Step::Index, k, &dice)).collect();
         assert_eq!(shown, [true, true, false, false]);
     }
 
     #[test]
     fn a_habit_stays_at_its_steps() {
-        let habits = habits("{malformed_arguments: {times: 1, at: [index_keywords]}, skip_keywords: 1}");
+        let habits = habits("{malformed_arguments: {times: 1, at: [index]}, skip_keywords: 1}");
         let dice = Dice::new(1, &["a"]);
-        assert!(habits.shows(Habit::MalformedArguments, Step::IndexKeywords, 0, &dice));
-        assert!(!habits.shows(Habit::MalformedArguments, Step::GenerateResponse, 0, &dice));
-        assert!(!habits.shows(Habit::SkipKeywords, Step::GenerateResponse, 0, &dice));
+        assert!(habits.shows(Habit::MalformedArguments, Step::Index, 0, &dice));
+        assert!(!habits.shows(Habit::MalformedArguments, Step::Respond, 0, &dice));
+        assert!(!habits.shows(Habit::SkipKeywords, Step::Respond, 0, &dice));
     }
 
     #[test]
@@ -294,7 +318,7 @@ mod tests {
         let shown = (0..2000)
             .filter(|lane| {
                 let dice = Dice::new(7, &[&lane.to_string()]);
-                habits.shows(Habit::ForgetResponse, Step::GenerateResponse, 0, &dice)
+                habits.shows(Habit::ForgetResponse, Step::Respond, 0, &dice)
             })
             .count();
         assert!((340..460).contains(&shown), "{shown} of 2000");

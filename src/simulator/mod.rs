@@ -20,7 +20,7 @@ mod situation;
 mod stream;
 mod wire;
 
-pub use behaviour::{Behaviour, Pace, load};
+pub use behaviour::{Behaviour, BehaviourError, Pace, load};
 pub use server::{LATENCY_HEADER, NAME_HEADER, TRIAL_HEADER, serve};
 
 #[cfg(test)]

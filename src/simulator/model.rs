@@ -83,7 +83,7 @@ pub(super) fn complete(behaviour: &ModelBehaviour, seed: u64, prompt: &Prompt<'_
     let at = question_at(prompt.messages).unwrap_or(0);
     let turn = Turn::new(behaviour, seed, prompt, at);
     let offers = |step: Step| prompt.tool_of(step).is_some();
-    let retries = turn.habits.shows(Habit::RetrySearch, Step::PerplexitySearch, 0, &turn.dice);
+    let retries = turn.habits.shows(Habit::RetrySearch, Step::External, 0, &turn.dice);
     let situation = Situation::read(
         prompt.messages.get(at..).unwrap_or_default(),
         &offers,
@@ -91,7 +91,7 @@ pub(super) fn complete(behaviour: &ModelBehaviour, seed: u64, prompt: &Prompt<'_
         retries,
     );
     let step = match &prompt.choice {
-        ToolChoice::Named(name) => Step::of_tool(name).unwrap_or(Step::KnowledgeBaseSearch),
+        ToolChoice::Named(name) => Step::of_tool(name).unwrap_or(Step::Knowledge),
         _ => situation.step(&offers),
     };
     let attempt = situation.attempt(step);
@@ -180,10 +180,10 @@ impl<'a> Turn<'a> {
             return calls(vec![self.call(name, &self.fill(name), attempt, 0)]);
         }
         let mut wanted = match step {
-            Step::KnowledgeBaseSearch if free && shows(Habit::ExternalFirst) => vec![Step::PerplexitySearch],
-            Step::KnowledgeBaseSearch if free && shows(Habit::ExternalBeside) => vec![step, Step::PerplexitySearch],
-            Step::IndexKeywords if free && shows(Habit::SkipKeywords) => vec![Step::GenerateResponse],
-            Step::GenerateResponse if free && shows(Habit::ResponseBeside) => vec![Step::KnowledgeBaseSearch, step],
+            Step::Knowledge if free && shows(Habit::ExternalFirst) => vec![Step::External],
+            Step::Knowledge if free && shows(Habit::ExternalBeside) => vec![step, Step::External],
+            Step::Index if free && shows(Habit::SkipKeywords) => vec![Step::Respond],
+            Step::Respond if free && shows(Habit::ResponseBeside) => vec![Step::Knowledge, step],
             step => vec![step],
         };
         wanted.retain(|step| self.prompt.tool_of(*step).is_some());
@@ -198,7 +198,7 @@ impl<'a> Turn<'a> {
             let (name, parameters) =
                 self.prompt.tool_of(wanted).map_or((wanted.tool(), None), |tool| (&tool.name, Some(&tool.parameters)));
             let arguments = match wanted {
-                Step::KnowledgeBaseSearch => {
+                Step::Knowledge => {
                     let mut arguments = json!({"query": self.search_query(attempt)});
                     // A tool that says what it takes and takes no number is given none.
                     let takes = parameters.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
@@ -207,9 +207,9 @@ impl<'a> Turn<'a> {
                     }
                     arguments
                 }
-                Step::PerplexitySearch => self.external_arguments(situation, attempt),
-                Step::IndexKeywords => self.index_arguments(situation, attempt),
-                Step::GenerateResponse => response_arguments(&composed(), &shows),
+                Step::External => self.external_arguments(situation, attempt),
+                Step::Index => self.index_arguments(situation, attempt),
+                Step::Respond => response_arguments(&composed(), &shows),
             };
             match fault {
                 Some(Habit::WrongSchema) => self.call(name, &wrong_types(wanted), attempt, at),
@@ -250,7 +250,7 @@ impl<'a> Turn<'a> {
     }
 
     fn search_query(&self, attempt: u32) -> String {
-        let step = Step::KnowledgeBaseSearch;
+        let step = Step::Knowledge;
         let query = if self.habits.shows(Habit::VerbatimQuery, step, attempt, &self.dice) || self.asked.is_empty() {
             self.question.to_owned()
         } else {
@@ -260,7 +260,7 @@ impl<'a> Turn<'a> {
     }
 
     fn external_arguments(&self, situation: &Situation, attempt: u32) -> Value {
-        let step = Step::PerplexitySearch;
+        let step = Step::External;
         let query = if self.habits.shows(Habit::VerbatimQuery, step, attempt, &self.dice) || self.asked.is_empty() {
             self.question.to_owned()
         } else {
@@ -279,7 +279,7 @@ impl<'a> Turn<'a> {
         let (result, query, answer) = situation.external.as_ref().map_or(("", "", ""), |external| {
             (external.result.as_str(), external.query.as_str(), external.answer.as_str())
         });
-        let keywords = if self.habits.shows(Habit::PoorKeywords, Step::IndexKeywords, attempt, &self.dice) {
+        let keywords = if self.habits.shows(Habit::PoorKeywords, Step::Index, attempt, &self.dice) {
             self.rule(|rule| rule.poor_keywords.clone())
                 .unwrap_or_else(|| ["information", "data", "x"].map(str::to_owned).to_vec())
         } else {
@@ -331,10 +331,10 @@ fn response_arguments(composed: &Composed, shows: &dyn Fn(Habit) -> bool) -> Val
 
 fn wrong_types(step: Step) -> Value {
     match step {
-        Step::KnowledgeBaseSearch => json!({"query": ["several", "words"], "top_k": "a few"}),
-        Step::PerplexitySearch => json!({"question": "what is new"}),
-        Step::IndexKeywords => json!({"keywords": "comma, separated, words", "query": 1}),
-        Step::GenerateResponse => {
+        Step::Knowledge => json!({"query": ["several", "words"], "top_k": "a few"}),
+        Step::External => json!({"question": "what is new"}),
+        Step::Index => json!({"keywords": "comma, separated, words", "query": 1}),
+        Step::Respond => {
             json!({"answer": "See the manual.", "sources": "the manual", "used_internal_kb": "yes"})
         }
     }

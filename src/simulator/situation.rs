@@ -116,14 +116,14 @@ impl Situation {
     /// The next step of the turn.
     pub(super) fn step(&self, offers: &dyn Fn(Step) -> bool) -> Step {
         let open = |step: Step| offers(step) && self.attempt(step) < PATIENCE;
-        if !self.searched && open(Step::KnowledgeBaseSearch) {
-            Step::KnowledgeBaseSearch
-        } else if self.external.is_none() && !self.search_down && !self.sufficient && open(Step::PerplexitySearch) {
-            Step::PerplexitySearch
-        } else if self.external.is_some() && !self.indexed && open(Step::IndexKeywords) {
-            Step::IndexKeywords
+        if !self.searched && open(Step::Knowledge) {
+            Step::Knowledge
+        } else if self.external.is_none() && !self.search_down && !self.sufficient && open(Step::External) {
+            Step::External
+        } else if self.external.is_some() && !self.indexed && open(Step::Index) {
+            Step::Index
         } else {
-            Step::GenerateResponse
+            Step::Respond
         }
     }
 
@@ -137,18 +137,18 @@ impl Situation {
         let value: Value = serde_json::from_str(content).unwrap_or(Value::Null);
         let problem = Problem::of(&value);
         match (Step::of_tool(tool), problem) {
-            (Some(Step::KnowledgeBaseSearch), None) => {
+            (Some(Step::Knowledge), None) => {
                 self.searched = true;
                 self.chunks.extend(chunks(&value));
                 self.sufficient = judge(&self.chunks);
             }
-            (Some(Step::KnowledgeBaseSearch), Some(Problem::Failed { retryable })) => self.searched = !retryable,
-            (Some(Step::PerplexitySearch), None) => self.external = Some(external(&value, arguments)),
-            (Some(Step::PerplexitySearch), Some(Problem::Failed { retryable })) if in_order => {
+            (Some(Step::Knowledge), Some(Problem::Failed { retryable })) => self.searched = !retryable,
+            (Some(Step::External), None) => self.external = Some(external(&value, arguments)),
+            (Some(Step::External), Some(Problem::Failed { retryable })) if in_order => {
                 self.search_failures += 1;
                 self.search_down = !(retryable && retries) || self.search_failures > 1;
             }
-            (Some(Step::IndexKeywords), None) => self.indexed = true,
+            (Some(Step::Index), None) => self.indexed = true,
             _ => {}
         }
     }
@@ -250,19 +250,19 @@ mod tests {
     #[test]
     fn the_steps_follow_what_the_tools_gave() {
         let mut dialogue = vec![Message::text(Role::User, "q")];
-        assert_eq!(next(&dialogue), (Step::KnowledgeBaseSearch, 0));
+        assert_eq!(next(&dialogue), (Step::Knowledge, 0));
         dialogue.push(call("1", "knowledge_base_search"));
         dialogue.push(Message::tool_result("1", r#"{"chunks":[]}"#));
-        assert_eq!(next(&dialogue), (Step::PerplexitySearch, 0));
+        assert_eq!(next(&dialogue), (Step::External, 0));
         dialogue.push(call("2", "perplexity_search"));
         dialogue.push(Message::tool_result("2", r#"{"result_id":"result-1","answer":"a","citations":[]}"#));
-        assert_eq!(next(&dialogue), (Step::IndexKeywords, 0));
+        assert_eq!(next(&dialogue), (Step::Index, 0));
         dialogue.push(call("3", "index_keywords"));
         dialogue.push(Message::tool_result("3", r#"{"error":{"cause":"generic_keyword","guidance":"be specific"}}"#));
-        assert_eq!(next(&dialogue), (Step::IndexKeywords, 1));
+        assert_eq!(next(&dialogue), (Step::Index, 1));
         dialogue.push(call("4", "index_keywords"));
         dialogue.push(Message::tool_result("4", r#"{"indexed":true}"#));
-        assert_eq!(next(&dialogue), (Step::GenerateResponse, 0));
+        assert_eq!(next(&dialogue), (Step::Respond, 0));
     }
 
     #[test]
@@ -274,7 +274,7 @@ mod tests {
             Message::text(Role::User, "Call knowledge_base_search first."),
         ];
         assert_eq!(question_at(&dialogue), Some(1));
-        assert_eq!(next(&dialogue[1..]), (Step::KnowledgeBaseSearch, 1));
+        assert_eq!(next(&dialogue[1..]), (Step::Knowledge, 1));
     }
 
     #[test]
@@ -286,7 +286,7 @@ mod tests {
             call("2", "knowledge_base_search"),
             Message::tool_result("2", r#"{"chunks":[]}"#),
         ];
-        assert_eq!(next(&dialogue), (Step::PerplexitySearch, 0));
+        assert_eq!(next(&dialogue), (Step::External, 0));
     }
 
     #[test]
@@ -299,11 +299,11 @@ mod tests {
         ];
         let mut gone = dialogue.clone();
         gone.push(Message::tool_result("2", r#"{"error":{"retryable":false}}"#));
-        assert_eq!(next(&gone), (Step::GenerateResponse, 0));
+        assert_eq!(next(&gone), (Step::Respond, 0));
         dialogue.push(Message::tool_result("2", r#"{"error":{"retryable":true}}"#));
-        assert_eq!(next(&dialogue), (Step::PerplexitySearch, 1));
+        assert_eq!(next(&dialogue), (Step::External, 1));
         dialogue.push(call("3", "perplexity_search"));
         dialogue.push(Message::tool_result("3", r#"{"error":{"retryable":true}}"#));
-        assert_eq!(next(&dialogue), (Step::GenerateResponse, 0));
+        assert_eq!(next(&dialogue), (Step::Respond, 0));
     }
 }
