@@ -69,7 +69,7 @@ fn of_criterion(criterion: &Criterion) -> String {
     if let Some(least) = criterion.min_n {
         let _ = writeln!(
             out,
-            "  min_n    fewer than {least} conversations (with `estimand: population`: cases) are undecided"
+            "  min_n    fewer than {least} conversations (with `estimand: population`: cases) are INCONCLUSIVE"
         );
     }
     if let Some(margin) = &criterion.margin {

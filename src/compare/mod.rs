@@ -1,4 +1,4 @@
-//! Two runs, or two variants of one run, compared case by case: better, worse, or undecided, and what could have been
+//! Two runs, or two variants of one run, compared case by case: better, worse, or inconclusive, and what could have been
 //! seen at all.
 //!
 //! A [`Collector`] makes a [`Summary`] of each side while its traces stream by; a saved one is a baseline. [`compare`]
@@ -60,7 +60,7 @@ impl Finding {
             Self::Better => "better",
             Self::Worse => "worse",
             Self::NotWorse => "not worse",
-            Self::Undecided => "undecided",
+            Self::Undecided => "inconclusive",
             Self::NoDiscordance => "no case changed",
             Self::NotCompared => "not compared",
         }

@@ -216,7 +216,7 @@ pub(super) fn conclusion(rows: &[Row], flips: &[Flip], cases: u64) -> String {
     } else if !better.is_empty() {
         format!("B is better than A in {} and nowhere shown to be worse", better.join(", "))
     } else if !undecided.is_empty() {
-        format!("no regression is shown; undecided: {}", undecided.join(", "))
+        format!("no regression is shown; inconclusive: {}", undecided.join(", "))
     } else {
         "no regression is shown".to_owned()
     };

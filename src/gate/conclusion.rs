@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 /// The exit code that the verdicts call for, and why, in a sentence. `in_error` of `planned` trials are in ERROR.
 ///
-/// Incomplete (3) goes before failed (1), failed before undecided (4).
+/// Incomplete (3) goes before failed (1), failed before INCONCLUSIVE (4).
 pub(super) fn conclude<'a>(
     results: impl Iterator<Item = &'a CriterionResult>,
     in_error: u64,
@@ -48,9 +48,9 @@ pub(super) fn conclude<'a>(
         }
     };
     say(&failed, "failed");
-    say(&empty, "measured nothing");
-    say(&open, "undecided");
-    say(&lost, "undecided, and cannot pass any more");
+    say(&empty, "NOT_MEASURED");
+    say(&open, "INCONCLUSIVE");
+    say(&lost, "INCONCLUSIVE, and cannot pass any more");
     if in_error > 0 || !broken.is_empty() {
         let trials = count(planned, "trial", "trials");
         let mut text = format!("incomplete: {in_error} of {trials} in ERROR");
@@ -83,7 +83,7 @@ pub(super) fn conclude<'a>(
             said.push(format!("{what}: {}", listed(names)));
         }
     };
-    let_through(&open, "UNDECIDED and let through");
+    let_through(&open, "INCONCLUSIVE and let through");
     let_through(&declared, "NOT_MEASURED as declared");
     let_through(&excluded, "cases left out of");
     (0, said.join("; "))

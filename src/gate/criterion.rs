@@ -301,7 +301,7 @@ impl Item<'_> {
                 format!("{seen}; {broken} of {target}")
             }
             Verdict::Fail => format!("{seen}; {target} does not hold{advisory}"),
-            _ if result.sequential.is_some() => format!("{seen}; undecided"),
+            _ if result.sequential.is_some() => format!("{seen}; inconclusive"),
             _ => {
                 let population = plan.criteria.estimand == Estimand::Population;
                 let (one, many) = if population { ("case", "cases") } else { ("conversation", "conversations") };
@@ -309,10 +309,10 @@ impl Item<'_> {
                     Some(more) if population || result.clusters < result.n => {
                         let like = if population { "" } else { " like these" };
                         let noun = if more == 1 { one } else { many };
-                        format!("{seen}; undecided: {more} more {noun}{like} without a failure would pass")
+                        format!("{seen}; inconclusive: {more} more {noun}{like} without a failure would pass")
                     }
-                    Some(more) => format!("{seen}; undecided: {more} more without a failure would pass"),
-                    None => format!("{seen}; undecided: no number of {} can show it", result.units),
+                    Some(more) => format!("{seen}; inconclusive: {more} more without a failure would pass"),
+                    None => format!("{seen}; inconclusive: no number of {} can show it", result.units),
                 }
             }
         };

@@ -129,5 +129,5 @@ fn a_gate_of_a_scenario_counts_its_own_trials() {
     let evaluation = run(&plan, all_good(&plan));
     let rows: Vec<_> = evaluation.gates.iter().map(|gate| (gate.scenario.as_deref(), gate.verdict, gate.n)).collect();
     assert_eq!(rows, [(Some("s"), Verdict::Pass, 60), (Some("empty"), Verdict::NotMeasured, 0)]);
-    assert_eq!(evaluation.conclusion, "measured nothing: empty/cases");
+    assert_eq!(evaluation.conclusion, "NOT_MEASURED: empty/cases");
 }

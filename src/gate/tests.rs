@@ -41,11 +41,11 @@ fn the_sentence_says_what_was_seen_what_is_bounded_and_what_is_missing() {
     let result = &evaluation.criteria[0];
     assert_eq!(
         result.sentence,
-        "38/40 = 95.0 %, true rate at least 85.0 %; undecided: 84 more without a failure would pass"
+        "38/40 = 95.0 %, true rate at least 85.0 %; inconclusive: 84 more without a failure would pass"
     );
     assert_eq!((result.verdict, evaluation.exit_code), (Verdict::Inconclusive, 4));
     assert_eq!(result.evidence, "REPLAYED, recorded from simulator on 2026-11-21");
-    assert_eq!(evaluation.conclusion, "undecided: C");
+    assert_eq!(evaluation.conclusion, "INCONCLUSIVE: C");
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn undecided_may_be_let_through_and_says_so() {
     plan.criteria.undecided = Undecided::Warn;
     let evaluation = run(&plan, all_good(&plan));
     assert_eq!(evaluation.exit_code, 0);
-    assert_eq!(evaluation.conclusion, "1 required gate passed; UNDECIDED and let through: C");
+    assert_eq!(evaluation.conclusion, "1 required gate passed; INCONCLUSIVE and let through: C");
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_run_whose_required_gates_all_stay_undecided_is_undecided_whatever_it_lets_t
     let mut plan = plan(CASES, &confidence(), 40);
     plan.criteria.undecided = Undecided::Warn;
     let evaluation = run(&plan, all_good(&plan));
-    assert_eq!((evaluation.exit_code, evaluation.conclusion.as_str()), (4, "undecided: C"));
+    assert_eq!((evaluation.exit_code, evaluation.conclusion.as_str()), (4, "INCONCLUSIVE: C"));
 }
 
 #[test]

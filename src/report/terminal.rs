@@ -1,4 +1,4 @@
-//! The result on a terminal: criteria in a table, what fails them, causes of ERROR, and what it rests on.
+//! The result on a terminal: criteria in a table, what fails them, causes of ERROR, and the evidence.
 //!
 //! Verdicts are always words; colour only underlines them. Every text is made harmless first: a document cannot send
 //! escape sequences to the reader's terminal.
@@ -15,7 +15,7 @@ const LISTED: usize = 5;
 /// Rows of times that are told.
 const TIMED: usize = 4;
 
-/// Characters of a name in the column of what a row rests on.
+/// Characters of a name in the column of evidence.
 const RESTS_ON: usize = 14;
 
 /// The result in at most `width` columns (80 to 140 suit it), with ANSI colours when `colour` is set.
@@ -110,7 +110,7 @@ fn table(rows: Vec<&CriterionResult>, width: usize, paint: &Paint) -> String {
     let mut table = Table::new();
     table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(u16::try_from(width).unwrap_or(160));
-    table.set_header(["id", "what", "n", "observed", "95 % bound", "target", "rests on", "verdict"]);
+    table.set_header(["id", "what", "n", "observed", "95 % bound", "target", "evidence", "verdict"]);
     for row in &rows {
         let name = match &row.scenario {
             Some(scenario) => format!("{scenario}: {}", row.id),
@@ -259,7 +259,7 @@ impl Paint {
     }
 }
 
-/// What a row rests on in the width of its column: a long name is cut, for it stands in full below the table.
+/// The evidence of a row in the width of its column: a long name is cut, for it stands in full below the table.
 fn brief(evidence: &str) -> String {
     let Some((mode, rest)) = evidence.split_once(' ') else { return evidence.to_owned() };
     match rest.rsplit_once(' ') {

@@ -10,7 +10,7 @@ pub struct Criteria {
     /// What these criteria are for.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,
-    /// What an undecided criterion does.
+    /// What an INCONCLUSIVE criterion does.
     #[serde(default)]
     pub undecided: Undecided,
     /// What a rate is a statement about.
@@ -24,7 +24,7 @@ pub struct Criteria {
     pub criteria: Vec<Criterion>,
 }
 
-/// What an undecided criterion does to the exit code.
+/// What an INCONCLUSIVE criterion does to the exit code.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Undecided {

@@ -56,7 +56,7 @@ fn a_run_beside_itself_has_no_discordance_and_the_same_bytes_again() {
     assert!(outcome.stdout.contains("are the same on both sides"), "{}", outcome.stdout);
     let findings: Vec<&str> = outcome.stdout.lines().filter(|line| line.contains("no case changed")).collect();
     assert_eq!(findings.len(), 3, "FIRST, cases and turn time:\n{}", outcome.stdout);
-    assert!(!outcome.stdout.contains("undecided") && !outcome.stdout.contains("flipped"), "{}", outcome.stdout);
+    assert!(!outcome.stdout.contains("inconclusive") && !outcome.stdout.contains("flipped"), "{}", outcome.stdout);
     let files = project.report(&run);
     assert!(files.iter().any(|(name, _)| name == "comparison.html"));
     assert_eq!(project.run(&arguments).stdout, outcome.stdout);
@@ -85,7 +85,7 @@ fn one_broken_answer_is_a_flip_that_can_be_looked_at_and_decides_nothing() {
     let page = project.read(&format!("{after}/comparison.html"));
     assert!(page.contains("lemon juice") && page.contains("citric acid"), "both conversations stand on the page");
     let rows = project.read(&format!("{after}/comparison.csv"));
-    assert!(rows.lines().any(|row| row.starts_with("cases,") && row.contains(",undecided,")), "{rows}");
+    assert!(rows.lines().any(|row| row.starts_with("cases,") && row.contains(",inconclusive,")), "{rows}");
 }
 
 #[test]

@@ -52,5 +52,5 @@ fn what_is_undecided_exits_with_4_and_with_0_where_the_criteria_let_it_through()
     project.edit("few.yaml", "undecided: fail", "undecided: warn");
     let outcome = project.run(&arguments);
     outcome.expect_code(0);
-    assert!(outcome.stdout.contains("UNDECIDED and let through: FIRST"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("INCONCLUSIVE and let through: FIRST"), "{}", outcome.stdout);
 }

@@ -33,7 +33,7 @@ fn a_selection_that_measures_nothing_fails_and_says_what_was_not_measured() {
     let outcome = project.run(&arguments);
     outcome.expect_code(1);
     assert!(outcome.stdout.contains("NOT_MEASURED LEARNED"), "{}", outcome.stdout);
-    assert!(outcome.stdout.contains("measured nothing: LEARNED"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("NOT_MEASURED: LEARNED"), "{}", outcome.stdout);
     // Declared, it is let through, and still shown.
     project.edit("ragcheck.yaml", "not_measured_ok: [SC-004]", "not_measured_ok: [LEARNED]");
     let outcome = project.run(&arguments);
@@ -46,7 +46,7 @@ fn a_case_left_out_of_everything_leaves_nothing_measured() {
     let project = Project::shipped();
     let outcome = project.run(&["run", "scenarios/recovery.yaml", "--only", "search-forgotten-twice"]);
     outcome.expect_code(1);
-    assert!(outcome.stdout.contains("measured nothing: SC-001"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("NOT_MEASURED: SC-001"), "{}", outcome.stdout);
 }
 
 #[test]
@@ -58,5 +58,5 @@ fn a_proxy_never_passes_even_when_it_is_required() {
     project.edit("ragcheck.yaml", "not_measured_ok: [SC-004]", "not_measured_ok: []");
     let outcome = project.run(&["run"]);
     outcome.expect_code(1);
-    assert!(outcome.stdout.contains("measured nothing: SC-004"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("NOT_MEASURED: SC-004"), "{}", outcome.stdout);
 }

@@ -134,7 +134,7 @@ pub(super) fn page(view: &View<'_>) -> Page {
         0 => "Passed",
         1 => "Failed",
         3 => "Incomplete",
-        4 => "Undecided",
+        4 => "Inconclusive",
         _ => "Not judged",
     };
     let rows = |rows: &[CriterionResult], prefix: &str| -> Vec<Row> {
