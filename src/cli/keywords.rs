@@ -1,7 +1,7 @@
 //! `ragcheck keywords`: what an index of a served session has learned, and forgetting it by hand.
 
-use super::index_arguments::{Keywords, KeywordsCommand};
 use super::exit::Exit;
+use super::index_arguments::{Keywords, KeywordsCommand};
 use super::output::{self, Problem};
 use crate::clock::{Clock, RealClock};
 use crate::knowledge::{KeywordEntry, KeywordIndex, PruneRule, Upkeep, tokenize};

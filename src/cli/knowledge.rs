@@ -1,7 +1,7 @@
 //! `ragcheck knowledge`: what a knowledge base holds and finds, what changed in it, and bringing it to a server.
 
-use super::index_arguments::{Knowledge, KnowledgeCommand};
 use super::exit::Exit;
+use super::index_arguments::{Knowledge, KnowledgeCommand};
 use super::output::{self, Problem};
 use crate::knowledge::{
     BATCH, Corpus, Declared, Embedded, Listing, Passage, Row, Search, Vectors, backend, embedded_text, store,

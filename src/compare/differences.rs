@@ -63,6 +63,17 @@ pub(super) fn differences(settings: &[(&Setting, &Setting)]) -> (Vec<Difference>
     (rows, prompts)
 }
 
+/// A part of a case's figures that stands for a text.
+type Digest = fn(&CaseFigures) -> &str;
+
+fn case_text(figures: &CaseFigures) -> &str {
+    &figures.text
+}
+
+fn expected(figures: &CaseFigures) -> &str {
+    &figures.expected
+}
+
 /// What is asked of the agent differently: criteria, texts of cases, expectations. A figure that rose because less was
 /// expected is no progress.
 pub(super) fn asked(a: &Summary, b: &Summary, pairs: &[Pair<'_>]) -> Vec<Difference> {
@@ -78,9 +89,7 @@ pub(super) fn asked(a: &Summary, b: &Summary, pairs: &[Pair<'_>]) -> Vec<Differe
             rows.push(Difference { what: format!("criterion {}", one.key), a, b, scenarios: Vec::new() });
         }
     }
-    let digests: [(&str, fn(&CaseFigures) -> &str); 2] =
-        [("case text", |figures| &figures.text), ("expectations", |figures| &figures.expected)];
-    for (what, digest) in digests {
+    for (what, digest) in [("case text", case_text as Digest), ("expectations", expected)] {
         let differs = |pair: &&Pair<'_>| {
             let known = |(a, b): &&(&CaseFigures, &CaseFigures)| !digest(a).is_empty() && !digest(b).is_empty();
             pair.rows.iter().filter(known).any(|(a, b)| digest(a) != digest(b))
@@ -91,7 +100,9 @@ pub(super) fn asked(a: &Summary, b: &Summary, pairs: &[Pair<'_>]) -> Vec<Differe
         }
         let names: Vec<String> = changed.iter().map(|pair| format!("{}/{}", pair.scenario, pair.case)).collect();
         let mut scenarios = Vec::new();
-        changed.iter().for_each(|pair| note(&mut scenarios, pair.scenario));
+        for pair in &changed {
+            note(&mut scenarios, pair.scenario);
+        }
         let b = format!("changed in {}: {}", count(names.len() as u64, "case", "cases"), named(&names));
         rows.push(Difference { what: what.into(), a: "as before".into(), b, scenarios });
     }

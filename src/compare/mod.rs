@@ -191,7 +191,7 @@ pub fn compare(a: &Summary, b: &Summary, margin: f64) -> Result<Comparison, Comp
     let flips = flips::flips(&pairing.pairs);
     let conclusion = sentences::conclusion(&rows, &flips, pairing.pairs.len() as u64);
     let dropped = sentences::dropped(&pairing);
-    let conclusion = dropped.iter().map(|one| format!("{one}; ")).collect::<String>() + &conclusion;
+    let conclusion = dropped.iter().map(String::as_str).chain([conclusion.as_str()]).collect::<Vec<_>>().join("; ");
     let warnings = dropped.into_iter().chain(sentences::stopped_early(a, b)).collect();
     Ok(Comparison {
         version: COMPARISON_VERSION,

@@ -124,7 +124,9 @@ fn of(
         let scale = (planned.get(&key).copied().unwrap_or(0) as f64 / case.trials.max(1) as f64).max(1.0);
         let good = |successes: u64, n: u64| if measured.fewer_is_better { n - successes } else { successes };
         let rows = case.repetitions.get(&measured.key).map(Vec::as_slice).unwrap_or_default();
-        rows.iter().for_each(|(_, successes, n)| clusters.add(good(*successes, *n), *n));
+        for (_, successes, n) in rows {
+            clusters.add(good(*successes, *n), *n);
+        }
         units += n as f64 * scale;
         conversations += rows.len() as f64 * scale;
         cases += 1;

@@ -122,7 +122,8 @@ impl<'p> Evaluator<'p> {
         let gates = gates.flat_map(|(index, scenario)| scenario.gates.iter().map(move |gate| (Some(index), gate)));
         for (scenario, written) in whole.chain(gates) {
             let refuse = |problem: String| mistake(plan, scenario, written, problem);
-            let ReadCriterion { metric, target, floor, margin } = written.read(&table).map_err(|why| refuse(why.to_string()))?;
+            let ReadCriterion { metric, target, floor, margin } =
+                written.read(&table).map_err(|why| refuse(why.to_string()))?;
             let known = names.iter().position(|name| *name == written.metric);
             let index = known.unwrap_or(metrics.len());
             if known.is_none() {
@@ -148,7 +149,9 @@ impl<'p> Evaluator<'p> {
         let can_err = |item: &Item<'_>| item.written.is_required() && item.written.kind == GateKind::Confidence;
         let sharing = items.iter().filter(|item| can_err(item)).count().max(1) as f64;
         let alpha_fail = plan.stopping.map_or(ALPHA, |stopping| stopping.alpha_fail) / sharing;
-        items.iter_mut().for_each(|item| item.alpha_fail = alpha_fail);
+        for item in &mut items {
+            item.alpha_fail = alpha_fail;
+        }
         designs(plan, &metrics, &mut items)?;
         let relevant = (0..plan.scenarios.len()).map(|scenario| {
             let counts = |metric: &usize| {

@@ -46,6 +46,8 @@ pub(super) fn item_grades(grades: &Grades) -> Vec<ItemGrades> {
             GradeValue::NotGraded => {}
         }
     }
-    rows.iter_mut().for_each(|row| row.not_graded = not_graded);
+    for row in &mut rows {
+        row.not_graded = not_graded;
+    }
     rows
 }

@@ -59,9 +59,8 @@ impl PassBet {
         for end in 1..=passes.len() {
             let found = if nothing { Decision::CannotPass } else { self.decide(&passes[..end]) };
             match (decision, found) {
-                (Decision::Undecided, _) => decision = found,
                 // What could not pass at an earlier look is not passed at a later one, and may be shown to fail.
-                (Decision::CannotPass, Decision::Fail) => decision = found,
+                (Decision::Undecided, _) | (Decision::CannotPass, Decision::Fail) => decision = found,
                 _ => {}
             }
             // An invariant fails by a violation whenever it comes.

@@ -98,8 +98,7 @@ pub(super) fn read(reply: &ChatResponse, rubric: &Rubric, shown: &str) -> SaidBy
 }
 
 fn entries(reply: &str) -> Result<Vec<Value>, ReplyError> {
-    let value: Value =
-        serde_json::from_str(bare(reply)).map_err(|why| ReplyError::NotJson(why.to_string()))?;
+    let value: Value = serde_json::from_str(bare(reply)).map_err(|why| ReplyError::NotJson(why.to_string()))?;
     match value {
         Value::Object(mut members) if members.len() == 1 => match members.remove("items") {
             Some(Value::Array(entries)) => Ok(entries),
@@ -140,11 +139,7 @@ fn folded(words: &str) -> String {
 }
 
 /// What the replies in both orders come to, by the rubric's order.
-pub(super) fn combine(
-    rubric: &Rubric,
-    written: &SaidByItem,
-    reversed: &SaidByItem,
-) -> Vec<ItemGrade> {
+pub(super) fn combine(rubric: &Rubric, written: &SaidByItem, reversed: &SaidByItem) -> Vec<ItemGrade> {
     let grade = |item: &str| {
         let of = |said: &SaidByItem, order: Order| {
             let said = said.get(item).cloned().unwrap_or(Err(ReplyError::LeftOut));
@@ -194,7 +189,7 @@ mod tests {
     }
 
     fn why(text: &str) -> String {
-        reply(text)["one"].clone().expect_err(text)
+        reply(text)["one"].clone().expect_err(text).to_string()
     }
 
     #[test]

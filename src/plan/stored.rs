@@ -45,7 +45,7 @@ enum Variant {
         about: String,
         flow: String,
         #[serde(default)]
-        settings: Option<VariantSettings>,
+        settings: Option<Box<VariantSettings>>,
     },
 }
 
@@ -79,7 +79,9 @@ impl From<Scenario> for PlannedScenario {
             })
             .collect();
         let variants = variants.into_iter().map(|variant| match variant {
-            Variant::Resolved { name, about, flow, settings } => PlannedVariant { name, about, flow, settings },
+            Variant::Resolved { name, about, flow, settings } => {
+                PlannedVariant { name, about, flow, settings: settings.map(|settings| *settings) }
+            }
             Variant::Pair(name, about) => {
                 let settings = settings.remove(&name);
                 PlannedVariant { name, about, flow: flow.clone(), settings }
@@ -92,7 +94,8 @@ impl From<Scenario> for PlannedScenario {
 /// A case, old or new.
 #[derive(Deserialize)]
 pub(super) struct Case {
-    case: String,
+    #[serde(rename = "case")]
+    name: String,
     #[serde(default)]
     about: String,
     #[serde(default)]
@@ -117,12 +120,12 @@ pub(super) struct Case {
 
 impl From<Case> for ResolvedCase {
     fn from(stored: Case) -> Self {
-        let Case { case, about, covers, tags, steps, turns, sequence, expect, control, excluded_from } = stored;
+        let Case { name, about, covers, tags, steps, turns, sequence, expect, control, excluded_from } = stored;
         let written = || {
             if sequence.is_empty() { single(turns) } else { sequence.into_iter().map(conversations).collect() }
         };
         let steps = steps.unwrap_or_else(written);
-        Self { case, about, covers, tags, steps, expect, control, excluded_from }
+        Self { case: name, about, covers, tags, steps, expect, control, excluded_from }
     }
 }
 

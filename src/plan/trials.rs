@@ -100,7 +100,7 @@ fn repeated(stem: &str, repetition: u32, arm: Arm) -> String {
 
 /// Why the trials of a stored plan cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TrialsError {
+pub(super) enum TrialsError {
     /// Repeats whose numbers do not rise, or of a control trial.
     #[error("the repeats of {0} are not in order")]
     Order(String),

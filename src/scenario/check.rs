@@ -318,9 +318,8 @@ impl Checker<'_> {
             };
             match text {
                 Err(why) => {
-                    let mistake =
-                        Mistake::at(here.key(key), "missing-prompt", "the prompt file cannot be read")
-                            .label(why.to_string());
+                    let mistake = Mistake::at(here.key(key), "missing-prompt", "the prompt file cannot be read")
+                        .label(why.to_string());
                     self.say(mistake.help("the path is relative to the scenario's folder"));
                 }
                 Ok(text) if text.trim().is_empty() => {

@@ -132,8 +132,7 @@ fn consequences_removed(mut diagnostics: Vec<Diagnostic>, criteria_file: &str) -
     let broken = |file: &str| diagnostics.iter().any(|one| one.severity == Severity::Error && one.file == file);
     let (project, criteria) = (broken(PROJECT_FILE), !criteria_file.is_empty() && broken(criteria_file));
     diagnostics.retain(|one| match one.code {
-        "unknown-provider" | "wrong-dialect" | "unknown-knowledge" => !project,
-        "unknown-requirement" => !project,
+        "unknown-provider" | "wrong-dialect" | "unknown-knowledge" | "unknown-requirement" => !project,
         // Requirements of the project file may be named too.
         "unknown-criterion" => !criteria && (!project || one.file == PROJECT_FILE),
         _ => true,

@@ -105,7 +105,9 @@ impl Work<'_> {
             };
             let own = |row: &Criterion| criteria.criteria.iter().chain(&rows).any(|other| other.id == row.id);
             let mut new: Vec<Criterion> = declared.value.criteria.into_iter().filter(|row| !own(row)).collect();
-            new.iter_mut().for_each(|row| row.flow = Some(flow.name.to_owned()));
+            for row in &mut new {
+                row.flow = Some(flow.name.to_owned());
+            }
             rows.append(&mut new);
         }
         rows

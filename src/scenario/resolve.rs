@@ -77,10 +77,10 @@ fn wanted(parameter: &Parameter, value: &str) -> Option<String> {
         Values::Tool => None,
         Values::OneOf(words) if words.contains(&value) => None,
         Values::OneOf(words) => Some(did_you_mean(value, words.iter().copied())),
-        Values::Accounts => match value.split('+').find(|word| !ACCOUNTS.contains(word)) {
-            Some(word) => Some(format!("{}, joined by `+`", did_you_mean(word, ACCOUNTS))),
-            None => None,
-        },
+        Values::Accounts => {
+            let wrong = value.split('+').find(|word| !ACCOUNTS.contains(word));
+            wrong.map(|word| format!("{}, joined by `+`", did_you_mean(word, ACCOUNTS)))
+        }
         Values::Trials => match value.parse::<u32>() {
             Ok(2..=100) => None,
             _ => Some("a number of trials from 2 to 100".to_owned()),

@@ -301,8 +301,8 @@ pub enum BehaviourError {
 /// # Errors
 /// [`BehaviourError`] with the file, what is wrong and where.
 pub fn load(path: &Path) -> Result<Behaviour, BehaviourError> {
-    let text = files::read_to_string(path)
-        .map_err(|error| BehaviourError::Unreadable { path: path.to_owned(), error })?;
+    let text =
+        files::read_to_string(path).map_err(|error| BehaviourError::Unreadable { path: path.to_owned(), error })?;
     let behaviour: Behaviour = serde_saphyr::from_str(&text).map_err(|error| {
         let error = error.without_snippet();
         let place = error.location().map_or_else(String::new, |at| format!(":{}:{}", at.line(), at.column()));

@@ -30,8 +30,7 @@ pub enum Step {
 
 impl Step {
     /// All steps, in the order of a turn.
-    pub const ALL: [Self; 4] =
-        [Self::Knowledge, Self::External, Self::Index, Self::Respond];
+    pub const ALL: [Self; 4] = [Self::Knowledge, Self::External, Self::Index, Self::Respond];
 
     /// The tool's name, unless a behaviour file gives the agent's own.
     pub fn tool(self) -> &'static str {
@@ -129,7 +128,7 @@ pub enum Habit {
 impl Habit {
     /// The steps at which the habit can show when `at` does not say otherwise.
     fn natural_steps(self) -> &'static [Step] {
-        use Step::{Respond, Index, Knowledge, External};
+        use Step::{External, Index, Knowledge, Respond};
         match self {
             Self::ForgetKnowledgeBase | Self::ExternalFirst | Self::ExternalBeside => &[Knowledge],
             Self::HostileQuery | Self::VerbatimQuery => &[Knowledge, External],
@@ -289,8 +288,7 @@ mod tests {
     fn times_counts_attempts_and_then_stops() {
         let habits = habits("forget_response: {times: 2}");
         let dice = Dice::new(1, &["a"]);
-        let shown: Vec<bool> =
-            (0..4).map(|k| habits.shows(Habit::ForgetResponse, Step::Respond, k, &dice)).collect();
+        let shown: Vec<bool> = (0..4).map(|k| habits.shows(Habit::ForgetResponse, Step::Respond, k, &dice)).collect();
         assert_eq!(shown, [true, true, false, false]);
     }
 
@@ -298,8 +296,7 @@ mod tests {
     fn a_persistent_mistake_is_repeated_once() {
         let habits = habits("{poor_keywords: {times: 1}, persist: 1}");
         let dice = Dice::new(1, &["a"]);
-        let shown: Vec<bool> =
-            (0..4).map(|k| habits.shows(Habit::PoorKeywords, Step::Index, k, &dice)).collect();
+        let shown: Vec<bool> = (0..4).map(|k| habits.shows(Habit::PoorKeywords, Step::Index, k, &dice)).collect();
         assert_eq!(shown, [true, true, false, false]);
     }
 

@@ -62,9 +62,9 @@ pub fn estimate(rated: &[(f64, f64)], judged: &[f64], weight: Weight) -> Option<
     let (mut low, mut high) = (value - half, value + half);
     // Few ratings, or ratings that leave nothing over, say less than their spread: three that are all good do not show
     // 100 %. What the ratings alone allow, exactly, is part of the interval then.
-    let is_binary = rated.iter().all(|(_, human)| *human == 0.0 || *human == 1.0);
+    let is_binary = rated.iter().all(|(_, human)| is(*human, 0.0) || is(*human, 1.0));
     if is_binary && (rated.len() < FEW || spread <= 0.0) {
-        let good = rated.iter().filter(|(_, human)| *human == 1.0).count() as u64;
+        let good = rated.iter().filter(|(_, human)| is(*human, 1.0)).count() as u64;
         let exact = interval(good, rated.len() as u64);
         (low, high) = (low.min(exact.0).max(0.0), high.max(exact.1).min(1.0));
     }
@@ -91,6 +91,11 @@ fn mean_of(values: &[f64]) -> f64 {
 fn variance(values: &[f64]) -> f64 {
     let mean = mean_of(values);
     values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64
+}
+
+/// Whether a rating is exactly that one: 0 and 1 are written, not computed.
+fn is(rating: f64, exactly: f64) -> bool {
+    rating.total_cmp(&exactly).is_eq()
 }
 
 #[cfg(test)]

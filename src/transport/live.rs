@@ -212,7 +212,10 @@ enum ReadError {
 }
 
 /// Sends and reads to the end; `arrivals` says by which clock, and since when, the arrival of pieces is noted.
-async fn read(call: reqwest::RequestBuilder, arrivals: Option<(&dyn Clock, Duration)>) -> Result<HttpResponse, ReadError> {
+async fn read(
+    call: reqwest::RequestBuilder,
+    arrivals: Option<(&dyn Clock, Duration)>,
+) -> Result<HttpResponse, ReadError> {
     let mut response = call.send().await.map_err(|error| ReadError::Broken(chain(&error.without_url())))?;
     let status = response.status().as_u16();
     let mut headers: Vec<(String, String)> = response

@@ -60,7 +60,9 @@ impl Service {
 
 /// Whether a stream that holds these bytes has ended, as its dialect says.
 #[derive(Clone)]
-pub struct StreamEnd(Arc<dyn Fn(&[u8]) -> bool + Send + Sync>);
+pub struct StreamEnd(Arc<StreamTest>);
+
+type StreamTest = dyn Fn(&[u8]) -> bool + Send + Sync;
 
 impl StreamEnd {
     /// By this test.

@@ -234,6 +234,10 @@ impl Work<'_> {
         Ok(Ran { trace, secrets: tap.secrets() })
     }
 
+    #[expect(
+        clippy::unnecessary_box_returns,
+        reason = "an error of a trial is long and always on its way through results"
+    )]
     fn told(&self, trouble: Trouble) -> Box<TrialError> {
         let proxy = self.outside.proxy;
         match trouble {

@@ -111,6 +111,7 @@ pub(super) fn rerecord(plan: &Plan, trial: &PlannedTrial) -> String {
 }
 
 /// The end of a trial that cannot go on.
+#[expect(clippy::unnecessary_box_returns, reason = "an error of a trial is long and always on its way through results")]
 pub(super) fn aborted(abort: &Abort) -> Box<TrialError> {
     match abort {
         Abort::State(problem) => error(TrialErrorKind::ConversationBroken, &problem.to_string(), Vec::new()),
@@ -124,11 +125,13 @@ pub(super) fn aborted(abort: &Abort) -> Box<TrialError> {
 }
 
 /// An error whose message is its cause.
+#[expect(clippy::unnecessary_box_returns, reason = "an error of a trial is long and always on its way through results")]
 pub(super) fn error(kind: TrialErrorKind, message: &str, detail: Vec<String>) -> Box<TrialError> {
     Box::new(TrialError { kind, message: message.to_owned(), cause: message.to_owned(), detail })
 }
 
 /// That a trial is none of those that the runner was made for.
+#[expect(clippy::unnecessary_box_returns, reason = "an error of a trial is long and always on its way through results")]
 pub(super) fn foreign() -> Box<TrialError> {
     error(TrialErrorKind::Panic, "this is a bug of ragcheck: the trial is of another plan", Vec::new())
 }

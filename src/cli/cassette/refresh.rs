@@ -42,11 +42,8 @@ pub(super) fn run(given: &Refresh) -> Result<Exit, Problem> {
     }
     let trials = found.trials.iter().map(|index| plan.trials[*index].id.clone()).collect();
     drop(runner);
-    let options = RunOptions {
-        mode: Mode::Record,
-        selection: Selection { trials: Some(trials), ..selected },
-        ..options
-    };
+    let options =
+        RunOptions { mode: Mode::Record, selection: Selection { trials: Some(trials), ..selected }, ..options };
     let (_, exit) = run::carry_out(&suite, &options, Printed::Human)?;
     Ok(exit)
 }

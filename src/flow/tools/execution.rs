@@ -98,7 +98,7 @@ impl Turn<'_> {
                 self.record(Told::rejected(refusal, self.has_tries(name)));
                 End::Refused(cause)
             }
-            Err(ToolError::Failed(failure)) => End::Failed(self.failed_call(name, failure)),
+            Err(ToolError::Failed(failure)) => End::Failed(self.failed_call(name, *failure)),
             Ok(output) => {
                 self.tool_worked(name);
                 let outcome = ToolOutcome::Ok(output.result.clone());

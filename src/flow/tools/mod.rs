@@ -132,7 +132,7 @@ pub(in crate::flow) enum ToolError {
     /// Its parameters are refused; it did not run.
     Refused(Refusal),
     /// It ran and failed.
-    Failed(Failure),
+    Failed(Box<Failure>),
     /// The trial cannot go on.
     Abort(Abort),
 }
@@ -188,7 +188,7 @@ impl From<Refusal> for ToolError {
 /// Something of our own failed: told without the details of the machine.
 impl From<KnowledgeError> for ToolError {
     fn from(error: KnowledgeError) -> Self {
-        Self::Failed(Failure {
+        Self::Failed(Box::new(Failure {
             cause: "tool_failed",
             message: error.to_string(),
             told: "failed",
@@ -196,7 +196,7 @@ impl From<KnowledgeError> for ToolError {
             guidance: ["Try once more, or go on without it."; 2],
             transient: true,
             sent: Sent::default(),
-        })
+        }))
     }
 }
 
@@ -209,7 +209,14 @@ impl ToolError {
             SearchError::Service(ProviderError::Failed { kind, status, message }) => {
                 let guidance = ["Try once more, or go on without it.", "Go on without it and say what is missing."];
                 let sent = Sent { service: "knowledge", attempts };
-                Self::Failed(Failure::of_service("the knowledge base", kind, status, &message, guidance, sent))
+                Self::Failed(Box::new(Failure::of_service(
+                    "the knowledge base",
+                    kind,
+                    status,
+                    &message,
+                    guidance,
+                    sent,
+                )))
             }
         }
     }

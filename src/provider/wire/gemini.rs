@@ -113,7 +113,7 @@ impl Dialect for Gemini {
             "tools": [{"function_declarations": [{"name": "f", "description": "d", "parameters": schema}]}, {"googleSearch": {}}],
             "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}},
             "generationConfig": {"temperature": 0, "maxOutputTokens": 9, "topK": 3}}),
-            whole: whole,
+            whole,
             events: vec![part(json!({"text": "Hel"})), part(json!({"text": "lo"})), last],
         }
     }

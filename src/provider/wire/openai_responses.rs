@@ -94,8 +94,8 @@ impl Dialect for OpenAiResponses {
                 {"type": "function_call_output", "call_id": "c2", "output": [{"type": "input_text", "text": "also"}]}],
             "tools": [{"type": "function", "name": "f", "description": null, "parameters": schema, "strict": true}, {"type": "web_search"}],
             "tool_choice": {"type": "function", "name": "f"}, "parallel_tool_calls": false}),
-            whole: whole,
-            events: events,
+            whole,
+            events,
         }
     }
 }

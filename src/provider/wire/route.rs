@@ -12,8 +12,8 @@ pub fn route(url: &str) -> Option<(&'static dyn Dialect, String)> {
     let (host, rest) = rest.split_at(rest.find('/')?);
     let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
     let owned = dialects().any(|dialect| dialect.own_host() == Some(host));
-    let asked = dialects().filter(|dialect| !owned || dialect.own_host() == Some(host));
-    let (dialect, path) = asked.filter_map(|dialect| Some((dialect, dialect.endpoint(host, path)?))).next()?;
+    let mut asked = dialects().filter(|dialect| !owned || dialect.own_host() == Some(host));
+    let (dialect, path) = asked.find_map(|dialect| Some((dialect, dialect.endpoint(host, path)?)))?;
     Some((dialect, with_query(path, query)))
 }
 

@@ -77,7 +77,7 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Res
         Err(ProviderError::Miss(miss)) => return Err(ToolError::Abort(Abort::Miss(miss))),
         Err(ProviderError::Failed { kind, status, message }) => {
             let failure = Failure::of_service("the external service", kind, status, &message, GUIDANCE, sent);
-            return Err(ToolError::Failed(failure));
+            return Err(ToolError::Failed(Box::new(failure)));
         }
         Ok(answer) => answer,
     };

@@ -48,7 +48,7 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Res
     let query = query(arguments)?;
     let env = scope.env;
     let Some((name, base)) = scope.state.base.clone() else {
-        return Err(ToolError::Failed(Failure {
+        return Err(ToolError::Failed(Box::new(Failure {
             cause: "tool_failed",
             message: "the turn has no knowledge base".into(),
             told: "failed",
@@ -56,7 +56,7 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Res
             guidance: ["Go on without it."; 2],
             transient: false,
             sent: Sent::default(),
-        }));
+        })));
     };
     let mut began = env.clock.now();
     let Search { result, attempts } = base.search(&query, TOP_K).await;
