@@ -163,9 +163,10 @@ mod tests {
         ),
     ];
 
-    fn refused(
-        pick: fn(&(&'static str, &'static [&'static str], &'static [&'static str])) -> &'static [&'static str],
-    ) -> (Vec<&'static str>, usize) {
+    /// An answer, keywords of it, and keywords of something else.
+    type Measured = (&'static str, &'static [&'static str], &'static [&'static str]);
+
+    fn refused(pick: fn(&Measured) -> &'static [&'static str]) -> (Vec<&'static str>, usize) {
         let all: Vec<(&str, &str)> =
             MEASURED.iter().flat_map(|row| pick(row).iter().map(|keyword| (row.0, *keyword))).collect();
         let refused = all.iter().filter(|(answer, keyword)| !shares_concept(keyword, [*answer]));

@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn every_word_of_to_names_a_file_of_its_own() {
-        let mut files: Vec<_> = formats().map(|format| format.file()).collect();
+        let mut files: Vec<_> = formats().map(Format::file).collect();
         files.sort_unstable();
         files.dedup();
         assert_eq!(files.len(), formats().count());

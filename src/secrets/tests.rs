@@ -160,7 +160,7 @@ impl Spelling {
             Self::EveryLetterAsUnicode { upper: true } => each(&|letter| format!("\\u{:04X}", u32::from(letter))),
             Self::EveryLetterAsUnicode { upper: false } => each(&|letter| format!("\\u{:04x}", u32::from(letter))),
             Self::Percent { upper } => percent(text, upper),
-            Self::EveryBytePercent => text.bytes().map(|byte| format!("%{byte:02x}")).collect(),
+            Self::EveryBytePercent => text.bytes().map(|byte| format!("%{byte:02x}")).collect::<Vec<_>>().concat(),
             Self::PercentTwice => url_encoded(&url_encoded(text)),
             Self::Html => text
                 .replace('&', "&amp;")

@@ -396,7 +396,7 @@ fn lanes(project: &Project) -> Vec<String> {
     let mut lanes = Vec::new();
     super::secrets::walk(&project.path("fixtures/cassettes"), &mut |file| {
         let file = file.strip_prefix(project.path("")).expect("below the project").display().to_string();
-        if file.ends_with(".yaml") {
+        if std::path::Path::new(&file).extension().is_some_and(|end| end == "yaml") {
             lanes.push(file);
         }
     });

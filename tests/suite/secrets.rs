@@ -32,9 +32,9 @@ fn spellings() -> Vec<String> {
         .map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") })
         .collect();
     let base64 = encode(SECRET.as_bytes());
-    let hex: String = SECRET.bytes().map(|byte| format!("{byte:02x}")).collect();
-    let unicode: String = SECRET.chars().map(|letter| format!("\\u{:04x}", u32::from(letter))).collect();
-    let html: String = SECRET.chars().map(|letter| format!("&#{};", u32::from(letter))).collect();
+    let hex = SECRET.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
+    let unicode = SECRET.chars().map(|letter| format!("\\u{:04x}", u32::from(letter))).collect::<Vec<_>>().concat();
+    let html = SECRET.chars().map(|letter| format!("&#{};", u32::from(letter))).collect::<Vec<_>>().concat();
     let twice = encode(base64.as_bytes());
     let slashes = SECRET.replace('/', "\\/");
     vec![

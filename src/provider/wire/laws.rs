@@ -374,7 +374,7 @@ fn azures_content_filter_is_a_finish_whatever_it_leaves_of_the_answer() {
     let begun = json!({"choices": [{"index": 0, "delta": {"content": "Well, "}}]});
     for events in [vec![&refused], vec![&begun, &refused]] {
         let mut assembler = openai_chat::DIALECT.assembler();
-        let stream: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        let stream = events.iter().map(|event| format!("data: {event}\n\n")).collect::<Vec<_>>().concat();
         for event in sse::read_all(stream.as_bytes()).expect("short") {
             assembler.push(&event).expect("no failure");
         }
@@ -389,7 +389,7 @@ fn an_answer_of_each_dialect_is_read_whole_and_in_pieces_as_the_same() {
     for dialect in dialects() {
         let name = dialect.name();
         let Example { whole, events, .. } = dialect.example();
-        let stream: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        let stream = events.iter().map(|event| format!("data: {event}\n\n")).collect::<Vec<_>>().concat();
         let mut assembler = dialect.assembler();
         for event in sse::read_all(stream.as_bytes()).expect("short") {
             assembler.push(&event).unwrap_or_else(|error| panic!("{name}: {error}"));

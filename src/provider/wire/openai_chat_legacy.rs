@@ -206,12 +206,13 @@ mod tests {
             json!({"function_call": {"arguments": "{\"q\""}}),
             json!({"function_call": {"arguments": ": 1}"}}),
         ];
-        let mut stream: String = pieces
+        let mut stream = pieces
             .iter()
             .map(|delta| {
                 format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]}))
             })
-            .collect();
+            .collect::<Vec<_>>()
+            .concat();
         stream.push_str(
             "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"function_call\"}]}\n\ndata: [DONE]\n\n",
         );
