@@ -14,6 +14,7 @@ use crate::stats::quantile::nearest_rank;
 use crate::stats::rate::wilson;
 use crate::stats::stopping::Decision;
 use crate::stats::{ALPHA, Clusters, Sample};
+use crate::trace::EXTERNAL;
 use crate::trace::text::quote;
 use std::collections::BTreeMap;
 
@@ -48,10 +49,11 @@ pub(super) struct Item<'p> {
 }
 
 impl Item<'_> {
-    /// Whether a trial is one that it looks at: of its scenario, and of its flow.
+    /// Whether a trial is one that it looks at: of its scenario, and of its flow or of an agent that runs elsewhere, which
+    /// may stand in the place of any flow.
     pub(super) fn covers(&self, trial: &PlannedTrial) -> bool {
         self.scenario.is_none_or(|of| of == trial.scenario)
-            && self.written.flow.as_ref().is_none_or(|flow| *flow == trial.lane.flow)
+            && self.written.flow.as_ref().is_none_or(|flow| *flow == trial.lane.flow || trial.lane.flow == EXTERNAL)
     }
 
     /// What one trial adds: its units, or the unit of several repetitions that it completes, with the last repetition

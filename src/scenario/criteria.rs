@@ -16,7 +16,8 @@ pub struct Criteria {
     /// What a rate is a statement about.
     #[serde(default)]
     pub estimand: Estimand,
-    /// Flows whose own criteria are taken over, before those below; each counts the trials of its flow alone. One that
+    /// Flows whose own criteria are taken over, before those below; each counts the trials of its flow, and of
+    /// agents that run elsewhere. One that
     /// is written below with the same id stands in its place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<String>,
@@ -61,7 +62,8 @@ pub struct Criterion {
     pub target: String,
     /// How it is judged.
     pub kind: GateKind,
-    /// The flow whose trials it counts; those of every flow where nothing is written.
+    /// The flow whose trials it counts, with those of agents that run elsewhere; trials of every flow where nothing is
+    /// written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<String>,
     /// For an invariant: the one-sided 95 % lower bound must reach this too, `>= 95%` for example.
