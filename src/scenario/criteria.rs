@@ -17,8 +17,7 @@ pub struct Criteria {
     #[serde(default)]
     pub estimand: Estimand,
     /// Flows whose own criteria are taken over, before those below; each counts the trials of its flow, and of
-    /// agents that run elsewhere. One that
-    /// is written below with the same id stands in its place.
+    /// agents that run elsewhere. One that is written below with the same id stands in its place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<String>,
     /// The criteria, in the order of the report.
