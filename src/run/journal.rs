@@ -241,19 +241,15 @@ impl Journal {
     }
 
     /// The run is over. `complete` says that every trial has ended by itself and the run's folder is written: this
-    /// journal goes, and what is left of earlier runs of the same plan in the same mode. Otherwise it stays, unless
-    /// nothing is in it.
+    /// journal goes, and what is left of earlier runs of the same plan in the same mode. Otherwise it stays.
     pub fn end(self, complete: bool) {
-        if !complete && self.finished() > 0 {
+        if !complete {
             return;
         }
         let Self { folder, begun, written, .. } = self;
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let stem = name.rsplit_once('-').map_or("", |(stem, _)| stem);
-        let (Some(parent), true) = (folder.parent(), complete) else {
-            let _ = files::remove_dir_all(&folder);
-            return;
-        };
+        let Some(parent) = folder.parent() else { return };
         for entry in files::entries(parent).unwrap_or_default() {
             let of_plan = entry.path.file_name().is_some_and(|name| {
                 name.to_string_lossy().rsplit_once('-').is_some_and(|(own, _)| own == stem && !stem.is_empty())
