@@ -74,7 +74,7 @@ pub(super) fn without_units(loaded: &Loaded, whole: bool) -> Vec<Diagnostic> {
                 && metric.applies(case)
                 && lacks(&trial.lane.flow).is_none()
         };
-        if mine().next().is_none() || mine().any(|trial| can(trial)) {
+        if mine().next().is_none() || mine().any(can) {
             continue;
         }
         let role = mine().find_map(|trial| lacks(&trial.lane.flow));

@@ -232,7 +232,7 @@ fn content_digest(file: &Path) -> std::io::Result<String> {
         let Some(read) = part.get(..read).filter(|read| !read.is_empty()) else { break };
         hash.update(read);
     }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex::encode(hash.finalize()))
 }
 
 #[cfg(test)]

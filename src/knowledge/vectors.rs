@@ -146,8 +146,10 @@ impl Vectors {
             return Err(missing);
         }
         let mut hasher = Sha256::new();
-        numbers.iter().for_each(|number| hasher.update(number.to_le_bytes()));
-        let hash = hasher.finalize().iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        for number in &numbers {
+            hasher.update(number.to_le_bytes());
+        }
+        let hash = hex::encode(&hasher.finalize()[..4]);
         Ok(PassageVectors { dimensions: self.dimensions, numbers, hash })
     }
 
@@ -300,7 +302,8 @@ mod tests {
             let query = query.map(f32::from);
             let all = vectors.nearest(&query, usize::MAX);
             prop_assert_eq!(all.len(), rows.len());
-            prop_assert!(all.windows(2).all(|pair| pair[0].1 > pair[1].1 || (pair[0].1 == pair[1].1 && pair[0].0 < pair[1].0)));
+            let order = |a: &(usize, f64), b: &(usize, f64)| b.1.partial_cmp(&a.1).map(|nearer| nearer.then(a.0.cmp(&b.0)));
+            prop_assert!(all.windows(2).all(|pair| order(&pair[0], &pair[1]) == Some(std::cmp::Ordering::Less)));
             prop_assert_eq!(&vectors.nearest(&query, most)[..], &all[..most.min(all.len())]);
         }
     }

@@ -217,7 +217,7 @@ impl<'t> ConversationView<'t> {
             means(&number).map(|(_, url)| (number, url.as_str(), kept))
         });
         match (copied, here) {
-            (Some((_, _, true)), _) => None,
+            (Some((_, _, true)), _) | (None, Some(_)) => None,
             (Some((_, meant, _)), Some(here)) if plain(meant) == plain(here) => None,
             (Some((there, meant, _)), _) if !shown.iter().any(|id| plain(id) == plain(meant)) => {
                 Some(format!("{} is lost: [{there}] of the external result, which the answer repeats", name(meant)))
@@ -228,7 +228,6 @@ impl<'t> ConversationView<'t> {
             )),
             (None, None) if shown.is_empty() => Some(format!("[{number}] is invented: the answer names no source")),
             (None, None) => Some(format!("[{number}] is invented: the sources of the answer end at {}", shown.len())),
-            (None, Some(_)) => None,
         }
     }
 }

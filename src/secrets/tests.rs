@@ -180,7 +180,7 @@ impl Spelling {
             Self::Hex { upper: false } => hex::encode(text),
             Self::HexOfBothCases => both_cases(&hex::encode(text)),
             Self::PercentOfBothCases => {
-                both_cases(&text.bytes().map(|byte| format!("%{byte:02x}")).collect::<String>())
+                both_cases(&text.bytes().fold(String::new(), |told, byte| told + &format!("%{byte:02x}")))
             }
         }
     }

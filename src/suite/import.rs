@@ -86,7 +86,9 @@ pub fn import(
 fn written(read: import::Imported, reports: &Path, root: &Path) -> Result<(PathBuf, EvaluatedRun), SuiteError> {
     let (mut plan, mut traces) = (read.plan, read.traces);
     let text = plan.stored(|text| secrets::clean_bytes(text).into_owned())?;
-    traces.iter_mut().for_each(|trace| trace.plan.clone_from(&plan.id));
+    for trace in &mut traces {
+        trace.plan.clone_from(&plan.id);
+    }
     let plan = Arc::new(plan);
     let mut builder = EvaluationBuilder::begin(&plan)?;
     let preparer = builder.preparer();

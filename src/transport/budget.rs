@@ -250,7 +250,9 @@ impl LimitTransport {
         }
         if !self.budget.spend() {
             // It is not sent, so it costs nothing.
-            reservation.iter_mut().for_each(|kept| kept.cost = Some(0.0));
+            if let Some(kept) = &mut reservation {
+                kept.cost = Some(0.0);
+            }
             drop(reservation);
             return std::future::pending().await;
         }

@@ -9,7 +9,7 @@ fn evidence_nuggets_and_provenance_of_a_scenario_are_gates_like_any_other() {
     project.edit(
         "scenarios/knowledge.yaml",
         "answer: {contains: [38 to 46 ohms], cites: [error-codes]}",
-        "answer: {contains: [38 to 46 ohms], cites: [error-codes], evidence: [error-codes, no-such-page],\n        \
+        "answer: {contains: [38 to 46 ohms], cites: [error-codes], evidence: [error-codes, warranty],\n        \
          nuggets: [{any_of: [38 to 46 ohms, 38–46 Ω]}, {any_of: [words that no answer has], vital: false}]}",
     );
     let gates = [

@@ -9,7 +9,8 @@ const LANE: &str = "fixtures/cassettes/knowledge/valve-error/tool-rag.base.1.yam
 fn the_shipped_recordings_hold_no_secret() {
     let outcome = Project::shipped().run(&["cassette", "scan"]);
     outcome.expect_code(0);
-    assert!(outcome.stdout.starts_with("no secret in 4"), "{}", outcome.stdout);
+    let files = outcome.stdout.strip_prefix("no secret in ").and_then(|rest| rest.split(' ').next()?.parse().ok());
+    assert!(files.is_some_and(|files: usize| files > 400), "{}", outcome.stdout);
 }
 
 #[test]
@@ -369,7 +370,7 @@ fn a_refresh_of_what_drifted_keeps_the_old_lane_until_the_new_one_is_whole() {
 #[test]
 fn a_recording_that_was_cut_off_anywhere_is_an_error_that_names_it() {
     let project = Project::shipped();
-    let lane = lanes(&project).into_iter().next().expect("a lane");
+    let lane = lanes(&project).into_iter().find(|lane| lane.contains("/knowledge/")).expect("a lane");
     let text = project.read(&lane);
     let scenario = lane.split('/').nth(2).expect("a scenario");
     let case = lane.split('/').nth(3).expect("a case");
