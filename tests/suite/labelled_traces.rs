@@ -196,7 +196,9 @@ fn evaluation(plan: Plan, traces: &[Trace]) -> Value {
 
 fn tell(steps: &[Value]) -> Trace {
     let mut teller = Teller::default();
-    steps.iter().for_each(|step| teller.step(step));
+    for step in steps {
+        teller.step(step);
+    }
     teller.done()
 }
 

@@ -115,7 +115,7 @@ pub fn exchange(
     headers: &[(&str, &str)],
 ) -> Answered {
     let text = if body.is_null() { String::new() } else { body.to_string() };
-    let more: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let more: String = headers.iter().flat_map(|(name, value)| [*name, ": ", *value, "\r\n"]).collect();
     let head = format!(
         "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n{more}\r\n",
         text.len()
