@@ -32,6 +32,7 @@
 pub mod bounds;
 pub mod cassette;
 pub mod catalogue;
+mod character_references;
 pub mod chat;
 pub mod cli;
 pub mod clock;

@@ -9,6 +9,7 @@ mod patterns;
 mod prose;
 
 use super::Refusal;
+use crate::character_references;
 use regex::{RegexSet, RegexSetBuilder};
 use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization;
@@ -118,35 +119,10 @@ fn percent(text: &str) -> String {
 
 /// Decodes numeric character references and the named ones that attacks use.
 fn entities(text: &str) -> String {
-    if !text.contains('&') {
-        return text.to_owned();
-    }
-    let mut decoded = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(start) = rest.find('&') {
-        decoded.push_str(&rest[..start]);
-        let tail = &rest[start..];
-        let end = tail.char_indices().take(12).find(|(_, letter)| *letter == ';').map(|(index, _)| index);
-        if let Some((letter, end)) = end.and_then(|end| entity(&tail[1..end]).map(|letter| (letter, end))) {
-            decoded.push(letter);
-            rest = &tail[end + 1..];
-        } else {
-            decoded.push('&');
-            rest = &tail[1..];
-        }
-    }
-    decoded.push_str(rest);
-    decoded
+    character_references::decoded(text, named)
 }
 
-fn entity(name: &str) -> Option<char> {
-    if let Some(number) = name.strip_prefix('#') {
-        let code = match number.strip_prefix(['x', 'X']) {
-            Some(hex) => u32::from_str_radix(hex, 16).ok()?,
-            None => number.parse().ok()?,
-        };
-        return char::from_u32(code);
-    }
+fn named(name: &str) -> Option<char> {
     match name.to_ascii_lowercase().as_str() {
         "lt" => Some('<'),
         "gt" => Some('>'),

@@ -4,6 +4,7 @@
 
 use super::pieces::{Line, Part, Piece, cut};
 use super::text::title_or;
+use crate::character_references::decoded;
 
 /// Elements whose content is no text.
 const SKIPPED: [&str; 5] = ["script", "style", "noscript", "template", "svg"];
@@ -119,7 +120,7 @@ impl Reader {
         if self.line.trim().is_empty() {
             self.offset = at + (raw.len() - raw.trim_start().len());
         }
-        self.line.push_str(&entities(raw));
+        self.line.push_str(&decoded(raw, named));
     }
 
     /// What was read so far is a line, the title or a heading.
@@ -137,34 +138,8 @@ impl Reader {
     }
 }
 
-/// Numeric references and the named ones that texts use.
-fn entities(text: &str) -> String {
-    let mut told = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(start) = rest.find('&') {
-        told.push_str(&rest[..start]);
-        let tail = &rest[start..];
-        let end = tail.char_indices().take(12).find(|(_, letter)| *letter == ';').map(|(place, _)| place);
-        if let Some((letter, end)) = end.and_then(|end| Some((entity(&tail[1..end])?, end))) {
-            told.push(letter);
-            rest = &tail[end + 1..];
-        } else {
-            told.push('&');
-            rest = &tail[1..];
-        }
-    }
-    told.push_str(rest);
-    told
-}
-
-fn entity(name: &str) -> Option<char> {
-    if let Some(number) = name.strip_prefix('#') {
-        let code = match number.strip_prefix(['x', 'X']) {
-            Some(hex) => u32::from_str_radix(hex, 16).ok()?,
-            None => number.parse().ok()?,
-        };
-        return char::from_u32(code);
-    }
+/// The named references that texts use.
+fn named(name: &str) -> Option<char> {
     Some(match name {
         "amp" => '&',
         "lt" => '<',
