@@ -27,6 +27,8 @@ mod observer;
 pub mod prompts;
 mod reply;
 mod retries;
+#[cfg(test)]
+mod scripted;
 mod settings;
 pub mod tools;
 mod turn;

@@ -29,10 +29,7 @@ use crate::provider::{
     Attempt, Attempted, ChatModel, Citation, ErrorKind, ProviderError, SearchAnswer, SearchQuestion, SearchService,
 };
 use crate::settings::{Enforcement, Limits, ModelSettings, SearchSettings};
-use crate::trace::{
-    Account, Arm, Event, Evidence, Lane, Mode, Reply as Replied, Retried, ToolCalled, ToolOutcome, ToolResult, Trace,
-    TrialEnd, What,
-};
+use crate::trace::{Account, Event, Reply as Replied, Retried, ToolCalled, ToolOutcome, ToolResult, Trace, What};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
@@ -397,29 +394,5 @@ fn outcome(outcome: &ToolOutcome) -> String {
 }
 
 fn trace(events: Vec<Event>) -> Trace {
-    let lane = Lane { flow: NAME.into(), variant: "base".into(), repetition: 1, arm: Arm::Main };
-    let evidence = Evidence {
-        mode: Mode::Replay,
-        recorded_from: "script".into(),
-        recorded_at: None,
-        model: "scripted".into(),
-        knowledge: String::new(),
-        earlier_takes: Vec::new(),
-    };
-    Trace {
-        version: crate::trace::TRACE_VERSION,
-        plan: String::new(),
-        trial: "t".into(),
-        scenario: "s".into(),
-        case: "c".into(),
-        lane,
-        seed: 0,
-        evidence,
-        roles: crate::flow::entry(&FLOW).roles(),
-        offered: None,
-        notes: Vec::new(),
-        end: TrialEnd::Completed,
-        took_us: 0,
-        events,
-    }
+    crate::flow::scripted::trace(&FLOW, events)
 }

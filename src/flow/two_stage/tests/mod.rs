@@ -15,10 +15,7 @@ use crate::knowledge::{
 };
 use crate::provider::{Attempt, Attempted, ChatModel, ErrorKind, ProviderError};
 use crate::settings::{Enforcement, Limits, ModelSettings};
-use crate::trace::{
-    Arm, Event, Evidence, Lane, Mode, Moved, Reply as Replied, ToolCalled, ToolOutcome, ToolResult, Trace, TrialEnd,
-    What,
-};
+use crate::trace::{Event, Moved, Reply as Replied, ToolCalled, ToolOutcome, ToolResult, Trace, What};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -223,29 +220,5 @@ impl Played {
 }
 
 fn trace(events: Vec<Event>) -> Trace {
-    let lane = Lane { flow: NAME.into(), variant: "base".into(), repetition: 1, arm: Arm::Main };
-    let evidence = Evidence {
-        mode: Mode::Replay,
-        recorded_from: "script".into(),
-        recorded_at: None,
-        model: "scripted".into(),
-        knowledge: String::new(),
-        earlier_takes: Vec::new(),
-    };
-    Trace {
-        version: crate::trace::TRACE_VERSION,
-        plan: String::new(),
-        trial: "t".into(),
-        scenario: "s".into(),
-        case: "c".into(),
-        lane,
-        seed: 0,
-        evidence,
-        roles: crate::flow::entry(&FLOW).roles(),
-        offered: None,
-        notes: Vec::new(),
-        end: TrialEnd::Completed,
-        took_us: 0,
-        events,
-    }
+    crate::flow::scripted::trace(&FLOW, events)
 }

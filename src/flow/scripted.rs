@@ -1,0 +1,33 @@
+//! What the tests of every flow share: a trace of events that a script gave.
+
+use super::{Flow, entry};
+use crate::trace::{Arm, Event, Evidence, Lane, Mode, TRACE_VERSION, Trace, TrialEnd};
+
+/// A completed trial of a flow that did these things.
+pub(in crate::flow) fn trace(flow: &dyn Flow, events: Vec<Event>) -> Trace {
+    let lane = Lane { flow: flow.name().into(), variant: "base".into(), repetition: 1, arm: Arm::Main };
+    let evidence = Evidence {
+        mode: Mode::Replay,
+        recorded_from: "script".into(),
+        recorded_at: None,
+        model: "scripted".into(),
+        knowledge: String::new(),
+        earlier_takes: Vec::new(),
+    };
+    Trace {
+        version: TRACE_VERSION,
+        plan: String::new(),
+        trial: "t".into(),
+        scenario: "s".into(),
+        case: "c".into(),
+        lane,
+        seed: 0,
+        evidence,
+        roles: entry(flow).roles(),
+        offered: None,
+        notes: Vec::new(),
+        end: TrialEnd::Completed,
+        took_us: 0,
+        events,
+    }
+}
