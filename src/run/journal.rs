@@ -255,10 +255,17 @@ impl Journal {
                 name.to_string_lossy().rsplit_once('-').is_some_and(|(own, _)| own == stem && !stem.is_empty())
             });
             let mine = entry.path.file_name() == folder.file_name();
-            let same = || read_begun(&entry.path).is_ok_and(|other| other.mode == begun.mode);
+            let same = || match read_begun(&entry.path) {
+                Ok(other) => other.mode == begun.mode,
+                // What a process left that was killed while it removed its folder.
+                Err(JournalError::File { error, .. }) => error.kind() == io::ErrorKind::NotFound,
+                Err(_) => false,
+            };
             let free = || files::append(entry.path.join(TRACES)).is_ok_and(|file| file.try_lock().is_ok());
             if mine || (of_plan && same() && free()) {
-                // What cannot be removed is offered again by `--resume`, and finishes at once.
+                // The first: a folder without it is no unfinished run, so that one whose removal is interrupted is not
+                // resumed with a part of its trials. What cannot be removed is offered again, and finishes at once.
+                let _ = files::remove_file(entry.path.join(BEGUN));
                 let _ = files::remove_dir_all(&entry.path);
             }
         }

@@ -6,6 +6,7 @@
 
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::node::{Kind, Node, entries};
+use crate::bounds::Bound;
 use crate::settings::{AgeLimit, TimeSpan};
 use serde_json::{Map, Number, Value};
 use std::collections::BTreeSet;
@@ -184,11 +185,17 @@ impl<'s> Walker<'s> {
         };
         let key = key.text().unwrap_or_default();
         let Some(schema) = alternatives.iter().find(|schema| tag(schema) == Some(key)) else {
-            let mistake = Mistake::at(at.key(key), "unknown-key", format!("unknown key `{key}`")).on_key();
-            self.mistakes.push(mistake.label(did_you_mean(key, known)));
+            self.unknown_key(key, known, at);
             return Value::Null;
         };
         self.object(node, schema, at)
+    }
+
+    fn unknown_key<'k>(&mut self, key: &str, known: impl IntoIterator<Item = &'k str>, at: At<'_>) {
+        let mistake = Mistake::at(at.key(key), "unknown-key", format!("unknown key `{key}`")).on_key();
+        // Comparing words costs more than all else of a file of mistakes; what is not listed needs no suggestion.
+        let listed = self.mistakes.len() < Bound::Mistakes.most_in_memory();
+        self.mistakes.push(if listed { mistake.label(did_you_mean(key, known)) } else { mistake });
     }
 
     fn object(&mut self, node: &Node, schema: &'s Value, at: At<'_>) -> Value {
@@ -204,8 +211,7 @@ impl<'s> Walker<'s> {
                 }
                 (None, Some(Value::Bool(false))) => {
                     let known = properties.into_iter().flat_map(Map::keys).map(String::as_str);
-                    let mistake = Mistake::at(at.key(key), "unknown-key", format!("unknown key `{key}`")).on_key();
-                    self.mistakes.push(mistake.label(did_you_mean(key, known)));
+                    self.unknown_key(key, known, at);
                 }
                 (None, others) => {
                     let value = self.value(value, others.unwrap_or(&Value::Null), at.key(key));

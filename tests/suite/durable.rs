@@ -4,6 +4,7 @@ use super::project::{Outcome, Project};
 use super::simulator::{Simulator, recording};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -24,13 +25,17 @@ fn run_of(mode: &str) -> Vec<&str> {
     vec!["run", "scenarios/external.yaml", "--mode", mode, "--repeat=2", "--jobs", "2"]
 }
 
-/// The journals below the project, as their traces by trial; a last line that was cut off is none.
+/// The folders of unfinished runs.
+fn unfinished(project: &Project) -> Vec<PathBuf> {
+    let Ok(folders) = std::fs::read_dir(project.path("reports/.unfinished")) else { return Vec::new() };
+    folders.map(|run| run.expect("a run").path()).filter(|run| run.join("begun.json").is_file()).collect()
+}
+
+/// The journals of unfinished runs, as their traces by trial; a last line that was cut off is none.
 fn journals(project: &Project) -> BTreeMap<String, String> {
     let mut lines = BTreeMap::new();
-    let Ok(folders) = std::fs::read_dir(project.path("reports/.unfinished")) else { return lines };
-    for folder in folders {
-        let file = folder.expect("a folder").path().join("traces.jsonl");
-        let text = std::fs::read_to_string(file).unwrap_or_default();
+    for folder in unfinished(project) {
+        let text = std::fs::read_to_string(folder.join("traces.jsonl")).unwrap_or_default();
         for line in text.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
             let trace: Value = serde_json::from_str(line).expect("a whole line is a trace");
             let trial = trace["trial"].as_str().expect("a trial").to_owned();
@@ -75,8 +80,7 @@ fn killed(mode: &str, kills: usize, seed: u64) {
         let points = std::fs::read_to_string(project.path("history.jsonl")).unwrap_or_default().lines().count();
         let mut kept: BTreeMap<String, String> = BTreeMap::new();
         loop {
-            let resumes = std::fs::read_dir(project.path("reports/.unfinished"))
-                .is_ok_and(|mut runs| runs.any(|run| run.expect("a run").path().join("begun.json").is_file()));
+            let resumes = !unfinished(&project).is_empty();
             let mut arguments = run_of(mode);
             arguments.extend(resumes.then_some("--resume"));
             let mut command = project.command(&arguments);
@@ -99,10 +103,13 @@ fn killed(mode: &str, kills: usize, seed: u64) {
                 break;
             }
             done += 1;
+            if unfinished(&project).is_empty() && project.path("reports/latest").exists() {
+                // The journal goes last: what was killed had finished its work.
+                break;
+            }
             let now = journals(&project);
             for (trial, line) in &kept {
-                // The journal goes when the run's folder is written.
-                assert!(now.is_empty() || now.get(trial) == Some(line), "{trial} was finished and is lost");
+                assert!(now.get(trial) == Some(line), "{trial} was finished and is lost");
             }
             interrupted += usize::from(!now.is_empty());
             kept.extend(now);
