@@ -66,6 +66,7 @@ pub mod suite;
 pub mod trace;
 pub mod transport;
 pub mod trial;
+mod yaml;
 
 /// The tables that scenarios are loaded with: what flows and metrics declare about themselves.
 pub fn catalogues() -> catalogue::Catalogues {

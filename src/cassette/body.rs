@@ -4,7 +4,7 @@
 //! (`json_pretty`). So reviewers read structure, and replay serves what was received.
 
 use super::base64;
-use super::yaml::{self, Node};
+use crate::yaml::{self, Node};
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -57,8 +57,8 @@ mod tests {
     fn round_trip(body: &[u8]) -> (String, Bytes, Bytes) {
         let (name, value) = encode(body);
         let text = yaml::write(&json!({ name: value }));
-        let strict = yaml::parse_strict(&text, &[]).expect("our own style");
-        let loose = yaml::parse_loose(&text).expect("YAML");
+        let strict = yaml::parse_own_style(&text, &[]).expect("our own style");
+        let loose = yaml::parse(&text).expect("YAML");
         (name.to_owned(), decode(&strict).expect("a body"), decode(&loose).expect("a body"))
     }
 

@@ -6,7 +6,7 @@
 use super::canonical;
 use super::drift::{self, CONVERSATIONS};
 use super::exchange::{Exchange, StoredRequest};
-use super::yaml::Node;
+use crate::yaml::Node;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;

@@ -8,7 +8,7 @@ use super::body;
 use super::delta::{self, Blobs};
 use super::drift::Drift;
 use super::exchange::{Cassette, Chunk, Exchange, Header, Outcome, Take};
-use super::yaml::{Kind, Node};
+use crate::yaml::{Node, Place, Scalar};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,22 +19,21 @@ pub(super) const VERSION: u64 = 2;
 /// What is wrong with a document, and where.
 #[derive(Debug)]
 pub(super) struct Wrong {
-    pub line: u32,
-    pub column: u32,
+    pub place: Place,
     pub message: String,
 }
 
 type Parsed<T> = Result<T, Wrong>;
 
 fn wrong<T>(node: &Node<'_>, message: impl Into<String>) -> Parsed<T> {
-    Err(Wrong { line: node.line, column: node.column, message: message.into() })
+    Err(Wrong { place: node.place, message: message.into() })
 }
 
 fn member<'n, 'a>(node: &'n Node<'a>, name: &str) -> Parsed<&'n Node<'a>> {
-    match (node.get(name), &node.kind) {
-        (Some(member), _) => Ok(member),
-        (None, Kind::Map(_)) => wrong(node, format!("`{name}` is missing here")),
-        (None, _) => wrong(node, format!("expected a mapping with `{name}`, found {}", node.describe())),
+    match node.get(name) {
+        Some(member) => Ok(member),
+        None if node.is_map() => wrong(node, format!("`{name}` is missing here")),
+        None => wrong(node, format!("expected a map with `{name}`, found {}", node.describe())),
     }
 }
 
@@ -56,8 +55,8 @@ fn number(node: &Node<'_>, name: &str) -> Parsed<u64> {
 }
 
 fn whole(node: &Node<'_>, name: &str) -> Parsed<u64> {
-    match &node.kind {
-        Kind::Number(text) if text.parse::<u64>().is_ok() => Ok(text.parse().unwrap_or_default()),
+    match node.scalar() {
+        Some(Scalar::Number(number)) if number.is_u64() => Ok(number.as_u64().unwrap_or_default()),
         _ => wrong(node, format!("`{name}` must be a whole number, 0 or more, not {}", node.describe())),
     }
 }
@@ -69,18 +68,21 @@ fn small<T: TryFrom<u64>>(node: &Node<'_>, name: &str) -> Parsed<T> {
     }
 }
 
-fn entries<'n, 'a>(node: &'n Node<'a>, name: &str) -> Parsed<&'n [(std::borrow::Cow<'a, str>, Node<'a>)]> {
+fn entries<'n>(node: &'n Node<'_>, name: &str) -> Parsed<Vec<(&'n str, &'n Node<'n>)>> {
     match node.get(name) {
-        None => Ok(&[]),
-        Some(Node { kind: Kind::Map(entries), .. }) => Ok(entries),
-        Some(other) => wrong(other, format!("`{name}` must be a mapping, not {}", other.describe())),
+        None => Ok(Vec::new()),
+        Some(map) if map.is_map() => {
+            let named = |(key, value): (&'n Node<'_>, &'n Node<'_>)| Some((key.written()?, value));
+            Ok(map.entries().into_iter().filter_map(named).collect())
+        }
+        Some(other) => wrong(other, format!("`{name}` must be a map, not {}", other.describe())),
     }
 }
 
 fn list<'n, 'a>(node: &'n Node<'a>, name: &str) -> Parsed<&'n [Node<'a>]> {
-    match &node.kind {
-        Kind::List(items) => Ok(items),
-        _ => wrong(node, format!("`{name}` must be a list, not {}", node.describe())),
+    match node.items() {
+        Some(items) => Ok(items),
+        None => wrong(node, format!("`{name}` must be a list, not {}", node.describe())),
     }
 }
 
@@ -190,7 +192,7 @@ fn outcome(node: &Node<'_>) -> Parsed<Outcome> {
         Ok(body) => body,
         Err((message, place)) => return wrong(place, message),
     };
-    let rewritten = matches!(node.get("rewritten"), Some(Node { kind: Kind::Bool(true), .. }));
+    let rewritten = node.get("rewritten").and_then(Node::scalar) == Some(Scalar::Bool(true));
     let chunks = match node.get("chunks") {
         None => Vec::new(),
         Some(chunks) => list(chunks, "chunks")?.iter().map(chunk).collect::<Parsed<Vec<_>>>()?,

@@ -32,7 +32,6 @@ mod tests;
 mod unpack;
 mod vcr;
 mod word_diff;
-mod yaml;
 
 pub use crate::secrets::Redactor;
 pub use canonical::{Profile, Request, hex, key, stored_body};

@@ -4,10 +4,10 @@ use super::delta;
 use super::end::{self, End};
 use super::exchange::{Cassette, StoredRequest, Take};
 use super::format::{self, Wrong};
-use super::yaml::{self, Kind, Node};
 use crate::bounds::Bound;
 use crate::files;
 use crate::secrets::Redactor;
+use crate::yaml::{self, Node, Place, Problem, ReadError};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -138,22 +138,20 @@ impl Cassette {
     pub fn parse(text: Arc<str>, path: &Path, blobs: &Path) -> Result<Self, CassetteError> {
         let broken = |wrong: Wrong| CassetteError::Broken {
             path: path.to_owned(),
-            line: wrong.line,
-            column: wrong.column,
+            line: wrong.place.line,
+            column: wrong.place.column,
             message: wrong.message,
         };
         let (body, end) = end::split(&text).map_or((&*text, None), |(body, end)| (body, Some(end)));
         let truncated = || CassetteError::Truncated { path: path.to_owned() };
-        let root = match yaml::parse_strict(body, &["request"]) {
-            Some(root) => root,
-            None => yaml::parse_loose(body).map_err(|error| {
-                // What is cut off is seldom YAML: say why.
-                if end.is_none() && says_version(body, end::SINCE) {
-                    return truncated();
-                }
-                broken(Wrong { line: error.line, column: error.column, message: error.message })
-            })?,
-        };
+        let root = read(body, "request").map_err(|error| {
+            // What is cut off is seldom YAML: say why.
+            if end.is_none() && says_version(body, end::SINCE) {
+                return truncated();
+            }
+            let place = error.place.unwrap_or(Place { line: 1, column: 1, length: 1 });
+            broken(Wrong { place, message: error.to_string() })
+        })?;
         let version = format::version(&root).map_err(broken)?;
         if version > format::VERSION {
             return Err(CassetteError::Newer { path: path.to_owned(), version });
@@ -181,17 +179,8 @@ impl Cassette {
             return self.exchanges.iter().filter_map(|exchange| exchange.request.clone()).collect();
         };
         let body = end::split(&source.text).map_or(&*source.text, |(body, _)| body);
-        let root = match yaml::parse_strict(body, &["response"]) {
-            Some(root) => root,
-            None => match yaml::parse_loose(body) {
-                Ok(root) => root,
-                Err(_) => return Vec::new(),
-            },
-        };
-        let items: &[Node<'_>] = match root.get("exchanges").map(|node| &node.kind) {
-            Some(Kind::List(items)) => items,
-            _ => &[],
-        };
+        let Ok(root) = read(body, "response") else { return Vec::new() };
+        let items = root.get("exchanges").and_then(Node::items).unwrap_or_default();
         let entries: Vec<(u32, String, Option<&Node<'_>>)> = self
             .exchanges
             .iter()
@@ -242,6 +231,21 @@ impl Cassette {
             }
         }
         Ok(())
+    }
+}
+
+/// A lane's document: in our own style without `skip`, or as a person left it.
+fn read<'a>(body: &'a str, skip: &str) -> Result<Node<'a>, ReadError> {
+    if let Some(root) = yaml::parse_own_style(body, &[skip]) {
+        return Ok(root);
+    }
+    let root = yaml::parse(body)?;
+    match root.wrong_key() {
+        None => Ok(root),
+        Some(key) => {
+            let problem = key.written().map_or(Problem::KeyNotText, |key| Problem::RepeatedKey(Some(key.to_owned())));
+            Err(ReadError { problem, place: Some(key.place) })
+        }
     }
 }
 

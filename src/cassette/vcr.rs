@@ -10,6 +10,7 @@ use super::exchange::{Exchange, Outcome, StoredRequest};
 use super::unpack::{UnpackError, unpack};
 use super::{base64, word_diff::printable};
 use crate::secrets::Redactor;
+use crate::yaml;
 use bytes::Bytes;
 use regex::Regex;
 use serde_json::{Map, Value};
@@ -135,19 +136,7 @@ fn parse(text: &str) -> Result<Value, VcrError> {
         return serde_json::from_str(text).map_err(|why| VcrError::NotJson(why.to_string()));
     }
     let marked = TAGGED.as_ref().map_or(text.into(), |tagged| tagged.replace_all(text, "${1}${2}_in_base64: "));
-    let mut budget = serde_saphyr::Budget::default();
-    budget.max_nodes = text.len() + 1_000;
-    budget.max_events = 4 * text.len() + 4_000;
-    let options = serde_saphyr::options! {
-        budget: Some(budget),
-        ignore_binary_tag_for_string: true,
-        strict_booleans: true,
-        with_snippet: false,
-    };
-    serde_saphyr::from_str_with_options(&marked, options).map_err(|why| {
-        let why = why.to_string();
-        VcrError::NotYaml(printable(why.lines().next().unwrap_or_default(), 200))
-    })
+    yaml::read(&marked).map_err(|why| VcrError::NotYaml(printable(&why.to_string(), 200)))
 }
 
 fn exchange(

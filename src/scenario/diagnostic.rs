@@ -3,8 +3,9 @@
 //! Checks produce [`Mistake`]s that name a place by its path in the document (`cases[3].expect`). Only when there is
 //! one is the file read again as a tree with positions, and the path becomes line and column of a [`Diagnostic`].
 
-use super::node::{self, Node};
 use crate::bounds::Bound;
+use crate::yaml::{self, Node, Problem, ReadError};
+pub use crate::yaml::{Focus, Place, Step};
 use serde::Serialize;
 
 /// How bad it is.
@@ -15,17 +16,6 @@ pub enum Severity {
     Error,
     /// Worth knowing; changes no exit code.
     Note,
-}
-
-/// A place in a file; line and column count from 1, in characters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Place {
-    /// Line.
-    pub line: u32,
-    /// Column.
-    pub column: u32,
-    /// Characters to underline, at least 1, on that line.
-    pub length: u32,
 }
 
 /// One mistake or note for the person who wrote the file.
@@ -82,6 +72,24 @@ impl Diagnostic {
         Self { severity: Severity::Note, ..Self::error(code, file, message) }
     }
 
+    /// What the reader of YAML stopped at.
+    pub(super) fn misread(error: &ReadError, file: &str, text: &str) -> Self {
+        let (code, label) = match &error.problem {
+            Problem::UnknownKey { key, known } => ("unknown-key", Some(did_you_mean(key, known.iter().copied()))),
+            Problem::UnknownWord { word, known } => ("unknown-word", Some(did_you_mean(word, known.iter().copied()))),
+            Problem::MissingKey(_) => ("missing-key", None),
+            Problem::RepeatedKey(_) => ("duplicate-key", Some("remove one of the two".to_owned())),
+            Problem::WrongType { .. } | Problem::NotBoolean | Problem::KeyNotText => ("wrong-type", None),
+            Problem::TooLarge => ("too-large", None),
+            Problem::SeveralDocuments | Problem::Empty | Problem::Syntax(_) => ("syntax", None),
+        };
+        let diagnostic = Self { label, ..Self::error(code, file, error.to_string()) };
+        match error.place {
+            Some(place) => diagnostic.at(text, place),
+            None => diagnostic,
+        }
+    }
+
     /// The same with a line of help.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
@@ -98,15 +106,6 @@ impl Diagnostic {
         self.source_line = (line.len() <= LONGEST_LINE).then(|| line.to_owned());
         self
     }
-}
-
-/// One step into a document.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
-    /// Into a map, by key.
-    Key(String),
-    /// Into a list, from 0.
-    Index(usize),
 }
 
 /// Where a check stands: a list on the stack, copied only when there is something to say.
@@ -148,17 +147,6 @@ impl<'a> At<'a> {
         }
         steps
     }
-}
-
-/// What part of a value a mistake points at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Focus {
-    /// The value.
-    Value,
-    /// The key that leads to it.
-    Key,
-    /// So many characters of the value's text, from so many characters in.
-    Within(usize, usize),
 }
 
 /// A mistake whose place is still a path.
@@ -239,8 +227,8 @@ impl Mistake {
         self
     }
 
-    fn diagnose(self, file: &str, text: &str, root: Option<&Node>) -> Diagnostic {
-        let place = self.place.or_else(|| root.map(|root| node::locate(root, &self.path, self.focus)));
+    fn diagnose(self, file: &str, text: &str, root: Option<&Node<'_>>) -> Diagnostic {
+        let place = self.place.or_else(|| root.map(|root| root.locate(&self.path, self.focus)));
         let mut diagnostic = Diagnostic {
             severity: self.severity,
             code: self.code,
@@ -266,7 +254,7 @@ pub fn diagnose(mistakes: Vec<Mistake>, file: &str, text: &str) -> Vec<Diagnosti
     if mistakes.is_empty() {
         return Vec::new();
     }
-    let root = node::parse(text).ok();
+    let root = yaml::parse(text).ok();
     let most = Bound::Mistakes.most_in_memory();
     let left = mistakes.get(most..).unwrap_or_default();
     let more = left.first().map(|first| {
@@ -277,7 +265,7 @@ pub fn diagnose(mistakes: Vec<Mistake>, file: &str, text: &str) -> Vec<Diagnosti
         more.help(format!("correct these first; {}", Bound::Mistakes.advice()))
     });
     let told = mistakes.into_iter().take(most).chain(more);
-    told.map(|mistake| mistake.diagnose(file, text, root.as_deref())).collect()
+    told.map(|mistake| mistake.diagnose(file, text, root.as_ref())).collect()
 }
 
 /// The word that was probably meant, if one is near enough.

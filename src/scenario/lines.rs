@@ -1,7 +1,6 @@
 //! The line where each case begins, without reading a sound file twice.
 
-use super::diagnostic::{Focus, Step};
-use super::node;
+use crate::yaml::{self, Focus, Step};
 
 /// The line of each kept case. A block list is found by its dashes, which no text inside of it can imitate, being
 /// indented further; anything else is read as a tree.
@@ -24,11 +23,11 @@ pub(super) fn case_lines(text: &str, kept: &[usize]) -> Vec<u32> {
         }
     }
     if kept.last().is_some_and(|last| lines.len() != last + 1) {
-        let tree = node::parse(text).ok();
+        let tree = yaml::parse(text).ok();
         lines = (0..=kept.last().copied().unwrap_or_default())
             .map(|index| {
                 let path = [Step::Key("cases".into()), Step::Index(index)];
-                tree.as_ref().map_or(1, |tree| node::locate(tree, &path, Focus::Value).line)
+                tree.as_ref().map_or(1, |tree| tree.locate(&path, Focus::Value).line)
             })
             .collect();
     }

@@ -3,8 +3,8 @@
 //! | question | files |
 //! |---|---|
 //! | what may be written | `document`, `expect`, `external`, `criteria`, `project`, `rubric`, `grammar`, `resolve`, `names`, `schema` |
-//! | which files, and how are they read | `files`, `load`, `read_files`, `lines`, `yaml`, `repair`, `ratings`, `prices` |
-//! | what is wrong, and where | `shape`, `check`, `check_case`, `check_expect`, `check_external`, `check_criteria`, `node`, `diagnostic` |
+//! | which files, and how are they read | `files`, `load`, `read_files`, `lines`, `repair`, `ratings`, `prices` |
+//! | what is wrong, and where | `shape`, `check`, `check_case`, `check_expect`, `check_external`, `check_criteria`, `diagnostic` |
 //!
 //! Nothing here runs anything or knows how anything is run.
 
@@ -25,7 +25,6 @@ mod knowledge;
 mod lines;
 mod load;
 mod names;
-mod node;
 mod pattern;
 mod prices;
 pub mod project;
@@ -36,7 +35,6 @@ mod resolve;
 pub mod rubric;
 pub mod schema;
 mod shape;
-mod yaml;
 
 pub use check_criteria::{CriterionError, ReadCriterion};
 pub use diagnostic::{Diagnostic, Place, Severity};

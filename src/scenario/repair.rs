@@ -3,8 +3,9 @@
 //! So a wrong key in one case does not hide the wrong words in another.
 
 use super::diagnostic::{Diagnostic, Mistake, Step, diagnose};
+use super::schema;
 use super::shape::{self, Walked};
-use super::{node, schema, yaml};
+use crate::yaml;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -47,15 +48,15 @@ pub(super) fn parse<T: DeserializeOwned + JsonSchema>(
         Ok(value) => return Some(Parsed { value, kept: None, patched: BTreeSet::new() }),
         Err(error) => error,
     };
-    let tree = if yaml::is_hopeless(&error) { None } else { node::parse(text).ok() };
+    let tree = if error.problem.is_hopeless() { None } else { yaml::parse(text).ok() };
     let Some(tree) = tree else {
-        out.push(yaml::diagnose(&error, file, text));
+        out.push(Diagnostic::misread(&error, file, text));
         return None;
     };
     let walked = shape::walk(&tree, &schema::of::<T>());
     let repaired = repair(&walked, list, required);
     if walked.mistakes.is_empty() {
-        out.push(yaml::diagnose(&error, file, text));
+        out.push(Diagnostic::misread(&error, file, text));
         return None;
     }
     out.extend(diagnose(walked.mistakes, file, text));
@@ -121,7 +122,7 @@ mod tests {
     #[test]
     fn the_sound_parts_survive_with_their_places() {
         let text = "scenario: a\nflow: tool-rag\nknowledge: k\nmodel: 3\ncases:\n  - {case: [], ask: q}\n  - {case: b, ask: q}\n";
-        let root = node::parse(text).expect("YAML");
+        let root = yaml::parse(text).expect("YAML");
         let walked = shape::walk(&root, &schema::of::<Scenario>());
         let model = serde_json::json!({"provider": "", "name": ""});
         let repaired = repair(&walked, "cases", &[("model", model)]).expect("repairable");

@@ -5,10 +5,10 @@
 //! still be read and checked for their meaning.
 
 use super::diagnostic::{At, Mistake, did_you_mean};
-use super::node::{Kind, Node, entries};
 use crate::bounds::Bound;
 use crate::settings::{AgeLimit, TimeSpan};
-use serde_json::{Map, Number, Value};
+use crate::yaml::{Kind, Node};
+use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
 /// Nodes that are looked at, aliases counted each time.
@@ -26,7 +26,7 @@ pub(super) struct Walked {
 }
 
 /// Walks a whole document.
-pub(super) fn walk(root: &Node, schema: &Value) -> Walked {
+pub(super) fn walk(root: &Node<'_>, schema: &Value) -> Walked {
     let mut walker = Walker { schema, mistakes: Vec::new(), budget: BUDGET };
     let value = walker.value(root, schema, At::ROOT);
     Walked { mistakes: walker.mistakes, value }
@@ -44,7 +44,7 @@ impl<'s> Walker<'s> {
         target.and_then(|pointer| self.schema.pointer(pointer)).unwrap_or(schema)
     }
 
-    fn value(&mut self, node: &Node, schema: &'s Value, at: At<'_>) -> Value {
+    fn value(&mut self, node: &Node<'_>, schema: &'s Value, at: At<'_>) -> Value {
         if self.budget == 0 {
             return Value::Null;
         }
@@ -58,28 +58,28 @@ impl<'s> Walker<'s> {
         if types.is_empty() {
             return self.anything(node, at);
         }
-        match &node.kind {
-            Kind::Mapping(_) if types.contains(&"object") => self.object(node, schema, at),
-            Kind::Sequence(items) if types.contains(&"array") => {
+        match node.kind() {
+            Kind::Map(_) if types.contains(&"object") => self.object(node, schema, at),
+            Kind::List(items) if types.contains(&"array") => {
                 let inner = schema.get("items").unwrap_or(&Value::Null);
                 Value::Array(
                     items.iter().enumerate().map(|(index, item)| self.value(item, inner, at.index(index))).collect(),
                 )
             }
-            Kind::Scalar { text, plain } => self.scalar(text, *plain, schema, &types, at),
+            Kind::Scalar(text, _) => self.scalar(node, text, schema, &types, at),
             _ => self.wrong_type(node, &types, at),
         }
     }
 
-    fn wrong_type(&mut self, node: &Node, types: &[&str], at: At<'_>) -> Value {
+    fn wrong_type(&mut self, node: &Node<'_>, types: &[&str], at: At<'_>) -> Value {
         let wanted: Vec<&str> = types.iter().filter(|name| **name != "null").map(|name| in_words(name)).collect();
-        let message = format!("expected {}, found {}", wanted.join(" or "), describe(node));
+        let message = format!("expected {}, found {}", wanted.join(" or "), node.describe());
         self.mistakes.push(Mistake::at(at, "wrong-type", message));
         Value::Null
     }
 
-    fn scalar(&mut self, text: &str, plain: bool, schema: &'s Value, types: &[&str], at: At<'_>) -> Value {
-        let meaning = if plain { resolve_plain(text) } else { Value::String(text.to_owned()) };
+    fn scalar(&mut self, node: &Node<'_>, text: &str, schema: &'s Value, types: &[&str], at: At<'_>) -> Value {
+        let meaning = node.to_value();
         if let Some(words) = schema.get("enum").and_then(Value::as_array) {
             return self.word(text, words.iter().filter_map(Value::as_str).collect(), at);
         }
@@ -105,7 +105,7 @@ impl<'s> Walker<'s> {
             None => {
                 let wanted: Vec<&str> =
                     types.iter().filter(|name| **name != "null").map(|name| in_words(name)).collect();
-                let found = if meaning.is_null() { "nothing".into() } else { format!("`{text}`") };
+                let found = node.describe();
                 let mistake = Mistake::at(at, "wrong-type", format!("expected {}, found {found}", wanted.join(" or ")));
                 self.mistakes.push(mistake);
                 Value::Null
@@ -133,20 +133,18 @@ impl<'s> Walker<'s> {
         Value::String(text.to_owned())
     }
 
-    fn one_of(&mut self, node: &Node, alternatives: &'s [Value], at: At<'_>) -> Value {
+    fn one_of(&mut self, node: &Node<'_>, alternatives: &'s [Value], at: At<'_>) -> Value {
         let all: Vec<&'s Value> = alternatives.iter().map(|schema| self.resolve(schema)).collect();
         let is_null = |schema: &&'s Value| types(schema) == ["null"];
-        if all.iter().any(is_null)
-            && matches!(&node.kind, Kind::Scalar { text, plain: true } if resolve_plain(text).is_null())
-        {
+        if all.iter().any(is_null) && node.is_null() {
             return Value::Null;
         }
         let real: Vec<&'s Value> = all.into_iter().filter(|schema| !is_null(schema)).collect();
         if let [only] = real.as_slice() {
             return self.value(node, only, at);
         }
-        match &node.kind {
-            Kind::Scalar { text, .. } => {
+        match node.kind() {
+            Kind::Scalar(text, _) => {
                 let words: Vec<&str> = real.iter().flat_map(|schema| words(schema)).collect();
                 if !words.is_empty() {
                     return self.word(text, words, at);
@@ -156,7 +154,7 @@ impl<'s> Walker<'s> {
                     None => self.tagged(node, &real, at),
                 }
             }
-            Kind::Mapping(_) => {
+            Kind::Map(_) => {
                 let maps: Vec<&'s Value> =
                     real.into_iter().filter(|schema| types(schema).contains(&"object")).collect();
                 match maps.as_slice() {
@@ -164,7 +162,7 @@ impl<'s> Walker<'s> {
                     _ => self.tagged(node, &maps, at),
                 }
             }
-            Kind::Sequence(_) => match real.iter().find(|schema| types(schema).contains(&"array")) {
+            _ => match real.iter().find(|schema| types(schema).contains(&"array")) {
                 Some(schema) => self.value(node, schema, at),
                 None => self.tagged(node, &real, at),
             },
@@ -172,18 +170,18 @@ impl<'s> Walker<'s> {
     }
 
     /// A map with exactly one key, which says what it is.
-    fn tagged(&mut self, node: &Node, alternatives: &[&'s Value], at: At<'_>) -> Value {
+    fn tagged(&mut self, node: &Node<'_>, alternatives: &[&'s Value], at: At<'_>) -> Value {
         let known: Vec<&'s str> = alternatives.iter().filter_map(|schema| tag(schema)).collect();
-        let pairs = entries(node);
+        let pairs = node.entries();
         let [(key, _)] = pairs.as_slice() else {
             let message = match pairs.len() {
-                0 => format!("expected a map with one key, found {}", describe(node)),
+                0 => format!("expected a map with one key, found {}", node.describe()),
                 several => format!("expected exactly one key here, found {several}"),
             };
             self.mistakes.push(Mistake::at(at, "wrong-type", message).label(format!("one of: {}", known.join(", "))));
             return Value::Null;
         };
-        let key = key.text().unwrap_or_default();
+        let key = key.written().unwrap_or_default();
         let Some(schema) = alternatives.iter().find(|schema| tag(schema) == Some(key)) else {
             self.unknown_key(key, known, at);
             return Value::Null;
@@ -198,7 +196,7 @@ impl<'s> Walker<'s> {
         self.mistakes.push(if listed { mistake.label(did_you_mean(key, known)) } else { mistake });
     }
 
-    fn object(&mut self, node: &Node, schema: &'s Value, at: At<'_>) -> Value {
+    fn object(&mut self, node: &Node<'_>, schema: &'s Value, at: At<'_>) -> Value {
         let properties = schema.get("properties").and_then(Value::as_object);
         let others = schema.get("additionalProperties");
         let mut map = Map::new();
@@ -226,32 +224,31 @@ impl<'s> Walker<'s> {
         Value::Object(map)
     }
 
-    fn anything(&mut self, node: &Node, at: At<'_>) -> Value {
-        match &node.kind {
-            Kind::Scalar { text, plain: true } => resolve_plain(text),
-            Kind::Scalar { text, plain: false } => Value::String(text.clone()),
-            Kind::Sequence(items) => {
+    fn anything(&mut self, node: &Node<'_>, at: At<'_>) -> Value {
+        match node.kind() {
+            Kind::List(items) => {
                 let items = items.iter().enumerate();
                 Value::Array(items.map(|(index, item)| self.value(item, &Value::Null, at.index(index))).collect())
             }
-            Kind::Mapping(_) => {
+            Kind::Map(_) => {
                 let pairs = self.pairs(node, at);
                 let pairs = pairs
                     .into_iter()
                     .map(|(key, value)| (key.to_owned(), self.value(value, &Value::Null, at.key(key))));
                 Value::Object(pairs.collect())
             }
+            _ => node.to_value(),
         }
     }
 
     /// Pairs with text keys, repeated ones reported and left out; own pairs win over merged ones.
-    fn pairs<'n>(&mut self, node: &'n Node, at: At<'_>) -> Vec<(&'n str, &'n Node)> {
-        let Kind::Mapping(own) = &node.kind else { return Vec::new() };
-        let own: Vec<&str> = own.iter().filter_map(|(key, _)| key.text()).filter(|key| *key != "<<").collect();
+    fn pairs<'n, 'a>(&mut self, node: &'n Node<'a>, at: At<'_>) -> Vec<(&'n str, &'n Node<'a>)> {
+        let Kind::Map(own) = node.kind() else { return Vec::new() };
+        let own: Vec<&str> = own.iter().filter_map(|(key, _)| key.written()).filter(|key| *key != "<<").collect();
         let mut seen = BTreeSet::new();
         let mut pairs = Vec::new();
-        for (index, (key, value)) in entries(node).into_iter().enumerate() {
-            let Some(text) = key.text() else {
+        for (index, (key, value)) in node.entries().into_iter().enumerate() {
+            let Some(text) = key.written() else {
                 self.mistakes.push(Mistake::at(at, "wrong-type", "a key must be text"));
                 continue;
             };
@@ -303,40 +300,13 @@ fn in_words(name: &str) -> &str {
     }
 }
 
-fn describe(node: &Node) -> String {
-    match &node.kind {
-        Kind::Scalar { text, plain: true } if resolve_plain(text).is_null() => "nothing".into(),
-        Kind::Scalar { text, .. } if text.chars().count() <= 40 => format!("`{text}`"),
-        Kind::Scalar { .. } => "text".into(),
-        Kind::Sequence(_) => "a list".into(),
-        Kind::Mapping(_) => "a map".into(),
-    }
-}
-
-/// What a scalar without quotes means.
-fn resolve_plain(text: &str) -> Value {
-    match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
-        "true" | "True" | "TRUE" => return Value::Bool(true),
-        "false" | "False" | "FALSE" => return Value::Bool(false),
-        _ => {}
-    }
-    let digits = text.trim_start_matches(['-', '+']);
-    let zero_led = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.");
-    if !digits.starts_with(|first: char| first.is_ascii_digit()) || zero_led {
-        return Value::String(text.to_owned());
-    }
-    let number = text.parse::<i64>().ok().map(Number::from).or_else(|| text.parse().ok().and_then(Number::from_f64));
-    number.map_or_else(|| Value::String(text.to_owned()), Value::Number)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::{Scenario, node, schema};
+    use super::super::{Scenario, schema};
     use super::*;
 
     fn codes(text: &str) -> Vec<(String, &'static str)> {
-        let root = node::parse(text).expect("YAML");
+        let root = crate::yaml::parse(text).expect("YAML");
         let walked = walk(&root, &schema::of::<Scenario>());
         walked.mistakes.into_iter().map(|mistake| (mistake.message, mistake.code)).collect()
     }

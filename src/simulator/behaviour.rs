@@ -17,6 +17,7 @@ use super::dice::{Latency, Span};
 use super::habit::Habits;
 use super::judge::JudgeBehaviour;
 use crate::files;
+use crate::yaml;
 use serde::{Deserialize, Deserializer};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -303,14 +304,9 @@ pub enum BehaviourError {
 pub fn load(path: &Path) -> Result<Behaviour, BehaviourError> {
     let text =
         files::read_to_string(path).map_err(|error| BehaviourError::Unreadable { path: path.to_owned(), error })?;
-    let behaviour: Behaviour = serde_saphyr::from_str(&text).map_err(|error| {
-        let error = error.without_snippet();
-        let place = error.location().map_or_else(String::new, |at| format!(":{}:{}", at.line(), at.column()));
-        let words = error.to_string();
-        // The library repeats the place in front of its words.
-        let words = words.split_once(": ").filter(|(head, _)| head.contains("line ")).map_or(&*words, |(_, rest)| rest);
-        let words = words.split(" at line ").next().unwrap_or(words);
-        BehaviourError::Shape { path: path.to_owned(), place, words: words.to_owned() }
+    let behaviour: Behaviour = yaml::read(&text).map_err(|error| {
+        let place = error.place.map_or_else(String::new, |at| format!(":{}:{}", at.line, at.column));
+        BehaviourError::Shape { path: path.to_owned(), place, words: error.to_string() }
     })?;
     check(&behaviour).map_err(|problem| BehaviourError::Value { path: path.to_owned(), problem })?;
     Ok(Behaviour { tools: aliases::by_tool(behaviour.tools), ..behaviour })

@@ -9,7 +9,7 @@ const MAX_DEPTH: usize = 24;
 const MAX_KEY: usize = 200;
 
 /// Whether a document can be shown as YAML without running into a parser's bounds.
-pub(in crate::cassette) fn fits(value: &Value) -> bool {
+pub(crate) fn fits(value: &Value) -> bool {
     fn check(value: &Value, depth: usize) -> bool {
         depth < MAX_DEPTH
             && match value {
@@ -24,7 +24,7 @@ pub(in crate::cassette) fn fits(value: &Value) -> bool {
 }
 
 /// Prints a document; anything but a non-empty object comes out as one flow value on one line.
-pub(in crate::cassette) fn write(document: &Value) -> String {
+pub(crate) fn write(document: &Value) -> String {
     let mut out = String::new();
     match document {
         Value::Object(entries) if !entries.is_empty() => map(&mut out, entries, 0, false),

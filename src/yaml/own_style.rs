@@ -2,15 +2,16 @@
 //!
 //! Replaying ten thousand lanes means reading some 200 MB, several times what a full YAML parser does in the time
 //! there is; hence this one. It never guesses: whatever the writer would not have printed makes it give up, and the
-//! caller turns to the loose reader.
+//! caller turns to the general one. Places have no length here.
 
-use super::{Kind, Node};
+use super::node::{Kind, Node, Style};
+use super::place::Place;
 use std::borrow::Cow;
 
 /// Parses a document in the writer's style; entries named in `skip` become [`Kind::Skipped`] unread.
 ///
 /// `None` means "not our style", never "broken".
-pub(in crate::cassette) fn parse<'a>(text: &'a str, skip: &[&str]) -> Option<Node<'a>> {
+pub(crate) fn parse<'a>(text: &'a str, skip: &[&str]) -> Option<Node<'a>> {
     let mut lines = Lines { text, start: 0, end: 0, indent: 0, number: 0, done: false };
     lines.load(0);
     while !lines.done && lines.content().starts_with('#') && lines.indent == 0 {
@@ -75,8 +76,8 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Entries at `indent`; `first` is the part of the current line where the first one begins, if not there.
-    fn entries(&mut self, indent: usize, first: Option<&'a str>) -> Option<Vec<(Cow<'a, str>, Node<'a>)>> {
-        let mut entries: Vec<(Cow<'a, str>, Node<'a>)> = Vec::new();
+    fn entries(&mut self, indent: usize, first: Option<&'a str>) -> Option<Vec<(Node<'a>, Node<'a>)>> {
+        let mut entries: Vec<(Node<'a>, Node<'a>)> = Vec::new();
         let mut pending = first;
         loop {
             let content = match pending.take() {
@@ -86,18 +87,19 @@ impl<'a> Reader<'a, '_> {
                 None => return None,
             };
             let (key, rest) = key(content)?;
-            if entries.iter().any(|(known, _)| *known == key) {
+            if entries.iter().any(|(known, _)| known.written() == Some(&key)) {
                 return None;
             }
             let offset = indent + content.len() - rest.len();
+            let key_line = self.lines.number;
             let node = if self.skip.contains(&key.as_ref()) {
-                let line = self.lines.number;
                 self.pass_over(indent);
-                at(offset, Kind::Skipped, line)
+                at(offset, Kind::Skipped, key_line)
             } else {
                 self.value(rest, indent, offset)?
             };
-            entries.push((key, node));
+            let style = if content.starts_with('"') { Style::Quoted } else { Style::Plain };
+            entries.push((at(indent, Kind::Scalar(key, style), key_line), node));
         }
         (!entries.is_empty()).then_some(entries)
     }
@@ -120,9 +122,9 @@ impl<'a> Reader<'a, '_> {
         let text = rest.strip_prefix(' ')?;
         let kind = if text.starts_with('|') {
             self.lines.next();
-            Kind::Text(Cow::Owned(self.literal(text, indent + 2)?))
+            Kind::Scalar(Cow::Owned(self.literal(text, indent + 2)?), Style::Block)
         } else {
-            let kind = inline(text)?;
+            let kind = inline(text, offset + 1, line)?;
             self.lines.next();
             kind
         };
@@ -197,7 +199,7 @@ impl<'a> Reader<'a, '_> {
 }
 
 fn at(offset: usize, kind: Kind<'_>, line: u32) -> Node<'_> {
-    Node { line, column: u32::try_from(offset + 1).unwrap_or(u32::MAX), kind }
+    Node { place: Place { line, column: u32::try_from(offset + 1).unwrap_or(u32::MAX), length: 1 }, kind }
 }
 
 /// Splits `key:` off; the rest still has its leading space.
@@ -214,20 +216,25 @@ fn key(content: &str) -> Option<(Cow<'_, str>, &str)> {
     .then_some((Cow::Borrowed(key), rest))
 }
 
-/// A value on one line.
-fn inline(text: &str) -> Option<Kind<'_>> {
+/// A value on one line, which begins `offset` bytes into it.
+fn inline(text: &str, offset: usize, line: u32) -> Option<Kind<'_>> {
     match text.as_bytes().first()? {
         b'"' => match double_quoted(text)? {
-            (string, "") => Some(Kind::Text(string)),
+            (string, "") => Some(Kind::Scalar(string, Style::Quoted)),
             _ => None,
         },
-        b'\'' => single_quoted(text).map(Kind::Text),
+        b'\'' => single_quoted(text).map(|text| Kind::Scalar(text, Style::Quoted)),
         b'[' => {
             let inner = text.strip_prefix('[')?.strip_suffix(']')?;
             if inner.is_empty() {
                 return Some(Kind::List(Vec::new()));
             }
-            let items = inner.split(", ").map(|item| plain(item).map(|kind| Node { line: 0, column: 0, kind }));
+            let mut offset = offset + 1;
+            let items = inner.split(", ").map(|item| {
+                let node = at(offset, plain(item)?, line);
+                offset += item.len() + 2;
+                Some(node)
+            });
             items.collect::<Option<Vec<_>>>().map(Kind::List)
         }
         b'{' => (text == "{}").then(|| Kind::Map(Vec::new())),
@@ -236,16 +243,9 @@ fn inline(text: &str) -> Option<Kind<'_>> {
 }
 
 fn plain(text: &str) -> Option<Kind<'_>> {
-    match text {
-        "null" => Some(Kind::Null),
-        "true" => Some(Kind::Bool(true)),
-        "false" => Some(Kind::Bool(false)),
-        number => {
-            // serde_json decides what a number is: YAML's octal, hexadecimal and underscored ones are not ours.
-            serde_json::from_str::<serde_json::Number>(number).ok()?;
-            Some(Kind::Number(Cow::Borrowed(number)))
-        }
-    }
+    // serde_json decides what a number is: YAML's octal, hexadecimal and underscored ones are not ours.
+    let ours = matches!(text, "null" | "true" | "false") || serde_json::from_str::<serde_json::Number>(text).is_ok();
+    ours.then_some(Kind::Scalar(Cow::Borrowed(text), Style::Plain))
 }
 
 fn single_quoted(text: &str) -> Option<Cow<'_, str>> {
