@@ -46,7 +46,8 @@ pub(super) fn conversation(trace: &Trace) -> String {
     let mut out = String::new();
     let evidence = &trace.evidence;
     let when = evidence.recorded_at.as_deref().unwrap_or("now");
-    let _ = writeln!(out, "{}\n{}: recorded from {}, {when}", trace.trial, evidence.mode, evidence.recorded_from);
+    let from = evidence.answered_by().map_or("no service was asked".to_owned(), |from| format!("recorded from {from}"));
+    let _ = writeln!(out, "{}\n{}: {from}, {when}", trace.trial, evidence.mode);
     if let Some(takes) = evidence.takes() {
         let _ = writeln!(out, "{takes}");
     }

@@ -308,7 +308,7 @@ fn observe(setting: &mut Setting, trace: &Trace) {
     };
     let evidence = &trace.evidence;
     add(&mut setting.modes, &evidence.mode.to_string());
-    add(&mut setting.recorded_from, &evidence.recorded_from);
+    add(&mut setting.recorded_from, evidence.answered_by().unwrap_or_default());
     let day = evidence.recorded_at.as_deref().unwrap_or_default();
     add(&mut setting.recorded_on, day.get(..10).unwrap_or(day));
     add(&mut setting.models, &evidence.model);

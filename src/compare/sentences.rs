@@ -110,8 +110,12 @@ pub(super) fn evidence(summary: &Summary) -> String {
         (Some(day), _) => format!(" on {day}"),
         _ => String::new(),
     };
-    let recorded = if mode == "LIVE" { "from" } else { "recorded from" };
-    format!("{mode}, {recorded} {from}{when} (model {models})")
+    let recorded = match (mode.as_str(), from.as_str()) {
+        (_, "") => "no service was asked".to_owned(),
+        ("LIVE", _) => format!("from {from}"),
+        _ => format!("recorded from {from}"),
+    };
+    format!("{mode}, {recorded}{when} (model {models})")
 }
 
 /// Sides that stopped when they had seen enough: their figures lean towards what made them stop.

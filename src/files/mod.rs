@@ -23,10 +23,12 @@ pub use lock::{LockError, ProjectLock};
 #[cfg(unix)]
 pub use program::link;
 pub use program::{
-    append, confine, create, create_dir_all, entries, lock, metadata, open, read, read_at_most, read_to_string,
-    remove_dir_all, remove_file, rename, resolved, sync_folder,
+    append, append_private, confine, create, create_dir_all, create_private_dir, entries, lock, metadata, open, read,
+    read_at_most, read_to_string, remove_dir_all, remove_file, rename, resolved, sync_folder,
 };
-pub use temporary::{move_file, persist, persist_folder, replace, temporary_file, temporary_folder, turn, write};
+pub use temporary::{
+    move_file, persist, persist_folder, persist_private, replace, temporary_file, temporary_folder, turn, write,
+};
 pub use write::NewFile;
 
 use place::Place;

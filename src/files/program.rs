@@ -215,6 +215,36 @@ pub fn append(path: impl AsRef<Path>) -> io::Result<File> {
     File::options().append(true).create(true).open(resolved(path.as_ref())?)
 }
 
+/// The same for a file that only its owner may read, from the moment that it is made.
+///
+/// # Errors
+/// As [`create`].
+pub fn append_private(path: impl AsRef<Path>) -> io::Result<File> {
+    let mut options = File::options();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(resolved(path.as_ref())?)
+}
+
+/// Makes a folder that only its owner may enter, and those above it as usual; one that is there stays as it is.
+///
+/// # Errors
+/// As [`create`].
+pub fn create_private_dir(path: impl AsRef<Path>) -> io::Result<()> {
+    let path = resolved(path.as_ref())?;
+    if let Some(above) = path.parent() {
+        fs::create_dir_all(above)?;
+    }
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    match builder.create(&path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        other => other,
+    }
+}
+
 /// Makes a folder and those above it.
 ///
 /// # Errors

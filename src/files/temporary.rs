@@ -98,13 +98,26 @@ pub fn move_file(file: &Path, path: &Path) -> io::Result<()> {
     let path = resolved_name(path)?;
     let permissions = fs::metadata(&path).map_or_else(|_| usual(), |present| present.permissions());
     fs::set_permissions(file, permissions)?;
-    match fs::rename(file, &path) {
+    put(file, &path)
+}
+
+/// As [`persist`], for what only its owner may read: temporary files are made so, and whatever was there before, the new
+/// file is.
+///
+/// # Errors
+/// As [`persist`].
+pub fn persist_private(file: tempfile::NamedTempFile, path: &Path) -> io::Result<()> {
+    put(&file.into_temp_path(), &resolved_name(path)?)
+}
+
+fn put(file: &Path, path: &Path) -> io::Result<()> {
+    match fs::rename(file, path) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
             let near = path.parent().unwrap_or(Path::new("."));
             let beside = tempfile::Builder::new().prefix(".ragcheck-").tempfile_in(near)?.into_temp_path();
             fs::copy(file, &beside)?;
             File::open(&beside)?.sync_all()?;
-            beside.persist(&path).map_err(|error| error.error)
+            beside.persist(path).map_err(|error| error.error)
         }
         other => other,
     }

@@ -1,6 +1,6 @@
 //! What a figure rests on: replayed, live or imported, from whom, and when.
 
-use crate::trace::{Evidence, Mode};
+use crate::trace::{ASKED_NOBODY, Evidence, Mode};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The sources of some trials.
@@ -63,9 +63,10 @@ impl Sources {
 }
 
 fn say(mode: Mode, from: &str, dates: &BTreeSet<&str>) -> String {
+    let unasked = from == ASKED_NOBODY;
     let from = crate::trace::text::quote(from, 80);
     if mode != Mode::Replay {
-        return format!("{mode}, from {from}");
+        return if unasked { format!("{mode}, no service was asked") } else { format!("{mode}, from {from}") };
     }
     let dated: Vec<_> = dates.iter().filter(|date| !date.is_empty()).collect();
     let when = match (dated.first(), dated.last()) {
@@ -73,6 +74,9 @@ fn say(mode: Mode, from: &str, dates: &BTreeSet<&str>) -> String {
         (Some(day), _) => format!("on {day}"),
         _ => "on an unknown date".to_owned(),
     };
+    if unasked {
+        return format!("{mode}, no service was asked, recorded {when}");
+    }
     format!("{mode}, recorded from {from} {when}")
 }
 
@@ -89,6 +93,18 @@ mod tests {
             knowledge: String::new(),
             earlier_takes: Vec::new(),
         }
+    }
+
+    #[test]
+    fn a_trial_that_asked_no_service_says_so() {
+        let mut sources = Sources::default();
+        sources.add(&evidence(Mode::Replay, ASKED_NOBODY, Some("2026-11-21T10:00:00Z")));
+        assert_eq!(sources.line(), "REPLAYED, no service was asked, recorded on 2026-11-21");
+        sources.add(&evidence(Mode::Replay, "simulator", Some("2026-11-21T10:00:00Z")));
+        assert!(sources.line().ends_with("; REPLAYED, recorded from simulator on 2026-11-21"), "{}", sources.line());
+        let mut live = Sources::default();
+        live.add(&evidence(Mode::Live, ASKED_NOBODY, None));
+        assert_eq!(live.line(), "LIVE, no service was asked");
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl Gather {
         self.lanes.insert(format!("{}/{}/{}.{}", trace.scenario, trace.case, trace.lane.flow, trace.lane.variant));
         self.modes.insert(evidence.mode);
         self.models.insert(evidence.model.clone());
-        self.answered_by.insert(evidence.recorded_from.clone());
+        self.answered_by.extend(evidence.answered_by().map(str::to_owned));
         self.latest = self.latest.take().max(evidence.recorded_at.clone());
     }
 

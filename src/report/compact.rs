@@ -78,9 +78,10 @@ impl Encoder {
             TrialEnd::Completed => None,
             TrialEnd::Error(error) => Some((error.kind.label(), self.text(&error.message), self.texts(&error.detail))),
         };
+        let from = trace.evidence.answered_by().unwrap_or("no service");
         let from = match trace.evidence.takes() {
-            Some(takes) => format!("{} ({takes})", trace.evidence.recorded_from),
-            None => trace.evidence.recorded_from.clone(),
+            Some(takes) => format!("{from} ({takes})"),
+            None => from.to_owned(),
         };
         let evidence = (
             trace.evidence.mode.to_string(),

@@ -118,6 +118,7 @@ pub(super) fn units(row: &CriterionResult) -> String {
 /// What a figure rests on, in as few words as say it: `REPLAYED simulator 2026-11-21`.
 pub(super) fn rests_on(row: &CriterionResult) -> String {
     let brief = row.evidence.replace(", recorded from ", " ").replace(", from ", " ");
+    let brief = brief.replace(", no service was asked, recorded ", " no service ");
     match brief.rsplit_once(" on ") {
         _ if brief.is_empty() => "–".into(),
         Some((who, when)) => format!("{who} {when}"),

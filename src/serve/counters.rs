@@ -58,8 +58,8 @@ impl Counters {
         }
     }
 
-    /// All of them, in Prometheus' text format.
-    pub(super) fn text(&self, flow: &str) -> String {
+    /// All of them, in Prometheus' text format, with the lines that the log of the service lost.
+    pub(super) fn text(&self, flow: &str, lost: u64) -> String {
         let counts = self.counts();
         let mut out = String::new();
         let head = |name: &str, kind: &str, help: &str| {
@@ -83,6 +83,8 @@ impl Counters {
         let _ = writeln!(out, "ragcheck_turn_seconds_sum {seconds}\nragcheck_turn_seconds_count {measured}");
         out += &head("turns_under_way", "gauge", "Turns under way.");
         let _ = writeln!(out, "ragcheck_turns_under_way {under_way}");
+        out += &head("log_lines_lost_total", "counter", "Lines of the event log that could not be written.");
+        let _ = writeln!(out, "ragcheck_log_lines_lost_total {lost}");
         out
     }
 }
@@ -100,7 +102,7 @@ mod tests {
         counters.turn("answered", Duration::from_millis(700));
         counters.turn("no_tool_call", Duration::from_secs(3));
         let under_way = counters.begin();
-        let text = counters.text("two-stage");
+        let text = counters.text("two-stage", 4);
         for line in [
             "ragcheck_requests_total{status=\"200\"} 2",
             "ragcheck_requests_total{status=\"404\"} 1",
@@ -110,10 +112,11 @@ mod tests {
             "ragcheck_turn_seconds_bucket{le=\"+Inf\"} 2",
             "ragcheck_turn_seconds_sum 3.7",
             "ragcheck_turns_under_way 1",
+            "ragcheck_log_lines_lost_total 4",
         ] {
             assert!(text.lines().any(|shown| shown == line), "{line} in\n{text}");
         }
         drop(under_way);
-        assert!(counters.text("two-stage").contains("ragcheck_turns_under_way 0"));
+        assert!(counters.text("two-stage", 0).contains("ragcheck_turns_under_way 0"));
     }
 }

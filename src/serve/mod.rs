@@ -17,6 +17,7 @@
 //! | `keywords.sqlite` | what was learned, unless the project declares another file (`keyword_index`) |
 //! | `lock` | nothing: held by the one service that uses the folder |
 //! | `events.jsonl` | every event of every turn with its session, redacted; a line is one JSON object |
+//! | `events.1.jsonl` | the events before those, once the log has grown to its bound (`event_log`) |
 
 mod admission;
 mod api;

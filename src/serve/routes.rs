@@ -118,7 +118,7 @@ async fn health(State(service): State<Shared>) -> Json<Value> {
 
 async fn metrics(State(service): State<Shared>) -> Response {
     let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];
-    (kind, service.counters.text(service.flow())).into_response()
+    (kind, service.metrics()).into_response()
 }
 
 async fn document(State(service): State<Shared>) -> Json<Value> {

@@ -3,7 +3,7 @@
 
 use super::api::{ApiError, QueryRequest};
 use super::counters::Counters;
-use super::event_log::EventLog;
+use super::event_log::{self, EventLog};
 use super::sessions::{Session, SessionError, Sessions};
 use super::status::{Told, Watcher};
 use crate::clock::{Clock, RealClock};
@@ -95,8 +95,8 @@ impl Service {
         // What every question would fail by is told now.
         runner.context(&settings)?;
         let unusable = |error| ServiceError::State { folder: options.state.clone(), error };
-        files::create_dir_all(&options.state).map_err(unusable)?;
-        let lock = files::append(options.state.join("lock")).map_err(unusable)?;
+        files::create_private_dir(&options.state).map_err(unusable)?;
+        let lock = files::append_private(options.state.join("lock")).map_err(unusable)?;
         if lock.try_lock().is_err() {
             return Err(ServiceError::InUse { folder: options.state.clone() });
         }
@@ -108,7 +108,7 @@ impl Service {
             let own = || KeywordIndex::in_file(&options.state.join("keywords.sqlite"));
             runner.keyword_index().unwrap_or_else(own)
         };
-        let log = EventLog::open(&options.state.join("events.jsonl")).map_err(unusable)?;
+        let log = EventLog::open(&options.state.join("events.jsonl"), event_log::MOST_BYTES).map_err(unusable)?;
         Ok(Self {
             counters: Counters::default(),
             runner,
@@ -131,6 +131,11 @@ impl Service {
     /// The longest that one turn may take.
     pub(super) fn longest_turn(&self) -> Duration {
         self.runner.turn_limit(&self.settings)
+    }
+
+    /// Its counters, in Prometheus' text format.
+    pub(super) fn metrics(&self) -> String {
+        self.counters.text(self.flow(), self.log.lost())
     }
 
     /// Answers one question; status events go to `stream` meanwhile.

@@ -2,7 +2,7 @@
 //!
 //! A session is a file, `ID.json`: `{version, last_active, conversation}`, the conversation as
 //! [`ConversationState::to_json`] writes it; `conversation` is null in a session that expired, of which nothing else is
-//! kept. A build refuses a newer version. The file is replaced as a whole and made to last before a turn is
+//! kept. Only the service's user may read it. A build refuses a newer version. The file is replaced as a whole and made to last before a turn is
 //! acknowledged, so that a killed service has every answer that anybody was given.
 
 use super::api::ApiError;
@@ -117,7 +117,7 @@ impl Sessions {
     /// # Errors
     /// When the folder cannot be made.
     pub(super) fn open(folder: &Path, lifetime: Duration, adopts: bool) -> io::Result<Self> {
-        files::create_dir_all(folder)?;
+        files::create_private_dir(folder)?;
         Ok(Self { folder: folder.to_owned(), lifetime, adopts, held: Held::default() })
     }
 
@@ -186,7 +186,7 @@ impl Sessions {
     /// When a file cannot be removed.
     pub(super) fn clear(&self) -> io::Result<()> {
         files::remove_dir_all(&self.folder)?;
-        files::create_dir_all(&self.folder)
+        files::create_private_dir(&self.folder)
     }
 
     fn hold(&self, id: &str) -> Result<Hold, SessionError> {
@@ -226,7 +226,7 @@ fn store(file: &Path, stored: &Stored) -> io::Result<()> {
     let mut new = files::temporary_file(folder)?;
     new.write_all(serde_json::to_string(stored)?.as_bytes())?;
     new.as_file().sync_all()?;
-    files::persist(new, file)?;
+    files::persist_private(new, file)?;
     files::sync_folder(folder);
     Ok(())
 }
@@ -312,6 +312,38 @@ mod tests {
         assert_eq!(kind(sessions.resume(&id, None, at(3602))), "session_expired");
         assert_eq!(kind(sessions.resume(&id, None, at(10))), "session_expired", "also when the clock was set back");
         assert!(!std::fs::read_to_string(file).expect("a file").contains("my secret"));
+    }
+
+    #[test]
+    fn a_session_ends_after_two_hundred_turns() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let sessions = sessions(folder.path());
+        let mut session = sessions.mint(None).expect("minted");
+        let id = session.id.clone();
+        session.conversation.turns = MOST_TURNS - 1;
+        session.save(at(0)).expect("is stored");
+        drop(session);
+        let mut last = sessions.resume(&id, None, at(1)).expect("has one turn left");
+        last.conversation.turns += 1;
+        last.save(at(1)).expect("is stored");
+        drop(last);
+        assert_eq!(kind(sessions.resume(&id, None, at(2))), "session_expired");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_the_owner_may_read_what_was_said_also_where_others_could_before() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().expect("a folder");
+        let sessions = sessions(folder.path());
+        let mode = |file: &Path| std::fs::metadata(file).expect("a file").permissions().mode() & 0o777;
+        assert_eq!(mode(&sessions.folder), 0o700);
+        let session = sessions.mint(None).expect("minted");
+        session.save(at(0)).expect("is stored");
+        assert_eq!(mode(&session.file), 0o600);
+        std::fs::set_permissions(&session.file, std::fs::Permissions::from_mode(0o644)).expect("is allowed");
+        session.save(at(1)).expect("is stored");
+        assert_eq!(mode(&session.file), 0o600);
     }
 
     #[test]

@@ -96,7 +96,7 @@ pub struct Evidence {
     /// Replayed, live or imported.
     pub mode: Mode,
     /// Who answered when it was recorded: `simulator`, or the provider's name and model. In a live run, who answers.
-    /// Of imported messages, the file.
+    /// Of imported messages, the file. [`ASKED_NOBODY`] where no service was asked.
     pub recorded_from: String,
     /// When it was recorded (RFC 3339, UTC); `None` in a live run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,7 +110,15 @@ pub struct Evidence {
     pub earlier_takes: Vec<String>,
 }
 
+/// In [`Evidence::recorded_from`]: no service was asked, or the trial did not run.
+pub const ASKED_NOBODY: &str = "nothing";
+
 impl Evidence {
+    /// Who answered; `None` where no service was asked.
+    pub fn answered_by(&self) -> Option<&str> {
+        (self.recorded_from != ASKED_NOBODY).then_some(self.recorded_from.as_str())
+    }
+
     /// In words, that the lane was recorded before, and to what verdicts; `None` of a first take.
     pub fn takes(&self) -> Option<String> {
         let take = self.earlier_takes.len() + 1;

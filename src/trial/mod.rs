@@ -35,7 +35,7 @@ use crate::knowledge::{KnowledgeSource, KnowledgeSources};
 use crate::plan::{Plan, PlannedScenario, PlannedTrial, VariantSettings};
 use crate::proxy::Proxy;
 use crate::scenario::Loaded;
-use crate::trace::{EXTERNAL, Evidence, Mode, Roles, TRACE_VERSION, Trace, TrialEnd};
+use crate::trace::{ASKED_NOBODY, EXTERNAL, Evidence, Mode, Roles, TRACE_VERSION, Trace, TrialEnd};
 use crate::transport::{Budget, LiveError, LiveTransport, Pace};
 pub use external::Doing;
 use external_setup::ExternalSetup;
@@ -328,7 +328,7 @@ fn names(plan: &Plan, trial: &PlannedTrial) -> (String, String) {
 fn no_evidence(mode: Mode, model: &str) -> Evidence {
     Evidence {
         mode,
-        recorded_from: "nothing".into(),
+        recorded_from: ASKED_NOBODY.into(),
         recorded_at: None,
         model: model.to_owned(),
         knowledge: String::new(),

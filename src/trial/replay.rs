@@ -7,7 +7,7 @@ use crate::cassette::{Cassette, LocalTimes};
 use crate::clock::{Clock, VirtualClock, block_on};
 use crate::flow::Abort;
 use crate::plan::{Plan, PlannedTrial};
-use crate::trace::{Evidence, Mode, TrialEnd, TrialError, TrialErrorKind};
+use crate::trace::{ASKED_NOBODY, Evidence, Mode, TrialEnd, TrialError, TrialErrorKind};
 use crate::transport::{ReplayTransport, Transport};
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -91,7 +91,7 @@ impl TrialRunner {
 pub(super) fn sources(from: &BTreeMap<String, String>) -> String {
     let distinct: BTreeSet<&String> = from.values().collect();
     match distinct.len() {
-        0 => "nothing".into(),
+        0 => ASKED_NOBODY.into(),
         1 => distinct.into_iter().cloned().collect(),
         _ => from.iter().map(|(service, who)| format!("{who} ({service})")).collect::<Vec<_>>().join(", "),
     }

@@ -3,34 +3,35 @@
 
 use super::project::{Outcome, Project};
 
-const RUN: [&str; 4] = ["run", "scenarios/local-model", "--criteria", "scenarios/local-model/criteria.yaml"];
-
-fn replay(project: &Project, jobs: &str) -> Outcome {
-    project.run(&[&RUN[..], &["--jobs", jobs]].concat())
+fn replay(project: &Project, name: &str, jobs: &str) -> Outcome {
+    let (folder, criteria) = (format!("scenarios/{name}"), format!("scenarios/{name}/criteria.yaml"));
+    project.run(&["run", &folder, "--criteria", &criteria, "--jobs", jobs])
 }
 
 #[test]
 fn a_real_models_recordings_replay_to_the_shipped_verdicts_and_to_the_same_bytes() {
-    let project = Project::shipped();
-    let outcome = replay(&project, "1");
-    let expected = project.read("scenarios/local-model/expected-exit-code");
-    outcome.expect_code(expected.trim().parse().expect("a number"));
-    assert!(!outcome.stdout.contains("in ERROR"), "{}", outcome.stdout);
-    let criteria = project.run(&["report", "--to", "csv"]).stdout;
-    assert_eq!(criteria, project.read("scenarios/local-model/expected-criteria.csv"));
-    assert!(criteria.contains("recorded from local qwen2.5-coder-0.5b"), "{criteria}");
+    for name in ["local-model", "local-two-stage"] {
+        let project = Project::shipped();
+        let outcome = replay(&project, name, "1");
+        let expected = project.read(&format!("scenarios/{name}/expected-exit-code"));
+        outcome.expect_code(expected.trim().parse().expect("a number"));
+        assert!(!outcome.stdout.contains("in ERROR"), "{}", outcome.stdout);
+        let criteria = project.run(&["report", "--to", "csv"]).stdout;
+        assert_eq!(criteria, project.read(&format!("scenarios/{name}/expected-criteria.csv")));
+        assert!(criteria.contains("recorded from local qwen2.5-coder-0.5b"), "{criteria}");
 
-    let again = Project::shipped();
-    replay(&again, "2").expect_code(outcome.code);
-    for ((name, bytes), (_, more)) in project.report("reports/latest").iter().zip(again.report("reports/latest")) {
-        assert!(*bytes == more, "{name} differs in the second replay");
+        let again = Project::shipped();
+        replay(&again, name, "2").expect_code(outcome.code);
+        for ((file, bytes), (_, more)) in project.report("reports/latest").iter().zip(again.report("reports/latest")) {
+            assert!(*bytes == more, "{name}: {file} differs in the second replay");
+        }
     }
 }
 
 #[test]
 fn its_streams_were_recorded_piece_by_piece_with_the_time_to_the_first() {
     let project = Project::shipped();
-    replay(&project, "2");
+    replay(&project, "local-model", "2");
     let (mut whole, mut streamed) = (0, 0);
     for trace in project.traces() {
         let variant = trace["lane"]["variant"].as_str().expect("a variant");

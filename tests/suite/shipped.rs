@@ -8,8 +8,6 @@ use ragcheck::scenario::SequenceStep;
 use ragcheck::{scenario, simulator};
 use std::path::{Path, PathBuf};
 
-const LOCAL: &str = "scenarios/local-model";
-
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
@@ -31,10 +29,15 @@ fn the_shipped_suite_is_sound_and_large_enough() {
 }
 
 #[test]
-fn the_suite_for_a_local_model_is_sound() {
-    let loaded = sound(&[format!("{LOCAL}/local-model.yaml").into()], &format!("{LOCAL}/criteria.yaml"));
-    assert_eq!(loaded.scenarios.len(), 1);
-    assert!(loaded.scenarios[0].scenario.variants.contains_key("forced"));
+fn the_suites_for_a_local_model_are_sound() {
+    let local = |name: &str| {
+        let folder = format!("scenarios/{name}");
+        let loaded = sound(&[format!("{folder}/{name}.yaml").into()], &format!("{folder}/criteria.yaml"));
+        assert_eq!(loaded.scenarios.len(), 1);
+        loaded.scenarios[0].scenario.clone()
+    };
+    assert!(local("local-model").variants.contains_key("forced"));
+    assert_eq!(local("local-two-stage").flow, "two-stage");
 }
 
 #[test]
