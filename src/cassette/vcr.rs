@@ -290,13 +290,13 @@ mod tests {
         Route { service: "model".into(), profile: &PROFILE, path }
     }
 
-    fn one(response: &Value) -> Result<(Imported, Bytes), String> {
+    fn one(response: &Value) -> Result<(Imported, Bytes), Box<dyn std::error::Error>> {
         let request = json!({"method": "post", "uri": "https://api.example/v1/chat/completions", "headers": {},
             "body": "{\"model\": \"m-1\", \"user\": \"u\", \"messages\": []}"});
         let cassette = json!({"version": 1, "interactions": [{"request": request, "response": response}]}).to_string();
-        let imported = import_vcr(&cassette, &route, &Redactor::default()).map_err(|why| why.to_string())?;
-        if let Some((_, why)) = imported.refused.first() {
-            return Err(why.to_string());
+        let mut imported = import_vcr(&cassette, &route, &Redactor::default())?;
+        if let Some((_, why)) = imported.refused.pop() {
+            return Err(why.into());
         }
         let Outcome::Response { body, .. } = &imported.exchanges[0].outcome else { return Err("no response".into()) };
         let body = body.clone();
@@ -323,7 +323,7 @@ mod tests {
         }
         let brotli =
             json!({"status": 200, "headers": {"content-encoding": "br"}, "body": {"base64_string": "//79/A=="}});
-        assert!(one(&brotli).expect_err("brotli").contains("compressed with br"));
+        assert!(one(&brotli).expect_err("brotli").to_string().contains("compressed with br"));
     }
 
     #[test]
@@ -342,7 +342,12 @@ mod tests {
         }
         let (imported, read) = one(&json!({"status_code": 204, "headers": {}})).expect("read");
         assert!(read.is_empty() && imported.losses.iter().any(|loss| loss.contains("no `body`")));
-        assert!(one(&json!({"status": 200, "body": 7})).expect_err("a number").contains("neither text nor bytes"));
+        assert!(
+            one(&json!({"status": 200, "body": 7}))
+                .expect_err("a number")
+                .to_string()
+                .contains("neither text nor bytes")
+        );
         let request =
             json!({"method": "POST", "uri": "https://api.example/v1/x", "body": {"model": "m", "messages": []}});
         let text = json!({"interactions": [{"request": request, "response": {"status": 200, "body": ""}}]}).to_string();

@@ -87,14 +87,14 @@ fn confine(arguments: &Arguments) -> Result<(), output::Problem> {
     for limit in &arguments.limit {
         bounds::set(limit).map_err(|why| output::Problem::Words(format!("--limit: {why}")))?;
     }
-    trust(arguments, &root).map_err(output::Problem::Words)?;
+    trust(arguments, &root)?;
     let confined = files::confine(&root, &arguments.allow_path, &named);
     confined.map_err(|why| output::Problem::Words(why.to_string()))
 }
 
 /// The keys that may be sent beyond the well-known pairs: what was typed, the environment, and a file of the user's that
 /// no project can hold.
-fn trust(arguments: &Arguments, root: &Path) -> Result<(), String> {
+fn trust(arguments: &Arguments, root: &Path) -> Result<(), output::Problem> {
     for pair in &arguments.trust {
         trial::trust::trust(pair).map_err(|why| format!("--trust: {why}"))?;
     }
@@ -114,7 +114,7 @@ fn trust(arguments: &Arguments, root: &Path) -> Result<(), String> {
         return Ok(());
     }
     let text = files::read_to_string(&file).map_err(|why| format!("{}: {why}", file.display()))?;
-    trial::trust::trust(&text).map_err(|why| format!("{}: {why}", file.display()))
+    Ok(trial::trust::trust(&text).map_err(|why| format!("{}: {why}", file.display()))?)
 }
 
 /// Parses the arguments of the process, does what they say, and reports the exit code.

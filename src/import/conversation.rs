@@ -7,8 +7,8 @@
 //! farewell alone never are, because nobody owes them an answer. A greeting before the user's first words is no answer
 //! to anything.
 
+use super::error::{ConversationError, Kind, MessageError, WrongMember};
 use super::mapping::{Closing, Mapping};
-use super::record::kind;
 use crate::trace::{
     Answer, Completion, Event, ModelCalled, Rejection, Reply, ToolCalled, ToolOutcome, ToolResult, TurnEnded,
     TurnOutcome, What,
@@ -18,24 +18,24 @@ use serde_json::Value;
 /// The events that `messages` tell; `grade` is the reward that came with them.
 ///
 /// # Errors
-/// In words, with the message's place from 1: what is not a message, or answers a call that was never made.
+/// With the message's place from 1: what is not a message, or answers a call that was never made.
 pub(super) fn events(
     messages: &[Value],
     mapping: &Mapping,
     model: &str,
     grade: Option<f64>,
-) -> Result<Vec<Event>, String> {
+) -> Result<Vec<Event>, ConversationError> {
     let mut telling = TraceBuilder { model: model.to_owned(), ..TraceBuilder::default() };
     let session = What::ConversationStarted { name: "main".into(), session: "main".into(), tenant: None };
     telling.push(session);
     for (place, message) in (1..).zip(messages) {
-        telling.tell(message, mapping).map_err(|mistake| format!("message {place}: {mistake}"))?;
+        telling.tell(message, mapping).map_err(|mistake| ConversationError::Message { place, mistake })?;
     }
     let graded = grade.is_some();
     telling.close(if graded && mapping.closing == Closing::Thanks { Closing::Ignored } else { mapping.closing });
     // Whoever graded silence with less than the full reward saw the agent fail.
     if telling.turns == 0 && grade.is_none_or(|grade| grade >= 1.0) {
-        return Err("nobody asks anything and nobody answers in it".into());
+        return Err(ConversationError::Empty);
     }
     Ok(telling.events)
 }
@@ -72,9 +72,9 @@ impl TraceBuilder {
         self.events.push(Event { at_us: 0, conversation: 0, turn: self.turns.saturating_sub(1), what });
     }
 
-    fn tell(&mut self, message: &Value, mapping: &Mapping) -> Result<(), String> {
-        let Some(message) = message.as_object() else { return Err(format!("it is {}, not an object", kind(message))) };
-        let role = message.get("role").and_then(Value::as_str).ok_or("it has no `role`")?;
+    fn tell(&mut self, message: &Value, mapping: &Mapping) -> Result<(), MessageError> {
+        let Some(message) = message.as_object() else { return Err(MessageError::NoObject(Kind::of(message))) };
+        let role = message.get("role").and_then(Value::as_str).ok_or(MessageError::NoRole)?;
         let role = mapping.role(role);
         let text = text(message.get("content"))?;
         match role {
@@ -85,10 +85,7 @@ impl TraceBuilder {
             }
             "assistant" => self.reply(message, text),
             "tool" | "function" => self.result(message, &text),
-            other => Err(format!(
-                "the role `{}` is not known (system, developer, user, assistant, tool): name its meaning in `mapping.roles`",
-                other.chars().take(40).collect::<String>()
-            )),
+            other => Err(MessageError::UnknownRole(other.chars().take(40).collect())),
         }
     }
 
@@ -111,7 +108,7 @@ impl TraceBuilder {
         self.push(What::TurnStarted { query });
     }
 
-    fn reply(&mut self, message: &serde_json::Map<String, Value>, text: String) -> Result<(), String> {
+    fn reply(&mut self, message: &serde_json::Map<String, Value>, text: String) -> Result<(), MessageError> {
         let calls = calls(message)?;
         if self.open.is_none() {
             if calls.is_empty() {
@@ -180,7 +177,7 @@ impl TraceBuilder {
         Ok(())
     }
 
-    fn result(&mut self, message: &serde_json::Map<String, Value>, text: &str) -> Result<(), String> {
+    fn result(&mut self, message: &serde_json::Map<String, Value>, text: &str) -> Result<(), MessageError> {
         let ids: Vec<&str> = match message.get("tool_call_ids").and_then(Value::as_array) {
             Some(ids) => ids.iter().filter_map(Value::as_str).collect(),
             None => message.get("tool_call_id").and_then(Value::as_str).into_iter().collect(),
@@ -192,7 +189,7 @@ impl TraceBuilder {
         ids.into_iter().try_for_each(|id| self.result_of(Some(id), name, text))
     }
 
-    fn result_of(&mut self, id: Option<&str>, name: Option<&str>, text: &str) -> Result<(), String> {
+    fn result_of(&mut self, id: Option<&str>, name: Option<&str>, text: &str) -> Result<(), MessageError> {
         let tool = |waiting: &Waiting| match &self.events[waiting.place].what {
             What::ToolCalled(call) => Some(call.tool.as_str()),
             _ => None,
@@ -212,7 +209,7 @@ impl TraceBuilder {
                 self.broken.remove(broken);
                 return Ok(());
             }
-            return Err(format!("it is the result of the call `{what}`, which no message before it makes"));
+            return Err(MessageError::NoCall(what));
         };
         let place = self.waiting.remove(found).place;
         if self.open.is_none_or(|open| place < open) {
@@ -260,7 +257,7 @@ fn not_executed(cause: &str, reason: &str) -> ToolOutcome {
 }
 
 /// The text of a message: a string, or the text parts of a list, with other parts named.
-fn text(content: Option<&Value>) -> Result<String, String> {
+fn text(content: Option<&Value>) -> Result<String, WrongMember> {
     match content {
         None | Some(Value::Null) => Ok(String::new()),
         Some(Value::String(text)) => Ok(text.clone()),
@@ -272,34 +269,39 @@ fn text(content: Option<&Value>) -> Result<String, String> {
             };
             Ok(parts.iter().map(part).collect::<Vec<_>>().join("\n"))
         }
-        Some(other) => Err(format!("`content` is {}, not text or a list of parts", kind(other))),
+        Some(other) => Err(WrongMember::new("content", other, "text or a list of parts")),
     }
 }
 
 /// Id, tool and arguments of each call, the older `function_call` too.
-fn calls(message: &serde_json::Map<String, Value>) -> Result<Vec<(String, String, Value)>, String> {
+fn calls(message: &serde_json::Map<String, Value>) -> Result<Vec<(String, String, Value)>, MessageError> {
     let mut calls = Vec::new();
     match message.get("tool_calls") {
         None | Some(Value::Null) => {}
         Some(Value::Array(listed)) => {
             for (place, call) in (1..).zip(listed) {
                 let id = call.get("id").and_then(Value::as_str).unwrap_or_default();
-                let function = call.get("function").ok_or_else(|| format!("its call {place} has no `function`"))?;
-                let (tool, arguments) = function_call(function).map_err(|what| format!("its call {place} {what}"))?;
+                let function = call
+                    .get("function")
+                    .ok_or_else(|| MessageError::Call { call: format!("its call {place}"), member: "function" })?;
+                let (tool, arguments) = function_call(function)
+                    .ok_or_else(|| MessageError::Call { call: format!("its call {place}"), member: "name" })?;
                 calls.push((id.to_owned(), tool, arguments));
             }
         }
-        Some(other) => return Err(format!("`tool_calls` is {}, not a list", kind(other))),
+        Some(other) => return Err(WrongMember::new("tool_calls", other, "a list").into()),
     }
     if let Some(function) = message.get("function_call").filter(|function| !function.is_null()) {
-        let (tool, arguments) = function_call(function).map_err(|what| format!("its `function_call` {what}"))?;
+        let (tool, arguments) = function_call(function)
+            .ok_or_else(|| MessageError::Call { call: "its `function_call`".into(), member: "name" })?;
         calls.push((String::new(), tool, arguments));
     }
     Ok(calls)
 }
 
-fn function_call(function: &Value) -> Result<(String, Value), &'static str> {
-    let tool = function.get("name").and_then(Value::as_str).ok_or("has no `name`")?;
+/// The tool and the arguments of a call; `None` without a name.
+fn function_call(function: &Value) -> Option<(String, Value)> {
+    let tool = function.get("name").and_then(Value::as_str)?;
     let arguments = match function.get("arguments") {
         None | Some(Value::Null) => Value::Object(serde_json::Map::new()),
         // Some write nothing at all where a function takes nothing.
@@ -307,7 +309,7 @@ fn function_call(function: &Value) -> Result<(String, Value), &'static str> {
         Some(Value::String(text)) => serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone())),
         Some(other) => other.clone(),
     };
-    Ok((tool.to_owned(), arguments))
+    Some((tool.to_owned(), arguments))
 }
 
 #[cfg(test)]

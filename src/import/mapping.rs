@@ -6,7 +6,7 @@
 //! It stands beside a conversation's `messages`, or in an object of its own, and then holds for every conversation
 //! after it. Members that it does not know are errors: a mapping that is half understood makes wrong verdicts.
 
-use super::record::kind;
+use super::error::{MappingError, WrongMember};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -70,26 +70,26 @@ impl Mapping {
     /// Reads `mapping` over this one, what it does not say staying as it is.
     ///
     /// # Errors
-    /// In words: a member or a value that is not known.
-    pub(super) fn read(&mut self, mapping: &Value) -> Result<(), String> {
+    /// A member or a value that is not known.
+    pub(super) fn read(&mut self, mapping: &Value) -> Result<(), MappingError> {
         let Value::Object(members) = mapping else {
-            return Err(format!("`mapping` is {}, not a map with `roles` and `closing`", kind(mapping)));
+            return Err(WrongMember::new("mapping", mapping, "a map with `roles` and `closing`").into());
         };
         for (member, value) in members {
             match (member.as_str(), value) {
                 ("roles", Value::Object(roles)) => self.read_roles("mapping.roles", roles)?,
                 ("roles", other) => {
-                    return Err(format!("`mapping.roles` is {}, not a map of names to roles", kind(other)));
+                    return Err(WrongMember::new("mapping.roles", other, "a map of names to roles").into());
                 }
                 ("closing", value) => {
                     self.closing = match value.as_str() {
                         Some("thanks") => Closing::Thanks,
                         Some("query") => Closing::Query,
                         Some("ignored") => Closing::Ignored,
-                        _ => return Err(format!("`mapping.closing` is {value}: write thanks, query or ignored")),
+                        _ => return Err(MappingError::Closing(value.clone())),
                     };
                 }
-                _ => return Err(format!("`mapping.{member}` is not known: a mapping has `roles` and `closing`")),
+                _ => return Err(MappingError::Unknown(member.clone())),
             }
         }
         Ok(())
@@ -98,12 +98,13 @@ impl Mapping {
     /// Reads a map of names to roles.
     ///
     /// # Errors
-    /// In words: a role that is not known.
-    pub(super) fn read_roles(&mut self, key: &str, roles: &Map<String, Value>) -> Result<(), String> {
+    /// A role that is not known.
+    pub(super) fn read_roles(&mut self, key: &str, roles: &Map<String, Value>) -> Result<(), MappingError> {
         for (name, role) in roles {
-            let role = role.as_str().ok_or_else(|| format!("`{key}.{name}` is {}, not a role", kind(role)))?;
+            let role = role.as_str().ok_or_else(|| WrongMember::new(format!("{key}.{name}"), role, "a role"))?;
             if !ROLES.contains(&role) {
-                return Err(format!("`{key}.{name}` is `{role}`, which is no role: write {}", ROLES.join(", ")));
+                let (member, role) = (format!("{key}.{name}"), role.to_owned());
+                return Err(MappingError::Role { member, role, known: ROLES.join(", ") });
             }
             self.roles.insert(name.clone(), role.to_owned());
         }
@@ -140,7 +141,7 @@ mod tests {
             (json!({"closing": "maybe"}), "`mapping.closing` is \"maybe\""),
             (json!([]), "`mapping` is a list"),
         ] {
-            let mistake = Mapping::default().read(&mapping).expect_err(part);
+            let mistake = Mapping::default().read(&mapping).expect_err(part).to_string();
             assert!(mistake.contains(part), "{mistake}");
         }
     }

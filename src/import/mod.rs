@@ -9,9 +9,12 @@
 //! need it measure nothing and say so. Nothing here judges.
 
 mod conversation;
+mod error;
 mod mapping;
 mod planning;
 mod record;
+
+pub use error::{ConversationError, Kind, MappingError, MessageError, WrongMember};
 
 use crate::plan::Plan;
 use crate::scenario::{Criteria, Scenario};
@@ -36,8 +39,8 @@ pub enum ImportError {
     #[error("not JSON and not JSON lines: {0}")]
     Json(#[from] serde_json::Error),
     /// Its mapping is not understood.
-    #[error("{0}")]
-    Mapping(String),
+    #[error(transparent)]
+    Mapping(#[from] MappingError),
     /// There is no conversation in it.
     #[error("there is no conversation in it: write a list of messages, or a list of objects with `messages`")]
     Empty,

@@ -119,8 +119,7 @@ fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str
     let (events, end) = match told {
         Ok(events) => (events, TrialEnd::Completed),
         Err(mistake) => {
-            // Mistakes of one kind are one cause, wherever they stand.
-            let cause = mistake.split_once(": ").map_or(mistake.as_str(), |(_, what)| what).to_owned();
+            let cause = mistake.cause();
             let message = format!("this conversation cannot be read: {mistake}");
             let detail = vec![format!("correct it in {file} and import the file again")];
             let kind = TrialErrorKind::ConversationBroken;

@@ -1,6 +1,7 @@
 //! From a file's JSON to conversations, one by one; a conversation that is not one keeps its place and says why.
 
 use super::ImportError;
+use super::error::{ConversationError, Kind, WrongMember};
 use super::mapping::Mapping;
 use serde_json::{Map, Value};
 
@@ -8,7 +9,7 @@ use serde_json::{Map, Value};
 #[derive(Debug)]
 pub(super) struct Record {
     /// Its messages, or what is wrong with it.
-    pub messages: Result<Vec<Value>, String>,
+    pub messages: Result<Vec<Value>, ConversationError>,
     /// Its task.
     pub task: Option<String>,
     /// Its trial, as written.
@@ -48,7 +49,7 @@ pub(super) fn records(text: &[u8]) -> Result<Vec<Record>, ImportError> {
     let mut records = Vec::with_capacity(items.len());
     for item in items {
         match item.get("mapping").filter(|_| item.as_object().is_some_and(|object| object.len() == 1)) {
-            Some(given) => mapping.read(given).map_err(ImportError::Mapping)?,
+            Some(given) => mapping.read(given)?,
             None => records.push(record(item, &mapping)),
         }
     }
@@ -59,7 +60,7 @@ pub(super) fn records(text: &[u8]) -> Result<Vec<Record>, ImportError> {
 const BESIDE: &[&str] = &["task_id", "trial", "reward", "model", "tools", "mapping", "roles"];
 
 impl Record {
-    fn of(messages: Result<Vec<Value>, String>) -> Self {
+    fn of(messages: Result<Vec<Value>, ConversationError>) -> Self {
         Self {
             messages,
             task: None,
@@ -77,51 +78,49 @@ fn record(item: Value, mapping: &Mapping) -> Record {
     match item {
         Value::Array(messages) => Record { mapping: mapping.clone(), ..Record::of(Ok(messages)) },
         Value::Object(mut object) => {
-            let mut record = Record { mapping: mapping.clone(), ..Record::of(Err(String::new())) };
+            let mut record = Record { mapping: mapping.clone(), ..Record::of(Ok(Vec::new())) };
             let given = ["messages", "history", "traj"].into_iter().find_map(|key| object.remove(key));
             record.ignored = object.keys().filter(|key| !BESIDE.contains(&key.as_str())).cloned().collect();
             record.messages = match (beside(&object, &mut record), given) {
                 (Err(mistake), _) => Err(mistake),
                 (Ok(()), Some(Value::Array(messages))) => Ok(messages),
-                (Ok(()), Some(other)) => Err(format!("`messages` is {}, not a list", kind(&other))),
-                (Ok(()), None) => Err("it has no `messages`".into()),
+                (Ok(()), Some(other)) => Err(WrongMember::new("messages", &other, "a list").into()),
+                (Ok(()), None) => Err(ConversationError::NoMessages),
             };
             record
         }
-        other => {
-            Record::of(Err(format!("it is {}, not a list of messages or an object with `messages`", kind(&other))))
-        }
+        other => Record::of(Err(ConversationError::NoConversation(Kind::of(&other)))),
     }
 }
 
 /// Reads what may stand beside the messages; `null` is as good as nothing.
-fn beside(object: &Map<String, Value>, record: &mut Record) -> Result<(), String> {
+fn beside(object: &Map<String, Value>, record: &mut Record) -> Result<(), ConversationError> {
     let given = |key: &str| object.get(key).filter(|value| !value.is_null());
     record.task = match given("task_id") {
         None => None,
         Some(Value::String(task)) => Some(task.clone()),
         Some(Value::Number(task)) => Some(format!("task-{task}")),
-        Some(other) => return Err(format!("`task_id` is {}, not text or a number", kind(other))),
+        Some(other) => return Err(WrongMember::new("task_id", other, "text or a number").into()),
     };
     if let Some(trial) = given("trial") {
         let number = trial.as_u64().and_then(|trial| u32::try_from(trial).ok()).filter(|trial| *trial < u32::MAX);
-        record.trial = Some(number.ok_or_else(|| format!("`trial` is {}, not a small whole number", kind(trial)))?);
+        record.trial = Some(number.ok_or_else(|| WrongMember::new("trial", trial, "a small whole number"))?);
     }
     if let Some(reward) = given("reward") {
         let number = match reward {
             Value::Bool(full) => Some(f64::from(u8::from(*full))),
             other => other.as_f64().filter(|reward| (-1e-6..=1.0 + 1e-6).contains(reward)),
         };
-        record.reward = Some(number.ok_or_else(|| format!("`reward` is {}, not 0 to 1", kind(reward)))?);
+        record.reward = Some(number.ok_or_else(|| WrongMember::new("reward", reward, "0 to 1"))?);
     }
     record.offered = given("tools").and_then(Value::as_array).and_then(|tools| tools.iter().map(tool_name).collect());
     record.model = given("model").and_then(Value::as_str).map(str::to_owned);
     match given("roles") {
         None => {}
         Some(Value::Object(roles)) => record.mapping.read_roles("roles", roles)?,
-        Some(other) => return Err(format!("`roles` is {}, not a map of names to roles", kind(other))),
+        Some(other) => return Err(WrongMember::new("roles", other, "a map of names to roles").into()),
     }
-    given("mapping").map_or(Ok(()), |mapping| record.mapping.read(mapping))
+    Ok(given("mapping").map_or(Ok(()), |mapping| record.mapping.read(mapping))?)
 }
 
 /// The name of a tool on offer: itself, or in a definition as OpenAI's requests hold it.
@@ -130,23 +129,11 @@ fn tool_name(tool: &Value) -> Option<String> {
     tool.as_str().or_else(|| named.and_then(Value::as_str)).map(str::to_owned)
 }
 
-/// A JSON value for a message about it.
-pub(super) fn kind(value: &Value) -> String {
-    match value {
-        Value::Null => "null".into(),
-        Value::Bool(value) => value.to_string(),
-        Value::Number(value) => value.to_string(),
-        Value::String(_) => "a text".into(),
-        Value::Array(_) => "a list".into(),
-        Value::Object(_) => "an object".into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn lengths(text: &str) -> Vec<Result<usize, String>> {
+    fn lengths(text: &str) -> Vec<Result<usize, ConversationError>> {
         let records = records(text.as_bytes()).expect("a file");
         records.into_iter().map(|record| record.messages.map(|messages| messages.len())).collect()
     }
@@ -173,7 +160,7 @@ mod tests {
         );
         assert_eq!(records[0].mapping.role("human"), "user");
         let mistakes: Vec<_> =
-            records[1..].iter().map(|record| record.messages.clone().expect_err("a mistake")).collect();
+            records[1..].iter().map(|record| record.messages.clone().expect_err("a mistake").to_string()).collect();
         for (mistake, part) in
             mistakes.iter().zip(["`reward` is 5", "`trial` is -1", "a text", "no `messages`", "it is 3"])
         {

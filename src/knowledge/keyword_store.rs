@@ -11,10 +11,10 @@
 //! are read from the file's first bytes before anything is opened: a file of another program, or of another version,
 //! is refused and left as it is.
 
-use super::KnowledgeError;
 use super::learned::{ExternalRecord, KeywordEntry, Provenance, learned_id};
 use super::tokenize;
 use super::upkeep::{PruneRule, Pruned};
+use super::{ForeignFile, KnowledgeError};
 use jiff::Timestamp;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
@@ -77,7 +77,7 @@ pub(super) fn give_back(connection: Connection) {
 /// Opens the file, or memory, and makes the tables where there are none.
 pub(super) fn open(file: Option<&Path>) -> Result<Connection, KnowledgeError> {
     let Some(file) = file else { return open_in_memory().map_err(failed) };
-    let foreign = |why: String| KnowledgeError::Foreign { path: file.to_owned(), why };
+    let foreign = |why: ForeignFile| KnowledgeError::Foreign { path: file.to_owned(), why };
     let header = header(file).map_err(|error| KnowledgeError::Read { path: file.to_owned(), error })?;
     if let Some(why) = header.as_deref().and_then(why_foreign) {
         return Err(foreign(why));
@@ -90,9 +90,9 @@ pub(super) fn open(file: Option<&Path>) -> Result<Connection, KnowledgeError> {
 
 /// Opens a file that is a keyword index, to read it: nothing is made and nothing changed.
 pub(super) fn open_to_read(file: &Path) -> Result<Connection, KnowledgeError> {
-    let foreign = |why: String| KnowledgeError::Foreign { path: file.to_owned(), why };
+    let foreign = |why: ForeignFile| KnowledgeError::Foreign { path: file.to_owned(), why };
     let header = header(file).map_err(|error| KnowledgeError::Read { path: file.to_owned(), error })?;
-    let header = header.ok_or_else(|| foreign("it is empty".into()))?;
+    let header = header.ok_or_else(|| foreign(ForeignFile::Empty))?;
     if let Some(why) = why_foreign(&header) {
         return Err(foreign(why));
     }
@@ -120,23 +120,23 @@ fn header(file: &Path) -> std::io::Result<Option<Vec<u8>>> {
 }
 
 /// Why a file that begins with these bytes is no keyword index of this build.
-fn why_foreign(header: &[u8]) -> Option<String> {
+fn why_foreign(header: &[u8]) -> Option<ForeignFile> {
     if header.get(..16) != Some(b"SQLite format 3\0") {
-        return Some("it is no SQLite database".into());
+        return Some(ForeignFile::NotSqlite);
     }
     let word = |at: usize| header.get(at..at + 4)?.try_into().ok().map(|bytes| i64::from(i32::from_be_bytes(bytes)));
     why_other(word(68).unwrap_or_default(), word(60).unwrap_or_default())
 }
 
-fn why_other(application: i64, version: i64) -> Option<String> {
+fn why_other(application: i64, version: i64) -> Option<ForeignFile> {
     if application != APPLICATION {
-        return Some("it is a database of something else".into());
+        return Some(ForeignFile::OtherProgram);
     }
-    (version != VERSION).then(|| format!("its layout has version {version}, this build knows {VERSION}"))
+    (version != VERSION).then_some(ForeignFile::OtherVersion { version, known: VERSION })
 }
 
 /// Opens a file that is ours or new; `Err` inside with the reason when it turned out to be neither.
-fn open_checked(file: &Path) -> rusqlite::Result<Result<Connection, String>> {
+fn open_checked(file: &Path) -> rusqlite::Result<Result<Connection, ForeignFile>> {
     let mut connection = Connection::open(super::full_text::real(file)?)?;
     // Before WAL: switching the journal needs a lock that another process may hold.
     connection.busy_timeout(PATIENCE)?;

@@ -103,7 +103,7 @@ pub enum KnowledgeError {
         /// The file.
         path: PathBuf,
         /// What it is instead.
-        why: String,
+        why: ForeignFile,
     },
     /// The index failed.
     #[error("the {what} failed: {error}")]
@@ -112,5 +112,27 @@ pub enum KnowledgeError {
         what: &'static str,
         /// Why.
         error: rusqlite::Error,
+    },
+}
+
+/// What a file is that is no keyword index of this build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ForeignFile {
+    /// Nothing is in it.
+    #[error("it is empty")]
+    Empty,
+    /// No database.
+    #[error("it is no SQLite database")]
+    NotSqlite,
+    /// A database of another program.
+    #[error("it is a database of something else")]
+    OtherProgram,
+    /// An index of another build.
+    #[error("its layout has version {version}, this build knows {known}")]
+    OtherVersion {
+        /// Its version.
+        version: i64,
+        /// Ours.
+        known: i64,
     },
 }

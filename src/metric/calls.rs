@@ -9,10 +9,10 @@
 
 use super::assignment::largest;
 use super::turns::executed;
-use super::{TurnView, quote};
+use super::{Held, Seen, TurnView, quote};
 use crate::plan::ResolvedCase;
 use crate::scenario::expect::{ArgumentPattern, CallExpectation, CallOutcome, CallPattern, Expectation};
-use crate::settings::{JsonSchema, expression, expression_work, schema_patterns};
+use crate::settings::{JsonSchema, SchemaError, expression, expression_work, schema_patterns};
 use crate::trace::{ToolCalled, ToolOutcome};
 use regex::Regex;
 use serde_json::Value;
@@ -23,8 +23,8 @@ use std::fmt::Write;
 /// Compiled regular expressions and JSON Schemas of one case, by their text: compiled once, used by all its trials.
 #[derive(Debug, Default)]
 pub struct Patterns {
-    regexes: BTreeMap<String, Result<Regex, String>>,
-    schemas: BTreeMap<String, Result<JsonSchema, String>>,
+    regexes: BTreeMap<String, Result<Regex, regex::Error>>,
+    schemas: BTreeMap<String, Result<JsonSchema, SchemaError>>,
     mistakes: Vec<String>,
 }
 
@@ -68,7 +68,7 @@ impl Patterns {
                     ArgumentPattern::Equals(_) => {}
                     ArgumentPattern::Matches(text) => self.add_regex(text),
                     ArgumentPattern::Schema(schema) => {
-                        let compile = || JsonSchema::compile(schema).map_err(|error| error.to_string());
+                        let compile = || JsonSchema::compile(schema);
                         self.schemas.entry(schema.to_string()).or_insert_with(compile);
                     }
                 }
@@ -78,7 +78,7 @@ impl Patterns {
 
     fn add_regex(&mut self, text: &str) {
         if !self.regexes.contains_key(text) {
-            self.regexes.insert(text.to_owned(), expression(text).map_err(|error| error.to_string()));
+            self.regexes.insert(text.to_owned(), expression(text));
         }
     }
 
@@ -230,9 +230,9 @@ fn describe_pattern(pattern: &CallPattern) -> String {
 }
 
 /// The calls that were made, for people: `calls were: lookup_order (ok), create_ticket (ok)`.
-fn seen(all: &[Called<'_>]) -> String {
+fn seen(all: &[Called<'_>]) -> Seen {
     if all.is_empty() {
-        return "no tool was called".into();
+        return Seen::new("no tool was called");
     }
     let call = |called: &Called<'_>| {
         let outcome = match &called.call.outcome {
@@ -248,11 +248,11 @@ fn seen(all: &[Called<'_>]) -> String {
     if all.len() > 12 {
         let _ = write!(text, " and {} more", all.len() - 12);
     }
-    text
+    Seen(text)
 }
 
 /// Whether the calls of `turns` are as expected; if not, what was seen instead.
-pub(super) fn check(expectation: &CallExpectation, turns: &[&TurnView<'_>], patterns: &Patterns) -> Result<(), String> {
+pub(super) fn check(expectation: &CallExpectation, turns: &[&TurnView<'_>], patterns: &Patterns) -> Held {
     let all = called(turns);
     let attempt = |pattern: &CallPattern, call: &Called<'_>| fits(pattern, call, patterns);
     let fit = |pattern: &CallPattern, call: &Called<'_>| {
@@ -260,8 +260,9 @@ pub(super) fn check(expectation: &CallExpectation, turns: &[&TurnView<'_>], patt
     };
     let matched = |list: &[CallPattern]| largest(list.len(), all.len(), |left, right| fit(&list[left], &all[right]));
     let count = |pattern: &CallPattern| all.iter().filter(|call| attempt(pattern, call)).count();
-    let nothing = || Err("it names no call, so it expects nothing".to_owned());
-    let how_often = |pattern: &CallPattern| Err(format!("it happened {} times; {}", count(pattern), seen(&all)));
+    let nothing = || Err(Seen::new("it names no call, so it expects nothing"));
+    let how_often =
+        |pattern: &CallPattern| Err(Seen::new(format!("it happened {} times; {}", count(pattern), seen(&all))));
     let holds = match expectation {
         CallExpectation::InOrder(list) | CallExpectation::Superset(list) | CallExpectation::Before(list)
             if list.is_empty() =>
@@ -272,7 +273,7 @@ pub(super) fn check(expectation: &CallExpectation, turns: &[&TurnView<'_>], patt
             // Taking the earliest fit each time is optimal for a subsequence.
             let mut rest = all.iter();
             if let Some(missing) = list.iter().find(|pattern| !rest.any(|call| fit(pattern, call))) {
-                return Err(format!("no {} at its place; {}", describe_pattern(missing), seen(&all)));
+                return Err(Seen::new(format!("no {} at its place; {}", describe_pattern(missing), seen(&all))));
             }
             true
         }

@@ -9,7 +9,7 @@ use super::calls::{self, Patterns};
 use super::refusal_rate::{claims_nothing, says_so};
 use super::text_match::contains;
 use super::turns::names;
-use super::{Check, TrialView, TurnView, keywords, quote};
+use super::{Check, Held, Seen, TrialView, TurnView, keywords, quote};
 use crate::plan::PlannedCase;
 use crate::plan::ResolvedCase;
 use crate::scenario::expect::{
@@ -20,7 +20,8 @@ use crate::trace::{Answer, Arm, TurnOutcome};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-type Checked = (String, Result<(), String>);
+/// What was checked, in words, and whether it holds.
+type Checked = (String, Held);
 
 /// Checks everything that the case of `view` expects; `patterns` are that case's, compiled.
 pub fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
@@ -34,7 +35,7 @@ pub fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
     let mut add = |label: &str, (what, result): Checked| {
         let passed = result.is_ok();
         let what = if label.is_empty() { what } else { format!("{label}: {what}") };
-        checks.push(Check { what, passed, seen: result.err().unwrap_or_default() });
+        checks.push(Check { what, passed, seen: result.err().map(|Seen(seen)| seen).unwrap_or_default() });
     };
     let whole = view.case.case.expect.as_ref();
     for turn in view.turns {
@@ -53,11 +54,11 @@ pub fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
         add("", checked);
     }
     if let Some(mistake) = patterns.mistakes().first() {
-        add("", ("expectations that can be checked".into(), Err(mistake.clone())));
+        add("", ("expectations that can be checked".into(), Err(Seen::new(mistake))));
     }
     if let Some(departures) = view.departures {
         let seen = departures.first().map(|first| format!("turn {}: {}", first.turn + 1, first.what));
-        add("", ("moves that the state machine declares".into(), seen.map_or(Ok(()), Err)));
+        add("", ("moves that the state machine declares".into(), seen.map_or(Ok(()), |seen| Err(Seen(seen)))));
     }
     checks
 }
@@ -112,7 +113,7 @@ fn case_checks(expect: &Expectation, view: &TrialView<'_>, patterns: &Patterns) 
         let each = view
             .turns
             .iter()
-            .try_for_each(|turn| within(limit, turn).map_err(|seen| format!("{}: {seen}", turn.label())));
+            .try_for_each(|turn| within(limit, turn).map_err(|seen| Seen::new(format!("{}: {seen}", turn.label()))));
         results.push((format!("within: {limit}"), each));
     }
     results
@@ -154,11 +155,11 @@ fn last_turn_checks(expect: &Expectation, turn: &TurnView<'_>, patterns: &Patter
     results
 }
 
-fn ending(turn: &TurnView<'_>) -> String {
-    match turn.ended().map(|end| &end.outcome) {
+fn ending(turn: &TurnView<'_>) -> Seen {
+    Seen(match turn.ended().map(|end| &end.outcome) {
         Some(TurnOutcome::Failed { message, .. }) => format!("it {}: {}", turn.ending(), quote(message, 160)),
         _ => format!("it {}", turn.ending()),
-    }
+    })
 }
 
 /// Judges each of `wanted` against the answer, or fails them all when there is none.
@@ -166,7 +167,7 @@ fn each<'a>(
     key: &str,
     wanted: &'a [String],
     turn: &TurnView<'_>,
-    holds: impl Fn(&'a str, &Answer) -> Result<(), String>,
+    holds: impl Fn(&'a str, &Answer) -> Held,
 ) -> Vec<Checked> {
     let judge = |text: &'a String| {
         let result = turn.answer().ok_or_else(|| ending(turn)).and_then(|answer| holds(text, answer));
@@ -177,7 +178,7 @@ fn each<'a>(
 
 fn answer(expected: &AnswerExpectation, turn: &TurnView<'_>, patterns: &Patterns) -> Vec<Checked> {
     let seen = |holds: bool, answer: &Answer| {
-        if holds { Ok(()) } else { Err(format!("the answer was: {}", quote(&answer.text, 160))) }
+        if holds { Ok(()) } else { Err(Seen::new(format!("the answer was: {}", quote(&answer.text, 160)))) }
     };
     let has = |answer: &Answer, part: &str| {
         if expected.exact { answer.text.contains(part) } else { contains(&answer.text, part) }
@@ -193,9 +194,9 @@ fn answer(expected: &AnswerExpectation, turn: &TurnView<'_>, patterns: &Patterns
         let seen = |answer: &Answer| match (wanted, claims_nothing(answer)) {
             (true, false) => Err(cited(answer)),
             (true, true) if !says_so(answer, Some(expected)) => {
-                Err(format!("it does not say that it cannot answer: {}", quote(&answer.text, 160)))
+                Err(Seen::new(format!("it does not say that it cannot answer: {}", quote(&answer.text, 160))))
             }
-            (false, true) => Err("it names no source and claims none".to_owned()),
+            (false, true) => Err(Seen::new("it names no source and claims none")),
             (true, true) | (false, false) => Ok(()),
         };
         let result = turn.answer().ok_or_else(|| ending(turn)).and_then(seen);
@@ -207,16 +208,15 @@ fn answer(expected: &AnswerExpectation, turn: &TurnView<'_>, patterns: &Patterns
     results
 }
 
-fn cited(answer: &Answer) -> String {
+fn cited(answer: &Answer) -> Seen {
     let ids: Vec<_> = answer.sources.iter().take(8).map(|source| quote(&source.id, 80)).collect();
-    if ids.is_empty() { "it cites no source".into() } else { format!("it cites: {}", ids.join(", ")) }
+    Seen(if ids.is_empty() { "it cites no source".into() } else { format!("it cites: {}", ids.join(", ")) })
 }
 
 fn sources(expected: &SourcesExpectation, turn: &TurnView<'_>) -> Vec<Checked> {
-    let with =
-        |holds: &dyn Fn(&Answer) -> Result<(), String>| turn.answer().ok_or_else(|| ending(turn)).and_then(holds);
+    let with = |holds: &dyn Fn(&Answer) -> Held| turn.answer().ok_or_else(|| ending(turn)).and_then(holds);
     let flag = |wanted: bool, said: bool| {
-        if wanted == said { Ok(()) } else { Err(format!("the answer says {said}")) }
+        if wanted == said { Ok(()) } else { Err(Seen::new(format!("the answer says {said}"))) }
     };
     let mut results = Vec::new();
     if let Some(wanted) = expected.internal {
@@ -243,7 +243,7 @@ fn retries(expected: &RetryExpectation, turns: &[&TurnView<'_>]) -> Vec<Checked>
         }
     }
     let name = account.as_str();
-    let counted = |holds: bool| if holds { Ok(()) } else { Err(format!("there were {count}")) };
+    let counted = |holds: bool| if holds { Ok(()) } else { Err(Seen::new(format!("there were {count}"))) };
     let mut results = Vec::new();
     if let Some(least) = expected.at_least {
         results.push((format!("retries on the {name} account, at least {least}"), counted(count >= least)));
@@ -255,25 +255,25 @@ fn retries(expected: &RetryExpectation, turns: &[&TurnView<'_>]) -> Vec<Checked>
         let lost = episodes.values().filter(|recovered| !**recovered).count();
         let result = match (episodes.len(), (lost == 0) == wanted) {
             // Without a retry, none failed and none recovered: nothing was shown.
-            (0, _) => Err("there was no retry".to_owned()),
+            (0, _) => Err(Seen::new("there was no retry")),
             (_, true) => Ok(()),
-            (all, false) => Err(format!("{lost} of {all} episodes did not recover")),
+            (all, false) => Err(Seen::new(format!("{lost} of {all} episodes did not recover"))),
         };
         results.push((format!("retries on the {name} account, recovered: {wanted}"), result));
     }
     results
 }
 
-fn within(limit: &TimeSpan, turn: &TurnView<'_>) -> Result<(), String> {
+fn within(limit: &TimeSpan, turn: &TurnView<'_>) -> Held {
     let limit = limit.as_micros();
     match turn.ended() {
         Some(end) if u128::from(end.took_us) < limit => Ok(()),
-        Some(end) => Err(format!("it took {:.2} s", end.took_us as f64 / 1e6)),
-        None => Err(format!("it {}", turn.ending())),
+        Some(end) => Err(Seen::new(format!("it took {:.2} s", end.took_us as f64 / 1e6))),
+        None => Err(Seen::new(format!("it {}", turn.ending()))),
     }
 }
 
-fn error(expected: &ErrorExpectation, turn: &TurnView<'_>) -> Result<(), String> {
+fn error(expected: &ErrorExpectation, turn: &TurnView<'_>) -> Held {
     match turn.ended().map(|end| &end.outcome) {
         Some(TurnOutcome::Failed { kind, message })
             if *kind == expected.kind && expected.contains.iter().all(|part| contains(message, part)) =>
@@ -293,11 +293,11 @@ fn describe_probe(probe: &Probe) -> String {
 }
 
 /// Whether the probe shows in this turn; an empty `any_of` can show nowhere.
-fn remembered(probe: &Probe, turn: &TurnView<'_>) -> Result<(), String> {
+fn remembered(probe: &Probe, turn: &TurnView<'_>) -> Held {
     let Some(tool) = &probe.in_arguments_of else {
         let answer = turn.answer().ok_or_else(|| ending(turn))?;
         let held = probe.any_of.iter().any(|text| contains(&answer.text, text));
-        return held.then_some(()).ok_or_else(|| format!("the answer was: {}", quote(&answer.text, 160)));
+        return held.then_some(()).ok_or_else(|| Seen::new(format!("the answer was: {}", quote(&answer.text, 160))));
     };
     let mut said = Vec::new();
     for call in turn.calls().filter(|call| call.tool == *tool) {
@@ -307,9 +307,9 @@ fn remembered(probe: &Probe, turn: &TurnView<'_>) -> Result<(), String> {
         return Ok(());
     }
     if said.is_empty() {
-        return Err(format!("{tool} was not called with any argument"));
+        return Err(Seen::new(format!("{tool} was not called with any argument")));
     }
-    Err(format!("its arguments were: {}", quote(&said.join("; "), 160)))
+    Err(Seen::new(format!("its arguments were: {}", quote(&said.join("; "), 160))))
 }
 
 /// The values of JSON as text, names of fields left out.

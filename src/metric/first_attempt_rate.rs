@@ -9,7 +9,7 @@
 use super::catalogue::Registered;
 use super::tools::Tools;
 use super::turns::executed;
-use super::{Metric, Mode, Observation, TrialView, TurnView, quote};
+use super::{Metric, Mode, Observation, TrialView, TurnView, quote, Held, Seen};
 use crate::catalogue::{MetricEntry, Parameter};
 use crate::trace::{ToolOutcome, Trace, What};
 
@@ -31,7 +31,7 @@ pub(super) struct FirstAttemptRate {
 }
 
 impl FirstAttemptRate {
-    fn judge(&self, turn: &TurnView<'_>, trace: &Trace) -> Result<(), String> {
+    fn judge(&self, turn: &TurnView<'_>, trace: &Trace) -> Held {
         let name = || self.tools.label(trace);
         // A call out of order that no earlier step has excused yet, and whether a step ran in this completion.
         let (mut unexcused, mut ran, mut listed) = (false, false, false);
@@ -39,26 +39,26 @@ impl FirstAttemptRate {
             match what {
                 What::ModelCalled(called) => (ran, listed) = (false, called.reply.lists_calls()),
                 What::FedBack(told) if self.tools.has(trace, &told.tool) => {
-                    return Err(format!("{} needed feedback: {}", name(), quote(&told.cause, 60)));
+                    return Err(Seen::new(format!("{} needed feedback: {}", name(), quote(&told.cause, 60))));
                 }
                 What::ToolCalled(call) if self.tools.has(trace, &call.tool) => match &call.outcome {
                     ToolOutcome::Ok(_) if unexcused => {
-                        return Err(format!("{} was first called out of order at its own step", name()));
+                        return Err(Seen::new(format!("{} was first called out of order at its own step", name())));
                     }
                     ToolOutcome::Ok(_) => return Ok(()),
                     ToolOutcome::OutOfOrder(_) => unexcused = !(ran && listed),
                     ToolOutcome::Rejected(rejection) => {
-                        return Err(format!("first call rejected: {}", quote(&rejection.reason, 100)));
+                        return Err(Seen::new(format!("first call rejected: {}", quote(&rejection.reason, 100))));
                     }
                     ToolOutcome::Failed { message, .. } => {
-                        return Err(format!("first call failed: {}", quote(message, 100)));
+                        return Err(Seen::new(format!("first call failed: {}", quote(message, 100))));
                     }
                 },
                 What::ToolCalled(call) if executed(call) => (ran, unexcused) = (true, false),
                 _ => {}
             }
         }
-        Err(format!("{} was never accepted: {}", name(), turn.ending()))
+        Err(Seen::new(format!("{} was never accepted: {}", name(), turn.ending())))
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::catalogue::Registered;
 use super::tools::Tools;
-use super::{Metric, Mode, Observation, TrialView, TurnView};
+use super::{Metric, Mode, Observation, TrialView, TurnView, Held, Seen};
 use crate::catalogue::MetricEntry;
 use crate::trace::{Reply, Role, ToolOutcome, Trace};
 
@@ -37,17 +37,17 @@ const UNKNOWN: &str = "messages do not say what the model was made to call";
 #[derive(Debug)]
 pub(super) struct ForcedRetrieval;
 
-fn judge(turn: &TurnView<'_>, trace: &Trace) -> Result<(), String> {
-    let Some(first) = turn.models().next() else { return Err("the model was never asked".into()) };
+fn judge(turn: &TurnView<'_>, trace: &Trace) -> Held {
+    let Some(first) = turn.models().next() else { return Err(Seen::new("the model was never asked")) };
     let named = first.tool_choice.strip_prefix("named ");
     if named.is_none_or(|tool| trace.role(tool) != Role::Knowledge) {
-        return Err(format!("the first request left the call open (tool_choice {})", first.tool_choice));
+        return Err(Seen::new(format!("the first request left the call open (tool_choice {})", first.tool_choice)));
     }
     let mut of_first = turn.calls().filter(|call| call.call == first.call && trace.role(&call.tool) == Role::Knowledge);
     if of_first.any(|call| matches!(call.outcome, ToolOutcome::Ok(_))) {
         return Ok(());
     }
-    Err(format!("the first completion retrieved nothing: {}", turn.ending()))
+    Err(Seen::new(format!("the first completion retrieved nothing: {}", turn.ending())))
 }
 
 impl Metric for ForcedRetrieval {
@@ -67,7 +67,7 @@ impl Metric for ForcedRetrieval {
         let asked = view.turns.iter().filter(|turn| turn.models().next().is_some() || turn.ended().is_none());
         let unit = |turn: &TurnView<'_>| match judge(turn, view.trace) {
             Ok(()) => Observation::success(turn.label()),
-            Err(note) => Observation::failure(turn.label(), note),
+            Err(Seen(note)) => Observation::failure(turn.label(), note),
         };
         asked.map(unit).collect()
     }

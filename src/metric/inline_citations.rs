@@ -11,7 +11,7 @@
 //! answer.
 
 use super::catalogue::Registered;
-use super::{Metric, Mode, Observation, TrialView, TurnView};
+use super::{Metric, Mode, Observation, TrialView, TurnView, Held, Seen};
 use crate::catalogue::MetricEntry;
 use crate::trace::Answer;
 use crate::trace::text::inline_citations;
@@ -54,22 +54,22 @@ pub(super) enum InlineCitations {
 
 impl InlineCitations {
     /// The unit that an answer is, if it is one; `found` is how many passages its turn retrieved.
-    fn judge(self, answer: &Answer, found: usize) -> Option<Result<(), String>> {
+    fn judge(self, answer: &Answer, found: usize) -> Option<Held> {
         let numbers = inline_citations(&answer.text);
         let outside = || numbers.iter().find(|number| **number == 0 || **number as usize > found);
         Some(match self {
             Self::Range if numbers.is_empty() => return None,
             Self::Range => match outside() {
                 None => Ok(()),
-                Some(number) => Err(format!("cites [{number}] of {found} passages")),
+                Some(number) => Err(Seen::new(format!("cites [{number}] of {found} passages"))),
             },
             Self::Cited if found == 0 || answer.refused => return None,
-            Self::Cited if numbers.is_empty() => Err("cites no passage".into()),
-            Self::Cited if !answer.text.chars().any(char::is_alphabetic) => Err("says nothing but numbers".into()),
+            Self::Cited if numbers.is_empty() => Err(Seen::new("cites no passage")),
+            Self::Cited if !answer.text.chars().any(char::is_alphabetic) => Err(Seen::new("says nothing but numbers")),
             Self::Cited => Ok(()),
             Self::Refusal if found > 0 => return None,
             Self::Refusal if answer.refused => Ok(()),
-            Self::Refusal => Err("answers although nothing was found".into()),
+            Self::Refusal => Err(Seen::new("answers although nothing was found")),
         })
     }
 }
@@ -99,7 +99,7 @@ impl Metric for InlineCitations {
             let found = searches.map(|search| search.hits.len()).sum();
             Some(match self.judge(turn.answer()?, found)? {
                 Ok(()) => Observation::success(turn.label()),
-                Err(note) => Observation::failure(turn.label(), note),
+                Err(Seen(note)) => Observation::failure(turn.label(), note),
             })
         };
         view.turns.iter().filter_map(unit).collect()

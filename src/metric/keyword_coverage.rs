@@ -6,7 +6,7 @@
 
 use super::catalogue::Registered;
 use super::tools::Tools;
-use super::{Metric, Mode, Observation, TrialView, TurnView};
+use super::{Metric, Mode, Observation, TrialView, TurnView, Held, Seen};
 use crate::catalogue::MetricEntry;
 use crate::trace::{Role, ToolResult};
 
@@ -25,7 +25,7 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
 pub(super) struct KeywordCoverage;
 
 /// Whether each external result of a turn was indexed and read back; the first that was not, in words.
-pub(super) fn indexed(turn: &TurnView<'_>) -> Result<(), String> {
+pub(super) fn indexed(turn: &TurnView<'_>) -> Held {
     for (at, external) in turn.retrievals().enumerate().filter_map(|(at, result)| Some((at, result.external()?))) {
         let mut reason = "no keywords were indexed for it";
         let later = turn.retrievals().skip(at).filter_map(ToolResult::indexed);
@@ -38,7 +38,7 @@ pub(super) fn indexed(turn: &TurnView<'_>) -> Result<(), String> {
             index.keywords.iter().all(|keyword| index.read_back.contains(keyword))
         });
         if !held {
-            return Err(format!("{}: {reason}", super::quote(&external.result, 60)));
+            return Err(Seen::new(format!("{}: {reason}", super::quote(&external.result, 60))));
         }
     }
     Ok(())
@@ -64,7 +64,7 @@ impl Metric for KeywordCoverage {
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
         let unit = |turn: &TurnView<'_>| match indexed(turn) {
             Ok(()) => Observation::success(turn.label()),
-            Err(note) => Observation::failure(turn.label(), note),
+            Err(Seen(note)) => Observation::failure(turn.label(), note),
         };
         view.turns.iter().filter(|turn| turn.externals().next().is_some()).map(unit).collect()
     }

@@ -8,7 +8,7 @@
 use super::catalogue::Registered;
 use super::tools::Tools;
 use super::turns::executed;
-use super::{Metric, Mode, Observation, TrialView, TurnView};
+use super::{Metric, Mode, Observation, TrialView, TurnView, Held, Seen};
 use crate::catalogue::{MetricEntry, Parameter};
 use crate::trace::{Role, ToolCalled, ToolOutcome, Trace, What};
 
@@ -46,7 +46,7 @@ pub(super) struct MandatoryCallRate {
 }
 
 impl MandatoryCallRate {
-    fn judge(&self, turn: &TurnView<'_>, trace: &Trace) -> Result<(), String> {
+    fn judge(&self, turn: &TurnView<'_>, trace: &Trace) -> Held {
         let mut asked = None;
         let name = || self.tools.label(trace);
         // Where a completion does not list its calls, each is taken for one of its own.
@@ -66,19 +66,19 @@ impl MandatoryCallRate {
                     asked = asked.or(Some("a rejected call"));
                 }
                 What::ToolCalled(call) if answers(call, trace) && found => {
-                    return Err(format!("{} was called beside the answer", name()));
+                    return Err(Seen::new(format!("{} was called beside the answer", name())));
                 }
-                What::ToolCalled(call) if answers(call, trace) => return Err(format!("answered without {}", name())),
+                What::ToolCalled(call) if answers(call, trace) => return Err(Seen::new(format!("answered without {}", name()))),
                 What::TurnEnded(_) => break,
                 _ => {}
             }
         }
         match asked.filter(|_| self.at == At::First) {
-            Some(after) if found => return Err(format!("{} was executed only after {after}", name())),
+            Some(after) if found => return Err(Seen::new(format!("{} was executed only after {after}", name()))),
             None if found => return Ok(()),
             _ => {}
         }
-        Err(format!("{} was never executed: {}", name(), turn.ending()))
+        Err(Seen::new(format!("{} was never executed: {}", name(), turn.ending())))
     }
 }
 

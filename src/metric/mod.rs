@@ -99,14 +99,28 @@ pub struct TrialView<'a> {
 
 impl TrialView<'_> {
     /// One unit a turn: a success, or a failure with its note.
-    fn by_turn(&self, judge: impl Fn(&TurnView<'_>) -> Result<(), String>) -> Vec<Observation> {
+    fn by_turn(&self, judge: impl Fn(&TurnView<'_>) -> Held) -> Vec<Observation> {
         let unit = |turn: &TurnView<'_>| match judge(turn) {
             Ok(()) => Observation::success(turn.label()),
-            Err(note) => Observation::failure(turn.label(), note),
+            Err(Seen(note)) => Observation::failure(turn.label(), note),
         };
         self.turns.iter().map(unit).collect()
     }
 }
+
+/// What was seen where something does not hold, in words: the note of a failed unit or check.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Seen(pub String);
+
+impl Seen {
+    fn new(seen: impl Into<String>) -> Self {
+        Self(seen.into())
+    }
+}
+
+/// Whether something holds; where not, what was seen instead.
+pub(crate) type Held = Result<(), Seen>;
 
 /// One measured unit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

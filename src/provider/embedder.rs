@@ -2,7 +2,7 @@
 
 use super::json_service::EMBEDDINGS;
 use super::wire::embeddings::{self, EmbeddingRequest, Packing};
-use super::{Access, Attempted, JsonService};
+use super::{Access, AnswerError, Attempted, JsonService};
 use crate::transport::Service;
 use serde_json::{Map, Value};
 
@@ -34,17 +34,17 @@ impl Embedder {
 }
 
 /// The vectors of so many texts.
-fn vectors(body: &Value, texts: usize) -> Result<Vec<Vec<f32>>, String> {
-    let vectors = embeddings::decode_response(body, Packing::Floats).map_err(|why| why.to_string())?.vectors;
+fn vectors(body: &Value, texts: usize) -> Result<Vec<Vec<f32>>, AnswerError> {
+    let vectors = embeddings::decode_response(body, Packing::Floats)?.vectors;
     let length = vectors.first().map_or(0, Vec::len);
     if vectors.len() != texts {
-        return Err(format!("{texts} texts were sent, and {} vectors came back", vectors.len()));
+        return Err(AnswerError::VectorCount { texts, vectors: vectors.len() });
     }
     if length == 0 || vectors.iter().any(|vector| vector.len() != length) {
-        return Err("the vectors are empty, or of different lengths".into());
+        return Err(AnswerError::VectorLengths);
     }
     if vectors.iter().flatten().any(|number| !number.is_finite()) {
-        return Err("a vector holds something that is no number".into());
+        return Err(AnswerError::NotFinite);
     }
     Ok(vectors)
 }

@@ -1,7 +1,7 @@
 //! A service of plain JSON requests: the retry loop, the errors and the reading, without a dialect.
 
 use super::failure::{failure, malformed};
-use super::wire::embeddings;
+use super::wire::{WireError, embeddings};
 use super::{Access, Attempted, Failure};
 use crate::cassette::Redactor;
 use crate::transport::{HttpRequest, HttpResponse, Profile, Service};
@@ -21,6 +21,46 @@ pub(super) fn profile_of_service(name: &str) -> Option<&'static Profile> {
     [&EMBEDDINGS, &CHROMA, &QDRANT].into_iter().find(|profile| profile.name == name)
 }
 
+/// Why the answer of such a service cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    /// It is not what the dialect says.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// A part is not there, or is of another type.
+    #[error("{what} has no {member}")]
+    Lacks {
+        /// What should have it.
+        what: String,
+        /// The part.
+        member: &'static str,
+    },
+    /// Lists that belong together do not fit together.
+    #[error("the answer's lists have different lengths")]
+    Uneven,
+    /// There is not one vector for each text.
+    #[error("{texts} texts were sent, and {vectors} vectors came back")]
+    VectorCount {
+        /// Texts that were sent.
+        texts: usize,
+        /// Vectors that came back.
+        vectors: usize,
+    },
+    /// The vectors do not have one length.
+    #[error("the vectors are empty, or of different lengths")]
+    VectorLengths,
+    /// A number is too large, or none.
+    #[error("a vector holds something that is no number")]
+    NotFinite,
+}
+
+impl AnswerError {
+    /// A part that is not there.
+    pub fn lacks(what: impl Into<String>, member: &'static str) -> Self {
+        Self::Lacks { what: what.into(), member }
+    }
+}
+
 /// One service, reached through the transport of one trial; the waits between retries count its calls.
 pub struct JsonService {
     access: Access,
@@ -38,13 +78,13 @@ impl JsonService {
     }
 
     /// Sends one request, transport retries included, and reads its answer; the error of `read` is what is wrong with
-    /// it, in words. A body of `null` is none, and so is an answer without a body.
+    /// it. A body of `null` is none, and so is an answer without a body.
     pub async fn ask<T>(
         &self,
         method: &'static str,
         path: String,
         body: Value,
-        read: impl Fn(Value) -> Result<T, String> + Send + Sync,
+        read: impl Fn(Value) -> Result<T, AnswerError> + Send + Sync,
     ) -> Attempted<T> {
         let call = self.calls.fetch_add(1, Ordering::SeqCst);
         let body = Arc::new(body);
@@ -72,7 +112,7 @@ impl JsonService {
             let broken = |why: &str| malformed(response, why, &self.redactor);
             let text: &[u8] = if response.body.is_empty() { b"null" } else { &response.body };
             let value = serde_json::from_slice(text).map_err(|why| broken(&format!("the answer is no JSON: {why}")))?;
-            read(value).map_err(|why| broken(&why))
+            read(value).map_err(|why| broken(&why.to_string()))
         };
         self.access.exchange(call, request, decode).await
     }

@@ -20,7 +20,7 @@ pub mod wire;
 
 pub use chat_client::ChatClient;
 pub use embedder::Embedder;
-pub use json_service::{CHROMA, JsonService, QDRANT};
+pub use json_service::{AnswerError, CHROMA, JsonService, QDRANT};
 pub use perplexity_agent::PerplexityAgent;
 pub use retry::{Failure, RetryPolicy};
 pub use stream::ended_by;

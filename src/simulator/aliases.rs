@@ -2,6 +2,7 @@
 //!
 //! Requests are put in the model's words before it sees them, its calls in the agent's before they go out.
 
+use super::behaviour::ValueError;
 use super::habit::Step;
 use super::model::Completion;
 use super::wire::ChatBody;
@@ -11,15 +12,15 @@ use std::collections::BTreeMap;
 /// The agent's name of each tool that it calls otherwise, by its role or by our name.
 pub(super) type Aliases = BTreeMap<String, String>;
 
-/// What is wrong with them, in words.
-pub(super) fn check(aliases: &Aliases) -> Result<(), String> {
+/// What is wrong with them.
+pub(super) fn check(aliases: &Aliases) -> Result<(), ValueError> {
     for (ours, theirs) in aliases {
         if Step::named(ours).is_none() {
             let known = Step::ALL.map(Step::role).join(", ");
-            return Err(format!("tools: `{ours}` is no role of a tool; known: {known}"));
+            return Err(ValueError::UnknownRole { role: ours.clone(), known });
         }
         if theirs.trim().is_empty() {
-            return Err(format!("tools: `{ours}` has an empty name"));
+            return Err(ValueError::EmptyName(ours.clone()));
         }
     }
     Ok(())
@@ -92,6 +93,6 @@ mod tests {
         outward(&aliases, &mut completion);
         assert_eq!(completion.calls[0].name, "look");
         let wrong = check(&Aliases::from([("knowledge_base".into(), "look".into())])).expect_err("no such tool");
-        assert!(wrong.contains("knowledge, external, index, respond"), "{wrong}");
+        assert!(wrong.to_string().contains("knowledge, external, index, respond"), "{wrong}");
     }
 }

@@ -293,8 +293,50 @@ pub enum BehaviourError {
         /// The file.
         path: PathBuf,
         /// What is wrong, and what to write.
-        problem: String,
+        problem: ValueError,
     },
+}
+
+/// What is wrong with a declared value.
+#[derive(Debug, thiserror::Error)]
+pub enum ValueError {
+    /// The name cannot be one.
+    #[error("name `{0}`: use lower-case letters, digits and hyphens")]
+    Name(String),
+    /// Tools are renamed that there are not.
+    #[error("tools: `{role}` is no role of a tool; known: {known}")]
+    UnknownRole {
+        /// What is written.
+        role: String,
+        /// The roles that there are.
+        known: String,
+    },
+    /// A tool is renamed to nothing.
+    #[error("tools: `{0}` has an empty name")]
+    EmptyName(String),
+    /// A number is out of its range.
+    #[error("{what} must lie between {least} and {most}, not {found}")]
+    Range {
+        /// Which number.
+        what: &'static str,
+        /// The least that it may be.
+        least: f64,
+        /// The most.
+        most: f64,
+        /// What it is.
+        found: f64,
+    },
+    /// Nothing would be searched.
+    #[error("top_k must be at least 1")]
+    NoHits,
+    /// A topic of the search service answers with nothing.
+    #[error("the topic `{0}` needs at least one result")]
+    NoResults(String),
+}
+
+/// Whether a number lies in its range.
+fn within(what: &'static str, found: f64, least: f64, most: f64) -> Result<(), ValueError> {
+    if (least..=most).contains(&found) { Ok(()) } else { Err(ValueError::Range { what, least, most, found }) }
 }
 
 /// Reads and checks a behaviour file.
@@ -312,47 +354,39 @@ pub fn load(path: &Path) -> Result<Behaviour, BehaviourError> {
     Ok(Behaviour { tools: aliases::by_tool(behaviour.tools), ..behaviour })
 }
 
-fn check(behaviour: &Behaviour) -> Result<(), String> {
+fn check(behaviour: &Behaviour) -> Result<(), ValueError> {
     let named = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if behaviour.name.is_empty() || !behaviour.name.chars().all(named) {
-        return Err(format!("name `{}`: use lower-case letters, digits and hyphens", behaviour.name));
+        return Err(ValueError::Name(behaviour.name.clone()));
     }
     aliases::check(&behaviour.tools)?;
-    if !(0.0..=1.0).contains(&behaviour.model.sufficient_overlap) {
-        return Err("sufficient_overlap must lie between 0 and 1".into());
-    }
+    within("sufficient_overlap", behaviour.model.sufficient_overlap, 0.0, 1.0)?;
     if behaviour.model.top_k == 0 {
-        return Err("top_k must be at least 1".into());
+        return Err(ValueError::NoHits);
     }
     if let Some(judge) = &behaviour.judge {
-        let shares = [("errs", judge.errs), ("swayed", judge.swayed), ("garbles", judge.garbles)];
-        let looks = judge.items.values().map(|looks| ("at_least", looks.at_least));
-        if let Some((name, _)) = shares.into_iter().chain(looks).find(|(_, share)| !(0.0..=1.0).contains(share)) {
-            return Err(format!("judge: {name} must lie between 0 and 1"));
-        }
+        let shares = [("judge: errs", judge.errs), ("judge: swayed", judge.swayed), ("judge: garbles", judge.garbles)];
+        let looks = judge.items.values().map(|looks| ("judge: at_least", looks.at_least));
+        shares.into_iter().chain(looks).try_for_each(|(what, share)| within(what, share, 0.0, 1.0))?;
     }
     let judge = behaviour.judge.as_ref().map(|judge| &judge.latency);
     let embeddings = behaviour.embeddings.as_ref().map(|embeddings| &embeddings.latency);
     for latency in [&behaviour.model.latency, &behaviour.search.latency].into_iter().chain(judge).chain(embeddings) {
-        if let Latency::Lognormal(shape) = latency
-            && !(0.0..=3.0).contains(&shape.sigma)
-        {
-            return Err(format!("sigma {} must lie between 0 and 3", shape.sigma));
+        if let Latency::Lognormal(shape) = latency {
+            within("sigma", shape.sigma, 0.0, 3.0)?;
         }
     }
     let embeddings = behaviour.embeddings.as_ref();
-    if embeddings.is_some_and(|embeddings| !(2..=4_096).contains(&embeddings.dimensions)) {
-        return Err("embeddings: dimensions must lie between 2 and 4096".into());
+    if let Some(embeddings) = embeddings {
+        within("embeddings: dimensions", embeddings.dimensions as f64, 2.0, 4_096.0)?;
     }
     let failures = embeddings.into_iter().flat_map(|embeddings| &embeddings.failures);
     for failure in behaviour.search.failures.iter().chain(failures) {
-        if !(400..600).contains(&failure.status) {
-            return Err(format!("a failure's status must lie between 400 and 599, not {}", failure.status));
-        }
+        within("a failure's status", f64::from(failure.status), 400.0, 599.0)?;
     }
     for topic in &behaviour.search.topics {
         if topic.results.is_empty() {
-            return Err(format!("the topic `{}` needs at least one result", topic.answer));
+            return Err(ValueError::NoResults(topic.answer.clone()));
         }
     }
     Ok(())

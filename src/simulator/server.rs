@@ -156,14 +156,14 @@ fn trial_of(headers: &HeaderMap) -> String {
     headers.get(TRIAL_HEADER).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
 }
 
-fn parse(body: &[u8]) -> Result<Value, String> {
-    serde_json::from_slice(body).map_err(|error| format!("the body is not JSON: {error}"))
+fn parse(body: &[u8]) -> Result<Value, wire::RequestError> {
+    Ok(serde_json::from_slice(body)?)
 }
 
 async fn chat(State(server): State<Arc<Server>>, headers: HeaderMap, body: Bytes) -> Response {
     let mut request = match parse(&body).and_then(|value| wire::read_chat(&value)) {
         Ok(request) => request,
-        Err(reason) => return server.refuse(&reason).await,
+        Err(reason) => return server.refuse(&reason.to_string()).await,
     };
     let tools = &server.behaviour.tools;
     aliases::inward(tools, &mut request);
@@ -202,7 +202,7 @@ async fn chat(State(server): State<Arc<Server>>, headers: HeaderMap, body: Bytes
 async fn agent(State(server): State<Arc<Server>>, headers: HeaderMap, body: Bytes) -> Response {
     let request = match parse(&body).and_then(|value| wire::read_agent(&value)) {
         Ok(request) => request,
-        Err(reason) => return server.refuse(&reason).await,
+        Err(reason) => return server.refuse(&reason.to_string()).await,
     };
     let trial = trial_of(&headers);
     let found = search::ask(&server.behaviour.search, server.behaviour.seed, &trial, request.asked());
@@ -222,10 +222,10 @@ async fn vectors(State(server): State<Arc<Server>>, headers: HeaderMap, body: By
     let Some(behaviour) = &server.behaviour.embeddings else {
         return server.refuse("this behaviour declares no `embeddings`").await;
     };
-    let request = parse(&body).and_then(|value| embeddings::decode_request(&value).map_err(|why| why.to_string()));
+    let request = parse(&body).and_then(|value| Ok(embeddings::decode_request(&value)?));
     let request = match request {
         Ok(request) => request,
-        Err(reason) => return server.refuse(&reason).await,
+        Err(reason) => return server.refuse(&reason.to_string()).await,
     };
     let trial = trial_of(&headers);
     let (vectors, latency) = embed::embed(behaviour, server.behaviour.seed, &trial, &request.inputs);

@@ -6,7 +6,31 @@
 use super::model::Completion;
 use super::search::Found;
 use crate::chat::{Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition};
+use crate::provider::wire::WireError;
 use serde_json::{Value, json};
+
+/// Why a request makes no sense.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RequestError {
+    #[error("the body is not JSON: {0}")]
+    NotJson(#[from] serde_json::Error),
+    #[error("`messages` must hold at least one message")]
+    NoMessages,
+    #[error("a message has the role {0:?}; known: system, user, assistant, tool")]
+    UnknownRole(Option<String>),
+    #[error("`tool_choice` cannot be `{0}`")]
+    UnknownChoice(String),
+    #[error("`tool_choice` names `{0}`, which is not among the tools")]
+    ChoiceNotOffered(String),
+    #[error("this simulator streams completions only, not searches; send `stream: false`")]
+    SearchStream,
+    #[error("`input` must be a text or a list of messages")]
+    NoQuestion,
+    #[error("give `model` or `preset`")]
+    NoModel,
+    #[error(transparent)]
+    Embeddings(#[from] WireError),
+}
 
 /// A chat request, understood.
 #[derive(Debug)]
@@ -42,11 +66,11 @@ fn flat(content: Option<&Value>) -> String {
 ///
 /// # Errors
 /// What is wrong with it, in words.
-pub(super) fn read_chat(body: &Value) -> Result<ChatBody, String> {
+pub(super) fn read_chat(body: &Value) -> Result<ChatBody, RequestError> {
     let list = |key: &str| body.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let messages: Vec<Message> = list("messages").iter().map(read_message).collect::<Result<_, _>>()?;
     if messages.is_empty() {
-        return Err("`messages` must hold at least one message".into());
+        return Err(RequestError::NoMessages);
     }
     let tools = list("tools").iter().filter_map(|tool| tool.get("function")).map(|function| ToolDefinition {
         name: text_of(function, "name"),
@@ -60,7 +84,7 @@ pub(super) fn read_chat(body: &Value) -> Result<ChatBody, String> {
             "auto" => ToolChoice::Auto,
             "required" => ToolChoice::Required,
             "none" => ToolChoice::None,
-            other => return Err(format!("`tool_choice` cannot be `{other}`")),
+            other => return Err(RequestError::UnknownChoice(other.to_owned())),
         },
         Some(map) => {
             ToolChoice::Named(map.get("function").map(|function| text_of(function, "name")).unwrap_or_default())
@@ -69,20 +93,20 @@ pub(super) fn read_chat(body: &Value) -> Result<ChatBody, String> {
     if let ToolChoice::Named(name) = &choice
         && !tools.iter().any(|tool| tool.name == *name)
     {
-        return Err(format!("`tool_choice` names `{name}`, which is not among the tools"));
+        return Err(RequestError::ChoiceNotOffered(name.clone()));
     }
     let flag = |pointer: &str| body.pointer(pointer).and_then(Value::as_bool) == Some(true);
     let (stream, stream_usage) = (flag("/stream"), flag("/stream_options/include_usage"));
     Ok(ChatBody { model: text_of(body, "model"), messages, tools, choice, stream, stream_usage })
 }
 
-fn read_message(message: &Value) -> Result<Message, String> {
+fn read_message(message: &Value) -> Result<Message, RequestError> {
     let role = match message.get("role").and_then(Value::as_str) {
         Some("system" | "developer") => Role::System,
         Some("user") => Role::User,
         Some("assistant") => Role::Assistant,
         Some("tool") => Role::Tool,
-        other => return Err(format!("a message has the role {other:?}; known: system, user, assistant, tool")),
+        other => return Err(RequestError::UnknownRole(other.map(str::to_owned))),
     };
     let calls = message.get("tool_calls").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let calls = calls.iter().map(|call| {
@@ -154,9 +178,9 @@ impl AgentBody {
 ///
 /// # Errors
 /// What is wrong with it, in words.
-pub(super) fn read_agent(body: &Value) -> Result<AgentBody, String> {
+pub(super) fn read_agent(body: &Value) -> Result<AgentBody, RequestError> {
     if body.get("stream").and_then(Value::as_bool) == Some(true) {
-        return Err("this simulator streams completions only, not searches; send `stream: false`".into());
+        return Err(RequestError::SearchStream);
     }
     let question = match body.get("input") {
         Some(Value::String(text)) => text.clone(),
@@ -164,10 +188,10 @@ pub(super) fn read_agent(body: &Value) -> Result<AgentBody, String> {
         _ => String::new(),
     };
     if question.trim().is_empty() {
-        return Err("`input` must be a text or a list of messages".into());
+        return Err(RequestError::NoQuestion);
     }
     let model = body.get("model").or_else(|| body.get("preset")).and_then(Value::as_str);
-    Ok(AgentBody { model: model.ok_or("give `model` or `preset`")?.to_owned(), question })
+    Ok(AgentBody { model: model.ok_or(RequestError::NoModel)?.to_owned(), question })
 }
 
 /// Writes an Agent API response; annotations mark each `[n]` in the text, in characters.
@@ -250,9 +274,9 @@ mod tests {
             ),
         ] {
             let error = read_chat(&body).expect_err(part);
-            assert!(error.contains(part), "{error}");
+            assert!(error.to_string().contains(part), "{error}");
         }
-        assert!(read_agent(&json!({"input": "x"})).expect_err("no model").contains("model"));
+        assert!(read_agent(&json!({"input": "x"})).expect_err("no model").to_string().contains("model"));
         let read = read_agent(&json!({"model": "m", "input": "frost?\n\nKnown already:\nsun"})).expect("valid");
         assert_eq!(read.asked(), "frost?");
     }

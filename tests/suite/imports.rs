@@ -181,3 +181,23 @@ fn no_module_is_a_drawer_for_everything() {
         }
     }
 }
+
+#[test]
+fn no_function_gives_a_bare_text_as_its_error() {
+    // A caller cannot tell cases apart in a text, and nobody sees which messages there are.
+    let bare = r"Result<(?:[^<>;]|<(?:[^<>;]|<[^<>;]*>)*>)*, (?:String|&'static str|&str)>";
+    let bare = regex::Regex::new(bare).expect("a pattern");
+    let mut files = Vec::new();
+    sources(&root().join("src"), &mut files);
+    // The reader of prompts is about to be replaced.
+    files.retain(|file| !file.ends_with("flow/prompts.rs"));
+    let mut found = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).expect("a source file");
+        let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+        let line = |at: usize| code[..at].matches('\n').count() + 1;
+        let all = bare.find_iter(code).map(|one| format!("{}:{}: {}", file.display(), line(one.start()), one.as_str()));
+        found.extend(all);
+    }
+    assert!(found.is_empty(), "give these errors a type of their own (thiserror):\n{}", found.join("\n"));
+}

@@ -5,7 +5,7 @@
 
 use super::{BoxFuture, Collection, Neighbour, Row, Store, behind, failed};
 use crate::knowledge::documents::Passage;
-use crate::provider::{Access, Attempted, CHROMA, JsonService};
+use crate::provider::{Access, AnswerError, Attempted, CHROMA, JsonService};
 use crate::settings::ServerAddress;
 use crate::transport::Service;
 use serde_json::{Map, Value, json};
@@ -40,7 +40,7 @@ impl Chroma {
             Ok(collection) => collection,
             Err(error) => return failed(attempts, error),
         };
-        let count = |value: Value| value.as_u64().ok_or_else(|| format!("a count was expected, not {value}"));
+        let count = |value: Value| value.as_u64().ok_or_else(|| AnswerError::lacks("the answer", "count"));
         let counted = self.client.ask("GET", self.path(&collection, "count"), Value::Null, count).await;
         let Attempted { result, attempts } = behind(attempts, counted);
         Attempted { result: result.map(|count| Collection { count, ..collection }), attempts }
@@ -48,10 +48,10 @@ impl Chroma {
 }
 
 /// A collection from the server's description.
-fn described(value: &Value) -> Result<Collection, String> {
+fn described(value: &Value) -> Result<Collection, AnswerError> {
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let (Some(handle), Some(name)) = (text("id"), text("name")) else {
-        return Err("the description of the collection has no id or no name".into());
+        return Err(AnswerError::lacks("the description of the collection", "id or no name"));
     };
     let model = value.pointer("/metadata/embedding_model").and_then(Value::as_str).map(str::to_owned);
     Ok(Collection { name, handle, count: 0, model })
@@ -68,20 +68,20 @@ fn condition(filter: &Map<String, Value>) -> Option<Value> {
 }
 
 /// The neighbours in an answer to one query.
-fn neighbours(value: &Value) -> Result<Vec<Neighbour>, String> {
-    let row = |name: &str| {
+fn neighbours(value: &Value) -> Result<Vec<Neighbour>, AnswerError> {
+    let row = |name: &'static str| {
         let list = value.get(name).and_then(|rows| rows.get(0)).and_then(Value::as_array);
-        list.ok_or_else(|| format!("the answer has no `{name}` for the query"))
+        list.ok_or_else(|| AnswerError::lacks("the answer for the query", name))
     };
     let (ids, texts, fields, distances) = (row("ids")?, row("documents")?, row("metadatas")?, row("distances")?);
     if [texts.len(), fields.len(), distances.len()].iter().any(|length| *length != ids.len()) {
-        return Err("the answer's lists have different lengths".into());
+        return Err(AnswerError::Uneven);
     }
     let each = ids.iter().zip(texts).zip(fields).zip(distances);
     let read = |(((id, text), field), distance): (((&Value, &Value), &Value), &Value)| {
-        let id = id.as_str().ok_or("an id is no text")?.to_owned();
-        let distance = distance.as_f64().ok_or_else(|| format!("the distance of `{id}` is no number"))?;
-        let text = text.as_str().ok_or_else(|| format!("`{id}` has no text"))?.to_owned();
+        let id = id.as_str().ok_or_else(|| AnswerError::lacks("a passage", "id"))?.to_owned();
+        let distance = distance.as_f64().ok_or_else(|| AnswerError::lacks(format!("`{id}`"), "distance"))?;
+        let text = text.as_str().ok_or_else(|| AnswerError::lacks(format!("`{id}`"), "text"))?.to_owned();
         let title = field.get("title").and_then(Value::as_str).unwrap_or_default().to_owned();
         Ok((Passage { id, title, text }, 1.0 - distance))
     };
@@ -149,7 +149,8 @@ impl Store for Chroma {
 
     fn ids<'a>(&'a self, collection: &'a Collection) -> BoxFuture<'a, Attempted<Vec<String>>> {
         let read = |value: Value| {
-            let ids = value.get("ids").and_then(Value::as_array).ok_or("the answer has no `ids`")?;
+            let ids =
+                value.get("ids").and_then(Value::as_array).ok_or_else(|| AnswerError::lacks("the answer", "`ids`"))?;
             Ok(ids.iter().filter_map(|id| id.as_str().map(str::to_owned)).collect())
         };
         Box::pin(

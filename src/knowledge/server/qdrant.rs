@@ -4,7 +4,7 @@
 
 use super::{BoxFuture, Collection, Neighbour, Row, Store, behind, failed};
 use crate::knowledge::documents::Passage;
-use crate::provider::{Access, Attempted, JsonService, QDRANT};
+use crate::provider::{Access, AnswerError, Attempted, JsonService, QDRANT};
 use crate::settings::ServerAddress;
 use crate::transport::Service;
 use serde_json::{Map, Value, json};
@@ -31,7 +31,8 @@ impl Qdrant {
     async fn described(&self) -> Attempted<Collection> {
         let name = self.collection.clone();
         let read = move |value: Value| {
-            let config = value.pointer("/result/config").ok_or("the description has no `config`")?;
+            let config =
+                value.pointer("/result/config").ok_or_else(|| AnswerError::lacks("the description", "`config`"))?;
             let model = config.pointer("/metadata/embedding_model").and_then(Value::as_str).map(str::to_owned);
             Ok(Collection { name: name.clone(), handle: name.clone(), count: 0, model })
         };
@@ -41,7 +42,10 @@ impl Qdrant {
             Err(error) => return failed(attempts, error),
         };
         let count = |value: Value| {
-            value.pointer("/result/count").and_then(Value::as_u64).ok_or_else(|| "the answer has no count".to_owned())
+            value
+                .pointer("/result/count")
+                .and_then(Value::as_u64)
+                .ok_or_else(|| AnswerError::lacks("the answer", "count"))
         };
         let counted = self.client.ask("POST", self.path("/points/count"), json!({"exact": true}), count).await;
         let Attempted { result, attempts } = behind(attempts, counted);
@@ -65,13 +69,17 @@ fn point_id(passage: &str) -> String {
 }
 
 /// The neighbours in an answer to one query.
-fn neighbours(value: &Value) -> Result<Vec<Neighbour>, String> {
-    let points = value.pointer("/result/points").and_then(Value::as_array).ok_or("the answer has no points")?;
+fn neighbours(value: &Value) -> Result<Vec<Neighbour>, AnswerError> {
+    let points = value
+        .pointer("/result/points")
+        .and_then(Value::as_array)
+        .ok_or_else(|| AnswerError::lacks("the answer", "points"))?;
     let read = |point: &Value| {
         let text = |name: &str| point.get("payload")?.get(name)?.as_str().map(str::to_owned);
-        let id = text("id").ok_or_else(|| format!("the point {} has no passage id", point["id"]))?;
-        let score = point.get("score").and_then(Value::as_f64).ok_or_else(|| format!("`{id}` has no score"))?;
-        let body = text("text").ok_or_else(|| format!("`{id}` has no text"))?;
+        let id = text("id").ok_or_else(|| AnswerError::lacks(format!("the point {}", point["id"]), "passage id"))?;
+        let score =
+            point.get("score").and_then(Value::as_f64).ok_or_else(|| AnswerError::lacks(format!("`{id}`"), "score"))?;
+        let body = text("text").ok_or_else(|| AnswerError::lacks(format!("`{id}`"), "text"))?;
         Ok((Passage { title: text("title").unwrap_or_default(), text: body, id }, score))
     };
     points.iter().map(read).collect()
@@ -129,7 +137,7 @@ impl Store for Qdrant {
         Box::pin(async move {
             let there = |value: Value| {
                 let there = value.pointer("/result/exists").and_then(Value::as_bool);
-                there.ok_or_else(|| "the answer does not say whether the collection exists".to_owned())
+                there.ok_or_else(|| AnswerError::lacks("the answer", "`exists`"))
             };
             let asked = self.client.ask("GET", self.path("/exists"), Value::Null, there).await;
             let Attempted { result, attempts } = asked;
@@ -161,7 +169,10 @@ impl Store for Qdrant {
 
     fn ids<'a>(&'a self, _: &'a Collection) -> BoxFuture<'a, Attempted<Vec<String>>> {
         let read = |value: Value| {
-            let points = value.pointer("/result/points").and_then(Value::as_array).ok_or("the answer has no points")?;
+            let points = value
+                .pointer("/result/points")
+                .and_then(Value::as_array)
+                .ok_or_else(|| AnswerError::lacks("the answer", "points"))?;
             let id = |point: &Value| Some(point.pointer("/payload/id")?.as_str()?.to_owned());
             let next = value.pointer("/result/next_page_offset").filter(|next| !next.is_null()).cloned();
             Ok((points.iter().filter_map(id).collect::<Vec<_>>(), next))

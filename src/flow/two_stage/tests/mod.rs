@@ -104,7 +104,7 @@ struct Broken;
 
 impl KnowledgeBase for Broken {
     fn search<'a>(&'a self, _: &'a str, _: usize) -> BoxFuture<'a, Search> {
-        let error = KnowledgeError::Foreign { path: "index".into(), why: "it is broken".into() };
+        let error = KnowledgeError::Foreign { path: "index".into(), why: crate::knowledge::ForeignFile::NotSqlite };
         Box::pin(std::future::ready(Search::local(Err(error))))
     }
 
