@@ -9,7 +9,7 @@ use crate::knowledge::{
 };
 use crate::provider::{Access, Embedder, RetryPolicy};
 use crate::scenario::{self, Project};
-use crate::settings::{KnowledgeBaseSettings, ServerAddress};
+use crate::settings::{EmbeddingSettings, KnowledgeBaseSettings, ServerAddress};
 use crate::trial::{Variables, knowledge_access, without_services};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -77,8 +77,8 @@ impl<'p> Base<'p> {
     }
 
     /// What the project declares of its vectors.
-    fn vectors(&self) -> Result<&'p KnowledgeBaseSettings, Problem> {
-        self.settings.ok_or_else(|| {
+    fn vectors(&self) -> Result<(&'p KnowledgeBaseSettings, &'p EmbeddingSettings), Problem> {
+        self.settings.and_then(|settings| Some((settings, settings.embeddings.as_ref()?))).ok_or_else(|| {
             let why = format!("`{}` has no vectors: declare it under `knowledge_bases` with `embeddings`", self.name);
             Problem::Words(why)
         })
@@ -139,23 +139,25 @@ fn index(base: &Base<'_>) -> Result<Exit, Problem> {
         corpus.documents.len(),
         corpus.hash
     );
-    Embedded::open(corpus.clone(), Some(&base.root.join(".ragcheck"))).map_err(|why| why.to_string())?;
+    let language = base.settings.map(|settings| settings.language).unwrap_or_default();
+    let cache = base.root.join(".ragcheck");
+    Embedded::open_in(language, corpus.clone(), Some(&cache)).map_err(|why| why.to_string())?;
     output::result(&told);
-    if let Some(settings) = base.settings {
-        output::result(&wait(embed(base, settings, &corpus))?);
+    if let Some(embeddings) = base.settings.and_then(|settings| settings.embeddings.as_ref()) {
+        output::result(&wait(embed(base, embeddings, &corpus))?);
     }
     listing.save(&listing_of(base.root, &corpus.id)).map_err(|why| why.to_string())?;
     Ok(Exit::Passed)
 }
 
 /// Turns the passages that have no vector yet into vectors, and writes all into the file beside the folder.
-async fn embed(base: &Base<'_>, settings: &KnowledgeBaseSettings, corpus: &Corpus) -> Result<String, Problem> {
-    let model = &settings.embeddings.model;
+async fn embed(base: &Base<'_>, embeddings: &EmbeddingSettings, corpus: &Corpus) -> Result<String, Problem> {
+    let model = &embeddings.model;
     let file = vector_file(&base.path()?, model);
     let mut vectors = Vectors::read(&file, model).map_err(|why| why.to_string())?;
     let missing = vectors.missing(corpus);
     if !missing.is_empty() {
-        let embedder = Embedder::new(&base.access()?, model, settings.embeddings.dimensions);
+        let embedder = Embedder::new(&base.access()?, model, embeddings.dimensions);
         for places in missing.chunks(TEXTS) {
             let passages: Vec<&Passage> = places.iter().filter_map(|place| corpus.passages.get(*place)).collect();
             let texts: Vec<String> = passages.iter().map(|passage| embedded_text(passage)).collect();
@@ -172,13 +174,13 @@ async fn embed(base: &Base<'_>, settings: &KnowledgeBaseSettings, corpus: &Corpu
 
 /// Brings a folder's passages with their vectors to a server: those that are not in the folder any more go.
 fn push(base: &Base<'_>, to: Option<&ServerAddress>) -> Result<Exit, Problem> {
-    let declared = base.vectors()?;
+    let (declared, embeddings) = base.vectors()?;
     let address = to
         .or(declared.server.as_ref())
         .ok_or_else(|| Problem::Words("name the collection: --to chroma://HOST:PORT/COLLECTION".into()))?;
     let settings = KnowledgeBaseSettings { server: Some(address.clone()), ..declared.clone() };
     let corpus = base.corpus()?;
-    let model = &settings.embeddings.model;
+    let model = &embeddings.model;
     let file = vector_file(&base.path()?, model);
     let rows = Vectors::read(&file, model).map_err(|why| why.to_string())?;
     let lacking =

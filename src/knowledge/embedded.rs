@@ -7,10 +7,12 @@
 
 use super::documents::Corpus;
 use super::full_text::{self, FullText};
+use super::language::Words;
 use super::query::{self, Term};
 use super::{Found, KnowledgeBase, KnowledgeError, Search, rank, tokenize};
 use crate::clock::BoxFuture;
 use crate::files;
+use crate::settings::Language;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
@@ -39,6 +41,7 @@ struct Terms {
 #[derive(Clone)]
 pub struct Embedded {
     corpus: Arc<Corpus>,
+    words: Words,
     /// Words of each passage, title included.
     lengths: Arc<[usize]>,
     file: Option<PathBuf>,
@@ -57,18 +60,29 @@ impl std::fmt::Debug for Embedded {
 }
 
 impl Embedded {
-    /// Indexes `corpus`. A corpus of more than 2,000 passages goes to a file in `cache`, where one is given.
+    /// Indexes `corpus`, which is English. A corpus of more than 2,000 passages goes to a file in `cache`, where one is
+    /// given.
     ///
     /// # Errors
     /// When the index cannot be built.
     pub fn open(corpus: Corpus, cache: Option<&Path>) -> Result<Self, KnowledgeError> {
+        Self::open_in(Language::English, corpus, cache)
+    }
+
+    /// The same for a corpus of that language.
+    ///
+    /// # Errors
+    /// When the index cannot be built.
+    pub fn open_in(language: Language, corpus: Corpus, cache: Option<&Path>) -> Result<Self, KnowledgeError> {
+        let words = Words::of(language);
         let file = match cache {
-            Some(folder) if corpus.passages.len() > IN_MEMORY => Some(derive_file(&corpus, folder)?),
+            Some(folder) if corpus.passages.len() > IN_MEMORY => Some(derive_file(&corpus, &words, folder)?),
             _ => None,
         };
         let length = |title: &str, text: &str| tokenize::count(title) + tokenize::count(text);
         let lengths = corpus.passages.iter().map(|passage| length(&passage.title, &passage.text)).collect();
-        let base = Self { corpus: Arc::new(corpus), lengths, file, idle: Arc::default(), terms: Arc::default() };
+        let (idle, terms) = (Arc::default(), Arc::default());
+        let base = Self { corpus: Arc::new(corpus), words, lengths, file, idle, terms };
         let first = base.connect().map_err(failed)?;
         base.give_back(first);
         Ok(base)
@@ -81,8 +95,8 @@ impl Embedded {
 
     fn connect(&self) -> rusqlite::Result<FullText> {
         match &self.file {
-            Some(file) => FullText::open(file),
-            None => FullText::of(&self.corpus.passages),
+            Some(file) => FullText::open(file, &self.words),
+            None => FullText::of(&self.corpus.passages, &self.words),
         }
     }
 
@@ -92,7 +106,7 @@ impl Embedded {
 
     /// The `top_k` best passages for `query`.
     pub(super) fn find(&self, query: &str, top_k: usize) -> Result<Vec<Found>, KnowledgeError> {
-        let (terms, times): (Vec<Term>, Vec<u32>) = query::parse(query).into_iter().unzip();
+        let (terms, times): (Vec<Term>, Vec<u32>) = query::parse(query, &self.words).into_iter().unzip();
         let mut parts: Vec<(usize, f64)> = Vec::new();
         for (occurrences, times) in self.occurrences(&terms)?.iter().zip(times) {
             parts.extend(occurrences.iter().map(|(place, score)| (*place, score * rank::repeated(times))));
@@ -150,7 +164,7 @@ impl Embedded {
             match term {
                 Term::Word(_) => stems.iter().try_for_each(|stem| index.counts(stem).map(|counts| add(&counts)))?,
                 Term::Phrase(_) => add(&index.side_by_side(&stems)?),
-                Term::Prefix(prefix) => add(&index.beginning_with(prefix)?),
+                Term::Prefix(prefix) => add(&index.beginning_with(&tokenize::without_accents(prefix))?),
             }
             asked.push(parts.into());
         }
@@ -176,7 +190,8 @@ impl KnowledgeBase for Embedded {
 
     fn share_holding(&self, text: &str) -> Option<f64> {
         let passages = self.corpus.passages.len();
-        let terms: Vec<Term> = tokenize::terms(text).into_iter().map(Term::Word).collect();
+        let words = query::parse(text, &self.words).into_iter().map(|(term, _)| term);
+        let terms: Vec<Term> = words.filter(|term| matches!(term, Term::Word(_))).collect();
         if passages < FEW || terms.is_empty() {
             return None;
         }
@@ -187,7 +202,10 @@ impl KnowledgeBase for Embedded {
     }
 
     fn hash(&self) -> String {
-        self.corpus.hash.clone()
+        match self.words.language() {
+            Language::English => self.corpus.hash.clone(),
+            other => format!("{}-{other}", self.corpus.hash),
+        }
     }
 
     fn id(&self) -> &str {
@@ -201,11 +219,11 @@ fn failed(error: rusqlite::Error) -> KnowledgeError {
 
 /// The derived file of a large corpus, built where there is none that is as it was written.
 ///
-/// A file is named after its own content: `<corpus hash>-v<version>-<SHA-256>.sqlite`. What has another content was
+/// A file is named after its own content: `<corpus hash>-<language>-v<version>-<SHA-256>.sqlite`. What has another content was
 /// damaged, and `SQLite` would not notice every damage: it is removed. Two processes that build at once make two files.
-fn derive_file(corpus: &Corpus, folder: &Path) -> Result<PathBuf, KnowledgeError> {
+fn derive_file(corpus: &Corpus, words: &Words, folder: &Path) -> Result<PathBuf, KnowledgeError> {
     let unwritable = |error| KnowledgeError::Read { path: folder.to_owned(), error };
-    let stem = format!("{}-v{}-", corpus.hash, full_text::INDEX_VERSION);
+    let stem = format!("{}-{}-v{}-", corpus.hash, words.language(), full_text::INDEX_VERSION);
     files::create_dir_all(folder).map_err(unwritable)?;
     for entry in files::entries(folder).map_err(unwritable)? {
         let name = entry.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -217,7 +235,7 @@ fn derive_file(corpus: &Corpus, folder: &Path) -> Result<PathBuf, KnowledgeError
         let _ = files::remove_file(&entry.path);
     }
     let beside = files::temporary_file(folder).map_err(unwritable)?;
-    full_text::write(beside.path(), &corpus.passages).map_err(failed)?;
+    full_text::write(beside.path(), &corpus.passages, words).map_err(failed)?;
     let digest = content_digest(beside.path()).map_err(unwritable)?;
     let file = folder.join(format!("{stem}{digest}.sqlite"));
     files::persist(beside, &file).map_err(unwritable)?;
@@ -342,7 +360,7 @@ mod tests {
 
     /// The rank's definition, word by word over every text.
     fn by_hand(texts: &[String], query: &str) -> Vec<(String, f64)> {
-        let terms = query::parse(query);
+        let terms = query::parse(query, &Words::of(Language::English));
         let mut scored = Vec::new();
         for text in texts {
             let mut score = 0.0;
@@ -366,6 +384,27 @@ mod tests {
         let base = base(&["Batteries are charged overnight.", "The café sells inverters."]);
         assert_eq!(ids(&base, "charging a battery", 5), ["doc#1"]);
         assert_eq!(ids(&base, "cafe inverter", 5), ["doc#2"]);
+    }
+
+    #[test]
+    fn a_base_of_another_language_finds_other_forms_of_its_words_and_leaves_its_small_words_out() {
+        let texts = ["Die Häuser und die Wärmepumpen.", "Und der Zähler?", "Une maison, des chaudières."];
+        let open = |language| {
+            let passages = (1..).zip(texts).map(|(n, text)| Passage {
+                id: format!("doc#{n}"),
+                title: String::new(),
+                text: text.into(),
+            });
+            Embedded::open_in(language, Corpus::of("haus", passages.collect()), None).expect("opens")
+        };
+        let german = open(Language::German);
+        assert_eq!(ids(&german, "Wo ist das Haus?", 5), ["doc#1"], "a vowel that changes");
+        assert_eq!(ids(&german, "und eine Wärmepumpe", 5), ["doc#1"], "`und` stands in two");
+        assert_eq!(ids(&german, "wärme*", 5), ["doc#1"], "a prefix with an accent");
+        assert_eq!(ids(&open(Language::French), "la chaudière", 5), ["doc#3"]);
+        assert_eq!(ids(&open(Language::None), "und", 5), ["doc#2", "doc#1"]);
+        assert!(ids(&open(Language::None), "Haus", 5).is_empty());
+        assert_ne!(german.hash(), open(Language::None).hash(), "what is found depends on it, so a recording pins it");
     }
 
     #[test]

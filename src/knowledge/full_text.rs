@@ -6,7 +6,7 @@
 //! Text only ever arrives as a value, never in a query's grammar.
 
 use super::documents::Passage;
-use super::tokenize;
+use super::language::Words;
 use crate::files;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Row, params};
@@ -16,45 +16,49 @@ use std::path::{Path, PathBuf};
 /// Changes whenever the tokenizer or the columns do: a derived file of another version is not read.
 pub(super) const INDEX_VERSION: u32 = 1;
 
-const TOKENIZER: &str = "tokenize='porter unicode61 remove_diacritics 2'";
-
 /// One connection to an index.
-pub(super) struct FullText(Connection);
+pub(super) struct FullText {
+    connection: Connection,
+    words: Words,
+}
 
 impl FullText {
     /// An index in memory.
-    pub(super) fn of(passages: &[Passage]) -> rusqlite::Result<Self> {
+    pub(super) fn of(passages: &[Passage], words: &Words) -> rusqlite::Result<Self> {
         let mut connection = Connection::open_in_memory()?;
-        fill(&mut connection, passages)?;
-        Self::over(connection)
+        fill(&mut connection, passages, words)?;
+        Self::over(connection, words)
     }
 
-    /// The index in a file that [`write`] made.
-    pub(super) fn open(file: &Path) -> rusqlite::Result<Self> {
+    /// The index in a file that [`write`] made, of the same words.
+    pub(super) fn open(file: &Path, words: &Words) -> rusqlite::Result<Self> {
         let how = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        Self::over(Connection::open_with_flags(real(file)?, how)?)
+        Self::over(Connection::open_with_flags(real(file)?, how)?, words)
     }
 
-    fn over(connection: Connection) -> rusqlite::Result<Self> {
+    fn over(connection: Connection, words: &Words) -> rusqlite::Result<Self> {
+        let tokenizer = words.tokenizer();
         connection.execute_batch(&format!(
             "PRAGMA temp_store = memory;
              CREATE VIRTUAL TABLE temp.instances USING fts5vocab('main', 'passages', 'instance');
-             CREATE VIRTUAL TABLE temp.given USING fts5(word, content='', {TOKENIZER});
+             CREATE VIRTUAL TABLE temp.given USING fts5(word, content='', {tokenizer});
              CREATE VIRTUAL TABLE temp.stems USING fts5vocab('temp', 'given', 'instance');"
         ))?;
         // Without it, every query is planned anew for its parameters, which for one table changes nothing.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-        Ok(Self(connection))
+        Ok(Self { connection, words: words.clone() })
     }
 
     /// The stems of each of `terms`: one as a rule, several where the tokenizer sees more words than we do.
     pub(super) fn stems(&self, terms: &[&str]) -> rusqlite::Result<Vec<Vec<String>>> {
         let mut stems = vec![Vec::new(); terms.len()];
-        let given = serde_json::Value::from(terms).to_string();
-        let mut insert =
-            self.0.prepare_cached("INSERT INTO given (rowid, word) SELECT key + 1, value FROM json_each(?1)")?;
+        let given: Vec<_> = terms.iter().map(|term| self.words.prepared(term)).collect();
+        let given = serde_json::Value::from(given).to_string();
+        let mut insert = self
+            .connection
+            .prepare_cached("INSERT INTO given (rowid, word) SELECT key + 1, value FROM json_each(?1)")?;
         insert.execute([given])?;
-        let mut select = self.0.prepare_cached("SELECT doc, term FROM stems ORDER BY doc, offset")?;
+        let mut select = self.connection.prepare_cached("SELECT doc, term FROM stems ORDER BY doc, offset")?;
         let rows = select.query_map([], |row| Ok((place(row.get(0)?), row.get(1)?)))?;
         for row in rows {
             let (place, stem): (usize, String) = row?;
@@ -62,20 +66,21 @@ impl FullText {
                 stems.push(stem);
             }
         }
-        self.0.prepare_cached("INSERT INTO given (given) VALUES ('delete-all')")?.execute([])?;
+        self.connection.prepare_cached("INSERT INTO given (given) VALUES ('delete-all')")?.execute([])?;
         Ok(stems)
     }
 
     /// The passages (places in the corpus, ascending) that hold `stem`, each with how often.
     pub(super) fn counts(&self, stem: &str) -> rusqlite::Result<Vec<(usize, usize)>> {
-        let mut statement = self.0.prepare_cached("SELECT doc FROM instances WHERE term = ?1")?;
+        let mut statement = self.connection.prepare_cached("SELECT doc FROM instances WHERE term = ?1")?;
         let rows = statement.query_map([stem], |row| Ok(place(row.get(0)?)))?;
         Ok(counted(rows.collect::<rusqlite::Result<Vec<usize>>>()?))
     }
 
     /// The same for words that begin with `prefix`, as the index keeps them: in their stems.
     pub(super) fn beginning_with(&self, prefix: &str) -> rusqlite::Result<Vec<(usize, usize)>> {
-        let mut statement = self.0.prepare_cached("SELECT doc FROM instances WHERE term >= ?1 AND term < ?2")?;
+        let mut statement =
+            self.connection.prepare_cached("SELECT doc FROM instances WHERE term >= ?1 AND term < ?2")?;
         // The last character there is, so that every word with the prefix stands before it.
         let rows = statement.query_map([prefix, &format!("{prefix}\u{10ffff}")], |row| Ok(place(row.get(0)?)))?;
         Ok(counted(rows.collect::<rusqlite::Result<Vec<usize>>>()?))
@@ -83,7 +88,8 @@ impl FullText {
 
     /// The same for `stems` one behind the other in one column; of none at all there is nothing.
     pub(super) fn side_by_side(&self, stems: &[String]) -> rusqlite::Result<Vec<(usize, usize)>> {
-        let mut statement = self.0.prepare_cached("SELECT doc, col, \"offset\" FROM instances WHERE term = ?1")?;
+        let mut statement =
+            self.connection.prepare_cached("SELECT doc, col, \"offset\" FROM instances WHERE term = ?1")?;
         let mut starts: Option<BTreeSet<(i64, String, i64)>> = None;
         for (distance, stem) in (0_i64..).zip(stems) {
             let at = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)? - distance));
@@ -112,21 +118,22 @@ pub(super) fn real(file: &Path) -> rusqlite::Result<PathBuf> {
 }
 
 /// Writes an index of `passages` into a new file.
-pub(super) fn write(file: &Path, passages: &[Passage]) -> rusqlite::Result<()> {
+pub(super) fn write(file: &Path, passages: &[Passage], words: &Words) -> rusqlite::Result<()> {
     let mut connection = Connection::open(real(file)?)?;
-    fill(&mut connection, passages)?;
+    fill(&mut connection, passages, words)?;
     connection.close().map_err(|(_, error)| error)
 }
 
 /// Creates the full-text table and puts every passage in, row 1 being the first.
-fn fill(connection: &mut Connection, passages: &[Passage]) -> rusqlite::Result<()> {
+fn fill(connection: &mut Connection, passages: &[Passage], words: &Words) -> rusqlite::Result<()> {
+    let tokenizer = words.tokenizer();
     connection
-        .execute_batch(&format!("CREATE VIRTUAL TABLE passages USING fts5(title, text, content='', {TOKENIZER})"))?;
+        .execute_batch(&format!("CREATE VIRTUAL TABLE passages USING fts5(title, text, content='', {tokenizer})"))?;
     let transaction = connection.transaction()?;
     {
         let mut insert = transaction.prepare("INSERT INTO passages (rowid, title, text) VALUES (?1, ?2, ?3)")?;
         for (row, passage) in (1_i64..).zip(passages) {
-            insert.execute(params![row, tokenize::apart(&passage.title), tokenize::apart(&passage.text)])?;
+            insert.execute(params![row, words.prepared(&passage.title), words.prepared(&passage.text)])?;
         }
     }
     transaction.commit()
@@ -135,10 +142,11 @@ fn fill(connection: &mut Connection, passages: &[Passage]) -> rusqlite::Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::Language;
 
     fn index(texts: &[&str]) -> FullText {
         let passage = |text: &&str| Passage { id: String::new(), title: "Lamps".into(), text: (*text).into() };
-        FullText::of(&texts.iter().map(passage).collect::<Vec<_>>()).expect("opens")
+        FullText::of(&texts.iter().map(passage).collect::<Vec<_>>(), &Words::of(Language::English)).expect("opens")
     }
 
     #[test]

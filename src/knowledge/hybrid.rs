@@ -12,9 +12,9 @@ use super::vectors::PassageVectors;
 use super::{Found, KnowledgeBase, KnowledgeSource, Search, SearchError};
 use crate::clock::BoxFuture;
 use crate::provider::{Access, Attempt, Attempted, Embedder, ErrorKind, ProviderError};
-use crate::settings::{EmbeddingSettings, KnowledgeBaseSettings, ServerAddress};
+use crate::settings::{EmbeddingSettings, ServerAddress};
 use serde_json::{Map, Value};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What stands behind the number of passages in what is pinned.
@@ -41,9 +41,15 @@ pub(super) struct Hybrid {
 
 impl Hybrid {
     /// The base of that name, with the vectors at `place` and the words of a folder, where there is one.
-    pub(super) fn new(id: &str, words: Option<Arc<Embedded>>, place: Place, settings: &KnowledgeBaseSettings) -> Self {
-        let filter = settings.filter.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        Self { id: id.to_owned(), words, place, embeddings: settings.embeddings.clone(), filter }
+    pub(super) fn new(
+        id: &str,
+        words: Option<Arc<Embedded>>,
+        place: Place,
+        embeddings: &EmbeddingSettings,
+        filter: &BTreeMap<String, Value>,
+    ) -> Self {
+        let filter = filter.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        Self { id: id.to_owned(), words, place, embeddings: embeddings.clone(), filter }
     }
 }
 

@@ -17,6 +17,7 @@ mod fusion;
 mod hybrid;
 mod keyword_index;
 mod keyword_store;
+mod language;
 mod learned;
 mod listing;
 mod query;

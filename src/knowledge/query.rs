@@ -8,6 +8,7 @@
 //!
 //! All else is text: operators, brackets and quotes of a search language mean nothing here.
 
+use super::language::Words;
 use super::tokenize;
 
 /// Different terms of one query at most; further ones of a longer query are passed over.
@@ -38,14 +39,14 @@ impl Term {
 }
 
 /// The terms of `text` in the order of their first place, each with how often it is written. Stop words are left out
-/// unless nothing else is there.
-pub(super) fn parse(text: &str) -> Vec<(Term, u32)> {
+/// unless nothing else is there; `of` says which these are.
+pub(super) fn parse(text: &str, of: &Words) -> Vec<(Term, u32)> {
     let plain = tokenize::plain(text).replace(['\u{201c}', '\u{201d}', '\u{201e}'], "\"");
     let words = tokenize::words(&plain);
-    let meaningful = words.iter().any(|word| !tokenize::is_stop_word(word));
+    let meaningful = words.iter().any(|word| !of.is_stop_word(word));
     let prefixes = prefixes(&plain);
     let mut terms: Vec<(Term, u32)> = Vec::new();
-    let wanted = words.into_iter().filter(|word| !meaningful || !tokenize::is_stop_word(word));
+    let wanted = words.into_iter().filter(|word| !meaningful || !of.is_stop_word(word));
     let single = wanted.map(|word| if prefixes.contains(&word) { Term::Prefix(word) } else { Term::Word(word) });
     for term in single.chain(phrases(&plain).into_iter().map(Term::Phrase)) {
         if let Some((_, count)) = terms.iter_mut().find(|(known, _)| *known == term) {
@@ -80,7 +81,12 @@ fn phrases(plain: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::Language;
     use proptest::prelude::*;
+
+    fn parse(text: &str) -> Vec<(Term, u32)> {
+        super::parse(text, &Words::of(Language::English))
+    }
 
     fn word(text: &str, count: u32) -> (Term, u32) {
         (Term::Word(text.into()), count)

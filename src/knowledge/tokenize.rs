@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
 
 /// Words that say nothing about a subject, sorted.
 const STOP_WORDS: &[&str] = &[
@@ -56,6 +57,14 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
 /// All words of `text` in order: NFKC, lower case, letters and digits only.
 pub fn words(text: &str) -> Vec<String> {
     split(&apart(&plain(text))).map(str::to_owned).collect()
+}
+
+/// Letters without the marks above and below them, as the index keeps them.
+pub(super) fn without_accents(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.nfd().filter(|letter| !is_combining_mark(*letter)).nfc().collect())
 }
 
 /// How many words `text` has, as it is written.

@@ -9,15 +9,20 @@ pub(super) fn bases(project: &Project, at: At<'_>) -> Vec<Mistake> {
     for (name, base) in &project.knowledge_bases {
         let at = at.key(name);
         let embeddings = at.key("embeddings");
-        let provider = &base.embeddings.provider;
-        if !project.providers.contains_key(provider) {
+        if base.embeddings.is_none() && base.server.is_some() {
+            let message = "a server is searched by vectors, and nothing makes them";
+            let mistake = Mistake::at(at.key("server"), "no-embeddings", message).on_key();
+            mistakes.push(mistake.help("add `embeddings: {provider: …, model: …}`, or leave the server out"));
+        }
+        let provider = base.embeddings.as_ref().map(|embeddings| &embeddings.provider);
+        if let Some(provider) = provider.filter(|provider| !project.providers.contains_key(*provider)) {
             let known = project.providers.keys().map(String::as_str);
             let at = embeddings.key("provider");
             let mistake =
                 Mistake::at(at, "unknown-embeddings", "unknown provider").label(did_you_mean(provider, known));
             mistakes.push(mistake.help("any provider with an OpenAI-compatible endpoint for embeddings will do"));
         }
-        if base.embeddings.model.trim().is_empty() {
+        if base.embeddings.as_ref().is_some_and(|embeddings| embeddings.model.trim().is_empty()) {
             mistakes.push(Mistake::at(embeddings.key("model"), "empty-text", "the model has no name"));
         }
         let inside = |folder: &String| folder.split('/').all(|part| !matches!(part, "" | "." | ".."));

@@ -1,7 +1,7 @@
 //! What is declared about what agents look up: bases with vectors, here or on a server, and the file that keywords are
 //! kept in beyond a run.
 
-use super::AgeLimit;
+use super::{AgeLimit, Language};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
@@ -31,7 +31,7 @@ pub struct Forget {
     pub fewer_uses_than: Option<u64>,
 }
 
-/// A knowledge base that is more than a folder: with vectors, here or on a server.
+/// A knowledge base that is more than an English folder: of another language, or with vectors, here or on a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KnowledgeBaseSettings {
@@ -46,8 +46,14 @@ pub struct KnowledgeBaseSettings {
     /// The environment variable that holds the server's key; without one no key is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// What turns queries and passages into vectors.
-    pub embeddings: EmbeddingSettings,
+    /// The language of the folder's words and of the questions: what is left out of a question, and which forms of a word
+    /// are the same.
+    #[serde(default, skip_serializing_if = "Language::is_english")]
+    pub language: Language,
+    /// What turns queries and passages into vectors; without it a folder is searched by its words alone. A server needs
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embeddings: Option<EmbeddingSettings>,
     /// Fields that passages on the server must have with these values: `{file: warranty.md}`.
     #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
     pub filter: BTreeMap<String, serde_json::Value>,

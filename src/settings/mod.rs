@@ -14,6 +14,7 @@ mod duration;
 mod expression;
 mod json_schema;
 mod knowledge;
+mod language;
 mod model;
 mod provider;
 
@@ -23,6 +24,7 @@ pub use json_schema::{JsonSchema, SchemaError, Violation, schema_patterns};
 pub use knowledge::{
     AddressError, EmbeddingSettings, Forget, KeywordIndexSettings, KnowledgeBaseSettings, ServerAddress, ServerKind,
 };
+pub use language::Language;
 pub use model::{Enforcement, Limits, ModelSettings, SearchSettings};
 pub use provider::{Auth, PaceLimits, Provider, Quirks};
 

@@ -8,7 +8,7 @@ use crate::knowledge::{self, DEFAULT_KB, Declared, KnowledgeSource, KnowledgeSou
 use crate::plan::PlannedScenario;
 use crate::provider::{Access, RetryPolicy};
 use crate::scenario::{Loaded, Project};
-use crate::settings::{KnowledgeBaseSettings, Provider, ServerAddress};
+use crate::settings::{EmbeddingSettings, KnowledgeBaseSettings, Provider, ServerAddress};
 use crate::transport::{
     Budget, HttpRequest, HttpResponse, LiveTransport, Pace, Service, Target, Transport, TransportError,
 };
@@ -69,9 +69,10 @@ impl Asked {
     }
 
     fn add(&mut self, project: &Project, settings: &KnowledgeBaseSettings) -> Result<(), SetupError> {
-        let name = &settings.embeddings.provider;
-        let provider = project.providers.get(name).ok_or_else(|| services::unknown(name))?;
-        self.put(Service::Embeddings, name.clone(), provider.clone())?;
+        if let Some(EmbeddingSettings { provider: name, .. }) = &settings.embeddings {
+            let provider = project.providers.get(name).ok_or_else(|| services::unknown(name))?;
+            self.put(Service::Embeddings, name.clone(), provider.clone())?;
+        }
         if let Some(address) = &settings.server {
             self.put(Service::Knowledge, address.kind.name().to_owned(), server(address, settings.key.clone()))?;
         }

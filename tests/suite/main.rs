@@ -21,6 +21,7 @@ mod inputs;
 mod judge;
 mod keyword_index;
 mod keywords;
+mod knowledge_command;
 mod labelled_traces;
 mod learning;
 mod live;

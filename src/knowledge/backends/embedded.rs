@@ -23,12 +23,13 @@ impl Backend for EmbeddedBackend {
         let Some(settings) = declared.settings else { return Ok(Arc::new(Shared(words(declared, declared.place)?))) };
         let folder = settings.folder.as_deref().unwrap_or(declared.place);
         let index = words(declared, folder)?;
-        let model = &settings.embeddings.model;
+        let Some(embeddings) = &settings.embeddings else { return Ok(Arc::new(Shared(index))) };
+        let model = &embeddings.model;
         let file = vectors::file_of(&declared.knowledge.join(folder), model);
         let lacking = |count| KnowledgeError::Vectors { path: file.clone(), why: vectors::lacking(count) };
         let rows = Vectors::read(&file, model)?.of(index.corpus()).map_err(lacking)?;
         let place = Place::Here(Arc::new(rows));
-        Ok(Arc::new(Arc::new(Hybrid::new(declared.place, Some(index), place, settings))))
+        Ok(Arc::new(Arc::new(Hybrid::new(declared.place, Some(index), place, embeddings, &settings.filter))))
     }
 }
 

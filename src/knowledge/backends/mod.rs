@@ -54,13 +54,17 @@ pub fn backend(name: &str) -> Option<&'static dyn Backend> {
 /// The full-text index of a folder of the project.
 fn words(declared: Declared<'_>, folder: &str) -> Result<Arc<Embedded>, KnowledgeError> {
     let corpus = Corpus::load(&declared.knowledge.join(folder))?;
-    Ok(Arc::new(Embedded::open(corpus, declared.cache)?))
+    let language = declared.settings.map(|settings| settings.language).unwrap_or_default();
+    Ok(Arc::new(Embedded::open_in(language, corpus, declared.cache)?))
 }
 
 /// A base whose vectors are on the server that is declared.
 fn behind_a_server(declared: Declared<'_>) -> Result<Arc<dyn KnowledgeSource>, KnowledgeError> {
-    let server = declared.settings.and_then(|settings| Some((settings, settings.server.clone()?)));
-    let (settings, server) = server.ok_or_else(|| KnowledgeError::NoServer { base: declared.place.to_owned() })?;
+    let server = declared
+        .settings
+        .and_then(|settings| Some((settings, settings.server.clone()?, settings.embeddings.as_ref()?)));
+    let (settings, server, embeddings) =
+        server.ok_or_else(|| KnowledgeError::NoServer { base: declared.place.to_owned() })?;
     let index = settings.folder.as_deref().map(|folder| words(declared, folder)).transpose()?;
-    Ok(Arc::new(Arc::new(Hybrid::new(declared.place, index, Place::Server(server), settings))))
+    Ok(Arc::new(Arc::new(Hybrid::new(declared.place, index, Place::Server(server), embeddings, &settings.filter))))
 }
