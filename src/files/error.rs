@@ -85,3 +85,19 @@ impl FileError {
         }
     }
 }
+
+impl From<FileError> for io::Error {
+    fn from(error: FileError) -> Self {
+        let kind = match &error {
+            FileError::Io { source, .. } => source.kind(),
+            FileError::NotFound { .. } => io::ErrorKind::NotFound,
+            FileError::Outside { .. } => io::ErrorKind::PermissionDenied,
+            FileError::TooLarge { .. } => io::ErrorKind::FileTooLarge,
+            FileError::NotText { .. } | FileError::NotAFile { .. } => io::ErrorKind::InvalidData,
+        };
+        match error {
+            FileError::Io { source, .. } => source,
+            other => io::Error::new(kind, other.reason()),
+        }
+    }
+}

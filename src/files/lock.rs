@@ -3,7 +3,6 @@
 use super::{FileError, Files};
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::Path;
 
 /// The lock's file, below the project.
 const LOCK: &str = ".ragcheck/lock";
@@ -35,16 +34,11 @@ impl Files {
     /// [`LockError::Held`] while another process has it.
     pub fn lock(&self, who: &str) -> Result<ProjectLock, LockError> {
         let path = self.root().join(LOCK);
-        let (place, inside) = self.locate(&path)?;
-        let of = |error| place.error(&path, error);
-        place.make_folder(&path, inside.parent().unwrap_or(Path::new(".")))?;
-        let mut options = cap_std::fs::OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        let mut file = place.dir.open_with(&inside, &options).map_err(of)?.into_std();
+        let mut file = self.lock_file(&path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(LockError::Held { holder: holder(file) }),
-            Err(TryLockError::Error(error)) => return Err(of(error).into()),
+            Err(TryLockError::Error(error)) => return Err(FileError::of(&path, error).into()),
         }
         // The holder is a courtesy to others: a full disk is no reason not to hold the lock.
         let _ = file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).and_then(|_| writeln!(file, "{who}"));

@@ -3,8 +3,8 @@
 //! Whatever a scenario, the project file, a document, a symbolic link or a recording names is opened through [`Files`],
 //! which knows a few places: the project, and the folders that whoever started the program named. A path that leads
 //! out of them is an error and nothing is opened, on any spelling: `..`, an absolute path, or a symbolic link on the
-//! way. Each place is a directory handle that opens relative to itself (`cap-std`), so nothing can be exchanged
-//! between the check and the use.
+//! way. Each place is a directory handle that opens, makes, renames and removes relative to itself (`cap-std`), so nothing
+//! can be exchanged between the check and the use.
 //!
 //! Nothing else in the program calls `std::fs`: clippy's `disallowed-methods` guards it.
 
@@ -23,18 +23,18 @@ pub use lock::{LockError, ProjectLock};
 #[cfg(unix)]
 pub use program::link;
 pub use program::{
-    append, append_private, confine, create, create_dir_all, create_private_dir, entries, lock, metadata, open, read,
-    read_at_most, read_to_string, remove_dir_all, remove_file, rename, resolved, sync_folder,
+    append, append_private, confine, create, create_dir_all, create_private_dir, entries, lock, metadata, move_file,
+    open, persist, persist_folder, persist_private, read, read_at_most, read_to_string, remove_dir_all, remove_file,
+    rename, replace, resolved, sync_folder, temporary_file, temporary_folder, turn, write,
 };
-pub use temporary::{
-    move_file, persist, persist_folder, persist_private, replace, temporary_file, temporary_folder, turn, write,
-};
-pub use write::NewFile;
+pub use temporary::{TemporaryFile, TemporaryFolder};
 
-use place::Place;
+use cap_std::fs::{Metadata, OpenOptions};
+use place::{At, Named, Place, leads_out};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::{Component, Path, PathBuf};
+use std::sync::OnceLock;
 
 /// Bytes of one file that is read whole, at most: scenario, prompt, document, cassette.
 pub const WHOLE_FILE_LIMIT: u64 = 256 << 20;
@@ -48,10 +48,23 @@ pub struct Entry {
     pub is_folder: bool,
 }
 
+/// What a path means whose last part is a symbolic link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    /// What the link points to.
+    Followed,
+    /// The link itself, for what is given a name or loses one.
+    Itself,
+}
+
 /// The places that files may be read from and written to.
 #[derive(Debug)]
 pub struct Files {
     places: Vec<Place>,
+    named: Vec<Named>,
+    /// Whether every path may be opened.
+    anywhere: bool,
+    temporary: OnceLock<Option<temporary::Own>>,
 }
 
 impl Files {
@@ -61,19 +74,27 @@ impl Files {
     /// When one of them cannot be opened as a folder.
     pub fn new(root: &Path, allowed: &[PathBuf]) -> Result<Self, FileError> {
         let places = std::iter::once(root).chain(allowed.iter().map(PathBuf::as_path)).map(Place::open);
-        Ok(Self { places: places.collect::<Result<_, _>>()? })
+        Ok(Self { places: places.collect::<Result<_, _>>()?, anywhere: false, ..Self::anywhere() })
     }
 
-    /// The same places, and the folder of something that whoever started the program named. A path that already lies
-    /// in a place adds none: it stays confined there.
+    /// Every file of the machine, for a program that uses the library and does not confine itself.
+    const fn anywhere() -> Self {
+        Self { places: Vec::new(), named: Vec::new(), anywhere: true, temporary: OnceLock::new() }
+    }
+
+    /// The same places, and what whoever started the program named: a folder with all that is in it, of a file only
+    /// itself, and what is not there yet. A path that already lies in a place adds nothing: it stays confined there.
     ///
     /// # Errors
     /// When the folder cannot be opened.
     pub fn with_named(mut self, path: &Path) -> Result<Self, FileError> {
-        if self.locate(path).is_err() {
-            let whole = std::path::absolute(path).map_err(|error| FileError::of(path, error))?;
-            let folder = if whole.is_dir() { whole.as_path() } else { whole.parent().unwrap_or(&whole) };
-            self.places.push(Place::open(folder)?);
+        if self.spelled(path)?.is_some() {
+            return Ok(self);
+        }
+        if path.is_dir() {
+            self.places.push(Place::open(path)?);
+        } else if let Ok(whole) = place::real(path) {
+            self.named.push(Named::new(&whole).map_err(|error| FileError::of(path, error))?);
         }
         Ok(self)
     }
@@ -83,21 +104,12 @@ impl Files {
         self.places.first().map_or(Path::new("."), Place::given)
     }
 
-    /// Opens a regular file for reading.
+    /// Opens a regular file for reading, or what the command line names.
     ///
     /// # Errors
     /// A path that leads outside, no such file, or something that is no regular file.
     pub fn open(&self, path: &Path) -> Result<File, FileError> {
-        let (place, inside) = self.locate(path)?;
-        place.open_file(path, &inside)
-    }
-
-    /// Reads a file whole.
-    ///
-    /// # Errors
-    /// As [`Files::open`], and a file of more than [`WHOLE_FILE_LIMIT`] bytes.
-    pub fn read(&self, path: &Path) -> Result<Vec<u8>, FileError> {
-        self.read_at_most(path, WHOLE_FILE_LIMIT)
+        self.opened(path, OpenOptions::new().read(true))
     }
 
     /// Reads a file of at most `limit` bytes whole.
@@ -110,7 +122,7 @@ impl Files {
         if size > limit {
             return Err(FileError::TooLarge { path: path.to_owned(), limit });
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
         file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| FileError::of(path, error))?;
         if bytes.len() as u64 > limit {
             return Err(FileError::TooLarge { path: path.to_owned(), limit });
@@ -118,12 +130,13 @@ impl Files {
         Ok(bytes)
     }
 
-    /// Reads a text file whole.
+    /// Reads a text file of at most [`WHOLE_FILE_LIMIT`] bytes whole.
     ///
     /// # Errors
-    /// As [`Files::read`], and bytes that are no UTF-8.
+    /// As [`Files::read_at_most`], and bytes that are no UTF-8.
     pub fn read_to_string(&self, path: &Path) -> Result<String, FileError> {
-        String::from_utf8(self.read(path)?).map_err(|_| FileError::NotText { path: path.to_owned() })
+        let bytes = self.read_at_most(path, WHOLE_FILE_LIMIT)?;
+        String::from_utf8(bytes).map_err(|_| FileError::NotText { path: path.to_owned() })
     }
 
     /// What stands in a folder, by name.
@@ -131,18 +144,16 @@ impl Files {
     /// # Errors
     /// A path that leads outside, or a folder that cannot be read.
     pub fn entries(&self, folder: &Path) -> Result<Vec<Entry>, FileError> {
-        let (place, inside) = self.locate(folder)?;
-        place.entries(folder, &inside)
+        self.at(folder, Last::Followed)?.entries(folder).map_err(|error| self.error(folder, error))
     }
 
-    /// Whether a regular file stands there, inside a place.
-    pub fn is_file(&self, path: &Path) -> bool {
-        self.locate(path).is_ok_and(|(place, inside)| place.kind(&inside) == Some(place::Kind::File))
-    }
-
-    /// Whether a folder stands there, inside a place.
-    pub fn is_folder(&self, path: &Path) -> bool {
-        self.locate(path).is_ok_and(|(place, inside)| place.kind(&inside) == Some(place::Kind::Folder))
+    /// What the system knows of a file or folder.
+    ///
+    /// # Errors
+    /// A path that leads outside, or nothing there.
+    pub fn metadata(&self, path: &Path) -> Result<Metadata, FileError> {
+        let at = self.at(path, Last::Followed)?;
+        at.dir.metadata(&at.inside).map_err(|error| self.error(path, error))
     }
 
     /// The path with all symbolic links resolved, for what opens files by itself (SQLite).
@@ -150,16 +161,71 @@ impl Files {
     /// # Errors
     /// When it leads outside; a file that does not exist yet is resolved by its folder.
     pub fn resolved(&self, path: &Path) -> Result<PathBuf, FileError> {
-        let (place, inside) = self.locate(path)?;
-        place.resolved(path, &inside)
+        Ok(self.real(path, Last::Followed)?.whole)
     }
 
-    /// The place that holds a path, and the path inside it.
-    fn locate(&self, path: &Path) -> Result<(&Place, PathBuf), FileError> {
+    fn opened(&self, path: &Path, options: &OpenOptions) -> Result<File, FileError> {
+        self.at(path, Last::Followed)?.open(options).map_err(|error| match error {
+            FileError::Io { source, .. } => self.error(path, source),
+            FileError::NotFound { .. } => FileError::NotFound { path: path.to_owned() },
+            FileError::NotAFile { .. } => FileError::NotAFile { path: path.to_owned() },
+            other => other,
+        })
+    }
+
+    /// Where a path leads. What it is spelled like comes first; a link from one place into another is told by the real
+    /// path. Either way what is then done there cannot leave the place.
+    fn at(&self, path: &Path, last: Last) -> Result<At, FileError> {
+        if let Some(at) = self.spelled(path)? {
+            let found = match last {
+                Last::Followed => at.dir.metadata(&at.inside),
+                Last::Itself => at.dir.symlink_metadata(&at.inside),
+            };
+            if !found.is_err_and(|error| leads_out(&error)) {
+                return Ok(at);
+            }
+        }
+        self.real(path, last)
+    }
+
+    /// Where a path leads by its spelling.
+    fn spelled(&self, path: &Path) -> Result<Option<At>, FileError> {
         let whole = std::path::absolute(path).map_err(|error| FileError::of(path, error))?;
         let whole = without_dots(&whole);
-        let found = self.places.iter().find_map(|place| place.inside(&whole).map(|inside| (place, inside)));
-        found.ok_or_else(|| self.outside(path))
+        Ok(self.places.iter().find_map(|place| place.spelled(&whole)))
+    }
+
+    /// Where a path leads whose symbolic links are resolved.
+    fn real(&self, path: &Path, last: Last) -> Result<At, FileError> {
+        let of = |error| FileError::of(path, error);
+        let find = |whole: &Path| {
+            let place = self.places.iter().find_map(|place| place.real(whole));
+            place.or_else(|| self.named.iter().find_map(|named| named.real(whole)))
+        };
+        if last == Last::Itself
+            && let (Some(name), Some(folder)) = (path.file_name(), path.parent())
+        {
+            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+            let whole = place::real(folder).map_err(of)?.join(name);
+            if self.anywhere {
+                return At::anywhere(&whole).map_err(of);
+            }
+            if let Some(at) = find(&whole) {
+                return Ok(at);
+            }
+            // A file that the command line names may itself be a link.
+        }
+        match place::real(path) {
+            Ok(whole) if self.anywhere => At::anywhere(&whole).map_err(of),
+            Ok(whole) => find(&whole).ok_or_else(|| self.outside(path)),
+            Err(error) if !self.anywhere && leads_out(&error) => Err(self.outside(path)),
+            Err(error) => Err(of(error)),
+        }
+    }
+
+    /// An operation's error: leaving the places, or what the operating system says.
+    fn error(&self, path: &Path, error: std::io::Error) -> FileError {
+        if leads_out(&error) { self.outside(path) } else { FileError::of(path, error) }
     }
 
     fn outside(&self, path: &Path) -> FileError {
@@ -185,9 +251,4 @@ fn without_dots(path: &Path) -> PathBuf {
         }
     }
     clean
-}
-
-/// What an error of a directory handle means: `cap-std` reports a way out as "permission denied" without a number.
-fn leads_out(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
 }

@@ -1,11 +1,12 @@
-//! One folder that files are opened in, as a handle that cannot be left.
+//! Folders that files are opened in, as handles that cannot be left, and where a path leads from one of them.
 
-use super::{Entry, FileError, leads_out, without_dots};
+use super::{Entry, FileError, without_dots};
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, Metadata};
+use cap_std::fs::{Dir, OpenOptions};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A folder, open.
 #[derive(Debug)]
@@ -14,27 +15,7 @@ pub(super) struct Place {
     given: PathBuf,
     /// With symbolic links resolved.
     resolved: PathBuf,
-    pub(super) dir: Dir,
-}
-
-/// What stands at a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    File,
-    Folder,
-    Other,
-}
-
-impl Kind {
-    fn of(metadata: &Metadata) -> Self {
-        if metadata.is_file() {
-            Self::File
-        } else if metadata.is_dir() {
-            Self::Folder
-        } else {
-            Self::Other
-        }
-    }
+    dir: Arc<Dir>,
 }
 
 impl Place {
@@ -42,7 +23,7 @@ impl Place {
         let of = |error| FileError::of(folder, error);
         let given = without_dots(&std::path::absolute(folder).map_err(of)?);
         let resolved = given.canonicalize().map_err(of)?;
-        let dir = Dir::open_ambient_dir(&resolved, ambient_authority()).map_err(of)?;
+        let dir = Arc::new(Dir::open_ambient_dir(&resolved, ambient_authority()).map_err(of)?);
         Ok(Self { given, resolved, dir })
     }
 
@@ -50,75 +31,173 @@ impl Place {
         &self.given
     }
 
-    /// Its path with symbolic links resolved.
-    pub(super) fn real(&self) -> &Path {
-        &self.resolved
-    }
-
-    /// The path inside, `.` for the place itself.
-    pub(super) fn inside(&self, whole: &Path) -> Option<PathBuf> {
+    /// Where an absolute path leads that is below the place by its spelling.
+    pub(super) fn spelled(&self, whole: &Path) -> Option<At> {
         let inside = whole.strip_prefix(&self.given).or_else(|_| whole.strip_prefix(&self.resolved)).ok()?;
-        Some(if inside.as_os_str().is_empty() { PathBuf::from(".") } else { inside.to_owned() })
+        Some(At::new(&self.dir, inside, whole))
     }
 
-    /// An operation's error: leaving the place, or what the operating system says.
-    pub(super) fn error(&self, path: &Path, error: io::Error) -> FileError {
-        if leads_out(&error) {
-            FileError::Outside { path: path.to_owned(), root: self.given.clone() }
-        } else {
-            FileError::of(path, error)
+    /// Where a path without symbolic links leads that is below the place.
+    pub(super) fn real(&self, whole: &Path) -> Option<At> {
+        let inside = whole.strip_prefix(&self.resolved).ok()?;
+        Some(At::new(&self.dir, inside, whole))
+    }
+}
+
+/// What the command line names outside of the places: a file alone, or something that was not there at the start, with
+/// all that comes to be below it.
+#[derive(Debug)]
+pub(super) struct Named(At);
+
+impl Named {
+    /// # Errors
+    /// When the folder that it is in, or would be in, cannot be opened.
+    pub(super) fn new(whole: &Path) -> io::Result<Self> {
+        At::anywhere(whole).map(Self)
+    }
+
+    /// Where a path without symbolic links leads that is this or below it.
+    pub(super) fn real(&self, whole: &Path) -> Option<At> {
+        let below = whole.strip_prefix(&self.0.whole).ok()?;
+        let itself = below.as_os_str().is_empty();
+        let inside = if itself { self.0.inside.clone() } else { self.0.inside.join(below) };
+        Some(At { dir: Arc::clone(&self.0.dir), inside, whole: whole.to_owned(), typed: itself })
+    }
+
+    /// The folder that it is in, where that is this path without symbolic links.
+    pub(super) fn folder(&self, whole: &Path) -> Option<At> {
+        (self.0.whole.parent() == Some(whole)).then(|| self.0.folder())
+    }
+}
+
+/// Where a path leads: everything is opened, made, renamed and removed relative to the folder's handle, which no symbolic
+/// link on the way can leave, also one that is put there a moment before.
+#[derive(Debug, Clone)]
+pub(super) struct At {
+    pub(super) dir: Arc<Dir>,
+    /// From `dir`; `.` for the folder itself.
+    pub(super) inside: PathBuf,
+    /// The absolute path.
+    pub(super) whole: PathBuf,
+    /// Whether whoever started the program named this very file, so that a device or a pipe is meant.
+    pub(super) typed: bool,
+}
+
+impl At {
+    fn new(dir: &Arc<Dir>, inside: &Path, whole: &Path) -> Self {
+        let inside = if inside.as_os_str().is_empty() { Path::new(".") } else { inside };
+        Self { dir: Arc::clone(dir), inside: inside.to_owned(), whole: whole.to_owned(), typed: false }
+    }
+
+    /// Where an absolute path without symbolic links leads, for one who may open every file: from the nearest folder above
+    /// it that is there.
+    pub(super) fn anywhere(whole: &Path) -> io::Result<Self> {
+        let above = whole.ancestors().skip(1).find(|above| above.is_dir()).unwrap_or(whole);
+        let dir = Arc::new(Dir::open_ambient_dir(above, ambient_authority())?);
+        let inside = whole.strip_prefix(above).unwrap_or(Path::new("."));
+        Ok(Self { typed: true, ..Self::new(&dir, inside, whole) })
+    }
+
+    /// The folder of a file.
+    pub(super) fn folder(&self) -> Self {
+        let whole = self.whole.parent().unwrap_or(&self.whole);
+        Self::new(&self.dir, self.inside.parent().unwrap_or(Path::new(".")), whole)
+    }
+
+    /// Something in this folder.
+    pub(super) fn join(&self, name: &str) -> Self {
+        let inside = if self.inside == Path::new(".") { PathBuf::from(name) } else { self.inside.join(name) };
+        Self::new(&self.dir, &inside, &self.whole.join(name))
+    }
+
+    /// The same, where a symbolic link inside stands for what it points to.
+    pub(super) fn followed(mut self) -> io::Result<Self> {
+        if self.dir.symlink_metadata(&self.inside).is_ok_and(|found| found.is_symlink()) {
+            self.inside = self.dir.canonicalize(&self.inside)?;
         }
+        Ok(self)
     }
 
-    pub(super) fn kind(&self, inside: &Path) -> Option<Kind> {
-        self.dir.metadata(inside).ok().map(|metadata| Kind::of(&metadata))
+    /// Whether something other than a regular file is there.
+    pub(super) fn is_special(&self) -> bool {
+        self.dir.metadata(&self.inside).is_ok_and(|found| !found.is_file())
     }
 
-    /// A regular file. The kind is looked at first: opening a pipe would wait for its other end.
-    pub(super) fn open_file(&self, path: &Path, inside: &Path) -> Result<File, FileError> {
-        let metadata = self.dir.metadata(inside).map_err(|error| self.error(path, error))?;
-        if !metadata.is_file() {
-            return Err(FileError::NotAFile { path: path.to_owned() });
+    /// Opens a file, but no device and no pipe, unless it was named itself: opening a pipe waits for its other end.
+    pub(super) fn open(&self, options: &OpenOptions) -> Result<File, FileError> {
+        if !self.typed && self.is_special() {
+            return Err(FileError::NotAFile { path: self.whole.clone() });
         }
-        let file = self.dir.open(inside).map_err(|error| self.error(path, error))?;
+        let file = self.dir.open_with(&self.inside, options).map_err(|error| FileError::of(&self.whole, error))?;
         Ok(file.into_std())
     }
 
     /// Makes a folder and those above it. What is there is looked at first: where a link leads out, the system call that
     /// makes a folder says no more than that something is there.
-    pub(super) fn make_folder(&self, path: &Path, inside: &Path) -> Result<(), FileError> {
-        match self.dir.metadata(inside) {
+    pub(super) fn make_folder(&self) -> io::Result<()> {
+        match self.dir.metadata(&self.inside) {
             Ok(found) if found.is_dir() => Ok(()),
-            Err(error) if leads_out(&error) => Err(self.error(path, error)),
-            _ => self.dir.create_dir_all(inside).map_err(|error| self.error(path, error)),
+            Err(error) if leads_out(&error) => Err(error),
+            _ => self.dir.create_dir_all(&self.inside),
         }
     }
 
-    pub(super) fn entries(&self, folder: &Path, inside: &Path) -> Result<Vec<Entry>, FileError> {
-        let of = |error| self.error(folder, error);
+    /// Makes a folder that only its owner may enter, and those above it as usual; one that is there stays as it is.
+    pub(super) fn make_private_folder(&self) -> io::Result<()> {
+        self.folder().make_folder()?;
+        let mut builder = cap_std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        cap_std::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        match self.dir.create_dir_with(&self.inside, &builder) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.make_folder(),
+            other => other,
+        }
+    }
+
+    /// What stands in a folder, which is shown as `folder`.
+    pub(super) fn entries(&self, folder: &Path) -> io::Result<Vec<Entry>> {
         let mut found = Vec::new();
-        for entry in self.dir.read_dir(inside).map_err(of)? {
-            let name = entry.map_err(of)?.file_name();
-            let is_folder = self.kind(&inside.join(&name)) == Some(Kind::Folder);
-            found.push(Entry { path: folder.join(name), is_folder });
+        for entry in self.dir.read_dir(&self.inside)? {
+            let entry = entry?;
+            found.push(Entry { path: folder.join(entry.file_name()), is_folder: entry.file_type()?.is_dir() });
         }
         found.sort();
         Ok(found)
     }
 
-    pub(super) fn resolved(&self, path: &Path, inside: &Path) -> Result<PathBuf, FileError> {
-        let found = match self.dir.canonicalize(inside) {
+    /// Makes what was renamed in a folder last; not every system lets one open a folder.
+    pub(super) fn sync(&self) {
+        if let Ok(folder) = self.dir.open(&self.inside) {
+            let _ = folder.into_std().sync_all();
+        }
+    }
+}
+
+/// What an error of a directory handle means: `cap-std` reports a way out as "permission denied" without a number.
+pub(super) fn leads_out(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
+}
+
+/// A path without symbolic links, `.` and `..`; the part that does not exist yet as it is written.
+///
+/// # Errors
+/// A symbolic link to nothing, which whoever opens it would follow, or what the operating system says.
+pub(super) fn real(path: &Path) -> io::Result<PathBuf> {
+    let whole = without_dots(&std::path::absolute(path)?);
+    let mut rest = Vec::new();
+    let mut known = whole.as_path();
+    loop {
+        match known.canonicalize() {
+            Ok(found) => return Ok(rest.iter().rev().fold(found, |path, name| path.join(name))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let (folder, name) = (inside.parent().unwrap_or(Path::new(".")), inside.file_name());
-                let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-                // A dangling link would be followed by whoever opens the path.
-                if self.dir.symlink_metadata(inside).is_ok() {
-                    return Err(FileError::Outside { path: path.to_owned(), root: self.given.clone() });
+                if known.symlink_metadata().is_ok() {
+                    return Err(io::Error::new(io::ErrorKind::PermissionDenied, "a symbolic link to nothing"));
                 }
-                self.dir.canonicalize(folder).map(|folder| folder.join(name.unwrap_or_default()))
+                let (Some(name), Some(parent)) = (known.file_name(), known.parent()) else { return Err(error) };
+                rest.push(name.to_owned());
+                known = parent;
             }
-            other => other,
-        };
-        Ok(self.resolved.join(found.map_err(|error| self.error(path, error))?))
+            Err(error) => return Err(error),
+        }
     }
 }

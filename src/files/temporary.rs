@@ -5,13 +5,14 @@
 //! that nothing in the folder is in use, and clears it. Where the project cannot be written, or the process is not
 //! confined to one, temporary files lie beside what they become.
 
-#![expect(clippy::disallowed_methods, reason = "this is where files are opened")]
-
-use super::program::{is_named, project, resolved, resolved_name, resolved_parent, sync_folder};
-use std::fs::{self, File, Permissions};
+use super::place::{self, At};
+use super::write::{move_to, put};
+use super::{FileError, Files, Last};
+use cap_std::fs::{OpenOptions, Permissions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Where they are, below the project.
 const FOLDER: &str = ".ragcheck/tmp";
@@ -20,175 +21,242 @@ const IN_USE: &str = ".ragcheck/tmp.lock";
 /// Who puts a run folder into its place, or removes one, holds this.
 const TURN: &str = ".ragcheck/turn.lock";
 
-/// The folder, with its lock; `None` where the project cannot be written.
-static PLACE: OnceLock<Option<(PathBuf, File)>> = OnceLock::new();
+/// Makes names differ within the process.
+static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// The folder of temporary files, or `near` where there is none.
-fn place(near: &Path) -> io::Result<PathBuf> {
-    let prepared = project().and_then(|root| PLACE.get_or_init(|| prepared(root).ok()).as_ref());
-    if let Some((folder, _)) = prepared {
-        return Ok(folder.clone());
-    }
-    let near = resolved_parent(near)?;
-    fs::create_dir_all(&near)?;
-    Ok(near)
+/// The project's folder of temporary files, with its lock.
+#[derive(Debug)]
+pub(super) struct Own {
+    folder: At,
+    _lock: File,
 }
 
-fn prepared(root: &Path) -> io::Result<(PathBuf, File)> {
-    let folder = resolved(&root.join(FOLDER))?;
-    fs::create_dir_all(&folder)?;
-    let lock = lock_file(&root.join(IN_USE))?;
-    if lock.try_lock().is_ok() {
-        for entry in fs::read_dir(&folder)?.flatten() {
-            let left = entry.path();
-            // What cannot be removed does no harm where it is.
-            let _ = if entry.file_type()?.is_dir() { fs::remove_dir_all(left) } else { fs::remove_file(left) };
+/// A new file, removed unless it is given a name with [`persist`](super::persist).
+#[derive(Debug)]
+pub struct TemporaryFile {
+    at: At,
+    file: File,
+    has_name: bool,
+}
+
+/// A new folder, removed with all that it holds unless it is given a name with [`persist_folder`](super::persist_folder).
+#[derive(Debug)]
+pub struct TemporaryFolder {
+    at: At,
+    has_name: bool,
+}
+
+impl Files {
+    /// A new temporary file; `near` is the folder that it is for.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn temporary_file(&self, near: &Path) -> Result<TemporaryFile, FileError> {
+        file_in(&self.place(near)?).map_err(|error| self.error(near, error))
+    }
+
+    /// A new temporary folder, likewise.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn temporary_folder(&self, near: &Path) -> Result<TemporaryFolder, FileError> {
+        folder_in(&self.place(near)?).map_err(|error| self.error(near, error))
+    }
+
+    /// Gives a temporary file its name; what was there is replaced whole, and its permissions stay.
+    ///
+    /// # Errors
+    /// A path that leads outside, or a file that cannot be written; what was there stays.
+    pub fn persist(&self, file: TemporaryFile, path: &Path) -> Result<(), FileError> {
+        let to = self.at(path, Last::Itself)?;
+        file.move_to(&to).map_err(|error| self.error(path, error))
+    }
+
+    /// The same for what only its owner may read: temporary files are made so, and whatever was there before, the new file
+    /// is.
+    ///
+    /// # Errors
+    /// As [`Files::persist`].
+    pub fn persist_private(&self, mut file: TemporaryFile, path: &Path) -> Result<(), FileError> {
+        let to = self.at(path, Last::Itself)?;
+        put(&file.at, &to).map_err(|error| self.error(path, error))?;
+        file.has_name = true;
+        Ok(())
+    }
+
+    /// Gives a temporary folder of files its name, under which nothing is.
+    ///
+    /// # Errors
+    /// A path that leads outside, something that is there, or a folder that cannot be written.
+    pub fn persist_folder(&self, mut folder: TemporaryFolder, path: &Path) -> Result<(), FileError> {
+        let to = self.at(path, Last::Itself)?;
+        match folder.rename_to(&to) {
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => copy_folder(&folder, &to),
+            other => other,
         }
+        .map_err(|error| self.error(path, error))
     }
-    lock.lock_shared()?;
-    Ok((folder, lock))
-}
 
-/// A file that is only there to be locked.
-pub(super) fn lock_file(path: &Path) -> io::Result<File> {
-    let path = resolved(path)?;
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    File::options().read(true).write(true).create(true).truncate(false).open(path)
-}
-
-/// Waits until no other process of the project puts run folders into their places, and keeps others from it until what
-/// is returned is dropped. `None` where the project cannot be written: nobody else can do it there either.
-pub fn turn() -> Option<File> {
-    let file = lock_file(&project()?.join(TURN)).ok()?;
-    file.lock().ok()?;
-    Some(file)
-}
-
-/// A new temporary file, removed unless it is given a name with [`persist`]; `near` is the folder that it is for.
-///
-/// # Errors
-/// When it cannot be made.
-pub fn temporary_file(near: &Path) -> io::Result<tempfile::NamedTempFile> {
-    tempfile::Builder::new().prefix(".ragcheck-").tempfile_in(place(near)?)
-}
-
-/// A new temporary folder, likewise.
-///
-/// # Errors
-/// When it cannot be made.
-pub fn temporary_folder(near: &Path) -> io::Result<tempfile::TempDir> {
-    tempfile::Builder::new().prefix(".ragcheck-").tempdir_in(place(near)?)
-}
-
-/// Gives a temporary file its name; what was there is replaced whole, and its permissions stay.
-///
-/// # Errors
-/// When it cannot be written; what was there stays.
-pub fn persist(file: tempfile::NamedTempFile, path: &Path) -> io::Result<()> {
-    move_file(&file.into_temp_path(), path)
-}
-
-/// The same for a file of a temporary folder.
-///
-/// # Errors
-/// As [`persist`].
-pub fn move_file(file: &Path, path: &Path) -> io::Result<()> {
-    let path = resolved_name(path)?;
-    let permissions = fs::metadata(&path).map_or_else(|_| usual(), |present| present.permissions());
-    fs::set_permissions(file, permissions)?;
-    put(file, &path)
-}
-
-/// As [`persist`], for what only its owner may read: temporary files are made so, and whatever was there before, the new
-/// file is.
-///
-/// # Errors
-/// As [`persist`].
-pub fn persist_private(file: tempfile::NamedTempFile, path: &Path) -> io::Result<()> {
-    put(&file.into_temp_path(), &resolved_name(path)?)
-}
-
-fn put(file: &Path, path: &Path) -> io::Result<()> {
-    match fs::rename(file, path) {
-        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-            let near = path.parent().unwrap_or(Path::new("."));
-            let beside = tempfile::Builder::new().prefix(".ragcheck-").tempfile_in(near)?.into_temp_path();
-            fs::copy(file, &beside)?;
-            File::open(&beside)?.sync_all()?;
-            beside.persist(path).map_err(|error| error.error)
+    /// Waits until no other process of the project puts run folders into their places, and keeps others from it until
+    /// what is returned is dropped. `None` where the project cannot be written: nobody else can do it there either.
+    pub fn turn(&self) -> Option<File> {
+        if self.anywhere {
+            return None;
         }
-        other => other,
+        let file = self.lock_file(&self.root().join(TURN)).ok()?;
+        file.lock().ok()?;
+        Some(file)
     }
-}
 
-/// Gives a temporary folder of files its name, under which nothing is.
-///
-/// # Errors
-/// When something is there, or it cannot be written.
-pub fn persist_folder(folder: tempfile::TempDir, path: &Path) -> io::Result<()> {
-    let path = resolved_name(path)?;
-    match fs::rename(folder.path(), &path) {
-        Ok(()) => {
-            // It has another name now: there is nothing to remove.
-            let _ = folder.keep();
-            Ok(())
+    /// The folder of temporary files, or `near` where there is none.
+    fn place(&self, near: &Path) -> Result<At, FileError> {
+        if let Some(own) = self.temporary.get_or_init(|| self.prepared().ok().flatten()) {
+            return Ok(own.folder.clone());
         }
-        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-            let near = folder_of(&path);
-            let beside = tempfile::Builder::new().prefix(".ragcheck-").tempdir_in(near)?;
-            for entry in fs::read_dir(folder.path())? {
-                let entry = entry?;
-                fs::copy(entry.path(), beside.path().join(entry.file_name()))?;
+        let folder = match self.at(near, Last::Followed) {
+            // A file that the command line names stands in a folder that it does not name.
+            Err(outside @ FileError::Outside { .. }) => {
+                let whole = place::real(near).map_err(|error| FileError::of(near, error))?;
+                self.named.iter().find_map(|named| named.folder(&whole)).ok_or(outside)?
             }
-            fs::rename(beside.path(), &path)?;
-            let _ = beside.keep();
-            Ok(())
+            other => other?,
+        };
+        folder.make_folder().map_err(|error| self.error(near, error))?;
+        Ok(folder)
+    }
+
+    fn prepared(&self) -> Result<Option<Own>, FileError> {
+        if self.anywhere {
+            return Ok(None);
         }
-        Err(error) => Err(error),
+        let path = self.root().join(FOLDER);
+        let of = |error| self.error(&path, error);
+        self.create_folder(&path)?;
+        let folder = self.at(&path, Last::Followed)?;
+        let lock = self.lock_file(&self.root().join(IN_USE))?;
+        if lock.try_lock().is_ok() {
+            for left in folder.dir.read_dir(&folder.inside).map_err(of)?.flatten() {
+                let (name, is_folder) = (folder.inside.join(left.file_name()), left.file_type().map_err(of)?.is_dir());
+                // What cannot be removed does no harm where it is.
+                let _ = if is_folder { folder.dir.remove_dir_all(name) } else { folder.dir.remove_file(name) };
+            }
+        }
+        lock.lock_shared().map_err(of)?;
+        Ok(Some(Own { folder, _lock: lock }))
     }
 }
 
-/// Replaces a file whole or not at all. What was typed and is no regular file (a pipe, `/dev/stdout`) is written into; a pipe
-/// of the project is replaced, for who opens it may wait for ever.
-///
-/// # Errors
-/// When it leads out of every place, or cannot be written; what was there stays.
-pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
-    let path = resolved(path.as_ref())?;
-    if is_named(&path) && fs::metadata(&path).is_ok_and(|present| !present.is_file()) {
-        return fs::write(path, bytes);
+/// Something new in a folder, under a name that nothing has.
+fn new_in<T>(folder: &At, make: impl Fn(&At) -> io::Result<T>) -> io::Result<(At, T)> {
+    loop {
+        let at = folder.join(&format!(".ragcheck-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
+        match make(&at) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return Ok((at, made?)),
+        }
     }
-    let mut file = temporary_file(folder_of(&path))?;
-    file.write_all(bytes.as_ref())?;
-    persist(file, &path)
 }
 
-/// Replaces a file whole or not at all, and makes that last: after a crash it is the old one or the new one. The folder
-/// is made where it is missing.
-///
-/// # Errors
-/// When it leads out of every place, or cannot be written; what was there stays.
-pub fn replace(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
-    let path = path.as_ref();
-    let folder = folder_of(path);
-    super::create_dir_all(folder)?;
-    let mut file = temporary_file(folder)?;
-    file.write_all(bytes.as_ref())?;
-    file.as_file().sync_all()?;
-    persist(file, path)?;
-    // Renaming lasts once the folder does; not every system lets one open a folder.
-    sync_folder(folder);
-    Ok(())
+/// A new file in a folder.
+pub(super) fn file_in(folder: &At) -> io::Result<TemporaryFile> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    cap_std::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let (at, file) = new_in(folder, |at| at.dir.open_with(&at.inside, &options))?;
+    Ok(TemporaryFile { at, file: file.into_std(), has_name: false })
 }
 
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+fn folder_in(folder: &At) -> io::Result<TemporaryFolder> {
+    let (at, ()) = new_in(folder, |at| at.dir.create_dir(&at.inside))?;
+    Ok(TemporaryFolder { at, has_name: false })
 }
 
+/// Copies a folder of files to another disk: beside its place first.
+fn copy_folder(folder: &TemporaryFolder, to: &At) -> io::Result<()> {
+    let mut beside = folder_in(&to.folder())?;
+    for entry in folder.at.dir.read_dir(&folder.at.inside)? {
+        let name = entry?.file_name();
+        let (from, into) = (folder.at.inside.join(&name), beside.at.inside.join(&name));
+        folder.at.dir.copy(from, &beside.at.dir, into)?;
+    }
+    beside.rename_to(to)
+}
+
+impl TemporaryFile {
+    /// Where it is for now.
+    pub fn path(&self) -> &Path {
+        &self.at.whole
+    }
+
+    /// Waits until what was written is on the disk.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.sync_all()
+    }
+
+    pub(super) fn set_permissions(&self, permissions: Permissions) -> io::Result<()> {
+        cap_std::fs::File::from_std(self.file.try_clone()?).set_permissions(permissions)
+    }
+
+    /// Gives it its name, on another disk too.
+    pub(super) fn move_to(mut self, to: &At) -> io::Result<()> {
+        move_to(&self.at, to)?;
+        self.has_name = true;
+        Ok(())
+    }
+
+    /// Gives it its name on the same disk.
+    pub(super) fn rename_to(mut self, to: &At) -> io::Result<()> {
+        self.at.dir.rename(&self.at.inside, &to.dir, &to.inside)?;
+        self.has_name = true;
+        Ok(())
+    }
+}
+
+impl TemporaryFolder {
+    /// Where it is for now.
+    pub fn path(&self) -> &Path {
+        &self.at.whole
+    }
+
+    fn rename_to(&mut self, to: &At) -> io::Result<()> {
+        self.at.dir.rename(&self.at.inside, &to.dir, &to.inside)?;
+        self.has_name = true;
+        Ok(())
+    }
+}
+
+impl Write for TemporaryFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for TemporaryFile {
+    fn drop(&mut self) {
+        if !self.has_name {
+            let _ = self.at.dir.remove_file(&self.at.inside);
+        }
+    }
+}
+
+impl Drop for TemporaryFolder {
+    fn drop(&mut self) {
+        if !self.has_name {
+            let _ = self.at.dir.remove_dir_all(&self.at.inside);
+        }
+    }
+}
+
+/// The permissions of a file where none was.
 #[cfg(unix)]
-fn usual() -> Permissions {
-    use std::os::unix::fs::PermissionsExt;
-    Permissions::from_mode(0o644)
+pub(super) fn usual() -> Permissions {
+    Permissions::from_std(std::os::unix::fs::PermissionsExt::from_mode(0o644))
 }

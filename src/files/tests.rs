@@ -55,12 +55,12 @@ fn every_spelling_of_a_way_out_is_refused() {
     ];
     for path in spelled {
         let path = checkout.at(path);
-        assert!(outside(checkout.files.read(&path)), "read {}", path.display());
+        assert!(outside(checkout.files.read_to_string(&path)), "read {}", path.display());
         assert!(outside(checkout.files.resolved(&path)), "resolved {}", path.display());
-        assert!(!checkout.files.is_file(&path), "seen {}", path.display());
+        assert!(outside(checkout.files.metadata(&path)), "seen {}", path.display());
     }
     for path in [Path::new("/proc/self/environ"), Path::new("/etc/passwd"), &checkout.secret()] {
-        assert!(outside(checkout.files.read(path)), "{}", path.display());
+        assert!(outside(checkout.files.read_to_string(path)), "{}", path.display());
         assert!(outside(checkout.files.write(path, b"x")), "{}", path.display());
     }
     assert!(outside(checkout.files.entries(&checkout.at("folder-link"))));
@@ -107,18 +107,123 @@ fn a_folder_that_the_command_line_allows_is_a_place_of_its_own() {
     let allowed = [checkout.folder.path().join("elsewhere")];
     let files = Files::new(&checkout.at(""), &allowed).expect("places");
     assert_eq!(files.read_to_string(&checkout.at("../elsewhere/secret.txt")).expect("allowed"), "canary");
-    assert!(outside(files.read(Path::new("/etc/passwd"))));
+    assert!(outside(files.read_to_string(Path::new("/etc/passwd"))));
 }
 
 #[test]
-fn a_file_named_on_the_command_line_opens_its_folder_but_a_path_of_the_project_stays_confined() {
+fn a_file_named_on_the_command_line_is_opened_alone_and_a_path_of_the_project_stays_confined() {
     let checkout = Checkout::new();
     symlink("../elsewhere", checkout.at("reports")).expect("a link");
     let Checkout { folder, files } = checkout;
-    let files = files.with_named(&folder.path().join("project/reports/secret.txt")).expect("confined");
-    assert!(outside(files.read(&folder.path().join("project/reports/secret.txt"))));
-    let files = files.with_named(&folder.path().join("elsewhere/secret.txt")).expect("named");
-    assert_eq!(files.read_to_string(&folder.path().join("elsewhere/secret.txt")).expect("named"), "canary");
+    let at = |path: &str| folder.path().join(path);
+    fs::write(at("elsewhere/other.txt"), "canary").expect("written");
+    let files = files.with_named(&at("project/reports/secret.txt")).expect("confined");
+    assert!(outside(files.read_to_string(&at("project/reports/secret.txt"))));
+    let files = files.with_named(&at("elsewhere/secret.txt")).expect("named");
+    assert_eq!(files.read_to_string(&at("elsewhere/secret.txt")).expect("named"), "canary");
+    files.write(&at("elsewhere/secret.txt"), b"new").expect("named");
+    files.replace(&at("elsewhere/secret.txt"), b"newer").expect("named");
+    assert_eq!(fs::read_to_string(at("elsewhere/secret.txt")).expect("there"), "newer");
+    assert!(outside(files.read_to_string(&at("elsewhere/other.txt"))));
+    assert!(outside(files.write(&at("elsewhere/other.txt"), b"x")));
+    assert!(outside(files.remove_file(&at("elsewhere/other.txt"))));
+    assert_eq!(fs::read_dir(at("elsewhere")).expect("there").count(), 2, "nothing temporary is left");
+}
+
+#[test]
+fn a_folder_named_on_the_command_line_that_is_not_there_yet_is_made_with_all_that_is_below_it() {
+    let checkout = Checkout::new();
+    let Checkout { folder, files } = checkout;
+    let at = |path: &str| folder.path().join(path);
+    let files = files.with_named(&at("elsewhere/new/pages")).expect("named");
+    files.replace(&at("elsewhere/new/pages/one/index.html"), b"page").expect("below it");
+    assert_eq!(fs::read_to_string(at("elsewhere/new/pages/one/index.html")).expect("there"), "page");
+    assert!(outside(files.write(&at("elsewhere/new/index.html"), b"x")), "beside it");
+    symlink(at("elsewhere/secret.txt"), at("elsewhere/new/pages/link")).expect("a link");
+    assert!(outside(files.write(&at("elsewhere/new/pages/link"), b"x")), "a link out of it");
+}
+
+#[test]
+fn a_program_that_does_not_confine_itself_opens_makes_and_removes_what_it_names() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |path: &str| folder.path().join(path);
+    let files = Files::anywhere();
+    files.replace(&at("a/b/one.txt"), b"one").expect("made");
+    symlink("a/b/one.txt", at("link")).expect("a link");
+    files.write(&at("link"), b"two").expect("the file that the link names");
+    assert!(at("link").symlink_metadata().expect("there").is_symlink());
+    assert_eq!(files.read_to_string(&at("a/b/one.txt")).expect("there"), "two");
+    files.rename(&at("link"), &at("a/other")).expect("the link itself");
+    files.remove_file(&at("a/other")).expect("the link itself");
+    files.append(&at("a/b/one.txt")).expect("opened").write_all(b"!").expect("written");
+    assert_eq!(files.read_to_string(&at("a/b/one.txt")).expect("there"), "two!");
+    files.remove_folder(&at("a")).expect("removed");
+    assert_eq!(fs::read_dir(folder.path()).expect("there").count(), 0, "nothing is left");
+}
+
+/// Exchanges a folder for a symbolic link that leads out, and back, while `write` goes on, until it has been refused and
+/// has succeeded often.
+fn while_a_folder_is_exchanged(folder: &str, write: impl Fn(&Checkout) -> Result<(), FileError>) {
+    const OFTEN: usize = 20;
+    let checkout = Checkout::new();
+    let (inside, aside) = (checkout.at(folder), checkout.at("aside"));
+    fs::create_dir_all(&inside).expect("a folder");
+    let ended = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(std::sync::atomic::Ordering::Relaxed) {
+                fs::rename(&inside, &aside).expect("put aside");
+                // Whoever writes may make the folder in between.
+                while symlink(checkout.folder.path().join("elsewhere"), &inside).is_err() {
+                    let _ = fs::remove_dir_all(&inside);
+                }
+                fs::remove_file(&inside).expect("the link");
+                while fs::rename(&aside, &inside).is_err() {
+                    let _ = fs::remove_dir_all(&inside);
+                }
+            }
+        });
+        let (mut written, mut refused) = (0, 0);
+        let begun = std::time::Instant::now();
+        while (written < OFTEN || refused < OFTEN) && begun.elapsed().as_secs() < 60 {
+            match write(&checkout) {
+                Ok(()) => written += 1,
+                Err(FileError::Outside { .. }) => refused += 1,
+                // The folder is not there, or is just being exchanged.
+                Err(_) => {}
+            }
+        }
+        ended.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(written > 0 && refused > 0, "{written} written, {refused} refused: nothing was tried");
+    });
+    let left: Vec<_> = fs::read_dir(checkout.folder.path().join("elsewhere")).expect("there").collect();
+    assert_eq!(left.len(), 1, "{folder}: {left:?}");
+    assert_eq!(fs::read_to_string(checkout.secret()).expect("there"), "canary", "{folder}");
+}
+
+#[test]
+fn a_folder_that_becomes_a_symbolic_link_between_check_and_write_changes_nothing_outside() {
+    let secret = |checkout: &Checkout| checkout.at("reports/secret.txt");
+    while_a_folder_is_exchanged("reports", |checkout| checkout.files.replace(&secret(checkout), b"x"));
+    while_a_folder_is_exchanged("reports", |checkout| checkout.files.write(&secret(checkout), b"x"));
+    while_a_folder_is_exchanged("reports", |checkout| {
+        let mut file = checkout.files.append(&secret(checkout))?;
+        file.write_all(b"x").map_err(|error| FileError::of(&secret(checkout), error))
+    });
+    while_a_folder_is_exchanged("reports", |checkout| {
+        checkout.files.create_folder(&checkout.at("reports/new"))?;
+        checkout.files.remove_folder(&checkout.at("reports/new"))
+    });
+    while_a_folder_is_exchanged("reports", |checkout| {
+        checkout.files.create(&secret(checkout))?;
+        checkout.files.remove_file(&secret(checkout))
+    });
+    while_a_folder_is_exchanged("reports", |checkout| {
+        let _ = checkout.files.remove_file(&checkout.at("reports/link"));
+        checkout.files.link(Path::new("secret.txt"), &checkout.at("reports/link"))?;
+        checkout.files.rename(&checkout.at("reports/link"), &secret(checkout))
+    });
+    while_a_folder_is_exchanged(".ragcheck/tmp", |checkout| checkout.files.write(&checkout.at("run.json"), b"x"));
 }
 
 #[test]
@@ -126,24 +231,24 @@ fn devices_pipes_folders_and_huge_files_are_not_read() {
     let checkout = Checkout::new();
     let pipe = checkout.at("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
-    assert!(matches!(checkout.files.read(&pipe), Err(FileError::NotAFile { .. })), "it would wait for ever");
-    assert!(matches!(checkout.files.read(&checkout.at("prompts")), Err(FileError::NotAFile { .. })));
+    assert!(matches!(checkout.files.read_to_string(&pipe), Err(FileError::NotAFile { .. })), "it would wait for ever");
+    assert!(matches!(checkout.files.read_to_string(&checkout.at("prompts")), Err(FileError::NotAFile { .. })));
     fs::File::create(checkout.at("huge")).and_then(|file| file.set_len(1 << 40)).expect("a sparse file");
-    assert!(matches!(checkout.files.read(&checkout.at("huge")), Err(FileError::TooLarge { .. })));
-    assert!(checkout.files.read(&checkout.at("nothing")).is_err_and(|error| error.is_missing()));
+    assert!(matches!(checkout.files.read_to_string(&checkout.at("huge")), Err(FileError::TooLarge { .. })));
+    assert!(checkout.files.read_to_string(&checkout.at("nothing")).is_err_and(|error| error.is_missing()));
 }
 
 #[test]
 fn a_file_is_whole_or_as_it_was_and_nothing_is_left_behind() {
     let checkout = Checkout::new();
     let path = checkout.at("reports/run/run.json");
-    checkout.files.write(&path, b"one").expect("written");
-    let mut half = checkout.files.create(&path).expect("begun");
+    checkout.files.replace(&path, b"one").expect("written");
+    let mut half = checkout.files.temporary_file(&checkout.at("reports/run")).expect("begun");
     half.write_all(b"tw").expect("written");
     drop(half);
-    assert_eq!(checkout.files.read(&path).expect("there"), b"one");
+    assert_eq!(checkout.files.read_to_string(&path).expect("there"), "one");
     checkout.files.write(&path, b"two").expect("written");
-    assert_eq!(checkout.files.read(&path).expect("there"), b"two");
+    assert_eq!(checkout.files.read_to_string(&path).expect("there"), "two");
     assert_eq!(fs::read_dir(checkout.at(".ragcheck/tmp")).expect("the folder").count(), 0);
     assert_eq!(fs::read_dir(checkout.at("reports/run")).expect("the folder").count(), 1);
 }

@@ -1,70 +1,48 @@
-//! Writing: a file is whole or not there, and what was begun and left lies in one folder.
+//! Writing: everything is made, renamed and removed relative to a place's handle, so that a folder which becomes a symbolic
+//! link between the check and the write changes nothing outside.
 
-use super::place::Place;
-use super::{FileError, Files};
+use super::temporary::usual;
+use super::{FileError, Files, Last};
 use cap_std::fs::OpenOptions;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::io::{self, Write};
+use std::path::Path;
 
-/// Where files are written before they are renamed, below the project.
-const TEMPORARY: &str = ".ragcheck/tmp";
-
-/// Makes names of temporary files differ within the process.
-static NEXT: AtomicU64 = AtomicU64::new(0);
-
-/// A file under way: it takes its name when it is complete, and leaves nothing when it is dropped before.
-#[derive(Debug)]
-pub struct NewFile<'f> {
-    place: &'f Place,
-    path: PathBuf,
-    inside: PathBuf,
-    temporary: PathBuf,
-    out: Option<BufWriter<File>>,
-}
+use super::place::At;
 
 impl Files {
-    /// Begins a file; [`NewFile::finish`] puts it in its place.
+    /// Makes a new, empty file, or empties the one that is there.
     ///
     /// # Errors
-    /// A path that leads outside, or a folder that cannot be written.
-    pub fn create(&self, path: &Path) -> Result<NewFile<'_>, FileError> {
-        let (place, inside) = self.locate(path)?;
-        let of = |error| place.error(path, error);
-        if let Some(folder) = inside.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            place.make_folder(path, folder)?;
-        }
-        place.make_folder(path, Path::new(TEMPORARY))?;
-        let ordinal = NEXT.fetch_add(1, Ordering::Relaxed);
-        let temporary = Path::new(TEMPORARY).join(format!("{}-{ordinal}", std::process::id()));
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        let file = place.dir.open_with(&temporary, &options).map_err(of)?.into_std();
-        let out = Some(BufWriter::with_capacity(1 << 18, file));
-        Ok(NewFile { place, path: path.to_owned(), inside, temporary, out })
-    }
-
-    /// Writes a file whole, or leaves what is there.
-    ///
-    /// # Errors
-    /// As [`Files::create`] and [`NewFile::finish`].
-    pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-        let mut new = self.create(path)?;
-        new.write_all(bytes).map_err(|error| FileError::of(path, error))?;
-        new.finish()
+    /// A path that leads outside, something that is no regular file, or a file that cannot be written.
+    pub fn create(&self, path: &Path) -> Result<File, FileError> {
+        self.opened(path, OpenOptions::new().write(true).create(true).truncate(true))
     }
 
     /// Opens a file to add to its end; it is made when it is not there.
     ///
     /// # Errors
-    /// A path that leads outside, or a file that cannot be written.
+    /// As [`Files::create`].
     pub fn append(&self, path: &Path) -> Result<File, FileError> {
-        let (place, inside) = self.locate(path)?;
+        self.opened(path, OpenOptions::new().append(true).create(true))
+    }
+
+    /// The same for a file that only its owner may read, from the moment that it is made.
+    ///
+    /// # Errors
+    /// As [`Files::create`].
+    pub fn append_private(&self, path: &Path) -> Result<File, FileError> {
         let mut options = OpenOptions::new();
         options.append(true).create(true);
-        let file = place.dir.open_with(&inside, &options).map_err(|error| place.error(path, error))?;
-        Ok(file.into_std())
+        #[cfg(unix)]
+        cap_std::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        self.opened(path, &options)
+    }
+
+    /// Opens a file that is only there to be locked, in a folder that is made where it is missing.
+    pub(super) fn lock_file(&self, path: &Path) -> Result<File, FileError> {
+        self.create_folder(folder_of(path))?;
+        self.opened(path, OpenOptions::new().read(true).write(true).create(true))
     }
 
     /// Makes a folder, and those above it.
@@ -72,36 +50,43 @@ impl Files {
     /// # Errors
     /// A path that leads outside, or what the operating system says.
     pub fn create_folder(&self, path: &Path) -> Result<(), FileError> {
-        let (place, inside) = self.locate(path)?;
-        place.make_folder(path, &inside)
+        self.at(path, Last::Followed)?.make_folder().map_err(|error| self.error(path, error))
     }
 
-    /// Gives a file or folder another name, within one place.
+    /// Makes a folder that only its owner may enter, and those above it as usual; one that is there stays as it is.
+    ///
+    /// # Errors
+    /// As [`Files::create_folder`].
+    pub fn create_private_folder(&self, path: &Path) -> Result<(), FileError> {
+        let at = self.at(path, Last::Followed)?;
+        at.make_private_folder().map_err(|error| self.error(path, error))
+    }
+
+    /// Gives a file, a folder or a symbolic link another name.
     ///
     /// # Errors
     /// A path that leads outside, or what the operating system says.
     pub fn rename(&self, from: &Path, to: &Path) -> Result<(), FileError> {
-        let ((source, inside), (target, place_in)) = (self.locate(from)?, self.locate(to)?);
-        source.dir.rename(inside, &target.dir, place_in).map_err(|error| target.error(to, error))
+        let (source, target) = (self.at(from, Last::Itself)?, self.at(to, Last::Itself)?);
+        rename(&source, &target).map_err(|error| self.error(to, error))
     }
 
-    /// Removes a file; one that is not there is no error.
+    /// Removes a file, or a symbolic link itself.
     ///
     /// # Errors
     /// A path that leads outside, or what the operating system says.
     pub fn remove_file(&self, path: &Path) -> Result<(), FileError> {
-        let (place, inside) = self.locate(path)?;
-        missing_is_fine(place.dir.remove_file(inside)).map_err(|error| place.error(path, error))
+        let at = self.at(path, Last::Itself)?;
+        at.dir.remove_file(&at.inside).map_err(|error| self.error(path, error))
     }
 
-    /// Removes a folder with all that it holds; one that is not there is no error. Symbolic links are removed, never
-    /// followed.
+    /// Removes a folder with all that it holds; symbolic links are removed, never followed.
     ///
     /// # Errors
     /// A path that leads outside, or what the operating system says.
     pub fn remove_folder(&self, path: &Path) -> Result<(), FileError> {
-        let (place, inside) = self.locate(path)?;
-        missing_is_fine(place.dir.remove_dir_all(inside)).map_err(|error| place.error(path, error))
+        let at = self.at(path, Last::Itself)?;
+        at.dir.remove_dir_all(&at.inside).map_err(|error| self.error(path, error))
     }
 
     /// Makes `link` point to `target`, which is relative to the link's folder.
@@ -110,47 +95,86 @@ impl Files {
     /// A path that leads outside, or what the operating system says.
     #[cfg(unix)]
     pub fn link(&self, target: &Path, link: &Path) -> Result<(), FileError> {
-        let (place, inside) = self.locate(link)?;
-        place.dir.symlink(target, inside).map_err(|error| place.error(link, error))
+        let at = self.at(link, Last::Itself)?;
+        at.dir.symlink(target, &at.inside).map_err(|error| self.error(link, error))
     }
-}
 
-impl NewFile<'_> {
-    /// Flushes, gives the file its name, and makes both last.
+    /// Makes what was renamed in a folder last; not every system can.
+    pub fn sync_folder(&self, folder: &Path) {
+        if let Ok(at) = self.at(folder, Last::Followed) {
+            at.sync();
+        }
+    }
+
+    /// Gives a file of a temporary folder its name; what was there is replaced whole, and its permissions stay.
     ///
     /// # Errors
-    /// A full disk, or what else the operating system says; nothing is then left, and what was there stays.
-    pub fn finish(mut self) -> Result<(), FileError> {
-        let of = |error| self.place.error(&self.path, error);
-        let Some(out) = self.out.take() else { return Ok(()) };
-        let file = out.into_inner().map_err(|error| of(error.into_error()))?;
-        file.sync_all().map_err(of)?;
-        self.place.dir.rename(&self.temporary, &self.place.dir, &self.inside).map_err(of)?;
-        let folder = self.inside.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        if let Ok(folder) = self.place.dir.open_dir(folder) {
-            let _ = folder.into_std_file().sync_all();
+    /// A path that leads outside, or a file that cannot be written; what was there stays.
+    pub fn move_file(&self, file: &Path, path: &Path) -> Result<(), FileError> {
+        let (from, to) = (self.at(file, Last::Itself)?, self.at(path, Last::Itself)?);
+        move_to(&from, &to).map_err(|error| self.error(path, error))
+    }
+
+    /// Replaces a file whole or not at all. What was typed and is no regular file (a pipe, `/dev/stdout`) is written into;
+    /// a pipe of the project is replaced, for who opens it may wait for ever.
+    ///
+    /// # Errors
+    /// A path that leads outside, or a file that cannot be written; what was there stays.
+    pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+        let of = |error| self.error(path, error);
+        let at = self.at(path, Last::Followed)?.followed().map_err(of)?;
+        if at.typed && at.is_special() {
+            return at.open(OpenOptions::new().write(true))?.write_all(bytes).map_err(of);
         }
+        let mut file = self.temporary_file(folder_of(path))?;
+        file.write_all(bytes).map_err(of)?;
+        file.move_to(&at).map_err(of)
+    }
+
+    /// Replaces a file whole or not at all, and makes that last: after a crash it is the old one or the new one. The
+    /// folder is made where it is missing.
+    ///
+    /// # Errors
+    /// A path that leads outside, or a file that cannot be written; what was there stays.
+    pub fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+        let of = |error| self.error(path, error);
+        let at = self.at(path, Last::Itself)?;
+        at.folder().make_folder().map_err(of)?;
+        let mut file = self.temporary_file(folder_of(path))?;
+        file.write_all(bytes).and_then(|()| file.sync()).and_then(|()| file.move_to(&at)).map_err(of)?;
+        at.folder().sync();
         Ok(())
     }
 }
 
-impl Write for NewFile<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.out.as_mut().map_or(Ok(0), |out| out.write(bytes))
-    }
+/// Gives a file another name, with the permissions of what was there or the usual ones.
+pub(super) fn move_to(from: &At, to: &At) -> io::Result<()> {
+    let permissions = to.dir.metadata(&to.inside).map_or_else(|_| usual(), |present| present.permissions());
+    from.dir.open(&from.inside)?.set_permissions(permissions)?;
+    put(from, to)
+}
 
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.as_mut().map_or(Ok(()), Write::flush)
+fn rename(from: &At, to: &At) -> io::Result<()> {
+    from.dir.rename(&from.inside, &to.dir, &to.inside)
+}
+
+/// Gives a file another name, on another disk too: there it is copied beside its place first.
+pub(super) fn put(from: &At, to: &At) -> io::Result<()> {
+    match rename(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            let mut file = from.dir.open(&from.inside)?;
+            let mut beside = super::temporary::file_in(&to.folder())?;
+            io::copy(&mut file, &mut beside)?;
+            beside.sync()?;
+            beside.set_permissions(file.metadata()?.permissions())?;
+            beside.rename_to(to)?;
+            from.dir.remove_file(&from.inside)
+        }
+        other => other,
     }
 }
 
-impl Drop for NewFile<'_> {
-    fn drop(&mut self) {
-        // After `finish` it has its own name, and there is nothing to remove.
-        let _ = self.place.dir.remove_file(&self.temporary);
-    }
-}
-
-fn missing_is_fine(done: io::Result<()>) -> io::Result<()> {
-    done.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
+/// The folder of a path.
+pub(super) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -32,7 +32,7 @@ impl FullText {
 
     /// The index in a file that [`write`] made, of the same words.
     pub(super) fn open(file: &Path, words: &Words) -> rusqlite::Result<Self> {
-        let how = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let how = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
         Self::over(Connection::open_with_flags(real(file)?, how)?, words)
     }
 
@@ -112,14 +112,20 @@ fn place(row: i64) -> usize {
     usize::try_from(row - 1).unwrap_or(usize::MAX)
 }
 
-/// Where a database is, with no symbolic link on the way: `SQLite` opens files by itself.
+/// How a database is opened to write: `SQLite` opens files by itself, and refuses a path on which there is a symbolic link
+/// when it gets there.
+pub(super) fn to_write() -> OpenFlags {
+    OpenFlags::default() | OpenFlags::SQLITE_OPEN_NOFOLLOW
+}
+
+/// Where a database is, with no symbolic link on the way.
 pub(super) fn real(file: &Path) -> rusqlite::Result<PathBuf> {
     files::resolved(file).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
 /// Writes an index of `passages` into a new file.
 pub(super) fn write(file: &Path, passages: &[Passage], words: &Words) -> rusqlite::Result<()> {
-    let mut connection = Connection::open(real(file)?)?;
+    let mut connection = Connection::open_with_flags(real(file)?, to_write())?;
     fill(&mut connection, passages, words)?;
     connection.close().map_err(|(_, error)| error)
 }

@@ -96,7 +96,7 @@ pub(super) fn open_to_read(file: &Path) -> Result<Connection, KnowledgeError> {
     if let Some(why) = why_foreign(&header) {
         return Err(foreign(why));
     }
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let real = super::full_text::real(file).map_err(failed)?;
     let connection = Connection::open_with_flags(real, flags).map_err(failed)?;
     connection.busy_timeout(PATIENCE).map_err(failed)?;
@@ -137,7 +137,7 @@ fn why_other(application: i64, version: i64) -> Option<ForeignFile> {
 
 /// Opens a file that is ours or new; `Err` inside with the reason when it turned out to be neither.
 fn open_checked(file: &Path) -> rusqlite::Result<Result<Connection, ForeignFile>> {
-    let mut connection = Connection::open(super::full_text::real(file)?)?;
+    let mut connection = Connection::open_with_flags(super::full_text::real(file)?, super::full_text::to_write())?;
     // Before WAL: switching the journal needs a lock that another process may hold.
     connection.busy_timeout(PATIENCE)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

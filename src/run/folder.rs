@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct Writing {
     reports: PathBuf,
-    folder: tempfile::TempDir,
+    folder: files::TemporaryFolder,
     traces: BufWriter<File>,
     digest: Sha256,
 }

@@ -225,7 +225,7 @@ fn store(file: &Path, stored: &Stored) -> io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
     let mut new = files::temporary_file(folder)?;
     new.write_all(serde_json::to_string(stored)?.as_bytes())?;
-    new.as_file().sync_all()?;
+    new.sync()?;
     files::persist_private(new, file)?;
     files::sync_folder(folder);
     Ok(())

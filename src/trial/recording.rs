@@ -122,7 +122,7 @@ impl Recorder {
 
 /// A recording that has not taken its place; an earlier one is whole. Dropped, it is gone.
 pub struct Written {
-    _folder: tempfile::TempDir,
+    _folder: files::TemporaryFolder,
     beside: PathBuf,
     path: PathBuf,
     shown: PathBuf,
