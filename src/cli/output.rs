@@ -3,6 +3,7 @@
 use super::exit::Exit;
 use crate::compare::CompareError;
 use crate::evaluation::ScoreError;
+use crate::files::LockError;
 use crate::recordings::{DiffError, FileError};
 use crate::scenario::Diagnostic;
 use crate::secrets;
@@ -83,7 +84,7 @@ macro_rules! in_words {
     )*};
 }
 
-in_words!(ScoreError, SetupError, FileError, DiffError, CompareError, BehaviourError);
+in_words!(LockError, ScoreError, SetupError, FileError, DiffError, CompareError, BehaviourError);
 
 impl From<Vec<Diagnostic>> for Problem {
     fn from(diagnostics: Vec<Diagnostic>) -> Self {

@@ -10,12 +10,14 @@
 //! | [`import`](fn@import) | makes a cassette of what another recorder wrote |
 //! | [`rekey`](fn@rekey) | computes the keys of a cassette again |
 //! | [`scan`](fn@scan) | finds secrets in files |
+//! | [`lock`](fn@lock) | keeps other writers of recordings out |
 //!
 //! Nothing here prints, and nothing here records: that is a run in record mode.
 
 mod diff;
 mod files;
 mod import;
+mod lock;
 mod refresh;
 mod rekey;
 mod scan;
@@ -24,6 +26,7 @@ mod staleness;
 pub use diff::{DiffError, ServiceDiff, diff};
 pub use files::{CassetteFile, cassettes};
 pub use import::{CaseNames, Import, ImportError, import, import_files, is_name};
+pub use lock::lock;
 pub use refresh::{Refresh, RefreshCost, refresh};
 pub use rekey::{RekeyError, rekey};
 pub use scan::{known_secrets, scan, scan_files};

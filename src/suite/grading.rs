@@ -5,6 +5,7 @@ use super::Mode;
 use crate::evaluation::{self, EvaluatedRun, ScoreError, read_plan, read_traces};
 use crate::files::{self, LockError};
 use crate::grader::{self, Graded, Grader, GradingTask, Scope};
+use crate::recordings;
 use crate::scenario::diagnostic::listed;
 use crate::scenario::{self, Diagnostic, Rubric};
 use crate::secrets;
@@ -114,7 +115,7 @@ pub fn grade(folder: &Path, options: &GradingOptions) -> Result<GradedRun, Gradi
     if options.mode == Mode::Replay && (options.max_calls.is_some() || options.max_cost.is_some()) {
         return Err(GradingError::BoundedReplay);
     }
-    let _alone = (options.mode == Mode::Record).then(|| super::run::lock("judge --mode record")).transpose()?.flatten();
+    let _alone = (options.mode == Mode::Record).then(|| recordings::lock("judge --mode record")).transpose()?.flatten();
     let plan = read_plan(folder)?;
     let mut tasks = Vec::new();
     for trace in read_traces(folder)? {

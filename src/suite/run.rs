@@ -2,10 +2,11 @@
 
 use super::{DEFAULT_JOBS, Mode, RunOptions, Suite, SuiteError, environment, failed_trials};
 use crate::evaluation::{self, Designs, EvaluatedRun, EvaluationBuilder, Preparer, passes};
-use crate::files::{self, LockError, ProjectLock};
+use crate::files;
 use crate::gate::Evaluation;
 use crate::history::{self, Gather, HISTORY, HistoryError, NoPoint};
 use crate::plan::{self, Plan, Selection};
+use crate::recordings;
 use crate::run::{self, Begun, Commit, Journal, Kept, LiveOptions, Step, folder::Writing};
 use crate::secrets;
 use crate::trace::text::plural;
@@ -74,7 +75,7 @@ impl Suite {
         }
         let reports = options.reports.clone().unwrap_or_else(|| self.reports());
         let record = options.mode == Mode::Record;
-        let _alone = record.then(|| lock("run --mode record")).transpose()?.flatten();
+        let _alone = record.then(|| recordings::lock("run --mode record")).transpose()?.flatten();
         let Prepared { plan, text, runner, kept, notes } = self.prepare(options)?;
         let journal = journal(options, &reports, &plan, &text)?;
         let unwritten = |error: io::Error| match &journal {
@@ -204,11 +205,11 @@ impl Suite {
             }
         }
         if options.max_cost.is_some() {
-            let unpriced: Vec<String> = runner.unpriced(&plan).into_iter().collect();
+            let unpriced: Vec<String> = runner.unpriced(&plan).into_keys().collect();
             if !unpriced.is_empty() {
                 return Err(SuiteError::Unpriced(unpriced));
             }
-            let unbounded: Vec<String> = runner.unbounded(&plan).into_iter().collect();
+            let unbounded: Vec<String> = runner.unbounded(&plan).into_keys().collect();
             if !unbounded.is_empty() {
                 return Err(SuiteError::Unbounded(unbounded));
             }
@@ -345,13 +346,6 @@ fn carry_out(
         kept,
     };
     run::live(runner, plan, live, &inspect, commit)
-}
-
-/// The lock of one that writes recordings.
-#[expect(clippy::disallowed_methods, reason = "others are told since when they are kept out")]
-pub(super) fn lock(command: &str) -> Result<Option<ProjectLock>, LockError> {
-    let since = Timestamp::now().round(jiff::Unit::Second).unwrap_or_default();
-    files::lock(&format!("`ragcheck {command}` (process {}, since {since})", std::process::id()))
 }
 
 #[expect(clippy::disallowed_methods, reason = "a live run's point says when it was made")]

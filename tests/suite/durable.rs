@@ -242,6 +242,50 @@ fn a_second_recorder_is_refused_with_the_name_of_the_first_and_replays_go_on() {
 }
 
 #[test]
+fn every_command_that_writes_recordings_is_refused_while_another_does_and_changes_nothing() {
+    let project = Project::shipped();
+    project.run(&["run", "scenarios/knowledge.yaml", "--only", "descaling"]);
+    project.write("foreign.yaml", "interactions: []\nversion: 1\n");
+    project.write(".ragcheck/lock", "`ragcheck run --mode record` (process 7, since 2030-01-01T00:00:00Z)\n");
+    let held = std::fs::File::options().write(true).open(project.path(".ragcheck/lock")).expect("the lock's file");
+    held.lock().expect("free");
+    let recorded = || {
+        let mut files = BTreeMap::new();
+        let mut folders = vec![project.path("fixtures/cassettes")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).expect("a folder") {
+                let path = entry.expect("an entry").path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    files.insert(path.clone(), std::fs::read(path).expect("a file"));
+                }
+            }
+        }
+        files
+    };
+    let missed = recorded().into_keys().find(|file| file.components().any(|part| part.as_os_str() == "descaling"));
+    std::fs::remove_file(missed.expect("a lane of the case")).expect("removed");
+    let before = recorded();
+    for command in [
+        &["cassette", "rekey"][..],
+        &["cassette", "import", "foreign.yaml", "--format", "vcr"],
+        &["cassette", "refresh", "scenarios/knowledge.yaml", "--missed", "--yes"],
+        &["judge", "reports/latest", "--mode", "record"],
+        &["run", "scenarios/knowledge.yaml", "--mode", "record"],
+    ] {
+        let refused = project.run(command);
+        let holder =
+            "`ragcheck run --mode record` (process 7, since 2030-01-01T00:00:00Z) is recording in this project";
+        refused.expect_code(2);
+        assert!(refused.stderr.contains(holder), "{command:?}: {}", refused.stderr);
+    }
+    assert_eq!(recorded(), before);
+    drop(held);
+    project.run(&["cassette", "rekey"]).expect_code(0);
+}
+
+#[test]
 fn equal_replays_at_once_all_succeed_and_leave_one_folder_and_nothing_temporary() {
     let project = Project::shipped();
     let replay = ["run", "scenarios/knowledge.yaml", "--only", "descaling"];

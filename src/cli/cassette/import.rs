@@ -25,6 +25,7 @@ pub(super) fn run(given: &Import) -> Result<Exit, Problem> {
             given.scenario
         )));
     }
+    let _alone = recordings::lock("cassette import")?;
     let redactor = Redactor::new(known_secrets(&project, variables(given.env_file.as_deref())?));
     let folder = root.join(&project.cassettes);
     let (mut names, mut whole, mut exchanges, mut losses) = (CaseNames::default(), 0, 0, BTreeSet::new());

@@ -5,7 +5,7 @@ use super::cassettes;
 use crate::cassette::Rekeyed;
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Problem};
-use crate::recordings::rekey;
+use crate::recordings::{self, rekey};
 use crate::trace::text::plural;
 
 /// Does what `ragcheck cassette rekey` was asked to.
@@ -13,6 +13,7 @@ use crate::trace::text::plural;
 /// # Errors
 /// When there are no cassettes to be found.
 pub(super) fn run(given: &Rekey) -> Result<Exit, Problem> {
+    let _alone = recordings::lock("cassette rekey")?;
     let files = cassettes(&given.paths)?;
     let (mut changed, mut refused) = (0, 0);
     for file in &files {
