@@ -139,8 +139,8 @@ impl<'p> Collector<'p> {
     }
 
     /// The summary, once every trial that could be run has been added. A run until decided needed no trial beyond its
-    /// last pass, `passes`.
-    pub fn finish(self, label: &str, passes: Option<u32>) -> Summary {
+    /// last pass, `passes`; `part` says of what the run is a part.
+    pub fn finish(self, label: &str, passes: Option<u32>, part: &str) -> Summary {
         let stopped = self.plan.stopping.zip(passes).filter(|(stopping, passes)| *passes < stopping.max_passes);
         let asked = self.criteria;
         let cases = self.cases.into_values().map(|mut case| {
@@ -182,6 +182,7 @@ impl<'p> Collector<'p> {
             settings: self.settings.into_values().collect(),
             cases,
             stopped: stopped.map(|(stopping, passes)| StoppedEarly { passes, max: stopping.max_passes }),
+            part: part.to_owned(),
         }
     }
 }
@@ -341,7 +342,7 @@ mod tests {
         collector.add(&good(&plan, 1), &Seen { passed: false, why: "short".into(), units: units.clone() });
         let failed = story(&plan, 2).turn("q").fail("model").done();
         collector.add(&failed, &Seen { passed: false, why: "no answer".into(), units });
-        let summary = collector.finish("run", None);
+        let summary = collector.finish("run", None, "");
         let [one, two] = summary.cases.as_slice() else { panic!("{summary:?}") };
         assert_eq!((one.trials, one.passed, one.errors, one.turn_us), (2, 1, 0, Some(2_000_000)));
         assert_eq!((one.units["F"], one.units["T"], one.units[CASES]), ((2, 2), (0, 2), (1, 2)));
@@ -371,7 +372,7 @@ mod tests {
             let units: Vec<(&str, &[Observation])> = vec![("pass_all(k=2)", &seen), ("pass_any(k=2)", &seen)];
             collector.add(&good(&plan, place), &Seen { passed: success, why: String::new(), units });
         }
-        let summary = collector.finish("run", None);
+        let summary = collector.finish("run", None, "");
         assert_eq!((summary.cases[0].units["ALL"], summary.cases[0].units["ANY"]), ((0, 1), (1, 1)));
     }
 
@@ -381,7 +382,7 @@ mod tests {
         let metric =
             catalogue::resolve(&crate::scenario::resolve_metric("satisfaction", &catalogue::entries()).expect("known"))
                 .expect("known");
-        let summary = Collector::new(&plan, |_| Some(metric.as_ref())).finish("run", None);
+        let summary = Collector::new(&plan, |_| Some(metric.as_ref())).finish("run", None, "");
         assert!(summary.criteria[0].proxy && !summary.criteria[1].proxy);
         assert_eq!(summary.criteria[1].key, CASES);
         assert_eq!(summary.errors(), 1, "nothing was added");

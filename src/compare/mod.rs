@@ -134,6 +134,9 @@ pub struct Row {
 pub struct Side {
     /// What it is called.
     pub label: String,
+    /// Of what it is a part, in words; empty for a whole run.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub part: String,
     /// What it rests on.
     pub evidence: String,
     /// Trials that could be run.
@@ -155,7 +158,7 @@ pub struct Comparison {
     pub margin: f64,
     /// Cases on both sides.
     pub cases: u64,
-    /// What makes the figures below less than they seem: a side that dropped cases, or stopped when it had seen enough.
+    /// What makes the figures below less than they seem: a side that is a part of its run, dropped cases, or stopped when it had seen enough.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// What differs besides the figures.
@@ -192,7 +195,10 @@ pub fn compare(a: &Summary, b: &Summary, margin: f64) -> Result<Comparison, Comp
     let conclusion = sentences::conclusion(&rows, &flips, pairing.pairs.len() as u64);
     let dropped = sentences::dropped(&pairing);
     let conclusion = dropped.iter().map(String::as_str).chain([conclusion.as_str()]).collect::<Vec<_>>().join("; ");
-    let warnings = dropped.into_iter().chain(sentences::stopped_early(a, b)).collect();
+    let parts = sentences::parts(a, b);
+    let conclusion = if parts.is_empty() { conclusion } else { format!("PART ({}): {conclusion}", parts.join("; ")) };
+    let warnings = parts.iter().map(|part| format!("PART {part}; what was not run is not compared"));
+    let warnings = warnings.chain(dropped).chain(sentences::stopped_early(a, b)).collect();
     Ok(Comparison {
         version: COMPARISON_VERSION,
         a: side(a),
@@ -240,6 +246,7 @@ fn nothing(a: &Summary, b: &Summary, pairing: &pairing::Pairing<'_>) -> String {
 fn side(summary: &Summary) -> Side {
     Side {
         label: summary.label.clone(),
+        part: summary.part.clone(),
         evidence: sentences::evidence(summary),
         trials: summary.trials(),
         errors: summary.errors(),
@@ -362,6 +369,20 @@ mod tests {
         b.stopped = Some(StoppedEarly { passes: 2, max: 10 });
         let found = compare(&a, &b, 0.0).expect("comparable");
         assert!(found.warnings[0].starts_with("B was stopped after 2 of 10 passes"), "{:?}", found.warnings);
+    }
+
+    #[test]
+    fn a_side_that_is_a_part_is_said_to_be_one_before_everything_else() {
+        let (mut a, mut b) = (run("a", &[1; 6], 1), run("b", &[1; 6], 1));
+        b.part = "6 of 90 trials, selected by --only c".into();
+        let found = compare(&a, &b, 0.0).expect("comparable");
+        assert!(found.conclusion.starts_with("PART (B: 6 of 90 trials, selected by --only c): "), "{found:?}");
+        assert!(found.warnings[0].starts_with("PART B: 6 of 90 trials"), "{:?}", found.warnings);
+        a.part = "1 of 7 trials not run".into();
+        b.part = String::new();
+        let found = compare(&a, &b, 0.0).expect("comparable");
+        assert!(found.conclusion.starts_with("PART (A: 1 of 7 trials not run): "), "{}", found.conclusion);
+        assert_eq!((found.a.part.as_str(), found.b.part.as_str()), ("1 of 7 trials not run", ""));
     }
 
     #[test]

@@ -118,6 +118,12 @@ pub(super) fn evidence(summary: &Summary) -> String {
     format!("{mode}, {recorded}{when} (model {models})")
 }
 
+/// Sides that are a part of their run, and of what.
+pub(super) fn parts(a: &Summary, b: &Summary) -> Vec<String> {
+    let sides = [("A", &a.part), ("B", &b.part)].into_iter().filter(|(_, part)| !part.is_empty());
+    sides.map(|(side, part)| format!("{side}: {part}")).collect()
+}
+
 /// Sides that stopped when they had seen enough: their figures lean towards what made them stop.
 pub(super) fn stopped_early(a: &Summary, b: &Summary) -> Vec<String> {
     let sides = [("A", a.stopped), ("B", b.stopped)];

@@ -31,6 +31,9 @@ pub struct Summary {
     /// Where a run until decided stopped; `None` when it ran all that was planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<StoppedEarly>,
+    /// Of what it is a part, in words; empty for a whole run.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub part: String,
 }
 
 /// Where a run until decided stopped before its last pass.
@@ -222,6 +225,9 @@ impl Summary {
         if let Some(stopped) = &self.stopped {
             let _ = write!(out, ",\n\"stopped\": {}", serde_json::to_string(stopped)?);
         }
+        if !self.part.is_empty() {
+            let _ = write!(out, ",\n\"part\": {}", serde_json::to_string(&self.part)?);
+        }
         for (name, rows) in [("criteria", criteria), ("settings", settings), ("cases", cases)] {
             let _ = write!(out, ",\n\"{name}\": [\n{}\n]", rows.join(",\n"));
         }
@@ -270,6 +276,7 @@ mod tests {
     fn a_baseline_reads_back_as_it_was_written_without_its_trials() {
         let mut summary = sample::summary("run", &[("one", 2, 3), ("two", 0, 3)]);
         summary.stopped = Some(StoppedEarly { passes: 3, max: 8 });
+        summary.part = "1 of 6 trials not run".into();
         let text = summary.to_text().expect("JSON");
         summary.cases.iter_mut().for_each(|case| case.trials_run.clear());
         assert_eq!(Summary::parse(&text).expect("a baseline"), summary);

@@ -134,9 +134,9 @@ impl<'p> EvaluationBuilder<'p> {
         let passes = evaluation.stopped.as_ref().map(|stopped| stopped.passes);
         EvaluatedRun {
             plan: Arc::clone(self.plan),
-            evaluation,
             timelines: self.timelines.finish(),
-            cases: self.collector.map(|collector| collector.finish("", passes)),
+            cases: self.collector.map(|collector| collector.finish("", passes, &evaluation.part)),
+            evaluation,
             compared: false,
         }
     }

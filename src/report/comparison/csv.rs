@@ -6,7 +6,7 @@ use crate::percent::{Rounding, rounded};
 use crate::trace::text::cell;
 use std::io;
 
-const COLUMNS: [&str; 19] = [
+const COLUMNS: [&str; 21] = [
     "criterion",
     "metric",
     "scale",
@@ -26,6 +26,8 @@ const COLUMNS: [&str; 19] = [
     "finding",
     "differs",
     "sentence",
+    "part_a",
+    "part_b",
 ];
 
 /// The file.
@@ -56,6 +58,8 @@ pub(super) fn csv(comparison: &Comparison) -> io::Result<Vec<u8>> {
             row.finding.as_str(),
             cell(&differs.join("; ")).as_ref(),
             cell(&row.sentence).as_ref(),
+            cell(&comparison.a.part).as_ref(),
+            cell(&comparison.b.part).as_ref(),
         ])?;
     }
     rows.into_inner().map_err(|why| io::Error::other(why.to_string()))

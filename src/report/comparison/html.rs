@@ -23,7 +23,7 @@ struct Page {
     outcome: &'static str,
     word: &'static str,
     conclusion: String,
-    sides: Vec<(&'static str, String, String, u64, u64)>,
+    sides: Vec<Side>,
     warnings: Vec<String>,
     same: Option<&'static str>,
     differences: Vec<String>,
@@ -34,6 +34,16 @@ struct Page {
     better: usize,
     flips: Vec<Flip>,
     more: usize,
+}
+
+#[derive(Serialize)]
+struct Side {
+    name: &'static str,
+    label: String,
+    part: String,
+    evidence: String,
+    trials: u64,
+    errors: u64,
 }
 
 #[derive(Serialize)]
@@ -76,8 +86,14 @@ pub(super) fn html(shown: &Shown<'_>) -> io::Result<Vec<u8>> {
 
 fn page(shown: &Shown<'_>) -> Page {
     let found = shown.comparison;
-    let side =
-        |name, side: &crate::compare::Side| (name, side.label.clone(), side.evidence.clone(), side.trials, side.errors);
+    let side = |name, side: &crate::compare::Side| Side {
+        name,
+        label: side.label.clone(),
+        part: side.part.clone(),
+        evidence: side.evidence.clone(),
+        trials: side.trials,
+        errors: side.errors,
+    };
     let same = found.differences.is_empty() && found.prompts.is_empty();
     let prompts = found.prompts.iter().map(|prompt| Prompt {
         name: prompt.name.clone(),

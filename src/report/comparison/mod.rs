@@ -84,6 +84,27 @@ mod tests {
     }
 
     #[test]
+    fn a_side_that_is_a_part_is_called_one_in_each_report_and_a_whole_one_is_not() {
+        let none = BTreeMap::new();
+        let reports = |part: &str| {
+            let mut b = summary("b", &[("c0", 1, 1)]);
+            b.part = part.to_owned();
+            let found = compare(&summary("a", &[("c0", 1, 1)]), &b, 0.02).expect("comparable");
+            let shown = Shown { comparison: &found, folders: (None, None), conversations: (&none, &none) };
+            let written = files(&shown).expect("files").into_iter().map(|(_, bytes)| bytes);
+            let written: Vec<String> = written.map(|bytes| String::from_utf8(bytes).expect("UTF-8")).collect();
+            [written, vec![terminal(&shown, 160, false)]].concat()
+        };
+        for report in reports("1 of 7 trials not run") {
+            assert!(report.contains("1 of 7 trials not run") && report.to_lowercase().contains("part"), "{report}");
+        }
+        for report in reports("") {
+            assert!(!report.contains("PART") && !report.contains("not run"), "{report}");
+        }
+        assert!(reports("1 of 7 trials not run")[3].contains("b: PART (1 of 7 trials not run): REPLAYED"));
+    }
+
+    #[test]
     fn the_same_comparison_gives_the_same_bytes() {
         let conversations: BTreeMap<_, _> = [("s/c2/tool-rag.base.1".to_owned(), "user: q\n".to_owned())].into();
         let made = || {

@@ -21,7 +21,8 @@ pub fn terminal(shown: &Shown<'_>, width: usize, colour: bool) -> String {
     for (name, side) in [("A", &found.a), ("B", &found.b)] {
         let errors = if side.errors > 0 { format!(", {} in ERROR", count(side.errors)) } else { String::new() };
         let trials = counted(side.trials, "trial");
-        wrap(&mut out, &format!("{name}  {}: {}, {trials}{errors}", side.label, side.evidence), width, "");
+        let part = if side.part.is_empty() { String::new() } else { format!(" PART ({}):", side.part) };
+        wrap(&mut out, &format!("{name}  {}:{part} {}, {trials}{errors}", side.label, side.evidence), width, "");
     }
     let _ = writeln!(out);
     for warning in &found.warnings {
