@@ -30,6 +30,7 @@ mod retries;
 #[cfg(test)]
 mod scripted;
 mod settings;
+pub mod template;
 pub mod tools;
 mod turn;
 

@@ -9,6 +9,7 @@
 //! An unknown variable is an error, found when the prompts are resolved, before anything runs.
 
 use super::history::digest;
+use super::template::{Template, TemplateError, Value};
 use super::{Flow, Services};
 use crate::chat::{Role, ToolDefinition};
 use std::collections::BTreeMap;
@@ -77,7 +78,7 @@ pub struct FixedText {
 pub struct Prompts {
     fixed: BTreeMap<&'static str, FixedText>,
     plain: BTreeMap<&'static str, String>,
-    templates: BTreeMap<&'static str, String>,
+    templates: BTreeMap<&'static str, Template>,
     tools: Arc<[ToolDefinition]>,
 }
 
@@ -86,7 +87,7 @@ impl Prompts {
     /// `services`.
     ///
     /// # Errors
-    /// On an unknown name, or a template that cannot be rendered.
+    /// On an unknown name, or a text that is no template or uses a name that it may not.
     pub fn resolve(
         flow: &dyn Flow,
         overrides: &BTreeMap<String, String>,
@@ -101,9 +102,14 @@ impl Prompts {
         let text = |prompt: &PromptText| overrides.get(prompt.name).map_or(prompt.text, String::as_str).to_owned();
         let texts: Vec<(&PromptText, String)> = known.iter().map(|prompt| (prompt, text(prompt))).collect();
         let plain = texts.iter().filter(|(prompt, _)| prompt.kind == PromptKind::Plain);
-        let mut values: BTreeMap<&str, minijinja::Value> =
-            plain.map(|(prompt, text)| (prompt.name, text.trim().into())).collect();
-        values.insert("external", services.search.into());
+        let mut values: Vec<(&str, Value<'_>)> =
+            plain.map(|(prompt, text)| (prompt.name, Value::Text(text.trim()))).collect();
+        values.push(("external", Value::Flag(services.search)));
+        let may_use: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
+        let parsed = |name: &str, text: &str, known: &[&str]| {
+            let refused = |reason: TemplateError| PromptError { name: name.to_owned(), reason: reason.to_string() };
+            Template::parse(text, known).map_err(refused)
+        };
         let mut prompts =
             Self { fixed: BTreeMap::new(), plain: BTreeMap::new(), templates: BTreeMap::new(), tools: Arc::new([]) };
         for (prompt, text) in &texts {
@@ -112,14 +118,12 @@ impl Prompts {
                     prompts.plain.insert(prompt.name, text.trim().to_owned());
                 }
                 PromptKind::Fixed => {
-                    let text = render(prompt.name, text, minijinja::Value::from_pairs(values.clone()))?;
+                    let text = parsed(prompt.name, text, &may_use)?.fill(&values);
                     let digest = digest(Role::System, &text);
                     prompts.fixed.insert(prompt.name, FixedText { text, digest });
                 }
                 PromptKind::Template(variables) => {
-                    let some = variables.iter().map(|name| (*name, "a"));
-                    render(prompt.name, text, minijinja::Value::from_pairs(some))?;
-                    prompts.templates.insert(prompt.name, text.clone());
+                    prompts.templates.insert(prompt.name, parsed(prompt.name, text, variables)?);
                 }
             }
         }
@@ -149,65 +153,10 @@ impl Prompts {
         self.tools.iter().any(|tool| tool.name == name)
     }
 
-    /// A template of the flow, filled in.
-    ///
-    /// # Errors
-    /// When the flow declares none of that name, or it cannot be rendered with these values.
-    pub fn fill(&self, name: &str, values: minijinja::Value) -> Result<String, PromptError> {
-        let missing = || PromptError { name: name.to_owned(), reason: "there is no such template".to_owned() };
-        render(name, self.templates.get(name).ok_or_else(missing)?, values)
+    /// A template of the flow, filled in; `None` for one that it does not declare.
+    pub fn fill(&self, name: &str, values: &[(&str, Value<'_>)]) -> Option<String> {
+        Some(self.templates.get(name)?.fill(values))
     }
-}
-
-/// Placeholders in one text.
-const MOST_PLACEHOLDERS: usize = 100;
-
-/// What a text may use of the template language: `{{ name }}`, and `{% if name %}` with `else` and `endif`. Loops,
-/// filters, calls and variables of its own could make any amount of text.
-fn is_plain(source: &str) -> Result<(), String> {
-    let mut rest = source;
-    let mut count = 0;
-    while let Some(at) = rest.find("{{").into_iter().chain(rest.find("{%")).chain(rest.find("{#")).min() {
-        let (open, after) = rest[at..].split_at(2);
-        let close = match open {
-            "{{" => "}}",
-            "{%" => "%}",
-            _ => "#}",
-        };
-        let end = after.find(close).ok_or_else(|| format!("`{open}` without `{close}`"))?;
-        let inside = after[..end].trim_matches(['-', '+']).trim();
-        let is_name = |text: &str| text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
-        let words: Vec<&str> = inside.split_whitespace().collect();
-        let sound = match (open, words.as_slice()) {
-            ("{#", _) | ("{%", ["else" | "endif"]) => true,
-            ("{{", [name]) | ("{%", ["if", name] | ["if", "not", name]) => is_name(name),
-            _ => false,
-        };
-        if !sound {
-            let shown: String = inside.chars().take(40).collect();
-            return Err(format!(
-                "`{open} {shown} {close}`: a prompt may hold `{{{{ name }}}}` and `{{% if name %}}` only"
-            ));
-        }
-        count += 1;
-        if count > MOST_PLACEHOLDERS {
-            return Err(format!("it has more than {MOST_PLACEHOLDERS} placeholders"));
-        }
-        rest = &after[end + 2..];
-    }
-    Ok(())
-}
-
-fn render(name: &str, source: &str, values: minijinja::Value) -> Result<String, PromptError> {
-    is_plain(source).map_err(|reason| PromptError { name: name.to_owned(), reason })?;
-    let mut environment = minijinja::Environment::new();
-    environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
-    environment.set_fuel(Some(100_000));
-    // Named without an extension, so that nothing is escaped: these are texts for models, not pages.
-    let rendered = environment
-        .render_named_str(name, source, values)
-        .map_err(|error| PromptError { name: name.to_owned(), reason: error.to_string() })?;
-    Ok(rendered.trim().to_owned())
 }
 
 #[cfg(test)]
@@ -238,25 +187,6 @@ mod tests {
             let error = Prompts::resolve(*flow, &overrides, Services::default()).expect_err("is refused");
             assert!(error.reason.contains(flow.name()) && error.reason.contains("system"), "{folder}: {error}");
         }
-    }
-
-    #[test]
-    fn a_template_that_could_grow_without_end_is_refused_before_it_is_filled_in() {
-        for text in [
-            "{% set x = 'ha' %}{% set x = x ~ x %}{{ x }}",
-            "{% for n in range(9000) %}ha{% endfor %}",
-            "{{ tool * 1000000000 }}",
-            "{{ tool | replace('', tool) }}",
-            "{% macro a() %}{{ a() }}{% endmacro %}",
-            "{{ tool",
-        ] {
-            let (_, flow) = &FLOWS[0];
-            let overrides = BTreeMap::from([("missing_call".to_owned(), text.to_owned())]);
-            let error = Prompts::resolve(*flow, &overrides, Services::default()).expect_err(text);
-            assert_eq!(error.name, "missing_call");
-        }
-        assert_eq!(is_plain("{%- if external %}{{ tool }}{%- else %}{# none #}{ }{% endif %}"), Ok(()));
-        assert!(is_plain(&"{{ tool }}".repeat(101)).is_err());
     }
 
     #[test]

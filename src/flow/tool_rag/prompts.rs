@@ -1,6 +1,7 @@
 //! The prompts of `tool-rag`: files of `prompts/`.
 
 use super::tools::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
+use crate::flow::template::Value;
 use crate::flow::{PromptText, Settings};
 
 /// The system prompt.
@@ -30,9 +31,8 @@ pub(super) static PROMPTS: [PromptText; 9] = [
 
 /// One of the feedback texts, filled in.
 pub(super) fn feedback(settings: &Settings, name: &str, tool: &str, step: &str, reason: &str) -> String {
-    let filled = settings.prompts.fill(name, minijinja::context! { tool, step, reason });
-    // Rendered once already when resolved; a template that fails on other values still says the reason.
-    filled.unwrap_or_else(|_| reason.to_owned())
+    let values = [("tool", tool), ("step", step), ("reason", reason)].map(|(name, text)| (name, Value::Text(text)));
+    settings.prompts.fill(name, &values).unwrap_or_else(|| reason.to_owned())
 }
 
 #[cfg(test)]
@@ -56,8 +56,9 @@ mod tests {
         let prompts = resolved(&[], true);
         assert!(system(&prompts).contains("UN 3480"));
         assert_eq!(prompts.tools().len(), 4);
-        let values = minijinja::context! { tool => "t", step => "s", reason => "nothing <was> called" };
-        let told = prompts.fill(MISSING_CALL, values).expect("renders");
+        let values = [("tool", "t"), ("step", "s"), ("reason", "nothing <was> called")];
+        let values = values.map(|(name, text)| (name, Value::Text(text)));
+        let told = prompts.fill(MISSING_CALL, &values).expect("is declared");
         assert!(told.contains("`t`") && told.contains("\"s\"") && told.contains("nothing <was> called"), "{told}");
     }
 

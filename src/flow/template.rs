@@ -1,0 +1,313 @@
+//! Placeholders in a prompt: `{{ name }}`, and `{% if name %}` or `{% if not name %}` with `{% else %}` and `{% endif %}`.
+//!
+//! | written | stands for |
+//! |---|---|
+//! | `{{ name }}` | the value of that name, as it is: nothing in it is filled in again |
+//! | `{% if name %}…{% else %}…{% endif %}` | one of the two texts: a value holds unless it is empty or false |
+//! | `{# … #}` | nothing |
+//! | a `-` inside, `{%- … -%}` | the same, without the white space on that side |
+//!
+//! There are no loops, no calls and no variables, so a text grows by what its placeholders hold and by nothing else. A text
+//! is read once, with the names that it may use: an unknown one is an error wherever it stands. What such a text gives is
+//! what Jinja gives for it.
+
+/// Placeholders, conditions and comments in one text.
+const MOST_PLACEHOLDERS: usize = 100;
+
+/// What a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Value<'v> {
+    /// A text.
+    Text(&'v str),
+    /// Whether something is so.
+    Flag(bool),
+}
+
+/// A text with placeholders, read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template(Vec<Part>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    Value(String),
+    Choice { name: String, negated: bool, then: Vec<Part>, otherwise: Vec<Part> },
+}
+
+/// Why a text is no template.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    /// A placeholder that does not end.
+    #[error("line {line}: `{open}` without `{close}`")]
+    Open {
+        /// The line, from 1.
+        line: usize,
+        /// How it begins.
+        open: &'static str,
+        /// How it should end.
+        close: &'static str,
+    },
+    /// Something that is no placeholder.
+    #[error("line {line}: `{shown}`: a prompt may hold `{{{{ name }}}}` and `{{% if name %}}` only")]
+    Unknown {
+        /// The line, from 1.
+        line: usize,
+        /// Its beginning.
+        shown: String,
+    },
+    /// A name that has no value here.
+    #[error("line {line}: there is no `{name}` here; known: {known}")]
+    Name {
+        /// The line, from 1.
+        line: usize,
+        /// The name.
+        name: String,
+        /// Those that there are.
+        known: String,
+    },
+    /// `else` or `endif` where no condition began, or a second `else`.
+    #[error("line {line}: `{word}` without `if`")]
+    NoCondition {
+        /// The line, from 1.
+        line: usize,
+        /// The word.
+        word: &'static str,
+    },
+    /// A condition that does not end.
+    #[error("line {line}: `if {name}` without `endif`")]
+    NoEnd {
+        /// The line, from 1.
+        line: usize,
+        /// What it asks for.
+        name: String,
+    },
+    /// More than anybody writes.
+    #[error("it has more than {MOST_PLACEHOLDERS} placeholders")]
+    TooMany,
+}
+
+/// A condition that has begun.
+struct Begun {
+    line: usize,
+    name: String,
+    negated: bool,
+    then: Option<Vec<Part>>,
+    before: Vec<Part>,
+}
+
+impl Template {
+    /// Reads a text that may use the names `known`.
+    ///
+    /// # Errors
+    /// What is no placeholder, does not end, or names what is not known.
+    pub fn parse(source: &str, known: &[&str]) -> Result<Self, TemplateError> {
+        let (mut parts, mut begun, mut rest) = (Vec::new(), Vec::<Begun>::new(), source);
+        let (mut count, mut trims) = (0, false);
+        loop {
+            let at = ["{{", "{%", "{#"].iter().filter_map(|open| rest.find(open)).min();
+            let (mut text, tag) = rest.split_at(at.unwrap_or(rest.len()));
+            if trims {
+                text = text.trim_start();
+            }
+            if tag.get(2..).is_some_and(|inside| inside.starts_with('-')) {
+                text = text.trim_end();
+            }
+            if !text.is_empty() {
+                parts.push(Part::Text(text.to_owned()));
+            }
+            let Some((open, close)) =
+                [("{{", "}}"), ("{%", "%}"), ("{#", "#}")].into_iter().find(|(o, _)| tag.starts_with(o))
+            else {
+                break;
+            };
+            let line = 1 + source[..source.len() - tag.len()].matches('\n').count();
+            count += 1;
+            if count > MOST_PLACEHOLDERS {
+                return Err(TemplateError::TooMany);
+            }
+            let end = tag[2..].find(close).ok_or(TemplateError::Open { line, open, close })?;
+            let inside = &tag[2..2 + end];
+            rest = &tag[2 + end + 2..];
+            trims = inside.ends_with('-');
+            let inside = inside.strip_prefix(['-', '+']).unwrap_or(inside);
+            let words: Vec<&str> = inside.strip_suffix(['-', '+']).unwrap_or(inside).split_whitespace().collect();
+            let name = |name: &str| {
+                let there = known.contains(&name);
+                let (known, name) = (known.join(", "), name.chars().take(40).collect());
+                if there { Ok(name) } else { Err(TemplateError::Name { line, name, known }) }
+            };
+            match (open, words.as_slice()) {
+                ("{#", _) => {}
+                ("{{", [one]) if is_name(one) => parts.push(Part::Value(name(one)?)),
+                ("{%", ["if", one]) | ("{%", ["if", "not", one]) if is_name(one) => {
+                    let (name, negated, before) = (name(one)?, words.len() == 3, std::mem::take(&mut parts));
+                    begun.push(Begun { line, name, negated, then: None, before });
+                }
+                ("{%", ["else"]) => match begun.last_mut() {
+                    Some(Begun { then: then @ None, .. }) => *then = Some(std::mem::take(&mut parts)),
+                    _ => return Err(TemplateError::NoCondition { line, word: "else" }),
+                },
+                ("{%", ["endif"]) => {
+                    let word = "endif";
+                    let Begun { name, negated, then, before, .. } =
+                        begun.pop().ok_or(TemplateError::NoCondition { line, word })?;
+                    let last = std::mem::replace(&mut parts, before);
+                    let (then, otherwise) =
+                        then.map_or_else(|| (last.clone(), Vec::new()), |then| (then, last.clone()));
+                    parts.push(Part::Choice { name, negated, then, otherwise });
+                }
+                _ => {
+                    let shown = tag[..2 + end + 2].chars().take(50).collect();
+                    return Err(TemplateError::Unknown { line, shown });
+                }
+            }
+        }
+        match begun.pop() {
+            Some(Begun { line, name, .. }) => Err(TemplateError::NoEnd { line, name }),
+            None => Ok(Self(parts)),
+        }
+    }
+
+    /// The text with these values, without white space at its ends. A name without a value is left out.
+    pub fn fill(&self, values: &[(&str, Value<'_>)]) -> String {
+        let mut text = String::new();
+        write(&self.0, values, &mut text);
+        text.trim().to_owned()
+    }
+}
+
+fn write(parts: &[Part], values: &[(&str, Value<'_>)], text: &mut String) {
+    let value = |name: &str| values.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    for part in parts {
+        match part {
+            Part::Text(words) => text.push_str(words),
+            Part::Value(name) => match value(name) {
+                Some(Value::Text(words)) => text.push_str(words),
+                Some(Value::Flag(so)) => text.push_str(if so { "True" } else { "False" }),
+                None => {}
+            },
+            Part::Choice { name, negated, then, otherwise } => {
+                let holds = match value(name) {
+                    Some(Value::Text(words)) => !words.is_empty(),
+                    Some(Value::Flag(so)) => so,
+                    None => false,
+                };
+                write(if holds == *negated { otherwise } else { then }, values, text);
+            }
+        }
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const KNOWN: [&str; 3] = ["tool", "external", "empty"];
+
+    fn refused(source: &str) -> String {
+        Template::parse(source, &KNOWN).expect_err(source).to_string()
+    }
+
+    #[test]
+    fn a_mistake_is_named_with_its_line_also_where_it_would_never_be_filled_in() {
+        assert_eq!(refused("a\n{{ toll }}"), "line 2: there is no `toll` here; known: tool, external, empty");
+        assert!(
+            refused("{% if external %}{% else %}\n{{ toll }}{% endif %}").starts_with("line 2: there is no `toll`")
+        );
+        assert_eq!(refused("a\n\n{{ tool"), "line 3: `{{` without `}}`");
+        assert_eq!(refused("\n{% if tool %}"), "line 2: `if tool` without `endif`");
+        assert_eq!(refused("{% endif %}"), "line 1: `endif` without `if`");
+        assert_eq!(refused("{% if tool %}{% else %}{% else %}{% endif %}"), "line 1: `else` without `if`");
+        assert_eq!(refused(&"{{ tool }}".repeat(101)), "it has more than 100 placeholders");
+    }
+
+    #[test]
+    fn nothing_but_names_and_conditions_on_them_is_a_placeholder() {
+        for source in [
+            "{% set x = 'ha' %}{% set x = x ~ x %}{{ x }}",
+            "{% for n in range(9000) %}ha{% endfor %}",
+            "{{ tool * 1000000000 }}",
+            "{{ tool | replace('', tool) }}",
+            "{{ tool.__class__ }}",
+            "{{ tool[0] }}",
+            "{{ tool() }}",
+            "{{ 'text' }}",
+            "{{ }}",
+            "{% macro a() %}{{ a() }}{% endmacro %}",
+            "{% include '/etc/passwd' %}",
+            "{% import 'x' as y %}",
+            "{% extends 'x' %}",
+            "{% raw %}{{ tool }}{% endraw %}",
+            "{% if tool == 'a' %}{% endif %}",
+            "{% if tool and external %}{% endif %}",
+            "{% elif tool %}",
+            "{% %}",
+        ] {
+            assert!(refused(source).contains("may hold `{{ name }}`"), "{source}: {}", refused(source));
+        }
+    }
+
+    #[test]
+    fn what_a_value_holds_is_never_filled_in_again_and_a_text_grows_by_its_values_alone() {
+        let value = "{{ tool }}{% if external %}";
+        let template = Template::parse("<{{ tool }}>", &KNOWN).expect("read");
+        assert_eq!(template.fill(&[("tool", Value::Text(value))]), format!("<{value}>"));
+        let nested = "{% if tool %}".repeat(40) + &"{{ tool }}".repeat(20) + &"{% endif %}".repeat(40);
+        let long = "x".repeat(1000);
+        let filled = Template::parse(&nested, &KNOWN).expect("read").fill(&[("tool", Value::Text(&long))]);
+        assert_eq!(filled.len(), 20 * 1000);
+    }
+
+    /// A text of the pieces that templates are made of, sound or not.
+    fn source() -> impl Strategy<Value = String> {
+        let piece = prop::sample::select(vec![
+            "a",
+            "{",
+            "}",
+            " \n ",
+            "\n",
+            "  b  ",
+            "{{ tool }}",
+            "{{- tool -}}",
+            "{{ external }}",
+            "{{empty}}",
+            "{{tool-}}",
+            "{% if external %}",
+            "{%- if not empty -%}",
+            "{% if tool -%}",
+            "{%- else %}",
+            "{% else %}",
+            "{% endif %}",
+            "{%- endif -%}",
+            "{# a {{ b }} #}",
+            "{#- c -#}",
+            "é",
+        ]);
+        prop::collection::vec(piece, 0..14).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        #[test]
+        fn a_template_gives_what_jinja_gives_for_it(source in source(), external: bool, tool in "[a-z<&]{0,3}") {
+            if let Ok(template) = Template::parse(&source, &KNOWN) {
+                let values = [("tool", Value::Text(&tool)), ("external", Value::Flag(external)), ("empty", Value::Text(""))];
+                let context = minijinja::context! { tool => tool.as_str(), external => external, empty => "" };
+                let jinja = minijinja::Environment::new().render_named_str("prompt", &source, context);
+                let jinja = jinja.map_err(|why| TestCaseError::fail(format!("{source:?}: {why}")))?;
+                prop_assert_eq!(template.fill(&values), jinja.trim(), "{:?}", source);
+            }
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused_without_a_panic(source in "[{}%#a\\-+ \n]{0,60}|\\PC{0,40}") {
+            let _ = Template::parse(&source, &KNOWN).map(|template| template.fill(&[]));
+        }
+    }
+}
