@@ -4,7 +4,7 @@ use super::format::count;
 use super::{CriterionResult, ErrorGroup, Verdict};
 use crate::plan::Plan;
 use crate::scenario::criteria::Undecided;
-use crate::trace::TrialError;
+use crate::trace::{EXTERNAL, TrialError};
 use std::collections::BTreeSet;
 
 /// The exit code that the verdicts call for, and why, in a sentence. `in_error` of `planned` trials are in ERROR.
@@ -141,8 +141,13 @@ fn record_all(group: &mut ErrorGroup, plan: &Plan) {
     if recordings.len() > 1 {
         let files: BTreeSet<&str> = hit().map(|trial| plan.scenarios[trial.scenario].file.as_str()).collect();
         let files = files.into_iter().collect::<Vec<_>>().join(" ");
-        let trials = group.trials.len();
-        group.detail[line] = format!("record all {trials}: ragcheck run {files} --mode record --failed");
+        let agents = hit().filter(|trial| trial.lane.flow == EXTERNAL).filter_map(|trial| {
+            let agent = plan.scenarios[trial.scenario].agent.as_ref()?;
+            agent.target.server().map(|server| format!(" --agent {server}"))
+        });
+        let agents: BTreeSet<String> = agents.collect();
+        let (trials, agents) = (group.trials.len(), agents.into_iter().collect::<String>());
+        group.detail[line] = format!("record all {trials}: ragcheck run {files} --mode record --failed{agents}");
     }
 }
 

@@ -4,7 +4,7 @@
 
 use crate::cassette::{Cassette, CassetteError};
 use crate::files;
-use crate::plan::{self, Plan, PlannedTrial, Selection};
+use crate::plan::{self, Plan, PlannedScenario, PlannedTrial, Selection};
 use crate::scenario::{Diagnostic, Loaded};
 use crate::trace::text::plural;
 use crate::trial::{Part, TrialRunner};
@@ -178,8 +178,7 @@ pub fn broken(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnostic> {
             return None;
         }
         let (scenario, case) = (&plan.scenarios[trial.scenario], &plan.scenarios[trial.scenario].cases[trial.case]);
-        let command =
-            format!("ragcheck run {} --mode record --only {}/{}", scenario.file, scenario.name, case.case.case);
+        let command = record(scenario, &case.case.case);
         let help = format!("fix it, or record it again: {command}");
         Some(Diagnostic::error("broken-recording", &scenario.file, error.to_string()).with_help(help))
     });
@@ -201,10 +200,17 @@ pub fn unrecorded(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnostic> 
             let scenario = &plan.scenarios[scenario];
             let case = &scenario.cases[case].case.case;
             let message = format!("{missing} of {all} lanes of `{case}` have no recording");
-            let command = format!("ragcheck run {} --mode record --only {}/{case}", scenario.file, scenario.name);
+            let command = record(scenario, case);
             Diagnostic::note("no-recording", &scenario.file, message).with_help(format!("record them: {command}"))
         })
         .collect()
+}
+
+/// The command that records a case, with the agent that it needs to be told of.
+fn record(scenario: &PlannedScenario, case: &str) -> String {
+    let agent = scenario.agent.as_ref().and_then(|agent| agent.target.server());
+    let agent = agent.map_or_else(String::new, |server| format!(" --agent {server}"));
+    format!("ragcheck run {} --mode record --only {}/{case}{agent}", scenario.file, scenario.name)
 }
 
 #[cfg(test)]

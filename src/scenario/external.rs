@@ -44,6 +44,17 @@ pub struct AgentTarget {
     pub answer: String,
 }
 
+impl AgentTarget {
+    /// Its server, as `--agent` names it: `http://127.0.0.1:8400`; `None` for what is no plain address.
+    pub fn server(&self) -> Option<&str> {
+        let host = self.http.find("://")? + 3;
+        let end = self.http[host..].find(['/', '?', '#']).map_or(self.http.len(), |at| host + at);
+        let server = &self.http[..end];
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || "+-.:/[]_".contains(letter);
+        (end > host && server.chars().all(plain)).then_some(server)
+    }
+}
+
 fn answer() -> String {
     "/answer".into()
 }

@@ -2,7 +2,7 @@
 
 use super::settings::environment;
 use super::stages::RecordedStages;
-use super::{Finished, TrialRunner, VariantSetup, no_evidence, trace_of, trust};
+use super::{Finished, TrialRunner, VariantSetup, no_evidence, trace_of};
 use crate::cassette::{Cassette, LocalTimes};
 use crate::clock::{Clock, VirtualClock, block_on};
 use crate::flow::Abort;
@@ -104,8 +104,7 @@ pub(super) fn rerecord(plan: &Plan, trial: &PlannedTrial) -> String {
     let variant =
         if trial.lane.variant == "base" { String::new() } else { format!(" --variant {}", trial.lane.variant) };
     let agent = plan.scenario_of(trial).and_then(|scenario| scenario.agent.as_ref());
-    let agent =
-        agent.filter(|_| TrialRunner::is_external(trial)).and_then(|agent| trust::server_of(&agent.target.http));
+    let agent = agent.filter(|_| TrialRunner::is_external(trial)).and_then(|agent| agent.target.server());
     let agent = agent.map_or_else(String::new, |server| format!(" --agent {server}"));
     format!("ragcheck run {file} --mode record --only {case}{variant}{agent}")
 }

@@ -72,11 +72,6 @@ pub fn may_call(url: &str) -> Result<(), Distrust> {
     Err(Distrust::Agent { url: wanted.to_string(), origin: wanted.origin().ascii_serialization(), named })
 }
 
-/// The server of an address, as `--agent` names it.
-pub(super) fn server_of(url: &str) -> Option<String> {
-    Some(Url::parse(url).ok()?.origin().ascii_serialization())
-}
-
 /// Whether `path` is `folder` or lies below it.
 fn is_below(path: &str, folder: &str) -> bool {
     let rest = path.strip_prefix(folder.trim_end_matches('/'));

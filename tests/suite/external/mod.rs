@@ -310,14 +310,51 @@ fn a_changed_prompt_of_the_agents_is_an_explained_miss() {
     let agent = stage.agent(ServiceSettings::default(), "");
     stage.recorded_and_replayed();
     drop(agent);
-    let _changed = stage.agent(ServiceSettings { prompt: "Help with glasshouses.", ..ServiceSettings::default() }, "");
+    let changed = stage.agent(ServiceSettings { prompt: "Help with glasshouses.", ..ServiceSettings::default() }, "");
     let outcome = stage.run(&[]);
     outcome.expect_code(3);
-    for part in
-        ["cassette miss (3 trials)", "system prompt changed", "+ Help with glasshouses.", "--mode record --failed"]
-    {
+    let again =
+        format!("record all 3: ragcheck run agent.yaml --mode record --failed --agent http://{}", changed.address);
+    for part in ["cassette miss (3 trials)", "system prompt changed", "+ Help with glasshouses.", &again] {
         assert!(outcome.stdout.contains(part), "{part} is missing in\n{}", outcome.stdout);
     }
+}
+
+#[test]
+fn every_difference_of_every_lane_is_printed_however_many_differ() {
+    let mut stage = Stage::set();
+    // Cases beside the three that there are; each asks for something of its own.
+    let more = |word: &str| {
+        let case = |number: usize| {
+            format!(
+                "  - {{case: more-{number}, ask: How long does guarantee {word}{number} of the Canopy last?, expect: {{within: 10s}}}}\n"
+            )
+        };
+        (0..9).map(case).collect::<String>()
+    };
+    let agent = stage.agent(ServiceSettings::default(), "");
+    let scenario = stage.project.read("agent.yaml");
+    stage.project.write("agent.yaml", &(scenario.clone() + &more("old")));
+    let recorded = stage.run(&["--mode", "record"]);
+    assert!(recorded.stdout.contains("12 trials: "), "{}{}", recorded.stdout, recorded.stderr);
+    stage.simulator = None;
+    for differing in [2, 9] {
+        let mut lanes = more("old");
+        for number in 0..differing {
+            lanes = lanes.replace(&format!("old{number} "), &format!("new{number} "));
+        }
+        stage.project.write("agent.yaml", &(scenario.clone() + &lanes));
+        let replayed = stage.run(&[]);
+        replayed.expect_code(3);
+        for number in 0..differing {
+            for part in
+                [format!("- How long does guarantee old{number} "), format!("+ How long does guarantee new{number} ")]
+            {
+                assert!(replayed.stdout.contains(&part), "{part} is missing in\n{}", replayed.stdout);
+            }
+        }
+    }
+    drop(agent);
 }
 
 #[test]
