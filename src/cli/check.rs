@@ -6,10 +6,11 @@ use super::diagnostic;
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::recording_age::ages;
-use crate::plan::{self, Selection};
+use crate::plan::{self, Plan, Selection};
 use crate::recordings::{self, Ages, broken, unrecorded};
 use crate::scenario::{Diagnostic, Loaded, Severity, examine, find_root};
 use crate::trial::TrialRunner;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -65,11 +66,32 @@ fn checked(
 fn stale(loaded: Loaded, ages: Ages) -> Vec<Diagnostic> {
     let Ok(plan) = plan::build(&loaded, &Selection::default(), 0) else { return Vec::new() };
     match TrialRunner::new(Arc::new(loaded), &plan) {
-        Ok(runner) => recordings::notes(&runner, &plan, ages),
+        Ok(runner) => [recordings::notes(&runner, &plan, ages), uncounted(&runner, &plan)].concat(),
         Err(why) => {
             vec![Diagnostic::note("no-trials", "", format!("recordings cannot be compared with trials: {why}"))]
         }
     }
+}
+
+/// Notes on what `--max-cost` would be refused for, in a project that counts money: one that declares prices.
+fn uncounted(runner: &TrialRunner, plan: &Plan) -> Vec<Diagnostic> {
+    if plan.prices.is_empty() {
+        return Vec::new();
+    }
+    let note = |code, file: &str, model: &str, lacks: &str, help: &str| {
+        let message = format!("`{model}` has no {lacks}: a run with `--max-cost` would be refused");
+        Diagnostic::note(code, file, message).with_help(help)
+    };
+    let each = |found: BTreeMap<String, BTreeSet<String>>| {
+        found.into_iter().flat_map(|(model, files)| files.into_iter().map(move |file| (model.clone(), file)))
+    };
+    let unpriced = each(runner.unpriced(plan)).map(|(model, file)| {
+        note("no-price", &file, &model, "price", "add it under `prices` in ragcheck.yaml; 0 for what costs nothing")
+    });
+    let unbounded = each(runner.unbounded(plan)).map(|(model, file)| {
+        note("no-max-tokens", &file, &model, "`max_tokens`", "add `max_tokens` to the scenario's `model`")
+    });
+    unpriced.chain(unbounded).collect()
 }
 
 /// Does what `ragcheck check` was asked to.

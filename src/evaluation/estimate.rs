@@ -125,7 +125,7 @@ pub fn estimate(runner: &TrialRunner, plan: &Plan) -> Estimate {
         without_failure: sample.lower_at(ALPHA),
         money: Money {
             dollars: (all.dollars > 0.0).then_some(all.dollars),
-            unpriced: runner.unpriced(plan).into_iter().collect(),
+            unpriced: runner.unpriced(plan).into_keys().collect(),
             untold: all.untold,
         },
         criteria: deciding(runner, plan),

@@ -92,6 +92,7 @@ impl Refresh {
                     cost.spending.add(&Spending {
                         model_calls: share(sum.model_calls),
                         search_calls: share(sum.search_calls),
+                        embedding_calls: share(sum.embedding_calls),
                         dollars: sum.dollars / *lanes as f64,
                         unpriced: sum.unpriced.clone(),
                         untold: 0,

@@ -72,6 +72,13 @@ pub struct EmbeddingSettings {
     pub dimensions: Option<u32>,
 }
 
+impl EmbeddingSettings {
+    /// The name under which it has its price: `provider/model`.
+    pub fn price_name(&self) -> String {
+        format!("{}/{}", self.provider, self.model)
+    }
+}
+
 /// Servers of collections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerKind {

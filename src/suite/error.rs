@@ -45,7 +45,7 @@ pub enum SuiteError {
     Setup(#[from] SetupError),
     /// A bound on money, and no price for something that is called.
     #[error(
-        "--max-cost needs the price of every model and search service, and ragcheck.yaml has none of {}: add it under \
+        "--max-cost needs the price of every model, search service and embeddings model, and ragcheck.yaml has none of {}: add it under \
          `prices`",
         .0.join(", ")
     )]

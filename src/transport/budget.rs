@@ -267,7 +267,8 @@ impl LimitTransport {
             match &answer {
                 Ok(response) => {
                     kept.cost = tariff.cost(service, profile, response);
-                    if kept.cost.is_none() {
+                    // For vectors no more is billed than the text that was sent, which is what was reserved.
+                    if kept.cost.is_none() && service != Service::Embeddings {
                         // A bound that nobody measures is none.
                         self.budget.end("--max-cost cannot be kept: a service did not tell its tokens");
                     }

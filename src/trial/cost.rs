@@ -3,14 +3,14 @@
 
 use super::TrialRunner;
 use crate::cassette::{Cassette, Exchange, Outcome};
-use crate::plan::{Plan, PlannedTrial};
+use crate::plan::{Plan, PlannedScenario, PlannedTrial, PlannedVariant, VariantSettings};
 use crate::price::{Price, Tokens};
 use crate::provider::wire;
 use crate::settings::SearchSettings;
 use crate::trace::EXTERNAL;
 use crate::transport::{HttpRequest, HttpResponse, Service, Tariff, sse};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Calls and money.
@@ -20,6 +20,8 @@ pub struct Spending {
     pub model_calls: u64,
     /// Requests to the search service.
     pub search_calls: u64,
+    /// Requests for embeddings.
+    pub embedding_calls: u64,
     /// US dollars for all that is known.
     pub dollars: f64,
     /// `provider/model` without a price.
@@ -33,6 +35,7 @@ impl Spending {
     pub fn add(&mut self, other: &Self) {
         self.model_calls += other.model_calls;
         self.search_calls += other.search_calls;
+        self.embedding_calls += other.embedding_calls;
         self.dollars += other.dollars;
         self.unpriced.extend(other.unpriced.iter().cloned());
         self.untold += other.untold;
@@ -44,14 +47,18 @@ impl TrialRunner {
     pub fn spending(&self, trial: &PlannedTrial, cassette: &Cassette) -> Spending {
         let mut spending = Spending::default();
         for exchange in &cassette.exchanges {
-            // Embeddings cost a thousandth of an answer, a server of one's own nothing by the request.
-            let own = [Service::Embeddings, Service::Knowledge].iter().any(|one| one.as_str() == exchange.service);
-            if own {
-                continue;
+            let service = match exchange.service.as_str() {
+                // A server of one's own costs nothing by the request.
+                service if service == Service::Knowledge.as_str() => continue,
+                service if service == Service::Embeddings.as_str() => Service::Embeddings,
+                service if service == Service::Search.as_str() => Service::Search,
+                _ => Service::Model,
+            };
+            match service {
+                Service::Search => spending.search_calls += 1,
+                Service::Embeddings => spending.embedding_calls += 1,
+                _ => spending.model_calls += 1,
             }
-            let search = exchange.service == Service::Search.as_str();
-            *(if search { &mut spending.search_calls } else { &mut spending.model_calls }) += 1;
-            let service = if search { Service::Search } else { Service::Model };
             let Some(model) = self.model_of(trial, service) else { continue };
             match (self.loaded.project.prices.get(&model), tokens(exchange)) {
                 (None, _) => {
@@ -66,25 +73,38 @@ impl TrialRunner {
         spending
     }
 
-    /// `provider/model` of all services of a plan that have no price.
-    pub fn unpriced(&self, plan: &Plan) -> BTreeSet<String> {
-        let variants = plan.scenarios.iter().flat_map(|scenario| &scenario.variants);
-        let declared = variants.filter_map(|variant| variant.settings.as_ref());
-        let models = declared.flat_map(|settings| {
-            let search = settings.search.as_ref().map(SearchSettings::price_name);
-            [Some(settings.model.price_name()), search].into_iter().flatten()
-        });
-        models.filter(|model| !self.loaded.project.prices.contains_key(model)).collect()
+    /// `provider/model` of all services of a plan that have no price, with the scenario files that name them.
+    pub fn unpriced(&self, plan: &Plan) -> BTreeMap<String, BTreeSet<String>> {
+        let mut found = BTreeMap::<String, BTreeSet<String>>::new();
+        for scenario in &plan.scenarios {
+            let project = &self.loaded.project;
+            for (variant, settings) in declared(scenario) {
+                let search = settings.search.as_ref().map(SearchSettings::price_name);
+                let bases = scenario.knowledge.values().filter(|_| variant.flow != EXTERNAL);
+                let bases = bases.filter_map(|place| project.knowledge_bases.get(place));
+                let models = [Some(settings.model.price_name()), search].into_iter().flatten();
+                for model in models.chain(bases.filter_map(|base| Some(base.embeddings.as_ref()?.price_name()))) {
+                    if !project.prices.contains_key(&model) {
+                        found.entry(model).or_default().insert(scenario.file.clone());
+                    }
+                }
+            }
+        }
+        found
     }
 
-    /// `provider/model` of all models of a plan whose completions have no bound. What an agent that runs elsewhere asks is
-    /// its own: its requests are looked at when they come.
-    pub fn unbounded(&self, plan: &Plan) -> BTreeSet<String> {
-        let variants = plan.scenarios.iter().flat_map(|scenario| &scenario.variants);
-        let ours = variants.filter(|variant| variant.flow != EXTERNAL).filter_map(|variant| variant.settings.as_ref());
-        ours.filter(|settings| settings.model.max_tokens.is_none())
-            .map(|settings| settings.model.price_name())
-            .collect()
+    /// `provider/model` of all models of a plan whose completions have no bound, with the scenario files that name them.
+    /// What an agent that runs elsewhere asks is its own: its requests are looked at when they come.
+    pub fn unbounded(&self, plan: &Plan) -> BTreeMap<String, BTreeSet<String>> {
+        let mut found = BTreeMap::<String, BTreeSet<String>>::new();
+        for scenario in &plan.scenarios {
+            for (variant, settings) in declared(scenario) {
+                if variant.flow != EXTERNAL && settings.model.max_tokens.is_none() {
+                    found.entry(settings.model.price_name()).or_default().insert(scenario.file.clone());
+                }
+            }
+        }
+        found
     }
 
     /// What requests of a trial and their responses cost.
@@ -93,7 +113,18 @@ impl TrialRunner {
             let model = self.model_of(trial, service)?;
             self.loaded.project.prices.get(&model).copied()
         };
-        tariff(price(Service::Model), price(Service::Search))
+        Arc::new(Prices {
+            model: price(Service::Model),
+            search: price(Service::Search),
+            embeddings: self.setup(trial).and_then(|setup| self.dearest(setup.asked.embeddings())),
+        })
+    }
+
+    /// The dearest of these models, `None` where one has no price: a request does not tell which of them it is for.
+    fn dearest(&self, models: &BTreeSet<String>) -> Option<Price> {
+        let prices = models.iter().map(|model| self.loaded.project.prices.get(model).copied());
+        let prices = prices.collect::<Option<Vec<Price>>>()?;
+        prices.into_iter().max_by(|one, other| one.input.total_cmp(&other.input))
     }
 
     /// The name under which a trial's service has its price: `provider/model`.
@@ -102,9 +133,15 @@ impl TrialRunner {
         match service {
             Service::Model => Some(declared.model.price_name()),
             Service::Search => declared.search.as_ref().map(SearchSettings::price_name),
-            Service::Embeddings | Service::Knowledge | Service::Agent => None,
+            Service::Embeddings => self.setup(trial)?.asked.embeddings().first().cloned(),
+            Service::Knowledge | Service::Agent => None,
         }
     }
+}
+
+/// The variants of a scenario whose settings are known.
+fn declared(scenario: &PlannedScenario) -> impl Iterator<Item = (&PlannedVariant, &VariantSettings)> {
+    scenario.variants.iter().filter_map(|variant| Some((variant, variant.settings.as_ref()?)))
 }
 
 /// Tokens that a service may add to what is sent: its own instructions for tools, and marks around messages.
@@ -113,14 +150,16 @@ const ADDED_BY_MODEL: u64 = 1_000;
 /// for the next.
 const OF_A_SEARCH: u64 = 4_000;
 
-/// What requests and responses cost at these prices.
-pub(super) fn tariff(model: Option<Price>, search: Option<Price>) -> Arc<dyn Tariff> {
-    Arc::new(Prices { model, search })
+/// What requests to a model of that price cost, and nothing else.
+pub(super) fn tariff(model: Option<Price>) -> Arc<dyn Tariff> {
+    Arc::new(Prices { model, ..Prices::default() })
 }
 
+#[derive(Debug, Default)]
 struct Prices {
     model: Option<Price>,
     search: Option<Price>,
+    embeddings: Option<Price>,
 }
 
 impl Tariff for Prices {
@@ -130,19 +169,24 @@ impl Tariff for Prices {
         let tokens = |added: u64, output: u64| Tokens { input: Some(sent + added), cached: None, output: Some(output) };
         match request.service {
             Service::Search => self.search?.of(tokens(OF_A_SEARCH, OF_A_SEARCH)),
-            // A base's own server has no price, and vectors cost next to nothing: neither is counted.
-            Service::Knowledge | Service::Embeddings => Some(0.0),
+            // A base's own server has no price.
+            Service::Knowledge => Some(0.0),
             // Nothing is written for an embedding.
+            Service::Embeddings => self.embeddings?.of(tokens(0, 0)),
             _ if request.path.ends_with("/embeddings") => self.model?.of(tokens(0, 0)),
             _ => self.model?.of(tokens(ADDED_BY_MODEL, most_tokens(&request.body)?)),
         }
     }
 
     fn cost(&self, service: Service, profile: &str, response: &HttpResponse) -> Option<f64> {
-        if response.status >= 400 || matches!(service, Service::Knowledge | Service::Embeddings) {
+        if response.status >= 400 || service == Service::Knowledge {
             return Some(0.0);
         }
-        let price = if service == Service::Search { self.search } else { self.model };
+        let price = match service {
+            Service::Search => self.search,
+            Service::Embeddings => return self.embeddings?.of(tokens_read(&response.body)?),
+            _ => self.model,
+        };
         let stream = sse::is_stream(&response.headers, &response.body);
         price?.of(tokens_of(profile, stream, &response.body)?)
     }
@@ -166,8 +210,18 @@ fn tokens(exchange: &Exchange) -> Option<Tokens> {
     if *status >= 400 {
         return Some(nothing);
     }
+    if exchange.service == Service::Embeddings.as_str() {
+        return tokens_read(body);
+    }
     let stream = sse::is_stream(headers, body);
     tokens_of(&exchange.profile, stream, body)
+}
+
+/// The tokens that an answer with vectors tells of.
+fn tokens_read(body: &[u8]) -> Option<Tokens> {
+    let usage = serde_json::from_slice::<Value>(body).ok()?;
+    let read = ["/usage/prompt_tokens", "/usage/total_tokens"].into_iter().find_map(|at| usage.pointer(at)?.as_u64());
+    Some(Tokens { input: Some(read?), cached: None, output: Some(0) })
 }
 
 /// The tokens that an answer tells of, by the name of its dialect.
@@ -184,4 +238,46 @@ fn tokens_of(dialect: &str, stream: bool, body: &[u8]) -> Option<Tokens> {
     };
     let usage = dialect.decode_response(&document).ok()?.usage;
     Some(Tokens { input: usage.input, cached: usage.cached, output: usage.output })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cassette::Profile;
+    use serde_json::json;
+
+    const DEAR: Price = Price { input: 1_000_000.0, cached: None, output: 0.0, request: None };
+
+    fn request(service: Service, path: &str, body: Value) -> HttpRequest {
+        let (profile, body) = (&Profile::EXACT, Arc::new(body));
+        HttpRequest { service, profile, method: "POST", path: path.into(), body, stream: None, headers: Vec::new() }
+    }
+
+    #[test]
+    fn embeddings_are_reserved_by_their_bytes_and_charged_by_the_tokens_that_the_answer_tells() {
+        let prices = Prices { embeddings: Some(DEAR), ..Prices::default() };
+        let body = json!({"input": ["valve"], "model": "small"});
+        let bytes = body.to_string().len() as f64;
+        let asked = request(Service::Embeddings, "/embeddings", body);
+        assert_eq!(prices.quote(&asked), Some(bytes));
+        let answer = |body: Value| HttpResponse {
+            status: 200,
+            headers: Vec::new(),
+            body: body.to_string().into(),
+            took: std::time::Duration::ZERO,
+            chunks: Vec::new(),
+        };
+        let told = answer(json!({"data": [], "usage": {"prompt_tokens": 3, "total_tokens": 3}}));
+        assert_eq!(prices.cost(Service::Embeddings, "openai-embeddings", &told), Some(3.0));
+        let untold = answer(json!({"data": []}));
+        assert_eq!(prices.cost(Service::Embeddings, "openai-embeddings", &untold), None);
+        assert_eq!(Prices::default().quote(&asked), None, "without a price nothing bounds it");
+    }
+
+    #[test]
+    fn a_search_is_reserved_before_it_is_sent_and_a_server_of_ones_own_costs_nothing() {
+        let prices = Prices { search: Some(Price { request: Some(2.0), ..Price::default() }), ..Prices::default() };
+        assert_eq!(prices.quote(&request(Service::Search, "/v1/agent", json!({}))), Some(2.0));
+        assert_eq!(prices.quote(&request(Service::Knowledge, "/query", json!({}))), Some(0.0));
+    }
 }

@@ -8,11 +8,11 @@ use crate::knowledge::{self, DEFAULT_KB, Declared, KnowledgeSource, KnowledgeSou
 use crate::plan::PlannedScenario;
 use crate::provider::{Access, RetryPolicy};
 use crate::scenario::{Loaded, Project};
-use crate::settings::{EmbeddingSettings, KnowledgeBaseSettings, Provider, ServerAddress};
+use crate::settings::{KnowledgeBaseSettings, Provider, ServerAddress};
 use crate::transport::{
     Budget, HttpRequest, HttpResponse, LiveTransport, Pace, Service, Target, Transport, TransportError,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,7 +56,11 @@ pub(super) fn sources(
 
 /// The services that knowledge bases ask: by kind, the name and what is declared of it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Asked(BTreeMap<Service, (String, Provider)>);
+pub(super) struct Asked {
+    services: BTreeMap<Service, (String, Provider)>,
+    /// `provider/model` of what makes vectors.
+    embeddings: BTreeSet<String>,
+}
 
 impl Asked {
     /// Those of a scenario's bases.
@@ -69,9 +73,11 @@ impl Asked {
     }
 
     fn add(&mut self, project: &Project, settings: &KnowledgeBaseSettings) -> Result<(), SetupError> {
-        if let Some(EmbeddingSettings { provider: name, .. }) = &settings.embeddings {
+        if let Some(embeddings) = &settings.embeddings {
+            let name = &embeddings.provider;
             let provider = project.providers.get(name).ok_or_else(|| services::unknown(name))?;
             self.put(Service::Embeddings, name.clone(), provider.clone())?;
+            self.embeddings.insert(embeddings.price_name());
         }
         if let Some(address) = &settings.server {
             self.put(Service::Knowledge, address.kind.name().to_owned(), server(address, settings.key.clone()))?;
@@ -81,7 +87,7 @@ impl Asked {
 
     /// A scenario's bases share one server and one provider of embeddings.
     fn put(&mut self, service: Service, name: String, provider: Provider) -> Result<(), SetupError> {
-        match self.0.get(&service) {
+        match self.services.get(&service) {
             Some((_, known)) if known.base_url != provider.base_url => {
                 let (one, other) = (&known.base_url, &provider.base_url);
                 let reason =
@@ -89,15 +95,20 @@ impl Asked {
                 Err(SetupError::Provider { provider: name, reason })
             }
             _ => {
-                self.0.insert(service, (name, provider));
+                self.services.insert(service, (name, provider));
                 Ok(())
             }
         }
     }
 
+    /// The names under which the models that make vectors have their prices.
+    pub(super) fn embeddings(&self) -> &BTreeSet<String> {
+        &self.embeddings
+    }
+
     /// Their names, by service, as recordings tell them.
     pub(super) fn names(&self) -> impl Iterator<Item = (String, String)> + '_ {
-        self.0.iter().map(|(service, (name, _))| (service.as_str().to_owned(), name.clone()))
+        self.services.iter().map(|(service, (name, _))| (service.as_str().to_owned(), name.clone()))
     }
 
     /// Where they are, with their keys.
@@ -110,7 +121,7 @@ impl Asked {
             let key = services::key(name, provider, variables, Keys::Ours)?;
             Ok((*service, services::target(provider, services::dialect(name, provider)?, key, timeout)))
         };
-        self.0.iter().map(target).collect()
+        self.services.iter().map(target).collect()
     }
 
     /// How fast they may be asked, where they are providers of the project.
@@ -118,7 +129,7 @@ impl Asked {
         &'p self,
         paces: &'p BTreeMap<String, Arc<Pace>>,
     ) -> impl Iterator<Item = (Service, Arc<Pace>)> + 'p {
-        self.0.iter().filter_map(|(service, (name, _))| Some((*service, Arc::clone(paces.get(name)?))))
+        self.services.iter().filter_map(|(service, (name, _))| Some((*service, Arc::clone(paces.get(name)?))))
     }
 }
 
@@ -148,7 +159,7 @@ pub fn knowledge_access(
     let paces = services::paces(project);
     let paces = asked.paces(&paces).collect();
     let LiveAccess { clock, transport } =
-        LiveAccess::new(&live, "knowledge", paces, &Arc::new(Budget::default()), tariff(None, None));
+        LiveAccess::new(&live, "knowledge", paces, &Arc::new(Budget::default()), tariff(None));
     Ok(Access { transport, clock, policy: RetryPolicy::default() })
 }
 

@@ -94,8 +94,7 @@ impl ModelAccess {
         });
         let live = shared.as_ref().map_err(Clone::clone)?;
         let paces = self.pace.iter().map(|pace| (Service::Model, Arc::clone(pace))).collect();
-        let LiveAccess { clock, transport } =
-            LiveAccess::new(live, purpose, paces, &self.budget, tariff(self.price, None));
+        let LiveAccess { clock, transport } = LiveAccess::new(live, purpose, paces, &self.budget, tariff(self.price));
         Ok((clock, transport))
     }
 }

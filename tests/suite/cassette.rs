@@ -317,7 +317,7 @@ fn a_run_ends_cleanly_when_its_money_is_spent_and_needs_a_price_for_everything()
     let unpriced = project.run(&run);
     unpriced.expect_code(2);
     assert!(
-        unpriced.stderr.contains("--max-cost needs the price of every model and search service"),
+        unpriced.stderr.contains("--max-cost needs the price of every model, search service and embeddings model"),
         "{}",
         unpriced.stderr
     );
@@ -336,6 +336,24 @@ fn a_run_ends_cleanly_when_its_money_is_spent_and_needs_a_price_for_everything()
     ended.expect_code(3);
     assert!(ended.stderr.contains("stopped: --max-cost 0.2 is used up: about $0.1"), "{}", ended.stderr);
     assert!(ended.stdout.contains(" PASS"), "nothing was kept: {}", ended.stdout);
+    // What would be refused is told by `check` before: vectors cost money too, and a completion without a bound any amount.
+    project.write(
+        "scenarios/vectors.yaml",
+        "scenario: vectors\nflow: tool-rag\nknowledge: fernlight-away\nmodel: {provider: simulator, name: fernlight-sim}\n\
+         cases: [{case: one, ask: How many ohms has the valve coil?, expect: {answer: {contains: [ohms]}}}]\n",
+    );
+    let checked = project.run(&["check", "scenarios/vectors.yaml"]);
+    checked.expect_code(0);
+    for part in [
+        "`simulator/counted-words` has no price: a run with `--max-cost` would be refused",
+        "`simulator/fernlight-sim` has no `max_tokens`: a run with `--max-cost` would be refused",
+        "scenarios/vectors.yaml",
+    ] {
+        assert!(checked.stdout.contains(part), "{part} is missing in\n{}", checked.stdout);
+    }
+    let refused = project.run(&["run", "scenarios/vectors.yaml", "--mode", "live", "--max-cost", "1"]);
+    refused.expect_code(2);
+    assert!(refused.stderr.contains("none of simulator/counted-words: add it"), "{}", refused.stderr);
     project.write("prices.yaml", "prices:\n  fernlight-sim: {input: -1, output: 2, cost: 1}\n");
     let wrong = project.run(&run);
     wrong.expect_code(2);

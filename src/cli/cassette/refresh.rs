@@ -54,8 +54,12 @@ fn announcement(found: &recordings::Refresh, cost: &RefreshCost, no_prices: bool
     let reasons: Vec<String> = found.reasons.iter().map(|(why, count)| format!("{count} {why}")).collect();
     let mut lines = vec![format!("{} to record again: {}", plural(found.trials.len(), "lane"), reasons.join(", "))];
     let calls = |number: u64, what| plural(number as usize, what);
+    let vectors = match spending.embedding_calls {
+        0 => String::new(),
+        number => format!(" and {}", calls(number, "embeddings call")),
+    };
     lines.push(format!(
-        "about {} and {}, as recorded before",
+        "about {} and {}{vectors}, as recorded before",
         calls(spending.model_calls, "model call"),
         calls(spending.search_calls, "search call")
     ));
