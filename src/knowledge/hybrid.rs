@@ -166,19 +166,29 @@ impl Opened {
         };
         let lists = [
             by_words.iter().map(|found| entry(&found.passage)).collect::<Vec<_>>(),
-            near.iter().map(|(passage, _)| entry(passage)).collect(),
+            steady(near.iter().map(|(passage, score)| (entry(passage), *score)).collect()),
         ];
-        let mut passages: HashMap<usize, Passage> = HashMap::new();
+        let mut passages: HashMap<usize, Passage> =
+            near.into_iter().map(|(passage, _)| (entry(&passage), passage)).collect();
         for (place, passage) in lists[0].iter().zip(by_words.into_iter().map(|found| found.passage)) {
             passages.insert(*place, passage);
-        }
-        for (place, (passage, _)) in lists[1].iter().zip(near) {
-            passages.entry(*place).or_insert(passage);
         }
         let [words, vectors] = lists;
         let fused = fusion::fuse(&[(words, fusion::WORDS), (vectors, 1.0)], |place| place).into_iter().take(top_k);
         fused.filter_map(|(place, raw_score)| Some(Found { passage: passages.remove(&place)?, raw_score })).collect()
     }
+}
+
+/// Similarities that differ by less are equal: what one sum in another order, and a server's narrower numbers, come to.
+const EQUAL: f64 = 1e-6;
+
+/// Places by their scores, best first; those whose scores are equal to the next in order of place, since every server
+/// has an order of its own for them.
+fn steady(mut near: Vec<(usize, f64)>) -> Vec<usize> {
+    near.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    let equal = near.chunk_by_mut(|(_, one), (_, other)| one - other < EQUAL);
+    equal.for_each(|same| same.sort_by_key(|(place, _)| *place));
+    near.into_iter().map(|(place, _)| place).collect()
 }
 
 impl KnowledgeBase for Opened {
@@ -213,5 +223,17 @@ impl KnowledgeBase for Opened {
 
     fn id(&self) -> &str {
         &self.shared.id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_equal_similarity_stand_in_their_own_order_whatever_order_a_server_gives_them() {
+        assert_eq!(steady(vec![(9, 0.5), (3, 0.5), (4, 0.5 + 1e-8), (7, 0.9), (1, 0.4)]), [7, 3, 4, 9, 1]);
+        assert_eq!(steady(vec![(2, 0.3), (1, 0.2), (0, 0.1)]), [2, 1, 0], "what differs stays");
+        assert!(steady(vec![]).is_empty());
     }
 }
