@@ -6,7 +6,8 @@ use super::{ConversationState, Observer, Settings, Status};
 use crate::clock::{BoxFuture, Clock};
 use crate::knowledge::{KeywordIndex, KnowledgeBases};
 use crate::provider::{Access, ChatModel, SearchService};
-use crate::trace::{Event, What};
+use crate::trace::{Event, TurnOutcome, What};
+use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -119,6 +120,17 @@ impl AgentContext {
     /// A copy of the events so far.
     pub fn events(&self) -> Vec<Event> {
         self.record().events.clone()
+    }
+
+    /// Puts the body of the reply into the end of that conversation's newest turn.
+    pub fn replied(&self, conversation: u32, body: impl FnOnce(&TurnOutcome) -> Value) {
+        let mut record = self.record();
+        let mut newest = record.events.iter_mut().rev().filter(|event| event.conversation == conversation);
+        let ended =
+            newest.find_map(|event| if let What::TurnEnded(ended) = &mut event.what { Some(ended) } else { None });
+        if let Some(ended) = ended {
+            ended.reply = Some(body(&ended.outcome));
+        }
     }
 
     /// The events, taken out.

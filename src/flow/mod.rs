@@ -25,7 +25,7 @@ mod history;
 mod machine;
 mod observer;
 pub mod prompts;
-mod reply;
+pub mod reply;
 mod retries;
 #[cfg(test)]
 mod scripted;

@@ -1,7 +1,23 @@
-//! An answer as a chat service replies with it.
+//! A turn as a chat service replies to it.
 
-use crate::trace::{Answer, SourceRef};
+use super::{ConversationState, Flow};
+use crate::trace::{Answer, SourceRef, TurnOutcome};
 use serde_json::{Value, json};
+
+/// The whole body for a turn that ended so: the flow's reply or [`failed`], with `session_id`.
+pub fn body(flow: &dyn Flow, conversation: &ConversationState, outcome: &TurnOutcome) -> Value {
+    let mut body = match outcome {
+        TurnOutcome::Answered(answer) => flow.reply(conversation, answer),
+        TurnOutcome::Failed { kind, message } => failed(kind, message),
+    };
+    body["session_id"] = json!(conversation.session);
+    body
+}
+
+/// `{error: {kind, message}}`.
+pub fn failed(kind: &str, message: &str) -> Value {
+    json!({"error": {"kind": kind, "message": message}})
+}
 
 /// `{answer, sources: [{kind, id, title, url}], confidence_score, used_internal_kb, used_external_kb}`; what is not known
 /// is null.

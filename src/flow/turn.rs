@@ -335,7 +335,8 @@ impl<'a> Turn<'a> {
         self.conversation.remember(&self.query, &outcome);
         let now = self.env.clock.now();
         let took_us = micros(now.saturating_sub(self.started));
-        self.push(now, What::TurnEnded(TurnEnded { took_us, outcome, history: self.conversation.history_digests() }));
+        let history = self.conversation.history_digests();
+        self.push(now, What::TurnEnded(TurnEnded { took_us, outcome, history, reply: None }));
     }
 }
 

@@ -238,7 +238,7 @@ impl TraceBuilder {
                     called.outcome = not_executed("late_result", "its result came after the answer");
                 }
             }
-            let what = What::TurnEnded(TurnEnded { took_us: 0, outcome, history: Vec::new() });
+            let what = What::TurnEnded(TurnEnded { took_us: 0, outcome, history: Vec::new(), reply: None });
             let turn = self.turns.saturating_sub(1);
             self.events.insert(place, Event { at_us: 0, conversation: 0, turn, what });
             self.waiting.iter_mut().filter(|one| one.place >= place).for_each(|one| one.place += 1);

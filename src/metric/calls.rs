@@ -46,8 +46,8 @@ impl Patterns {
         for expectation in expectations {
             let mut found: Vec<&str> =
                 expectation.answer.iter().flat_map(|answer| &answer.matches).map(String::as_str).collect();
-            for argument in expectation.calls.iter().flat_map(listed).flat_map(|call| call.arguments.values()) {
-                match argument {
+            for condition in conditions(expectation) {
+                match condition {
                     ArgumentPattern::Equals(_) => {}
                     ArgumentPattern::Matches(text) => found.push(text),
                     ArgumentPattern::Schema(schema) => schema_patterns(schema, &mut found),
@@ -62,17 +62,24 @@ impl Patterns {
         for text in expectation.answer.iter().flat_map(|answer| &answer.matches) {
             self.add_regex(text);
         }
-        for call in expectation.calls.iter().flat_map(listed) {
-            for argument in call.arguments.values() {
-                match argument {
-                    ArgumentPattern::Equals(_) => {}
-                    ArgumentPattern::Matches(text) => self.add_regex(text),
-                    ArgumentPattern::Schema(schema) => {
-                        let compile = || JsonSchema::compile(schema);
-                        self.schemas.entry(schema.to_string()).or_insert_with(compile);
-                    }
+        for condition in conditions(expectation) {
+            match condition {
+                ArgumentPattern::Equals(_) => {}
+                ArgumentPattern::Matches(text) => self.add_regex(text),
+                ArgumentPattern::Schema(schema) => {
+                    let compile = || JsonSchema::compile(schema);
+                    self.schemas.entry(schema.to_string()).or_insert_with(compile);
                 }
             }
+        }
+    }
+
+    /// Whether a value is as a condition asks.
+    pub(super) fn holds(&self, condition: &ArgumentPattern, value: &Value) -> bool {
+        match condition {
+            ArgumentPattern::Equals(wanted) => equal(wanted, value),
+            ArgumentPattern::Matches(expression) => written(value).is_some_and(|text| self.matches(expression, &text)),
+            ArgumentPattern::Schema(schema) => self.valid(schema, value),
         }
     }
 
@@ -155,14 +162,14 @@ fn fits(pattern: &CallPattern, called: &Called<'_>, patterns: &Patterns) -> bool
     outcome
         && pattern.tool == called.call.tool
         && pattern.arguments.iter().all(|(name, condition)| {
-            called.call.arguments.get(name).is_some_and(|value| match condition {
-                ArgumentPattern::Equals(wanted) => equal(wanted, value),
-                ArgumentPattern::Matches(expression) => {
-                    written(value).is_some_and(|text| patterns.matches(expression, &text))
-                }
-                ArgumentPattern::Schema(schema) => patterns.valid(schema, value),
-            })
+            called.call.arguments.get(name).is_some_and(|value| patterns.holds(condition, value))
         })
+}
+
+/// Every condition of an expectation: on arguments of calls, and on parts of the reply.
+fn conditions(expectation: &Expectation) -> impl Iterator<Item = &ArgumentPattern> {
+    let arguments = expectation.calls.iter().flat_map(listed).flat_map(|call| call.arguments.values());
+    arguments.chain(expectation.reply.values())
 }
 
 /// A value as it is matched: text as it is, a number or a truth value as JSON spells it.
@@ -210,15 +217,20 @@ pub(super) fn describe(expectation: &CallExpectation) -> String {
     format!("calls.{name}: {}", if patterns.is_empty() { "no call".to_owned() } else { patterns.join(", ") })
 }
 
+/// A condition on what has that name, in words.
+pub(super) fn describe_condition(name: &str, condition: &ArgumentPattern) -> String {
+    match condition {
+        ArgumentPattern::Equals(value) => format!("{name} = {}", quote(&value.to_string(), 60)),
+        ArgumentPattern::Matches(expression) => format!("{name} matches {}", quote(expression, 60)),
+        ArgumentPattern::Schema(_) => format!("{name} valid against its schema"),
+    }
+}
+
 fn describe_pattern(pattern: &CallPattern) -> String {
     let mut text = pattern.tool.clone();
     if !pattern.arguments.is_empty() {
-        let condition = |(name, condition): (&String, &ArgumentPattern)| match condition {
-            ArgumentPattern::Equals(value) => format!("{name} = {}", quote(&value.to_string(), 60)),
-            ArgumentPattern::Matches(expression) => format!("{name} matches {}", quote(expression, 60)),
-            ArgumentPattern::Schema(_) => format!("{name} valid against its schema"),
-        };
-        let _ = write!(text, " ({})", pattern.arguments.iter().map(condition).collect::<Vec<_>>().join(", "));
+        let conditions = pattern.arguments.iter().map(|(name, condition)| describe_condition(name, condition));
+        let _ = write!(text, " ({})", conditions.collect::<Vec<_>>().join(", "));
     }
     text += match pattern.outcome {
         None => "",

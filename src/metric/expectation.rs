@@ -146,6 +146,13 @@ fn last_turn_checks(expect: &Expectation, turn: &TurnView<'_>, patterns: &Patter
     if let Some(expected) = &expect.sources {
         results.extend(sources(expected, turn));
     }
+    for (pointer, condition) in &expect.reply {
+        let place = if pointer.is_empty() { "body" } else { pointer };
+        results.push((
+            format!("reply: {}", calls::describe_condition(place, condition)),
+            reply(pointer, turn, |part| patterns.holds(condition, part)),
+        ));
+    }
     for probe in expect.context.iter().flat_map(|context| &context.probes) {
         results.push((describe_probe(probe), remembered(probe, turn)));
     }
@@ -230,6 +237,17 @@ fn sources(expected: &SourcesExpectation, turn: &TurnView<'_>) -> Vec<Checked> {
         results.push((format!("sources.at_least: {least}"), with(&enough)));
     }
     results
+}
+
+/// Judges what stands at a JSON pointer of the turn's reply.
+fn reply(pointer: &str, turn: &TurnView<'_>, holds: impl Fn(&Value) -> bool) -> Held {
+    let body = turn.ended().and_then(|end| end.reply.as_ref());
+    let body = body.ok_or_else(|| Seen::new("the trace holds no reply of this turn"))?;
+    match body.pointer(pointer) {
+        Some(part) if holds(part) => Ok(()),
+        Some(part) => Err(Seen::new(format!("it was: {}", quote(&part.to_string(), 160)))),
+        None => Err(Seen::new(format!("nothing stands there: {}", quote(&body.to_string(), 160)))),
+    }
 }
 
 fn retries(expected: &RetryExpectation, turns: &[&TurnView<'_>]) -> Vec<Checked> {

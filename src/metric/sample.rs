@@ -248,7 +248,7 @@ impl Story {
 
     fn end(self, outcome: TurnOutcome, took_us: u64) -> Self {
         let history = self.history.get(&self.at.0).cloned().unwrap_or_default();
-        self.push(What::TurnEnded(TurnEnded { took_us, outcome, history }))
+        self.push(What::TurnEnded(TurnEnded { took_us, outcome, history, reply: None }))
     }
 
     pub(crate) fn live(mut self) -> Self {

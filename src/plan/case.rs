@@ -62,6 +62,12 @@ impl ResolvedCase {
         self.steps.iter().flatten()
     }
 
+    /// Whether something is expected of the body of a reply, which traces hold only then.
+    pub fn expects_reply(&self) -> bool {
+        let turns = self.turns().filter_map(|turn| turn.expect.as_ref());
+        turns.chain(&self.expect).any(|expect| !expect.reply.is_empty())
+    }
+
     /// All its turns.
     pub fn turns(&self) -> impl Iterator<Item = &Turn> {
         self.conversations().flat_map(|conversation| &conversation.turns)

@@ -13,6 +13,7 @@ use crate::bounds::Bound;
 use crate::catalogue::{Catalogues, DialectEntry, FlowEntry, ToolEntry};
 use crate::files;
 use crate::settings::{DEFAULT_KB, ModelSettings, Provider, SearchSettings};
+use crate::trace::EXTERNAL;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
@@ -112,7 +113,7 @@ impl Checker<'_> {
             self.say(mistake.label(format!("write `{stem}`, or rename the file")));
         }
         self.flow(&scenario.flow, root.key("flow"));
-        if scenario.flows().any(|flow| flow != crate::trace::EXTERNAL) {
+        if scenario.flows().any(|flow| flow != EXTERNAL) {
             self.knowledge(root.key("knowledge"));
         }
         self.external();
@@ -172,6 +173,16 @@ impl Checker<'_> {
     pub(super) fn has_tenants(&self) -> bool {
         let catalogues = self.around.catalogues;
         self.scenario.flows().all(|flow| catalogues.flow(flow).is_some_and(|flow| flow.tenants))
+    }
+
+    /// Whether users belong to tenants: of flows that have them, and of agents that are told theirs.
+    pub(super) fn knows_tenants(&self) -> bool {
+        let catalogues = self.around.catalogues;
+        let told = self.scenario.target.as_ref().and_then(|target| target.send.as_ref());
+        let told = told.is_some_and(|body| super::check_external::is_filled_with(body, "tenant"));
+        let knows =
+            |flow: &str| if flow == EXTERNAL { told } else { catalogues.flow(flow).is_some_and(|flow| flow.tenants) };
+        self.scenario.flows().all(knows)
     }
 
     fn knowledge_base(&mut self, name: &str, at: At<'_>) {

@@ -5,6 +5,7 @@ use super::check_expect::Scene;
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::document::{Conversation, RelatedKind};
 use super::{Case, SequenceStep, Turn};
+use crate::trace::EXTERNAL;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 
@@ -93,10 +94,15 @@ impl Checker<'_> {
 
     /// Something names a tenant.
     fn tenant(&mut self, at: At<'_>) {
-        if !self.has_tenants() {
-            let mistake = Mistake::at(at, "no-tenants", "the users of this flow belong to no tenant").on_key();
-            self.say(mistake.label("remove it, or write a flow that has tenants"));
+        if self.knows_tenants() {
+            return;
         }
+        let mistake = Mistake::at(at, "no-tenants", "the users of this flow belong to no tenant").on_key();
+        self.say(mistake.label(if self.scenario.flows().any(|flow| flow == EXTERNAL) {
+            "remove it, or put `{tenant}` into `target.send`"
+        } else {
+            "remove it, or write a flow that has tenants"
+        }));
     }
 
     fn ask(&mut self, ask: &str, at: At<'_>) {

@@ -100,6 +100,15 @@ impl<'a> Expectations<'a> {
         if expect.sources.as_ref().is_some_and(|sources| *sources == super::expect::SourcesExpectation::default()) {
             self.nothing(at.key("sources"), "this expectation on sources asserts nothing");
         }
+        let reply = at.key("reply");
+        for (pointer, condition) in &expect.reply {
+            let at = reply.key(pointer);
+            if !pointer.is_empty() && !pointer.starts_with('/') {
+                let mistake = Mistake::at(at, "bad-pointer", "not a JSON pointer").on_key();
+                self.say(mistake.label(format!("write `/{}`", pointer.replace('.', "/"))));
+            }
+            self.condition(condition, at);
+        }
         self.keywords(expect, at.key("keywords"), scene);
         let retries = at.key("retries");
         for (index, retry) in expect.retries.iter().enumerate() {
@@ -288,11 +297,15 @@ impl<'a> Expectations<'a> {
                 let mistake = Mistake::at(at, "unknown-argument", message).on_key();
                 self.say(mistake.label(did_you_mean(name, declared.arguments.iter().map(String::as_str))));
             }
-            match condition {
-                ArgumentPattern::Equals(_) => {}
-                ArgumentPattern::Matches(regex) => self.regex(regex, at.key("matches")),
-                ArgumentPattern::Schema(schema) => self.schema(schema, at.key("schema")),
-            }
+            self.condition(condition, at);
+        }
+    }
+
+    fn condition(&mut self, condition: &ArgumentPattern, at: At<'_>) {
+        match condition {
+            ArgumentPattern::Equals(_) => {}
+            ArgumentPattern::Matches(regex) => self.regex(regex, at.key("matches")),
+            ArgumentPattern::Schema(schema) => self.schema(schema, at.key("schema")),
         }
     }
 

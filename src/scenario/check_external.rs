@@ -252,6 +252,13 @@ impl Checker<'_> {
     }
 }
 
+/// Whether the body of a turn has that placeholder.
+pub(super) fn is_filled_with(body: &Value, name: &str) -> bool {
+    let mut names = Vec::new();
+    placeholders(body, &mut names);
+    names.iter().any(|known| known == name)
+}
+
 fn placeholders(value: &Value, names: &mut Vec<String>) {
     match value {
         Value::String(text) => {

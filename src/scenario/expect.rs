@@ -20,6 +20,10 @@ pub struct Expectation {
     /// The answer's sources.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sources: Option<SourcesExpectation>,
+    /// The body of the reply that a chat service gives, of an agent that runs elsewhere the one that it gave: conditions by
+    /// JSON pointer, `/session_id` for example; an empty pointer is the whole body.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub reply: BTreeMap<String, ArgumentPattern>,
     /// Keyword indexing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keywords: Option<KeywordsExpectation>,
@@ -84,7 +88,7 @@ pub struct CallPattern {
     pub outcome: Option<CallOutcome>,
 }
 
-/// A condition on one argument.
+/// A condition on one argument, or on a part of a reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ArgumentPattern {

@@ -34,8 +34,8 @@ pub struct ExternalAgent {
 pub struct AgentTarget {
     /// The URL to which each turn is posted.
     pub http: String,
-    /// The JSON body of a turn. In its texts `{message}`, `{conversation_id}`, `{variant}`, `{trial}` and `{turn}` are put
-    /// in; a text that is `{history}` becomes the earlier turns, a list of `{role, content}`. Without it:
+    /// The JSON body of a turn. In its texts `{message}`, `{conversation_id}`, `{tenant}`, `{variant}`, `{trial}` and
+    /// `{turn}` are put in; a text that is `{history}` becomes the earlier turns, a list of `{role, content}`. Without it:
     /// `{message: "{message}", conversation_id: "{conversation_id}", history: "{history}"}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send: Option<Value>,

@@ -1,6 +1,7 @@
 //! Requests and replies, and errors as replies.
 
 use crate::chat::{Message, Role};
+use crate::flow::reply;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
@@ -113,7 +114,7 @@ impl ApiError {
     }
 
     pub(super) fn body(&self) -> Value {
-        let mut body = json!({"error": {"kind": self.kind, "message": self.message}});
+        let mut body = reply::failed(&self.kind, &self.message);
         if let Some(session) = &self.session {
             body["session_id"] = json!(session);
         }

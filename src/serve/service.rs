@@ -8,13 +8,13 @@ use super::sessions::{Session, SessionError, Sessions};
 use super::status::{Told, Watcher};
 use crate::clock::{Clock, RealClock};
 use crate::files;
-use crate::flow::{Abort, Flow};
+use crate::flow::{Abort, Flow, reply};
 use crate::knowledge::KeywordIndex;
 use crate::plan::PlannedTrial;
 use crate::trace::{TurnOutcome, What};
 use crate::trial::{SetupError, TrialRunner};
 use axum::http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
@@ -155,9 +155,9 @@ impl Service {
         let outcome = self.turn(&mut session, &request.query, stream).await?;
         let took = self.clock.now().saturating_sub(began);
         let reply = match &outcome {
-            TurnOutcome::Answered(answer) => {
+            TurnOutcome::Answered(_) => {
                 self.counters.turn("answered", took);
-                Ok(self.flow.reply(&session.conversation, answer))
+                Ok(reply::body(self.flow, &session.conversation, &outcome))
             }
             TurnOutcome::Failed { kind, message } => {
                 self.counters.turn(kind, took);
@@ -169,10 +169,7 @@ impl Service {
             }
         };
         session.save(self.clock.wall()).map_err(SessionError::File)?;
-        reply.map(|mut reply| {
-            reply["session_id"] = json!(session.id);
-            reply
-        })
+        reply
     }
 
     fn session(&self, request: &QueryRequest) -> Result<Session, SessionError> {

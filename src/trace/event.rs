@@ -390,6 +390,9 @@ pub struct TurnEnded {
     pub outcome: TurnOutcome,
     /// The messages that later turns must be shown, as in [`ModelCalled::shown`]: the whole history after this turn.
     pub history: Vec<String>,
+    /// The body of the reply that a chat service gives for this turn, where the case expects something of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply: Option<Value>,
 }
 
 /// What the user got.

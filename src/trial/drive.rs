@@ -1,6 +1,6 @@
 //! Runs a case: its conversations one after the other or side by side, each turn by turn.
 
-use crate::flow::{Abort, AgentContext, ConversationState, Flow};
+use crate::flow::{Abort, AgentContext, ConversationState, Flow, reply};
 use crate::plan::ResolvedCase;
 use crate::scenario::Conversation;
 use futures_util::future::try_join_all;
@@ -12,7 +12,7 @@ use futures_util::future::try_join_all;
 pub(super) async fn drive(flow: &dyn Flow, environment: &AgentContext, case: &ResolvedCase) -> Result<(), Abort> {
     let mut ordinal = 0;
     for step in &case.steps {
-        let started = (ordinal..).zip(step).map(|(ordinal, one)| converse(flow, environment, ordinal, one));
+        let started = (ordinal..).zip(step).map(|(ordinal, one)| converse(flow, environment, ordinal, one, case));
         try_join_all(started).await?;
         ordinal += u32::try_from(step.len()).unwrap_or(u32::MAX);
     }
@@ -24,11 +24,15 @@ async fn converse(
     environment: &AgentContext,
     ordinal: u32,
     planned: &Conversation,
+    case: &ResolvedCase,
 ) -> Result<(), Abort> {
     let mut conversation = ConversationState::new(ordinal, &planned.name).of_tenant(planned.tenant.as_deref());
     environment.conversation_started(&conversation);
     for turn in &planned.turns {
         flow.turn(environment, &mut conversation, &turn.ask).await?;
+        if case.expects_reply() {
+            environment.replied(ordinal, |outcome| reply::body(flow, &conversation, outcome));
+        }
     }
     Ok(())
 }

@@ -210,6 +210,7 @@ impl Work<'_> {
             trial: &self.trial.id,
             variant: &self.trial.lane.variant,
             withhold_history: self.trial.lane.arm == Arm::Control,
+            keep_replies: self.case.expects_reply(),
             way: agent,
             tap: Arc::clone(&tap),
             clock,
@@ -258,7 +259,7 @@ impl Work<'_> {
 /// All conversations of a case, one after another.
 async fn converse(session: &mut Session<'_>, case: &ResolvedCase) -> Result<(), Trouble> {
     for (ordinal, planned) in (0..).zip(case.conversations()) {
-        let mut conversation = session.begin(ordinal, &planned.name);
+        let mut conversation = session.begin(ordinal, &planned.name, planned.tenant.as_deref());
         for turn in &planned.turns {
             session.turn(&mut conversation, &turn.ask).await?;
         }

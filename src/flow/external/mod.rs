@@ -94,6 +94,8 @@ pub struct Session<'a> {
     pub variant: &'a str,
     /// Whether each turn is a conversation of its own: the control arm.
     pub withhold_history: bool,
+    /// Whether traces hold the bodies of its replies.
+    pub keep_replies: bool,
     /// The way to the agent.
     pub way: Arc<dyn Transport>,
     /// What the agent sends to the services.
@@ -119,6 +121,8 @@ pub struct Session<'a> {
 pub struct ExternalConversation {
     /// Its ordinal within the trial, from 0.
     pub ordinal: u32,
+    /// The tenant that its user belongs to.
+    tenant: Option<String>,
     turns: u32,
     history: Vec<Message>,
 }
@@ -147,11 +151,12 @@ impl Session<'_> {
         roles
     }
 
-    /// Begins a conversation.
-    pub fn begin(&mut self, ordinal: u32, name: &str) -> ExternalConversation {
-        let what = What::ConversationStarted { name: name.to_owned(), session: name.to_owned(), tenant: None };
-        self.push(self.took, ordinal, 0, what);
-        ExternalConversation { ordinal, turns: 0, history: Vec::new() }
+    /// Begins a conversation of a user of that tenant.
+    pub fn begin(&mut self, ordinal: u32, name: &str, tenant: Option<&str>) -> ExternalConversation {
+        let tenant = tenant.map(str::to_owned);
+        let (session, name) = (name.to_owned(), name.to_owned());
+        self.push(self.took, ordinal, 0, What::ConversationStarted { name, session, tenant: tenant.clone() });
+        ExternalConversation { ordinal, tenant, turns: 0, history: Vec::new() }
     }
 
     /// One turn, from the user's words to the agent's reply.
@@ -168,6 +173,7 @@ impl Session<'_> {
             message: query,
             conversation: &conversation_id,
             history: shown,
+            tenant: conversation.tenant.as_deref(),
             variant: self.variant,
             trial: self.trial,
             turn,
@@ -187,6 +193,7 @@ impl Session<'_> {
             .collect();
         let mut telling = TraceBuilder::new(&self.settings.roles, self.words, &known, self.completions);
         let miss = telling.hear(passed);
+        let body = if self.keep_replies { Target::body(&reply).map(|body| self.words.body(&body)) } else { None };
         let reply = self.settings.target.reply(reply);
         let outcome = telling.end(reply.map(|text| self.words.text(&text)));
         self.completions = telling.completions();
@@ -208,7 +215,12 @@ impl Session<'_> {
         }
         let history = conversation.history.iter().map(|message| digest(message.role, &message.content)).collect();
         let took_us = micros(took);
-        self.push(self.took, conversation.ordinal, turn, What::TurnEnded(TurnEnded { took_us, outcome, history }));
+        self.push(
+            self.took,
+            conversation.ordinal,
+            turn,
+            What::TurnEnded(TurnEnded { took_us, outcome, history, reply: body }),
+        );
         Ok(())
     }
 

@@ -1,7 +1,8 @@
 //! How a turn is sent to an agent, and where the answer stands in its reply.
 //!
 //! The body is JSON of any shape with placeholders in braces. A text that is `{history}` and nothing else becomes a list
-//! of `{role, content}`; all others are put in where they stand.
+//! of `{role, content}`, and one that is `{tenant}` and nothing else null where no tenant is named; all others are put in
+//! where they stand.
 
 use super::{Trouble, unreached};
 use crate::chat::Message;
@@ -9,7 +10,9 @@ use crate::transport::{HttpRequest, HttpResponse, Profile, Service, TransportErr
 use serde_json::{Value, json};
 
 /// What may stand in braces.
-pub const PLACEHOLDERS: [&str; 6] = ["message", "conversation_id", "history", "variant", "trial", "turn"];
+pub const PLACEHOLDERS: [&str; 7] = ["message", "conversation_id", "history", "tenant", "variant", "trial", "turn"];
+/// Bytes of a reply that a trace holds.
+const LONGEST_REPLY: usize = 256 << 10;
 /// Characters of an agent's error that are kept.
 const WORDS: usize = 300;
 
@@ -69,6 +72,8 @@ pub struct Fill<'a> {
     pub conversation: &'a str,
     /// Earlier turns.
     pub history: &'a [Message],
+    /// The tenant that the user belongs to.
+    pub tenant: Option<&'a str>,
     /// The variant's name.
     pub variant: &'a str,
     /// The trial's id.
@@ -85,6 +90,12 @@ impl Target {
 
     pub(super) fn request(&self, fill: &Fill<'_>) -> HttpRequest {
         self.endpoint.post(filled(&self.send, fill))
+    }
+
+    /// The body of a reply that is JSON, of at most [`LONGEST_REPLY`] bytes.
+    pub(super) fn body(reply: &Result<HttpResponse, TransportError>) -> Option<Value> {
+        let response = reply.as_ref().ok().filter(|response| response.body.len() <= LONGEST_REPLY)?;
+        serde_json::from_slice(&response.body).ok()
     }
 
     /// The answer's text, or why there is none: the agent's own failure within, trouble without.
@@ -129,6 +140,7 @@ impl Reply {
 fn filled(template: &Value, fill: &Fill<'_>) -> Value {
     match template {
         Value::String(text) if text == "{history}" => turns(fill.history),
+        Value::String(text) if text == "{tenant}" => json!(fill.tenant),
         Value::String(text) => Value::String(filled_text(text, fill)),
         Value::Array(items) => items.iter().map(|item| filled(item, fill)).collect(),
         Value::Object(members) => members.iter().map(|(name, item)| (name.clone(), filled(item, fill))).collect(),
@@ -165,6 +177,7 @@ fn value(name: &str, fill: &Fill<'_>) -> Option<String> {
         "message" => fill.message.to_owned(),
         "conversation_id" => fill.conversation.to_owned(),
         "history" => turns(fill.history).to_string(),
+        "tenant" => fill.tenant.unwrap_or_default().to_owned(),
         "variant" => fill.variant.to_owned(),
         "trial" => fill.trial.to_owned(),
         "turn" => fill.turn.to_string(),

@@ -177,14 +177,18 @@ fn a_turn_is_spelt_as_the_scenario_says_and_what_the_user_says_is_no_template() 
     let send = json!({"q": "{message} ({variant}, {turn})", "h": "{history}", "n": 3, "kept": "{other}"});
     let target = Target { endpoint, send, answer: "/a/0".into() };
     let history = [Message::text(Role::User, "before")];
-    let fill =
-        Fill { message: "say {trial}", conversation: "c", history: &history, variant: "base", trial: "t", turn: 2 };
+    let (message, conversation, tenant, variant, trial) = ("say {trial}", "c", None, "base", "t");
+    let fill = Fill { message, conversation, history: &history, tenant, variant, trial, turn: 2 };
     let body = target.request(&fill).body;
     assert_eq!(
         body,
         json!({"q": "say {trial} (base, 2)", "h": [{"role": "user", "content": "before"}], "n": 3, "kept": "{other}"})
             .into()
     );
+    let of_tenant = Target { send: json!({"tenant": "{tenant}", "who": "user of {tenant}"}), ..target.clone() };
+    assert_eq!(of_tenant.request(&fill).body, json!({"tenant": null, "who": "user of "}).into());
+    let of_north = Fill { tenant: Some("north"), ..fill };
+    assert_eq!(of_tenant.request(&of_north).body, json!({"tenant": "north", "who": "user of north"}).into());
     let response = |status, body: &str| {
         let body = bytes::Bytes::from(body.to_owned());
         Ok(HttpResponse { status, headers: Vec::new(), body, took: Duration::ZERO, chunks: Vec::new() })

@@ -154,7 +154,8 @@ impl Script {
     fn end(&mut self, outcome: TurnOutcome) {
         let started = self.events.iter().rev().find(|event| matches!(event.what, What::TurnStarted { .. }));
         let took_us = self.at - started.map_or(0, |event| event.at_us);
-        self.push(0, What::TurnEnded(TurnEnded { took_us, outcome, history: vec!["user:0a1b2c3d4e5f".into()] }));
+        let history = vec!["user:0a1b2c3d4e5f".into()];
+        self.push(0, What::TurnEnded(TurnEnded { took_us, outcome, history, reply: None }));
         self.turn += 1;
     }
 }

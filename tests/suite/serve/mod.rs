@@ -4,6 +4,7 @@ mod client;
 mod clients;
 mod crowd;
 mod kills;
+mod recorded;
 mod target;
 
 use super::project::Project;
