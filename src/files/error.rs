@@ -3,6 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// What is said of a file with a second name.
+const LINKED: &str = "has another name (a hard link), which may lie outside the project: copy it and delete the link, or \
+                      allow its folder with `--allow-path FOLDER`";
+
 /// Why a file was not read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
@@ -26,6 +30,12 @@ pub enum FileError {
     /// A folder, device, pipe or socket where a file was expected.
     #[error("{} is not a regular file", path.display())]
     NotAFile {
+        /// The path as it was asked for.
+        path: PathBuf,
+    },
+    /// A file of the project with a second name, which may stand outside.
+    #[error("{} {LINKED}", path.display())]
+    Linked {
         /// The path as it was asked for.
         path: PathBuf,
     },
@@ -79,6 +89,7 @@ impl FileError {
             ),
             Self::NotFound { .. } => "it does not exist".to_owned(),
             Self::NotAFile { .. } => "it is not a regular file".to_owned(),
+            Self::Linked { .. } => format!("it {LINKED}"),
             Self::TooLarge { limit, .. } => format!("it is larger than {} MiB, the limit for one file", limit >> 20),
             Self::NotText { .. } => "it is not UTF-8 text".to_owned(),
             Self::Io { source, .. } => source.to_string(),
@@ -91,7 +102,7 @@ impl From<FileError> for io::Error {
         let kind = match &error {
             FileError::Io { source, .. } => source.kind(),
             FileError::NotFound { .. } => io::ErrorKind::NotFound,
-            FileError::Outside { .. } => io::ErrorKind::PermissionDenied,
+            FileError::Outside { .. } | FileError::Linked { .. } => io::ErrorKind::PermissionDenied,
             FileError::TooLarge { .. } => io::ErrorKind::FileTooLarge,
             FileError::NotText { .. } | FileError::NotAFile { .. } => io::ErrorKind::InvalidData,
         };

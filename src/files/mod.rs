@@ -3,7 +3,7 @@
 //! Whatever a scenario, the project file, a document, a symbolic link or a recording names is opened through [`Files`],
 //! which knows a few places: the project, and the folders that whoever started the program named. A path that leads
 //! out of them is an error and nothing is opened, on any spelling: `..`, an absolute path, or a symbolic link on the
-//! way. Each place is a directory handle that opens, makes, renames and removes relative to itself (`cap-std`), so nothing
+//! way. A hard link shows no way: a file of the project that has a second name is not opened. Each place is a directory handle that opens, makes, renames and removes relative to itself (`cap-std`), so nothing
 //! can be exchanged between the check and the use.
 //!
 //! Nothing else in the program calls `std::fs`: clippy's `disallowed-methods` guards it.
@@ -24,8 +24,8 @@ pub use lock::{LockError, ProjectLock};
 pub use program::link;
 pub use program::{
     append, append_private, confine, create, create_dir_all, create_private_dir, entries, lock, metadata, move_file,
-    open, persist, persist_folder, persist_private, read, read_at_most, read_to_string, remove_dir_all, remove_file,
-    rename, replace, resolved, sync_folder, temporary_file, temporary_folder, turn, write,
+    open, persist, persist_folder, persist_private, read, read_at_most, read_text_at_most, read_to_string,
+    remove_dir_all, remove_file, rename, replace, resolved, sync_folder, temporary_file, temporary_folder, turn, write,
 };
 pub use temporary::{TemporaryFile, TemporaryFolder};
 
@@ -73,7 +73,8 @@ impl Files {
     /// # Errors
     /// When one of them cannot be opened as a folder.
     pub fn new(root: &Path, allowed: &[PathBuf]) -> Result<Self, FileError> {
-        let places = std::iter::once(root).chain(allowed.iter().map(PathBuf::as_path)).map(Place::open);
+        let allowed = allowed.iter().map(|folder| Place::open(folder, true));
+        let places = std::iter::once(Place::open(root, false)).chain(allowed);
         Ok(Self { places: places.collect::<Result<_, _>>()?, anywhere: false, ..Self::anywhere() })
     }
 
@@ -92,7 +93,7 @@ impl Files {
             return Ok(self);
         }
         if path.is_dir() {
-            self.places.push(Place::open(path)?);
+            self.places.push(Place::open(path, true)?);
         } else if let Ok(whole) = place::real(path) {
             self.named.push(Named::new(&whole).map_err(|error| FileError::of(path, error))?);
         }
@@ -135,7 +136,15 @@ impl Files {
     /// # Errors
     /// As [`Files::read_at_most`], and bytes that are no UTF-8.
     pub fn read_to_string(&self, path: &Path) -> Result<String, FileError> {
-        let bytes = self.read_at_most(path, WHOLE_FILE_LIMIT)?;
+        self.read_text_at_most(path, WHOLE_FILE_LIMIT)
+    }
+
+    /// Reads a text file of at most `limit` bytes whole.
+    ///
+    /// # Errors
+    /// As [`Files::read_at_most`], and bytes that are no UTF-8.
+    pub fn read_text_at_most(&self, path: &Path, limit: u64) -> Result<String, FileError> {
+        let bytes = self.read_at_most(path, limit)?;
         String::from_utf8(bytes).map_err(|_| FileError::NotText { path: path.to_owned() })
     }
 
@@ -159,9 +168,11 @@ impl Files {
     /// The path with all symbolic links resolved, for what opens files by itself (SQLite).
     ///
     /// # Errors
-    /// When it leads outside; a file that does not exist yet is resolved by its folder.
+    /// When it leads outside, or is a file of the project that has another name; a file that does not exist yet is
+    /// resolved by its folder.
     pub fn resolved(&self, path: &Path) -> Result<PathBuf, FileError> {
-        Ok(self.real(path, Last::Followed)?.whole)
+        let at = self.real(path, Last::Followed)?;
+        if at.is_linked() { Err(FileError::Linked { path: path.to_owned() }) } else { Ok(at.whole) }
     }
 
     fn opened(&self, path: &Path, options: &OpenOptions) -> Result<File, FileError> {
@@ -169,6 +180,7 @@ impl Files {
             FileError::Io { source, .. } => self.error(path, source),
             FileError::NotFound { .. } => FileError::NotFound { path: path.to_owned() },
             FileError::NotAFile { .. } => FileError::NotAFile { path: path.to_owned() },
+            FileError::Linked { .. } => FileError::Linked { path: path.to_owned() },
             other => other,
         })
     }
@@ -188,18 +200,23 @@ impl Files {
         self.real(path, last)
     }
 
+    /// The places: the project last, so that `--allow-path` may name it or a folder of it.
+    fn named_first(&self) -> impl Iterator<Item = &Place> {
+        self.places.iter().rev()
+    }
+
     /// Where a path leads by its spelling.
     fn spelled(&self, path: &Path) -> Result<Option<At>, FileError> {
         let whole = std::path::absolute(path).map_err(|error| FileError::of(path, error))?;
         let whole = without_dots(&whole);
-        Ok(self.places.iter().find_map(|place| place.spelled(&whole)))
+        Ok(self.named_first().find_map(|place| place.spelled(&whole)))
     }
 
     /// Where a path leads whose symbolic links are resolved.
     fn real(&self, path: &Path, last: Last) -> Result<At, FileError> {
         let of = |error| FileError::of(path, error);
         let find = |whole: &Path| {
-            let place = self.places.iter().find_map(|place| place.real(whole));
+            let place = self.named_first().find_map(|place| place.real(whole));
             place.or_else(|| self.named.iter().find_map(|named| named.real(whole)))
         };
         if last == Last::Itself

@@ -16,15 +16,17 @@ pub(super) struct Place {
     /// With symbolic links resolved.
     resolved: PathBuf,
     dir: Arc<Dir>,
+    /// Whether whoever started the program named it.
+    is_named: bool,
 }
 
 impl Place {
-    pub(super) fn open(folder: &Path) -> Result<Self, FileError> {
+    pub(super) fn open(folder: &Path, is_named: bool) -> Result<Self, FileError> {
         let of = |error| FileError::of(folder, error);
         let given = without_dots(&std::path::absolute(folder).map_err(of)?);
         let resolved = given.canonicalize().map_err(of)?;
         let dir = Arc::new(Dir::open_ambient_dir(&resolved, ambient_authority()).map_err(of)?);
-        Ok(Self { given, resolved, dir })
+        Ok(Self { given, resolved, dir, is_named })
     }
 
     pub(super) fn given(&self) -> &Path {
@@ -34,13 +36,13 @@ impl Place {
     /// Where an absolute path leads that is below the place by its spelling.
     pub(super) fn spelled(&self, whole: &Path) -> Option<At> {
         let inside = whole.strip_prefix(&self.given).or_else(|_| whole.strip_prefix(&self.resolved)).ok()?;
-        Some(At::new(&self.dir, inside, whole))
+        Some(At { is_named: self.is_named, ..At::new(&self.dir, inside, whole) })
     }
 
     /// Where a path without symbolic links leads that is below the place.
     pub(super) fn real(&self, whole: &Path) -> Option<At> {
         let inside = whole.strip_prefix(&self.resolved).ok()?;
-        Some(At::new(&self.dir, inside, whole))
+        Some(At { is_named: self.is_named, ..At::new(&self.dir, inside, whole) })
     }
 }
 
@@ -61,7 +63,7 @@ impl Named {
         let below = whole.strip_prefix(&self.0.whole).ok()?;
         let itself = below.as_os_str().is_empty();
         let inside = if itself { self.0.inside.clone() } else { self.0.inside.join(below) };
-        Some(At { dir: Arc::clone(&self.0.dir), inside, whole: whole.to_owned(), typed: itself })
+        Some(At { dir: Arc::clone(&self.0.dir), inside, whole: whole.to_owned(), typed: itself, is_named: true })
     }
 
     /// The folder that it is in, where that is this path without symbolic links.
@@ -81,12 +83,14 @@ pub(super) struct At {
     pub(super) whole: PathBuf,
     /// Whether whoever started the program named this very file, so that a device or a pipe is meant.
     pub(super) typed: bool,
+    /// Whether whoever started the program named the place.
+    is_named: bool,
 }
 
 impl At {
     fn new(dir: &Arc<Dir>, inside: &Path, whole: &Path) -> Self {
         let inside = if inside.as_os_str().is_empty() { Path::new(".") } else { inside };
-        Self { dir: Arc::clone(dir), inside: inside.to_owned(), whole: whole.to_owned(), typed: false }
+        Self { dir: Arc::clone(dir), inside: inside.to_owned(), whole: whole.to_owned(), typed: false, is_named: false }
     }
 
     /// Where an absolute path without symbolic links leads, for one who may open every file: from the nearest folder above
@@ -95,7 +99,7 @@ impl At {
         let above = whole.ancestors().skip(1).find(|above| above.is_dir()).unwrap_or(whole);
         let dir = Arc::new(Dir::open_ambient_dir(above, ambient_authority())?);
         let inside = whole.strip_prefix(above).unwrap_or(Path::new("."));
-        Ok(Self { typed: true, ..Self::new(&dir, inside, whole) })
+        Ok(Self { typed: true, is_named: true, ..Self::new(&dir, inside, whole) })
     }
 
     /// The folder of a file.
@@ -128,8 +132,18 @@ impl At {
         if !self.typed && self.is_special() {
             return Err(FileError::NotAFile { path: self.whole.clone() });
         }
-        let file = self.dir.open_with(&self.inside, options).map_err(|error| FileError::of(&self.whole, error))?;
-        Ok(file.into_std())
+        let of = |error| FileError::of(&self.whole, error);
+        let file = self.dir.open_with(&self.inside, options).map_err(of)?.into_std();
+        if !self.is_named && links(&file.metadata().map_err(of)?) > 1 {
+            return Err(FileError::Linked { path: self.whole.clone() });
+        }
+        Ok(file)
+    }
+
+    /// Whether a file of the project is there that has another name.
+    pub(super) fn is_linked(&self) -> bool {
+        let file = || self.dir.open(&self.inside).and_then(|file| file.into_std().metadata()).ok();
+        !self.is_named && !self.is_special() && file().is_some_and(|found| links(&found) > 1)
     }
 
     /// Makes a folder and those above it. What is there is looked at first: where a link leads out, the system call that
@@ -171,6 +185,17 @@ impl At {
             let _ = folder.into_std().sync_all();
         }
     }
+}
+
+/// How many names a file has; folders have several by themselves.
+#[cfg(unix)]
+fn links(found: &std::fs::Metadata) -> u64 {
+    if found.is_file() { std::os::unix::fs::MetadataExt::nlink(found) } else { 1 }
+}
+
+#[cfg(not(unix))]
+fn links(_: &std::fs::Metadata) -> u64 {
+    1
 }
 
 /// What an error of a directory handle means: `cap-std` reports a way out as "permission denied" without a number.

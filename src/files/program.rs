@@ -88,6 +88,14 @@ pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
     Ok(files().read_to_string(path.as_ref())?)
 }
 
+/// [`Files::read_text_at_most`] for this process.
+///
+/// # Errors
+/// As [`read_at_most`], and when it is no UTF-8.
+pub fn read_text_at_most(path: impl AsRef<Path>, limit: u64) -> io::Result<String> {
+    Ok(files().read_text_at_most(path.as_ref(), limit)?)
+}
+
 /// [`Files::entries`] for this process.
 ///
 /// # Errors

@@ -164,7 +164,7 @@ fn a_program_that_does_not_confine_itself_opens_makes_and_removes_what_it_names(
 /// Exchanges a folder for a symbolic link that leads out, and back, while `write` goes on, until it has been refused and
 /// has succeeded often.
 fn while_a_folder_is_exchanged(folder: &str, write: impl Fn(&Checkout) -> Result<(), FileError>) {
-    const OFTEN: usize = 20;
+    const OFTEN: usize = 50;
     let checkout = Checkout::new();
     let (inside, aside) = (checkout.at(folder), checkout.at("aside"));
     fs::create_dir_all(&inside).expect("a folder");

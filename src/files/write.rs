@@ -16,7 +16,10 @@ impl Files {
     /// # Errors
     /// A path that leads outside, something that is no regular file, or a file that cannot be written.
     pub fn create(&self, path: &Path) -> Result<File, FileError> {
-        self.opened(path, OpenOptions::new().write(true).create(true).truncate(true))
+        let file = self.opened(path, OpenOptions::new().write(true).create(true))?;
+        // Not when it is opened: a file with another name is refused whole.
+        file.set_len(0).map_err(|error| self.error(path, error))?;
+        Ok(file)
     }
 
     /// Opens a file to add to its end; it is made when it is not there.
