@@ -228,7 +228,9 @@ fn derive_file(corpus: &Corpus, words: &Words, folder: &Path) -> Result<PathBuf,
     for entry in files::entries(folder).map_err(unwritable)? {
         let name = entry.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let Some(digest) = name.strip_prefix(&stem).and_then(|rest| rest.strip_suffix(".sqlite")) else { continue };
-        if content_digest(&entry.path).is_ok_and(|content| content == digest) {
+        let is_whole = || content_digest(&entry.path).is_ok_and(|content| content == digest);
+        // Whoever knows the name can write a file of that name with a digest that fits.
+        if is_whole() && FullText::is_ours(&entry.path, words).is_ok_and(|ours| ours) {
             return Ok(entry.path);
         }
         // Another process may have removed it already.

@@ -6,6 +6,7 @@
 //! Text only ever arrives as a value, never in a query's grammar.
 
 use super::documents::Passage;
+use super::guard::{differs, guard};
 use super::language::Words;
 use crate::files;
 use rusqlite::config::DbConfig;
@@ -32,11 +33,20 @@ impl FullText {
 
     /// The index in a file that [`write`] made, of the same words.
     pub(super) fn open(file: &Path, words: &Words) -> rusqlite::Result<Self> {
-        let how = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-        Self::over(Connection::open_with_flags(real(file)?, how)?, words)
+        Self::over(Connection::open_with_flags(real(file)?, to_read())?, words)
+    }
+
+    /// Whether a file holds what [`write`] makes and nothing beside, so that it may be opened.
+    pub(super) fn is_ours(file: &Path, words: &Words) -> rusqlite::Result<bool> {
+        let connection = Connection::open_with_flags(real(file)?, to_read())?;
+        guard(&connection)?;
+        let mut ours = Connection::open_in_memory()?;
+        fill(&mut ours, &[], words)?;
+        Ok(differs(&connection, &ours)?.is_none())
     }
 
     fn over(connection: Connection, words: &Words) -> rusqlite::Result<Self> {
+        guard(&connection)?;
         let tokenizer = words.tokenizer();
         connection.execute_batch(&format!(
             "PRAGMA temp_store = memory;
@@ -110,6 +120,11 @@ fn counted(mut places: Vec<usize>) -> Vec<(usize, usize)> {
 
 fn place(row: i64) -> usize {
     usize::try_from(row - 1).unwrap_or(usize::MAX)
+}
+
+/// How a database is opened to read.
+pub(super) fn to_read() -> OpenFlags {
+    OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW
 }
 
 /// How a database is opened to write: `SQLite` opens files by itself, and refuses a path on which there is a symbolic link

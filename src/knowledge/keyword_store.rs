@@ -11,13 +11,14 @@
 //! are read from the file's first bytes before anything is opened: a file of another program, or of another version,
 //! is refused and left as it is.
 
+use super::guard::{differs, guard};
 use super::learned::{ExternalRecord, KeywordEntry, Provenance, learned_id};
 use super::tokenize;
 use super::upkeep::{PruneRule, Pruned};
 use super::{ForeignFile, KnowledgeError};
 use jiff::Timestamp;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -96,11 +97,14 @@ pub(super) fn open_to_read(file: &Path) -> Result<Connection, KnowledgeError> {
     if let Some(why) = why_foreign(&header) {
         return Err(foreign(why));
     }
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let real = super::full_text::real(file).map_err(failed)?;
-    let connection = Connection::open_with_flags(real, flags).map_err(failed)?;
+    let connection = Connection::open_with_flags(real, super::full_text::to_read()).map_err(failed)?;
     connection.busy_timeout(PATIENCE).map_err(failed)?;
-    Ok(connection)
+    guard(&connection).map_err(failed)?;
+    match foreign_schema(&connection).map_err(failed)? {
+        Some(why) => Err(foreign(why)),
+        None => Ok(connection),
+    }
 }
 
 fn failed(error: rusqlite::Error) -> KnowledgeError {
@@ -135,11 +139,19 @@ fn why_other(application: i64, version: i64) -> Option<ForeignFile> {
     (version != VERSION).then_some(ForeignFile::OtherVersion { version, known: VERSION })
 }
 
+/// Why the tables of a file are not those of a keyword index.
+fn foreign_schema(connection: &Connection) -> rusqlite::Result<Option<ForeignFile>> {
+    let ours = Connection::open_in_memory()?;
+    ours.execute_batch(TABLES)?;
+    Ok(differs(connection, &ours)?.map(|(kind, name)| ForeignFile::OtherSchema { kind, name }))
+}
+
 /// Opens a file that is ours or new; `Err` inside with the reason when it turned out to be neither.
 fn open_checked(file: &Path) -> rusqlite::Result<Result<Connection, ForeignFile>> {
     let mut connection = Connection::open_with_flags(super::full_text::real(file)?, super::full_text::to_write())?;
     // Before WAL: switching the journal needs a lock that another process may hold.
     connection.busy_timeout(PATIENCE)?;
+    guard(&connection)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let number = |pragma: &str| transaction.query_row(pragma, [], |row| row.get::<_, i64>(0));
     let (application, version) = (number("PRAGMA application_id")?, number("PRAGMA user_version")?);
@@ -149,6 +161,8 @@ fn open_checked(file: &Path) -> rusqlite::Result<Result<Connection, ForeignFile>
         transaction.pragma_update(None, "application_id", APPLICATION)?;
         transaction.pragma_update(None, "user_version", VERSION)?;
     } else if let Some(why) = why_other(application, version) {
+        return Ok(Err(why));
+    } else if let Some(why) = foreign_schema(&transaction)? {
         return Ok(Err(why));
     }
     transaction.commit()?;

@@ -14,6 +14,7 @@ mod embedded;
 mod excerpt;
 mod full_text;
 mod fusion;
+mod guard;
 mod hybrid;
 mod keyword_index;
 mod keyword_store;
@@ -117,7 +118,7 @@ pub enum KnowledgeError {
 }
 
 /// What a file is that is no keyword index of this build.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ForeignFile {
     /// Nothing is in it.
     #[error("it is empty")]
@@ -135,5 +136,13 @@ pub enum ForeignFile {
         version: i64,
         /// Ours.
         known: i64,
+    },
+    /// A schema that this build does not make: it could run something.
+    #[error("its {kind} `{name}` is not as this build makes it")]
+    OtherSchema {
+        /// `table`, `index`, `view` or `trigger`.
+        kind: String,
+        /// Its name.
+        name: String,
     },
 }
