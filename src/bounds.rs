@@ -44,6 +44,8 @@ pub enum Bound {
     RecordingSize,
     /// Bytes of one file of conversations to import, unpacked.
     ImportSize,
+    /// Bytes of one history.
+    HistorySize,
 }
 
 /// A number of something, or of bytes.
@@ -72,7 +74,7 @@ static SET: RwLock<BTreeMap<Bound, (u64, bool)>> = RwLock::new(BTreeMap::new());
 
 impl Bound {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::ScenarioSize,
         Self::ScenariosSize,
         Self::Entries,
@@ -86,6 +88,7 @@ impl Bound {
         Self::Passages,
         Self::RecordingSize,
         Self::ImportSize,
+        Self::HistorySize,
     ];
 
     /// As it is written.
@@ -104,6 +107,7 @@ impl Bound {
             Self::Passages => "passages",
             Self::RecordingSize => "recording-size",
             Self::ImportSize => "import-size",
+            Self::HistorySize => "history-size",
         }
     }
 
@@ -112,7 +116,7 @@ impl Bound {
         match self {
             Self::ScenarioSize => 4 << 20,
             Self::ScenariosSize | Self::RecordingSize => 64 << 20,
-            Self::DocumentsSize => 32 << 20,
+            Self::DocumentsSize | Self::HistorySize => 32 << 20,
             Self::Entries | Self::Passages => 100_000,
             Self::Cases => 10_000,
             Self::Repeat => 1_000,
@@ -275,7 +279,7 @@ mod tests {
         for bound in Bound::ALL {
             assert_eq!(serde_json::to_value(bound).expect("JSON"), bound.name());
         }
-        assert_eq!(Bound::ALL.map(Bound::name).iter().collect::<std::collections::BTreeSet<_>>().len(), 13);
+        assert_eq!(Bound::ALL.map(Bound::name).iter().collect::<std::collections::BTreeSet<_>>().len(), 14);
     }
 
     #[test]

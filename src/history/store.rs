@@ -1,6 +1,7 @@
 //! The JSON-lines file: read, added to, and merged. A point counts once, whichever file it comes from.
 
 use super::{POINT_VERSION, Point};
+use crate::bounds::Bound;
 use crate::files;
 use crate::secrets;
 use crate::trace::{Seal, seal, sealed};
@@ -18,6 +19,12 @@ pub enum HistoryError {
         path: PathBuf,
         /// Why.
         error: io::Error,
+    },
+    /// More than is read.
+    #[error("{path}: larger than {}, the limit for one history; {}", Bound::HistorySize.shown(), Bound::HistorySize.advice(), path = path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
     },
     /// A line that is not a point.
     #[error("{path}, line {line}: not a point of a history: {error}; repair or remove the line", path = path.display())]
@@ -68,8 +75,11 @@ struct Line {
 }
 
 fn read(path: &Path) -> Result<Vec<Line>, HistoryError> {
-    let text = match files::read_to_string(path) {
+    let text = match files::read_text_at_most(path, Bound::HistorySize.most()) {
         Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+            return Err(HistoryError::TooLarge { path: path.to_owned() });
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(HistoryError::File { path: path.to_owned(), error }),
     };
