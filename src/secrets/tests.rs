@@ -257,6 +257,39 @@ proptest! {
     }
 
     #[test]
+    fn a_key_in_any_spelling_is_in_no_panic_no_header_value_and_no_label(
+        key in "[A-Za-z0-9/+=_.\"\\\\&<'-]{8,40}".prop_filter("a letter", |key| key.chars().any(char::is_alphanumeric)),
+        spelling in spelling(),
+        before in "[ .,a-z]{0,12}",
+    ) {
+        declare([("FUZZED_KEY".to_owned(), key.clone())]);
+        let spelt = format!("{before} {}", spelling.of(&key));
+        // As the hook prints a panic, as an ERROR stores it, and as `expect` shows the error that it met.
+        let panics = [
+            format!("thread 'main' panicked at src/run/live.rs:1:2:\n{spelt}"),
+            format!("called `Result::unwrap()` on an `Err` value: Odd({spelt:?})"),
+        ];
+        for text in &panics {
+            let printed = clean(text);
+            prop_assert!(!spelling.read_back(&printed).contains(&key), "{:?}: {}", spelling, printed);
+            let stored = clean_bytes(&serde_json::to_vec(&json!({"end": {"error": {"message": text}}})).expect("JSON")).into_owned();
+            let stored = String::from_utf8(stored).expect("UTF-8");
+            prop_assert!(!spelling.read_back(&stored).contains(&quoted(&key)), "{:?}: {}", spelling, stored);
+        }
+        // Headers that recordings keep, and labels: their names and what they say.
+        let headers = ["content-type", "retry-after", "retry-after-ms", "x-should-retry"]
+            .map(|name| (name.to_owned(), format!("text/plain; note=\"{spelt}\"")));
+        for (name, value) in knowing(&key).headers(&headers) {
+            prop_assert!(!spelling.read_back(&value).contains(&key), "{:?}: {}: {}", spelling, name, value);
+        }
+        let point = serde_json::to_vec(&json!({"labels": {spelt.clone(): spelt}})).expect("JSON");
+        for stored in [clean_bytes(&point), clean_text_bytes(&point)] {
+            let stored = String::from_utf8_lossy(&stored).into_owned();
+            prop_assert!(!spelling.read_back(&stored).contains(&quoted(&key)), "{:?}: {}", spelling, stored);
+        }
+    }
+
+    #[test]
     fn a_short_key_that_the_project_declares_goes_where_it_stands_alone(key in "[A-Za-z0-9]{3,7}", before in "[ .,:\"(]{1,3}") {
         prop_assume!(!["none", "null", "empty", "dummy", "test", "ollama", "local", "key", "nokey", "unused", "testing"].contains(&key.to_lowercase().as_str()));
         let redactor = knowing(&key);

@@ -213,6 +213,56 @@ async fn a_live_run_writes_no_key_into_traces_and_reports() {
     assert_nowhere(&project, &outcome);
 }
 
+/// A model that repeats the key in every spelling in the headers that recordings keep, beside its bodies.
+struct EchoInHeaders(Echo);
+
+impl Respond for EchoInHeaders {
+    fn respond(&self, request: &Request) -> ResponseTemplate {
+        let told = spellings().join(" ");
+        let answer = self.0.respond(request);
+        let named = |name: &'static str| (name, format!("note; told=\"{told}\""));
+        ["retry-after", "x-should-retry"]
+            .into_iter()
+            .map(named)
+            .fold(answer, |answer, (name, value)| answer.append_header(name, value.as_str()))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_in_header_values_and_labels_is_in_nothing_that_is_written_or_printed() {
+    let server = MockServer::start().await;
+    let model = EchoInHeaders(Echo { asked: AtomicUsize::new(0), refuses: false });
+    Mock::given(matchers::any()).respond_with(model).mount(&server).await;
+    let project = Project::shipped();
+    let provider = format!(
+        "providers:\n  echoing:\n    dialect: openai-chat\n    base_url: {}/v1\n    key: ECHO_KEY\n",
+        server.uri()
+    );
+    project.edit("ragcheck.yaml", "providers:\n", &provider);
+    project.write("echo.yaml", SCENARIO);
+    let (project, outcomes) = tokio::task::spawn_blocking(move || {
+        let labels: Vec<String> =
+            spellings().iter().enumerate().map(|(n, told)| format!("--label=told{n}=it is {told}")).collect();
+        let run = |command: &[&str], labelled: bool| {
+            let mut command = project.command(command);
+            command.env("ECHO_KEY", SECRET).args(labels.iter().filter(|_| labelled));
+            Outcome::of(&mut command)
+        };
+        let outcomes = vec![
+            run(&["run", "echo.yaml", "--mode", "record"], true),
+            run(&["history"], false),
+            run(&["show", "echo/warranty/tool-rag.base.1"], false),
+        ];
+        (project, outcomes)
+    })
+    .await
+    .expect("the run");
+    assert!(project.read("history.jsonl").contains("told0"), "{}", outcomes[0].stderr);
+    let cassette = project.read("fixtures/cassettes/echo/warranty/tool-rag.base.1.yaml");
+    assert!(cassette.contains("note; told="), "the header is recorded: {cassette}");
+    outcomes.iter().for_each(|outcome| assert_nowhere(&project, outcome));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_key_is_an_error_that_does_not_show_it() {
     for mode in ["record", "live"] {
