@@ -42,6 +42,12 @@ struct Hostile {
     /// Symbolic links, by path, with where they lead; what stands there is moved away first.
     #[serde(default)]
     link: BTreeMap<String, String>,
+    /// Hard links, by path, with what they are another name of.
+    #[serde(default)]
+    hard: BTreeMap<String, String>,
+    /// Databases: file, and the statements that make it; `KEYWORDS` stands for those of a keyword index.
+    #[serde(default)]
+    sql: Vec<[String; 2]>,
     /// Named pipes: who opens one waits for ever.
     #[serde(default)]
     pipe: Vec<String>,
@@ -111,6 +117,16 @@ fn set_up(hostile: &Hostile, root: &Path, outside: &Path, host: &str) {
         let _ = fs::remove_file(&path);
         assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo").success(), "{file}");
     }
+    for (file, target) in &hostile.hard {
+        let path = place(file);
+        let _ = fs::remove_file(&path);
+        fs::hard_link(put(target), path).expect("a link");
+    }
+    for [file, statements] in &hostile.sql {
+        let ours = if statements.contains("KEYWORDS") { keywords(root) } else { String::new() };
+        let database = rusqlite::Connection::open(place(file)).expect("a database");
+        database.execute_batch(&statements.replace("KEYWORDS", &ours)).expect("made");
+    }
     for (file, target) in &hostile.link {
         let path = place(file);
         if path.symlink_metadata().is_ok() {
@@ -118,6 +134,27 @@ fn set_up(hostile: &Hostile, root: &Path, outside: &Path, host: &str) {
         }
         std::os::unix::fs::symlink(put(target), path).expect("a link");
     }
+}
+
+/// How many names a file has.
+fn names(path: &Path) -> u64 {
+    std::os::unix::fs::MetadataExt::nlink(&fs::metadata(path).expect("a file"))
+}
+
+/// The statements that make a keyword index as this build makes it.
+fn keywords(root: &Path) -> String {
+    let file = root.join("made.sqlite");
+    ragcheck::knowledge::KeywordIndex::in_file(&file).list().expect("a keyword index");
+    let made = rusqlite::Connection::open(&file).expect("opens");
+    let number = |pragma: &str| made.query_row(pragma, [], |row| row.get::<_, i64>(0)).expect("a number");
+    let (application, version) = (number("PRAGMA application_id"), number("PRAGMA user_version"));
+    let mut select = made.prepare("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").expect("a schema");
+    let statements = select.query_map([], |row| row.get::<_, String>(0)).expect("a schema");
+    let statements: Vec<String> = statements.map(|one| one.expect("a statement")).collect();
+    for end in ["", "-wal", "-shm"] {
+        let _ = fs::remove_file(root.join(format!("made.sqlite{end}")));
+    }
+    format!("PRAGMA application_id = {application}; PRAGMA user_version = {version}; {};", statements.join(";"))
 }
 
 /// Runs the binary, and looks how much memory it holds meanwhile.
@@ -181,6 +218,10 @@ fn mistakes(hostile: &Hostile) -> Vec<String> {
     let mut before = BTreeMap::new();
     content(&outside, &mut before);
     let outcome = run(hostile, &root, &outside, &host, &beside);
+    if std::env::var_os("FIGURES").is_some() {
+        let Outcome { took, work, memory, .. } = &outcome;
+        println!("{work:5} hundredths of a second, {memory:7} KiB, {took:?}: {}", hostile.tries);
+    }
     let mut wrong = Vec::new();
     if outcome.code != hostile.code {
         wrong.push(format!("exit code {} and not {}", outcome.code, hostile.code));
@@ -204,13 +245,48 @@ fn mistakes(hostile: &Hostile) -> Vec<String> {
     }
     let mut written = BTreeMap::from([(PathBuf::from("its output"), outcome.said.clone().into_bytes())]);
     content(&root, &mut written);
-    for (path, bytes) in written {
-        let text = String::from_utf8_lossy(&bytes);
+    let (mut pages, mut tables) = (0, 0);
+    // A hard link is the file that it is a link of, as long as nothing took its place.
+    written.retain(|path, _| !hostile.hard.keys().any(|file| root.join(file) == *path && names(path) > 1));
+    for (path, bytes) in &written {
+        let text = String::from_utf8_lossy(bytes);
         for secret in PLANTED.iter().map(|(_, value)| *value).chain([CANARY]) {
             if text.contains(secret) {
                 wrong.push(format!("{} holds {secret}", path.display()));
             }
         }
+    }
+    for (path, bytes) in &written {
+        let text = String::from_utf8_lossy(bytes);
+        match path.extension().and_then(|end| end.to_str()) {
+            // What a page holds of a stranger is text: it opens no element and ends no attribute.
+            Some("html") => {
+                let opens = ["<img src=x", "<script>alert", "<svg/onload", "href=\"javascript:"];
+                wrong.extend(
+                    opens
+                        .iter()
+                        .filter(|part| text.contains(**part))
+                        .map(|part| format!("{} holds {part}", path.display())),
+                );
+                pages += 1;
+            }
+            Some("csv") if path.starts_with(root.join("reports")) => {
+                let mut rows = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
+                for row in rows.records() {
+                    for cell in &row.expect("a row") {
+                        let begins = cell.trim_start_matches(' ').starts_with(['=', '+', '-', '@', '\t', '\r']);
+                        if begins && cell.parse::<f64>().is_err() {
+                            wrong.push(format!("{} holds the formula {cell:?}", path.display()));
+                        }
+                    }
+                }
+                tables += 1;
+            }
+            _ => {}
+        }
+    }
+    if hostile.says.iter().any(|words| words.contains("report: ")) && (pages == 0 || tables == 0) {
+        wrong.push(format!("{pages} pages and {tables} tables were looked at"));
     }
     if server.accept().is_ok() {
         wrong.push("a host was spoken to".to_owned());
@@ -259,6 +335,16 @@ fn no_agent_on_another_machine_is_spoken_to_unasked() {
 #[test]
 fn no_pipe_is_waited_for_and_no_name_is_a_path_or_a_command() {
     hold("devices.yaml");
+}
+
+#[test]
+fn no_text_is_an_element_of_a_page_or_a_formula_of_a_table() {
+    hold("texts.yaml");
+}
+
+#[test]
+fn no_hard_link_leads_out_and_no_database_or_history_runs_without_an_end() {
+    hold("databases.yaml");
 }
 
 #[test]
