@@ -5,6 +5,7 @@
 use super::Scenario;
 use super::check_criteria::{self, Judged, Known};
 use super::check_expect::Expectations;
+use super::criteria::Gate;
 use super::diagnostic::{At, Mistake, did_you_mean, nearest};
 use super::document::PromptText;
 use super::names::is_name;
@@ -78,6 +79,8 @@ pub(super) struct Checker<'a> {
     /// The tools that these declare; `None` where an agent's tools are known only at run time.
     pub(super) tools: Option<Vec<&'a ToolEntry>>,
     pub(super) expectations: Expectations<'a>,
+    /// Its gates, those of flows included.
+    gates: Vec<Gate>,
 }
 
 impl<'a> Checker<'a> {
@@ -89,7 +92,8 @@ impl<'a> Checker<'a> {
         let tools: Option<Vec<&ToolEntry>> = declared.map(|tools| tools.into_iter().flatten().collect());
         let documents = documents(scenario, around).filter(|_| tools.is_some());
         let expectations = Expectations::new(tools.clone(), documents, around.work);
-        Self { scenario, around, mistakes: Vec::new(), flows, tools, expectations }
+        let gates = scenario.all_gates(around.catalogues).unwrap_or_default();
+        Self { scenario, around, mistakes: Vec::new(), flows, tools, expectations, gates }
     }
 
     /// All that was found.
@@ -129,6 +133,7 @@ impl Checker<'_> {
         }
         self.covers(&scenario.covers, root.key("covers"));
         self.excluded(&scenario.excluded_from, root.key("excluded_from"));
+        self.gates_of(root.key("gates_of"));
         let judged = Judged { rows: scenario.gates.as_deref().unwrap_or_default(), kept: None };
         let tools = self.tools.as_ref().map(|tools| tools.iter().map(|tool| tool.name).collect());
         let flows = Some(self.around.catalogues.flow_names().collect());
@@ -142,6 +147,16 @@ impl Checker<'_> {
         if catalogues.flow(flow).is_none() {
             let mistake = Mistake::at(at, "unknown-flow", "unknown flow");
             self.say(mistake.label(did_you_mean(flow, catalogues.flow_names())));
+        }
+    }
+
+    fn gates_of(&mut self, at: At<'_>) {
+        for (index, name) in self.scenario.gates_of.iter().enumerate() {
+            self.flow(name, at.index(index));
+            if self.around.catalogues.flow(name).is_some_and(|flow| flow.criteria.is_empty()) {
+                let message = format!("the flow `{name}` declares no criteria");
+                self.say(Mistake::at(at.index(index), "no-criteria", message));
+            }
         }
     }
 
@@ -267,7 +282,7 @@ impl Checker<'_> {
 
     pub(super) fn excluded(&mut self, excluded: &BTreeMap<String, String>, at: At<'_>) {
         for (id, reason) in excluded {
-            let own = self.scenario.gates.iter().flatten().map(|gate| gate.id.as_str());
+            let own = self.gates.iter().map(|gate| gate.id.as_str());
             let known: BTreeSet<&str> =
                 self.around.criteria.iter().map(String::as_str).chain(own).chain(["cases"]).collect();
             if !known.contains(id.as_str()) {

@@ -1,10 +1,12 @@
 //! A scenario file as written.
 
 use super::KnowledgeNames;
-use super::criteria::Gate;
+use super::criteria::{Criteria, Gate};
 use super::expect::Expectation;
 use super::external::{AgentReset, AgentRoles, AgentTarget, ExternalAgent, MintedValue, USUAL_PROXY};
+use crate::catalogue::Catalogues;
 use crate::settings::{Enforcement, Limits, ModelSettings, SearchSettings};
+use crate::yaml;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -69,12 +71,33 @@ pub struct Scenario {
     /// case expects), unless it writes one on `case_pass_rate` or called `cases`; `gates: []` removes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gates: Option<Vec<Gate>>,
+    /// Flows whose own criteria are gates of this scenario, before those of `gates`; one that `gates` writes with the same
+    /// id stands in its place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates_of: Vec<String>,
     /// Criteria that none of its cases counts for, each with the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub excluded_from: BTreeMap<String, String>,
 }
 
 impl Scenario {
+    /// Its gates, those that it takes over from flows first; `None` where it writes none and takes none over.
+    pub(super) fn all_gates(&self, catalogues: &Catalogues) -> Option<Vec<Gate>> {
+        let own: Vec<Gate> = self.gates.iter().flatten().cloned().collect();
+        let mut gates: Vec<Gate> = Vec::new();
+        for flow in self.gates_of.iter().filter_map(|name| catalogues.flow(name)) {
+            // That it can be read is tested for every flow.
+            let declared: Criteria = yaml::read(flow.criteria).unwrap_or_default();
+            for row in declared.criteria {
+                if !own.iter().chain(gates.iter()).any(|other| other.id == row.id) {
+                    gates.push(row);
+                }
+            }
+        }
+        gates.extend(own);
+        (self.gates.is_some() || !gates.is_empty()).then_some(gates)
+    }
+
     /// The flows that its variants name: its own, where a variant names none.
     pub fn flows(&self) -> impl Iterator<Item = &str> {
         let own = self.variants.is_empty().then_some(self.flow.as_str());

@@ -338,7 +338,7 @@ fn parsed_scenario(text: &str, file: &str, path: &Path) -> (Option<Parsed<Scenar
 }
 
 fn checked(
-    parsed: Parsed<Scenario>,
+    mut parsed: Parsed<Scenario>,
     text: &str,
     file: &str,
     around: check::Surroundings<'_>,
@@ -347,6 +347,7 @@ fn checked(
     let (mistakes, prompts) = check::scenario(&parsed.value, &kept, around);
     let diagnostics = diagnose(parsed.own(mistakes), file, text);
     let case_lines = case_lines(text, &kept);
+    parsed.value.gates = parsed.value.all_gates(around.catalogues);
     (LoadedScenario { file: file.to_owned(), scenario: parsed.value, case_lines, prompts }, diagnostics)
 }
 

@@ -51,6 +51,10 @@ impl Flow for TwoStage {
         machine::machine()
     }
 
+    fn criteria(&self) -> &'static str {
+        include_str!("criteria.yaml")
+    }
+
     fn has_tenants(&self) -> bool {
         true
     }
