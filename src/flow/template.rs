@@ -139,7 +139,7 @@ impl Template {
             match (open, words.as_slice()) {
                 ("{#", _) => {}
                 ("{{", [one]) if is_name(one) => parts.push(Part::Value(name(one)?)),
-                ("{%", ["if", one]) | ("{%", ["if", "not", one]) if is_name(one) => {
+                ("{%", ["if", one] | ["if", "not", one]) if is_name(one) => {
                     let (name, negated, before) = (name(one)?, words.len() == 3, std::mem::take(&mut parts));
                     begun.push(Begun { line, name, negated, then: None, before });
                 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Numbers that are the same in every run of the test.
@@ -305,6 +306,44 @@ fn equal_replays_at_once_all_succeed_and_leave_one_folder_and_nothing_temporary(
     };
     assert_eq!(names("reports").len(), 1, "{:?}", names("reports"));
     assert!(names(".ragcheck/tmp").is_empty(), "{:?}", names(".ragcheck/tmp"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_run_whose_folders_become_symbolic_links_while_it_writes_changes_nothing_outside() {
+    let project = Project::shipped();
+    let outside = tempfile::tempdir().expect("a folder");
+    std::fs::write(outside.path().join("plan.json"), "canary").expect("written");
+    let replay = ["run", "scenarios/knowledge.yaml", "--only", "descaling"];
+    project.run(&replay);
+    for folder in ["reports", ".ragcheck/tmp", ".ragcheck"] {
+        let (inside, aside) = (project.path(folder), project.path("aside"));
+        let (ended, exchanged) = (AtomicBool::new(false), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !ended.load(Ordering::Relaxed) || exchanged.load(Ordering::Relaxed) == 0 {
+                    std::fs::rename(&inside, &aside).expect("put aside");
+                    // The run may make the folder in between.
+                    while std::os::unix::fs::symlink(outside.path(), &inside).is_err() {
+                        let _ = std::fs::remove_dir_all(&inside);
+                    }
+                    std::fs::remove_file(&inside).expect("the link");
+                    while std::fs::rename(&aside, &inside).is_err() {
+                        let _ = std::fs::remove_dir_all(&inside);
+                    }
+                    exchanged.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+            for _ in 0..4 {
+                let run = project.run(&replay);
+                assert!(!run.stderr.contains("panicked"), "{folder}: {}", run.stderr);
+            }
+            ended.store(true, Ordering::Relaxed);
+        });
+        let left: Vec<_> = std::fs::read_dir(outside.path()).expect("there").collect();
+        assert_eq!(left.len(), 1, "{folder}: {left:?}");
+        assert_eq!(std::fs::read_to_string(outside.path().join("plan.json")).expect("there"), "canary", "{folder}");
+    }
 }
 
 #[test]

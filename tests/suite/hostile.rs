@@ -194,6 +194,13 @@ fn run(hostile: &Hostile, root: &Path, outside: &Path, host: &str, beside: &Path
     Outcome { code, said: text, took: began.elapsed(), work, memory }
 }
 
+/// What a project took: `FIGURES=1 cargo test --test suite -- hostile --nocapture`.
+#[expect(clippy::print_stdout, reason = "asked for")]
+fn print(hostile: &Hostile, outcome: &Outcome) {
+    let Outcome { took, work, memory, .. } = outcome;
+    println!("{work:5} hundredths of a second, {memory:7} KiB, {took:?}: {}", hostile.tries);
+}
+
 /// What is wrong with how a project was met.
 fn mistakes(hostile: &Hostile) -> Vec<String> {
     let folder = tempfile::tempdir().expect("a folder");
@@ -219,8 +226,7 @@ fn mistakes(hostile: &Hostile) -> Vec<String> {
     content(&outside, &mut before);
     let outcome = run(hostile, &root, &outside, &host, &beside);
     if std::env::var_os("FIGURES").is_some() {
-        let Outcome { took, work, memory, .. } = &outcome;
-        println!("{work:5} hundredths of a second, {memory:7} KiB, {took:?}: {}", hostile.tries);
+        print(hostile, &outcome);
     }
     let mut wrong = Vec::new();
     if outcome.code != hostile.code {

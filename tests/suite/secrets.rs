@@ -260,7 +260,9 @@ async fn a_key_in_header_values_and_labels_is_in_nothing_that_is_written_or_prin
     assert!(project.read("history.jsonl").contains("told0"), "{}", outcomes[0].stderr);
     let cassette = project.read("fixtures/cassettes/echo/warranty/tool-rag.base.1.yaml");
     assert!(cassette.contains("note; told="), "the header is recorded: {cassette}");
-    outcomes.iter().for_each(|outcome| assert_nowhere(&project, outcome));
+    for outcome in &outcomes {
+        assert_nowhere(&project, outcome);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
