@@ -32,10 +32,7 @@ pub(super) fn ragged(loaded: &Loaded) -> Vec<Diagnostic> {
                 "`{}` is repeated {number} times, and {} of {} takes {size} repetitions for one unit",
                 case.case, written.metric, written.id
             );
-            let help = format!(
-                "repeat it a multiple of {size} times, or leave it out with `excluded_from: {{{}: why}}`",
-                written.id
-            );
+            let help = format!("repeat it a multiple of {size} times");
             let diagnostic = Diagnostic::error("ragged-repetitions", &of.file, message).with_help(help);
             found.insert((scenario, case.case.clone(), written.id.clone()), diagnostic);
         }

@@ -90,7 +90,7 @@ impl Grader {
     /// Why the provider gave nothing.
     pub async fn live(&self, task: &GradingTask) -> Result<Graded, TrialError> {
         let hash = self.hash(&task.content);
-        let (clock, transport) = self.access.live(&purpose(&hash)).map_err(|why| provider(&why.to_string()))?;
+        let (clock, transport) = self.access.live(seed(&hash)).map_err(|why| provider(&why.to_string()))?;
         let client = self.access.client(transport, clock, seed(&hash));
         let items = self.ask(&client, &task.content).await?;
         let from = format!("{} {}", self.access.name(), self.rubric.model.name);
@@ -103,7 +103,7 @@ impl Grader {
     /// Why the provider gave nothing, or why the recording cannot be used; an earlier one is then as it was.
     pub async fn record(&self, task: &GradingTask) -> Result<Graded, TrialError> {
         let hash = self.hash(&task.content);
-        let (clock, transport) = self.access.live(&purpose(&hash)).map_err(|why| provider(&why.to_string()))?;
+        let (clock, transport) = self.access.live(seed(&hash)).map_err(|why| provider(&why.to_string()))?;
         self.record_with(task, clock, transport).await
     }
 
@@ -226,12 +226,7 @@ fn lane(task: &GradingTask) -> String {
     format!("{}, {}", task.trial, task.turn)
 }
 
-/// What a simulator is told, so that each content has chances of its own.
-fn purpose(hash: &str) -> String {
-    format!("{FOLDER}/{}", hash.get(..16).unwrap_or(hash))
-}
-
-/// Waits between attempts are drawn from the content.
+/// Waits between attempts are drawn from the content, and a simulator is told it: each content has chances of its own.
 fn seed(hash: &str) -> u64 {
     hash.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or_default()
 }

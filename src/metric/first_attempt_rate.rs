@@ -9,7 +9,7 @@
 use super::catalogue::Registered;
 use super::tools::Tools;
 use super::turns::executed;
-use super::{Metric, Mode, Observation, TrialView, TurnView, quote, Held, Seen};
+use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView, quote};
 use crate::catalogue::{MetricEntry, Parameter};
 use crate::trace::{ToolOutcome, Trace, What};
 

@@ -6,7 +6,7 @@
 
 use super::catalogue::Registered;
 use super::tools::Tools;
-use super::{Metric, Mode, Observation, TrialView, TurnView, Held, Seen};
+use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView};
 use crate::catalogue::MetricEntry;
 use crate::trace::{Reply, Role, ToolOutcome, Trace};
 

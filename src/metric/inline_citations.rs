@@ -11,7 +11,7 @@
 //! answer.
 
 use super::catalogue::Registered;
-use super::{Metric, Mode, Observation, TrialView, TurnView, Held, Seen};
+use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView};
 use crate::catalogue::MetricEntry;
 use crate::trace::Answer;
 use crate::trace::text::inline_citations;

@@ -8,7 +8,7 @@
 use super::catalogue::Registered;
 use super::tools::Tools;
 use super::turns::executed;
-use super::{Metric, Mode, Observation, TrialView, TurnView, Held, Seen};
+use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView};
 use crate::catalogue::{MetricEntry, Parameter};
 use crate::trace::{Role, ToolCalled, ToolOutcome, Trace, What};
 
@@ -68,7 +68,9 @@ impl MandatoryCallRate {
                 What::ToolCalled(call) if answers(call, trace) && found => {
                     return Err(Seen::new(format!("{} was called beside the answer", name())));
                 }
-                What::ToolCalled(call) if answers(call, trace) => return Err(Seen::new(format!("answered without {}", name()))),
+                What::ToolCalled(call) if answers(call, trace) => {
+                    return Err(Seen::new(format!("answered without {}", name())));
+                }
                 What::TurnEnded(_) => break,
                 _ => {}
             }

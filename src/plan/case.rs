@@ -32,6 +32,9 @@ pub struct ResolvedCase {
     /// Whether it is also run without history, where its context probes must fail.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub control: bool,
+    /// What goes wrong in it on purpose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
     /// Criteria that it does not count for, each with the reason.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub excluded_from: BTreeMap<String, String>,
@@ -53,6 +56,7 @@ impl ResolvedCase {
             steps: single(turns),
             expect: None,
             control: false,
+            fault: None,
             excluded_from: BTreeMap::new(),
         }
     }
@@ -103,6 +107,7 @@ impl From<Case> for ResolvedCase {
             steps,
             expect,
             control: case.control,
+            fault: case.fault,
             excluded_from: case.excluded_from,
         }
     }

@@ -115,17 +115,19 @@ pub(super) struct Case {
     #[serde(default)]
     control: bool,
     #[serde(default)]
+    fault: Option<String>,
+    #[serde(default)]
     excluded_from: BTreeMap<String, String>,
 }
 
 impl From<Case> for ResolvedCase {
     fn from(stored: Case) -> Self {
-        let Case { name, about, covers, tags, steps, turns, sequence, expect, control, excluded_from } = stored;
+        let Case { name, about, covers, tags, steps, turns, sequence, expect, control, fault, excluded_from } = stored;
         let written = || {
             if sequence.is_empty() { single(turns) } else { sequence.into_iter().map(conversations).collect() }
         };
         let steps = steps.unwrap_or_else(written);
-        Self { case: name, about, covers, tags, steps, expect, control, excluded_from }
+        Self { case: name, about, covers, tags, steps, expect, control, fault, excluded_from }
     }
 }
 

@@ -134,6 +134,14 @@ impl Checker<'_> {
         self.covers(&scenario.covers, root.key("covers"));
         self.excluded(&scenario.excluded_from, root.key("excluded_from"));
         self.gates_of(root.key("gates_of"));
+        let without = scenario.cases.iter().find(|case| case.fault.is_none());
+        if let Some(case) = without.filter(|_| !scenario.excluded_from.is_empty()) {
+            let message = format!("the case `{}` declares no `fault`", case.case);
+            let mistake = Mistake::at(root.key("excluded_from"), "excluded-without-fault", message).on_key();
+            self.say(mistake.help(
+                "a case is left out of a criterion only for what goes wrong in it on purpose: name that by `fault`",
+            ));
+        }
         let judged = Judged { rows: scenario.gates.as_deref().unwrap_or_default(), kept: None };
         let tools = self.tools.as_ref().map(|tools| tools.iter().map(|tool| tool.name).collect());
         let flows = Some(self.around.catalogues.flow_names().collect());

@@ -42,6 +42,15 @@ impl Checker<'_> {
     fn case(&mut self, case: &Case, at: At<'_>) {
         self.covers(&case.covers, at.key("covers"));
         self.excluded(&case.excluded_from, at.key("excluded_from"));
+        if let Some(fault) = &case.fault {
+            self.name(fault, at.key("fault"));
+        } else if !case.excluded_from.is_empty() {
+            let mistake =
+                Mistake::at(at.key("excluded_from"), "excluded-without-fault", "the case declares no `fault`");
+            self.say(mistake.on_key().help(
+                "a case is left out of a criterion only for what goes wrong in it on purpose: name that by `fault`",
+            ));
+        }
         self.external_case(case, at);
         if case.tenant.is_some() {
             self.tenant(at.key("tenant"));

@@ -75,7 +75,7 @@ pub struct Scenario {
     /// id stands in its place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates_of: Vec<String>,
-    /// Criteria that none of its cases counts for, each with the reason.
+    /// Criteria that none of its cases counts for, each with the reason; every case must declare its `fault`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub excluded_from: BTreeMap<String, String>,
 }
@@ -196,7 +196,11 @@ pub struct Case {
     /// Repetitions of this case, instead of the scenario's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<u32>,
-    /// Criteria that the case does not count for, each with the reason.
+    /// What goes wrong in this case on purpose, by a name: lower-case letters, digits and hyphens. A simulator is told it
+    /// and does what its behaviour file says of it; no other provider is. Only such a case may be left out of criteria.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+    /// Criteria that the case does not count for, each with the reason; the case must declare its `fault`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub excluded_from: BTreeMap<String, String>,
 }

@@ -124,6 +124,7 @@ pub struct Quirks {
     /// Sends this `api-version` with every address: Azure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_version: Option<String>,
-    /// Sends the trial's name in the header `x-ragcheck-trial`: for the simulator, which seeds itself with it.
+    /// Sends a number for each trial in the header `x-ragcheck-seed`, and the fault that its case declares in
+    /// `x-ragcheck-fault`: for the simulator, which seeds itself with the one and errs as the other says.
     pub trial_header: bool,
 }

@@ -90,12 +90,45 @@ pub struct ModelBehaviour {
     /// Things that it repeats in answers when the user named them in an earlier turn, serial numbers for example.
     #[serde(default)]
     pub recall: Vec<Pattern>,
-    /// Mistakes, unless a rule says otherwise.
+    /// A file with how often it makes which mistakes, beside this one: see [`Rates`].
+    #[serde(default)]
+    pub rates: Option<String>,
+    /// What that file says of prompts.
+    #[serde(skip)]
+    pub unless_told: Vec<UnlessTold>,
+    /// Mistakes, unless a rule says otherwise; they win over the file's.
     #[serde(default)]
     pub habits: Habits,
-    /// What differs for some questions or trials; all that fit apply, later ones win.
+    /// Share of turns in which it words its query otherwise, asks for more passages or answers at greater length, 0 to 1.
+    #[serde(default)]
+    pub variety: f64,
+    /// What differs for some questions or declared faults; all that fit apply, later ones win.
     #[serde(default)]
     pub rules: Vec<Rule>,
+}
+
+/// A file of rates: how often a model errs, apart from what it is asked and what is expected of it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rates {
+    /// Where the figures come from.
+    #[serde(rename = "source")]
+    _source: String,
+    /// The mistakes.
+    habits: Habits,
+    /// What a prompt is worth.
+    #[serde(default)]
+    unless_told: Vec<UnlessTold>,
+}
+
+/// Mistakes that are made more often, or less, where the system prompt lacks some words.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UnlessTold {
+    /// The words, letter by letter.
+    pub words: String,
+    /// The mistakes.
+    pub habits: Habits,
 }
 
 fn slow_by() -> Span {
@@ -168,17 +201,27 @@ pub struct When {
     /// The user's last question, or the search query, matches.
     #[serde(default)]
     pub asks: Option<Pattern>,
-    /// The trial's name, as sent in the header `x-ragcheck-trial`, matches.
+    /// The case declares this fault, as sent in the header `x-ragcheck-fault`. Names of cases and trials are not sent: a
+    /// rule sees what a model sees, and what a case says that it puts wrong.
     #[serde(default)]
-    pub trial: Option<Pattern>,
+    pub fault: Option<String>,
 }
 
 impl When {
     /// Whether it applies.
-    pub fn holds(&self, asked: &str, trial: &str) -> bool {
+    pub fn holds(&self, asked: &str, caller: Caller<'_>) -> bool {
         self.asks.as_ref().is_none_or(|pattern| pattern.0.is_match(asked))
-            && self.trial.as_ref().is_none_or(|pattern| pattern.0.is_match(trial))
+            && self.fault.as_ref().is_none_or(|fault| fault == caller.fault)
     }
+}
+
+/// What a request says of its trial.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Caller<'a> {
+    /// What sets it apart from others: it decides chances, and nothing else.
+    pub seed: &'a str,
+    /// The fault that its case declares, empty for none.
+    pub fault: &'a str,
 }
 
 /// A regular expression, letter case ignored.
@@ -344,14 +387,24 @@ fn within(what: &'static str, found: f64, least: f64, most: f64) -> Result<(), V
 /// # Errors
 /// [`BehaviourError`] with the file, what is wrong and where.
 pub fn load(path: &Path) -> Result<Behaviour, BehaviourError> {
-    let text =
-        files::read_to_string(path).map_err(|error| BehaviourError::Unreadable { path: path.to_owned(), error })?;
-    let behaviour: Behaviour = yaml::read(&text).map_err(|error| {
-        let place = error.place.map_or_else(String::new, |at| format!(":{}:{}", at.line, at.column));
-        BehaviourError::Shape { path: path.to_owned(), place, words: error.to_string() }
-    })?;
+    let mut behaviour: Behaviour = read(path)?;
+    if let Some(file) = &behaviour.model.rates {
+        let rates: Rates = read(&path.with_file_name(file))?;
+        let own = std::mem::replace(&mut behaviour.model.habits, rates.habits);
+        behaviour.model.habits.overlay(&own);
+        behaviour.model.unless_told = rates.unless_told;
+    }
     check(&behaviour).map_err(|problem| BehaviourError::Value { path: path.to_owned(), problem })?;
     Ok(Behaviour { tools: aliases::by_tool(behaviour.tools), ..behaviour })
+}
+
+fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, BehaviourError> {
+    let text =
+        files::read_to_string(path).map_err(|error| BehaviourError::Unreadable { path: path.to_owned(), error })?;
+    yaml::read(&text).map_err(|error| {
+        let place = error.place.map_or_else(String::new, |at| format!(":{}:{}", at.line, at.column));
+        BehaviourError::Shape { path: path.to_owned(), place, words: error.to_string() }
+    })
 }
 
 fn check(behaviour: &Behaviour) -> Result<(), ValueError> {
@@ -361,6 +414,7 @@ fn check(behaviour: &Behaviour) -> Result<(), ValueError> {
     }
     aliases::check(&behaviour.tools)?;
     within("sufficient_overlap", behaviour.model.sufficient_overlap, 0.0, 1.0)?;
+    within("variety", behaviour.model.variety, 0.0, 1.0)?;
     if behaviour.model.top_k == 0 {
         return Err(ValueError::NoHits);
     }

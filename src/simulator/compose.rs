@@ -28,7 +28,14 @@ pub(super) struct Composed {
 
 /// Composes the answer to `asked` (the subject's words) from what the turn gave. `fixed` replaces the text, `recalled`
 /// are things from earlier turns to name.
-pub(super) fn compose(situation: &Situation, asked: &[String], fixed: Option<&str>, recalled: &[String]) -> Composed {
+/// Of the passage that fits best `length` sentences are taken.
+pub(super) fn compose(
+    situation: &Situation,
+    asked: &[String],
+    fixed: Option<&str>,
+    recalled: &[String],
+    length: usize,
+) -> Composed {
     let cited = cited(situation, asked);
     let best = cited.first().map_or(0.0, |chunk| overlap(asked, &chunk.text));
     let mut parts = Vec::new();
@@ -38,7 +45,7 @@ pub(super) fn compose(situation: &Situation, asked: &[String], fixed: Option<&st
     if let Some(text) = fixed {
         parts.push(text.to_owned());
     } else {
-        parts.extend(extracted(situation, asked, &cited));
+        parts.extend(extracted(situation, asked, &cited, length));
     }
     let mut sources: Vec<Value> =
         cited.iter().map(|chunk| json!({"kind": "internal", "id": chunk.id, "title": chunk.title})).collect();
@@ -88,15 +95,15 @@ fn cited<'a>(situation: &'a Situation, asked: &[String]) -> Vec<&'a Chunk> {
     chosen
 }
 
-fn extracted(situation: &Situation, asked: &[String], cited: &[&Chunk]) -> Vec<String> {
+fn extracted(situation: &Situation, asked: &[String], cited: &[&Chunk], length: usize) -> Vec<String> {
     let mut parts = Vec::new();
     if let Some(external) = &situation.external {
         if let Some(chunk) = cited.first() {
-            let said = renumbered(&best_sentences(&chunk.text, asked, 1), |_| 1);
+            let said = renumbered(&best_sentences(&chunk.text, asked, length - 2), |_| 1);
             parts.push(format!("Our documentation says: {said}"));
         }
         let outside = sentences(&external.answer);
-        let outside = outside[..outside.len().min(3)].join(" ");
+        let outside = outside[..outside.len().min(length)].join(" ");
         // The answer lists its passages first, and then the pages in the order of the outside answer.
         parts.push(format!("Outside sources add: {}", renumbered(&outside, |number| number + cited.len())));
         return parts;
@@ -106,9 +113,9 @@ fn extracted(situation: &Situation, asked: &[String], cited: &[&Chunk]) -> Vec<S
     }
     match cited {
         [] => parts.push("I found nothing about this in the knowledge base.".to_owned()),
-        [only] => parts.push(quoted(only, asked, 3, 1)),
+        [only] => parts.push(quoted(only, asked, length, 1)),
         [first, second, ..] => {
-            parts.push(quoted(first, asked, 3, 1));
+            parts.push(quoted(first, asked, length, 1));
             parts.push(quoted(second, asked, 1, 2));
         }
     }
@@ -193,7 +200,7 @@ mod tests {
             ],
             ..Situation::default()
         };
-        let composed = compose(&situation, &content_words("How many bar does the pump run at?"), None, &[]);
+        let composed = compose(&situation, &content_words("How many bar does the pump run at?"), None, &[], 3);
         assert!(composed.text.contains("6 bar"), "{}", composed.text);
         assert_eq!(composed.sources.len(), 1);
         assert_eq!(composed.sources[0]["id"], "b#2");
@@ -213,7 +220,7 @@ mod tests {
             }),
             ..Situation::default()
         };
-        let composed = compose(&situation, &content_words("solar export tariff"), None, &["GL-1".to_owned()]);
+        let composed = compose(&situation, &content_words("solar export tariff"), None, &["GL-1".to_owned()], 3);
         assert!(composed.internal && composed.external);
         assert!(composed.text.starts_with("About GL-1:") && composed.text.contains("8 cents"), "{}", composed.text);
         let place = composed.sources.iter().position(|source| source["kind"] == "external").expect("a page") + 1;
@@ -222,7 +229,7 @@ mod tests {
 
     #[test]
     fn nothing_found_is_said_and_claims_no_source() {
-        let composed = compose(&Situation { searched: true, ..Situation::default() }, &["moon".into()], None, &[]);
+        let composed = compose(&Situation { searched: true, ..Situation::default() }, &["moon".into()], None, &[], 3);
         assert!(composed.sources.is_empty() && !composed.internal && !composed.external);
         assert!(composed.text.contains("nothing"));
     }

@@ -15,11 +15,11 @@ const LETTERS: usize = 5;
 pub(super) fn embed(
     behaviour: &EmbeddingsBehaviour,
     seed: u64,
-    trial: &str,
+    caller: &str,
     texts: &[String],
 ) -> (Vec<Vec<f32>>, Duration) {
     let first = texts.first().map_or("", String::as_str);
-    let latency = behaviour.latency.draw(&Dice::new(seed, &["embeddings", trial, first]));
+    let latency = behaviour.latency.draw(&Dice::new(seed, &["embeddings", caller, first]));
     (texts.iter().map(|text| vector(text, behaviour.dimensions)).collect(), latency)
 }
 

@@ -48,16 +48,6 @@ impl Step {
         Self::ALL.into_iter().find(|step| step.role() == word).or_else(|| Self::of_tool(word))
     }
 
-    /// The word that its chances are drawn by: the recordings there are were drawn with these.
-    fn drawn_as(self) -> &'static str {
-        match self {
-            Self::Knowledge => "KnowledgeBaseSearch",
-            Self::External => "PerplexitySearch",
-            Self::Index => "IndexKeywords",
-            Self::Respond => "GenerateResponse",
-        }
-    }
-
     /// The part that its tools play.
     pub fn role(self) -> &'static str {
         match self {
@@ -91,8 +81,13 @@ pub enum Habit {
     ExternalBeside,
     /// Puts a hostile pattern into a search query.
     HostileQuery,
-    /// Searches with the user's own words.
+    /// Searches with the user's own words. By chance only where the question stands by itself: one that leans on what was
+    /// said before, or that is in another language than the documents, has to be written anew.
     VerbatimQuery,
+    /// Takes a question for the first of its conversation.
+    ForgetHistory,
+    /// Indexes keywords that no other question holds: whole runs of the answer's words.
+    NarrowKeywords,
     /// Writes arguments that are not JSON.
     MalformedArguments,
     /// Writes arguments of wrong types.
@@ -130,10 +125,12 @@ impl Habit {
     fn natural_steps(self) -> &'static [Step] {
         use Step::{External, Index, Knowledge, Respond};
         match self {
-            Self::ForgetKnowledgeBase | Self::ExternalFirst | Self::ExternalBeside => &[Knowledge],
+            Self::ForgetKnowledgeBase | Self::ExternalFirst | Self::ExternalBeside | Self::ForgetHistory => {
+                &[Knowledge]
+            }
             Self::HostileQuery | Self::VerbatimQuery => &[Knowledge, External],
             Self::RetrySearch => &[External],
-            Self::PoorKeywords | Self::SkipKeywords => &[Index],
+            Self::PoorKeywords | Self::SkipKeywords | Self::NarrowKeywords => &[Index],
             Self::ForgetResponse | Self::ResponseBeside | Self::WrongFlags | Self::InventSource | Self::Refuse => {
                 &[Respond]
             }
@@ -241,17 +238,35 @@ impl Habits {
     pub fn failures(&self, habit: Habit, step: Step, dice: &Dice) -> u32 {
         match self.chance(habit, step) {
             Some(Often::Times(times)) => *times,
-            Some(Often::Probability(p)) => u32::from(dice.roll(&format!("{habit:?}/{}", step.drawn_as())) < *p),
-            None => 0,
+            Some(Often::Probability(p)) if !self.is_taken(step) => {
+                u32::from(dice.roll(&format!("{habit:?}/{}", step.role())) < *p)
+            }
+            Some(_) | None => 0,
         }
+    }
+
+    /// Whether a fault is declared at the step: chance then puts no other mistake there, which could hide it.
+    fn is_taken(&self, step: Step) -> bool {
+        let fits = |(habit, chance): (&Habit, &Chance)| {
+            let steps = if chance.at.is_empty() { habit.natural_steps() } else { &chance.at };
+            steps.contains(&step) && matches!(chance.often, Often::Times(times) if times > 0)
+        };
+        self.0.iter().any(fits)
+    }
+
+    /// Whether the habit is declared to show in a number of attempts, and not by chance.
+    pub fn is_declared(&self, habit: Habit) -> bool {
+        self.0.get(&habit).is_some_and(|chance| matches!(chance.often, Often::Times(_)))
     }
 
     /// Whether the habit shows at the attempt (from 0) at `step`. `dice` must be the same for all attempts of a turn.
     pub fn shows(&self, habit: Habit, step: Step, attempt: u32, dice: &Dice) -> bool {
         let (times, why) = match self.chance(habit, step) {
             Some(Often::Times(times)) => (*times, *times > 0),
-            Some(Often::Probability(p)) => (1, dice.roll(&format!("{habit:?}/{}", step.drawn_as())) < *p),
-            None => return false,
+            Some(Often::Probability(p)) if !self.is_taken(step) => {
+                (1, dice.roll(&format!("{habit:?}/{}", step.role())) < *p)
+            }
+            Some(_) | None => return false,
         };
         if !why || attempt > times {
             return false;
@@ -262,7 +277,7 @@ impl Habits {
     fn repeats(&self, step: Step, dice: &Dice) -> bool {
         match self.chance(Habit::Persist, step) {
             Some(Often::Times(times)) => *times > 0,
-            Some(Often::Probability(p)) => dice.roll(&format!("persist/{}", step.drawn_as())) < *p,
+            Some(Often::Probability(p)) => dice.roll(&format!("persist/{}", step.role())) < *p,
             None => false,
         }
     }
@@ -307,6 +322,15 @@ mod tests {
         assert!(habits.shows(Habit::MalformedArguments, Step::Index, 0, &dice));
         assert!(!habits.shows(Habit::MalformedArguments, Step::Respond, 0, &dice));
         assert!(!habits.shows(Habit::SkipKeywords, Step::Respond, 0, &dice));
+    }
+
+    #[test]
+    fn chance_puts_no_second_mistake_where_a_fault_is_declared() {
+        let habits = habits("{wrong_flags: {times: 1}, forget_response: 1, verbatim_query: 1, persist: 1}");
+        let dice = Dice::new(1, &["a"]);
+        assert!(habits.shows(Habit::WrongFlags, Step::Respond, 0, &dice));
+        assert!(!habits.shows(Habit::ForgetResponse, Step::Respond, 0, &dice));
+        assert!(habits.shows(Habit::VerbatimQuery, Step::Knowledge, 0, &dice), "another step");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! for recordings, for load.
 //!
 //! [`load`] reads a [`Behaviour`] file, [`serve`] runs it. What it answers is a function of the request, the trial's
-//! name and the seed, so the same lane gets the same answers in any order and company. What it records says so: every
+//! seed, the fault that its case declares and the behaviour's seed, so the same lane gets the same answers in any order and company. What it records says so: every
 //! response carries the header `x-ragcheck-simulator`. Nothing here knows the flow that asks: it sees messages.
 
 mod aliases;
@@ -21,7 +21,7 @@ mod stream;
 mod wire;
 
 pub use behaviour::{Behaviour, BehaviourError, Pace, load};
-pub use server::{LATENCY_HEADER, NAME_HEADER, TRIAL_HEADER, serve};
+pub use server::{FAULT_HEADER, LATENCY_HEADER, NAME_HEADER, SEED_HEADER, serve};
 
 #[cfg(test)]
 mod tests;

@@ -4,11 +4,11 @@
 //! suffice, asks outside when they do not, indexes key phrases, and answers with sentences that it was shown. Its
 //! declared [`Habit`]s make it err; after feedback it does better, unless it persists.
 
-use super::behaviour::{ModelBehaviour, Rule};
+use super::behaviour::{Caller, ModelBehaviour, Rule};
 use super::compose::{Composed, compose, subject};
 use super::dice::Dice;
 use super::habit::{Habit, Habits, Step};
-use super::sentences::{content_words, key_phrases, overlap};
+use super::sentences::{content_words, key_phrases, narrow_phrases, overlap};
 use super::situation::{Chunk, Situation, question_at};
 use crate::chat::{Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition};
 use serde_json::{Value, json};
@@ -22,8 +22,8 @@ pub(super) struct Prompt<'a> {
     pub tools: &'a [ToolDefinition],
     /// What may or must be called.
     pub choice: ToolChoice,
-    /// The trial's name, empty when not sent.
-    pub trial: &'a str,
+    /// What the request says of its trial.
+    pub caller: Caller<'a>,
 }
 
 impl Prompt<'_> {
@@ -76,7 +76,12 @@ struct Turn<'a> {
     question: &'a str,
     earlier: Vec<&'a str>,
     asked: Vec<String>,
+    /// Whether the question says all that is asked for, in the documents' language.
+    stands_alone: bool,
 }
+
+/// What a model adds to a query that it words otherwise: none of it stands in documents.
+const FILLERS: &[&str] = &["", "explained", "details", "details explained"];
 
 /// Answers one request.
 pub(super) fn complete(behaviour: &ModelBehaviour, seed: u64, prompt: &Prompt<'_>) -> Outcome {
@@ -97,7 +102,7 @@ pub(super) fn complete(behaviour: &ModelBehaviour, seed: u64, prompt: &Prompt<'_
     let attempt = situation.attempt(step);
     let first = prompt.messages.len() <= at + 1;
     let completion = turn.scripted(at).unwrap_or_else(|| turn.speak(&situation, step, attempt));
-    let moment = Dice::new(seed, &["moment", prompt.trial, turn.question, &prompt.messages.len().to_string()]);
+    let moment = Dice::new(seed, &["moment", prompt.caller.seed, turn.question, &prompt.messages.len().to_string()]);
     let mut latency = behaviour.latency.draw(&moment);
     if turn.habits.failures(Habit::Slow, step, &turn.dice) > 0 && attempt == 0 {
         latency += behaviour.slow_by.0;
@@ -114,26 +119,48 @@ pub(super) fn complete(behaviour: &ModelBehaviour, seed: u64, prompt: &Prompt<'_
 impl<'a> Turn<'a> {
     fn new(behaviour: &'a ModelBehaviour, seed: u64, prompt: &'a Prompt<'a>, at: usize) -> Self {
         let question = prompt.messages.get(at).map_or("", |message| message.content.as_str());
-        let earlier: Vec<&str> = prompt.messages[..at]
-            .iter()
-            .filter(|message| message.role == Role::User)
-            .map(|message| message.content.as_str())
-            .collect();
-        let rules: Vec<&Rule> = behaviour.rules.iter().filter(|rule| rule.when.holds(question, prompt.trial)).collect();
+        let rules: Vec<&Rule> =
+            behaviour.rules.iter().filter(|rule| rule.when.holds(question, prompt.caller)).collect();
         let mut habits = behaviour.habits.clone();
+        let told = prompt.messages.iter().find(|message| message.role == Role::System);
+        for one in &behaviour.unless_told {
+            if told.is_some_and(|told| !told.content.contains(&one.words)) {
+                habits.overlay(&one.habits);
+            }
+        }
         for rule in &rules {
             habits.overlay(&rule.habits);
         }
-        let asked = match rules.iter().rev().find_map(|rule| rule.search_query.as_deref()) {
-            Some(query) => content_words(query),
-            None => subject(question, &earlier),
+        let dice = Dice::new(seed, &["model", prompt.caller.seed, &at.to_string(), question]);
+        let forgets = habits.shows(Habit::ForgetHistory, Step::Knowledge, 0, &dice);
+        let said = prompt.messages[..at].iter().filter(|message| message.role == Role::User && !forgets);
+        let earlier: Vec<&str> = said.map(|message| message.content.as_str()).collect();
+        let (asked, stands_alone) = match rules.iter().rev().find_map(|rule| rule.search_query.as_deref()) {
+            Some(query) => (content_words(query), overlap(&content_words(query), question) >= 0.5),
+            None => (subject(question, &earlier), subject(question, &earlier) == subject(question, &[])),
         };
-        let dice = Dice::new(seed, &["model", prompt.trial, &at.to_string(), question]);
-        Self { prompt, behaviour, rules, habits, dice, question, earlier, asked }
+        Self { prompt, behaviour, rules, habits, dice, question, earlier, asked, stands_alone }
     }
 
     fn rule<T>(&self, read: impl Fn(&'a Rule) -> Option<T>) -> Option<T> {
         self.rules.iter().rev().find_map(|rule| read(rule))
+    }
+
+    /// Which of `choices` ways the turn goes at `what`: the first, unless the model varies.
+    fn variation(&self, what: &str, choices: usize) -> usize {
+        let varies = self.dice.roll(&format!("{what} varies")) < self.behaviour.variety;
+        if varies { self.dice.pick(what, choices) } else { 0 }
+    }
+
+    /// Whether a query is the user's own words.
+    fn copies(&self, step: Step, attempt: u32) -> bool {
+        let able = self.stands_alone || self.habits.is_declared(Habit::VerbatimQuery);
+        self.asked.is_empty() || (able && self.habits.shows(Habit::VerbatimQuery, step, attempt, &self.dice))
+    }
+
+    /// The query for documents, as this turn words it.
+    fn worded(&self, query: &str) -> String {
+        format!("{query} {}", FILLERS[self.variation("words", FILLERS.len())]).trim_end().to_owned()
     }
 
     fn suffices(&self, chunks: &[Chunk]) -> bool {
@@ -158,7 +185,9 @@ impl<'a> Turn<'a> {
     fn speak(&self, situation: &Situation, step: Step, attempt: u32) -> Completion {
         let shows = |habit| self.habits.shows(habit, step, attempt, &self.dice);
         let free = self.prompt.choice == ToolChoice::Auto;
-        let composed = || compose(situation, &self.asked, self.rule(|rule| rule.answer.as_deref()), &self.recalled());
+        let length = 3 + self.variation("length", 3);
+        let composed =
+            || compose(situation, &self.asked, self.rule(|rule| rule.answer.as_deref()), &self.recalled(), length);
         if self.prompt.tools.is_empty() || self.prompt.choice == ToolChoice::None {
             return text(composed().text);
         }
@@ -203,7 +232,7 @@ impl<'a> Turn<'a> {
                     // A tool that says what it takes and takes no number is given none.
                     let takes = parameters.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
                     if takes.is_none_or(|takes| takes.contains_key("top_k")) {
-                        arguments["top_k"] = json!(self.rule(|rule| rule.top_k).unwrap_or(self.behaviour.top_k));
+                        arguments["top_k"] = json!(self.top_k());
                     }
                     arguments
                 }
@@ -249,19 +278,24 @@ impl<'a> Turn<'a> {
         format!("{query} {hostile}")
     }
 
+    fn top_k(&self) -> u32 {
+        let more = u32::try_from(self.variation("passages", 3)).unwrap_or_default();
+        self.rule(|rule| rule.top_k).unwrap_or(self.behaviour.top_k + more)
+    }
+
     fn search_query(&self, attempt: u32) -> String {
         let step = Step::Knowledge;
-        let query = if self.habits.shows(Habit::VerbatimQuery, step, attempt, &self.dice) || self.asked.is_empty() {
+        let query = if self.copies(step, attempt) {
             self.question.to_owned()
         } else {
-            self.rule(|rule| rule.search_query.clone()).unwrap_or_else(|| self.asked.join(" "))
+            self.worded(&self.rule(|rule| rule.search_query.clone()).unwrap_or_else(|| self.asked.join(" ")))
         };
         self.tailored(step, attempt, query)
     }
 
     fn external_arguments(&self, situation: &Situation, attempt: u32) -> Value {
         let step = Step::External;
-        let query = if self.habits.shows(Habit::VerbatimQuery, step, attempt, &self.dice) || self.asked.is_empty() {
+        let query = if self.copies(step, attempt) {
             self.question.to_owned()
         } else {
             self.rule(|rule| rule.external_query.clone())
@@ -282,6 +316,8 @@ impl<'a> Turn<'a> {
         let keywords = if self.habits.shows(Habit::PoorKeywords, Step::Index, attempt, &self.dice) {
             self.rule(|rule| rule.poor_keywords.clone())
                 .unwrap_or_else(|| ["information", "data", "x"].map(str::to_owned).to_vec())
+        } else if self.habits.shows(Habit::NarrowKeywords, Step::Index, attempt, &self.dice) {
+            narrow_phrases(answer)
         } else {
             self.rule(|rule| rule.keywords.clone()).unwrap_or_else(|| key_phrases(&self.asked, answer))
         };
@@ -293,7 +329,10 @@ impl<'a> Turn<'a> {
         let schema = self.prompt.tools.iter().find(|tool| tool.name == name).map(|tool| &tool.parameters);
         let required = schema.and_then(|schema| schema.get("required")).and_then(Value::as_array);
         let names = required.map_or(&[][..], Vec::as_slice).iter().filter_map(Value::as_str);
-        names.map(|name| (name.to_owned(), json!(self.asked.join(" ")))).collect::<serde_json::Map<_, _>>().into()
+        names
+            .map(|name| (name.to_owned(), json!(self.worded(&self.asked.join(" ")))))
+            .collect::<serde_json::Map<_, _>>()
+            .into()
     }
 
     fn call(&self, name: &str, arguments: &Value, attempt: u32, at: usize) -> ToolCall {

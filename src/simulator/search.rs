@@ -1,6 +1,6 @@
 //! The simulated search service: the first topic that fits the query answers.
 
-use super::behaviour::{FailTimes, Page, SearchBehaviour};
+use super::behaviour::{Caller, FailTimes, Page, SearchBehaviour};
 use super::dice::Dice;
 use std::time::Duration;
 
@@ -21,13 +21,13 @@ pub(super) struct Found<'a> {
 const NOTHING: &str = "No reliable source was found for this question.";
 
 /// Answers one query.
-pub(super) fn ask<'a>(behaviour: &'a SearchBehaviour, seed: u64, trial: &str, query: &str) -> Found<'a> {
-    let topic = behaviour.topics.iter().find(|topic| topic.when.holds(query, trial));
-    let failure = behaviour.failures.iter().enumerate().find(|(_, failure)| failure.when.holds(query, trial));
+pub(super) fn ask<'a>(behaviour: &'a SearchBehaviour, seed: u64, caller: Caller<'_>, query: &str) -> Found<'a> {
+    let topic = behaviour.topics.iter().find(|topic| topic.when.holds(query, caller));
+    let failure = behaviour.failures.iter().enumerate().find(|(_, failure)| failure.when.holds(query, caller));
     Found {
         answer: topic.map_or(NOTHING, |topic| topic.answer.as_str()),
         results: topic.map_or(&[], |topic| topic.results.as_slice()),
-        latency: behaviour.latency.draw(&Dice::new(seed, &["search", trial, query])),
+        latency: behaviour.latency.draw(&Dice::new(seed, &["search", caller.seed, query])),
         failure: failure.map(|(at, failure)| (at, failure.status, failure.times)),
     }
 }

@@ -1,10 +1,10 @@
 //! The loopback server: routes, pace and failures.
 //!
-//! Answers are functions of the request, the header `x-ragcheck-trial` and the seed. The only memory is a count of
-//! failures by trial and cause, because a repeated request is the same bytes: after the declared number of failures
+//! Answers are functions of the request, the headers `x-ragcheck-seed` and `x-ragcheck-fault`, and the behaviour's own
+//! seed. The only memory is a count of failures by trial's seed and cause, because a repeated request is the same bytes: after the declared number of failures
 //! comes one answer, and the count begins anew.
 
-use super::behaviour::{Behaviour, FailTimes, Pace};
+use super::behaviour::{Behaviour, Caller, FailTimes, Pace};
 use super::dice::Dice;
 use super::{aliases, embed, judge, model, search, wire};
 use crate::clock::Clock;
@@ -32,8 +32,10 @@ pub const NAME_HEADER: &str = "x-ragcheck-simulator";
 pub const LATENCY_HEADER: &str = "x-ragcheck-latency-us";
 /// Header of a failure that the behaviour file declares.
 pub(super) const DECLARED_FAULT_HEADER: &str = "x-ragcheck-declared-fault";
-/// Header by which a client names its trial.
-pub const TRIAL_HEADER: &str = "x-ragcheck-trial";
+/// Header with a number that sets a trial apart from others.
+pub const SEED_HEADER: &str = "x-ragcheck-seed";
+/// Header with the fault that the trial's case declares.
+pub const FAULT_HEADER: &str = "x-ragcheck-fault";
 
 const LONGEST_BODY: usize = 16 * 1024 * 1024;
 
@@ -152,8 +154,9 @@ async fn admitted(request: Request, next: Next) -> Response {
     }
 }
 
-fn trial_of(headers: &HeaderMap) -> String {
-    headers.get(TRIAL_HEADER).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
+fn caller_of(headers: &HeaderMap) -> Caller<'_> {
+    let said = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).unwrap_or_default();
+    Caller { seed: said(SEED_HEADER), fault: said(FAULT_HEADER) }
 }
 
 fn parse(body: &[u8]) -> Result<Value, wire::RequestError> {
@@ -167,20 +170,16 @@ async fn chat(State(server): State<Arc<Server>>, headers: HeaderMap, body: Bytes
     };
     let tools = &server.behaviour.tools;
     aliases::inward(tools, &mut request);
-    let trial = trial_of(&headers);
+    let caller = caller_of(&headers);
     let seed = server.behaviour.seed;
-    let prompt = model::Prompt {
-        messages: &request.messages,
-        tools: &request.tools,
-        choice: request.choice.clone(),
-        trial: &trial,
-    };
+    let prompt =
+        model::Prompt { messages: &request.messages, tools: &request.tools, choice: request.choice.clone(), caller };
     let mut outcome = match &server.behaviour.judge {
-        Some(asked) if asked.model == request.model => judge::grade(asked, seed, &request.messages, &trial),
+        Some(asked) if asked.model == request.model => judge::grade(asked, seed, &request.messages, caller.seed),
         _ => model::complete(&server.behaviour.model, seed, &prompt),
     };
     aliases::outward(tools, &mut outcome.completion);
-    let key = |kind: &str| format!("model/{kind}/{trial}/{}", request.messages.len());
+    let key = |kind: &str| format!("model/{kind}/{}/{}", caller.seed, request.messages.len());
     let brief = outcome.latency / 8;
     if server.fails(key("429"), FailTimes::Count(outcome.rate_limited)) {
         let body = wire::write_error("rate_limit_exceeded", "Too many requests; wait and try again.");
@@ -191,7 +190,7 @@ async fn chat(State(server): State<Arc<Server>>, headers: HeaderMap, body: Bytes
         return server.fail(StatusCode::INTERNAL_SERVER_ERROR, brief, &body).await;
     }
     let dialogue = String::from_utf8_lossy(&body);
-    let id = Dice::new(seed, &["completion", &trial, &dialogue]).id("id");
+    let id = Dice::new(seed, &["completion", caller.seed, &dialogue]).id("id");
     let completion = wire::write_chat(&request, &outcome.completion, &id);
     if request.stream {
         return server.respond_in_pieces(outcome.latency, super::stream::pieces(&completion, request.stream_usage));
@@ -204,17 +203,17 @@ async fn agent(State(server): State<Arc<Server>>, headers: HeaderMap, body: Byte
         Ok(request) => request,
         Err(reason) => return server.refuse(&reason.to_string()).await,
     };
-    let trial = trial_of(&headers);
-    let found = search::ask(&server.behaviour.search, server.behaviour.seed, &trial, request.asked());
+    let caller = caller_of(&headers);
+    let found = search::ask(&server.behaviour.search, server.behaviour.seed, caller, request.asked());
     if let Some((at, status, times)) = found.failure
-        && server.fails(format!("search/{at}/{trial}"), times)
+        && server.fails(format!("search/{at}/{}", caller.seed), times)
     {
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
         let kind = if status == StatusCode::TOO_MANY_REQUESTS { "rate_limit_exceeded" } else { "service_unavailable" };
         let body = wire::write_error(kind, "The search service cannot answer at the moment.");
         return server.fail(status, found.latency / 8, &body).await;
     }
-    let id = Dice::new(server.behaviour.seed, &["answer", &trial, &request.question]).id("id");
+    let id = Dice::new(server.behaviour.seed, &["answer", caller.seed, &request.question]).id("id");
     server.respond(StatusCode::OK, found.latency, &wire::write_agent(&request, &found, &id)).await
 }
 
@@ -227,12 +226,12 @@ async fn vectors(State(server): State<Arc<Server>>, headers: HeaderMap, body: By
         Ok(request) => request,
         Err(reason) => return server.refuse(&reason.to_string()).await,
     };
-    let trial = trial_of(&headers);
-    let (vectors, latency) = embed::embed(behaviour, server.behaviour.seed, &trial, &request.inputs);
+    let caller = caller_of(&headers);
+    let (vectors, latency) = embed::embed(behaviour, server.behaviour.seed, caller.seed, &request.inputs);
     let first = request.inputs.first().map_or("", String::as_str);
-    let failing = behaviour.failures.iter().enumerate().find(|(_, failure)| failure.when.holds(first, &trial));
+    let failing = behaviour.failures.iter().enumerate().find(|(_, failure)| failure.when.holds(first, caller));
     if let Some((at, failure)) = failing
-        && server.fails(format!("embeddings/{at}/{trial}"), failure.times)
+        && server.fails(format!("embeddings/{at}/{}", caller.seed), failure.times)
     {
         let status = StatusCode::from_u16(failure.status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
         let body = wire::write_error("service_unavailable", "No embeddings can be made at the moment.");

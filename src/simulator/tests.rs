@@ -1,7 +1,7 @@
 //! Whole conversations with the simulated model through a small loop with tools of paper, and both wire formats over
 //! loopback.
 
-use super::behaviour::Behaviour;
+use super::behaviour::{Behaviour, Caller};
 use super::model::{Completion, Prompt, complete};
 use super::sentences::{content_words, overlap};
 use super::serve;
@@ -18,17 +18,17 @@ model:
   latency: {lognormal: {median: 900ms, sigma: 0.4, max: 12s}}
   recall: ['\bGL-\d{4}\b']
   rules:
-    - {when: {trial: forgets-search}, habits: {forget_knowledge_base: {times: 1}}}
-    - {when: {trial: never-searches}, habits: {forget_knowledge_base: {times: 2}}}
-    - {when: {trial: forgets-response}, habits: {forget_response: {times: 1}}}
-    - {when: {trial: outside-first}, habits: {external_first: {times: 1}}}
-    - {when: {trial: poor}, habits: {poor_keywords: {times: 1}}}
-    - {when: {trial: skips}, habits: {skip_keywords: {times: 1}}}
-    - {when: {trial: garbled}, habits: {malformed_arguments: {times: 1}}}
-    - {when: {trial: typed}, habits: {wrong_schema: {times: 1}}}
-    - {when: {trial: invents}, habits: {invent_source: {times: 1}}}
-    - {when: {trial: outage}, habits: {retry_search: 1}}
-    - {when: {trial: limited}, habits: {rate_limited: {times: 1}}}
+    - {when: {fault: forgets-search}, habits: {forget_knowledge_base: {times: 1}}}
+    - {when: {fault: never-searches}, habits: {forget_knowledge_base: {times: 2}}}
+    - {when: {fault: forgets-response}, habits: {forget_response: {times: 1}}}
+    - {when: {fault: outside-first}, habits: {external_first: {times: 1}}}
+    - {when: {fault: poor}, habits: {poor_keywords: {times: 1}}}
+    - {when: {fault: skips}, habits: {skip_keywords: {times: 1}}}
+    - {when: {fault: garbled}, habits: {malformed_arguments: {times: 1}}}
+    - {when: {fault: typed}, habits: {wrong_schema: {times: 1}}}
+    - {when: {fault: invents}, habits: {invent_source: {times: 1}}}
+    - {when: {fault: outage}, habits: {retry_search: 1}}
+    - {when: {fault: limited}, habits: {rate_limited: {times: 1}}}
     - {when: {asks: frost}, sufficient: false, keywords: [frost warning, night frost, valley forecast]}
 search:
   latency: {constant: 2s}
@@ -39,8 +39,8 @@ search:
         - {title: Weather office, url: 'https://example.org/frost', snippet: Minus four degrees., date: '2026-03-01'}
         - {title: Valley news, url: 'https://example.com/valley', snippet: Two nights.}
   failures:
-    - {when: {trial: outage}, status: 503, times: 2}
-    - {when: {trial: gone}, status: 503, times: always}
+    - {when: {fault: outage}, status: 503, times: 2}
+    - {when: {fault: gone}, status: 503, times: always}
 "#;
 
 const PASSAGES: &[(&str, &str)] = &[
@@ -53,6 +53,10 @@ fn behaviour() -> Behaviour {
     serde_saphyr::from_str(BEHAVIOUR).expect("behaviour")
 }
 
+fn caller<'a>(seed: &'a str, fault: &'a str) -> Caller<'a> {
+    Caller { seed, fault }
+}
+
 fn tools() -> Vec<ToolDefinition> {
     ["knowledge_base_search", "perplexity_search", "index_keywords", "generate_response"]
         .map(|name| ToolDefinition { name: name.into(), description: String::new(), parameters: json!({}) })
@@ -61,19 +65,24 @@ fn tools() -> Vec<ToolDefinition> {
 
 /// One conversation: its messages, and what was called with which outcome.
 struct Dialogue<'a> {
-    trial: &'a str,
+    fault: &'a str,
     messages: Vec<Message>,
     log: Vec<String>,
 }
 
 impl<'a> Dialogue<'a> {
-    fn new(trial: &'a str) -> Self {
-        Self { trial, messages: vec![Message::text(Role::System, "Use tools.")], log: Vec::new() }
+    fn new(fault: &'a str) -> Self {
+        Self { fault, messages: vec![Message::text(Role::System, "Use tools.")], log: Vec::new() }
     }
 
     fn next(&self) -> Completion {
         let (tools, behaviour) = (tools(), behaviour());
-        let prompt = Prompt { messages: &self.messages, tools: &tools, choice: ToolChoice::Auto, trial: self.trial };
+        let prompt = Prompt {
+            messages: &self.messages,
+            tools: &tools,
+            choice: ToolChoice::Auto,
+            caller: caller("lane", self.fault),
+        };
         complete(&behaviour.model, behaviour.seed, &prompt).completion
     }
 
@@ -235,7 +244,7 @@ fn the_tool_choice_is_obeyed() {
     let (tools, behaviour) = (tools(), behaviour());
     let messages = [Message::text(Role::User, PUMP)];
     let ask = |choice| {
-        let prompt = Prompt { messages: &messages, tools: &tools, choice, trial: "forgets-search" };
+        let prompt = Prompt { messages: &messages, tools: &tools, choice, caller: caller("lane", "forgets-search") };
         complete(&behaviour.model, behaviour.seed, &prompt).completion
     };
     assert_eq!(ask(ToolChoice::Named("knowledge_base_search".into())).calls[0].name, "knowledge_base_search");
@@ -252,7 +261,7 @@ fn a_tool_that_the_simulator_does_not_know_gets_what_its_schema_requires() {
     let tools = [ToolDefinition { name: "retrieve_documents".into(), description: String::new(), parameters }];
     let messages = [Message::text(Role::User, PUMP)];
     let choice = ToolChoice::Named("retrieve_documents".into());
-    let prompt = Prompt { messages: &messages, tools: &tools, choice, trial: "plain" };
+    let prompt = Prompt { messages: &messages, tools: &tools, choice, caller: caller("lane", "") };
     let said = complete(&behaviour.model, behaviour.seed, &prompt).completion;
     assert_eq!(said.calls[0].name, "retrieve_documents");
     let arguments: Value = serde_json::from_str(&said.calls[0].arguments).expect("JSON");
@@ -264,7 +273,7 @@ fn a_lane_repeats_itself_and_lanes_differ_in_time() {
     let (tools, behaviour) = (tools(), behaviour());
     let messages = [Message::text(Role::User, PUMP)];
     let ask = |trial: &str| {
-        let prompt = Prompt { messages: &messages, tools: &tools, choice: ToolChoice::Auto, trial };
+        let prompt = Prompt { messages: &messages, tools: &tools, choice: ToolChoice::Auto, caller: caller(trial, "") };
         complete(&behaviour.model, behaviour.seed, &prompt)
     };
     assert_eq!(ask("s/c/tool-rag.base.1"), ask("s/c/tool-rag.base.1"));
@@ -274,10 +283,10 @@ fn a_lane_repeats_itself_and_lanes_differ_in_time() {
 async fn post(
     client: &reqwest::Client,
     url: String,
-    trial: &str,
+    fault: &str,
     body: &Value,
 ) -> (u16, reqwest::header::HeaderMap, Value) {
-    let request = client.post(url).header(super::TRIAL_HEADER, trial).body(body.to_string());
+    let request = client.post(url).header(super::FAULT_HEADER, fault).body(body.to_string());
     let response = request.send().await.expect("a response");
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
     let text = response.text().await.expect("a body");
@@ -320,8 +329,8 @@ async fn both_dialects_answer_over_loopback_with_their_headers_and_failures() {
         }
         let agent = format!("http://{address}/v1/agent");
         let mut seen = Vec::new();
-        for trial in ["outage", "outage", "outage", "gone"] {
-            seen.push(post(&client, agent.clone(), trial, &question).await.0);
+        for fault in ["outage", "outage", "outage", "gone"] {
+            seen.push(post(&client, agent.clone(), fault, &question).await.0);
         }
         assert_eq!(seen, [503, 503, 200, 503]);
         assert_eq!(post(&client, chat, "plain", &json!({"messages": []})).await.0, 400);

@@ -23,7 +23,7 @@ pub struct Target {
     pub headers: &'static [(&'static str, &'static str)],
     /// Time for one request, from sending to the end of the body.
     pub timeout: Duration,
-    /// Whether it is told the trial's name, see [`LiveTransport::with_trial`]: for simulators only.
+    /// Whether it is told what sets the trial apart, see [`LiveTransport::with_trial`]: for simulators only.
     pub trial_header: bool,
 }
 
@@ -109,20 +109,20 @@ impl LiveTransport {
         Ok(Self { client, direct, targets: Arc::new(targets), clock, redactor, headers: Vec::new() })
     }
 
-    /// The same transport with the trial's name in the header `x-ragcheck-trial`, by which a simulator seeds itself.
+    /// The same transport with what a simulator may know of a trial: a number to seed itself with, in the header
+    /// `x-ragcheck-seed`, and the fault that its case declares, in `x-ragcheck-fault`. The trial's name is not sent.
     #[must_use]
-    pub fn with_trial(&self, trial: &str) -> Self {
-        let name: String = trial.chars().filter(char::is_ascii_graphic).collect();
-        match HeaderValue::from_str(&name) {
-            Ok(value) => self.with_header(HeaderName::from_static("x-ragcheck-trial"), value),
-            Err(_) => self.clone(),
-        }
-    }
-
-    fn with_header(&self, name: HeaderName, value: HeaderValue) -> Self {
+    pub fn with_trial(&self, seed: u64, fault: Option<&str>) -> Self {
+        let number = HeaderValue::from_str(&format!("{seed:016x}")).ok();
+        let told = [
+            (HeaderName::from_static("x-ragcheck-seed"), number),
+            (HeaderName::from_static("x-ragcheck-fault"), fault.and_then(|name| HeaderValue::from_str(name).ok())),
+        ];
         let mut transport = self.clone();
-        transport.headers.retain(|(present, _)| *present != name);
-        transport.headers.push((name, value));
+        for (name, value) in told {
+            transport.headers.retain(|(present, _)| *present != name);
+            transport.headers.extend(value.map(|value| (name, value)));
+        }
         transport
     }
 

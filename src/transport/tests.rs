@@ -80,13 +80,15 @@ async fn what_was_recorded_over_a_socket_is_replayed_byte_for_byte() {
         Mock::given(method("POST"))
             .and(path("/v1/chat/completions"))
             .and(header("authorization", format!("Bearer {KEY}").as_str()))
-            .and(header("x-ragcheck-trial", "s/c/f.base.1"))
+            .and(header("x-ragcheck-seed", "00000000000000ff"))
+            .and(header("x-ragcheck-fault", "forgets"))
             .respond_with(template)
             .up_to_n_times(1)
             .mount(&server)
             .await;
     }
-    let recorder = recorder(live(format!("{}/v1/", server.uri()), Duration::from_secs(5)).with_trial("s/c/f.base.1"));
+    let recorder =
+        recorder(live(format!("{}/v1/", server.uri()), Duration::from_secs(5)).with_trial(255, Some("forgets")));
     let mut sent = Vec::new();
     for word in ["same", "same", "other", "last"] {
         sent.push(recorder.send(request(word)).await.expect("a response"));

@@ -168,7 +168,7 @@ impl Work<'_> {
         let targets = runner.targets(declared, Keys::TheAgents).map_err(provider)?;
         let live = LiveTransport::new(targets, Arc::new(RealClock::start())).map_err(|why| provider(why.into()))?;
         let (paces, tariff) = (runner.paces(declared), runner.tariff(self.trial));
-        Ok(LiveAccess::new(&live, &self.trial.id, paces, &runner.budget, tariff))
+        Ok(LiveAccess::new(&live, (self.trial.seed, self.case.fault.as_deref()), paces, &runner.budget, tariff))
     }
 
     /// The way to the agent at `endpoint`. A turn's limit is the session's, which waits as long again for the reply.

@@ -159,7 +159,7 @@ pub fn knowledge_access(
     let paces = services::paces(project);
     let paces = asked.paces(&paces).collect();
     let LiveAccess { clock, transport } =
-        LiveAccess::new(&live, "knowledge", paces, &Arc::new(Budget::default()), tariff(None));
+        LiveAccess::new(&live, (0, None), paces, &Arc::new(Budget::default()), tariff(None));
     Ok(Access { transport, clock, policy: RetryPolicy::default() })
 }
 

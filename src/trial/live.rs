@@ -34,7 +34,7 @@ pub(super) struct Live<'t> {
 impl TrialRunner {
     /// Runs one trial against its providers and records nothing.
     pub async fn live(&self, plan: &Plan, trial: &PlannedTrial) -> Finished {
-        let (setup, LiveAccess { clock, transport }) = match self.prepare(trial) {
+        let (setup, LiveAccess { clock, transport }) = match self.prepare(plan, trial) {
             Ok(prepared) => prepared,
             Err(why) => return failed(plan, trial, &why),
         };
@@ -45,7 +45,7 @@ impl TrialRunner {
 
     /// Runs one trial against its providers, writes its cassette, and gives the trace of replaying that.
     pub async fn record(&self, plan: &Plan, trial: &PlannedTrial) -> Finished {
-        match self.prepare(trial) {
+        match self.prepare(plan, trial) {
             Ok((_, LiveAccess { clock, transport })) => self.record_with(plan, trial, clock, transport).await,
             Err(why) => failed(plan, trial, &why),
         }
@@ -190,15 +190,21 @@ impl TrialRunner {
         failed(plan, trial, &error(TrialErrorKind::Panic, &message, Vec::new()))
     }
 
-    fn prepare(&self, trial: &PlannedTrial) -> Result<(&VariantSetup, LiveAccess), Box<TrialError>> {
+    fn prepare(&self, plan: &Plan, trial: &PlannedTrial) -> Result<(&VariantSetup, LiveAccess), Box<TrialError>> {
         let setup = self.setup(trial).ok_or_else(foreign)?;
-        let access = self.access(trial, setup);
+        let fault = plan.case_of(trial).and_then(|case| case.fault.as_deref());
+        let access = self.access(trial, fault, setup);
         let access = access.map_err(|why| error(TrialErrorKind::Provider, &why.to_string(), Vec::new()))?;
         Ok((setup, access))
     }
 
-    /// The way of a trial to its providers, with the limits of the run.
-    pub(super) fn access(&self, trial: &PlannedTrial, setup: &VariantSetup) -> Result<LiveAccess, SetupError> {
+    /// The way of a trial to its providers, with the limits of the run; a simulator is told its seed and the fault.
+    pub(super) fn access(
+        &self,
+        trial: &PlannedTrial,
+        fault: Option<&str>,
+        setup: &VariantSetup,
+    ) -> Result<LiveAccess, SetupError> {
         let shared = setup.live.get_or_init(|| {
             let mut targets = self.targets(&setup.declared, Keys::Ours)?;
             targets.extend(setup.asked.targets(&self.variables, *setup.declared.limits.request)?);
@@ -207,7 +213,7 @@ impl TrialRunner {
         let live = shared.as_ref().map_err(Clone::clone)?;
         let mut paces = self.paces(&setup.declared);
         paces.extend(setup.asked.paces(&self.paces));
-        Ok(LiveAccess::new(live, &trial.id, paces, &self.budget, self.tariff(trial)))
+        Ok(LiveAccess::new(live, (trial.seed, fault), paces, &self.budget, self.tariff(trial)))
     }
 
     async fn run(

@@ -81,11 +81,11 @@ impl ModelAccess {
         ChatClient::new(self.dialect, transport, clock, policy).with_quirks(self.provider.quirks.clone())
     }
 
-    /// A clock and a way to the provider itself, for one purpose with a name.
+    /// A clock and a way to the provider itself, for one purpose: a simulator is told its number.
     ///
     /// # Errors
     /// [`SetupError`] when the provider cannot be asked: its key is missing, or its address is none.
-    pub fn live(&self, purpose: &str) -> Result<Way, SetupError> {
+    pub fn live(&self, seed: u64) -> Result<Way, SetupError> {
         let shared = self.live.get_or_init(|| {
             let key = services::key(&self.name, &self.provider, &self.variables, Keys::Ours)?;
             let target = services::target(&self.provider, self.dialect, key, REQUEST);
@@ -94,7 +94,8 @@ impl ModelAccess {
         });
         let live = shared.as_ref().map_err(Clone::clone)?;
         let paces = self.pace.iter().map(|pace| (Service::Model, Arc::clone(pace))).collect();
-        let LiveAccess { clock, transport } = LiveAccess::new(live, purpose, paces, &self.budget, tariff(self.price));
+        let LiveAccess { clock, transport } =
+            LiveAccess::new(live, (seed, None), paces, &self.budget, tariff(self.price));
         Ok((clock, transport))
     }
 }

@@ -66,7 +66,8 @@ impl TrialRunner {
             return Err(ResendError::Method(again.request.method.clone()));
         }
         let setup = self.setup(trial).ok_or(ResendError::Trial)?;
-        let LiveAccess { transport, .. } = self.access(trial, setup)?;
+        let LiveAccess { transport, .. } =
+            self.access(trial, plan.case_of(trial).and_then(|case| case.fault.as_deref()), setup)?;
         let streamed = again.request.body.get("stream") == Some(&Value::Bool(true))
             || again.request.path.contains(":streamGenerateContent");
         let request = HttpRequest {

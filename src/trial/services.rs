@@ -100,17 +100,17 @@ pub(super) struct LiveAccess {
 }
 
 impl LiveAccess {
-    /// Through `live`, for the one purpose of that name, within the limits of the providers and of the run.
+    /// Through `live`, with what a simulator is told, within the limits of the providers and of the run.
     pub(super) fn new(
         live: &LiveTransport,
-        purpose: &str,
+        (seed, fault): (u64, Option<&str>),
         paces: BTreeMap<Service, Arc<Pace>>,
         budget: &Arc<Budget>,
         tariff: Arc<dyn Tariff>,
     ) -> Self {
         let pausable = PausableClock::new(Arc::new(RealClock::start()));
         let clock: Arc<dyn Clock> = Arc::new(pausable.clone());
-        let own = live.with_clock(Arc::clone(&clock)).with_trial(purpose);
+        let own = live.with_clock(Arc::clone(&clock)).with_trial(seed, fault);
         let limited = LimitTransport::new(Arc::new(own), paces, Arc::clone(budget), pausable);
         Self { clock, transport: Arc::new(limited.with_tariff(tariff)) }
     }

@@ -67,7 +67,7 @@ impl TrialRunner {
     pub fn context(&self, trial: &PlannedTrial) -> Result<AgentContext, SetupError> {
         let unknown = || SetupError::Flow { file: "the plan".into(), flow: trial.lane.flow.clone() };
         let Some(Setup::Flow(setup)) = self.found(trial) else { return Err(unknown()) };
-        let LiveAccess { clock, transport } = self.access(trial, setup)?;
+        let LiveAccess { clock, transport } = self.access(trial, None, setup)?;
         let stages = Arc::new(RecordedStages::noting(Arc::new(LocalTimes::recording()), Arc::clone(&clock)));
         environment(&self.loaded.project, trial, setup, &transport, &clock, stages, trial.seed)
     }

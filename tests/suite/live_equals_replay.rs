@@ -26,7 +26,7 @@ const SELECTED: [&str; 9] = [
     "learning/*",
 ];
 
-/// Serves the exchanges of cassettes, by the trial that asks.
+/// Serves the exchanges of cassettes, by the seed of the trial that asks.
 struct Recordings {
     left: Mutex<BTreeMap<String, Cassette>>,
     strangers: Mutex<Vec<String>>,
@@ -34,7 +34,7 @@ struct Recordings {
 
 impl Respond for &'static Recordings {
     fn respond(&self, request: &Request) -> ResponseTemplate {
-        let trial = request.headers.get("x-ragcheck-trial").and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let trial = request.headers.get("x-ragcheck-seed").and_then(|value| value.to_str().ok()).unwrap_or_default();
         let (dialect, path) = match request.url.path() {
             "/v1/chat/completions" => (openai_chat::DIALECT, "/chat/completions"),
             path => (perplexity_agent::DIALECT, path),
@@ -108,7 +108,8 @@ fn load(project: &Project, trace: &Value) -> (String, Cassette) {
     let file = project.path(&format!("fixtures/cassettes/{trial}.yaml"));
     let blobs = cassette::blobs_dir(Path::new(&project.path("fixtures/cassettes")), scenario);
     let loaded = Cassette::load(&file, &blobs).unwrap_or_else(|why| panic!("{trial}: {why}"));
-    (trial, loaded)
+    // What a simulator is told: the seed, and no name.
+    (format!("{:016x}", trace["seed"].as_u64().expect("a seed")), loaded)
 }
 
 /// The events by conversation without times, and how the trial ended: conversations that run side by side may

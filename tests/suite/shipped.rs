@@ -6,6 +6,7 @@ use ragcheck::knowledge::{Corpus, Embedded, KnowledgeBase};
 use ragcheck::plan::{self, Selection};
 use ragcheck::scenario::SequenceStep;
 use ragcheck::{scenario, simulator};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {
@@ -41,7 +42,7 @@ fn the_suites_for_a_local_model_are_sound() {
 }
 
 #[test]
-fn the_shipped_behaviours_load_and_know_their_mistakes_by_trial() {
+fn the_shipped_behaviours_load_and_every_fault_that_they_know_is_declared_by_a_case() {
     for name in ["fernlight", "try"] {
         simulator::load(&root().join(format!("fixtures/simulator/{name}.yaml"))).expect(name);
     }
@@ -50,10 +51,36 @@ fn the_shipped_behaviours_load_and_know_their_mistakes_by_trial() {
         scenario::load(&root(), &[], Some(Path::new("scenarios/success-criteria.yaml")), &ragcheck::catalogues())
             .expect("no mistakes");
     let plan = plan::build(&loaded, &Selection::default(), 1).expect("a plan");
-    let trial = regex::Regex::new("trial: '([^']+)'").expect("a pattern");
-    for found in trial.captures_iter(&text) {
-        let rule = regex::Regex::new(&found[1]).expect("a pattern of the behaviour");
-        assert!(plan.trials.iter().any(|trial| rule.is_match(&trial.id)), "no trial is meant by {}", &found[1]);
+    let cases = || plan.scenarios.iter().flat_map(|scenario| &scenario.cases).map(|planned| &planned.case);
+    let declared: BTreeSet<&str> = cases().filter_map(|case| case.fault.as_deref()).collect();
+    let fault = regex::Regex::new(r"\{fault: ([a-z-]+)\}").expect("a pattern");
+    let known: BTreeSet<&str> = fault.captures_iter(&text).map(|found| found.extract::<1>().1[0]).collect();
+    assert!(known.len() >= 40, "{known:?}");
+    assert!(known.is_subset(&declared), "declared by no case: {:?}", known.difference(&declared));
+    // The request for a tenant that there is not goes wrong without the model's help.
+    let others: BTreeSet<&str> = declared.difference(&known).copied().collect();
+    assert_eq!(others, BTreeSet::from(["unknown-tenant"]));
+}
+
+#[test]
+fn a_rule_of_the_simulated_model_holds_no_words_of_a_trial_s_name_and_no_criterion() {
+    let behaviour = std::fs::read_to_string(root().join("fixtures/simulator/fernlight.yaml")).expect("the behaviour");
+    let rates = std::fs::read_to_string(root().join("fixtures/simulator/fernlight-rates.yaml")).expect("the rates");
+    for text in [&behaviour, &rates] {
+        assert!(!text.contains("trial:") && !text.contains("SC-0"), "{text}");
+    }
+    // How often it errs by itself stands in the file of rates alone, and is the same everywhere.
+    let by_chance = regex::Regex::new(r"(forget_\w+|verbatim_query|slow|rate_limited): *0").expect("a pattern");
+    assert!(by_chance.is_match(&rates) && !by_chance.is_match(&behaviour), "{:?}", by_chance.find(&behaviour));
+}
+
+#[test]
+fn only_cases_that_declare_a_fault_are_left_out_of_criteria() {
+    let loaded = sound(&[], "scenarios/success-criteria.yaml");
+    let cases = || loaded.scenarios.iter().flat_map(|loaded| &loaded.scenario.cases);
+    assert!(cases().any(|case| !case.excluded_from.is_empty()));
+    for case in cases().filter(|case| !case.excluded_from.is_empty()) {
+        assert!(case.fault.is_some(), "{}", case.case);
     }
 }
 

@@ -39,11 +39,11 @@ fn failed(project: &Project) -> BTreeSet<String> {
 
 #[test]
 fn each_seeded_defect_fails_its_own_criterion_and_beside_the_cases_no_other() {
-    let skipped = "{when: {trial: '/grounded-plan-price'}, calls: [], answer: 'It costs 4.90 euros [1].'}";
-    let range = "{when: {trial: '/grounded-plan-price'}, answer: 'It costs 4.90 euros a month [7].'}";
-    let uncited = "{when: {trial: '/grounded-plan-price'}, answer: It costs 4.90 euros a month.}";
-    let nothing = "{when: {trial: '/nothing-found'}, answer: 'I know it: five animals per square metre.'}";
-    let calls = "{when: {trial: '/grounded-plan-price'}, calls: [{tool: retrieve_documents, arguments: {query: Grower plan}}, {tool: retrieve_documents, arguments: {query: Grower features}}]}";
+    let skipped = "{when: {asks: How much is the Grower plan}, calls: [], answer: 'It costs 4.90 euros [1].'}";
+    let range = "{when: {asks: How much is the Grower plan}, answer: 'It costs 4.90 euros a month [7].'}";
+    let uncited = "{when: {asks: How much is the Grower plan}, answer: It costs 4.90 euros a month.}";
+    let nothing = "{when: {asks: Encarsia dosage}, answer: 'I know it: five animals per square metre.'}";
+    let calls = "{when: {asks: How much is the Grower plan}, calls: [{tool: retrieve_documents, arguments: {query: Grower plan}}, {tool: retrieve_documents, arguments: {query: Grower features}}]}";
     for (rule, own) in [
         (skipped, "forced-retrieval"),
         (range, "citations-in-range"),

@@ -166,12 +166,11 @@ fn agrees(call: &GenerateResponse, citable: &Citable) -> Result<(), Refusal> {
             let reason = format!("`{flag}` is false, but {} sources are cited", kind.as_str());
             return Err(Refusal::new("flags", reason, format!("Set `{flag}` to true, or leave those sources out.")));
         }
-    }
-    let rests_on_something = (call.used_internal_kb && !citable.internal.is_empty())
-        || (call.used_external_kb && !citable.external.is_empty());
-    if call.sources.is_empty() && rests_on_something {
-        let guidance = "List the chunk ids and URLs that the answer rests on in `sources`.";
-        return Err(Refusal::new("sources", "the answer says that it uses results, but cites none", guidance));
+        if said && !call.sources.iter().any(|source| source.kind == kind) {
+            let reason = format!("`{flag}` is true, but `sources` lists no {} source", kind.as_str());
+            let guidance = format!("List what the answer rests on in `sources`, or set `{flag}` to false.");
+            return Err(Refusal::new("sources", reason, guidance));
+        }
     }
     Ok(())
 }
@@ -222,7 +221,7 @@ mod tests {
         assert!(agrees(&response(&[internal], true, false), &citable()).is_ok());
         let nothing = Citable { searched: true, ..Citable::default() };
         assert!(agrees(&response(&[], false, false), &nothing).is_ok());
-        assert!(agrees(&response(&[], true, false), &nothing).is_ok());
+        assert_eq!(cause(&response(&[], true, false), &nothing), "sources");
     }
 
     #[test]
@@ -230,7 +229,7 @@ mod tests {
         let page = (SourceKind::External, "https://example.org/hives");
         let learned = Citable { external: ["https://example.org/hives".into()].into(), ..citable() };
         assert!(agrees(&response(&[page], false, true), &learned).is_ok());
-        assert_eq!(cause(&response(&[page], true, false), &learned), "flags");
+        assert_eq!(cause(&response(&[page], false, false), &learned), "flags");
     }
 
     #[test]
@@ -242,6 +241,11 @@ mod tests {
         assert_eq!(cause(&response(&[internal], true, true), &citable()), "flags");
         assert_eq!(cause(&response(&[internal], false, false), &citable()), "flags");
         assert_eq!(cause(&response(&[], true, false), &citable()), "sources");
+        let page = (SourceKind::External, "https://example.org/frost");
+        let both = Citable { asked: true, external: ["https://example.org/frost".into()].into(), ..citable() };
+        assert!(agrees(&response(&[internal, page], true, true), &both).is_ok());
+        assert_eq!(cause(&response(&[internal], true, true), &both), "sources", "nothing of the web is cited");
+        assert_eq!(cause(&response(&[page], true, true), &both), "sources", "nothing of the documents is cited");
         let numbered = |text: &str| GenerateResponse { answer: text.into(), ..response(&[internal], true, false) };
         assert!(agrees(&numbered("Yes [1]."), &citable()).is_ok());
         for text in ["Yes [2].", "Yes [0].", "Yes [1, 2].", "Yes 【2】."] {
