@@ -102,6 +102,25 @@ fn what_lies_inside_is_read_through_links_and_dots_too() {
 }
 
 #[test]
+fn a_file_with_a_second_name_is_replaced_but_never_read_changed_or_emptied_unless_its_folder_is_allowed() {
+    let checkout = Checkout::new();
+    let linked = checkout.at("prompts/linked.md");
+    fs::hard_link(checkout.secret(), &linked).expect("a link");
+    let refused = |got: Result<(), FileError>| matches!(got, Err(FileError::Linked { .. }));
+    assert!(refused(checkout.files.read_to_string(&linked).map(|_| ())));
+    assert!(refused(checkout.files.append(&linked).map(|_| ())));
+    assert!(refused(checkout.files.create(&linked).map(|_| ())), "it would be emptied");
+    assert!(refused(checkout.files.resolved(&linked).map(|_| ())), "SQLite would open it");
+    assert_eq!(fs::read_to_string(checkout.secret()).expect("there"), "canary");
+    // Whoever started the program may allow the project's own folder: a checkout that was copied by links.
+    let allowed = Files::new(&checkout.at(""), &[checkout.at("")]).expect("places");
+    assert_eq!(allowed.read_to_string(&linked).expect("allowed"), "canary");
+    checkout.files.write(&linked, b"new").expect("another file takes its place");
+    assert_eq!(checkout.files.read_to_string(&linked).expect("it has one name"), "new");
+    assert_eq!(fs::read_to_string(checkout.secret()).expect("there"), "canary");
+}
+
+#[test]
 fn a_folder_that_the_command_line_allows_is_a_place_of_its_own() {
     let checkout = Checkout::new();
     let allowed = [checkout.folder.path().join("elsewhere")];
