@@ -44,13 +44,13 @@ pub(crate) fn parse(text: &str) -> Result<Node<'static>, ReadError> {
         })?;
         let (anchor, mut nodes, mut done) = match event {
             Event::Scalar(value, style, anchor, _) => (anchor, 1, scalar(value.into_owned(), style, &span)),
-            Event::Alias(anchor) => match anchors.get(&anchor) {
-                Some((node, nodes)) => (0, *nodes, Node { place: node.place, kind: Kind::Shared(Rc::clone(node)) }),
-                None => {
+            Event::Alias(anchor) => {
+                let Some((node, nodes)) = anchors.get(&anchor) else {
                     let problem = Problem::Syntax("an alias stands inside its own anchor".into());
                     return Err(ReadError { problem, place: Some(begin(&span)) });
-                }
-            },
+                };
+                (0, *nodes, Node { place: node.place, kind: Kind::Shared(Rc::clone(node)) })
+            }
             Event::SequenceStart(_, anchor, _) => {
                 open.push(Open { place: begin(&span), anchor, nodes: 1, kind: OpenKind::List(Vec::new()) });
                 if open.len() > DEPTH {
