@@ -24,7 +24,7 @@ pub(super) struct Arguments {
     /// in replay too; may be repeated, also in RAGCHECK_AGENT.
     #[arg(long, value_name = "URL", global = true, help_heading = "Safety")]
     pub agent: Vec<String>,
-    /// Sets a limit on what may be written: `scenario-size=16MiB`; may be repeated. README has the list.
+    /// Sets a limit on the size of inputs: `scenario-size=16MiB`; may be repeated. README lists the limits.
     #[arg(long, value_name = "NAME=VALUE", global = true, help_heading = "Safety")]
     pub limit: Vec<String>,
     #[command(subcommand)]
@@ -47,7 +47,7 @@ pub(super) enum Command {
     Compare(Compare),
     /// Show the results of live runs and recordings over time, with lasting changes.
     History(History),
-    /// Print one report of a run in some format.
+    /// Print a run's report in one format.
     Report(Report),
     /// Print one trial's conversation.
     Show(Show),
@@ -125,8 +125,8 @@ pub(super) struct Bounds {
     /// recordings stay as they were.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_calls: Option<u64>,
-    /// Most US dollars that a live or recording run may spend, by the prices in ragcheck.yaml; trials that are running
-    /// when they are used up end as stopped.
+    /// Most US dollars that a live or recording run may spend, by the prices in ragcheck.yaml; trials that are still
+    /// running when they are spent end as stopped.
     #[arg(long, value_name = "USD", value_parser = money)]
     pub max_cost: Option<f64>,
     /// Time limit of a live or recording run, `10m` for example; trials that it does not reach end as stopped.
@@ -249,7 +249,7 @@ pub(super) enum FailOn {
 /// How a comparison is decided.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Comparing {
-    /// What makes the exit code 1.
+    /// Exit with 1 on this.
     #[arg(long, value_enum, value_name = "WHAT")]
     pub fail_on: Option<FailOn>,
     /// A loss up to this much does not matter (turn times: never below 10%).

@@ -1,4 +1,4 @@
-//! `ragcheck report`: one report of a run in some format, on stdout.
+//! `ragcheck report`: a run's report in one format, on stdout.
 
 use super::arguments::{Report, Rows};
 use super::exit::Exit;

@@ -82,6 +82,8 @@ mod tests {
         assert_eq!(files.len(), formats().count());
         assert_eq!(named("csv").count(), 3);
         assert_eq!(named("pdf").count(), 0);
-        assert_eq!(names(), ["html", "csv", "junit", "markdown", "json"]);
+        for name in names() {
+            assert_ne!(named(name).count(), 0, "{name}");
+        }
     }
 }
