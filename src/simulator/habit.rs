@@ -86,8 +86,8 @@ pub enum Habit {
     VerbatimQuery,
     /// Takes a question for the first of its conversation.
     ForgetHistory,
-    /// Indexes keywords that no other question holds: whole runs of the answer's words.
-    NarrowKeywords,
+    /// Searches the knowledge base with words that name no subject.
+    VagueQuery,
     /// Writes arguments that are not JSON.
     MalformedArguments,
     /// Writes arguments of wrong types.
@@ -125,12 +125,14 @@ impl Habit {
     fn natural_steps(self) -> &'static [Step] {
         use Step::{External, Index, Knowledge, Respond};
         match self {
-            Self::ForgetKnowledgeBase | Self::ExternalFirst | Self::ExternalBeside | Self::ForgetHistory => {
-                &[Knowledge]
-            }
+            Self::ForgetKnowledgeBase
+            | Self::ExternalFirst
+            | Self::ExternalBeside
+            | Self::ForgetHistory
+            | Self::VagueQuery => &[Knowledge],
             Self::HostileQuery | Self::VerbatimQuery => &[Knowledge, External],
             Self::RetrySearch => &[External],
-            Self::PoorKeywords | Self::SkipKeywords | Self::NarrowKeywords => &[Index],
+            Self::PoorKeywords | Self::SkipKeywords => &[Index],
             Self::ForgetResponse | Self::ResponseBeside | Self::WrongFlags | Self::InventSource | Self::Refuse => {
                 &[Respond]
             }

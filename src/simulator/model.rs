@@ -8,7 +8,7 @@ use super::behaviour::{Caller, ModelBehaviour, Rule};
 use super::compose::{Composed, compose, subject};
 use super::dice::Dice;
 use super::habit::{Habit, Habits, Step};
-use super::sentences::{content_words, key_phrases, narrow_phrases, overlap};
+use super::sentences::{content_words, key_phrases, overlap};
 use super::situation::{Chunk, Situation, question_at};
 use crate::chat::{Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition};
 use serde_json::{Value, json};
@@ -80,7 +80,10 @@ struct Turn<'a> {
     stands_alone: bool,
 }
 
-/// What a model adds to a query that it words otherwise: none of it stands in documents.
+/// A query that names no subject.
+const VAGUE: &str = "general background information";
+
+/// What a model adds to a query that it words otherwise.
 const FILLERS: &[&str] = &["", "explained", "details", "details explained"];
 
 /// Answers one request.
@@ -285,7 +288,9 @@ impl<'a> Turn<'a> {
 
     fn search_query(&self, attempt: u32) -> String {
         let step = Step::Knowledge;
-        let query = if self.copies(step, attempt) {
+        let query = if self.habits.shows(Habit::VagueQuery, step, attempt, &self.dice) {
+            VAGUE.to_owned()
+        } else if self.copies(step, attempt) {
             self.question.to_owned()
         } else {
             self.worded(&self.rule(|rule| rule.search_query.clone()).unwrap_or_else(|| self.asked.join(" ")))
@@ -316,8 +321,6 @@ impl<'a> Turn<'a> {
         let keywords = if self.habits.shows(Habit::PoorKeywords, Step::Index, attempt, &self.dice) {
             self.rule(|rule| rule.poor_keywords.clone())
                 .unwrap_or_else(|| ["information", "data", "x"].map(str::to_owned).to_vec())
-        } else if self.habits.shows(Habit::NarrowKeywords, Step::Index, attempt, &self.dice) {
-            narrow_phrases(answer)
         } else {
             self.rule(|rule| rule.keywords.clone()).unwrap_or_else(|| key_phrases(&self.asked, answer))
         };

@@ -130,13 +130,6 @@ pub(super) fn key_phrases(question: &[String], answer: &str) -> Vec<String> {
         .collect()
 }
 
-/// Three to five runs of four words of an answer: what stands in it and hardly in any question.
-pub(super) fn narrow_phrases(answer: &str) -> Vec<String> {
-    let words = words(answer);
-    let runs = words.chunks_exact(4).map(|run| run.join(" "));
-    runs.filter(|run| run.chars().count() <= 50).take(5).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

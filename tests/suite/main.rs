@@ -6,6 +6,7 @@ mod agreement;
 mod answers;
 mod bounds;
 mod broken;
+mod broken_agents;
 mod cassette;
 mod cli;
 mod compare;

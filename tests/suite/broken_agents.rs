@@ -1,0 +1,81 @@
+//! Broken agents, one for each of SC-001 to SC-008: each fails its own criterion, and no other of the eight but those that
+//! are declared to fall with it. `tests/agents/<criterion>.yaml` is the agent: the shipped simulated model with other rates.
+
+use super::project::Project;
+use super::simulator::Simulator;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Criterion, pace, scenarios that suffice to see it, and what falls with it.
+type Broken = (&'static str, &'static str, &'static [&'static str], &'static [&'static str]);
+
+const AGENTS: [Broken; 7] = [
+    // A search that is left out again after the reminder is a retry that did not recover.
+    ("SC-001", "declared", &["knowledge", "external", "languages"], &["SC-007"]),
+    ("SC-002", "declared", &["knowledge", "external"], &[]),
+    // As above, of keywords.
+    ("SC-003", "declared", &["external", "learning"], &["SC-007"]),
+    // The pauses are waited out: what hangs takes nine seconds.
+    ("SC-005", "real", &["knowledge"], &[]),
+    // What is not found is asked for outside, where nothing is known of some questions: there is nothing to make keywords of.
+    ("SC-006", "declared", &["learning"], &["SC-003", "SC-007"]),
+    ("SC-007", "declared", &["knowledge", "external"], &[]),
+    // A follow-up that is searched for alone finds nothing, and no keywords can be made of what is not found outside either.
+    ("SC-008", "declared", &["context"], &["SC-003"]),
+];
+
+/// The criteria of the eight that failed in the newest run.
+fn failed(project: &Project) -> BTreeSet<String> {
+    let run = project.latest("run.json");
+    let rows = run["criteria"].as_array().expect("criteria").iter();
+    let eight = rows.filter(|row| row["id"].as_str().is_some_and(|id| id.len() == 6 && id.starts_with("SC-00")));
+    let eight: Vec<_> = eight.collect();
+    assert_eq!(eight.len(), 8, "{eight:?}");
+    eight.iter().filter(|row| row["verdict"] == "FAIL").filter_map(|row| Some(row["id"].as_str()?.to_owned())).collect()
+}
+
+#[test]
+fn each_broken_agent_fails_its_own_criterion_and_no_other_beyond_those_declared() {
+    for (criterion, pace, scenarios, along) in AGENTS {
+        let project = Project::shipped();
+        let rates = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/agents/{criterion}.yaml"));
+        let behaviour = "fixtures/simulator/fernlight.yaml";
+        std::fs::copy(rates, project.path("fixtures/simulator/broken.yaml")).expect("its rates");
+        project.edit(behaviour, "rates: fernlight-rates.yaml", "rates: broken.yaml");
+        project.edit(behaviour, "pace: real", &format!("pace: {pace}"));
+        let _simulator = Simulator::start(&project, behaviour);
+        let files: Vec<String> = scenarios.iter().map(|name| format!("scenarios/{name}.yaml")).collect();
+        let jobs = if pace == "real" { "64" } else { "8" };
+        let mut arguments = vec!["run"];
+        arguments.extend(files.iter().map(String::as_str));
+        arguments.extend(["--mode", "live", "--jobs", jobs, "--no-history"]);
+        let outcome = project.run(&arguments);
+        outcome.expect_code(1);
+        let failed = failed(&project);
+        assert!(failed.contains(criterion), "{criterion}: {failed:?}\n{}", outcome.stdout);
+        let undeclared: Vec<&String> =
+            failed.iter().filter(|id| *id != criterion && !along.contains(&id.as_str())).collect();
+        assert!(undeclared.is_empty(), "{criterion} drags along {undeclared:?}\n{}", outcome.stdout);
+    }
+}
+
+#[test]
+fn people_who_are_not_satisfied_fail_sc_004_and_no_other() {
+    for (satisfied, verdict) in [("no", "FAIL"), ("yes", "PASS")] {
+        let project = Project::shipped();
+        let scenario = ["run", "scenarios/external.yaml", "--no-history"];
+        project.run(&scenario);
+        let trials: Vec<String> =
+            project.traces().iter().filter_map(|trace| Some(trace["trial"].as_str()?.to_owned())).collect();
+        let rows: Vec<String> = trials.iter().map(|trial| format!("{trial},{satisfied}\n")).collect();
+        project.write("ratings.csv", &format!("trial,satisfied\n{}", rows.concat()));
+        project.edit("ragcheck.yaml", "not_measured_ok: [SC-004]", "ratings: ratings.csv");
+        project.run(&scenario);
+        let run = project.latest("run.json");
+        let rows = run["criteria"].as_array().expect("criteria");
+        let rated = rows.iter().find(|row| row["id"] == "SC-004").expect("SC-004");
+        assert_eq!(rated["verdict"], verdict, "{rated}");
+        assert_eq!(failed(&project).remove("SC-004"), verdict == "FAIL");
+        assert!(failed(&project).iter().all(|id| id == "SC-004"), "{:?}", failed(&project));
+    }
+}
