@@ -5,13 +5,39 @@
 
 use super::api::ApiError;
 use super::service::Service;
-use crate::loopback;
+use crate::{clock, loopback};
+use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
+use std::error::Error;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Longest request that is read, in bytes.
+pub(super) const LONGEST_BODY: usize = 1 << 20;
+/// How long the body of a request may take to arrive.
+const BODY_TIME: Duration = Duration::from_secs(20);
+
+/// Reads a request's body whole before anything is done for it, so that a slow one holds nobody else's place.
+pub(super) async fn whole(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    let refused = |status, kind, message: String| ApiError::new(status, kind, message).into_response();
+    match clock::timeout(&*service.clock, BODY_TIME, to_bytes(body, LONGEST_BODY)).await {
+        Ok(Ok(bytes)) => next.run(Request::from_parts(parts, Body::from(bytes))).await,
+        Ok(Err(why)) if why.source().is_some_and(|why| why.to_string().contains("length limit")) => {
+            let message = format!("a request has at most {LONGEST_BODY} bytes");
+            refused(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
+        }
+        Ok(Err(why)) => refused(StatusCode::BAD_REQUEST, "invalid_request", format!("the body broke off: {why}")),
+        Err(clock::Elapsed(limit)) => {
+            let message = format!("the body did not arrive within {} s", limit.as_secs());
+            refused(StatusCode::REQUEST_TIMEOUT, "too_slow", message)
+        }
+    }
+}
 
 /// Refuses pages in browsers, and foreign names for this machine.
 pub(super) async fn origin(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {

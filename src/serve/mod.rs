@@ -33,11 +33,16 @@ pub use routes::routes;
 pub use service::{Service, ServiceError, ServiceOptions};
 pub use sessions::SessionError;
 
-use std::future::Future;
+use std::future::{Future, IntoFuture};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-/// Serves on `listener` until `stop` resolves; requests under way are then answered, and no new one is taken.
+/// How long callers have to read the last replies once the service is stopped and no question is being answered.
+const LAST_REPLIES: Duration = Duration::from_secs(5);
+
+/// Serves on `listener` until `stop` resolves; requests under way are then answered, and no new one is taken. Whoever
+/// never sends the rest of a request, or never reads, does not hold it up.
 ///
 /// # Errors
 /// When the listener fails.
@@ -46,7 +51,27 @@ pub async fn serve(
     listener: tokio::net::TcpListener,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
-    axum::serve(listener, routes(service)).with_graceful_shutdown(stop).await
+    let (asked, stopping) = tokio::sync::oneshot::channel();
+    let told = async move {
+        stop.await;
+        let _ = asked.send(());
+    };
+    let serving = axum::serve(listener, routes(Arc::clone(&service))).with_graceful_shutdown(told).into_future();
+    let given_up = async {
+        if stopping.await.is_err() {
+            return std::future::pending().await;
+        }
+        loop {
+            service.clock.sleep(LAST_REPLIES).await;
+            if service.is_idle() {
+                return Ok(());
+            }
+        }
+    };
+    tokio::select! {
+        done = serving => done,
+        done = given_up => done,
+    }
 }
 
 /// Why a service may not listen at `address` without a token.

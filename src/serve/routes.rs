@@ -30,12 +30,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tower::ServiceBuilder;
-use tower::limit::GlobalConcurrencyLimitLayer;
-use tower::load_shed::LoadShedLayer;
 use tower_http::catch_panic::CatchPanicLayer;
 
-/// Longest request that is read, in bytes.
-const LONGEST_BODY: usize = 1 << 20;
 /// How long a request may take beyond the longest turn: reading it, and storing its session.
 const BEYOND_TURN: Duration = Duration::from_secs(30);
 
@@ -44,24 +40,21 @@ type Shared = Arc<Service>;
 /// Everything that is served.
 pub fn routes(service: Shared) -> Router {
     let longest = service.longest_turn() + BEYOND_TURN;
-    let limits = ServiceBuilder::new()
-        .layer(HandleErrorLayer::new(turned_away))
-        .layer(LoadShedLayer::new())
-        .layer(GlobalConcurrencyLimitLayer::new(service.options.most_requests))
-        .timeout(longest);
+    let limits = ServiceBuilder::new().layer(HandleErrorLayer::new(turned_away)).timeout(longest);
     let mut api = Router::new().route("/api/chat/query", post(query)).layer(limits);
     if service.options.test_target {
         api = api.route("/api/test/reset", post(reset));
     }
     api.route("/metrics", get(metrics))
         .route("/openapi.json", get(document))
+        .layer(middleware::from_fn_with_state(Arc::clone(&service), admission::whole))
         .layer(middleware::from_fn_with_state(Arc::clone(&service), admission::token))
         .route("/health", get(health))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(Arc::clone(&service), admission::origin))
         .layer(CatchPanicLayer::custom(panicked))
-        .layer(DefaultBodyLimit::max(LONGEST_BODY))
+        .layer(DefaultBodyLimit::max(admission::LONGEST_BODY))
         .layer(middleware::from_fn_with_state(Arc::clone(&service), counted))
         .with_state(service)
 }
@@ -80,9 +73,12 @@ async fn query(
     let request = match body {
         Ok(Json(request)) => request,
         Err(rejection) => {
-            let kind =
-                if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE { "too_large" } else { "invalid_request" };
-            return ApiError::new(rejection.status(), kind, rejection.body_text()).into_response();
+            // What is no JSON and what is JSON of another shape are both the caller's mistake.
+            let status = match rejection.status() {
+                StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST,
+                other => other,
+            };
+            return ApiError::new(status, "invalid_request", rejection.body_text()).into_response();
         }
     };
     let accepts = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -147,8 +143,7 @@ async fn turned_away(error: BoxError) -> ApiError {
     if error.is::<tower::timeout::error::Elapsed>() {
         return ApiError::new(StatusCode::GATEWAY_TIMEOUT, "timeout", "The request took too long.");
     }
-    let message = "Too many questions are being answered: try again in a moment.";
-    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message)
+    ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string())
 }
 
 fn panicked(_: Box<dyn Any + Send>) -> Response {

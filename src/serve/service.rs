@@ -20,6 +20,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
 /// How a service is run.
@@ -74,7 +75,9 @@ pub struct Service {
     sessions: Sessions,
     keywords: Mutex<Arc<KeywordIndex>>,
     log: Arc<EventLog>,
-    clock: Arc<dyn Clock>,
+    pub(super) clock: Arc<dyn Clock>,
+    /// Places of questions that are answered at the same time, also those that nobody listens to any more.
+    places: Semaphore,
     /// Held while the service lives: its sessions are nobody else's.
     _lock: File,
 }
@@ -109,7 +112,10 @@ impl Service {
             runner.keyword_index().unwrap_or_else(own)
         };
         let log = EventLog::open(&options.state.join("events.jsonl"), event_log::MOST_BYTES).map_err(unusable)?;
+        let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
+        sessions.forget_expired(clock.wall()).map_err(unusable)?;
         Ok(Self {
+            places: Semaphore::new(options.most_requests),
             counters: Counters::default(),
             runner,
             settings,
@@ -117,7 +123,7 @@ impl Service {
             sessions,
             keywords: Mutex::new(Arc::new(keywords)),
             log: Arc::new(log),
-            clock: Arc::new(RealClock::start()),
+            clock,
             _lock: lock,
             options,
         })
@@ -133,6 +139,11 @@ impl Service {
         self.runner.turn_limit(&self.settings)
     }
 
+    /// Whether no question is being answered.
+    pub(super) fn is_idle(&self) -> bool {
+        self.places.available_permits() == self.options.most_requests
+    }
+
     /// Its counters, in Prometheus' text format.
     pub(super) fn metrics(&self) -> String {
         self.counters.text(self.flow(), self.log.lost())
@@ -145,6 +156,10 @@ impl Service {
         stream: Option<UnboundedSender<Told>>,
     ) -> Result<Value, ApiError> {
         request.check()?;
+        let Ok(_place) = self.places.try_acquire() else {
+            let message = "Too many questions are being answered: try again in a moment.";
+            return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message));
+        };
         if request.tenant_id.is_some() && !self.flow.has_tenants() {
             let message = format!("`tenant_id`: the flow `{}` has no tenants", self.flow.name());
             return Err(ApiError::new(StatusCode::BAD_REQUEST, "invalid_request", message));

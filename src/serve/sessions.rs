@@ -131,6 +131,29 @@ impl Sessions {
         self.begin(&format!("s-{}", hex::encode(bytes)), tenant)
     }
 
+    /// Removes what was said in sessions that expired before `now`; that there was one is kept. What cannot be read is left
+    /// to whoever asks for it.
+    ///
+    /// # Errors
+    /// When the folder cannot be read, or a file cannot be written.
+    pub(super) fn forget_expired(&self, now: Timestamp) -> io::Result<()> {
+        for entry in files::entries(&self.folder)? {
+            let text = files::read_to_string(&entry.path).unwrap_or_default();
+            let Ok(Stored { version: VERSION, last_active, conversation: Some(_) }) = serde_json::from_str(&text)
+            else {
+                continue;
+            };
+            if self.is_over(last_active, now) {
+                store(&entry.path, &Stored { version: VERSION, last_active, conversation: None })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_over(&self, last_active: Timestamp, now: Timestamp) -> bool {
+        now > last_active && now.duration_since(last_active).unsigned_abs() > self.lifetime
+    }
+
     fn begin(&self, id: &str, tenant: Option<&str>) -> Result<Session, SessionError> {
         let hold = self.hold(id)?;
         let mut conversation = ConversationState::new(0, "main").of_tenant(tenant);
@@ -164,8 +187,7 @@ impl Sessions {
             return Err(unreadable(format!("its file has version {version}, this build reads {VERSION}")));
         }
         let Some(conversation) = conversation else { return Err(SessionError::Expired) };
-        let idle = now.duration_since(last_active).unsigned_abs();
-        if now > last_active && idle > self.lifetime {
+        if self.is_over(last_active, now) {
             // What was said is not kept beyond the session's life; that there was one is.
             store(&file, &Stored { version: VERSION, last_active, conversation: None })?;
             return Err(SessionError::Expired);
@@ -312,6 +334,25 @@ mod tests {
         assert_eq!(kind(sessions.resume(&id, None, at(3602))), "session_expired");
         assert_eq!(kind(sessions.resume(&id, None, at(10))), "session_expired", "also when the clock was set back");
         assert!(!std::fs::read_to_string(file).expect("a file").contains("my secret"));
+    }
+
+    #[test]
+    fn what_was_said_in_expired_sessions_is_gone_when_the_service_starts_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let said = |words: &str, second: i64| {
+            let mut session = sessions(folder.path()).mint(None).expect("minted");
+            session.conversation.history.push(crate::chat::Message::text(crate::chat::Role::User, words));
+            session.save(at(second)).expect("is stored");
+            session.file.clone()
+        };
+        let (old, fresh) = (said("my secret", 0), said("not so old", 3000));
+        let sessions = sessions(folder.path());
+        std::fs::write(sessions.folder.join("s-broken.json"), "{").expect("written");
+        sessions.forget_expired(at(4000)).expect("is done");
+        assert!(!std::fs::read_to_string(&old).expect("a file").contains("my secret"));
+        assert!(std::fs::read_to_string(&fresh).expect("a file").contains("not so old"));
+        let id = old.file_stem().and_then(|name| name.to_str()).expect("an id").to_owned();
+        assert_eq!(kind(sessions.resume(&id, None, at(4001))), "session_expired");
     }
 
     #[test]

@@ -80,3 +80,61 @@ fn a_passage_of_another_tenant_fails_the_criterion_of_tenants_alone() {
     let expected: BTreeSet<String> = ["tenants-apart".to_owned()].into();
     assert_eq!(failed(&project), expected, "{}", outcome.stdout);
 }
+
+/// The rows of the table of docs/two-stage.md by which a turn can end: the error's kind where there is one, and the id.
+fn documented_ends() -> Vec<(Option<String>, String)> {
+    let page = include_str!("../../docs/two-stage.md");
+    let table = page.split("## How a turn ends").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("the table");
+    let rows = table.lines().filter(|line| line.starts_with("| ") && !line.contains("| id |"));
+    rows.map(|row| {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let kind = cells[1].strip_prefix("error `").and_then(|rest| rest.split('`').next()).map(str::to_owned);
+        (kind, cells[2].to_owned())
+    })
+    .collect()
+}
+
+#[test]
+fn each_row_of_the_error_table_has_its_id_and_a_case_that_expects_it() {
+    let files = [include_str!("../../scenarios/two-stage.yaml"), include_str!("../../scenarios/two-stage-down.yaml")];
+    let mut expected = BTreeSet::new();
+    for file in files {
+        let scenario: serde_json::Value = serde_saphyr::from_str(file).expect("YAML");
+        let ids = |of: &serde_json::Value| of["covers"].as_array().cloned().unwrap_or_default();
+        for case in scenario["cases"].as_array().expect("cases") {
+            let kind = case["expect"]["error"]["kind"].as_str().unwrap_or_default().to_owned();
+            for id in ids(case).into_iter().chain(ids(&scenario)) {
+                expected.insert((kind.clone(), id.as_str().expect("an id").to_owned()));
+            }
+        }
+    }
+    let rows = documented_ends();
+    assert_eq!(rows.len(), 9, "{rows:?}");
+    for (kind, id) in rows {
+        let kind = kind.unwrap_or_default();
+        // Scripted models alone end so: src/flow/two_stage/tests.
+        if ["no_answer", "timeout"].contains(&kind.as_str()) {
+            continue;
+        }
+        assert!(
+            expected.contains(&(kind.clone(), id.clone())),
+            "no case expects `{kind}` and covers {id}: {expected:?}"
+        );
+    }
+}
+
+#[test]
+fn a_first_stage_without_a_call_leaves_the_whole_reply_in_the_trace() {
+    let project = Project::shipped();
+    project.run(&["run", SCENARIO, "--only", "no-call", "--no-history"]);
+    let traces = project.traces();
+    assert_eq!(traces.len(), 2);
+    for trace in traces {
+        let events = trace["events"].as_array().expect("events").clone();
+        let said =
+            events.iter().find_map(|event| event["what"]["model_called"]["reply"]["completion"]["text"].as_str());
+        assert_eq!(said, Some("As far as I remember, it may be about a hundred metres long."), "{trace}");
+        let ended = events.iter().find_map(|event| event["what"]["turn_ended"]["outcome"]["failed"]["kind"].as_str());
+        assert_eq!(ended, Some("no_tool_call"));
+    }
+}

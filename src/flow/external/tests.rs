@@ -199,3 +199,27 @@ fn a_turn_is_spelt_as_the_scenario_says_and_what_the_user_says_is_no_template() 
         matches!(target.reply(response(500, "oops")), Reply::Failed("agent_error", words) if words.contains("oops"))
     );
 }
+
+#[test]
+fn an_answer_that_holds_the_words_of_an_earlier_one_is_shown_as_itself_alone() {
+    let said = [(Role::User, "how much?"), (Role::Assistant, "It is 5."), (Role::User, "sure?")];
+    let mut known: Vec<(Role, String)> = said.iter().map(|(role, text)| (*role, (*text).to_owned())).collect();
+    known.extend([(Role::Assistant, "Yes. It is 5.".to_owned()), (Role::User, "why?".to_owned())]);
+    let spoken = ["how much?", "It is 5.\n\nSources: a#1", "sure?", "Yes. It is 5.\n\nSources: a#1", "why?"];
+    let mut conversation: Vec<Value> = spoken
+        .iter()
+        .zip(&known)
+        .map(|(content, (role, _))| json!({"role": role.as_str(), "content": content}))
+        .collect();
+    let exchange = model(&mut conversation, json!({"role": "assistant", "content": "because"}));
+    let roles = roles();
+    let mut telling = TraceBuilder::new(&roles, &Plain, &known, 0);
+    assert!(telling.hear(vec![exchange]).is_none());
+    telling.end(Reply::Answer("because".into())).expect("a reply");
+    let shown = telling.into_events().into_iter().find_map(|(_, what)| match what {
+        What::ModelCalled(called) => Some(called.shown),
+        _ => None,
+    });
+    let wanted: Vec<String> = known.iter().map(|(role, text)| digest(*role, text)).collect();
+    assert_eq!(shown.expect("a completion"), wanted);
+}

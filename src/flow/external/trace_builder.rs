@@ -378,8 +378,17 @@ impl<'a> TraceBuilder<'a> {
         }
     }
 
-    /// What a message shows: earlier words that stand in it, else itself.
+    /// What a message shows: earlier words that stand in it, else itself. What the agent said once may hold words of another
+    /// answer: it is the longest earlier answer that it begins with, and nothing else.
     fn digests(&self, message: &Message) -> Vec<String> {
+        if message.role == Role::Assistant {
+            let said = self.known.iter().filter(|(role, said)| {
+                *role == Role::Assistant && !said.is_empty() && message.content.starts_with(said.as_str())
+            });
+            if let Some((role, said)) = said.max_by_key(|(_, said)| said.len()) {
+                return vec![digest(*role, said)];
+            }
+        }
         let mut texts = vec![message.content.clone()];
         for call in &message.calls {
             leaves(&decoder::document(&call.arguments), &mut texts);

@@ -88,6 +88,17 @@ impl Service {
         assert!(done.is_ok_and(|status| status.success()));
     }
 
+    /// The exit code of a service that ends within a minute.
+    pub fn ends(&mut self) -> Option<i32> {
+        for _ in 0..600 {
+            if let Some(status) = self.child.try_wait().expect("a process") {
+                return status.code();
+            }
+            wait(Duration::from_millis(100));
+        }
+        panic!("it does not end");
+    }
+
     /// The exit code, once it has ended.
     pub fn wait(&mut self) -> Option<i32> {
         self.child.wait().expect("it ends").code()

@@ -8,13 +8,29 @@ use std::sync::{Arc, Mutex};
 /// Answers that somebody was given, by session, in order.
 type Given = Arc<Mutex<BTreeMap<String, Vec<String>>>>;
 
+/// A question of each flow; that of `tool-rag` makes it learn keywords.
+const ASKED: [(&str, Option<&str>, &str); 2] =
+    [("two-stage", Some("fernlight"), QUESTION), ("tool-rag", None, "Which Norrin booster pumps were recalled?")];
+
+/// The keywords that a service kept, each with how many questions it came from.
+fn kept(project: &Project) -> Vec<(String, usize)> {
+    let export = project.run(&["keywords", "export", ".ragcheck/serve/tool-rag/keywords.sqlite"]);
+    export.expect_code(0);
+    let entries: Value = serde_json::from_str(&export.stdout).expect("JSON");
+    let entries = entries.as_array().expect("a list").iter();
+    let from = |entry: &Value| entry["provenance"].as_array().map_or(0, Vec::len);
+    entries.map(|entry| (entry["keyword"].as_str().expect("a keyword").to_owned(), from(entry))).collect()
+}
+
 /// Kills the service so many times while four clients ask.
-fn kills(number: u32) {
+fn kills(flow: &'static str, number: u32) {
     let (project, _simulator) = recording();
+    let (_, tenant, question) = ASKED.into_iter().find(|(name, ..)| *name == flow).expect("a flow");
+    let sessions = format!(".ragcheck/serve/{flow}/sessions");
     let given: Given = Arc::default();
     let mut acknowledged = 0;
     for round in 0..number {
-        let mut service = Service::start(&project, "two-stage", &[]);
+        let mut service = Service::start(&project, flow, &[]);
         let over = Arc::new(AtomicBool::new(false));
         let known: Vec<String> = given.lock().expect("sound").keys().cloned().collect();
         let clients: Vec<_> = (0..4)
@@ -23,8 +39,7 @@ fn kills(number: u32) {
                 let mut session = known.get(client).cloned();
                 std::thread::spawn(move || {
                     while !over.load(Ordering::SeqCst) {
-                        let asked =
-                            Asked { session: session.as_deref(), tenant: Some("fernlight"), ..Asked::new(QUESTION) };
+                        let asked = Asked { session: session.as_deref(), tenant, ..Asked::new(question) };
                         let answered = post(&address, &asked.body(), &[]);
                         if answered.status != 200 {
                             // Killed, or the session was held by a request that the kill cut off.
@@ -55,7 +70,7 @@ fn kills(number: u32) {
         let _ = service.wait();
         let given = given.lock().expect("sound");
         for (session, answers) in given.iter() {
-            let stored = project.read(&format!(".ragcheck/serve/two-stage/sessions/{session}.json"));
+            let stored = project.read(&format!("{sessions}/{session}.json"));
             let stored: Value = serde_json::from_str(&stored).expect("whole");
             let conversation = stored["conversation"].as_str().expect("a conversation");
             let conversation: Value = serde_json::from_str(conversation).expect("whole");
@@ -68,10 +83,17 @@ fn kills(number: u32) {
             }
         }
         acknowledged = given.values().map(Vec::len).sum();
+        if flow == "tool-rag" {
+            let kept = kept(&project);
+            // Each acknowledged answer was given after its keywords were kept; questions of a session may count once.
+            let known = kept.iter().find(|(keyword, _)| keyword.contains("norrin"));
+            let learned = known.is_some_and(|(_, questions)| *questions >= 1);
+            assert!(learned, "round {round}: after {acknowledged} answers the index holds {kept:?}");
+        }
     }
     assert!(acknowledged >= 3 * number as usize, "{acknowledged} answers in {number} rounds");
-    let _service = Service::start(&project, "two-stage", &[]);
-    let files = std::fs::read_dir(project.path(".ragcheck/serve/two-stage/sessions")).expect("the folder");
+    let _service = Service::start(&project, flow, &[]);
+    let files = std::fs::read_dir(project.path(&sessions)).expect("the folder");
     let names = files.map(|file| file.expect("a file").file_name().to_string_lossy().into_owned());
     let stray: Vec<String> = names.filter(|name| !name.starts_with("s-")).collect();
     assert!(stray.is_empty(), "what kills left half written is removed at the next start: {stray:?}");
@@ -80,12 +102,19 @@ fn kills(number: u32) {
 #[cfg(unix)]
 #[test]
 fn killed_five_times_while_serving_no_acknowledged_answer_is_missing() {
-    kills(5);
+    kills("two-stage", 5);
 }
 
 #[cfg(unix)]
 #[test]
-#[ignore = "fifty kills: .ci/slow"]
+fn killed_five_times_while_learning_neither_answers_nor_keywords_are_missing() {
+    kills("tool-rag", 5);
+}
+
+#[cfg(unix)]
+#[test]
+#[ignore = "fifty kills of each flow: .ci/slow"]
 fn killed_fifty_times_while_serving_no_acknowledged_answer_is_missing() {
-    kills(50);
+    kills("two-stage", 50);
+    kills("tool-rag", 50);
 }

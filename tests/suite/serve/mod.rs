@@ -3,6 +3,7 @@
 mod client;
 mod clients;
 mod crowd;
+mod hostile;
 mod kills;
 mod recorded;
 mod target;
