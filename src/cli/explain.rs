@@ -4,6 +4,7 @@ use super::arguments::Explain;
 use super::exit::Exit;
 use super::output::{self, Problem};
 use crate::catalogue::MetricEntry;
+use crate::scenario::diagnostic::did_you_mean;
 use crate::scenario::{self, Criterion, GateKind};
 use std::fmt::Write;
 
@@ -24,17 +25,16 @@ pub(super) fn run(given: &Explain) -> Result<Exit, Problem> {
         Err(mistakes) => return Err(mistakes.into()),
     };
     let implicit = Criterion::every_case();
-    let criteria: Vec<&Criterion> = criteria
-        .iter()
-        .chain(named.map(|_| &implicit))
-        .filter(|criterion| named.is_none_or(|name| name.eq_ignore_ascii_case(&criterion.id)))
-        .collect();
+    let all: Vec<&Criterion> = criteria.iter().chain(named.map(|_| &implicit)).collect();
+    let asked = |criterion: &&Criterion| named.is_none_or(|name| name.eq_ignore_ascii_case(&criterion.id));
+    let criteria: Vec<&Criterion> = all.iter().copied().filter(asked).collect();
     if metrics.is_empty() && criteria.is_empty() {
-        let known: Vec<&str> = catalogues.metrics.iter().map(|entry| entry.name).collect();
+        let name = named.unwrap_or_default();
+        let ids = all.iter().map(|criterion| criterion.id.as_str());
+        let known = ids.chain(catalogues.metrics.iter().map(|entry| entry.name));
         return Err(Problem::Words(format!(
-            "no criterion or metric is called `{}`; metrics: {}",
-            named.unwrap_or_default(),
-            known.join(", ")
+            "no criterion or metric is called `{name}`: {}; `ragcheck explain` prints them all",
+            did_you_mean(name, known)
         )));
     }
     let mut out = String::new();

@@ -35,7 +35,7 @@ fn explain_says_what_a_criterion_measures_and_how_it_is_judged() {
     assert!((1..=8).all(|number| all.contains(&format!("SC-{number:03}"))), "{all}");
     let unknown = project.run(&["explain", "SC-099"]);
     unknown.expect_code(2);
-    assert!(unknown.stderr.contains("SC-099"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("`SC-099`: did you mean `SC-0"), "{}", unknown.stderr);
 }
 
 #[test]
