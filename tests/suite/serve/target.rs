@@ -200,7 +200,7 @@ fn compared(name: &str, variant: Option<&str>, least: usize) -> Vec<String> {
         }
         match served.criteria.get(id) {
             Some(theirs) if (&theirs.0, theirs.1) == (&verdict.0, verdict.1) => {
-                same += usize::from(verdict.0 != "NOT_MEASURED")
+                same += usize::from(verdict.0 != "NOT_MEASURED");
             }
             theirs => differences.push(format!("{name}, {id}: in process {verdict:?}, served {theirs:?}")),
         }
