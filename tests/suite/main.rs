@@ -39,6 +39,7 @@ mod orders;
 mod outages;
 mod paths;
 mod project;
+mod prompt_texts;
 mod recorded_knowledge;
 mod registries;
 mod sample;
