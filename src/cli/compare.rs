@@ -64,6 +64,9 @@ impl Side {
         }
         let text = files::read_to_string(&path).map_err(|why| format!("{}: {why}", path.display()))?;
         let summary = Summary::parse(&text).map_err(|why| format!("{}: {why}", path.display()))?;
+        if trace::sealed(&text) == trace::Seal::Edited {
+            output::remark(&format!("note: {} was EDITED BY HAND after it was saved", path.display()));
+        }
         Ok(Some(Self { summary, folder: None, linked: None }))
     }
 
@@ -176,11 +179,13 @@ fn write(shown: &Shown<'_>, folder: &Path, linked: Option<&[u8]>) -> Result<Path
     Ok(folder.join(trace::COMPARISON_HTML))
 }
 
-/// A comparison fails only where that was asked for; one with trials that could not be run shows no absence.
+/// A comparison fails only where that was asked for; one with trials that could not be run, or that compared nothing,
+/// shows no absence.
 fn exit(found: &Comparison, comparing: &Comparing) -> Exit {
     match comparing.fail_on {
         Some(FailOn::Regression) if found.a.errors + found.b.errors > 0 => Exit::Incomplete,
         Some(FailOn::Regression) if found.regression => Exit::Failed,
+        Some(FailOn::Regression) if found.nothing_compared() => Exit::Incomplete,
         _ => Exit::Passed,
     }
 }

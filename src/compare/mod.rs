@@ -177,6 +177,13 @@ pub struct Comparison {
     pub conclusion: String,
 }
 
+impl Comparison {
+    /// Whether no gated row compares anything: then an absence of regressions says nothing.
+    pub fn nothing_compared(&self) -> bool {
+        sentences::nothing_compared(&self.rows)
+    }
+}
+
 /// Compares two summaries; a loss of `margin` (0 to 1) or less does not matter.
 ///
 /// # Errors

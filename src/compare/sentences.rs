@@ -207,6 +207,11 @@ pub(super) fn named(names: &[String]) -> String {
     format!("{}{more}", names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", "))
 }
 
+/// Whether no gated row compares anything.
+pub(super) fn nothing_compared(rows: &[Row]) -> bool {
+    !rows.iter().any(|row| row.gated && row.finding != Finding::NotCompared)
+}
+
 /// The whole comparison in one sentence.
 pub(super) fn conclusion(rows: &[Row], flips: &[Flip], cases: u64) -> String {
     let keys = |finding: Finding| -> Vec<&str> {
@@ -221,7 +226,9 @@ pub(super) fn conclusion(rows: &[Row], flips: &[Flip], cases: u64) -> String {
     } else {
         format!("{} less often and {gained} more often", count(flipped, "case passes", "cases pass"))
     };
-    let verdict = if !worse.is_empty() {
+    let verdict = if nothing_compared(rows) {
+        "nothing that is required was compared, so nothing is known of a regression".to_owned()
+    } else if !worse.is_empty() {
         format!("B is worse than A in {}", worse.join(", "))
     } else if !better.is_empty() {
         format!("B is better than A in {} and nowhere shown to be worse", better.join(", "))

@@ -232,7 +232,7 @@ impl Summary {
             let _ = write!(out, ",\n\"{name}\": [\n{}\n]", rows.join(",\n"));
         }
         out.push_str("\n}\n");
-        Ok(out)
+        Ok(trace::seal(&out).0 + "\n")
     }
 
     /// Reads a baseline file.

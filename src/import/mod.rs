@@ -9,6 +9,7 @@
 //! need it measure nothing and say so. Nothing here judges.
 
 mod conversation;
+mod distinct;
 mod error;
 mod mapping;
 mod planning;

@@ -1,6 +1,7 @@
 //! From a file's JSON to conversations, one by one; a conversation that is not one keeps its place and says why.
 
 use super::ImportError;
+use super::distinct::Distinct;
 use super::error::{ConversationError, Kind, WrongMember};
 use super::mapping::Mapping;
 use serde_json::{Map, Value};
@@ -29,10 +30,11 @@ pub(super) struct Record {
 /// The conversations of a file, in its order.
 ///
 /// # Errors
-/// When the text is not JSON or JSON lines, or holds nothing.
+/// When the text is not JSON or JSON lines, names a member twice, or holds nothing.
 pub(super) fn records(text: &[u8]) -> Result<Vec<Record>, ImportError> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-    let values = serde_json::Deserializer::from_slice(text).into_iter().collect::<Result<Vec<Value>, _>>()?;
+    let values = serde_json::Deserializer::from_slice(text).into_iter().collect::<Result<Vec<Distinct>, _>>()?;
+    let values: Vec<Value> = values.into_iter().map(|Distinct(value)| value).collect();
     // One list is the whole file; anything else is a line each.
     let items = match <[Value; 1]>::try_from(values) {
         Ok([Value::Array(items)]) => items,

@@ -12,6 +12,10 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+/// Folders called `latest` that are put aside, at most.
+#[cfg(unix)]
+const MOST_ASIDE: usize = 1_000;
+
 /// A run folder that is being written.
 #[derive(Debug)]
 pub struct Writing {
@@ -129,12 +133,21 @@ fn point_latest(reports: &Path, name: &str) -> io::Result<()> {
     let beside = files::temporary_folder(reports)?;
     let link = beside.path().join("latest");
     files::link(name, &link)?;
-    match files::rename(&link, reports.join("latest")) {
+    let latest = reports.join("latest");
+    match files::rename(&link, &latest) {
+        // A copy that resolved the link, an unpacked archive: it is kept beside, since no figures may stay under this name
+        // that are not of this run.
+        Err(error) if matches!(error.kind(), io::ErrorKind::IsADirectory | io::ErrorKind::DirectoryNotEmpty) => {
+            let aside = (1..=MOST_ASIDE).map(|n| reports.join(format!("latest-{n}"))).find(|aside| !aside.exists());
+            let aside = aside.ok_or(error)?;
+            files::rename(&latest, aside)?;
+            files::rename(&link, &latest)
+        }
         // A symbolic link cannot be moved to another disk.
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-            let removed = files::remove_file(reports.join("latest"));
+            let removed = files::remove_file(&latest);
             removed.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })?;
-            files::link(name, reports.join("latest"))
+            files::link(name, latest)
         }
         other => other,
     }
