@@ -5,6 +5,7 @@
 
 use super::CompareError;
 use crate::settings::Enforcement;
+use crate::trace;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

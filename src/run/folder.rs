@@ -163,6 +163,21 @@ mod tests {
     use super::*;
     use std::fs;
 
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_that_is_called_latest_is_put_aside_and_nothing_of_it_is_lost() {
+        let reports = tempfile::tempdir().expect("a folder");
+        for round in 1..=2 {
+            let _ = fs::remove_file(reports.path().join("latest"));
+            fs::create_dir(reports.path().join("latest")).expect("a folder");
+            fs::write(reports.path().join("latest/old.csv"), "old").expect("written");
+            let made = Writing::begin(reports.path(), b"{}").expect("begun").finish(true).expect("finished");
+            let latest = fs::canonicalize(reports.path().join("latest")).expect("latest");
+            assert_eq!(latest, fs::canonicalize(made).expect("the run"));
+            assert!(reports.path().join(format!("latest-{round}/old.csv")).exists());
+        }
+    }
+
     #[test]
     fn equal_content_gives_one_folder_and_latest_points_to_it() {
         let reports = tempfile::tempdir().expect("a folder");

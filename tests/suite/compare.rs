@@ -138,3 +138,18 @@ fn what_cannot_be_compared_is_refused_in_words() {
     let outcome = project.run(&["run", "--fail-on", "regression"]);
     assert!(outcome.expect_code(2).stderr.contains("--fail-on needs --baseline"), "{}", outcome.stderr);
 }
+
+#[test]
+fn a_baseline_without_figures_shows_no_absence_of_a_regression_and_one_that_was_edited_is_told() {
+    let (project, run) = with_a_run();
+    project.run(&["compare", &run, "--save", "baseline.json"]).expect_code(0);
+    let gated = ["compare", "baseline.json", &run, "--fail-on", "regression"];
+    assert!(!project.run(&gated).expect_code(0).stderr.contains("EDITED"));
+    let mut baseline: serde_json::Value = serde_json::from_str(&project.read("baseline.json")).expect("JSON");
+    baseline["criteria"] = serde_json::json!([]);
+    project.write("baseline.json", &baseline.to_string());
+    let blind = project.run(&gated);
+    blind.expect_code(3);
+    assert!(blind.stdout.contains("nothing that is required was compared"), "{}", blind.stdout);
+    assert!(blind.stderr.contains("baseline.json was EDITED BY HAND"), "{}", blind.stderr);
+}
