@@ -46,6 +46,12 @@ pub fn clean_bytes(document: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(written)
 }
 
+/// A value without the secrets that were declared.
+pub fn clean_value(value: Value) -> Value {
+    let redactor = declared();
+    if redactor.knows_any_in(&value.to_string()) { redactor.redact_value(&value) } else { value }
+}
+
 /// The bytes of a text, which may be a page or a table, without the secrets that were declared.
 pub fn clean_text_bytes(text: &[u8]) -> Cow<'_, [u8]> {
     match std::str::from_utf8(text).map(clean) {

@@ -2,6 +2,7 @@
 
 use crate::chat::{Message, Role};
 use crate::flow::reply;
+use crate::secrets;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
@@ -118,7 +119,7 @@ impl ApiError {
         if let Some(session) = &self.session {
             body["session_id"] = json!(session);
         }
-        body
+        secrets::clean_value(body)
     }
 }
 

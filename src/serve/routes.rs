@@ -13,6 +13,7 @@ use super::api::{ApiError, QueryRequest};
 use super::openapi;
 use super::service::Service;
 use super::status::Told;
+use crate::secrets;
 use axum::error_handling::HandleErrorLayer;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{DefaultBodyLimit, Request, State};
@@ -86,7 +87,7 @@ async fn query(
         return Sse::new(told(service, request)).keep_alive(KeepAlive::default()).into_response();
     }
     match service.answer(&request, None).await {
-        Ok(reply) => Json(reply).into_response(),
+        Ok(reply) => Json(secrets::clean_value(reply)).into_response(),
         Err(error) => error.into_response(),
     }
 }
@@ -97,7 +98,7 @@ fn told(service: Shared, request: QueryRequest) -> impl Stream<Item = Result<Eve
     let (sender, receiver) = tokio::sync::mpsc::unbounded_channel::<Told>();
     tokio::spawn(async move {
         let last = match service.answer(&request, Some(sender.clone())).await {
-            Ok(reply) => ("answer", reply),
+            Ok(reply) => ("answer", secrets::clean_value(reply)),
             Err(error) => ("error", error.body()),
         };
         let _ = sender.send(last);

@@ -8,6 +8,7 @@
 use super::api::ApiError;
 use crate::files;
 use crate::flow::{ConversationState, StateError};
+use crate::secrets;
 use axum::http::StatusCode;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -246,7 +247,7 @@ impl Session {
 fn store(file: &Path, stored: &Stored) -> io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
     let mut new = files::temporary_file(folder)?;
-    new.write_all(serde_json::to_string(stored)?.as_bytes())?;
+    new.write_all(&secrets::clean_bytes(&serde_json::to_vec(stored)?))?;
     new.sync()?;
     files::persist_private(new, file)?;
     files::sync_folder(folder);

@@ -39,7 +39,7 @@ impl Observer for Watcher {
         let data = match status {
             Status::ModelAsked { call, .. } => json!({"stage": "model", "call": call}),
             Status::ToolStarted { tool, arguments, .. } => {
-                json!({"stage": "tool", "tool": secrets::clean(tool), "arguments": arguments})
+                json!({"stage": "tool", "tool": tool, "arguments": arguments})
             }
             Status::Recorded(event) => match &event.what {
                 What::ToolCalled(called) => {
@@ -49,12 +49,12 @@ impl Observer for Watcher {
                         ToolOutcome::OutOfOrder(_) => "out_of_order",
                         ToolOutcome::Failed { .. } => "failed",
                     };
-                    json!({"stage": "tool_ended", "tool": secrets::clean(&called.tool), "outcome": outcome})
+                    json!({"stage": "tool_ended", "tool": called.tool, "outcome": outcome})
                 }
                 _ => return,
             },
         };
         // Nobody listens any more: the turn goes on, and its answer is in the session.
-        let _ = stream.send(("status", data));
+        let _ = stream.send(("status", secrets::clean_value(data)));
     }
 }

@@ -56,6 +56,40 @@ fn every_flow_answers_with_sources_flags_and_a_session_that_goes_on() {
 }
 
 #[test]
+fn a_key_of_the_environment_that_somebody_tells_is_in_no_reply_session_or_log() {
+    const KEY: &str = "tk-planted-4f81a96c22d0";
+    let (project, _simulator) = recording();
+    let mut command = project.command(&["serve", "--flow", "two-stage", "--listen", "127.0.0.1:0"]);
+    let service = Service::spawn(command.env("DEPLOY_TOKEN", KEY));
+    let asked = format!("{QUESTION} My key is {KEY}.");
+    let answered = service.ask(&Asked { tenant: Some("fernlight"), ..Asked::new(&asked) });
+    assert_eq!(answered.status, 200, "{}", answered.text);
+    let foreign = service.ask(&Asked { tenant: Some(KEY), ..Asked::new(QUESTION) });
+    assert_eq!(kind(&foreign).0, 404, "{}", foreign.text);
+    let body = Asked { tenant: Some("fernlight"), ..Asked::new(&asked) }.body();
+    let streamed = post(&service.address, &body, &[("accept", "text/event-stream")]);
+    assert!(streamed.text.contains("event: answer"), "{}", streamed.text);
+    for told in [&answered.text, &foreign.text, &streamed.text] {
+        assert!(!told.contains(KEY), "{told}");
+    }
+    let mut files = Vec::new();
+    let mut folders = vec![project.path(".ragcheck/serve/two-stage")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+            if entry.is_dir() { folders.push(entry) } else { files.push(entry) }
+        }
+    }
+    assert!(files.len() >= 3, "{files:?}");
+    for file in files {
+        let bytes = std::fs::read(&file).expect("a file");
+        assert!(!String::from_utf8_lossy(&bytes).contains(KEY), "{}", file.display());
+    }
+    let session = answered.body["session_id"].as_str().expect("a session");
+    let more = Asked { session: Some(session), tenant: Some("fernlight"), ..Asked::new("And what does E-21 report?") };
+    assert_eq!(service.ask(&more).status, 200, "the session goes on");
+}
+
+#[test]
 fn sessions_that_cannot_be_used_say_why() {
     let (_project, _simulator, service) = served("two-stage", &["--session-lifetime", "2s"]);
     let unknown = "s-00000000000000000000000000000000";
