@@ -10,6 +10,7 @@
 
 mod error;
 mod lock;
+mod own_key;
 mod place;
 mod program;
 mod temporary;
@@ -20,11 +21,12 @@ mod tests;
 
 pub use error::{FileError, is_full_disk};
 pub use lock::{LockError, ProjectLock};
+pub use own_key::{KeyedHash, OwnKey};
 #[cfg(unix)]
 pub use program::link;
 pub use program::{
     append, append_private, confine, create, create_dir_all, create_private_dir, entries, lock, metadata, move_file,
-    open, persist, persist_folder, persist_private, read, read_at_most, read_text_at_most, read_to_string,
+    open, own_key, persist, persist_folder, persist_private, read, read_at_most, read_text_at_most, read_to_string,
     remove_dir_all, remove_file, rename, replace, resolved, sync_folder, temporary_file, temporary_folder, turn, write,
 };
 pub use temporary::{TemporaryFile, TemporaryFolder};

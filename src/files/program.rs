@@ -4,7 +4,8 @@
 //! what leads out of the project, of the folders that `--allow-path` names, and of what the command line names. A
 //! program that uses the library and never calls [`confine`] is not confined: it says by itself what may be opened.
 
-use super::{Entry, FileError, Files, LockError, ProjectLock, TemporaryFile, TemporaryFolder};
+use super::own_key::state_folder;
+use super::{Entry, FileError, Files, LockError, OwnKey, ProjectLock, TemporaryFile, TemporaryFolder};
 use cap_std::fs::Metadata;
 use std::fs::File;
 use std::io;
@@ -41,6 +42,13 @@ pub fn confine(root: &Path, allowed: &[PathBuf], named: &[PathBuf]) -> Result<()
 /// [`LockError::Held`] while another process has it.
 pub fn lock(who: &str) -> Result<Option<ProjectLock>, LockError> {
     PROGRAM.get().map(|program| program.lock(who)).transpose()
+}
+
+/// The key of whoever runs this process, by which files that the program made are known again; `None` where it cannot be
+/// kept outside of the project.
+pub fn own_key() -> Option<&'static OwnKey> {
+    static KEY: OnceLock<Option<OwnKey>> = OnceLock::new();
+    KEY.get_or_init(|| files().own_key(&state_folder()?)).as_ref()
 }
 
 /// [`Files::turn`] of this process.

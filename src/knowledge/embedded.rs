@@ -1,7 +1,7 @@
 //! The knowledge base that needs no server: a full-text index over a corpus, and a rank of our own.
 //!
 //! Small corpora live in memory, one copy for each connection of the pool; larger ones in a derived file, named after
-//! the corpus's hash and the index's version, built once and opened read-only. What FTS5 finds is scored by
+//! the corpus's hash, the index's version and a keyed hash of both contents, built once and opened read-only. What FTS5 finds is scored by
 //! [`super::rank`], which says what a new passage may change. The score of a search is the sum of its terms' scores,
 //! so the index is asked for each term once, and searches add up what is remembered of them.
 
@@ -11,9 +11,8 @@ use super::language::Words;
 use super::query::{self, Term};
 use super::{Found, KnowledgeBase, KnowledgeError, Search, rank, tokenize};
 use crate::clock::BoxFuture;
-use crate::files;
+use crate::files::{self, OwnKey, TemporaryFile};
 use crate::settings::Language;
-use sha2::{Digest, Sha256};
 use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -37,6 +36,23 @@ struct Terms {
     passages: usize,
 }
 
+/// The file of a large corpus's index.
+enum Derived {
+    /// Kept for the next time.
+    Kept(PathBuf),
+    /// Gone with the base.
+    Once(TemporaryFile),
+}
+
+impl Derived {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Kept(path) => path,
+            Self::Once(file) => file.path(),
+        }
+    }
+}
+
 /// A corpus with its full-text index; cheap to clone, and every clone shares one pool of connections.
 #[derive(Clone)]
 pub struct Embedded {
@@ -44,7 +60,7 @@ pub struct Embedded {
     words: Words,
     /// Words of each passage, title included.
     lengths: Arc<[usize]>,
-    file: Option<PathBuf>,
+    file: Option<Arc<Derived>>,
     idle: Arc<Mutex<Vec<FullText>>>,
     terms: Arc<Mutex<Terms>>,
 }
@@ -74,9 +90,20 @@ impl Embedded {
     /// # Errors
     /// When the index cannot be built.
     pub fn open_in(language: Language, corpus: Corpus, cache: Option<&Path>) -> Result<Self, KnowledgeError> {
+        Self::with(language, corpus, cache, files::own_key)
+    }
+
+    fn with<'k>(
+        language: Language,
+        corpus: Corpus,
+        cache: Option<&Path>,
+        key: impl FnOnce() -> Option<&'k OwnKey>,
+    ) -> Result<Self, KnowledgeError> {
         let words = Words::of(language);
         let file = match cache {
-            Some(folder) if corpus.passages.len() > IN_MEMORY => Some(derive_file(&corpus, &words, folder)?),
+            Some(folder) if corpus.passages.len() > IN_MEMORY => {
+                Some(Arc::new(derive_file(&corpus, &words, folder, key())?))
+            }
             _ => None,
         };
         let length = |title: &str, text: &str| tokenize::count(title) + tokenize::count(text);
@@ -95,7 +122,7 @@ impl Embedded {
 
     fn connect(&self) -> rusqlite::Result<FullText> {
         match &self.file {
-            Some(file) => FullText::open(file, &self.words),
+            Some(file) => FullText::open(file.path(), &self.words),
             None => FullText::of(&self.corpus.passages, &self.words),
         }
     }
@@ -217,42 +244,51 @@ fn failed(error: rusqlite::Error) -> KnowledgeError {
     KnowledgeError::Index { what: "search index", error }
 }
 
-/// The derived file of a large corpus, built where there is none that is as it was written.
+/// The derived file of a large corpus, built where there is none that this user's program made of these passages.
 ///
-/// A file is named after its own content: `<corpus hash>-<language>-v<version>-<SHA-256>.sqlite`. What has another content was
-/// damaged, and `SQLite` would not notice every damage: it is removed. Two processes that build at once make two files.
-fn derive_file(corpus: &Corpus, words: &Words, folder: &Path) -> Result<PathBuf, KnowledgeError> {
+/// A file is named `<corpus hash>-<language>-v<version>-<keyed hash>.sqlite`; the hash covers the passages and the file's own
+/// content. A checkout may hold a file of any name, and what is damaged `SQLite` would not always notice: what has another
+/// hash is removed. Two processes that build at once make two files. Without a key none is kept.
+fn derive_file(corpus: &Corpus, words: &Words, folder: &Path, key: Option<&OwnKey>) -> Result<Derived, KnowledgeError> {
     let unwritable = |error| KnowledgeError::Read { path: folder.to_owned(), error };
     let stem = format!("{}-{}-v{}-", corpus.hash, words.language(), full_text::INDEX_VERSION);
     files::create_dir_all(folder).map_err(unwritable)?;
-    for entry in files::entries(folder).map_err(unwritable)? {
-        let name = entry.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let Some(digest) = name.strip_prefix(&stem).and_then(|rest| rest.strip_suffix(".sqlite")) else { continue };
-        let is_whole = || content_digest(&entry.path).is_ok_and(|content| content == digest);
-        // Whoever knows the name can write a file of that name with a digest that fits.
-        if is_whole() && FullText::is_ours(&entry.path, words).is_ok_and(|ours| ours) {
-            return Ok(entry.path);
+    if let Some(key) = key {
+        for entry in files::entries(folder).map_err(unwritable)? {
+            let name = entry.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let Some(known) = name.strip_prefix(&stem).and_then(|rest| rest.strip_suffix(".sqlite")) else { continue };
+            let is_own = || authenticate(&entry.path, &stem, corpus, key).is_ok_and(|hash| hash == known);
+            if is_own() && FullText::is_ours(&entry.path, words).is_ok_and(|ours| ours) {
+                return Ok(Derived::Kept(entry.path));
+            }
+            // Another process may have removed it already.
+            let _ = files::remove_file(&entry.path);
         }
-        // Another process may have removed it already.
-        let _ = files::remove_file(&entry.path);
     }
     let beside = files::temporary_file(folder).map_err(unwritable)?;
     full_text::write(beside.path(), &corpus.passages, words).map_err(failed)?;
-    let digest = content_digest(beside.path()).map_err(unwritable)?;
-    let file = folder.join(format!("{stem}{digest}.sqlite"));
+    let Some(key) = key else { return Ok(Derived::Once(beside)) };
+    let hash = authenticate(beside.path(), &stem, corpus, key).map_err(unwritable)?;
+    let file = folder.join(format!("{stem}{hash}.sqlite"));
     files::persist(beside, &file).map_err(unwritable)?;
-    Ok(file)
+    Ok(Derived::Kept(file))
 }
 
-/// SHA-256 of a file, in hex.
-fn content_digest(file: &Path) -> std::io::Result<String> {
-    let (mut file, mut hash, mut part) = (files::open(file)?, Sha256::new(), vec![0; 1 << 16]);
+/// The keyed hash of an index file: of what it was made of, and of its bytes.
+fn authenticate(file: &Path, stem: &str, corpus: &Corpus, key: &OwnKey) -> std::io::Result<String> {
+    let (mut file, mut hash, mut part) = (files::open(file)?, key.hash(), vec![0; 1 << 16]);
+    hash.update_text(stem);
+    hash.update(&(corpus.passages.len() as u64).to_le_bytes());
+    for passage in &corpus.passages {
+        hash.update_text(&passage.title);
+        hash.update_text(&passage.text);
+    }
     loop {
         let read = file.read(&mut part)?;
         let Some(read) = part.get(..read).filter(|read| !read.is_empty()) else { break };
         hash.update(read);
     }
-    Ok(hex::encode(hash.finalize()))
+    Ok(hash.finish())
 }
 
 #[cfg(test)]

@@ -167,6 +167,7 @@ fn run(hostile: &Hostile, root: &Path, outside: &Path, host: &str, beside: &Path
     command
         .env_remove("RAGCHECK_TRUST")
         .env("XDG_CONFIG_HOME", outside.join("settings"))
+        .env("XDG_STATE_HOME", beside.join("state"))
         .env("NO_COLOR", "1")
         .env("COLUMNS", "400")
         .env("RAGCHECK_NOW", "2026-12-01T00:00:00Z");

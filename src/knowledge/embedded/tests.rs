@@ -29,6 +29,15 @@ fn large() -> Corpus {
     Corpus::of("desk", (0..=IN_MEMORY).map(passage).collect())
 }
 
+fn key(byte: u8) -> OwnKey {
+    OwnKey::of([byte; 32])
+}
+
+/// A base with its index in a file, opened by the user of that key.
+fn kept(corpus: Corpus, folder: &Path, key: Option<&OwnKey>) -> Embedded {
+    Embedded::with(Language::English, corpus, Some(folder), || key).expect("opens")
+}
+
 fn damaged(times: usize) {
     let folder = tempfile::tempdir().expect("a folder");
     let best = |base: &Embedded| {
@@ -39,7 +48,7 @@ fn damaged(times: usize) {
         let entries = std::fs::read_dir(folder.path()).expect("the cache");
         entries.map(|entry| entry.expect("an entry").path()).collect::<Vec<_>>()
     };
-    let open = || Embedded::open(large(), Some(folder.path())).expect("opens");
+    let open = || kept(large(), folder.path(), Some(&key(1)));
     let expected = best(&open());
     assert!(!expected.is_empty());
     let [file] = files().try_into().expect("one index");
@@ -194,10 +203,57 @@ fn a_large_corpus_is_kept_in_a_file_and_found_again() {
         .map(|n| Passage { id: format!("doc#{n}"), title: String::new(), text: format!("lamp number{n}") })
         .collect();
     for _ in 0..2 {
-        let base = Embedded::open(Corpus::of("big", passages.clone()), Some(folder.path())).expect("opens");
+        let base = kept(Corpus::of("big", passages.clone()), folder.path(), Some(&key(1)));
         assert_eq!(ids(&base, "number17", 5), ["doc#17"]);
     }
     assert_eq!(std::fs::read_dir(folder.path()).expect("lists").count(), 1);
+}
+
+#[test]
+fn an_index_of_other_passages_or_of_another_user_is_never_searched_whatever_its_name() {
+    use sha2::{Digest, Sha256};
+    let folder = tempfile::tempdir().expect("a folder");
+    let in_it = || {
+        let entries = std::fs::read_dir(folder.path()).expect("the cache");
+        entries.map(|entry| entry.expect("an entry").path()).collect::<Vec<_>>()
+    };
+    let mut forged = large();
+    forged.passages[0].text = "zeppelin".into();
+    drop(kept(forged.clone(), folder.path(), Some(&key(1))));
+    let [made] = in_it().try_into().expect("one index");
+    let bytes = std::fs::read(&made).expect("an index");
+    let corpus = large();
+    let stem = format!("{}-english-v{}-", corpus.hash, full_text::INDEX_VERSION);
+    let names = [
+        // What anybody can compute; what this user's key says of the other passages; and another key of the right ones.
+        hex::encode(Sha256::digest(&bytes)),
+        authenticate(&made, &stem, &forged, &key(1)).expect("a hash"),
+        authenticate(&made, &stem, &corpus, &key(2)).expect("a hash"),
+    ];
+    std::fs::remove_file(&made).expect("removed");
+    for name in names {
+        let file = folder.path().join(format!("{stem}{name}.sqlite"));
+        std::fs::write(&file, &bytes).expect("written");
+        let base = kept(large(), folder.path(), Some(&key(1)));
+        assert!(base.find("zeppelin", 5).expect("searches").is_empty(), "{name}");
+        assert!(!file.exists(), "{name}");
+        drop(base);
+        in_it().into_iter().for_each(|file| std::fs::remove_file(file).expect("removed"));
+    }
+}
+
+#[test]
+fn without_a_key_nothing_is_kept_and_nothing_that_lies_there_is_searched() {
+    let folder = tempfile::tempdir().expect("a folder");
+    drop(kept(large(), folder.path(), Some(&key(1))));
+    let count = || std::fs::read_dir(folder.path()).expect("the cache").count();
+    assert_eq!(count(), 1);
+    let base = kept(large(), folder.path(), None);
+    assert!(matches!(base.file.as_deref(), Some(Derived::Once(_))));
+    assert!(!base.find("red lamp 3", 20).expect("searches").is_empty());
+    assert_eq!(count(), 2);
+    drop(base);
+    assert_eq!(count(), 1);
 }
 
 #[test]

@@ -1,0 +1,170 @@
+//! A key of whoever runs the program, by which files that the program made are told from those of a stranger.
+//!
+//! A checkout may hold anything, also what looks like something that this program derived. What is named after a keyed
+//! hash of its content was made with the key: 32 random bytes in `$XDG_STATE_HOME/ragcheck/own-key` (or below
+//! `~/.local/state`), which only its owner may read and which is made when it is needed first.
+
+use super::Files;
+use super::place::{self, At};
+use super::temporary::file_in;
+use cap_std::fs::OpenOptions;
+use sha2::{Digest, Sha256};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Bytes of a key.
+const LENGTH: usize = 32;
+/// Bytes that SHA-256 takes at once.
+const BLOCK: usize = 64;
+
+/// The key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct OwnKey([u8; LENGTH]);
+
+/// A keyed hash (HMAC-SHA-256, RFC 2104) of what it is given.
+#[derive(Debug)]
+pub struct KeyedHash {
+    inner: Sha256,
+    outer: Sha256,
+}
+
+impl std::fmt::Debug for OwnKey {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("OwnKey")
+    }
+}
+
+impl OwnKey {
+    /// The key of these bytes.
+    pub fn of(bytes: [u8; LENGTH]) -> Self {
+        Self(bytes)
+    }
+
+    /// A hash that nobody without the key can compute.
+    pub fn hash(&self) -> KeyedHash {
+        let with = |pad: u8| {
+            let mut block = [pad; BLOCK];
+            block.iter_mut().zip(self.0).for_each(|(byte, key)| *byte ^= key);
+            Sha256::new_with_prefix(block)
+        };
+        KeyedHash { inner: with(0x36), outer: with(0x5c) }
+    }
+}
+
+impl KeyedHash {
+    /// Takes more.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.inner.update(bytes);
+    }
+
+    /// Takes a text with its length, so that no two lists of texts are the same bytes.
+    pub fn update_text(&mut self, text: &str) {
+        self.update(&(text.len() as u64).to_le_bytes());
+        self.update(text.as_bytes());
+    }
+
+    /// The hash in hex.
+    pub fn finish(self) -> String {
+        hex::encode(self.outer.chain_update(self.inner.finalize()).finalize())
+    }
+}
+
+impl Files {
+    /// The key in the folder `ragcheck` of `state`; `None` where it cannot be kept, and where whoever wrote the project could
+    /// have written it.
+    pub(super) fn own_key(&self, state: &Path) -> Option<OwnKey> {
+        let folder = place::real(&state.join("ragcheck")).ok()?;
+        if self.places.iter().any(|place| place.real(&folder).is_some()) {
+            return None;
+        }
+        let folder = At::anywhere(&folder).ok()?;
+        folder.make_private_folder().ok()?;
+        let file = folder.join("own-key");
+        // Read again after it was made: another process may have made one at the same moment.
+        read(&file).or_else(|| make(&folder, &file).and_then(|()| read(&file)))
+    }
+}
+
+/// The user's folder for what programs keep.
+pub(super) fn state_folder() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    set("XDG_STATE_HOME").or_else(|| Some(set("HOME").filter(|home| home.is_dir())?.join(".local/state")))
+}
+
+/// The key in a file; one that others may read, or of another length, is none.
+fn read(file: &At) -> Option<OwnKey> {
+    let opened = file.open(OpenOptions::new().read(true)).ok()?;
+    if !is_private(&opened.metadata().ok()?) {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    opened.take(LENGTH as u64 + 1).read_to_end(&mut bytes).ok()?;
+    bytes.try_into().ok().map(OwnKey)
+}
+
+fn make(folder: &At, file: &At) -> Option<()> {
+    let mut bytes = [0; LENGTH];
+    getrandom::fill(&mut bytes).ok()?;
+    let mut beside = file_in(folder).ok()?;
+    beside.write_all(&bytes).ok()?;
+    beside.rename_to(file).ok()
+}
+
+#[cfg(unix)]
+fn is_private(found: &std::fs::Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::mode(found).trailing_zeros() >= 6
+}
+
+#[cfg(not(unix))]
+fn is_private(_: &std::fs::Metadata) -> bool {
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_keyed_hash_is_that_of_the_standard() {
+        // RFC 4231, test case 1: a shorter key is filled up with zeros.
+        let mut key = [0; LENGTH];
+        key[..20].fill(0x0b);
+        let mut hash = OwnKey::of(key).hash();
+        hash.update(b"Hi ");
+        hash.update(b"There");
+        assert_eq!(hash.finish(), "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+    }
+
+    #[test]
+    fn a_key_is_made_once_and_one_that_others_may_read_or_that_is_cut_is_made_anew() {
+        let state = tempfile::tempdir().expect("a folder");
+        let files = Files::anywhere();
+        let first = files.own_key(&state.path().join("deep/state")).expect("a key");
+        assert_eq!(files.own_key(&state.path().join("deep/state")), Some(first.clone()));
+        let file = state.path().join("deep/state/ragcheck/own-key");
+        let bytes = std::fs::read(&file).expect("the key");
+        assert_eq!(bytes, first.0);
+        std::fs::write(&file, &bytes[1..]).expect("written");
+        let second = files.own_key(&state.path().join("deep/state")).expect("a key");
+        assert_ne!(second, first);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::{MetadataExt, PermissionsExt};
+            let mode = |path: &Path| std::fs::metadata(path).expect("there").mode() & 0o777;
+            assert_eq!((mode(&file), mode(file.parent().expect("a folder"))), (0o600, 0o700));
+            std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).expect("set");
+            assert_ne!(files.own_key(&state.path().join("deep/state")), Some(second));
+            assert_eq!(mode(&file), 0o600);
+        }
+    }
+
+    #[test]
+    fn no_key_lies_below_the_project_or_where_nothing_can_be_written() {
+        let root = tempfile::tempdir().expect("a folder");
+        let files = Files::new(root.path(), &[]).expect("a project");
+        assert_eq!(files.own_key(&root.path().join("state")), None);
+        assert_eq!(std::fs::read_dir(root.path()).expect("the project").count(), 0);
+        std::fs::write(root.path().join("file"), "").expect("written");
+        assert_eq!(Files::anywhere().own_key(&root.path().join("file")), None);
+    }
+}
