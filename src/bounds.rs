@@ -40,7 +40,9 @@ pub enum Bound {
     DocumentsSize,
     /// Passages of one knowledge base.
     Passages,
-    /// Bytes of one recording.
+    /// Bytes of the vectors of one knowledge base.
+    VectorsSize,
+    /// Bytes of one recording, and of its requests when they are put together.
     RecordingSize,
     /// Bytes of one file of conversations to import, unpacked.
     ImportSize,
@@ -74,7 +76,7 @@ static SET: RwLock<BTreeMap<Bound, (u64, bool)>> = RwLock::new(BTreeMap::new());
 
 impl Bound {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::ScenarioSize,
         Self::ScenariosSize,
         Self::Entries,
@@ -86,6 +88,7 @@ impl Bound {
         Self::Mistakes,
         Self::DocumentsSize,
         Self::Passages,
+        Self::VectorsSize,
         Self::RecordingSize,
         Self::ImportSize,
         Self::HistorySize,
@@ -105,6 +108,7 @@ impl Bound {
             Self::Mistakes => "mistakes",
             Self::DocumentsSize => "documents-size",
             Self::Passages => "passages",
+            Self::VectorsSize => "vectors-size",
             Self::RecordingSize => "recording-size",
             Self::ImportSize => "import-size",
             Self::HistorySize => "history-size",
@@ -115,7 +119,7 @@ impl Bound {
     pub fn usual(self) -> u64 {
         match self {
             Self::ScenarioSize => 4 << 20,
-            Self::ScenariosSize | Self::RecordingSize => 64 << 20,
+            Self::ScenariosSize | Self::VectorsSize | Self::RecordingSize => 64 << 20,
             Self::DocumentsSize | Self::HistorySize => 32 << 20,
             Self::Entries | Self::Passages => 100_000,
             Self::Cases => 10_000,
@@ -279,7 +283,10 @@ mod tests {
         for bound in Bound::ALL {
             assert_eq!(serde_json::to_value(bound).expect("JSON"), bound.name());
         }
-        assert_eq!(Bound::ALL.map(Bound::name).iter().collect::<std::collections::BTreeSet<_>>().len(), 14);
+        assert_eq!(
+            Bound::ALL.map(Bound::name).iter().collect::<std::collections::BTreeSet<_>>().len(),
+            Bound::ALL.len()
+        );
     }
 
     #[test]

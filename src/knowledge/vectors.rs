@@ -7,6 +7,7 @@
 
 use super::KnowledgeError;
 use super::documents::{Corpus, Passage, hash_of};
+use crate::bounds::Bound;
 use crate::files;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -15,9 +16,6 @@ use std::path::{Path, PathBuf};
 
 /// Version of the file; another one is not read.
 const VERSION: u32 = 1;
-
-/// Bytes of the file at most: a million vectors of 384 numbers, and half as many again.
-const LARGEST: u64 = 2_400 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
@@ -87,8 +85,12 @@ impl Vectors {
     pub fn read(file: &Path, model: &str) -> Result<Self, KnowledgeError> {
         let unreadable = |error| KnowledgeError::Read { path: file.to_owned(), error };
         let wrong = |why: String| KnowledgeError::Vectors { path: file.to_owned(), why };
-        let bytes = match files::read_at_most(file, LARGEST) {
+        let bound = Bound::VectorsSize;
+        let bytes = match files::read_at_most(file, bound.most()) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => {
+                return Err(wrong(format!("larger than {}; {}", bound.shown(), bound.advice())));
+            }
             other => other.map_err(unreadable)?,
         };
         let end = bytes.iter().position(|byte| *byte == b'\n').ok_or_else(|| wrong("it has no first line".into()))?;
@@ -101,12 +103,13 @@ impl Vectors {
             return Err(wrong(format!("its vectors are by `{}`, and `{model}` is declared", head.model)));
         }
         let (numbers, rest) = bytes[end + 1..].as_chunks::<4>();
-        if !rest.is_empty() || head.dimensions == 0 || numbers.len() != head.dimensions * head.passages.len() {
+        let all = head.dimensions.checked_mul(head.passages.len());
+        if !rest.is_empty() || head.dimensions == 0 || all != Some(numbers.len()) {
             return Err(wrong("it is cut, or longer than its first line says".into()));
         }
-        let numbers: Vec<f32> = numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
         let rows = head.passages.into_iter().zip(numbers.chunks_exact(head.dimensions));
-        let known = rows.map(|((_, digest), row)| (digest, row.to_vec())).collect();
+        let numbers = |row: &[[u8; 4]]| row.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+        let known = rows.map(|((_, digest), row)| (digest, numbers(row))).collect();
         Ok(Self { dimensions: head.dimensions, known })
     }
 
@@ -281,11 +284,21 @@ mod tests {
         let why = |model: &str| Vectors::read(&file, model).expect_err("is refused").to_string();
         assert!(why("other").contains("by `m`, and `other` is declared"), "{}", why("other"));
         let whole = std::fs::read(&file).expect("reads");
-        for (bytes, words) in [(&whole[..whole.len() - 4], "is cut"), (b"{", "no first line"), (b"{}\n", "first line")]
-        {
+        let endless = |passages: &str| {
+            format!("{{\"version\":1,\"model\":\"m\",\"dimensions\":18446744073709551615,\"passages\":[{passages}]}}\n")
+        };
+        let (none, two) = (endless(""), endless("[\"a\",\"1\"],[\"b\",\"2\"]") + "....");
+        for (bytes, words) in [
+            (&whole[..whole.len() - 4], "is cut"),
+            (b"{", "no first line"),
+            (b"{}\n", "first line"),
+            (two.as_bytes(), "is cut"),
+        ] {
             std::fs::write(&file, bytes).expect("written");
             assert!(why("m").contains(words), "{}", why("m"));
         }
+        std::fs::write(&file, none).expect("written");
+        assert!(Vectors::read(&file, "m").expect("holds none").known.is_empty());
     }
 
     proptest! {

@@ -11,7 +11,7 @@ type Passed = (&'static str, &'static str, &'static [(&'static str, &'static str
 
 const LANE: &str = "cassettes/sound/one-turn/tool-rag.feedback.1.yaml";
 
-const LIMITS: [Passed; 13] = [
+const LIMITS: [Passed; 14] = [
     ("scenario-size", "1KiB", &[], &["check"]),
     ("scenarios-size", "1KiB", &[], &["check"]),
     ("entries", "1", &[], &["check"]),
@@ -28,6 +28,12 @@ const LIMITS: [Passed; 13] = [
         &[("knowledge/garden/b.md", "# A\n\na\n\n# B\n\nb\n\n# C\n\nc\n")],
         &["knowledge", "search", "garden", "heap"],
     ),
+    (
+        "vectors-size",
+        "10",
+        &[("knowledge/garden.small.vectors", "{\"version\": 1}\n")],
+        &["knowledge", "index", "vectors"],
+    ),
     ("recording-size", "10", &[(LANE, "cassette: 2\nscenario: sound\n")], &["run", "--only", "one-turn"]),
     ("import-size", "10", &[("log.jsonl", "{\"messages\": []}\n")], &["score", "--import", "messages", "log.jsonl"]),
 ];
@@ -39,6 +45,11 @@ fn said((name, low, files, typed): Passed, more: &[&str]) -> String {
     let project = folder.path().join("ragcheck.yaml");
     let text = fs::read_to_string(&project).expect("the project file");
     fs::write(&project, format!("bounds: {{{name}: {low}}}\n{text}")).expect("written");
+    if name == "vectors-size" {
+        let base = "knowledge_bases: {vectors: {folder: garden, embeddings: {provider: chat, model: small}}}\n";
+        let text = fs::read_to_string(&project).expect("the project file");
+        fs::write(&project, text + base).expect("written");
+    }
     if name == "prompt-size" {
         let scenario = folder.path().join("scenarios/sound.yaml");
         let text = fs::read_to_string(&scenario).expect("the scenario");
