@@ -6,6 +6,7 @@
 use super::canonical;
 use super::drift::{self, CONVERSATIONS};
 use super::exchange::{Exchange, StoredRequest};
+use crate::bounds::Bound;
 use crate::yaml::Node;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -120,7 +121,52 @@ fn blob(text: String, extension: &str, blobs: &mut Blobs) -> Value {
     reference
 }
 
-/// Puts requests together again; `read` gives a blob's text by name.
+/// What a value takes in memory beside its texts, about.
+const NODE: u64 = 64;
+
+/// What is said of a request for which there is no room: a few bytes of a file may name a large blob many times.
+pub(super) fn no_room() -> String {
+    let bound = Bound::RecordingSize;
+    format!("the requests of the recording are larger than {} together; {}", bound.shown(), bound.advice())
+}
+
+/// Memory that requests may take together, of which each takes its part before it is put together.
+struct Room(u64);
+
+impl Room {
+    /// `None` where it does not suffice; nothing has room then.
+    fn take(&mut self, size: u64) -> Option<()> {
+        let left = self.0.checked_sub(size);
+        self.0 = left.unwrap_or(0);
+        left.map(|_| ())
+    }
+
+    /// The same for a copy of `value`, which is not looked through further than there is room for.
+    fn take_copy(&mut self, value: &Value) -> Option<()> {
+        self.take(NODE)?;
+        match value {
+            Value::String(text) => self.take(text.len() as u64),
+            Value::Array(items) => items.iter().try_for_each(|item| self.take_copy(item)),
+            Value::Object(members) => members.iter().try_for_each(|(name, value)| {
+                self.take(NODE + name.len() as u64)?;
+                self.take_copy(value)
+            }),
+            _ => Some(()),
+        }
+    }
+
+    /// The same for a blob, which JSON turns into a value for each of its marks.
+    fn take_blob(&mut self, name: &str, text: &str) -> Option<()> {
+        let marks = if is_json(name) { text.bytes().filter(|byte| b",:[{".contains(byte)).count() } else { 0 };
+        self.take(NODE * (marks as u64 + 1) + text.len() as u64)
+    }
+}
+
+fn is_json(name: &str) -> bool {
+    matches!(name.rsplit_once('.'), Some((_, "json")))
+}
+
+/// Puts requests together again, within [`Bound::RecordingSize`]; `read` gives a blob's text by name.
 ///
 /// Takes `(ordinal, service, request mapping)`; what is missing is said in [`StoredRequest::problem`].
 pub(super) fn decode(
@@ -128,6 +174,7 @@ pub(super) fn decode(
     read: &dyn Fn(&str) -> Option<String>,
 ) -> Vec<StoredRequest> {
     let mut earlier: Vec<(u32, StoredRequest)> = Vec::new();
+    let mut room = Room(Bound::RecordingSize.most());
     for (ordinal, _, node) in entries {
         let mut problem = None;
         let text = |name: &str| node.and_then(|node| node.get(name)?.text().map(str::to_owned)).unwrap_or_default();
@@ -146,14 +193,21 @@ pub(super) fn decode(
         let named = node.and_then(|node| node.get("conversation")?.text().map(str::to_owned));
         let conversation = named.unwrap_or_else(|| CONVERSATIONS[0].to_owned());
         let base_messages = base.and_then(|base| base.body.get(&conversation)?.as_array());
-        let mut messages: Vec<Value> = base_messages
-            .map(|all| all[..all.len().min(number("keep").unwrap_or(0) as usize)].to_vec())
-            .unwrap_or_default();
-        let mut body = match node.and_then(|node| node.get("parameters")) {
-            Some(parameters) => parameters.to_value(),
-            None => base.map_or_else(|| json!({}), |base| base.body.clone()),
+        let kept = base_messages.map(|all| &all[..all.len().min(number("keep").unwrap_or(0) as usize)]);
+        let kept = kept.unwrap_or_default();
+        let parameters = node.and_then(|node| node.get("parameters"));
+        let own = node.and_then(|node| node.get("messages"));
+        let has_room = kept.iter().try_for_each(|message| room.take_copy(message)).and_then(|()| match parameters {
+            Some(_) => Some(()),
+            None => base.map_or(Some(()), |base| room.take_copy(&base.body)),
+        });
+        let (mut messages, mut body, own) = if has_room.is_some() {
+            let inherited = || base.map_or_else(|| json!({}), |base| base.body.clone());
+            (kept.to_vec(), parameters.map_or_else(inherited, Node::to_value), own.map(Node::to_value))
+        } else {
+            problem = Some(no_room());
+            (Vec::new(), json!({}), None)
         };
-        let own = node.and_then(|node| node.get("messages")).map(Node::to_value);
         let mut restore = |value: &mut Value| {
             let Some(name) = value.get(BLOB).and_then(Value::as_str) else { return };
             let content = read(name);
@@ -162,9 +216,11 @@ pub(super) fn decode(
                     problem = Some(format!("the blob {name} is missing"));
                     json!(format!("[{name} is missing]"))
                 }
-                Some(text) if matches!(name.rsplit_once('.'), Some((_, "json"))) => {
-                    serde_json::from_str(&text).unwrap_or(Value::String(text))
+                Some(text) if room.take_blob(name, &text).is_none() => {
+                    problem = Some(no_room());
+                    json!(format!("[{name} is left out]"))
                 }
+                Some(text) if is_json(name) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
                 Some(text) => Value::String(text),
             };
         };

@@ -1,6 +1,7 @@
 //! Why a request has no recorded answer: the nearest exchange, what differs, and what to do.
 
 use super::canonical::{Request, stored_body};
+use super::delta;
 use super::difference::{Difference, differences, distance};
 use super::exchange::{Cassette, StoredRequest};
 use super::pool::Taken;
@@ -58,6 +59,10 @@ pub fn explain(
     }
     let now = stored_body(request.profile, request.body, redactor);
     let requests = cassette.requests();
+    let no_room = delta::no_room();
+    if requests.iter().any(|request| request.problem.as_ref() == Some(&no_room)) {
+        return told(no_room.clone(), &no_room, vec![format!("looked in: {file}")]);
+    }
     let Some((index, nearest)) = nearest(cassette, &requests, service, &now, unused) else {
         let summary = format!("no exchange with the {service} service was recorded");
         return told(summary.clone(), &summary, vec![format!("looked in: {file}")]);

@@ -189,7 +189,8 @@ impl Cassette {
             .collect();
         delta::decode(&entries, &|name| {
             let plain = name.chars().all(|char| char.is_ascii_alphanumeric() || char == '.') && !name.contains("..");
-            plain.then(|| files::read_to_string(source.blobs.join(name)).ok()).flatten()
+            let read = || files::read_text_at_most(source.blobs.join(name), Bound::RecordingSize.most());
+            plain.then(|| read().ok()).flatten()
         })
     }
 
