@@ -32,7 +32,7 @@ mod simulate;
 
 pub use exit::Exit;
 
-use crate::{bounds, files, scenario, trial};
+use crate::{bounds, files, scenario, secrets, trial};
 use arguments::{Arguments, Command};
 use clap::Parser;
 use std::io::Write;
@@ -44,9 +44,27 @@ const SECRET_NAMES: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTI
 /// A value of a variable that no project names is a secret from this length on.
 const LONG: usize = 16;
 
-/// Lets everything that is printed or written know the keys in the environment: those that the project's providers name,
-/// of any length, and what else looks like one by its variable's name and its value. The limits that the project lowers
-/// hold from here on.
+/// Lets everything that is printed or written know what looks like a key in the environment, by its variable's name and
+/// its value: before anything is looked at, since whatever was typed may be one by mistake.
+fn heed_environment() {
+    let secret = |name: &str, value: &str| {
+        let says = SECRET_NAMES.iter().any(|end| name.to_ascii_uppercase().ends_with(end));
+        let looks = value.len() >= LONG
+            && value.chars().any(|letter| letter.is_ascii_digit())
+            && value.chars().any(|letter| letter.is_ascii_alphabetic())
+            && !value.contains([' ', '\\'])
+            && !Path::new(value).exists();
+        says && looks
+    };
+    secrets::declare(variables().filter(|(name, value)| secret(name, value)));
+}
+
+/// The environment, as far as it is text.
+fn variables() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+}
+
+/// The same for the keys that the project names, of any length. The limits that the project lowers hold from here on.
 fn heed_project() {
     let root = crate::scenario::find_root(&std::env::current_dir().unwrap_or_default());
     let project = crate::scenario::load_project(&root, &crate::catalogues()).ok();
@@ -60,18 +78,7 @@ fn heed_project() {
             providers.chain(bases).any(|key| key.as_deref() == Some(name))
         })
     };
-    let secret = |name: &str, value: &str| {
-        let says = SECRET_NAMES.iter().any(|end| name.to_ascii_uppercase().ends_with(end));
-        let looks = value.len() >= LONG
-            && value.chars().any(|letter| letter.is_ascii_digit())
-            && value.chars().any(|letter| letter.is_ascii_alphabetic())
-            && !value.contains([' ', '\\'])
-            && !std::path::Path::new(value).exists();
-        named(name) || (says && looks)
-    };
-    let variables =
-        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    crate::secrets::declare(variables.filter(|(name, value)| secret(name, value)));
+    secrets::declare(variables().filter(|(name, _)| named(name)));
 }
 
 /// From here on nothing is opened but the project's files, what `--allow-path` names, and what was typed: any argument
@@ -119,6 +126,7 @@ fn trust(arguments: &Arguments, root: &Path) -> Result<(), output::Problem> {
 
 /// Parses the arguments of the process, does what they say, and reports the exit code.
 pub fn main() -> ExitCode {
+    heed_environment();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(told) => return help(&told).into(),
@@ -157,6 +165,13 @@ pub fn main() -> ExitCode {
 /// Prints help, the version, or a mistake in the arguments.
 fn help(told: &clap::Error) -> Exit {
     let exit = if told.use_stderr() { Exit::Usage } else { Exit::Passed };
-    let printed = told.print().and_then(|()| std::io::stdout().flush());
+    let rendered = told.render().ansi().to_string();
+    let text = secrets::clean(&rendered);
+    let printed = if told.use_stderr() {
+        anstream::stderr().write_all(text.as_bytes())
+    } else {
+        let mut out = anstream::stdout();
+        out.write_all(text.as_bytes()).and_then(|()| out.flush())
+    };
     if printed.is_ok() { exit } else { exit.worse(Exit::Unwritten) }
 }

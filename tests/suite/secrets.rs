@@ -20,6 +20,29 @@ cases:
       answer: {contains: [months]}
 ";
 
+#[test]
+fn a_key_that_is_typed_or_set_where_none_belongs_is_not_repeated() {
+    const KEY: &str = "sk-planted-openai-7d41";
+    let folder = tempfile::tempdir().expect("a folder");
+    let said = |typed: &[&str], set: Option<&str>| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+        command.args(typed).current_dir(folder.path()).env("OPENAI_API_KEY", KEY);
+        command.envs(set.map(|name| (name, KEY)));
+        let outcome = Outcome::of(&mut command);
+        outcome.expect_code(2);
+        let said = outcome.stdout + &outcome.stderr;
+        assert!(!said.contains(KEY) && said.contains("[redacted:OPENAI_API_KEY]"), "{typed:?} {set:?}: {said}");
+    };
+    for option in ["--repeat", "--max-cost", "--margin", "--limit", "--trust", "--agent"] {
+        said(&["run", option, KEY], None);
+    }
+    said(&["check", "--limit", &format!("{KEY}=1")], None);
+    said(&["run", &format!("--{KEY}")], None);
+    said(&[KEY], None);
+    said(&["check"], Some("RAGCHECK_TRUST"));
+    said(&["check"], Some("RAGCHECK_AGENT"));
+}
+
 fn spellings() -> Vec<String> {
     let encode = |bytes: &[u8]| {
         const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
