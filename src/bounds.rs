@@ -119,7 +119,8 @@ impl Bound {
     pub fn usual(self) -> u64 {
         match self {
             Self::ScenarioSize => 4 << 20,
-            Self::ScenariosSize | Self::VectorsSize | Self::RecordingSize => 64 << 20,
+            Self::VectorsSize | Self::RecordingSize => 64 << 20,
+            Self::ScenariosSize => 16 << 20,
             Self::DocumentsSize | Self::HistorySize => 32 << 20,
             Self::Entries | Self::Passages => 100_000,
             Self::Cases => 10_000,

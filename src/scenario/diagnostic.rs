@@ -255,17 +255,28 @@ pub fn diagnose(mistakes: Vec<Mistake>, file: &str, text: &str) -> Vec<Diagnosti
         return Vec::new();
     }
     let root = yaml::parse(text).ok();
+    diagnose_in(mistakes, 0, file, text, root.as_ref())
+}
+
+/// The same for a file that was read as a tree; `unkept` mistakes were found beside.
+pub(super) fn diagnose_in(
+    mistakes: Vec<Mistake>,
+    unkept: usize,
+    file: &str,
+    text: &str,
+    root: Option<&Node<'_>>,
+) -> Vec<Diagnostic> {
     let most = Bound::Mistakes.most_in_memory();
     let left = mistakes.get(most..).unwrap_or_default();
     let more = left.first().map(|first| {
         let wrong = left.iter().any(|mistake| mistake.severity == Severity::Error);
         let severity = if wrong { Severity::Error } else { Severity::Note };
-        let message = format!("{} more mistakes from here on are not listed", left.len());
+        let message = format!("{} more mistakes from here on are not listed", left.len() + unkept);
         let more = Mistake { severity, code: "more-mistakes", message, label: None, help: Vec::new(), ..first.clone() };
         more.help(format!("correct these first; {}", Bound::Mistakes.advice()))
     });
     let told = mistakes.into_iter().take(most).chain(more);
-    told.map(|mistake| mistake.diagnose(file, text, root.as_ref())).collect()
+    told.map(|mistake| mistake.diagnose(file, text, root)).collect()
 }
 
 /// The word that was probably meant, if one is near enough.

@@ -2,7 +2,7 @@
 //!
 //! So a wrong key in one case does not hide the wrong words in another.
 
-use super::diagnostic::{Diagnostic, Mistake, Step, diagnose};
+use super::diagnostic::{Diagnostic, Mistake, Step, diagnose_in};
 use super::schema;
 use super::shape::{self, Walked};
 use crate::yaml;
@@ -54,12 +54,14 @@ pub(super) fn parse<T: DeserializeOwned + JsonSchema>(
         return None;
     };
     let walked = shape::walk(&tree, &schema::of::<T>());
-    let repaired = repair(&walked, list, required);
+    // Of more mistakes than are kept, what is sound is not known.
+    let repaired = (walked.more == 0).then(|| repair(&walked, list, required)).flatten();
     if walked.mistakes.is_empty() {
         out.push(Diagnostic::misread(&error, file, text));
         return None;
     }
-    out.extend(diagnose(walked.mistakes, file, text));
+    out.extend(diagnose_in(walked.mistakes, walked.more, file, text, Some(&tree)));
+    drop(tree);
     let Repaired { value, kept, patched } = repaired?;
     let value = serde_json::from_value(value).ok()?;
     Some(Parsed { value, kept: Some(kept), patched })

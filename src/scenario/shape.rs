@@ -21,20 +21,23 @@ pub(super) const BAD_DURATION: &str = "bad-duration";
 pub(super) struct Walked {
     /// The mistakes, in the order of the document.
     pub mistakes: Vec<Mistake>,
+    /// Unknown keys behind the last mistake that is listed, of which no more is kept.
+    pub more: usize,
     /// The document as JSON; what has a mistake is null, but a time that is none is another time.
     pub value: Value,
 }
 
 /// Walks a whole document.
 pub(super) fn walk(root: &Node<'_>, schema: &Value) -> Walked {
-    let mut walker = Walker { schema, mistakes: Vec::new(), budget: BUDGET };
+    let mut walker = Walker { schema, mistakes: Vec::new(), more: 0, budget: BUDGET };
     let value = walker.value(root, schema, At::ROOT);
-    Walked { mistakes: walker.mistakes, value }
+    Walked { mistakes: walker.mistakes, more: walker.more, value }
 }
 
 struct Walker<'s> {
     schema: &'s Value,
     mistakes: Vec<Mistake>,
+    more: usize,
     budget: usize,
 }
 
@@ -190,10 +193,13 @@ impl<'s> Walker<'s> {
     }
 
     fn unknown_key<'k>(&mut self, key: &str, known: impl IntoIterator<Item = &'k str>, at: At<'_>) {
+        // One is kept beyond those that are listed: the place from which on there are more.
+        if self.mistakes.len() > Bound::Mistakes.most_in_memory() {
+            self.more += 1;
+            return;
+        }
         let mistake = Mistake::at(at.key(key), "unknown-key", format!("unknown key `{key}`")).on_key();
-        // Comparing words costs more than all else of a file of mistakes; what is not listed needs no suggestion.
-        let listed = self.mistakes.len() < Bound::Mistakes.most_in_memory();
-        self.mistakes.push(if listed { mistake.label(did_you_mean(key, known)) } else { mistake });
+        self.mistakes.push(mistake.label(did_you_mean(key, known)));
     }
 
     fn object(&mut self, node: &Node<'_>, schema: &'s Value, at: At<'_>) -> Value {

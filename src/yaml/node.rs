@@ -137,7 +137,10 @@ impl<'a> Node<'a> {
 
     /// A map's key and its value.
     fn pair(&self, key: &str) -> Option<(&Node<'a>, &Node<'a>)> {
-        self.entries().into_iter().find(|(name, _)| name.written() == Some(key))
+        let Kind::Map(pairs) = self.kind() else { return None };
+        let own = pairs.iter().find(|(name, _)| !name.is_merge() && name.written() == Some(key));
+        let merged = || self.entries().into_iter().find(|(name, _)| name.written() == Some(key));
+        own.map(|(name, value)| (name, value)).or_else(merged)
     }
 
     /// The first key, in the order of the text, that its map has already, or that is no text.
