@@ -148,5 +148,6 @@ pub(super) fn coloured() -> bool {
 
 /// Columns to lay a result out in: the terminal's, or 120 where there is none.
 pub(super) fn width() -> usize {
-    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|_| coloured()).unwrap_or(120)
+    let of_terminal = std::io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
+    of_terminal.map_or(120, |(terminal_size::Width(columns), _)| usize::from(columns))
 }

@@ -18,6 +18,9 @@ const TIMED: usize = 4;
 /// Characters of a name in the column of evidence.
 const RESTS_ON: usize = 14;
 
+/// Columns below which the table of criteria has no room for where its figures come from.
+const NARROW: usize = 100;
+
 /// The result in at most `width` columns (80 to 140 suit it), with ANSI colours when `colour` is set.
 pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
     let evaluation = view.evaluation;
@@ -110,7 +113,13 @@ fn table(rows: Vec<&CriterionResult>, width: usize, paint: &Paint) -> String {
     let mut table = Table::new();
     table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(u16::try_from(width).unwrap_or(160));
-    table.set_header(["id", "what", "n", "observed", "95 % bound", "target", "evidence", "verdict"]);
+    // Without room for all, what the lines below the table say anyway is left out.
+    let narrow = width < NARROW;
+    let mut header = vec!["id", "what", "n", "observed", "95 % bound", "target", "evidence", "verdict"];
+    if narrow {
+        header.retain(|name| *name != "evidence");
+    }
+    table.set_header(header);
     for row in &rows {
         let name = match &row.scenario {
             Some(scenario) => format!("{scenario}: {}", row.id),
@@ -118,7 +127,7 @@ fn table(rows: Vec<&CriterionResult>, width: usize, paint: &Paint) -> String {
         };
         let what = if row.about.is_empty() { &row.metric } else { &row.about };
         let verdict = if row.required { row.verdict.as_str().into() } else { format!("({})", row.verdict.as_str()) };
-        table.add_row([
+        let mut cells = vec![
             clip(&line(&name), 40).into_owned(),
             clip(&line(what), 120).into_owned(),
             figures::units(row),
@@ -127,19 +136,31 @@ fn table(rows: Vec<&CriterionResult>, width: usize, paint: &Paint) -> String {
             line(&row.target),
             brief(&line(&figures::rests_on(row))),
             verdict,
-        ]);
+        ];
+        if narrow {
+            cells.remove(6);
+        }
+        table.add_row(cells);
     }
+    let columns = table.column_count();
     for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, if index == 7 { 0 } else { 2 }));
+        let (last, gap) = (index + 1 == columns, if narrow { 1 } else { 2 });
+        column.set_padding((0, if last { 0 } else { gap }));
         match index {
             1 => {}
             0 => {
-                column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(24)));
+                let (lower, upper) = (Width::Fixed(if narrow { 13 } else { 8 }), Width::Fixed(24));
+                column.set_constraint(ColumnConstraint::Boundaries { lower, upper });
             }
-            6 => {
-                column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(RESTS_ON as u16)));
+            2 | 3 if narrow => {
+                column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(11)));
             }
-            2 | 5 | 7 => {
+            6 if !last => {
+                // A date is never broken.
+                let (lower, upper) = (Width::Fixed(12), Width::Fixed(RESTS_ON as u16));
+                column.set_constraint(ColumnConstraint::Boundaries { lower, upper });
+            }
+            2 | 5 | 6 | 7 => {
                 column.set_constraint(ColumnConstraint::ContentWidth);
             }
             _ => {
@@ -274,12 +295,15 @@ mod tests {
     use crate::report::sample;
 
     #[test]
-    fn every_criterion_stands_there_with_its_verdict_in_words() {
+    fn every_criterion_stands_there_with_its_verdict_in_words_at_any_width() {
         let run = sample::run(2);
-        let text = terminal(&run.view(), 110, false);
-        for row in &run.evaluation.criteria {
-            let shown = text.lines().find(|line| line.starts_with(&row.id)).expect("one line a criterion");
-            assert!(shown.trim_end_matches(')').ends_with(row.verdict.as_str()), "{shown}");
+        for width in [80, 110] {
+            let text = terminal(&run.view(), width, false);
+            for row in &run.evaluation.criteria {
+                let shown = text.lines().find(|line| line.starts_with(&row.id)).expect("one line a criterion");
+                assert!(shown.trim_end_matches(')').ends_with(row.verdict.as_str()), "{shown}");
+            }
+            assert_eq!(text.lines().next().is_some_and(|head| head.contains("evidence")), width == 110, "{text}");
         }
     }
 
