@@ -44,6 +44,10 @@ pub enum Bound {
     VectorsSize,
     /// Bytes of one recording, and of its requests when they are put together.
     RecordingSize,
+    /// Bytes of the plan in one run folder.
+    PlanSize,
+    /// Bytes of one trace in a run folder.
+    TraceSize,
     /// Bytes of one file of conversations to import, unpacked.
     ImportSize,
     /// Bytes of one history.
@@ -76,7 +80,7 @@ static SET: RwLock<BTreeMap<Bound, (u64, bool)>> = RwLock::new(BTreeMap::new());
 
 impl Bound {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::ScenarioSize,
         Self::ScenariosSize,
         Self::Entries,
@@ -90,6 +94,8 @@ impl Bound {
         Self::Passages,
         Self::VectorsSize,
         Self::RecordingSize,
+        Self::PlanSize,
+        Self::TraceSize,
         Self::ImportSize,
         Self::HistorySize,
     ];
@@ -110,6 +116,8 @@ impl Bound {
             Self::Passages => "passages",
             Self::VectorsSize => "vectors-size",
             Self::RecordingSize => "recording-size",
+            Self::PlanSize => "plan-size",
+            Self::TraceSize => "trace-size",
             Self::ImportSize => "import-size",
             Self::HistorySize => "history-size",
         }
@@ -119,9 +127,9 @@ impl Bound {
     pub fn usual(self) -> u64 {
         match self {
             Self::ScenarioSize => 4 << 20,
-            Self::VectorsSize | Self::RecordingSize => 64 << 20,
+            Self::VectorsSize | Self::RecordingSize | Self::PlanSize => 64 << 20,
             Self::ScenariosSize => 16 << 20,
-            Self::DocumentsSize | Self::HistorySize => 32 << 20,
+            Self::DocumentsSize | Self::TraceSize | Self::HistorySize => 32 << 20,
             Self::Entries | Self::Passages => 100_000,
             Self::Cases => 10_000,
             Self::Repeat => 1_000,

@@ -135,7 +135,7 @@ pub fn read_plan(folder: &Path) -> Result<Plan, ScoreError> {
 /// The same, with what its digest says.
 fn read_sealed_plan(folder: &Path) -> Result<(Plan, Seal), ScoreError> {
     let file = folder.join(trace::PLAN);
-    let text = files::read(&file).map_err(|error| ScoreError::NoRun { folder: folder.to_owned(), error })?;
+    let text = trace::plan_text(folder).map_err(|error| ScoreError::NoRun { folder: folder.to_owned(), error })?;
     let plan: Plan = serde_json::from_slice(&text).map_err(|error| ScoreError::Plan { file: file.clone(), error })?;
     if plan.version > PLAN_VERSION {
         return Err(ScoreError::Newer { file, version: plan.version });
@@ -227,7 +227,7 @@ impl Window {
         loop {
             let mut window = Self { first, text: Vec::with_capacity(TYPICAL), ends: Vec::with_capacity(WINDOW) };
             while window.ends.len() < WINDOW && window.text.len() < WINDOW_BYTES {
-                match reader.read_until(b'\n', &mut window.text) {
+                match trace::read_line(&mut reader, &mut window.text) {
                     Ok(0) => break,
                     Ok(_) => window.ends.push(window.text.len()),
                     Err(error) => {
@@ -254,6 +254,22 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bounds::Bound;
+    use std::io::Read;
+
+    #[test]
+    fn a_line_without_an_end_is_an_error_and_is_not_read_whole() {
+        let most = Bound::TraceSize.most();
+        let endless = || BufReader::new(io::repeat(b' ').take(most * 8));
+        let mut told = Vec::new();
+        Window::read_all(endless(), |window| {
+            told.extend(window.err().map(|why| why.to_string()));
+            true
+        });
+        told.extend(trace::read_traces(endless()).map(|one| one.expect_err("too long").to_string()));
+        let expected = "line 1: larger than 32 MiB; `--limit trace-size=64MiB` on the command line raises the limit";
+        assert_eq!(told, [expected; 2]);
+    }
 
     #[test]
     fn lines_keep_their_numbers_across_windows_and_blank_ones_are_passed_over() {

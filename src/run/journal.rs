@@ -176,7 +176,7 @@ impl Journal {
                 why: error.to_string(),
                 folder: folder.clone(),
             };
-            let before: Value = serde_json::from_slice(&files::read(&file).map_err(of)?).map_err(broken)?;
+            let before: Value = serde_json::from_slice(&trace::plan_text(&folder).map_err(of)?).map_err(broken)?;
             let mut differences = differences(&before, &now);
             if begun.mode != mode {
                 differences.insert(0, format!("mode: {} then, {mode} now", begun.mode));

@@ -2,7 +2,6 @@
 
 use super::{DEFAULT_JOBS, Mode, RunOptions, Suite, SuiteError, environment, failed_trials};
 use crate::evaluation::{self, Designs, EvaluatedRun, EvaluationBuilder, Preparer, passes};
-use crate::files;
 use crate::gate::Evaluation;
 use crate::history::{self, Gather, HISTORY, HistoryError, NoPoint};
 use crate::plan::{self, Plan, Selection};
@@ -308,7 +307,7 @@ fn journal(options: &RunOptions, reports: &Path, plan: &Plan, text: &[u8]) -> Re
 /// In what the plan of an earlier run differs from that whose text is `now`; the order in which trials were begun aside.
 fn merging(earlier: &Path, now: &[u8]) -> Result<Vec<String>, SuiteError> {
     let file = earlier.join(trace::PLAN);
-    let text = files::read(&file)
+    let text = trace::plan_text(earlier)
         .map_err(|error| SuiteError::NoEarlierRun { file: file.clone(), reason: error.to_string() })?;
     let (mut before, mut now): (serde_json::Value, serde_json::Value) =
         (serde_json::from_slice(&text)?, serde_json::from_slice(now)?);

@@ -17,7 +17,10 @@
 //! `score` reads `plan.json`, `traces.jsonl` and, where it exists, `grades.jsonl`, and nothing else.
 
 use super::{TRACE_VERSION, Trace};
-use std::io::{BufRead, Write};
+use crate::bounds::Bound;
+use crate::files;
+use std::io::{self, BufRead, Read, Write};
+use std::path::Path;
 
 /// The first version of traces that carry the roles of tools.
 const ROLES_VERSION: u32 = 2;
@@ -100,11 +103,53 @@ pub fn parse_trace(text: &str, line: usize) -> Result<Trace, TraceError> {
     Ok(trace)
 }
 
-/// Reads traces line by line, blank lines passed over; never more than one in memory.
-pub fn read_traces(input: impl BufRead) -> impl Iterator<Item = Result<Trace, TraceError>> {
-    input.lines().enumerate().filter_map(|(index, line)| match line {
-        Ok(text) if text.trim().is_empty() => None,
-        Ok(text) => Some(parse_trace(&text, index + 1)),
-        Err(error) => Some(Err(TraceError::Read { line: index + 1, error })),
+/// The text of a run folder's plan.
+///
+/// # Errors
+/// When it cannot be read, or is larger than [`Bound::PlanSize`].
+pub fn plan_text(folder: &Path) -> io::Result<Vec<u8>> {
+    files::read_at_most(folder.join(PLAN), Bound::PlanSize.most()).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => too_large(Bound::PlanSize),
+        _ => error,
+    })
+}
+
+/// Appends the next line of traces to `text`, and gives its bytes: 0 at the end.
+///
+/// # Errors
+/// When it cannot be read, or is longer than [`Bound::TraceSize`].
+pub fn read_line(input: &mut impl BufRead, text: &mut Vec<u8>) -> io::Result<usize> {
+    let most = Bound::TraceSize.most();
+    let length = input.by_ref().take(most.saturating_add(1)).read_until(b'\n', text)?;
+    if length as u64 > most { Err(too_large(Bound::TraceSize)) } else { Ok(length) }
+}
+
+fn too_large(bound: Bound) -> io::Error {
+    io::Error::new(io::ErrorKind::FileTooLarge, format!("larger than {}; {}", bound.shown(), bound.advice()))
+}
+
+/// Reads traces line by line, blank lines passed over, to the first line that cannot be read; never more than one in memory.
+pub fn read_traces(mut input: impl BufRead) -> impl Iterator<Item = Result<Trace, TraceError>> {
+    let (mut line, mut ended) = (0, false);
+    std::iter::from_fn(move || {
+        while !ended {
+            line += 1;
+            let mut text = Vec::new();
+            let read = read_line(&mut input, &mut text).and_then(|length| {
+                let text =
+                    String::from_utf8(text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+                Ok((length, text))
+            });
+            match read {
+                Ok((0, _)) => ended = true,
+                Ok((_, text)) if text.trim().is_empty() => {}
+                Ok((_, text)) => return Some(parse_trace(&text, line)),
+                Err(error) => {
+                    ended = true;
+                    return Some(Err(TraceError::Read { line, error }));
+                }
+            }
+        }
+        None
     })
 }
