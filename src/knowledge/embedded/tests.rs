@@ -238,7 +238,9 @@ fn an_index_of_other_passages_or_of_another_user_is_never_searched_whatever_its_
         assert!(base.find("zeppelin", 5).expect("searches").is_empty(), "{name}");
         assert!(!file.exists(), "{name}");
         drop(base);
-        in_it().into_iter().for_each(|file| std::fs::remove_file(file).expect("removed"));
+        for file in in_it() {
+            std::fs::remove_file(file).expect("removed");
+        }
     }
 }
 
