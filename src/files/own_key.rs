@@ -8,14 +8,13 @@ use super::Files;
 use super::place::{self, At};
 use super::temporary::file_in;
 use cap_std::fs::OpenOptions;
-use sha2::{Digest, Sha256};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Bytes of a key.
 const LENGTH: usize = 32;
-/// Bytes that SHA-256 takes at once.
-const BLOCK: usize = 64;
 
 /// The key.
 #[derive(Clone, PartialEq, Eq)]
@@ -23,10 +22,7 @@ pub struct OwnKey([u8; LENGTH]);
 
 /// A keyed hash (HMAC-SHA-256, RFC 2104) of what it is given.
 #[derive(Debug)]
-pub struct KeyedHash {
-    inner: Sha256,
-    outer: Sha256,
-}
+pub struct KeyedHash(Hmac<Sha256>);
 
 impl std::fmt::Debug for OwnKey {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -42,19 +38,17 @@ impl OwnKey {
 
     /// A hash that nobody without the key can compute.
     pub fn hash(&self) -> KeyedHash {
-        let with = |pad: u8| {
-            let mut block = [pad; BLOCK];
-            block.iter_mut().zip(self.0).for_each(|(byte, key)| *byte ^= key);
-            Sha256::new_with_prefix(block)
-        };
-        KeyedHash { inner: with(0x36), outer: with(0x5c) }
+        // A key of a whole block, which the standard fills up with zeros.
+        let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
+        block[..LENGTH].copy_from_slice(&self.0);
+        KeyedHash(Hmac::new(&block))
     }
 }
 
 impl KeyedHash {
     /// Takes more.
     pub fn update(&mut self, bytes: &[u8]) {
-        self.inner.update(bytes);
+        self.0.update(bytes);
     }
 
     /// Takes a text with its length, so that no two lists of texts are the same bytes.
@@ -65,7 +59,7 @@ impl KeyedHash {
 
     /// The hash in hex.
     pub fn finish(self) -> String {
-        hex::encode(self.outer.chain_update(self.inner.finalize()).finalize())
+        hex::encode(self.0.finalize().into_bytes())
     }
 }
 

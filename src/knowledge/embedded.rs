@@ -102,7 +102,7 @@ impl Embedded {
         let words = Words::of(language);
         let file = match cache {
             Some(folder) if corpus.passages.len() > IN_MEMORY => {
-                Some(Arc::new(derive_file(&corpus, &words, folder, key())?))
+                Some(Arc::new(derive_file(&corpus, words, folder, key())?))
             }
             _ => None,
         };
@@ -122,8 +122,8 @@ impl Embedded {
 
     fn connect(&self) -> rusqlite::Result<FullText> {
         match &self.file {
-            Some(file) => FullText::open(file.path(), &self.words),
-            None => FullText::of(&self.corpus.passages, &self.words),
+            Some(file) => FullText::open(file.path(), self.words),
+            None => FullText::of(&self.corpus.passages, self.words),
         }
     }
 
@@ -133,7 +133,7 @@ impl Embedded {
 
     /// The `top_k` best passages for `query`.
     pub(super) fn find(&self, query: &str, top_k: usize) -> Result<Vec<Found>, KnowledgeError> {
-        let (terms, times): (Vec<Term>, Vec<u32>) = query::parse(query, &self.words).into_iter().unzip();
+        let (terms, times): (Vec<Term>, Vec<u32>) = query::parse(query, self.words).into_iter().unzip();
         let mut parts: Vec<(usize, f64)> = Vec::new();
         for (occurrences, times) in self.occurrences(&terms)?.iter().zip(times) {
             parts.extend(occurrences.iter().map(|(place, score)| (*place, score * rank::repeated(times))));
@@ -217,7 +217,7 @@ impl KnowledgeBase for Embedded {
 
     fn share_holding(&self, text: &str) -> Option<f64> {
         let passages = self.corpus.passages.len();
-        let words = query::parse(text, &self.words).into_iter().map(|(term, _)| term);
+        let words = query::parse(text, self.words).into_iter().map(|(term, _)| term);
         let terms: Vec<Term> = words.filter(|term| matches!(term, Term::Word(_))).collect();
         if passages < FEW || terms.is_empty() {
             return None;
@@ -249,7 +249,7 @@ fn failed(error: rusqlite::Error) -> KnowledgeError {
 /// A file is named `<corpus hash>-<language>-v<version>-<keyed hash>.sqlite`; the hash covers the passages and the file's own
 /// content. A checkout may hold a file of any name, and what is damaged `SQLite` would not always notice: what has another
 /// hash is removed. Two processes that build at once make two files. Without a key none is kept.
-fn derive_file(corpus: &Corpus, words: &Words, folder: &Path, key: Option<&OwnKey>) -> Result<Derived, KnowledgeError> {
+fn derive_file(corpus: &Corpus, words: Words, folder: &Path, key: Option<&OwnKey>) -> Result<Derived, KnowledgeError> {
     let unwritable = |error| KnowledgeError::Read { path: folder.to_owned(), error };
     let stem = format!("{}-{}-v{}-", corpus.hash, words.language(), full_text::INDEX_VERSION);
     files::create_dir_all(folder).map_err(unwritable)?;

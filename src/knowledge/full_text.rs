@@ -25,19 +25,19 @@ pub(super) struct FullText {
 
 impl FullText {
     /// An index in memory.
-    pub(super) fn of(passages: &[Passage], words: &Words) -> rusqlite::Result<Self> {
+    pub(super) fn of(passages: &[Passage], words: Words) -> rusqlite::Result<Self> {
         let mut connection = Connection::open_in_memory()?;
         fill(&mut connection, passages, words)?;
         Self::over(connection, words)
     }
 
     /// The index in a file that [`write`] made, of the same words.
-    pub(super) fn open(file: &Path, words: &Words) -> rusqlite::Result<Self> {
+    pub(super) fn open(file: &Path, words: Words) -> rusqlite::Result<Self> {
         Self::over(Connection::open_with_flags(real(file)?, to_read())?, words)
     }
 
     /// Whether a file holds what [`write`] makes and nothing beside, so that it may be opened.
-    pub(super) fn is_ours(file: &Path, words: &Words) -> rusqlite::Result<bool> {
+    pub(super) fn is_ours(file: &Path, words: Words) -> rusqlite::Result<bool> {
         let connection = Connection::open_with_flags(real(file)?, to_read())?;
         guard(&connection)?;
         let mut ours = Connection::open_in_memory()?;
@@ -45,7 +45,7 @@ impl FullText {
         Ok(differs(&connection, &ours)?.is_none())
     }
 
-    fn over(connection: Connection, words: &Words) -> rusqlite::Result<Self> {
+    fn over(connection: Connection, words: Words) -> rusqlite::Result<Self> {
         guard(&connection)?;
         let tokenizer = words.tokenizer();
         connection.execute_batch(&format!(
@@ -56,7 +56,7 @@ impl FullText {
         ))?;
         // Without it, every query is planned anew for its parameters, which for one table changes nothing.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-        Ok(Self { connection, words: words.clone() })
+        Ok(Self { connection, words })
     }
 
     /// The stems of each of `terms`: one as a rule, several where the tokenizer sees more words than we do.
@@ -139,14 +139,14 @@ pub(super) fn real(file: &Path) -> rusqlite::Result<PathBuf> {
 }
 
 /// Writes an index of `passages` into a new file.
-pub(super) fn write(file: &Path, passages: &[Passage], words: &Words) -> rusqlite::Result<()> {
+pub(super) fn write(file: &Path, passages: &[Passage], words: Words) -> rusqlite::Result<()> {
     let mut connection = Connection::open_with_flags(real(file)?, to_write())?;
     fill(&mut connection, passages, words)?;
     connection.close().map_err(|(_, error)| error)
 }
 
 /// Creates the full-text table and puts every passage in, row 1 being the first.
-fn fill(connection: &mut Connection, passages: &[Passage], words: &Words) -> rusqlite::Result<()> {
+fn fill(connection: &mut Connection, passages: &[Passage], words: Words) -> rusqlite::Result<()> {
     let tokenizer = words.tokenizer();
     connection
         .execute_batch(&format!("CREATE VIRTUAL TABLE passages USING fts5(title, text, content='', {tokenizer})"))?;
@@ -167,7 +167,7 @@ mod tests {
 
     fn index(texts: &[&str]) -> FullText {
         let passage = |text: &&str| Passage { id: String::new(), title: "Lamps".into(), text: (*text).into() };
-        FullText::of(&texts.iter().map(passage).collect::<Vec<_>>(), &Words::of(Language::English)).expect("opens")
+        FullText::of(&texts.iter().map(passage).collect::<Vec<_>>(), Words::of(Language::English)).expect("opens")
     }
 
     #[test]

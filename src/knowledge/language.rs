@@ -16,12 +16,9 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 use stop_words::Language as List;
 
-/// The words of one language; cheap to clone.
-#[derive(Clone)]
-pub(super) struct Words {
-    language: Language,
-    stop: Option<&'static HashSet<&'static str>>,
-}
+/// The words of one language.
+#[derive(Clone, Copy)]
+pub(super) struct Words(Language);
 
 /// Gives each language its algorithm, and its list as a set that is made once.
 macro_rules! languages {
@@ -47,26 +44,25 @@ languages! {
 impl Words {
     /// Those of `language`.
     pub(super) fn of(language: Language) -> Self {
-        Self { language, stop: of(language).map(|(_, stop)| stop) }
+        Self(language)
     }
 
     /// Which language.
     pub(super) fn language(&self) -> Language {
-        self.language
+        self.0
     }
 
     /// Whether `word` (NFKC, lower case) carries no meaning of its own.
     pub(super) fn is_stop_word(&self, word: &str) -> bool {
-        match (self.language, self.stop) {
-            (Language::English, _) => tokenize::is_stop_word(word),
-            (_, Some(stop)) => stop.contains(word),
-            (_, None) => false,
+        match of(self.0) {
+            Some((_, stop)) => stop.contains(word),
+            None => self.0 == Language::English && tokenize::is_stop_word(word),
         }
     }
 
     /// The tokenizer of the index.
     pub(super) fn tokenizer(&self) -> &'static str {
-        match self.language {
+        match self.0 {
             Language::English => "tokenize='porter unicode61 remove_diacritics 2'",
             _ => "tokenize='unicode61 remove_diacritics 2'",
         }
@@ -74,7 +70,7 @@ impl Words {
 
     /// Text as the index is given it: words apart, and stemmed where the tokenizer does not.
     pub(super) fn prepared<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let Some((algorithm, _)) = of(self.language) else { return tokenize::apart(text) };
+        let Some((algorithm, _)) = of(self.0) else { return tokenize::apart(text) };
         let stemmer = Stemmer::create(algorithm);
         let words = tokenize::words(text);
         Cow::Owned(words.iter().map(|word| stemmer.stem(word)).collect::<Vec<_>>().join(" "))

@@ -40,7 +40,7 @@ impl Term {
 
 /// The terms of `text` in the order of their first place, each with how often it is written. Stop words are left out
 /// unless nothing else is there; `of` says which these are.
-pub(super) fn parse(text: &str, of: &Words) -> Vec<(Term, u32)> {
+pub(super) fn parse(text: &str, of: Words) -> Vec<(Term, u32)> {
     let plain = tokenize::plain(text).replace(['\u{201c}', '\u{201d}', '\u{201e}'], "\"");
     let words = tokenize::words(&plain);
     let meaningful = words.iter().any(|word| !of.is_stop_word(word));
@@ -85,7 +85,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn parse(text: &str) -> Vec<(Term, u32)> {
-        super::parse(text, &Words::of(Language::English))
+        super::parse(text, Words::of(Language::English))
     }
 
     fn word(text: &str, count: u32) -> (Term, u32) {

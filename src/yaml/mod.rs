@@ -121,3 +121,13 @@ mod tests {
         assert_eq!(node.get("key").map(|node| (node.place.line, node.place.column)), Some((2, 6)));
     }
 }
+
+/// Aliases that multiply: nine levels of nine each.
+#[cfg(test)]
+fn alias_bomb() -> String {
+    let level = |level: usize| {
+        let below = if level == 0 { "x".to_owned() } else { format!("*a{}", level - 1) };
+        format!("a{level}: &a{level} [{}]\n", [below.as_str(); 9].join(", "))
+    };
+    (0..9).map(level).collect()
+}

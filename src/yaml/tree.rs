@@ -122,6 +122,7 @@ fn scalar(text: String, style: ScalarStyle, span: &Span) -> Node<'static> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::yaml::alias_bomb;
 
     #[test]
     fn nesting_without_end_is_refused() {
@@ -130,12 +131,7 @@ mod tests {
 
     #[test]
     fn aliases_that_multiply_are_refused_and_honest_ones_are_shared() {
-        let level = |level: usize| {
-            let below = if level == 0 { "x".to_owned() } else { format!("*a{}", level - 1) };
-            format!("a{level}: &a{level} [{}]\n", [below.as_str(); 9].join(", "))
-        };
-        let bomb: String = (0..9).map(level).collect();
-        assert_eq!(parse(&bomb).expect_err("a bomb").problem, Problem::TooLarge);
+        assert_eq!(parse(&alias_bomb()).expect_err("a bomb").problem, Problem::TooLarge);
         let node = parse("a: &a [1, 2]\nb: *a\n").expect("YAML");
         assert_eq!(node.to_value(), serde_json::json!({"a": [1, 2], "b": [1, 2]}));
         assert_eq!(node.get("b").and_then(Node::items).map(<[_]>::len), Some(2));

@@ -1,24 +1,13 @@
 //! Every kind of mistake in what people write, with the message that it gets: `tests/broken/<case>.yaml` and `.txt`.
 //! A case that begins with `criteria-` or `project-` is that file; any other is a scenario. `UPDATE=1` renews.
 
+use super::project::copy;
 use ragcheck::cli::check::check;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 fn broken() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/broken")
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a folder");
-    for entry in fs::read_dir(from).expect("a folder").map(|entry| entry.expect("an entry").path()) {
-        let target = to.join(entry.file_name().expect("a name"));
-        if entry.is_dir() {
-            copy(&entry, &target);
-        } else {
-            fs::copy(&entry, &target).expect("a copy");
-        }
-    }
 }
 
 /// Puts the case into a copy of `tests/broken/project` and checks that.

@@ -2,6 +2,7 @@
 //! seconds and little memory; a canary file and planted keys stand in nothing that is written or printed, nothing beside
 //! the project changes, and nobody is spoken to.
 
+use super::project::copy;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -68,14 +69,6 @@ struct Outcome {
     took: Duration,
     work: u64,
     memory: u64,
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a folder");
-    for entry in fs::read_dir(from).expect("a folder").map(|entry| entry.expect("an entry")) {
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() { copy(&entry.path(), &target) } else { drop(fs::copy(entry.path(), target)) }
-    }
 }
 
 /// Every regular file below, with its bytes; links are not followed.

@@ -149,16 +149,22 @@ async fn run(mode: &'static str, refuses: bool) -> (Project, Outcome) {
     run_against(Echo { asked: AtomicUsize::new(0), refuses }, SCENARIO.to_owned(), mode).await
 }
 
-async fn run_against(model: impl Respond + 'static, scenario: String, mode: &'static str) -> (Project, Outcome) {
-    let server = MockServer::start().await;
-    Mock::given(matchers::any()).respond_with(model).mount(&server).await;
+/// The shipped project with a scenario that asks this server.
+fn asking(server: &MockServer, scenario: &str) -> Project {
     let project = Project::shipped();
     let provider = format!(
         "providers:\n  echoing:\n    dialect: openai-chat\n    base_url: {}/v1\n    key: ECHO_KEY\n",
         server.uri()
     );
     project.edit("ragcheck.yaml", "providers:\n", &provider);
-    project.write("echo.yaml", &scenario);
+    project.write("echo.yaml", scenario);
+    project
+}
+
+async fn run_against(model: impl Respond + 'static, scenario: String, mode: &'static str) -> (Project, Outcome) {
+    let server = MockServer::start().await;
+    Mock::given(matchers::any()).respond_with(model).mount(&server).await;
+    let project = asking(&server, &scenario);
     tokio::task::spawn_blocking(move || {
         let mut command = project.command(&["run", "echo.yaml", "--mode", mode]);
         let outcome = Outcome::of(command.env("ECHO_KEY", SECRET));
@@ -256,13 +262,7 @@ async fn a_key_in_header_values_and_labels_is_in_nothing_that_is_written_or_prin
     let server = MockServer::start().await;
     let model = EchoInHeaders(Echo { asked: AtomicUsize::new(0), refuses: false });
     Mock::given(matchers::any()).respond_with(model).mount(&server).await;
-    let project = Project::shipped();
-    let provider = format!(
-        "providers:\n  echoing:\n    dialect: openai-chat\n    base_url: {}/v1\n    key: ECHO_KEY\n",
-        server.uri()
-    );
-    project.edit("ragcheck.yaml", "providers:\n", &provider);
-    project.write("echo.yaml", SCENARIO);
+    let project = asking(&server, SCENARIO);
     let (project, outcomes) = tokio::task::spawn_blocking(move || {
         let labels: Vec<String> =
             spellings().iter().enumerate().map(|(n, told)| format!("--label=told{n}=it is {told}")).collect();

@@ -114,7 +114,7 @@ fn stems(text: &str) -> Vec<&str> {
 
 /// The rank's definition, word by word over every text.
 fn by_hand(texts: &[String], query: &str) -> Vec<(String, f64)> {
-    let terms = query::parse(query, &Words::of(Language::English));
+    let terms = query::parse(query, Words::of(Language::English));
     let mut scored = Vec::new();
     for text in texts {
         let mut score = 0.0;

@@ -9,6 +9,7 @@ mod recorded;
 mod target;
 
 use super::project::Project;
+use super::secrets::walk;
 use super::simulator::{Simulator, recording};
 use client::{Answered, Asked, Service, post};
 use serde_json::{Value, json};
@@ -72,18 +73,13 @@ fn a_key_of_the_environment_that_somebody_tells_is_in_no_reply_session_or_log() 
     for told in [&answered.text, &foreign.text, &streamed.text] {
         assert!(!told.contains(KEY), "{told}");
     }
-    let mut files = Vec::new();
-    let mut folders = vec![project.path(".ragcheck/serve/two-stage")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
-            if entry.is_dir() { folders.push(entry) } else { files.push(entry) }
-        }
-    }
-    assert!(files.len() >= 3, "{files:?}");
-    for file in files {
-        let bytes = std::fs::read(&file).expect("a file");
+    let mut files = 0;
+    walk(&project.path(".ragcheck/serve/two-stage"), &mut |file| {
+        files += 1;
+        let bytes = std::fs::read(file).expect("a file");
         assert!(!String::from_utf8_lossy(&bytes).contains(KEY), "{}", file.display());
-    }
+    });
+    assert!(files >= 3, "{files} files were looked at");
     let session = answered.body["session_id"].as_str().expect("a session");
     let more = Asked { session: Some(session), tenant: Some("fernlight"), ..Asked::new("And what does E-21 report?") };
     assert_eq!(service.ask(&more).status, 200, "the session goes on");
