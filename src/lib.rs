@@ -60,6 +60,7 @@ pub mod secrets;
 pub mod serve;
 pub mod settings;
 pub mod simulator;
+pub mod starter;
 pub mod state_machine;
 pub mod stats;
 pub mod suite;

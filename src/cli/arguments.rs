@@ -33,6 +33,8 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
+    /// Make a project: questions, documents, two prompts, criteria, recordings. It runs at once, without a key.
+    Init(Init),
     /// Run scenarios, evaluate them and report.
     Run(Run),
     /// Check scenarios, criteria and the project file: print every mistake, and every trial without a recording.
@@ -65,6 +67,13 @@ pub(super) enum Command {
     Cassette(Cassette),
     /// Print a JSON Schema for editors.
     Schema(Schema),
+}
+
+#[derive(Debug, Clone, Args)]
+pub(super) struct Init {
+    /// The folder; it is made where it is missing. No file in it is overwritten.
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub folder: PathBuf,
 }
 
 /// Which trials.

@@ -15,6 +15,7 @@ mod explain;
 mod history;
 mod import;
 mod index_arguments;
+mod init;
 mod judge;
 mod keywords;
 mod knowledge;
@@ -91,6 +92,11 @@ fn confine(arguments: &Arguments) -> Result<(), output::Problem> {
     };
     let named: Vec<PathBuf> = std::env::args_os().skip(1).map(value).collect();
     let root = scenario::find_root(&here);
+    // A folder that is there may be named, whatever lies in it; one that is not may not be filled.
+    if let Command::Init(given) = &arguments.command {
+        let made = files::create_dir_all(&given.folder);
+        made.map_err(|why| format!("{} cannot be made: {why}", given.folder.display()))?;
+    }
     for limit in &arguments.limit {
         bounds::set(limit).map_err(|why| output::Problem::Words(format!("--limit: {why}")))?;
     }
@@ -138,6 +144,7 @@ pub fn main() -> ExitCode {
     }
     std::panic::set_hook(Box::new(|panic| output::remark(&panic.to_string())));
     let exit = confined.and_then(|()| match arguments.command {
+        Command::Init(given) => init::run(&given),
         Command::Run(given) => run::run(&given),
         Command::Check(given) => check::run(&given),
         Command::List(given) => list::run(&given),

@@ -1,0 +1,81 @@
+//! `ragcheck init`: a project that runs, from nothing. Nothing is asked, and no file is overwritten.
+
+use super::arguments::Init;
+use super::exit::Exit;
+use super::output::{self, Problem};
+use super::schema;
+use crate::files;
+use crate::starter;
+use crate::trace::text::plural;
+use std::path::Path;
+
+/// Files that a folder may have already: they stay as they are, and what the project would put there is printed.
+const MAY_STAY: [&str; 3] = ["README.md", ".gitignore", ".gitattributes"];
+/// Existing files that are named.
+const SHOWN: usize = 5;
+
+/// Does what `ragcheck init` was asked to.
+///
+/// # Errors
+/// When a file of the project is there already, and then nothing is written; when the folder cannot be written.
+pub(super) fn run(given: &Init) -> Result<Exit, Problem> {
+    let folder = given.folder.as_path();
+    let schemas = ["scenario", "criteria", "project"].into_iter();
+    let schemas = schemas.filter_map(|of| Some((format!("schema/{of}.json"), schema::text(of)?)));
+    let all: Vec<(String, String)> =
+        starter::files().map(|(path, text)| (path, text.to_owned())).chain(schemas).collect();
+    let (there, missing): (Vec<_>, Vec<_>) = all.into_iter().partition(|(path, _)| exists(&folder.join(path)));
+    let (kept, in_the_way): (Vec<_>, Vec<_>) =
+        there.into_iter().partition(|(path, _)| MAY_STAY.contains(&path.as_str()));
+    if !in_the_way.is_empty() {
+        return Err(Problem::Words(refusal(folder, &in_the_way)));
+    }
+    for (path, text) in &missing {
+        let path = folder.join(path);
+        let written = path.parent().map_or(Ok(()), |above| files::create_dir_all(above));
+        let written = written.and_then(|()| files::write(&path, text.as_bytes()));
+        written.map_err(|why| Problem::Unwritten(format!("{} cannot be written: {why}", path.display())))?;
+    }
+    output::result(&told(folder, missing.len(), &kept));
+    Ok(Exit::Passed)
+}
+
+/// Whether something has that name, be it a link that leads nowhere.
+fn exists(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+fn refusal(folder: &Path, in_the_way: &[(String, String)]) -> String {
+    let shown: Vec<&str> = in_the_way.iter().take(SHOWN).map(|(path, _)| path.as_str()).collect();
+    let more = in_the_way.len().saturating_sub(SHOWN);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!(
+        "{} has {}{more} already, and no file is overwritten: name another folder, `ragcheck init my-project`",
+        shown_folder(folder),
+        shown.join(", ")
+    )
+}
+
+fn shown_folder(folder: &Path) -> String {
+    if folder == Path::new(".") { "this folder".to_owned() } else { folder.display().to_string() }
+}
+
+/// What was made, and what comes next.
+fn told(folder: &Path, written: usize, kept: &[(String, String)]) -> String {
+    let mut text = format!("wrote {} to {}\n", plural(written, "file"), shown_folder(folder));
+    for (path, would_be) in kept {
+        text += &match path.as_str() {
+            "README.md" => "kept your README.md\n".to_owned(),
+            _ => {
+                let lines: Vec<&str> = would_be.lines().filter(|line| !line.starts_with('#')).collect();
+                format!("kept your {path}; add to it:\n  {}\n", lines.join("\n  "))
+            }
+        };
+    }
+    text += "\nnext:\n";
+    if folder != Path::new(".") {
+        text += &format!("  cd {}\n", folder.display());
+    }
+    text += "  ragcheck run\n  ragcheck compare reports/latest@strict reports/latest@short\n";
+    text + "README.md there says what is in it and how to make it your own.\n"
+}

@@ -1,0 +1,91 @@
+//! The newcomer's first page, `docs/first-steps.md`, followed word for word: each `sh` block is run in order in one shell,
+//! and each line of the `text` block behind it must have been printed. A command that says no `# exit code` must end with 0.
+//!
+//! Two things differ from what a reader does: the simulator listens on a free port, and the test waits until it does.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const PAGE: &str = include_str!("../../docs/first-steps.md");
+
+/// The blocks of a page, with the word behind their fence.
+fn blocks(page: &str) -> Vec<(&str, &str)> {
+    let fenced = page.split("```").skip(1).step_by(2);
+    fenced.map(|block| block.split_once('\n').expect("a fence has a line of its own")).collect()
+}
+
+/// Waits until something listens at a port of loopback: a minute at most.
+const WAIT: &str =
+    "for _ in $(seq 600); do if (: </dev/tcp/127.0.0.1/$PORT) 2>/dev/null; then break; fi; sleep 0.1; done";
+
+/// One block as a script that stops at the first command whose exit code is not the one that the page says.
+fn script(block: &str) -> String {
+    let mut script = String::new();
+    for line in block.lines().filter(|line| !line.trim().is_empty()) {
+        let (command, code) = line.split_once("# exit code ").unwrap_or((line, "0"));
+        let command = command.trim();
+        if let Some(started) = command.strip_suffix('&') {
+            script += &format!("{started} --port $PORT & {WAIT}\n");
+        } else {
+            script += &format!(
+                "{command}; code=$?; test $code = {code} || {{ echo \"{command}: exit code $code\"; exit 99; }}\n"
+            );
+        }
+    }
+    script
+}
+
+#[test]
+fn the_first_page_is_true_in_every_command() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // The program under the name that the page types.
+    fs::create_dir(folder.path().join("bin")).expect("a folder");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_ragcheck"), folder.path().join("bin/ragcheck")).expect("a link");
+    #[cfg(not(unix))]
+    fs::copy(env!("CARGO_BIN_EXE_ragcheck"), folder.path().join("bin/ragcheck.exe")).expect("a copy");
+    let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
+
+    // Blocks are numbered, and what each printed goes to a file of its own.
+    let mut whole = String::from("set -m\nexec 2>&1\n");
+    let (mut steps, mut expected) = (0, Vec::new());
+    for (kind, text) in blocks(PAGE) {
+        match kind {
+            "sh" => {
+                steps += 1;
+                whole += &format!("exec >\"$OUT/step{steps}\"\n{}", script(text));
+                if steps == 1 {
+                    whole += "sed -i \"s/127.0.0.1:8091/127.0.0.1:$PORT/\" ragcheck.yaml\n";
+                }
+            }
+            "text" => expected.push((steps, text)),
+            other => panic!("a block of the page is `{other}`"),
+        }
+    }
+    assert!(steps >= 8 && expected.len() >= 8, "the page lost its steps");
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut shell = Command::new("bash");
+    let shell = shell.arg("-c").arg(&whole).current_dir(folder.path()).stdin(Stdio::null());
+    let shell = shell.env("PATH", format!("{}:{path}", folder.path().join("bin").display()));
+    let shell =
+        shell.env("OUT", folder.path()).env("PORT", port.to_string()).env("NO_COLOR", "1").env_remove("COLUMNS");
+    let status = shell.status().expect("bash");
+    let printed = |step: usize| fs::read_to_string(folder.path().join(format!("step{step}"))).unwrap_or_default();
+    let all: String = (1..=steps).map(printed).collect();
+    assert!(status.success(), "{status}:\n{all}");
+    for (step, text) in expected {
+        let said = words(&printed(step));
+        for line in text.lines() {
+            assert!(said.contains(&words(line)), "step {step} did not print `{line}`:\n{}", printed(step));
+        }
+    }
+    let project = folder.path().join("bikes");
+    assert!(Path::new(&project).join("reports/latest/index.html").exists());
+}
+
+/// A text with single blanks: where lines break depends on the width of the terminal.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
