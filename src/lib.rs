@@ -75,5 +75,6 @@ pub fn catalogues() -> catalogue::Catalogues {
         flows: flow::entries(),
         metrics: metric::catalogue::entries(),
         dialects: provider::wire::entries(),
+        passages: Some(knowledge::NAMES),
     }
 }

@@ -15,6 +15,8 @@ pub struct FlowEntry {
     pub placeholders: &'static [&'static str],
     /// The criteria that it declares, as the YAML of a criteria file; empty where it declares none.
     pub criteria: &'static str,
+    /// The errors that its turns can end with; empty where that is not known.
+    pub errors: &'static [&'static str],
     /// Prompt texts that a scenario or a variant may replace, in the order of their use.
     pub prompts: Vec<&'static str>,
 }

@@ -6,10 +6,12 @@
 
 mod dialect;
 mod flow;
+mod knowledge;
 mod metric;
 
 pub use dialect::DialectEntry;
 pub use flow::{FlowEntry, ToolEntry};
+pub use knowledge::PassageNames;
 pub use metric::{ACCOUNTS, Better, Figure, MetricEntry, Parameter, ResolvedMetric, Values};
 
 /// Everything that scenarios and criteria may name.
@@ -21,6 +23,8 @@ pub struct Catalogues {
     pub metrics: Vec<&'static MetricEntry>,
     /// The dialects that a provider can declare.
     pub dialects: Vec<DialectEntry>,
+    /// How documents and passages of a knowledge folder are named; without it no source is checked.
+    pub passages: Option<PassageNames>,
 }
 
 impl Catalogues {

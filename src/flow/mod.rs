@@ -93,6 +93,10 @@ pub trait Flow: Send + Sync {
     fn criteria(&self) -> &'static str {
         ""
     }
+    /// The errors that its turns can end with, by kind; empty where they are not declared.
+    fn errors(&self) -> &'static [&'static str] {
+        &[]
+    }
     /// Whether its users belong to tenants: each knowledge base is one tenant's, and no way leads from one to another.
     fn has_tenants(&self) -> bool {
         false
@@ -133,6 +137,7 @@ pub fn entry(flow: &dyn Flow) -> FlowEntry {
         tenants: flow.has_tenants(),
         placeholders: &[],
         criteria: flow.criteria(),
+        errors: flow.errors(),
         prompts: flow.prompts().iter().map(|prompt| prompt.name).collect(),
     }
 }

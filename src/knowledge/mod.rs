@@ -33,7 +33,7 @@ pub use base::{
     DEFAULT_KB, Found, KnowledgeBase, KnowledgeBases, KnowledgeSource, KnowledgeSources, Search, SearchError,
 };
 pub use concept::Concepts;
-pub use documents::{Corpus, Document, Passage, Place};
+pub use documents::{Corpus, Document, NAMES, Passage, Place};
 pub use embedded::Embedded;
 pub use excerpt::excerpt;
 pub use keyword_index::{Indexed, KeywordIndex};

@@ -5,6 +5,7 @@
 use super::Scenario;
 use super::check_criteria::{self, Judged, Known};
 use super::check_expect::Expectations;
+use super::check_sources::Citable;
 use super::criteria::Gate;
 use super::diagnostic::{At, Mistake, did_you_mean, nearest};
 use super::document::PromptText;
@@ -63,7 +64,8 @@ pub(super) type Prompts = BTreeMap<String, BTreeMap<String, String>>;
 
 /// Checks one scenario. `kept` maps its cases to their indices in the file.
 pub(super) fn scenario(scenario: &Scenario, kept: &[usize], around: Surroundings<'_>) -> (Vec<Mistake>, Prompts) {
-    let mut checker = Checker::new(scenario, around);
+    let citable = Citable::of(scenario, around);
+    let mut checker = Checker::new(scenario, around, citable.as_ref());
     let prompts = checker.head();
     checker.cases(kept);
     (checker.finish(), prompts)
@@ -84,14 +86,18 @@ pub(super) struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    pub(super) fn new(scenario: &'a Scenario, around: Surroundings<'a>) -> Self {
+    pub(super) fn new(scenario: &'a Scenario, around: Surroundings<'a>, citable: Option<&'a Citable>) -> Self {
         let named: BTreeSet<&str> = scenario.flows().collect();
         let flows: Vec<&FlowEntry> = named.iter().filter_map(|name| around.catalogues.flow(name)).collect();
         let declared = flows.iter().map(|flow| flow.tools.as_ref().map(|tools| tools.iter()));
         let declared = if flows.len() < named.len() { None } else { declared.collect::<Option<Vec<_>>>() };
         let tools: Option<Vec<&ToolEntry>> = declared.map(|tools| tools.into_iter().flatten().collect());
-        let documents = documents(scenario, around).filter(|_| tools.is_some());
-        let expectations = Expectations::new(tools.clone(), documents, around.work);
+        let citable = citable.filter(|_| tools.is_some());
+        let mut expectations = Expectations::new(tools.clone(), citable, around.work);
+        if tools.is_some() && flows.iter().all(|flow| !flow.errors.is_empty()) {
+            expectations.errors = flows.iter().flat_map(|flow| flow.errors.iter().copied()).collect();
+        }
+        expectations.limits = scenario.limits.clone();
         let gates = scenario.all_gates(around.catalogues).unwrap_or_default();
         Self { scenario, around, mistakes: Vec::new(), flows, tools, expectations, gates }
     }
@@ -397,19 +403,6 @@ impl Checker<'_> {
         }
         is_name(name)
     }
-}
-
-/// The names by which the documents of a scenario's knowledge can be cited; `None` where a base cannot be read.
-fn documents(scenario: &Scenario, around: Surroundings<'_>) -> Option<BTreeSet<String>> {
-    let mut found = BTreeSet::new();
-    for name in scenario.knowledge.names().values() {
-        let folder = around.root.join(&around.project.knowledge).join(name);
-        for entry in files::entries(&folder).ok()?.into_iter().filter(|entry| !entry.is_folder) {
-            found.extend(entry.path.file_stem().map(|stem| stem.to_string_lossy().into_owned()));
-            found.extend(entry.path.file_name().map(|name| name.to_string_lossy().into_owned()));
-        }
-    }
-    (!found.is_empty()).then_some(found)
 }
 
 fn bad_name(at: At<'_>, name: &str) -> Mistake {

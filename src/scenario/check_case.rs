@@ -29,9 +29,10 @@ impl Checker<'_> {
                 self.say(mistake.label("names are unique in a scenario"));
             }
         }
+        let citable = self.expectations.citable;
         let parts = self.scenario.cases.par_chunks(CHUNK).zip(kept.par_chunks(CHUNK));
         let found = parts.map(|(cases, kept)| {
-            let mut part = Checker::new(self.scenario, self.around);
+            let mut part = Checker::new(self.scenario, self.around, citable);
             cases.iter().zip(kept).for_each(|(case, index)| part.case(case, at.index(*index)));
             part.finish()
         });
@@ -90,6 +91,7 @@ impl Checker<'_> {
             );
             self.say(mistake.help("add `expect: {context: {probes: …}}`, or remove `control`"));
         }
+        self.users_of(case.tenant.as_ref());
         let mut scene = Scene { steps: self.conversations(case, at), ..Scene::default() };
         self.turns(&case.turns, at.key("turns"), &scene);
         self.sequence(case, at, &mut scene);
@@ -99,6 +101,11 @@ impl Checker<'_> {
             scene.turn = case.ask.is_some();
             self.expectations.check(expect, at.key("expect"), &scene);
         }
+    }
+
+    /// What comes next is said by users of this tenant.
+    fn users_of(&mut self, tenant: Option<&String>) {
+        self.expectations.tenant = tenant.filter(|_| self.has_tenants()).cloned();
     }
 
     /// Something names a tenant.
@@ -163,6 +170,7 @@ impl Checker<'_> {
 
     fn sequence(&mut self, case: &Case, at: At<'_>, scene: &mut Scene) {
         each_conversation(case, at, &mut |step, conversation, at| {
+            self.users_of(conversation.tenant.as_ref().or(case.tenant.as_ref()));
             if let Some(related) = &conversation.related {
                 let earlier = || scene.steps.iter().filter(|(_, other)| *other < step).map(|(name, _)| name.as_str());
                 if !earlier().any(|name| name == related.to) {
@@ -184,6 +192,7 @@ impl Checker<'_> {
             scene.step = Some(step);
             self.turns(&conversation.turns, at.key("turns"), scene);
         });
+        self.users_of(case.tenant.as_ref());
     }
 }
 

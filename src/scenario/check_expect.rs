@@ -1,11 +1,12 @@
 //! Expectations, checked: patterns that can match, bounds that can hold, references that exist.
 
+use super::check_sources::Citable;
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::expect::{ArgumentPattern, ContextExpectation, RetryExpectation};
 use super::{CallExpectation, CallPattern, Expectation};
 use crate::bounds::Bound;
 use crate::catalogue::ToolEntry;
-use crate::settings::{JsonSchema, expression, expression_work, schema_patterns};
+use crate::settings::{JsonSchema, Limits, expression, expression_work, schema_patterns};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,56 +29,28 @@ pub(super) struct Expectations<'a> {
     /// What was found.
     pub mistakes: Vec<Mistake>,
     /// The tools that the flow declares; `None` where an agent's tools are known only at run time.
-    tools: Option<Vec<&'a ToolEntry>>,
-    /// The names of the documents that the agent searches; `None` where they are not files of the project.
-    documents: Option<BTreeSet<String>>,
+    pub(super) tools: Option<Vec<&'a ToolEntry>>,
+    /// What answers can cite; `None` where that is not in files of the project.
+    pub(super) citable: Option<&'a Citable>,
+    /// How turns without an answer end; empty where that is not known.
+    pub(super) errors: BTreeSet<&'static str>,
+    /// How often a request or a call is made again, by account.
+    pub(super) limits: Limits,
+    /// The tenant of the users whose expectations are checked, where they have one.
+    pub(super) tenant: Option<String>,
     compiled: BTreeMap<String, Option<String>>,
     /// The work of compiling expressions so far, in all scenarios.
     work: &'a AtomicU64,
 }
 
-/// How turns of the flows end that have no answer.
-const ERRORS: &[&str] = &[
-    "call_in_answer",
-    "mandatory_call_missing",
-    "model_calls_exhausted",
-    "model_unavailable",
-    "no_answer",
-    "no_tool_call",
-    "query_refused",
-    "response_missing",
-    "retrieval_failed",
-    "timeout",
-    "unknown_tenant",
-];
-
 impl<'a> Expectations<'a> {
-    /// Before the first expectation of an agent with these tools and documents.
-    pub(super) fn new(
-        tools: Option<Vec<&'a ToolEntry>>,
-        documents: Option<BTreeSet<String>>,
-        work: &'a AtomicU64,
-    ) -> Self {
-        Self { mistakes: Vec::new(), tools, documents, compiled: BTreeMap::new(), work }
+    /// Before the first expectation of an agent with these tools and sources.
+    pub(super) fn new(tools: Option<Vec<&'a ToolEntry>>, citable: Option<&'a Citable>, work: &'a AtomicU64) -> Self {
+        let (errors, limits) = (BTreeSet::new(), Limits::default());
+        Self { mistakes: Vec::new(), tools, citable, errors, limits, tenant: None, compiled: BTreeMap::new(), work }
     }
 
-    /// Says which of these name no document, passage, page or learned entry that the agent can find.
-    pub(super) fn sources(&mut self, list: &[String], at: At<'_>) {
-        let Some(documents) = &self.documents else { return };
-        let mut unknown = Vec::new();
-        for (index, id) in list.iter().enumerate() {
-            let elsewhere = ["http://", "https://", "learned", "result-"].iter().any(|begin| id.starts_with(begin));
-            let document = id.rsplit_once('#').map_or(id.as_str(), |(document, _)| document);
-            if !elsewhere && !id.trim().is_empty() && !documents.contains(document) && !documents.contains(id) {
-                let mistake = Mistake::at(at.index(index), "unknown-document", format!("there is no document `{id}`"));
-                let known = documents.iter().map(String::as_str);
-                unknown.push(mistake.label(did_you_mean(document, known)));
-            }
-        }
-        self.mistakes.extend(unknown);
-    }
-
-    fn say(&mut self, mistake: Mistake) {
+    pub(super) fn say(&mut self, mistake: Mistake) {
         self.mistakes.push(mistake);
     }
 
@@ -120,14 +93,7 @@ impl<'a> Expectations<'a> {
         if expect.within.as_ref().is_some_and(|within| within.is_zero()) {
             self.say(Mistake::at(at.key("within"), "bad-duration", "no time at all: no turn can end in it"));
         }
-        if let Some(error) =
-            expect.error.as_ref().filter(|error| self.tools.is_some() && !ERRORS.contains(&error.kind.as_str()))
-        {
-            let at = at.key("error");
-            let mistake =
-                Mistake::at(at.key("kind"), "unknown-error", format!("no turn ends with the error `{}`", error.kind));
-            self.say(mistake.label(did_you_mean(&error.kind, ERRORS.iter().copied())));
-        }
+        self.possible(expect, at);
         if expect.error.is_some() {
             for (key, given) in [("answer", expect.answer.is_some()), ("sources", expect.sources.is_some())] {
                 if given && scene.turn {

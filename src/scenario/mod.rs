@@ -14,6 +14,8 @@ mod check_criteria;
 mod check_expect;
 mod check_external;
 mod check_knowledge;
+mod check_possible;
+mod check_sources;
 pub mod criteria;
 pub mod diagnostic;
 pub mod document;

@@ -48,6 +48,22 @@ fn every_folder_of_a_flow_is_in_the_table_of_flows_and_nothing_else() {
 }
 
 #[test]
+fn turns_end_with_errors_that_their_flow_declares() {
+    let (project, _) = super::project::whole();
+    let mut seen = BTreeSet::new();
+    for trace in project.traces() {
+        let named = trace["lane"]["flow"].as_str().expect("a flow");
+        let Some(flow) = ragcheck::flow::by_name(named).filter(|flow| !flow.errors().is_empty()) else { continue };
+        for event in trace["events"].as_array().expect("events") {
+            let Some(kind) = event["what"]["turn_ended"]["outcome"]["failed"]["kind"].as_str() else { continue };
+            assert!(flow.errors().contains(&kind), "{named} does not declare `{kind}`: {}", trace["trial"]);
+            seen.insert(kind.to_owned());
+        }
+    }
+    assert!(seen.len() > 5, "{seen:?}");
+}
+
+#[test]
 fn a_knowledge_backend_has_the_name_of_its_file() {
     for (file, backend) in BACKENDS {
         assert_eq!(backend.name(), file.replace('_', "-"));

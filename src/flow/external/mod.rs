@@ -39,6 +39,7 @@ pub(super) fn entry() -> FlowEntry {
         tenants: false,
         placeholders: &PLACEHOLDERS,
         criteria: "",
+        errors: &[],
         prompts: Vec::new(),
     }
 }

@@ -54,6 +54,10 @@ impl Flow for ToolRag {
         include_str!("criteria.yaml")
     }
 
+    fn errors(&self) -> &'static [&'static str] {
+        &["mandatory_call_missing", "model_calls_exhausted", "model_unavailable", "response_missing", "timeout"]
+    }
+
     fn turn<'a>(
         &'a self,
         env: &'a AgentContext,

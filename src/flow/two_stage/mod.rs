@@ -55,6 +55,20 @@ impl Flow for TwoStage {
         include_str!("criteria.yaml")
     }
 
+    fn errors(&self) -> &'static [&'static str] {
+        &[
+            "call_in_answer",
+            "model_calls_exhausted",
+            "model_unavailable",
+            "no_answer",
+            "no_tool_call",
+            "query_refused",
+            "retrieval_failed",
+            "timeout",
+            "unknown_tenant",
+        ]
+    }
+
     fn has_tenants(&self) -> bool {
         true
     }

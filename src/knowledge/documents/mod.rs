@@ -18,11 +18,25 @@ mod text;
 
 use super::KnowledgeError;
 use crate::bounds::Bound;
+use crate::catalogue::PassageNames;
 use pieces::Piece;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
+
+/// How the sources of a folder are named, for whoever checks citations.
+pub const NAMES: PassageNames = PassageNames { document: document_name, passages: passage_ids };
+
+/// The name by which a file's passages are cited; `None` of a file that is not read.
+fn document_name(path: &Path) -> Option<String> {
+    let name = if Format::of(path)? == Format::Markdown { path.file_stem() } else { path.file_name() };
+    Some(name?.to_string_lossy().into_owned())
+}
+
+fn passage_ids(folder: &Path) -> Option<BTreeSet<String>> {
+    Some(Corpus::load(folder).ok()?.passages.into_iter().map(|passage| passage.id).collect())
+}
 
 /// One passage of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,7 +134,7 @@ impl Corpus {
             }
             let wrong = |(line, why)| KnowledgeError::Document { path: path.clone(), line, why };
             let found = format.read(&stem, &text).map_err(wrong)?;
-            let prefix = if format == Format::Markdown { stem.as_ref() } else { &file };
+            let prefix = document_name(&path).unwrap_or_default();
             documents.push(Document { hash: hash_of([text.as_str()]), passages: found.len(), file: file.clone() });
             for (n, piece) in (1..).zip(found) {
                 let id = piece.id.map_or_else(|| format!("{prefix}#{n}"), |id| format!("{prefix}#{id}"));
