@@ -11,6 +11,8 @@ pub struct FlowEntry {
     pub tools: Option<Vec<ToolEntry>>,
     /// Whether its users belong to tenants, each with a knowledge base of its own.
     pub tenants: bool,
+    /// Whether it asks a managed retrieval service, and no knowledge base.
+    pub managed_retrieval: bool,
     /// What may stand in braces in the body of a turn that is sent to an agent elsewhere.
     pub placeholders: &'static [&'static str],
     /// The criteria that it declares, as the YAML of a criteria file; empty where it declares none.

@@ -5,7 +5,7 @@
 use super::{ConversationState, Observer, Settings, Status};
 use crate::clock::{BoxFuture, Clock};
 use crate::knowledge::{KeywordIndex, KnowledgeBases};
-use crate::provider::{Access, ChatModel, SearchService};
+use crate::provider::{Access, ChatModel, ManagedRetrieval, SearchService};
 use crate::trace::{Event, TurnOutcome, What};
 use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -41,6 +41,8 @@ pub struct AgentContext {
     pub settings: Arc<Settings>,
     /// The way to services that a flow asks in a dialect of its own; `None` where there is none to be asked.
     pub access: Option<Access>,
+    /// The managed retrieval service, for flows that ask one.
+    pub managed_retrieval: Option<ManagedRetrieval>,
     observer: Option<Arc<dyn Observer>>,
     started: Duration,
     record: Mutex<Record>,
@@ -64,14 +66,33 @@ impl AgentContext {
         settings: Arc<Settings>,
     ) -> Self {
         let started = clock.now();
-        let (access, observer, record) = (None, None, Mutex::default());
-        Self { model, search, knowledge, keywords, clock, stages, settings, access, observer, started, record }
+        let (access, managed_retrieval, observer, record) = (None, None, None, Mutex::default());
+        Self {
+            model,
+            search,
+            knowledge,
+            keywords,
+            clock,
+            stages,
+            settings,
+            access,
+            managed_retrieval,
+            observer,
+            started,
+            record,
+        }
     }
 
     /// With a way to services that a flow asks in a dialect of its own.
     #[must_use]
     pub fn with_access(self, access: Access) -> Self {
         Self { access: Some(access), ..self }
+    }
+
+    /// With a managed retrieval service.
+    #[must_use]
+    pub fn with_managed_retrieval(self, service: ManagedRetrieval) -> Self {
+        Self { managed_retrieval: Some(service), ..self }
     }
 
     /// With someone who watches.

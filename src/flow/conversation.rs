@@ -4,6 +4,7 @@
 //! |---|---|
 //! | 1 | `ordinal`, `name`, `session`, `history`, `turns`; `flow`: what the flow itself keeps, with a version of its own |
 //! | 2 | `tenant`, where there is one; a conversation without one is still written as version 1 |
+//! | 3 | `tool_context`, where there is some; a conversation without is still written as the version before |
 //!
 //! A build reads its own version and those before it. A newer one is [`StateError::Newer`]: nothing is read of it, so
 //! that nothing is lost when it is written back. Unknown fields of a known version are an error, for the same reason.
@@ -11,10 +12,12 @@
 use crate::chat::Message;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The newest version of a stored conversation that this build writes and reads.
-pub const CONVERSATION_VERSION: u32 = 2;
+pub const CONVERSATION_VERSION: u32 = 3;
+/// The version before: with a tenant and without what tools know of the user.
+const WITH_TENANT: u32 = 2;
 
 /// One conversation.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,6 +30,8 @@ pub struct ConversationState {
     pub session: String,
     /// The tenant whose knowledge it may search, for flows that have tenants; it never changes.
     pub tenant: Option<String>,
+    /// What tools know of the user beside the conversation; it never changes.
+    pub tool_context: Map<String, Value>,
     /// What later turns are shown, oldest first.
     pub history: Vec<Message>,
     /// Turns begun so far.
@@ -62,6 +67,8 @@ struct Stored {
     session: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tenant: Option<String>,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    tool_context: Map<String, Value>,
     history: Vec<Message>,
     turns: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -125,7 +132,8 @@ impl ConversationState {
     /// A conversation before its first turn.
     pub fn new(ordinal: u32, name: &str) -> Self {
         let (name, session) = (name.to_owned(), name.to_owned());
-        Self { ordinal, name, session, tenant: None, history: Vec::new(), turns: 0, flow: None }
+        let (tenant, tool_context, history, flow) = (None, Map::new(), Vec::new(), None);
+        Self { ordinal, name, session, tenant, tool_context, history, turns: 0, flow }
     }
 
     /// The same, of a tenant.
@@ -134,15 +142,26 @@ impl ConversationState {
         Self { tenant: tenant.map(str::to_owned), ..self }
     }
 
+    /// The same, of a user of whom tools know this.
+    #[must_use]
+    pub fn knowing(self, tool_context: Map<String, Value>) -> Self {
+        Self { tool_context, ..self }
+    }
+
     /// The conversation as one line of JSON.
     pub fn to_json(&self) -> String {
         let stored = Stored {
             // Older builds go on reading what they can.
-            version: if self.tenant.is_some() { CONVERSATION_VERSION } else { 1 },
+            version: match (self.tool_context.is_empty(), &self.tenant) {
+                (false, _) => CONVERSATION_VERSION,
+                (true, Some(_)) => WITH_TENANT,
+                (true, None) => 1,
+            },
             ordinal: self.ordinal,
             name: self.name.clone(),
             session: self.session.clone(),
             tenant: self.tenant.clone(),
+            tool_context: self.tool_context.clone(),
             history: self.history.clone(),
             turns: self.turns,
             flow: self.flow.clone(),
@@ -164,8 +183,8 @@ impl ConversationState {
             version => return Err(StateError::Newer { version }),
         }
         let stored: Stored = serde_json::from_str(text).map_err(unreadable)?;
-        let Stored { ordinal, name, session, tenant, history, turns, flow, .. } = stored;
-        Ok(Self { ordinal, name, session, tenant, history, turns, flow })
+        let Stored { ordinal, name, session, tenant, tool_context, history, turns, flow, .. } = stored;
+        Ok(Self { ordinal, name, session, tenant, tool_context, history, turns, flow })
     }
 
     /// What the flow of `S` kept; its default before it kept anything.
@@ -238,7 +257,10 @@ mod tests {
         assert_eq!(fresh.flow_state::<Notes>(), Ok(Notes::default()));
         let tenant = conversation().of_tenant(Some("north"));
         assert!(stored.contains("\"version\":1") && tenant.to_json().contains("\"version\":2"));
-        assert_eq!(ConversationState::from_json(&tenant.to_json()), Ok(tenant));
+        assert_eq!(ConversationState::from_json(&tenant.to_json()), Ok(tenant.clone()));
+        let known = tenant.knowing(Map::from_iter([("user".to_owned(), json!({"country": "Norway"}))]));
+        assert!(known.to_json().contains("\"version\":3"));
+        assert_eq!(ConversationState::from_json(&known.to_json()), Ok(known));
     }
 
     #[test]

@@ -101,6 +101,10 @@ pub trait Flow: Send + Sync {
     fn has_tenants(&self) -> bool {
         false
     }
+    /// Whether it asks a managed retrieval service, and no knowledge base.
+    fn asks_managed_retrieval(&self) -> bool {
+        false
+    }
     /// The environment's variable that names its model in live and served use; recordings keep to what was declared.
     fn model_variable(&self) -> Option<&'static str> {
         None
@@ -135,6 +139,7 @@ pub fn entry(flow: &dyn Flow) -> FlowEntry {
         name: flow.name(),
         tools: Some(flow.tools().into_iter().map(tool).collect()),
         tenants: flow.has_tenants(),
+        managed_retrieval: flow.asks_managed_retrieval(),
         placeholders: &[],
         criteria: flow.criteria(),
         errors: flow.errors(),

@@ -1,7 +1,7 @@
 //! What a scenario's variant sets, resolved: texts instead of files, durations instead of words.
 
 use super::Prompts;
-use crate::settings::{Enforcement, Limits, ModelSettings, SearchSettings};
+use crate::settings::{Enforcement, Limits, ManagedRetrievalSettings, ModelSettings, SearchSettings};
 use std::sync::Arc;
 
 /// Settings of one trial.
@@ -15,6 +15,8 @@ pub struct Settings {
     pub model: ModelSettings,
     /// The external search service; without it its tools are not offered.
     pub search: Option<SearchSettings>,
+    /// What is declared of the managed retrieval service, without its address.
+    pub managed_retrieval: Option<ManagedRetrievalSettings>,
     /// Bounds on every turn.
     pub limits: Limits,
     /// Sampling seed for the model.

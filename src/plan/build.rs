@@ -1,8 +1,8 @@
 //! The matrix: case x variant x repetition x arm, in an order and with seeds that no selection changes.
 
 use super::{
-    PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, PlannedVariant, ResolvedCase, STOPPING_ALPHA,
-    Stopping, VariantSettings,
+    NamedRetrieval, PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, PlannedVariant, ResolvedCase,
+    STOPPING_ALPHA, Stopping, VariantSettings,
 };
 use crate::bounds::Bound;
 use crate::scenario::document::Variant;
@@ -248,6 +248,10 @@ fn variant(source: &LoadedScenario, name: &str, written: &Variant) -> PlannedVar
         settings: Some(VariantSettings {
             model: ModelSettings { temperature, ..model.clone() },
             search: scenario.search.clone(),
+            managed_retrieval: source
+                .managed_retrieval
+                .as_ref()
+                .map(|(name, settings)| NamedRetrieval::new(name, settings)),
             limits: scenario.limits.clone(),
             enforcement: written.enforcement.unwrap_or(scenario.enforcement),
             prompts: source.prompts.get(name).cloned().unwrap_or_default(),

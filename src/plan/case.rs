@@ -85,7 +85,8 @@ impl ResolvedCase {
 
 /// The only step of a case that is nothing but one conversation.
 pub(super) fn single(turns: Vec<Turn>) -> Vec<Vec<Conversation>> {
-    vec![vec![Conversation { name: ONLY.to_owned(), tenant: None, turns, related: None }]]
+    let (name, tool_context) = (ONLY.to_owned(), serde_json::Map::new());
+    vec![vec![Conversation { name, tenant: None, tool_context, turns, related: None }]]
 }
 
 impl From<Case> for ResolvedCase {
@@ -98,6 +99,9 @@ impl From<Case> for ResolvedCase {
         };
         for conversation in steps.iter_mut().flatten().filter(|conversation| conversation.tenant.is_none()) {
             conversation.tenant.clone_from(&case.tenant);
+        }
+        for conversation in steps.iter_mut().flatten().filter(|conversation| conversation.tool_context.is_empty()) {
+            conversation.tool_context.clone_from(&case.tool_context);
         }
         Self {
             case: case.case,

@@ -16,7 +16,7 @@ pub use trials::{Planned, Trials};
 use crate::price::Prices;
 use crate::scenario::Criteria;
 use crate::scenario::external::ExternalAgent;
-use crate::settings::{Enforcement, Limits, ModelSettings, SearchSettings};
+use crate::settings::{Enforcement, Limits, ManagedRetrievalSettings, ModelSettings, SearchSettings};
 use crate::trace::{self, Lane, Mode};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -233,6 +233,9 @@ pub struct VariantSettings {
     /// The external search service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchSettings>,
+    /// The managed retrieval service, for flows that ask one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub managed_retrieval: Option<NamedRetrieval>,
     /// Bounds on every turn; plans up to version 3 do not say, and have the usual ones here.
     pub limits: Limits,
     /// How mandatory steps are enforced.
@@ -240,6 +243,25 @@ pub struct VariantSettings {
     /// Replaced prompt texts, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prompts: BTreeMap<String, String>,
+}
+
+/// A managed retrieval service as a plan tells it: without its address and the variables of its secrets, because a plan
+/// goes where reports go.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NamedRetrieval {
+    /// Its name in the project file.
+    pub name: String,
+    /// What is declared of it.
+    pub settings: ManagedRetrievalSettings,
+}
+
+impl NamedRetrieval {
+    /// The service of that name.
+    pub fn new(name: &str, declared: &ManagedRetrievalSettings) -> Self {
+        let [base_url, token, api_key] = [const { String::new() }; 3];
+        let settings = ManagedRetrievalSettings { base_url, token, api_key, ..declared.clone() };
+        Self { name: name.to_owned(), settings }
+    }
 }
 
 /// One case of a plan.

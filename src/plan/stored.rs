@@ -75,7 +75,9 @@ impl From<Scenario> for PlannedScenario {
                     ..ModelSettings::default()
                 };
                 let (enforcement, prompts, limits) = (old.enforcement, old.prompts, Limits::default());
-                (old.variant, VariantSettings { model, search: search.clone(), limits, enforcement, prompts })
+                let search = search.clone();
+                let settings = VariantSettings { model, search, managed_retrieval: None, limits, enforcement, prompts };
+                (old.variant, settings)
             })
             .collect();
         let variants = variants.into_iter().map(|variant| match variant {

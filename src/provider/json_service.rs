@@ -1,7 +1,7 @@
 //! A service of plain JSON requests: the retry loop, the errors and the reading, without a dialect.
 
 use super::failure::{failure, malformed};
-use super::wire::{WireError, embeddings};
+use super::wire::{WireError, embeddings, nuclia_ask};
 use super::{Access, Attempted, Failure};
 use crate::cassette::Redactor;
 use crate::transport::{HttpRequest, HttpResponse, Profile, Service};
@@ -18,7 +18,7 @@ pub static QDRANT: Profile = Profile { name: "qdrant", version: 1, drop: &[] };
 
 /// The matching profile of that name, of services without a dialect of chat or search.
 pub(super) fn profile_of_service(name: &str) -> Option<&'static Profile> {
-    [&EMBEDDINGS, &CHROMA, &QDRANT].into_iter().find(|profile| profile.name == name)
+    [&EMBEDDINGS, &CHROMA, &QDRANT, &nuclia_ask::PROFILE].into_iter().find(|profile| profile.name == name)
 }
 
 /// Why the answer of such a service cannot be used.

@@ -1,4 +1,5 @@
-//! Services behind HTTP: clients for chat models, search, embeddings and plain JSON, one retry loop for all.
+//! Services behind HTTP: clients for chat models, search, managed retrieval, embeddings and plain JSON, one retry loop
+//! for all.
 //!
 //! `wire` translates between `chat` and each wire format and maps error bodies to [`ErrorKind`]; it never retries,
 //! waits or records. What single servers do differently is declared ([`crate::settings::Quirks`]). [`Attempt`]s are data: every one is reported to the caller.
@@ -9,6 +10,7 @@ mod failure;
 #[cfg(test)]
 mod fault_tests;
 mod json_service;
+mod managed_retrieval;
 pub mod observed;
 pub mod perplexity_agent;
 mod quirks;
@@ -21,6 +23,7 @@ pub mod wire;
 pub use chat_client::ChatClient;
 pub use embedder::Embedder;
 pub use json_service::{AnswerError, CHROMA, JsonService, QDRANT};
+pub use managed_retrieval::ManagedRetrieval;
 pub use perplexity_agent::PerplexityAgent;
 pub use retry::{Failure, RetryPolicy};
 pub use stream::ended_by;

@@ -123,9 +123,11 @@ impl Checker<'_> {
             self.say(mistake.label(format!("write `{stem}`, or rename the file")));
         }
         self.flow(&scenario.flow, root.key("flow"));
-        if scenario.flows().any(|flow| flow != EXTERNAL) {
+        let catalogues = self.around.catalogues;
+        if scenario.flows().any(|flow| flow != EXTERNAL && !asks_managed_retrieval(catalogues, flow)) {
             self.knowledge(root.key("knowledge"));
         }
+        self.managed_retrieval(root.key("managed_retrieval"));
         self.external();
         self.model(&scenario.model, root.key("model"));
         if let Some(SearchSettings { provider, .. }) = &scenario.search {
@@ -195,6 +197,27 @@ impl Checker<'_> {
             let message = format!("no base is `{DEFAULT_KB}`, which is searched when the model names none");
             let mistake = Mistake::at(at, "no-default-kb", message).on_key();
             self.say(mistake.label(format!("name one of them `{DEFAULT_KB}`")));
+        }
+    }
+
+    fn managed_retrieval(&mut self, at: At<'_>) {
+        let (scenario, known) = (self.scenario, &self.around.project.managed_retrieval);
+        let asks = scenario.flows().any(|flow| asks_managed_retrieval(self.around.catalogues, flow));
+        match &scenario.managed_retrieval {
+            None if asks => {
+                let mistake = Mistake::at(at, "missing-key", "the key `managed_retrieval` is missing");
+                self.say(mistake.help("this flow asks a managed retrieval service: name one of the project file"));
+            }
+            Some(_) if !asks => {
+                let message = "no flow of this scenario asks a managed retrieval service";
+                self.say(Mistake::at(at, "unused-key", message).on_key().help("leave it out"));
+            }
+            Some(name) if !known.contains_key(name) => {
+                let label = did_you_mean(name, known.keys().map(String::as_str));
+                let mistake = Mistake::at(at, "unknown-retrieval", "unknown managed retrieval service").label(label);
+                self.say(mistake.help("they are declared in ragcheck.yaml, under `managed_retrieval`"));
+            }
+            _ => {}
         }
     }
 
@@ -403,6 +426,11 @@ impl Checker<'_> {
         }
         is_name(name)
     }
+}
+
+/// Whether a flow asks a managed retrieval service, and no knowledge base.
+fn asks_managed_retrieval(catalogues: &Catalogues, flow: &str) -> bool {
+    catalogues.flow(flow).is_some_and(|flow| flow.managed_retrieval)
 }
 
 fn bad_name(at: At<'_>, name: &str) -> Mistake {

@@ -9,6 +9,7 @@ use crate::settings::{Enforcement, Limits, ModelSettings, SearchSettings};
 use crate::yaml;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// One scenario file.
@@ -29,6 +30,9 @@ pub struct Scenario {
     /// names. An external agent has its own knowledge.
     #[serde(default, skip_serializing_if = "KnowledgeNames::is_empty")]
     pub knowledge: KnowledgeNames,
+    /// A managed retrieval service of the project file, for flows that ask one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub managed_retrieval: Option<String>,
     /// The chat model.
     pub model: ModelSettings,
     /// The external search service.
@@ -178,6 +182,10 @@ pub struct Case {
     /// conversation of a sequence may name another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
+    /// What the flow's tools know of the user beside the conversation, `{user: {country: Norway}}` for example; a
+    /// conversation of a sequence may have another.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub tool_context: Map<String, Value>,
     /// The one thing the user says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask: Option<String>,
@@ -235,6 +243,9 @@ pub struct Conversation {
     /// The tenant that the user belongs to, instead of the case's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
+    /// What the flow's tools know of the user, instead of the case's.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub tool_context: Map<String, Value>,
     /// What the user says.
     pub turns: Vec<Turn>,
     /// That its questions relate to what an earlier conversation learned: counted by `learned_retrieval`.

@@ -14,6 +14,7 @@ use super::{Criteria, Project, Rubric, check, check_criteria};
 use crate::bounds::Bound;
 use crate::catalogue::Catalogues;
 use crate::files;
+use crate::settings::ManagedRetrievalSettings;
 use rayon::prelude::*;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,6 +53,8 @@ pub struct LoadedScenario {
     pub case_lines: Vec<u32>,
     /// Replaced prompt texts, by variant (`base` without any), then by prompt.
     pub prompts: BTreeMap<String, BTreeMap<String, String>>,
+    /// The managed retrieval service that it names, as the project declares it.
+    pub managed_retrieval: Option<(String, ManagedRetrievalSettings)>,
 }
 
 /// What loading found, good and bad.
@@ -132,7 +135,9 @@ fn consequences_removed(mut diagnostics: Vec<Diagnostic>, criteria_file: &str) -
     let broken = |file: &str| diagnostics.iter().any(|one| one.severity == Severity::Error && one.file == file);
     let (project, criteria) = (broken(PROJECT_FILE), !criteria_file.is_empty() && broken(criteria_file));
     diagnostics.retain(|one| match one.code {
-        "unknown-provider" | "wrong-dialect" | "unknown-knowledge" | "unknown-requirement" => !project,
+        "unknown-provider" | "wrong-dialect" | "unknown-knowledge" | "unknown-retrieval" | "unknown-requirement" => {
+            !project
+        }
         // Requirements of the project file may be named too.
         "unknown-criterion" => !criteria && (!project || one.file == PROJECT_FILE),
         _ => true,
@@ -348,7 +353,11 @@ fn checked(
     let diagnostics = diagnose(parsed.own(mistakes), file, text);
     let case_lines = case_lines(text, &kept);
     parsed.value.gates = parsed.value.all_gates(around.catalogues);
-    (LoadedScenario { file: file.to_owned(), scenario: parsed.value, case_lines, prompts }, diagnostics)
+    let named = parsed.value.managed_retrieval.as_ref();
+    let managed_retrieval =
+        named.and_then(|name| Some((name.clone(), around.project.managed_retrieval.get(name)?.clone())));
+    let file = file.to_owned();
+    (LoadedScenario { file, scenario: parsed.value, case_lines, prompts, managed_retrieval }, diagnostics)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | what may be written | `document`, `expect`, `external`, `criteria`, `project`, `rubric`, `grammar`, `resolve`, `names`, `schema` |
 //! | which files, and how are they read | `files`, `load`, `read_files`, `lines`, `repair`, `ratings`, `prices` |
-//! | what is wrong, and where | `shape`, `check`, `check_case`, `check_expect`, `check_external`, `check_criteria`, `diagnostic` |
+//! | what is wrong, and where | `shape`, `check`, `check_case`, `check_expect`, `check_external`, `check_criteria`, `check_knowledge`, `check_managed`, `diagnostic` |
 //!
 //! Nothing here runs anything or knows how anything is run.
 
@@ -14,6 +14,7 @@ mod check_criteria;
 mod check_expect;
 mod check_external;
 mod check_knowledge;
+mod check_managed;
 mod check_possible;
 mod check_sources;
 pub mod criteria;

@@ -3,7 +3,7 @@
 use super::criteria::Estimand;
 use crate::bounds::{Amount, Bound};
 use crate::price::Price;
-use crate::settings::{AgeLimit, KeywordIndexSettings, KnowledgeBaseSettings, Provider};
+use crate::settings::{AgeLimit, KeywordIndexSettings, KnowledgeBaseSettings, ManagedRetrievalSettings, Provider};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -23,6 +23,9 @@ pub struct Project {
     pub knowledge: String,
     /// Bases with vectors, by the name that scenarios use.
     pub knowledge_bases: BTreeMap<String, KnowledgeBaseSettings>,
+    /// Managed retrieval services, by the name that scenarios use.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub managed_retrieval: BTreeMap<String, ManagedRetrievalSettings>,
     /// The keyword index of served and long-lived use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keyword_index: Option<KeywordIndexSettings>,
@@ -59,6 +62,7 @@ impl Default for Project {
             cassettes: "fixtures/cassettes".into(),
             knowledge: "fixtures/knowledge".into(),
             knowledge_bases: BTreeMap::new(),
+            managed_retrieval: BTreeMap::new(),
             keyword_index: None,
             ratings: None,
             reports: "reports".into(),

@@ -12,8 +12,14 @@ use std::sync::Arc;
 /// A longer value is searched in pieces of this many characters.
 const PIECE: usize = 128;
 /// Response headers that are kept; all others are dropped.
-const KEPT_HEADERS: [&str; 5] =
-    ["content-type", "retry-after", "retry-after-ms", "x-should-retry", "x-ragcheck-declared-fault"];
+const KEPT_HEADERS: [&str; 6] = [
+    "content-type",
+    "retry-after",
+    "retry-after-ms",
+    "x-should-retry",
+    "x-ragcheck-declared-fault",
+    "nuclia-learning-id",
+];
 /// What people write where a local server wants any key: no secrets, and words of other texts.
 const PLACEHOLDERS: [&str; 20] = [
     "none",
@@ -178,7 +184,8 @@ impl Redactor {
             return Some(format!("{MARK}{name}: a binary body of {} bytes]", body.len()).into_bytes());
         };
         // Only a stream's pieces can be clean one by one and not together.
-        let stream = text.starts_with("data:") || text.contains("\ndata:") || text.contains("\rdata:");
+        let events = text.starts_with("data:") || text.contains("\ndata:") || text.contains("\rdata:");
+        let stream = events || text.contains("}\n{");
         if !stream && self.is_surely_clean(text) {
             return None;
         }

@@ -16,14 +16,14 @@ const APART: [&str; 4] = ["index", "output_index", "content_index", "item_id"];
 type Pieces = Vec<(usize, String, String)>;
 
 /// The stream without the secrets that its pieces add up to; `None` where there are none, or where it is no stream of
-/// JSON events.
+/// JSON events, be they server-sent or newline-delimited.
 pub(crate) fn redact_stream(text: &str, redactor: &Redactor) -> Option<String> {
     let lines: Vec<&str> = text.split('\n').collect();
     let mut events: BTreeMap<usize, Value> = lines
         .iter()
         .enumerate()
         .filter_map(|(number, line)| {
-            let data = line.strip_prefix("data:")?;
+            let data = line.strip_prefix("data:").or_else(|| line.starts_with('{').then_some(line))?;
             Some((number, serde_json::from_str(data.trim()).ok()?))
         })
         .collect();
@@ -53,6 +53,7 @@ pub(crate) fn redact_stream(text: &str, redactor: &Redactor) -> Option<String> {
         return None;
     }
     let written = lines.iter().enumerate().map(|(number, line)| match events.get(&number) {
+        Some(event) if changed.contains(&number) && line.starts_with('{') => event.to_string(),
         Some(event) if changed.contains(&number) => format!("data: {event}"),
         _ => (*line).to_owned(),
     });
@@ -125,6 +126,19 @@ mod tests {
     fn told(stream: &str) -> String {
         let events = stream.lines().filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok());
         events.filter_map(|event| Some(event.pointer("/choices/0/delta/content")?.as_str()?.to_owned())).collect()
+    }
+
+    #[test]
+    fn newline_delimited_items_are_read_together_too() {
+        let item = |piece: &str| format!("{}\n", json!({"item": {"type": "answer", "text": piece}}));
+        let (front, back) = SECRET.split_at(7);
+        let text = [item("The key is "), item(front), item(back), item(".")].concat();
+        let clean = redactor().redact_body(text.as_bytes()).expect("redacted");
+        let clean = String::from_utf8(clean).expect("text");
+        let lines: Vec<Value> = clean.lines().map(|line| serde_json::from_str(line).expect("still JSON")).collect();
+        let told: String = lines.iter().filter_map(|line| line.pointer("/item/text")?.as_str()).collect();
+        assert_eq!((told.as_str(), lines.len()), ("The key is [redacted:SERVICE_KEY].", 4));
+        assert_eq!(redactor().redact_body(clean.as_bytes()), None, "redacting twice is redacting once");
     }
 
     #[test]

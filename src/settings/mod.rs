@@ -5,6 +5,7 @@
 //! | how is a time written | `duration` |
 //! | which expressions and JSON Schemas are used, within which bounds | `expression`, `json_schema` |
 //! | which base has vectors, here or on a server; where are keywords kept beyond a run | `knowledge` |
+//! | which managed retrieval service, how is it asked, what becomes of its answers | `managed` |
 //! | which model, which search service, within which bounds | `model` |
 //! | where is a provider, what does it speak, how does it depart from that | `provider` |
 //!
@@ -15,6 +16,7 @@ mod expression;
 mod json_schema;
 mod knowledge;
 mod language;
+mod managed;
 mod model;
 mod provider;
 
@@ -25,6 +27,10 @@ pub use knowledge::{
     AddressError, EmbeddingSettings, Forget, KeywordIndexSettings, KnowledgeBaseSettings, ServerAddress, ServerKind,
 };
 pub use language::Language;
+pub use managed::{
+    AuditMetadata, ManagedRetrievalSettings, ParameterType, PromptRephrasing, QUERY, TemplateParameter, TemplatePiece,
+    placeholders, template_pieces,
+};
 pub use model::{Enforcement, Limits, ModelSettings, SearchSettings};
 pub use provider::{Auth, PaceLimits, Provider, Quirks};
 

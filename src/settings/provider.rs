@@ -79,11 +79,14 @@ pub enum Auth {
     XGoogApiKey,
     /// `api-key`: Azure.
     ApiKey,
+    /// `x-nuclia-serviceaccount: Bearer …`.
+    XNucliaServiceaccount,
 }
 
 impl Auth {
     /// Every way.
-    pub const ALL: [Self; 4] = [Self::Bearer, Self::XApiKey, Self::XGoogApiKey, Self::ApiKey];
+    pub const ALL: [Self; 5] =
+        [Self::Bearer, Self::XApiKey, Self::XGoogApiKey, Self::ApiKey, Self::XNucliaServiceaccount];
 
     /// The header's name, in lower case.
     pub fn header(self) -> &'static str {
@@ -92,12 +95,13 @@ impl Auth {
             Self::XApiKey => "x-api-key",
             Self::XGoogApiKey => "x-goog-api-key",
             Self::ApiKey => "api-key",
+            Self::XNucliaServiceaccount => "x-nuclia-serviceaccount",
         }
     }
 
     /// What stands before the key in it.
     pub fn prefix(self) -> &'static str {
-        if self == Self::Bearer { "Bearer " } else { "" }
+        if matches!(self, Self::Bearer | Self::XNucliaServiceaccount) { "Bearer " } else { "" }
     }
 }
 

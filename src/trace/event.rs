@@ -1,5 +1,6 @@
 //! What can happen in a trial. Times are microseconds of the trial's clock, counted from the trial's start.
 
+use super::ManagedAnswer;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -259,6 +260,9 @@ pub struct SearchResult {
     pub hits: Vec<Hit>,
     /// Ids of what the same search gives without the keyword index, best first.
     pub without_learned: Vec<String>,
+    /// What a managed retrieval service made of the search, where one was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub managed: Option<Box<ManagedAnswer>>,
 }
 
 /// One hit.

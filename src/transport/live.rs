@@ -193,7 +193,9 @@ impl LiveTransport {
 
 /// Whether a response is a stream that lacks its end: it must be neither believed nor recorded.
 fn is_cut(response: &HttpResponse, end: &StreamEnd) -> bool {
-    let stream = sse::is_stream(&response.headers, &response.body);
+    let lines = |value: &str| value.trim_start().to_ascii_lowercase().starts_with("application/x-ndjson");
+    let lines = response.header("content-type").is_some_and(lines);
+    let stream = lines || sse::is_stream(&response.headers, &response.body);
     (200..300).contains(&response.status) && stream && !end.is_whole(&response.body)
 }
 

@@ -41,6 +41,8 @@ pub enum Service {
     Embeddings,
     /// The server of a knowledge base.
     Knowledge,
+    /// The managed retrieval service.
+    ManagedRetrieval,
     /// An agent that runs elsewhere: it is talked to, and what it says is not recorded.
     Agent,
 }
@@ -53,6 +55,7 @@ impl Service {
             Self::Search => "search",
             Self::Embeddings => "embeddings",
             Self::Knowledge => "knowledge",
+            Self::ManagedRetrieval => "managed_retrieval",
             Self::Agent => "agent",
         }
     }

@@ -48,8 +48,9 @@ impl TrialRunner {
         let mut spending = Spending::default();
         for exchange in &cassette.exchanges {
             let service = match exchange.service.as_str() {
-                // A server of one's own costs nothing by the request.
+                // A server of one's own costs nothing by the request, and a managed service has no price by the token.
                 service if service == Service::Knowledge.as_str() => continue,
+                service if service == Service::ManagedRetrieval.as_str() => continue,
                 service if service == Service::Embeddings.as_str() => Service::Embeddings,
                 service if service == Service::Search.as_str() => Service::Search,
                 _ => Service::Model,
@@ -134,7 +135,7 @@ impl TrialRunner {
             Service::Model => Some(declared.model.price_name()),
             Service::Search => declared.search.as_ref().map(SearchSettings::price_name),
             Service::Embeddings => self.setup(trial)?.asked.embeddings().first().cloned(),
-            Service::Knowledge | Service::Agent => None,
+            Service::Knowledge | Service::ManagedRetrieval | Service::Agent => None,
         }
     }
 }
@@ -169,8 +170,8 @@ impl Tariff for Prices {
         let tokens = |added: u64, output: u64| Tokens { input: Some(sent + added), cached: None, output: Some(output) };
         match request.service {
             Service::Search => self.search?.of(tokens(OF_A_SEARCH, OF_A_SEARCH)),
-            // A base's own server has no price.
-            Service::Knowledge => Some(0.0),
+            // A base's own server has no price, and a managed service none by the token.
+            Service::Knowledge | Service::ManagedRetrieval => Some(0.0),
             // Nothing is written for an embedding.
             Service::Embeddings => self.embeddings?.of(tokens(0, 0)),
             _ if request.path.ends_with("/embeddings") => self.model?.of(tokens(0, 0)),
@@ -179,7 +180,7 @@ impl Tariff for Prices {
     }
 
     fn cost(&self, service: Service, profile: &str, response: &HttpResponse) -> Option<f64> {
-        if response.status >= 400 || service == Service::Knowledge {
+        if response.status >= 400 || matches!(service, Service::Knowledge | Service::ManagedRetrieval) {
             return Some(0.0);
         }
         let price = match service {

@@ -27,6 +27,7 @@ async fn converse(
     case: &ResolvedCase,
 ) -> Result<(), Abort> {
     let mut conversation = ConversationState::new(ordinal, &planned.name).of_tenant(planned.tenant.as_deref());
+    conversation.tool_context.clone_from(&planned.tool_context);
     environment.conversation_started(&conversation);
     for turn in &planned.turns {
         flow.turn(environment, &mut conversation, &turn.ask).await?;

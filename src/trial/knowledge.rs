@@ -1,4 +1,5 @@
-//! The knowledge bases of a scenario, prepared once for all its trials, and the services that they ask.
+//! The knowledge bases of a scenario, prepared once for all its trials, and the services that they ask; the managed
+//! retrieval service that its flows ask.
 
 use super::cost::tariff;
 use super::services::{self, Keys, LiveAccess, Variables};
@@ -6,9 +7,11 @@ use super::{SetupError, Sources};
 use crate::clock::{BoxFuture, RealClock};
 use crate::knowledge::{self, DEFAULT_KB, Declared, KnowledgeSource, KnowledgeSources};
 use crate::plan::PlannedScenario;
+use crate::provider::wire::nuclia_ask;
 use crate::provider::{Access, RetryPolicy};
 use crate::scenario::{Loaded, Project};
-use crate::settings::{KnowledgeBaseSettings, Provider, ServerAddress};
+use crate::secrets;
+use crate::settings::{Auth, KnowledgeBaseSettings, ManagedRetrievalSettings, Provider, ServerAddress, ServerKind};
 use crate::transport::{
     Budget, HttpRequest, HttpResponse, LiveTransport, Pace, Service, Target, Transport, TransportError,
 };
@@ -60,15 +63,18 @@ pub(super) struct Asked {
     services: BTreeMap<Service, (String, Provider)>,
     /// `provider/model` of what makes vectors.
     embeddings: BTreeSet<String>,
+    /// The managed retrieval service, by its name in the project.
+    managed: Option<(String, ManagedRetrievalSettings)>,
 }
 
 impl Asked {
-    /// Those of a scenario's bases.
-    pub(super) fn of(project: &Project, scenario: &PlannedScenario) -> Result<Self, SetupError> {
+    /// Those of a scenario's bases, and the managed retrieval service of that name.
+    pub(super) fn of(project: &Project, scenario: &PlannedScenario, managed: Option<&str>) -> Result<Self, SetupError> {
         let mut asked = Self::default();
         for settings in scenario.knowledge.values().filter_map(|place| project.knowledge_bases.get(place)) {
             asked.add(project, settings)?;
         }
+        asked.managed = managed.map(|name| declared_retrieval(project, name)).transpose()?;
         Ok(asked)
     }
 
@@ -108,7 +114,14 @@ impl Asked {
 
     /// Their names, by service, as recordings tell them.
     pub(super) fn names(&self) -> impl Iterator<Item = (String, String)> + '_ {
-        self.services.iter().map(|(service, (name, _))| (service.as_str().to_owned(), name.clone()))
+        let services = self.services.iter().map(|(service, (name, _))| (*service, name));
+        let managed = self.managed.iter().map(|(name, _)| (Service::ManagedRetrieval, name));
+        services.chain(managed).map(|(service, name)| (service.as_str().to_owned(), name.clone()))
+    }
+
+    /// The managed retrieval service, as the project declares it.
+    pub(super) fn managed(&self) -> Option<&ManagedRetrievalSettings> {
+        self.managed.as_ref().map(|(_, settings)| settings)
     }
 
     /// Where they are, with their keys.
@@ -121,7 +134,12 @@ impl Asked {
             let key = services::key(name, provider, variables, Keys::Ours)?;
             Ok((*service, services::target(provider, services::dialect(name, provider)?, key, timeout)))
         };
-        self.services.iter().map(target).collect()
+        let targets = self.services.iter().map(target);
+        let mut targets = targets.collect::<Result<BTreeMap<Service, Target>, SetupError>>()?;
+        if let Some((name, settings)) = &self.managed {
+            targets.insert(Service::ManagedRetrieval, retrieval(name, settings, variables, timeout)?);
+        }
+        Ok(targets)
     }
 
     /// How fast they may be asked, where they are providers of the project.
@@ -135,13 +153,42 @@ impl Asked {
 
 /// A server of collections as a provider: where it is, and its key.
 fn server(address: &ServerAddress, key: Option<String>) -> Provider {
-    use crate::settings::{Auth, ServerKind};
     let plain = Provider::at(address.base_url.clone(), OPENAI_CHAT);
     let auth = match address.kind {
         ServerKind::Chroma => Auth::Bearer,
         ServerKind::Qdrant => Auth::ApiKey,
     };
     Provider { key, auth: Some(auth), ..plain }
+}
+
+/// What the project declares of the managed retrieval service of that name.
+fn declared_retrieval(project: &Project, name: &str) -> Result<(String, ManagedRetrievalSettings), SetupError> {
+    let declared = project.managed_retrieval.get(name).ok_or_else(|| services::unknown(name))?;
+    Ok((name.to_owned(), declared.clone()))
+}
+
+/// Where a managed retrieval service is. The account's id has to be there too, and is not sent.
+fn retrieval(
+    name: &str,
+    settings: &ManagedRetrievalSettings,
+    variables: &Variables,
+    timeout: Duration,
+) -> Result<Target, SetupError> {
+    let key = |named: &str| {
+        let provider = Provider { key: Some(named.to_owned()), ..Provider::at(&settings.base_url, nuclia_ask::NAME) };
+        services::key(name, &provider, variables, Keys::Ours)
+    };
+    let (token, account) = (key(&settings.token)?, key(&settings.api_key)?);
+    let known = [(&settings.token, &token), (&settings.api_key, &account)];
+    secrets::declare(known.into_iter().filter_map(|(name, value)| Some((name.clone(), value.clone()?))));
+    Ok(Target {
+        base_url: settings.base_url.clone(),
+        key: token,
+        auth: Auth::XNucliaServiceaccount,
+        headers: if settings.stream { &[] } else { &[nuclia_ask::SYNCHRONOUS] },
+        timeout,
+        trial_header: settings.trial_header,
+    })
 }
 
 /// The way to what a base asks, outside any trial: for whoever indexes, pushes or searches by hand.

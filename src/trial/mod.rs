@@ -281,7 +281,9 @@ fn setups(
             let settings = settings::resolve(flow, &declared)
                 .map_err(|why| wrong(format!("variant `{}`: {why}", variant.name)))?;
             let knowledge = knowledge::sources(loaded, scenario, sources)?;
-            let asked = knowledge::Asked::of(&loaded.project, scenario)?;
+            let named = declared.managed_retrieval.as_ref().filter(|_| flow.asks_managed_retrieval());
+            let named = named.map(|named| named.name.as_str());
+            let asked = knowledge::Asked::of(&loaded.project, scenario, named)?;
             Setup::Flow(Box::new(VariantSetup { flow, knowledge, asked, settings, declared, live: OnceLock::new() }))
         };
         setups.insert(variant.name.clone(), setup);

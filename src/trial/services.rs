@@ -124,7 +124,10 @@ pub(super) fn redactor(project: &Project, variables: &Variables) -> Redactor {
         let server = base.server.as_ref()?;
         Some((name, base.key.as_ref(), server.base_url.as_str()))
     });
-    let keys = providers.chain(servers).filter_map(|(name, named, base_url)| {
+    let managed = project.managed_retrieval.iter().flat_map(|(name, managed)| {
+        [&managed.token, &managed.api_key].map(|variable| (name, Some(variable), managed.base_url.as_str()))
+    });
+    let keys = providers.chain(servers).chain(managed).filter_map(|(name, named, base_url)| {
         let named = named?;
         // A file that was given holds what whoever gave it wants kept; of the process only keys that may be sent are read.
         let read = variables.contains_key(named) || trust::may_send(named, base_url).is_ok();

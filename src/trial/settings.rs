@@ -6,8 +6,9 @@ use crate::clock::Clock;
 use crate::flow::{AgentContext, Flow, PromptError, Prompts, Services, Settings, Stages};
 use crate::knowledge::KeywordIndex;
 use crate::plan::{PlannedTrial, VariantSettings};
-use crate::provider::{Access, ChatClient, PerplexityAgent, RetryPolicy, SearchService};
+use crate::provider::{Access, ChatClient, ManagedRetrieval, PerplexityAgent, RetryPolicy, SearchService};
 use crate::scenario::Project;
+use crate::secrets;
 use crate::trace::Arm;
 use crate::transport::Transport;
 use sha2::{Digest, Sha256};
@@ -25,6 +26,7 @@ pub(super) fn resolve(flow: &dyn Flow, declared: &VariantSettings) -> Result<Set
         enforcement: declared.enforcement,
         model: declared.model.clone(),
         search: declared.search.clone(),
+        managed_retrieval: declared.managed_retrieval.as_ref().map(|named| named.settings.clone()),
         limits: declared.limits.clone(),
         seed: None,
         withhold_history: false,
@@ -86,6 +88,11 @@ pub(super) fn environment(
         stages,
         Arc::new(settings),
     );
+    let managed = setup.asked.managed().map(|declared| ManagedRetrieval::new(&access, declared, secrets::declared()));
+    let context = match managed {
+        Some(managed) => context.with_managed_retrieval(managed),
+        None => context,
+    };
     Ok(context.with_access(access))
 }
 

@@ -37,6 +37,7 @@ pub(super) fn entry() -> FlowEntry {
         name: NAME,
         tools: None,
         tenants: false,
+        managed_retrieval: false,
         placeholders: &PLACEHOLDERS,
         criteria: "",
         errors: &[],

@@ -14,7 +14,8 @@ fn loaded() -> Loaded {
         ]
     }))
     .expect("a scenario");
-    let source = LoadedScenario { file: "s.yaml".into(), scenario, case_lines: vec![5, 9], prompts: BTreeMap::new() };
+    let (case_lines, prompts) = (vec![5, 9], BTreeMap::new());
+    let source = LoadedScenario { file: "s.yaml".into(), scenario, case_lines, prompts, managed_retrieval: None };
     Loaded {
         root: ".".into(),
         project: Project::default(),

@@ -8,7 +8,7 @@
 //!
 //! `passthrough` fills the places again, `document` reads JSON with messages for people, `error` sorts error bodies,
 //! `assembler` adds streams up, `route` tells the dialect of an address, `perplexity` reads answers of a search service,
-//! `embeddings` stands apart because its words are vectors.
+//! `embeddings` stands apart because its words are vectors, `nuclia_ask` because it has a question and no conversation.
 
 pub mod assembler;
 mod call_ids;
@@ -23,6 +23,7 @@ mod anthropic_messages_stream;
 pub mod embeddings;
 mod gemini_parts;
 mod gemini_stream;
+pub mod nuclia_ask;
 mod openai_chat_answer;
 mod openai_chat_legacy;
 mod openai_chat_stream;

@@ -123,7 +123,8 @@ impl Script {
                 urls: Vec::new(),
             });
         }
-        let result = SearchResult { query: query.clone(), kb_id: "default_kb".into(), hits, without_learned };
+        let result =
+            SearchResult { query: query.clone(), kb_id: "default_kb".into(), hits, without_learned, managed: None };
         let arguments = json!({"query": query, "kb_id": "default_kb", "top_k": 5});
         self.tool("knowledge_base_search", arguments, 14_000, ToolOutcome::Ok(ToolResult::Search(result)));
         self.moved("searched", "judging");

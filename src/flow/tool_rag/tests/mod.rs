@@ -258,6 +258,7 @@ impl Play {
             enforcement: self.enforcement,
             model: ModelSettings { name: "scripted".into(), ..ModelSettings::default() },
             search: self.external.then(|| SearchSettings { provider: "search".into(), name: "sonar".into() }),
+            managed_retrieval: None,
             limits: self.limits,
             seed: None,
             withhold_history: self.withhold_history,

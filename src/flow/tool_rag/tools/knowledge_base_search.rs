@@ -115,7 +115,8 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Res
     let _ = env.keywords.note_use(used, env.clock.wall());
     let told = for_model(&call, &found);
     let hits = found.hits.into_iter().map(hit).collect();
-    let result = SearchResult { query: call.query, kb_id: call.kb_id, hits, without_learned: found.without_learned };
+    let (query, kb_id, without_learned) = (call.query, call.kb_id, found.without_learned);
+    let result = SearchResult { query, kb_id, hits, without_learned, managed: None };
     Ok(Output { result: ToolResult::Search(result), told, sent: Sent { service: "knowledge", attempts } })
 }
 

@@ -152,6 +152,7 @@ fn play_within(limits: Limits, tenant: &str, model: Vec<Says>, queries: &[&str])
         enforcement: Enforcement::Feedback,
         model: ModelSettings { name: "scripted".into(), ..ModelSettings::default() },
         search: None,
+        managed_retrieval: None,
         limits,
         seed: None,
         withhold_history: false,

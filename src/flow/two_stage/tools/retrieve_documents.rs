@@ -70,7 +70,7 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Res
     scope.state.documents = (1..).zip(found).map(|(rank, found)| document(rank, found)).collect();
     let told = for_model(&scope.state.documents);
     let without_learned = hits.iter().map(|hit| hit.id.clone()).collect();
-    let result = SearchResult { query, kb_id: name, hits, without_learned };
+    let result = SearchResult { query, kb_id: name, hits, without_learned, managed: None };
     Ok(Output { result: ToolResult::Search(result), told, sent: Sent { service: "knowledge", attempts } })
 }
 

@@ -1,0 +1,449 @@
+//! Nuclia's ask call: one question, an answer with the passages it rests on, and which words of it rest on which.
+//!
+//! It stands apart from the dialects of chat models, because what it carries is a question with a filter, not a
+//! conversation with tools. An answer comes as one JSON object, or in items, a line of JSON each; items of unknown types
+//! are skipped and named. Positions are counted in characters (code points) of the answer, pages from 0.
+
+use super::document::{Reader, WireError, text, tokens};
+use crate::cassette::Profile;
+use crate::chat::Usage;
+use crate::provider::ErrorKind;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The dialect's name.
+pub const NAME: &str = "nuclia-ask";
+
+/// How its requests are compared: everything counts.
+pub static PROFILE: Profile = Profile { name: NAME, version: 1, drop: &[] };
+
+/// The header of a request that wants one JSON object.
+pub const SYNCHRONOUS: (&str, &str) = ("x-synchronous", "true");
+
+/// The response header with the id of the exchange, where an answer comes in pieces.
+pub const LEARNING_ID_HEADER: &str = "nuclia-learning-id";
+
+/// The content type of an answer in pieces.
+pub const CONTENT_TYPE: &str = "application/x-ndjson";
+
+const READER: Reader = Reader(NAME);
+
+/// Parts of the service's resources that are asked for: file names stand among the values.
+const SHOWN: [&str; 2] = ["basic", "values"];
+
+/// One question.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AskRequest {
+    /// The question.
+    pub query: String,
+    /// Passages that the answer may rest on, at most.
+    pub top_k: u32,
+    /// Which resources may be used.
+    pub filter_expression: Option<Value>,
+    /// For the service's audit log.
+    pub audit_metadata: BTreeMap<String, String>,
+}
+
+/// How the service says that it went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AskStatus {
+    /// There is an answer.
+    Success,
+    /// The service failed.
+    Error,
+    /// Nothing in the knowledge box fits the question.
+    NoContext,
+    /// The search found nothing at all.
+    NoRetrievalData,
+    /// A word that this build does not know.
+    Other(String),
+}
+
+impl AskStatus {
+    fn of(word: &str) -> Self {
+        match word {
+            "success" => Self::Success,
+            "error" => Self::Error,
+            "no_context" => Self::NoContext,
+            "no_retrieval_data" => Self::NoRetrievalData,
+            other => Self::Other(other.to_owned()),
+        }
+    }
+}
+
+/// A passage that an answer may rest on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Paragraph {
+    /// Its id: `resource/field type/field/start-end`.
+    pub id: String,
+    /// The resource that it is of.
+    pub resource: String,
+    /// Its field in the resource: `type/field`.
+    pub field: String,
+    /// The resource's title.
+    pub title: String,
+    /// The name of the file in that field; `None` where the field is no file, or where the service does not say.
+    pub file: Option<String>,
+    /// Its page, from 0, where the service says.
+    pub page: Option<u64>,
+    /// Its text.
+    pub text: String,
+    /// How well it fits, in the service's own scale.
+    pub score: f64,
+}
+
+/// The words of an answer that rest on one passage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskCitation {
+    /// The passage's id.
+    pub paragraph: String,
+    /// Where the words stand: first character and the one behind the last, in code points.
+    pub spans: Vec<(u64, u64)>,
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AskAnswer {
+    /// The text, without any markers.
+    pub text: String,
+    /// How it went.
+    pub status: AskStatus,
+    /// The service's words on that, where it gives some.
+    pub details: Option<String>,
+    /// The service's id of the exchange, where it tells one.
+    pub learning_id: Option<String>,
+    /// The passages that were found, best first.
+    pub paragraphs: Vec<Paragraph>,
+    /// What rests on what, in the service's order.
+    pub citations: Vec<AskCitation>,
+    /// Tokens used.
+    pub usage: Usage,
+    /// Types of items that this build does not know, in order, each once.
+    pub skipped: Vec<String>,
+}
+
+/// The path of the call below the base URL.
+pub fn path(kb_id: &str) -> String {
+    format!("/kb/{kb_id}/ask")
+}
+
+/// Writes a request's body.
+pub fn encode_request(request: &AskRequest) -> Value {
+    let mut body = json!({"query": request.query, "citations": true, "top_k": request.top_k, "show": SHOWN});
+    if let Some(filter) = &request.filter_expression {
+        body["filter_expression"] = filter.clone();
+    }
+    if !request.audit_metadata.is_empty() {
+        body["audit_metadata"] = json!(request.audit_metadata);
+    }
+    body
+}
+
+/// Reads a request's body.
+///
+/// # Errors
+/// [`WireError`] with the member that is not what the dialect says.
+pub fn decode_request(body: &Value) -> Result<AskRequest, WireError> {
+    let document = READER.object("", body)?;
+    let query = READER.string(document, "query")?.to_owned();
+    let top_k = document.get("top_k").and_then(super::document::small).unwrap_or(20);
+    let audit_metadata = match document.get("audit_metadata") {
+        None | Some(Value::Null) => BTreeMap::new(),
+        Some(fields) => {
+            let field = |(name, value): (&String, &Value)| {
+                let at = format!("/audit_metadata/{name}");
+                let text = value.as_str().ok_or_else(|| READER.wrong(&at, "a string", Some(value)))?;
+                Ok((name.clone(), text.to_owned()))
+            };
+            READER.object("/audit_metadata", fields)?.iter().map(field).collect::<Result<_, WireError>>()?
+        }
+    };
+    let filter_expression = document.get("filter_expression").filter(|filter| !filter.is_null()).cloned();
+    Ok(AskRequest { query, top_k, filter_expression, audit_metadata })
+}
+
+/// Reads an answer in either form.
+///
+/// # Errors
+/// [`WireError::Reported`] where the service says that it failed, [`WireError::Cut`] for items without the last one, and
+/// the member that is not what the dialect says for anything else.
+pub fn decode_response(body: &[u8]) -> Result<AskAnswer, WireError> {
+    let (document, skipped) = match serde_json::from_slice::<Value>(body) {
+        Ok(document) if document.get("item").is_none() => (document, Vec::new()),
+        _ => assembled(body)?,
+    };
+    if let Some(reported) = super::error::reported(&document) {
+        return Err(reported);
+    }
+    let answer = READER.object("", &document)?;
+    let status = AskStatus::of(READER.string(answer, "status")?);
+    let details = answer.get("error_details").and_then(Value::as_str).filter(|words| !words.is_empty());
+    if status == AskStatus::Error {
+        let message = details.unwrap_or("the service gives no reason").to_owned();
+        return Err(WireError::Reported { kind: ErrorKind::Server, message });
+    }
+    Ok(AskAnswer {
+        text: text(answer, "answer").to_owned(),
+        details: details.map(str::to_owned),
+        learning_id: answer.get("learning_id").and_then(Value::as_str).filter(|id| !id.is_empty()).map(str::to_owned),
+        paragraphs: paragraphs(answer.get("retrieval_results"))?,
+        citations: citations(answer.get("citations"))?,
+        usage: Usage {
+            input: tokens(&document, "/metadata/tokens/input"),
+            cached: None,
+            output: tokens(&document, "/metadata/tokens/output"),
+        },
+        status,
+        skipped,
+    })
+}
+
+/// Whether nothing is missing from an answer in pieces.
+pub fn is_whole(body: &[u8]) -> bool {
+    !matches!(assembled(body), Err(WireError::Cut))
+}
+
+/// The one object that items add up to, and the types that are not known.
+fn assembled(body: &[u8]) -> Result<(Value, Vec<String>), WireError> {
+    let (mut document, mut answer, mut skipped) = (Map::new(), String::new(), BTreeSet::new());
+    let lines: Vec<&[u8]> = body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).collect();
+    for (number, line) in lines.iter().enumerate() {
+        let line: Value = match serde_json::from_slice(line) {
+            Ok(line) => line,
+            // The last line of a stream that was cut off.
+            Err(error) if error.is_eof() && number + 1 == lines.len() => return Err(WireError::Cut),
+            Err(error) => return Err(WireError::NotJson { message: format!("line {}: {error}", number + 1) }),
+        };
+        let at = format!("line {}: /item", number + 1);
+        let item = line.get("item").ok_or_else(|| READER.wrong(&at, "an object", None))?;
+        let item = READER.object(&at, item)?;
+        match text(item, "type") {
+            "answer" => answer.push_str(text(item, "text")),
+            "retrieval" => put(&mut document, "retrieval_results", item.get("results")),
+            "citations" => put(&mut document, "citations", item.get("citations")),
+            "metadata" => {
+                let part = |name: &str| item.get(name).cloned().unwrap_or_default();
+                document.insert("metadata".into(), json!({"tokens": part("tokens"), "timings": part("timings")}));
+            }
+            "status" => {
+                put(&mut document, "status", item.get("status"));
+                put(&mut document, "error_details", item.get("details"));
+            }
+            "error" => {
+                document.insert("status".into(), json!("error"));
+                put(&mut document, "error_details", item.get("error"));
+            }
+            // What an answer may also have, and what nothing here needs.
+            "answer_json" | "footnote_citations" | "relations" | "prequeries" | "reasoning" | "debug" => {}
+            "" => return Err(READER.wrong(&format!("line {}: /item/type", number + 1), "a string", item.get("type"))),
+            unknown => _ = skipped.insert(unknown.to_owned()),
+        }
+    }
+    if !document.contains_key("status") {
+        return Err(WireError::Cut);
+    }
+    document.insert("answer".into(), Value::String(answer));
+    Ok((Value::Object(document), skipped.into_iter().collect()))
+}
+
+fn put(document: &mut Map<String, Value>, name: &str, value: Option<&Value>) {
+    if let Some(value) = value.filter(|value| !value.is_null()) {
+        document.insert(name.to_owned(), value.clone());
+    }
+}
+
+/// The passages of a search's result, best first.
+fn paragraphs(results: Option<&Value>) -> Result<Vec<Paragraph>, WireError> {
+    let mut found = Vec::new();
+    let Some(results) = results.filter(|results| !results.is_null()) else { return Ok(found) };
+    let entries = |value: Option<&Value>, at: &str| match value {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(value) => {
+            Ok::<_, WireError>(READER.object(at, value)?.iter().map(|(k, v)| (k.clone(), v.clone())).collect())
+        }
+    };
+    for (id, resource) in entries(results.get("resources"), "/retrieval_results/resources")? {
+        let title = resource.get("title").and_then(Value::as_str).unwrap_or_default();
+        let at = format!("/retrieval_results/resources/{id}/fields");
+        for (field, content) in entries(resource.get("fields"), &at)? {
+            let field = field.trim_start_matches('/').to_owned();
+            let name = field.strip_prefix("f/").unwrap_or_default();
+            let file = resource.pointer("/data/files").and_then(|files| files.get(name));
+            let file = file.and_then(|file| file.pointer("/value/file/filename")).and_then(Value::as_str);
+            let file = file.map(str::trim).filter(|file| !file.is_empty());
+            for (paragraph, read) in entries(content.get("paragraphs"), &format!("{at}/{field}/paragraphs"))? {
+                found.push(Paragraph {
+                    id: paragraph,
+                    resource: id.clone(),
+                    field: field.clone(),
+                    title: title.to_owned(),
+                    file: file.map(str::to_owned),
+                    page: read.pointer("/position/page_number").and_then(Value::as_u64),
+                    text: read.get("text").and_then(Value::as_str).unwrap_or_default().to_owned(),
+                    score: read.get("score").and_then(Value::as_f64).unwrap_or_default(),
+                });
+            }
+        }
+    }
+    found.sort_by(|one, other| other.score.total_cmp(&one.score).then_with(|| one.id.cmp(&other.id)));
+    Ok(found)
+}
+
+fn citations(told: Option<&Value>) -> Result<Vec<AskCitation>, WireError> {
+    let Some(told) = told.filter(|told| !told.is_null()) else { return Ok(Vec::new()) };
+    let citation = |(paragraph, spans): (&String, &Value)| {
+        let at = format!("/citations/{paragraph}");
+        let wrong = |found: &Value| READER.wrong(&at, "a list of pairs of positions", Some(found));
+        let span = |span: &Value| match span.as_array().map(Vec::as_slice) {
+            Some([start, end]) => start.as_u64().zip(end.as_u64()).ok_or_else(|| wrong(span)),
+            _ => Err(wrong(span)),
+        };
+        let spans = spans.as_array().ok_or_else(|| wrong(spans))?;
+        Ok(AskCitation {
+            paragraph: paragraph.clone(),
+            spans: spans.iter().map(span).collect::<Result<_, WireError>>()?,
+        })
+    };
+    READER.object("/citations", told)?.iter().map(citation).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// An answer as one object, as the service writes it.
+    fn whole() -> Value {
+        json!({
+            "answer": "The coil has 38 to 46 ohms.", "status": "success", "learning_id": "ab12", "error_details": null,
+            "retrieval_results": {"resources": {"r1": {"id": "r1", "title": "Error codes",
+                "data": {"files": {"manual": {"value": {"file": {"uri": "/kb/k/resource/r1/file/manual/download/field", "filename": "error-codes.pdf"}}}}},
+                "fields": {"/f/manual": {"paragraphs": {
+                    "r1/f/manual/0-90": {"id": "r1/f/manual/0-90", "text": "38 to 46 ohms", "score": 0.5,
+                        "position": {"page_number": 4, "index": 1, "start": 0, "end": 90}},
+                    "r1/f/manual/91-99": {"id": "r1/f/manual/91-99", "text": "more", "score": 0.9}}},
+                    "/t/note": {"paragraphs": {"r1/t/note/0-4": {"text": "note", "score": 0.1}}}}}}},
+            "citations": {"r1/f/manual/0-90": [[13, 26]]},
+            "metadata": {"tokens": {"input": 120, "output": 9}, "timings": {"generative_first_chunk": 0.4}},
+        })
+    }
+
+    /// The same in items, with one that no version of the service is known to send.
+    fn items() -> String {
+        let whole = whole();
+        let items = [
+            json!({"type": "retrieval", "results": whole["retrieval_results"]}),
+            json!({"type": "answer", "text": "The coil has "}),
+            json!({"type": "mood_of_tomorrow", "mood": "good"}),
+            json!({"type": "answer", "text": "38 to 46 ohms."}),
+            json!({"type": "metadata", "tokens": whole["metadata"]["tokens"], "timings": {}}),
+            json!({"type": "citations", "citations": whole["citations"]}),
+            json!({"type": "debug", "metadata": {}}),
+            json!({"type": "status", "code": "0", "status": "success", "details": null}),
+        ];
+        items.iter().map(|item| format!("{}\n", json!({ "item": item }))).collect()
+    }
+
+    fn read(value: &Value) -> Result<AskAnswer, WireError> {
+        decode_response(value.to_string().as_bytes())
+    }
+
+    #[test]
+    fn both_forms_of_an_answer_are_read_as_the_same_and_unknown_items_are_named() {
+        let one = read(&whole()).expect("reads");
+        let pieces = decode_response(items().as_bytes()).expect("reads");
+        assert_eq!(pieces.skipped, ["mood_of_tomorrow"]);
+        let pieces = AskAnswer { learning_id: one.learning_id.clone(), skipped: Vec::new(), ..pieces };
+        assert_eq!(one, pieces);
+        let ids: Vec<&str> = one.paragraphs.iter().map(|paragraph| paragraph.id.as_str()).collect();
+        assert_eq!(ids, ["r1/f/manual/91-99", "r1/f/manual/0-90", "r1/t/note/0-4"], "best first");
+        let cited = &one.paragraphs[1];
+        assert_eq!(
+            (cited.file.as_deref(), cited.page, cited.field.as_str()),
+            (Some("error-codes.pdf"), Some(4), "f/manual")
+        );
+        assert_eq!(one.paragraphs[2].file, None, "a note is no file");
+        assert_eq!(one.citations[0].spans, [(13, 26)]);
+        assert_eq!((one.usage.input, one.usage.output), (Some(120), Some(9)));
+    }
+
+    #[test]
+    fn a_stream_without_its_status_is_cut_and_a_broken_line_in_its_middle_is_no_json() {
+        let text = items();
+        let lines: Vec<&str> = text.lines().collect();
+        for kept in 0..lines.len() {
+            let cut = lines[..kept].join("\n");
+            assert_eq!(decode_response(cut.as_bytes()), Err(WireError::Cut), "{kept} lines");
+            assert!(!is_whole(cut.as_bytes()));
+        }
+        let torn = &text[..text.len() - 20];
+        assert_eq!(decode_response(torn.as_bytes()), Err(WireError::Cut));
+        assert!(is_whole(text.as_bytes()));
+        let broken = text.replacen("{\"item\"", "{item", 1);
+        assert!(matches!(decode_response(broken.as_bytes()), Err(WireError::NotJson { .. })));
+    }
+
+    #[test]
+    fn what_the_service_reports_is_an_error_and_nothing_found_is_an_answer() {
+        for body in [
+            json!({"status": "error", "answer": "", "error_details": "the model is away"}).to_string(),
+            json!({"item": {"type": "error", "error": "the model is away"}}).to_string(),
+            json!({"item": {"type": "status", "code": "-1", "status": "error", "details": "the model is away"}})
+                .to_string(),
+        ] {
+            let error = decode_response(body.as_bytes()).expect_err("an error");
+            let expected = WireError::Reported { kind: ErrorKind::Server, message: "the model is away".into() };
+            assert_eq!(error, expected, "{body}");
+        }
+        for (word, status) in [
+            ("no_context", AskStatus::NoContext),
+            ("no_retrieval_data", AskStatus::NoRetrievalData),
+            ("partial", AskStatus::Other("partial".into())),
+        ] {
+            let answer = read(&json!({"status": word, "answer": "", "citations": null})).expect("reads");
+            assert_eq!((answer.status, answer.citations.len()), (status, 0));
+        }
+    }
+
+    #[test]
+    fn what_is_no_answer_of_the_service_is_refused_with_its_place() {
+        for (body, place) in [
+            (json!({"answer": "x"}), "/status"),
+            (json!({"status": "success", "citations": {"p": [[1]]}}), "/citations/p"),
+            (json!({"status": "success", "citations": {"p": [[-1, 2]]}}), "/citations/p"),
+            (json!({"status": "success", "retrieval_results": {"resources": []}}), "/retrieval_results/resources"),
+            (json!([1]), "an object"),
+        ] {
+            let error = read(&body).expect_err("refused").to_string();
+            assert!(error.starts_with(NAME) && error.contains(place), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_request_is_read_as_it_was_written_and_wants_citations() {
+        let request = AskRequest {
+            query: "why?".into(),
+            top_k: 5,
+            filter_expression: Some(json!({"field": {"prop": "label", "label": "no"}})),
+            audit_metadata: BTreeMap::from([("environment".into(), "production".into())]),
+        };
+        let body = encode_request(&request);
+        assert_eq!(body["citations"], json!(true));
+        assert_eq!(decode_request(&body), Ok(request));
+        let plain = AskRequest { query: "why?".into(), top_k: 5, ..Default::default() };
+        let body = encode_request(&plain);
+        assert!(body.get("filter_expression").is_none() && body.get("audit_metadata").is_none());
+        assert!(decode_request(&json!({"question": "why?"})).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_an_answer_or_an_error_and_never_a_panic(body: Vec<u8>, cut in 0_usize..2_000) {
+            _ = decode_response(&body);
+            let text = items();
+            _ = decode_response(&text.as_bytes()[..cut.min(text.len())]);
+            let one = whole().to_string();
+            prop_assert!(decode_response(&one.as_bytes()[..cut.min(one.len() - 1)]).is_err());
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! What is declared of a managed retrieval service: where it is, how queries, filters and audit data are made for it,
+//! and what becomes of its answers.
+//!
+//! Templates hold placeholders in single braces: `{query}`, or the name of a template parameter. Everything may be left
+//! out of the file and is then empty here, so that the check lists every mistake and not the first alone.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// The placeholder of the user's query.
+pub const QUERY: &str = "query";
+
+/// Passages that the service may use, unless the project says otherwise.
+const TOP_K: u32 = 5;
+/// Characters of the query in an artifact's description, unless the project says otherwise.
+const DESCRIPTION: u32 = 150;
+/// The name of artifacts, unless the project gives another.
+const FILENAME: &str = "nuclia_answer";
+
+/// One managed retrieval service with one of its knowledge boxes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ManagedRetrievalSettings {
+    /// Base URL of the service's API, `https://europe-1.nuclia.cloud/api/v1` for example. Required.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub base_url: String,
+    /// The knowledge box that is asked. Required.
+    pub kb_id: String,
+    /// The environment variable that holds the service account's token. Required.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub token: String,
+    /// The environment variable that holds the account's id. Required; it is kept out of every file, and not sent: the
+    /// token says whose account it is.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub api_key: String,
+    /// Passages that the service may use for an answer, at most.
+    pub top_k: u32,
+    /// Name of the artifacts, without `.md`.
+    pub output_filename_base: String,
+    /// Characters of the query in an artifact's description, at most.
+    pub artifact_description_query_max_length: u32,
+    /// Whether citation markers are links.
+    pub inline_citation_links: bool,
+    /// Values from the context of a conversation, for the templates.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub template_parameters: Vec<TemplateParameter>,
+    /// How the query is worded for the service; without it, it goes as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_rephrasing: Option<PromptRephrasing>,
+    /// The service's filter expression, an object whose texts are templates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter_expression_template: Option<Value>,
+    /// What is sent along for the service's audit log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit_metadata: Option<AuditMetadata>,
+    /// Whether answers come in pieces, newline-delimited, and not as one JSON object.
+    pub stream: bool,
+    /// Requests at the same time, at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<u32>,
+    /// Whether a simulator is told the trial's seed and the fault of its case.
+    pub trial_header: bool,
+}
+
+impl Default for ManagedRetrievalSettings {
+    fn default() -> Self {
+        Self {
+            base_url: String::new(),
+            kb_id: String::new(),
+            token: String::new(),
+            api_key: String::new(),
+            top_k: TOP_K,
+            output_filename_base: FILENAME.to_owned(),
+            artifact_description_query_max_length: DESCRIPTION,
+            inline_citation_links: true,
+            template_parameters: Vec::new(),
+            prompt_rephrasing: None,
+            filter_expression_template: None,
+            audit_metadata: None,
+            stream: false,
+            concurrency: None,
+            trial_header: false,
+        }
+    }
+}
+
+/// One value that templates may use.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TemplateParameter {
+    /// Its name, in templates between braces.
+    pub name: String,
+    /// What it must be.
+    #[serde(rename = "type")]
+    pub kind: ParameterType,
+    /// Where it stands in the conversation's `tool_context`: names between dots; by default its own name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Whether nothing is asked without it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub required: bool,
+    /// Its value where the context has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+}
+
+/// What a template parameter must be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ParameterType {
+    /// A text that is not empty.
+    #[default]
+    String,
+    /// A whole number.
+    Integer,
+    /// A number.
+    Number,
+    /// True or false.
+    Boolean,
+}
+
+impl ParameterType {
+    /// Whether a value is of this type; an empty text is no value.
+    pub fn fits(self, value: &Value) -> bool {
+        match self {
+            Self::String => value.as_str().is_some_and(|text| !text.trim().is_empty()),
+            Self::Integer => value.is_i64() || value.is_u64(),
+            Self::Number => value.is_number(),
+            Self::Boolean => value.is_boolean(),
+        }
+    }
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::String => "string",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+        }
+    }
+}
+
+/// How the query is worded for the service.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PromptRephrasing {
+    /// The template; it must hold `{query}`. Required.
+    pub template: String,
+}
+
+/// What is sent along for the service's audit log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AuditMetadata {
+    /// Whether it is sent.
+    pub enabled: bool,
+    /// Templates by the name of their field. Required.
+    pub fields: BTreeMap<String, String>,
+}
+
+impl Default for AuditMetadata {
+    fn default() -> Self {
+        Self { enabled: true, fields: BTreeMap::new() }
+    }
+}
+
+impl ManagedRetrievalSettings {
+    /// The host of the service with its port, which nobody who reads an answer is to see; empty where there is none.
+    pub fn host(&self) -> &str {
+        let rest = self.base_url.split_once("://").map_or(self.base_url.as_str(), |(_, rest)| rest);
+        rest.split(['/', '?', '#']).next().unwrap_or_default()
+    }
+
+    /// The parameter of that name.
+    pub fn parameter(&self, name: &str) -> Option<&TemplateParameter> {
+        self.template_parameters.iter().find(|parameter| parameter.name == name)
+    }
+
+    /// The value of a parameter in a conversation's context: what stands there and is of its type, else its default.
+    pub fn value_of<'v>(&self, parameter: &'v TemplateParameter, context: &'v Value) -> Option<&'v Value> {
+        let path = parameter.from.as_deref().unwrap_or(&parameter.name);
+        let found = path.split('.').try_fold(context, |value, name| value.get(name));
+        found.filter(|value| parameter.kind.fits(value)).or(parameter.default.as_ref())
+    }
+
+    /// The required parameters that a conversation's context does not give.
+    pub fn missing(&self, context: &Value) -> Vec<&str> {
+        let required = self.template_parameters.iter().filter(|parameter| parameter.required);
+        let missing = required.filter(|parameter| self.value_of(parameter, context).is_none());
+        missing.map(|parameter| parameter.name.as_str()).collect()
+    }
+}
+
+/// A piece of a template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TemplatePiece<'t> {
+    /// Text as it stands.
+    Text(&'t str),
+    /// A placeholder, by the name between its braces.
+    Placeholder(&'t str),
+}
+
+/// The pieces of a template, in order. A placeholder is a name without white space between braces; any other brace is
+/// text.
+pub fn template_pieces(template: &str) -> Vec<TemplatePiece<'_>> {
+    let (mut pieces, mut text, mut at) = (Vec::new(), 0, 0);
+    while let Some(open) = template[at..].find('{').map(|open| at + open) {
+        let inside = &template[open + 1..];
+        let end = inside.find(['{', '}']).filter(|end| inside[*end..].starts_with('}'));
+        let name = end.map(|end| &inside[..end]);
+        match name.filter(|name| !name.is_empty() && !name.contains(char::is_whitespace)) {
+            Some(name) => {
+                if text < open {
+                    pieces.push(TemplatePiece::Text(&template[text..open]));
+                }
+                pieces.push(TemplatePiece::Placeholder(name));
+                at = open + name.len() + 2;
+                text = at;
+            }
+            None => at = open + 1,
+        }
+    }
+    if text < template.len() {
+        pieces.push(TemplatePiece::Text(&template[text..]));
+    }
+    pieces
+}
+
+/// The names of a template's placeholders, in order.
+pub fn placeholders(template: &str) -> impl Iterator<Item = &str> {
+    template_pieces(template).into_iter().filter_map(|piece| match piece {
+        TemplatePiece::Placeholder(name) => Some(name),
+        TemplatePiece::Text(_) => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_a_file_leaves_out_has_the_value_that_the_documentation_names() {
+        let read: ManagedRetrievalSettings = serde_json::from_value(json!({"audit_metadata": {}})).expect("reads");
+        let (top_k, description) = (read.top_k, read.artifact_description_query_max_length);
+        assert_eq!((top_k, description, read.output_filename_base.as_str()), (5, 150, "nuclia_answer"));
+        assert!(read.inline_citation_links && read.audit_metadata.is_some_and(|audit| audit.enabled));
+        assert!(read.prompt_rephrasing.is_none() && read.filter_expression_template.is_none());
+    }
+
+    #[test]
+    fn placeholders_are_names_between_braces_and_every_other_brace_is_text() {
+        let names: Vec<&str> = placeholders("{query} in {user@example.com}, {your-country}").collect();
+        assert_eq!(names, ["query", "user@example.com", "your-country"]);
+        for text in ["{}", "{ query }", "{open", "a } b", "{two words}", ""] {
+            assert_eq!(placeholders(text).count(), 0, "{text}");
+        }
+        assert_eq!(template_pieces("{{query}}")[1], TemplatePiece::Placeholder("query"));
+    }
+
+    #[test]
+    fn the_pieces_of_a_template_add_up_to_it() {
+        for template in ["{query}", "a {query} b", "{ x }{a}{b}", "é{query}", "{a{query}", "}{"] {
+            let pieces = template_pieces(template).into_iter().map(|piece| match piece {
+                TemplatePiece::Text(text) => text.to_owned(),
+                TemplatePiece::Placeholder(name) => format!("{{{name}}}"),
+            });
+            assert_eq!(pieces.collect::<String>(), template);
+        }
+    }
+
+    #[test]
+    fn a_parameter_is_what_its_path_leads_to_where_that_is_of_its_type() {
+        let settings: ManagedRetrievalSettings = serde_json::from_value(json!({"template_parameters": [
+            {"name": "country", "from": "user.country", "required": true},
+            {"name": "year", "type": "integer", "required": true},
+            {"name": "unit", "required": true, "default": "metric"}]}))
+        .expect("reads");
+        let context = json!({"user": {"country": "Norway"}, "year": 2026});
+        assert_eq!(settings.missing(&context), Vec::<&str>::new());
+        assert_eq!(settings.missing(&json!({"user": {"country": " "}, "year": "2026"})), ["country", "year"]);
+        assert_eq!(settings.missing(&Value::Null), ["country", "year"]);
+    }
+
+    #[test]
+    fn the_host_of_an_address_has_its_port_and_nothing_behind_it() {
+        for (url, host) in [
+            ("https://europe-1.nuclia.cloud/api/v1", "europe-1.nuclia.cloud"),
+            ("http://127.0.0.1:8096", "127.0.0.1:8096"),
+            ("", ""),
+        ] {
+            let settings = ManagedRetrievalSettings { base_url: url.into(), ..Default::default() };
+            assert_eq!(settings.host(), host);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What a managed retrieval service answered, and what the flow made of it, as traces keep it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// One answer of a managed retrieval service with the artifact that it became.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ManagedAnswer {
+    /// What the model was told.
+    pub status: ManagedStatus,
+    /// The service's id of the exchange.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learning_id: Option<String>,
+    /// The question as it was sent, rephrased where that is declared.
+    pub asked: String,
+    /// What was sent for the audit log.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub audit: BTreeMap<String, String>,
+    /// Whether a filter was sent; `None` where none is declared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter_applied: Option<bool>,
+    /// The filter that was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applied_filter: Option<Value>,
+    /// Parameters that the filter needs and the conversation did not give.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_filter_parameters: Vec<String>,
+    /// The service's text, before anything was put in.
+    pub text: String,
+    /// What rests on what, in the service's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub citations: Vec<ManagedCitation>,
+    /// What the numbers in the artifact stand for, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<ManagedSource>,
+    /// What was left out or moved, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// The artifact; `None` without an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact: Option<Artifact>,
+    /// Input tokens of the service, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// Its output tokens, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+}
+
+/// What the model is told of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ManagedStatus {
+    /// There is an answer, and an artifact.
+    Success,
+    /// The service holds no answer.
+    NoAnswerFound,
+}
+
+impl ManagedStatus {
+    /// The word that the model is told.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::NoAnswerFound => "no_answer_found",
+        }
+    }
+}
+
+/// The words of the service's text that rest on one passage.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ManagedCitation {
+    /// The passage's id.
+    pub paragraph: String,
+    /// The file that it is of: `resource/field type/field`; `None` where that is not known, and nothing is cited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Its page, from 0, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<u64>,
+    /// Where the words stand: first character and the one behind the last, in code points.
+    pub spans: Vec<(u64, u64)>,
+}
+
+/// One source by its number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ManagedSource {
+    /// Its number in the artifact, from 1.
+    pub number: u32,
+    /// The file: `resource/field type/field`.
+    pub source: String,
+    /// Its page, from 0, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<u64>,
+    /// The name by which answers cite it: `error-codes.pdf#page=5`.
+    pub id: String,
+    /// The file's name.
+    pub filename: String,
+    /// The resource's title.
+    pub title: String,
+    /// The way to it, through the gateway.
+    pub link: String,
+}
+
+/// A file that a tool made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Artifact {
+    /// Its name.
+    pub filename: String,
+    /// Its version among those of that name in the conversation, from 1.
+    pub version: u32,
+    /// What it holds.
+    pub mime_type: String,
+    /// What it is about.
+    pub description: String,
+    /// Its text.
+    pub content: String,
+}
