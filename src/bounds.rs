@@ -48,6 +48,8 @@ pub enum Bound {
     PlanSize,
     /// Bytes of one trace in a run folder.
     TraceSize,
+    /// Bytes of the whole passages in one run folder.
+    FoundPassagesSize,
     /// Bytes of one file of conversations to import, unpacked.
     ImportSize,
     /// Bytes of one history.
@@ -80,7 +82,7 @@ static SET: RwLock<BTreeMap<Bound, (u64, bool)>> = RwLock::new(BTreeMap::new());
 
 impl Bound {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::ScenarioSize,
         Self::ScenariosSize,
         Self::Entries,
@@ -96,6 +98,7 @@ impl Bound {
         Self::RecordingSize,
         Self::PlanSize,
         Self::TraceSize,
+        Self::FoundPassagesSize,
         Self::ImportSize,
         Self::HistorySize,
     ];
@@ -118,6 +121,7 @@ impl Bound {
             Self::RecordingSize => "recording-size",
             Self::PlanSize => "plan-size",
             Self::TraceSize => "trace-size",
+            Self::FoundPassagesSize => "found-passages-size",
             Self::ImportSize => "import-size",
             Self::HistorySize => "history-size",
         }
@@ -127,7 +131,7 @@ impl Bound {
     pub fn usual(self) -> u64 {
         match self {
             Self::ScenarioSize => 4 << 20,
-            Self::VectorsSize | Self::RecordingSize | Self::PlanSize => 64 << 20,
+            Self::VectorsSize | Self::RecordingSize | Self::PlanSize | Self::FoundPassagesSize => 64 << 20,
             Self::ScenariosSize => 16 << 20,
             Self::DocumentsSize | Self::TraceSize | Self::HistorySize => 32 << 20,
             Self::Entries | Self::Passages => 100_000,

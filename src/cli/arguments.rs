@@ -383,6 +383,9 @@ pub(super) struct Report {
 pub(super) struct Show {
     /// A run folder and a trial behind it, or a trial of the newest run: `scenario/case/flow.variant.n`.
     pub trial: String,
+    /// Print the whole text of every passage that its searches found, too.
+    #[arg(long)]
+    pub passages: bool,
 }
 
 #[derive(Debug, Clone, Args)]

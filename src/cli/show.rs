@@ -4,11 +4,14 @@ use super::arguments::Show;
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::select::reports_folder;
-use crate::evaluation;
-use crate::trace::text::quote;
-use crate::trace::{Answer, Event, Reply, ToolOutcome, ToolResult, Trace, TrialEnd, TurnOutcome, What};
+use crate::evaluation::{self, ScoreError};
+use crate::trace::text::{self, quote};
+use crate::trace::{
+    Answer, Event, PASSAGES, Passages, Reply, ToolOutcome, ToolResult, Trace, TrialEnd, TurnOutcome, What,
+};
+use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Does what `ragcheck show` was asked to.
 ///
@@ -20,7 +23,11 @@ pub(super) fn run(given: &Show) -> Result<Exit, Problem> {
     for found in evaluation::read_traces(&folder)? {
         let found = found?;
         if found.trial == name {
-            output::result(&conversation(&found));
+            let mut text = conversation(&found);
+            if given.passages {
+                text.push_str(&passages(&folder, &found)?);
+            }
+            output::result(&text);
             return Ok(Exit::Passed);
         }
         let likeness = strsim::jaro_winkler(&found.trial, &name);
@@ -70,6 +77,34 @@ pub(super) fn conversation(trace: &Trace) -> String {
         }
     }
     out
+}
+
+/// What the searches of a trial found, each passage once, whole where the run folder has it.
+fn passages(folder: &Path, trace: &Trace) -> Result<String, ScoreError> {
+    let wanted: BTreeSet<&String> = trace.passages.iter().flat_map(|searched| searched.passages.values()).collect();
+    let whole = Passages::read(folder, |name| wanted.contains(&name.to_owned()))?;
+    let mut out = String::new();
+    if whole.are_edited() {
+        let _ = writeln!(out, "\nEDITED BY HAND after the run: {PASSAGES}; what was edited is not shown");
+    }
+    let mut shown = BTreeSet::new();
+    for search in trace.searches() {
+        for hit in search.hits.iter().filter(|hit| shown.insert((&search.kb_id, &hit.id))) {
+            let (text, note) = match whole.text_of(trace, search, hit) {
+                Some(text) => (text, ""),
+                None => (hit.excerpt.as_str(), ", shortened: the run folder does not hold it whole"),
+            };
+            let (id, title) = (text::line(&hit.id), text::line(&hit.title));
+            let _ = writeln!(out, "\n{id} ({title}){note}");
+            for line in text::block(text).lines() {
+                let _ = writeln!(out, "    {line}");
+            }
+        }
+    }
+    if shown.is_empty() {
+        out.push_str("\nno passages were found\n");
+    }
+    Ok(out)
 }
 
 fn millis(micros: u64) -> f64 {

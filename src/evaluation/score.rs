@@ -4,7 +4,7 @@ use super::builder::{EvaluatedRun, EvaluationBuilder, Prepared, Preparer};
 use crate::files;
 use crate::gate::EvaluationError;
 use crate::plan::{PLAN_VERSION, Plan};
-use crate::trace::{self, GradeError, Grades, Seal, Trace, TraceError};
+use crate::trace::{self, GradeError, Grades, Passages, PassagesError, Seal, Trace, TraceError};
 use rayon::prelude::*;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -66,6 +66,9 @@ pub enum ScoreError {
     /// Its grades cannot be used.
     #[error(transparent)]
     Grades(#[from] GradeError),
+    /// Its passages cannot be used.
+    #[error(transparent)]
+    Passages(#[from] PassagesError),
     /// Plan and traces cannot be evaluated.
     #[error("{file}: {error}", file = file.display())]
     Evaluation {
@@ -88,6 +91,7 @@ pub fn score(folder: &Path, for_comparison: bool) -> Result<EvaluatedRun, ScoreE
     let mut edits = Edits::default();
     edits.add(trace::PLAN, is_edited(seal, &plan.id));
     edits.add(trace::GRADES, grades.are_edited());
+    edits.add(trace::PASSAGES, Passages::read(folder, |_| false)?.are_edited());
     let builder =
         EvaluationBuilder::with_grades(&plan, grades).map_err(|error| ScoreError::Evaluation { file, error })?;
     let builder = if for_comparison { builder.collecting() } else { builder };

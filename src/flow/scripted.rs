@@ -26,6 +26,7 @@ pub(in crate::flow) fn trace(flow: &dyn Flow, events: Vec<Event>) -> Trace {
         roles: entry(flow).roles(),
         offered: None,
         notes: Vec::new(),
+        passages: Vec::new(),
         end: TrialEnd::Completed,
         took_us: 0,
         events,

@@ -1,11 +1,13 @@
 //! What there is to grade: answered turns, each with the question, the answer and what the agent had been given.
 //!
-//! Evidence is what a trace holds of it: the first 160 characters of each passage, and external answers in full, of
-//! this turn and earlier ones of the conversation.
+//! Evidence is what a trace holds of it: the first 160 characters of each passage, or, where the rubric asks for it and the
+//! run folder has it, the whole passage; and external answers in full, of this turn and earlier ones of the conversation.
 
 use crate::cassette::hex;
 use crate::plan::{Plan, ResolvedCase};
-use crate::trace::{Answer, Arm, Event, ToolOutcome, ToolResult, Trace, TrialEnd, TurnOutcome, What, answer_digest};
+use crate::trace::{
+    Answer, Arm, Event, Passages, ToolOutcome, ToolResult, Trace, TrialEnd, TurnOutcome, What, answer_digest,
+};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -66,8 +68,9 @@ pub struct GradingTask {
     pub content: Content,
 }
 
-/// The turns of `trace` that `scope` asks for; none of a trial that is a control or could not be run.
-pub fn tasks(plan: &Plan, trace: &Trace, scope: Scope) -> Vec<GradingTask> {
+/// The turns of `trace` that `scope` asks for; none of a trial that is a control or could not be run. A passage is shown as
+/// `whole` has it, or shortened.
+pub fn tasks(plan: &Plan, trace: &Trace, scope: Scope, whole: &Passages) -> Vec<GradingTask> {
     if trace.lane.arm == Arm::Control || trace.end != TrialEnd::Completed {
         return Vec::new();
     }
@@ -77,7 +80,7 @@ pub fn tasks(plan: &Plan, trace: &Trace, scope: Scope) -> Vec<GradingTask> {
     let mut found = Vec::new();
     for event in &trace.events {
         let dialogue = conversations.entry(event.conversation).or_default();
-        let Some(answer) = dialogue.hear(event) else { continue };
+        let Some(answer) = dialogue.hear(event, trace, whole) else { continue };
         let both = dialogue.internal && dialogue.external;
         if scope == Scope::All || both {
             let content = Content {
@@ -113,7 +116,7 @@ struct Dialogue {
 
 impl Dialogue {
     /// Takes one event in; gives the answer when the event is one.
-    fn hear<'e>(&mut self, event: &'e Event) -> Option<&'e Answer> {
+    fn hear<'e>(&mut self, event: &'e Event, trace: &Trace, whole: &Passages) -> Option<&'e Answer> {
         match &event.what {
             What::TurnStarted { query } => {
                 let before = std::mem::replace(&mut self.question, query.clone());
@@ -124,7 +127,7 @@ impl Dialogue {
             }
             What::ToolCalled(called) => {
                 if let ToolOutcome::Ok(result) = &called.outcome {
-                    self.find(result);
+                    self.find(result, trace, whole);
                 }
             }
             What::TurnEnded(ended) => {
@@ -137,12 +140,14 @@ impl Dialogue {
         None
     }
 
-    fn find(&mut self, result: &ToolResult) {
+    fn find(&mut self, result: &ToolResult, trace: &Trace, whole: &Passages) {
         match result {
             ToolResult::Search(search) => {
                 self.internal |= !search.hits.is_empty();
                 for hit in &search.hits {
-                    self.add(format!("passage {} ({}): {}", hit.id, hit.title, hit.excerpt));
+                    // What was learned stands whole in the trace: where excerpts are asked for, it is shortened like the others.
+                    let text = whole.text_of(trace, search, hit).filter(|_| !whole.is_empty());
+                    self.add(format!("passage {} ({}): {}", hit.id, hit.title, text.unwrap_or(&hit.excerpt)));
                 }
             }
             ToolResult::External(found) => {
@@ -189,6 +194,7 @@ impl GradingTask {
 mod tests {
     use super::*;
     use crate::metric::sample::{plan, story};
+    use crate::trace::{PASSAGES, PassageText, PassageWriter, Searched};
 
     const CASE: &str = "[{case: a, turns: [{ask: q}, {ask: r}]}]";
 
@@ -203,22 +209,40 @@ mod tests {
     #[test]
     fn only_answers_for_which_both_sources_gave_something_are_graded_unless_all_are() {
         let (plan, trace) = both();
-        let found = tasks(&plan, &trace, Scope::BothSources);
+        let found = tasks(&plan, &trace, Scope::BothSources, &Passages::default());
         assert_eq!(found.iter().map(|one| one.turn.as_str()).collect::<Vec<_>>(), ["turn 2"]);
         assert_eq!(found[0].content.earlier, ["first"]);
         assert_eq!(found[0].content.evidence.len(), 2, "a passage found twice is shown once: {found:?}");
         assert!(found[0].content.answer.ends_with("Sources named: internal doc#1"));
-        assert_eq!(tasks(&plan, &trace, Scope::All).len(), 2);
+        assert_eq!(tasks(&plan, &trace, Scope::All, &Passages::default()).len(), 2);
+    }
+
+    #[test]
+    fn a_passage_that_the_run_folder_holds_is_shown_whole_and_another_one_shortened() {
+        let (plan, mut trace) = both();
+        let passage =
+            PassageText { base: "desk".into(), id: "doc#1".into(), title: "Doc".into(), text: "two years ".repeat(40) };
+        let names = [("doc#1".to_owned(), passage.name())].into();
+        trace.passages = vec![Searched { base: "desk".into(), passages: names }];
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut writer = PassageWriter::new(Vec::new(), &Passages::default());
+        writer.add(std::slice::from_ref(&passage)).expect("written");
+        std::fs::write(folder.path().join(PASSAGES), writer.out()).expect("a file");
+        let whole = Passages::read(folder.path(), |_| true).expect("reads");
+        let shown = tasks(&plan, &trace, Scope::BothSources, &whole);
+        assert!(shown[0].content.evidence[0].ends_with(&passage.text), "{shown:?}");
+        let shortened = tasks(&plan, &trace, Scope::BothSources, &Passages::default());
+        assert!(!shortened[0].content.evidence[0].contains("two years"), "{shortened:?}");
     }
 
     #[test]
     fn a_turn_without_an_answer_and_a_trial_that_could_not_run_give_nothing() {
         let plan = plan(CASE, "[]", 1);
         let failed = story(&plan, 0).turn("q").search(&["doc#1"]).external("result-1").fail("timeout").done();
-        assert_eq!(tasks(&plan, &failed, Scope::All), []);
+        assert_eq!(tasks(&plan, &failed, Scope::All, &Passages::default()), []);
         let (_, mut trace) = both();
         trace.lane.arm = Arm::Control;
-        assert_eq!(tasks(&plan, &trace, Scope::All), []);
+        assert_eq!(tasks(&plan, &trace, Scope::All, &Passages::default()), []);
     }
 
     #[test]

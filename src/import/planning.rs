@@ -146,6 +146,7 @@ fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str
         roles: Roles::new(),
         offered: record.offered,
         notes: Vec::new(),
+        passages: Vec::new(),
         end,
         took_us: 0,
         events,

@@ -1,6 +1,6 @@
 //! What can be searched: a knowledge base as declared, as opened for one trial, and the several that a flow may have.
 
-use super::{KnowledgeError, Passage};
+use super::{FoundPassages, KnowledgeError, Passage};
 use crate::clock::BoxFuture;
 use crate::provider::{Access, Attempt, Attempted, ProviderError};
 use sha2::{Digest, Sha256};
@@ -129,6 +129,15 @@ impl KnowledgeBases {
     /// One base under its own name.
     pub fn one(base: Arc<dyn KnowledgeBase>) -> Self {
         Self { bases: vec![(base.id().to_owned(), base)] }
+    }
+
+    /// Notes from now on what searches of these bases find.
+    pub fn noting(&mut self) -> FoundPassages {
+        let mut found = FoundPassages::default();
+        for (name, base) in &mut self.bases {
+            *base = found.noting(name, Arc::clone(base));
+        }
+        found
     }
 
     /// The base that a `kb_id` names: one of that name, else the first for [`DEFAULT_KB`].

@@ -89,6 +89,7 @@ pub(crate) fn story(plan: &Plan, place: usize) -> Story {
         roles: crate::trace::version_1(),
         offered: None,
         notes: Vec::new(),
+        passages: Vec::new(),
         end: TrialEnd::Completed,
         took_us: 1,
         events: Vec::new(),

@@ -6,7 +6,9 @@
 
 use crate::files;
 use crate::secrets;
-use crate::trace::{COMPARISON_JSON, ENVIRONMENT, GRADES, PLAN, TRACES, seal};
+use crate::trace::{
+    COMPARISON_JSON, ENVIRONMENT, GRADES, PASSAGES, PLAN, PassageText, PassageWriter, Passages, TRACES, seal,
+};
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -22,6 +24,7 @@ pub struct Writing {
     reports: PathBuf,
     folder: files::TemporaryFolder,
     traces: BufWriter<File>,
+    passages: PassageWriter<BufWriter<File>>,
     digest: Sha256,
 }
 
@@ -36,9 +39,11 @@ impl Writing {
         let folder = files::temporary_folder(reports)?;
         files::write(folder.path().join(PLAN), plan)?;
         let traces = BufWriter::with_capacity(1 << 20, files::create(folder.path().join(TRACES))?);
+        let passages = BufWriter::new(files::create(folder.path().join(PASSAGES))?);
+        let passages = PassageWriter::new(passages, &Passages::default());
         let mut digest = Sha256::new();
         digest.update(plan);
-        Ok(Self { reports: reports.to_owned(), folder, traces, digest })
+        Ok(Self { reports: reports.to_owned(), folder, traces, passages, digest })
     }
 
     /// Appends one line, with its newline, to `traces.jsonl`.
@@ -49,6 +54,24 @@ impl Writing {
         let line = stored_line(line);
         self.digest.update(&line);
         self.traces.write_all(&line)
+    }
+
+    /// Appends those passages to `passages.jsonl` that do not stand in it.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn passages(&mut self, found: &[PassageText]) -> io::Result<()> {
+        self.passages.add(found).map(|_| ())
+    }
+
+    /// Every trace is written: what stands in the files so far can be read. Gives how many passages had no room.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn flush(&mut self) -> io::Result<usize> {
+        self.traces.flush()?;
+        self.passages.out().flush()?;
+        Ok(self.passages.left_out())
     }
 
     /// Where the folder is for now.
@@ -62,8 +85,9 @@ impl Writing {
     /// # Errors
     /// When it cannot be written.
     pub fn finish(mut self, newest: bool) -> io::Result<PathBuf> {
-        self.traces.flush()?;
+        self.flush()?;
         self.traces.get_ref().sync_all()?;
+        self.passages.out().get_ref().sync_all()?;
         let digest = self.digest.finalize();
         let first = digest.iter().take(6).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
         let name = format!("{first:012x}");

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `plan.json` | the plan, as the run folder has it |
 //! | `begun.json` | [`Begun`]: the command, its mode, since when |
+//! | `passages.jsonl` | the passages that finished trials found, whole; they last before the trace that names them |
 //! | `traces.jsonl` | the trace of each finished trial, in the order of finishing; a line lasts before the trial counts as finished |
 //!
 //! While it exists, the run is unfinished: nothing else says so. Its process holds the lock of `traces.jsonl`. A last
@@ -17,7 +18,7 @@ use super::kept::Kept;
 use crate::files;
 use crate::plan::{Plan, differences};
 use crate::secrets;
-use crate::trace::{self, PLAN, TRACES, Trace};
+use crate::trace::{self, PASSAGES, PLAN, PassageText, PassageWriter, Passages, TRACES, Trace};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -137,6 +138,7 @@ struct Written {
     file: File,
     length: u64,
     trials: BTreeSet<String>,
+    passages: PassageWriter<File>,
 }
 
 impl Journal {
@@ -157,7 +159,9 @@ impl Journal {
         traces.try_lock().map_err(|error| of(file(TRACES))(error.into()))?;
         // The last: a folder without it was killed before the run began.
         files::replace(file(BEGUN), text).map_err(of(file(BEGUN)))?;
-        let written = Mutex::new(Written { file: traces, length: 0, trials: BTreeSet::new() });
+        let passages = files::append(file(PASSAGES)).map_err(of(file(PASSAGES)))?;
+        let passages = PassageWriter::new(passages, &Passages::default());
+        let written = Mutex::new(Written { file: traces, length: 0, trials: BTreeSet::new(), passages });
         Ok(Self { folder, begun, kept: Kept::default(), written, resumed: false })
     }
 
@@ -201,7 +205,12 @@ impl Journal {
         let kept = Kept::of(&path, &plan.id, |_| true).map_err(of)?;
         let length = kept.whole();
         file.set_len(length).map_err(of)?;
-        let written = Mutex::new(Written { file, length, trials: BTreeSet::new() });
+        let beside = folder.join(PASSAGES);
+        let of = |error| JournalError::File { path: beside.clone(), error };
+        let passages = files::append(&beside).map_err(of)?;
+        passages.set_len(Passages::whole(&beside).map_err(of)?.1).map_err(of)?;
+        let passages = PassageWriter::new(passages, kept.passages());
+        let written = Mutex::new(Written { file, length, trials: BTreeSet::new(), passages });
         Ok(Self { folder, begun, kept, written, resumed: true })
     }
 
@@ -220,16 +229,19 @@ impl Journal {
         self.kept.len() + self.written.lock().unwrap_or_else(PoisonError::into_inner).trials.len()
     }
 
-    /// Keeps the trace of a finished trial, so that it lasts.
+    /// Keeps the trace of a finished trial and what its searches found, so that both last.
     ///
     /// # Errors
     /// When it cannot be written; the journal is then as it was before.
-    pub fn keep(&self, trace: &Trace) -> io::Result<()> {
+    pub fn keep(&self, trace: &Trace, found: &[PassageText]) -> io::Result<()> {
         let mut line = Vec::with_capacity(8 * 1024);
         trace::write_trace(&mut line, trace)?;
         let line = stored_line(&line);
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        let Written { file, length, trials } = &mut *written;
+        let Written { file, length, trials, passages } = &mut *written;
+        if passages.add(found)? {
+            passages.out().sync_data()?;
+        }
         if let Err(error) = file.write_all(&line).and_then(|()| file.sync_data()) {
             // A part of a line would be dropped by whoever resumes; without it nothing has to be.
             let _ = file.set_len(*length);

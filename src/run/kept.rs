@@ -1,7 +1,8 @@
 //! Traces that another process made of trials of this plan: they are taken over and not run again.
 
 use crate::files;
-use crate::trace::{self, Seal, Trace, TrialEnd};
+use crate::trace::{self, PASSAGES, Passages, Seal, Trace, TrialEnd};
+use crate::trial::Finished;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -17,6 +18,8 @@ pub struct Kept {
     lines: BTreeMap<String, (u64, u64)>,
     /// Where the last whole line ends.
     whole: u64,
+    /// What their searches found, as far as it is there.
+    passages: Passages,
 }
 
 impl Kept {
@@ -27,7 +30,8 @@ impl Kept {
     /// # Errors
     /// When the file cannot be read.
     pub fn of(file: &Path, plan: &str, wanted: impl Fn(&str) -> bool) -> io::Result<Self> {
-        let mut kept = Self { file: file.to_owned(), ..Self::default() };
+        let (passages, _) = Passages::whole(&file.with_file_name(PASSAGES))?;
+        let mut kept = Self { file: file.to_owned(), passages, ..Self::default() };
         let mut reader = BufReader::with_capacity(1 << 20, files::open(file)?);
         let (mut start, mut line) = (0, Vec::new());
         loop {
@@ -66,8 +70,18 @@ impl Kept {
         self.whole
     }
 
-    /// The trace of a trial; `None` where there is none, or it cannot be read any more, so that the trial is run again.
-    pub fn trace(&self, trial: &str) -> Option<Trace> {
+    /// A trial with what its searches found; `None` where there is none, or it cannot be read any more, so that the trial is run again.
+    pub fn finished(&self, trial: &str) -> Option<Finished> {
+        let trace = self.trace(trial)?;
+        Some(Finished { passages: self.passages.of(&trace), ..Finished::of(trace) })
+    }
+
+    /// The whole passages of their searches.
+    pub(super) fn passages(&self) -> &Passages {
+        &self.passages
+    }
+
+    fn trace(&self, trial: &str) -> Option<Trace> {
         let (start, length) = *self.lines.get(trial)?;
         let mut file = files::open(&self.file).ok()?;
         file.seek(SeekFrom::Start(start)).ok()?;

@@ -34,8 +34,7 @@ pub struct LiveOptions<'r> {
 impl LiveOptions<'_> {
     /// What was finished before of a trial.
     fn finished(&self, trial: &PlannedTrial) -> Option<Finished> {
-        let trace = self.journal.kept().trace(&trial.id).or_else(|| self.kept.trace(&trial.id))?;
-        Some(Finished { trace, unused: Vec::new() })
+        self.journal.kept().finished(&trial.id).or_else(|| self.kept.finished(&trial.id))
     }
 }
 
@@ -67,7 +66,7 @@ pub fn live<T>(
                             let doing = doing(runner, plan, &trial, options);
                             let finished = start(Arc::clone(runner), Arc::clone(plan), trial, doing).await;
                             if finished.trace.end == TrialEnd::Completed {
-                                options.journal.keep(&finished.trace)?;
+                                options.journal.keep(&finished.trace, &finished.passages)?;
                             }
                             io::Result::Ok((place, finished))
                         }

@@ -81,10 +81,7 @@ fn whole<T: Send>(
             for window in pass.chunks(WINDOW * hands.jobs.max(1)) {
                 let mut finished: Vec<Option<Inspected<T>>> = hands.pool.install(|| {
                     let ours = |trial: &PlannedTrial| !TrialRunner::is_external(trial);
-                    let before = |trial: &PlannedTrial| {
-                        let trace = hands.kept.trace(&trial.id)?;
-                        Some(inspected(Finished { trace, unused: Vec::new() }))
-                    };
+                    let before = |trial: &PlannedTrial| hands.kept.finished(&trial.id).map(inspected);
                     let run = window.par_iter().map(|trial| {
                         before(trial).or_else(|| ours(trial).then(|| inspected(runner.replay(plan, trial))))
                     });

@@ -51,4 +51,4 @@ pub use criteria::{Criteria, Criterion, GateKind};
 pub use document::{Case, Conversation, Scenario, SequenceStep, Turn, Variant};
 pub use expect::{CallExpectation, CallPattern, Expectation};
 pub use project::Project;
-pub use rubric::{Rubric, RubricItem};
+pub use rubric::{Rubric, RubricEvidence, RubricItem};

@@ -21,8 +21,29 @@ pub struct Rubric {
     pub about: String,
     /// The model that grades; best of another family than the one that is graded.
     pub model: ModelSettings,
+    /// How much of a passage the grader is shown.
+    #[serde(default, skip_serializing_if = "RubricEvidence::is_excerpts")]
+    pub evidence: RubricEvidence,
     /// What is asked of every answer.
     pub items: Vec<RubricItem>,
+}
+
+/// How much of each passage that the agent was given a grader is shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RubricEvidence {
+    /// Its beginning, as the trace keeps it: at most 160 characters.
+    #[default]
+    Excerpts,
+    /// All of it, where the run folder holds it whole; costs more input tokens.
+    Passages,
+}
+
+impl RubricEvidence {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields over by reference")]
+    fn is_excerpts(&self) -> bool {
+        *self == Self::Excerpts
+    }
 }
 
 /// One question with two answers.

@@ -7,10 +7,10 @@ use crate::files::{self, LockError};
 use crate::grader::{self, Graded, Grader, GradingTask, Scope};
 use crate::recordings;
 use crate::scenario::diagnostic::listed;
-use crate::scenario::{self, Diagnostic, Rubric};
+use crate::scenario::{self, Diagnostic, Rubric, RubricEvidence};
 use crate::secrets;
 use crate::trace::text::line;
-use crate::trace::{self, GRADE_VERSION, Grade, GradeKind, GradeValue, TrialError, TrialErrorKind};
+use crate::trace::{self, GRADE_VERSION, Grade, GradeKind, GradeValue, Passages, TrialError, TrialErrorKind};
 use crate::transport::Budget;
 use crate::trial::{ModelAccess, SetupError, Variables};
 use futures_util::StreamExt;
@@ -117,11 +117,13 @@ pub fn grade(folder: &Path, options: &GradingOptions) -> Result<GradedRun, Gradi
     }
     let _alone = (options.mode == Mode::Record).then(|| recordings::lock("judge --mode record")).transpose()?.flatten();
     let plan = read_plan(folder)?;
+    let grader = open(options)?;
+    let wanted = grader.rubric().evidence == RubricEvidence::Passages;
+    let whole = Passages::read(folder, |_| wanted).map_err(ScoreError::from)?;
     let mut tasks = Vec::new();
     for trace in read_traces(folder)? {
-        tasks.extend(grader::tasks(&plan, &trace?, options.scope));
+        tasks.extend(grader::tasks(&plan, &trace?, options.scope, &whole));
     }
-    let grader = open(options)?;
     let hashes: Vec<String> = tasks.iter().map(|task| grader.hash(&task.content)).collect();
     let mut distinct: BTreeMap<&str, &GradingTask> = BTreeMap::new();
     for (task, hash) in tasks.iter().zip(&hashes) {

@@ -1,6 +1,7 @@
 //! A run: trials carried out, traces evaluated as they come, everything written into one folder.
 
 use super::{DEFAULT_JOBS, Mode, RunOptions, Suite, SuiteError, environment, failed_trials};
+use crate::bounds::Bound;
 use crate::evaluation::{self, Designs, EvaluatedRun, EvaluationBuilder, Preparer, passes};
 use crate::gate::Evaluation;
 use crate::history::{self, Gather, HISTORY, HistoryError, NoPoint};
@@ -75,7 +76,7 @@ impl Suite {
         let reports = options.reports.clone().unwrap_or_else(|| self.reports());
         let record = options.mode == Mode::Record;
         let _alone = record.then(|| recordings::lock("run --mode record")).transpose()?.flatten();
-        let Prepared { plan, text, runner, kept, notes } = self.prepare(options)?;
+        let Prepared { plan, text, runner, kept, mut notes } = self.prepare(options)?;
         let journal = journal(options, &reports, &plan, &text)?;
         let unwritten = |error: io::Error| match &journal {
             // What was paid for is in the journal.
@@ -105,6 +106,7 @@ impl Suite {
             };
             let trace = &trial.finished.trace;
             writing.trace(&trial.made.line)?;
+            writing.passages(&trial.finished.passages)?;
             seen.add(trace, options);
             seen.unused.extend(trial.finished.unused);
             if let (Mode::Record, TrialEnd::Completed, Some(verdict)) = (options.mode, &trace.end, trial.made.verdict())
@@ -125,6 +127,8 @@ impl Suite {
         if let Some(designs) = designs {
             designs.end(evaluated.evaluation.stopped.as_ref(), evaluated.evaluation.errors.is_empty())?;
         }
+        let left_out = writing.flush().map_err(unwritten)?;
+        notes.extend((left_out > 0).then(|| without_room(left_out)));
         evaluated.write(writing.path()).map_err(unwritten)?;
         let root = &self.loaded().root;
         environment::write(writing.path(), options.mode.as_str(), options.jobs, root).map_err(unwritten)?;
@@ -345,6 +349,18 @@ fn carry_out(
         kept,
     };
     run::live(runner, plan, live, &inspect, commit)
+}
+
+/// That passages are not kept whole.
+fn without_room(left_out: usize) -> String {
+    let bound = Bound::FoundPassagesSize;
+    let passages = plural(left_out, "passage");
+    format!(
+        "{} takes {}: {passages} stand in the traces alone, shortened; {}",
+        trace::PASSAGES,
+        bound.shown(),
+        bound.advice()
+    )
 }
 
 #[expect(clippy::disallowed_methods, reason = "a live run's point says when it was made")]

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `plan.json` | what was to be run and how it is judged |
 //! | `traces.jsonl` | one [`Trace`] a line, in plan order, each with the digest of its plan and one of its own |
+//! | `passages.jsonl` | the whole text of each passage that a search found, see [`super::Passages`] |
 //! | `run.json` | verdicts and figures |
 //! | `environment.json` | what differs between machines: times, jobs, paths |
 //! | `trials.csv`, `criteria.csv`, `latency.csv`, `index.html` | the report |

@@ -18,6 +18,7 @@ mod event;
 mod folder;
 mod grade;
 mod managed;
+mod passages;
 mod role;
 mod seal;
 pub mod text;
@@ -26,6 +27,7 @@ pub use event::*;
 pub use folder::*;
 pub use grade::*;
 pub use managed::*;
+pub use passages::{PASSAGES, PassageText, PassageWriter, Passages, PassagesError, Searched};
 pub(crate) use role::version_1;
 pub use role::{Role, Roles};
 pub use seal::{Seal, seal, sealed};
@@ -159,6 +161,10 @@ pub struct Trace {
     /// proxy for and was refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// The passages that its searches found, by base; their whole text stands beside the traces, see [`Passages`]. Empty in
+    /// traces of older builds and of imported messages.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passages: Vec<Searched>,
     /// How the trial ended.
     pub end: TrialEnd,
     /// Length of the trial, in microseconds of its clock.

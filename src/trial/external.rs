@@ -109,7 +109,7 @@ impl Work<'_> {
         let ran = self.run(way, tap, vars, clock, &Measured(times), evidence).await?;
         let redactor = self.runner.redactor().knowing(ran.secrets);
         let trace = self.runner.with_outage(self.trial, redacted(ran.trace, &redactor), &Origin::new());
-        Ok(Finished { trace, unused: Vec::new() })
+        Ok(Finished::of(trace))
     }
 
     async fn record(&self) -> Outcome {
@@ -158,7 +158,7 @@ impl Work<'_> {
         let trace = redacted(ran.trace, &runner.redactor().knowing(ran.secrets));
         let unused = if trace.end == TrialEnd::Completed { replay.unused() } else { Vec::new() };
         let trace = runner.with_outage(self.trial, trace, &header.recorded_from);
-        Ok(Finished { trace, unused })
+        Ok(Finished { unused, ..Finished::of(trace) })
     }
 
     /// The way to the providers, with the limits of the run.

@@ -5,6 +5,7 @@
 //! time is an error.
 
 use super::outage::{Origin, outages};
+use super::passages;
 use super::recording::{Recorder, RecordingError, Subject};
 use super::replay::{aborted, error, failed, foreign};
 use super::services::{Keys, LiveAccess, providers};
@@ -14,7 +15,7 @@ use super::{Finished, SetupError, TrialRunner, VariantSetup, names, no_evidence,
 use crate::cassette::{self, Cassette, CassetteError, Header, LocalTimes, Redactor, Take};
 use crate::clock::{Clock, RealClock};
 use crate::plan::{Plan, PlannedTrial, VariantSettings};
-use crate::trace::{Event, Evidence, Mode, Trace, TrialEnd, TrialError, TrialErrorKind};
+use crate::trace::{Event, Evidence, Mode, PassageText, Trace, TrialEnd, TrialError, TrialErrorKind};
 use crate::transport::{LiveTransport, Transport};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,9 +39,9 @@ impl TrialRunner {
             Ok(prepared) => prepared,
             Err(why) => return failed(plan, trial, &why),
         };
-        let (trace, _) = self.run(plan, trial, setup, clock, transport).await;
+        let (trace, _, passages) = self.run(plan, trial, setup, clock, transport).await;
         let trace = self.with_outage(trial, redacted(trace, &self.redactor()), &Origin::new());
-        Finished { trace, unused: Vec::new() }
+        Finished { passages, ..Finished::of(trace) }
     }
 
     /// Runs one trial against its providers, writes its cassette, and gives the trace of replaying that.
@@ -63,7 +64,7 @@ impl TrialRunner {
         let mut subject = self.subject(plan, trial, &setup.declared);
         subject.providers.extend(setup.asked.names());
         let recorder = Recorder::begin(subject, transport, &clock, Arc::new(self.redactor()));
-        let (trace, times) = self.run(plan, trial, setup, clock, recorder.transport()).await;
+        let (trace, times, _) = self.run(plan, trial, setup, clock, recorder.transport()).await;
         let redactor = recorder.redactor();
         let live = redacted(trace, &redactor);
         let replay = |cassette| std::future::ready(Ok(self.replay_from(plan, trial, setup, cassette)));
@@ -108,7 +109,7 @@ impl TrialRunner {
             if why.kind == TrialErrorKind::Provider {
                 why.detail.push(kept());
             }
-            return Finished { trace, unused: Vec::new() };
+            return Finished::of(trace);
         }
         if let Some(reason) = unreached(&trace, self.lane_file(plan, trial).exists()) {
             return failed(plan, trial, &error(TrialErrorKind::Provider, &reason, vec![kept()]));
@@ -181,7 +182,7 @@ impl TrialRunner {
     pub fn stopped(&self, plan: &Plan, trial: &PlannedTrial, reason: &str) -> Finished {
         let detail = vec!["finished trials are kept; the same command with --resume runs the others".to_owned()];
         let end = TrialEnd::Error(*error(TrialErrorKind::Stopped, reason, detail));
-        Finished { trace: trace_of(plan, trial, no_evidence(Mode::Live, ""), end), unused: Vec::new() }
+        Finished::of(trace_of(plan, trial, no_evidence(Mode::Live, ""), end))
     }
 
     /// A live trial whose task failed: a bug, told as one.
@@ -223,20 +224,21 @@ impl TrialRunner {
         setup: &VariantSetup,
         clock: Arc<dyn Clock>,
         transport: Arc<dyn Transport>,
-    ) -> (Trace, Arc<LocalTimes>) {
+    ) -> (Trace, Arc<LocalTimes>, Vec<PassageText>) {
         let times = Arc::new(LocalTimes::recording());
         let stages = Arc::new(RecordedStages::noting(Arc::clone(&times), Arc::clone(&clock)));
         let evidence = live_evidence(&setup.declared);
         let built = environment(&self.loaded.project, trial, setup, &transport, &clock, stages, trial.seed);
-        let (environment, case) = match (built, plan.case_of(trial)) {
+        let (mut environment, case) = match (built, plan.case_of(trial)) {
             (Ok(environment), Some(case)) => (environment, case),
             (built, _) => {
                 let reason = built.err().map_or_else(|| "the plan names an unknown case".into(), |why| why.to_string());
                 let end = TrialEnd::Error(*error(TrialErrorKind::Provider, &reason, Vec::new()));
                 let trace = trace_of(plan, trial, no_evidence(Mode::Live, &setup.declared.model.name), end);
-                return (trace, times);
+                return (trace, times, Vec::new());
             }
         };
+        let found = environment.knowledge.noting();
         let end = match super::drive::drive(setup.flow, &environment, case).await {
             Ok(()) => TrialEnd::Completed,
             Err(abort) => TrialEnd::Error(*aborted(&abort)),
@@ -246,7 +248,8 @@ impl TrialRunner {
         trace.evidence.knowledge = environment.knowledge.hash();
         trace.events = environment.take_events();
         setup.tell_tools(&mut trace);
-        (trace, times)
+        let passages = passages::named(&mut trace, &found, Some(&self.redactor()));
+        (trace, times, passages)
     }
 }
 

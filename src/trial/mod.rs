@@ -12,6 +12,7 @@ mod knowledge;
 mod live;
 mod model;
 mod outage;
+mod passages;
 mod recording;
 mod replay;
 mod resend;
@@ -35,7 +36,7 @@ use crate::knowledge::{KnowledgeSource, KnowledgeSources};
 use crate::plan::{Plan, PlannedScenario, PlannedTrial, VariantSettings};
 use crate::proxy::Proxy;
 use crate::scenario::Loaded;
-use crate::trace::{ASKED_NOBODY, EXTERNAL, Evidence, Mode, Roles, TRACE_VERSION, Trace, TrialEnd};
+use crate::trace::{ASKED_NOBODY, EXTERNAL, Evidence, Mode, PassageText, Roles, TRACE_VERSION, Trace, TrialEnd};
 use crate::transport::{Budget, LiveError, LiveTransport, Pace};
 pub use external::Doing;
 use external_setup::ExternalSetup;
@@ -119,6 +120,15 @@ pub struct Finished {
     pub trace: Trace,
     /// Recordings of its lane that nothing asked for, in words.
     pub unused: Vec<String>,
+    /// The passages that its searches found, whole; its trace names them.
+    pub passages: Vec<PassageText>,
+}
+
+impl Finished {
+    /// A trial of which nothing is known beside its trace.
+    pub fn of(trace: Trace) -> Self {
+        Self { trace, unused: Vec::new(), passages: Vec::new() }
+    }
 }
 
 /// What is shared by the trials of one scenario and variant.
@@ -306,6 +316,7 @@ fn trace_of(plan: &Plan, trial: &PlannedTrial, evidence: Evidence, end: TrialEnd
         roles: declared_roles(plan, trial),
         offered: None,
         notes: Vec::new(),
+        passages: Vec::new(),
         end,
         took_us: 0,
         events: Vec::new(),

@@ -1,5 +1,6 @@
 //! One trial from its cassette, on a virtual clock: no socket, no real second.
 
+use super::passages;
 use super::settings::environment;
 use super::stages::RecordedStages;
 use super::{Finished, TrialRunner, VariantSetup, no_evidence, trace_of};
@@ -61,11 +62,12 @@ impl TrialRunner {
         let way = Arc::clone(&transport) as Arc<dyn Transport>;
         let project = &self.loaded.project;
         let built = environment(project, trial, setup, &way, &shared, Arc::new(stages), header.seed);
-        let environment = match built {
+        let mut environment = match built {
             Ok(environment) => environment,
             Err(why) => return failed(plan, trial, &error(TrialErrorKind::Provider, &why.to_string(), Vec::new())),
         };
         let Some(case) = plan.case_of(trial) else { return failed(plan, trial, &foreign()) };
+        let found = environment.knowledge.noting();
         let ran =
             catch_unwind(AssertUnwindSafe(|| block_on(&clock, super::drive::drive(setup.flow, &environment, case))));
         let end = match ran {
@@ -81,9 +83,10 @@ impl TrialRunner {
         trace.evidence.knowledge = environment.knowledge.hash();
         trace.events = environment.take_events();
         setup.tell_tools(&mut trace);
+        let passages = passages::named(&mut trace, &found, None);
         let trace = self.with_outage(trial, trace, &header.recorded_from);
         let unused = if completed { transport.unused() } else { Vec::new() };
-        Finished { trace, unused }
+        Finished { trace, unused, passages }
     }
 }
 
@@ -145,5 +148,5 @@ pub(super) fn words_of(panic: &Box<dyn std::any::Any + Send>) -> String {
 /// A trial that never ran.
 pub(super) fn failed(plan: &Plan, trial: &PlannedTrial, why: &TrialError) -> Finished {
     let end = TrialEnd::Error(why.clone());
-    Finished { trace: trace_of(plan, trial, no_evidence(Mode::Replay, ""), end), unused: Vec::new() }
+    Finished::of(trace_of(plan, trial, no_evidence(Mode::Replay, ""), end))
 }

@@ -7,7 +7,7 @@ use std::fs;
 fn threads_language_and_time_zone_change_no_byte() {
     let (first, outcome) = whole();
     let files = first.report("reports/latest");
-    assert_eq!(files.len(), 7);
+    assert_eq!(files.len(), 8);
     let project = Project::shipped();
     for (jobs, locale, zone) in [("1", "tr_TR.UTF-8", "Pacific/Kiritimati"), ("2", "C", "America/St_Johns")] {
         let mut command = project.command(&["run", "--jobs", jobs]);
@@ -25,7 +25,7 @@ fn threads_language_and_time_zone_change_no_byte() {
 fn score_makes_the_same_bytes_from_plan_and_traces_alone() {
     let (project, outcome) = whole();
     let elsewhere = tempfile::tempdir().expect("a folder");
-    for file in ["plan.json", "traces.jsonl"] {
+    for file in ["plan.json", "traces.jsonl", "passages.jsonl"] {
         fs::copy(project.path(&format!("reports/latest/{file}")), elsewhere.path().join(file)).expect(file);
     }
     let folder = elsewhere.path().display().to_string();

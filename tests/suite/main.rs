@@ -38,6 +38,7 @@ mod not_measured;
 mod old_runs;
 mod orders;
 mod outages;
+mod passages;
 mod paths;
 mod project;
 mod prompt_texts;

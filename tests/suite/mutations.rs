@@ -85,7 +85,7 @@ fn graded() -> (Project, String) {
 fn run_folder(times: u64) {
     let (project, run) = graded();
     let folder = project.path(&run);
-    for name in ["plan.json", "traces.jsonl", "grades.jsonl"] {
+    for name in ["plan.json", "traces.jsonl", "passages.jsonl", "grades.jsonl"] {
         told(&folder.join(name), times, &|| {
             let Ok(scored) = score(&folder, false) else { return Read::Told };
             let found = scored.evaluation;

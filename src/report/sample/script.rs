@@ -288,6 +288,7 @@ pub fn trace(id: &str, scenario: &str, case: &str, lane: &Lane, seed: u64, kind:
         roles: crate::trace::version_1(),
         offered: None,
         notes: Vec::new(),
+        passages: Vec::new(),
         end,
         took_us: script.at,
         events: script.events,

@@ -1,0 +1,72 @@
+//! The passages that the searches of one trial found, each once and whole: noted beside the search, whatever a flow makes
+//! of it.
+
+use super::{KnowledgeBase, Passage, Search};
+use crate::clock::BoxFuture;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// By id.
+type Noted = Arc<Mutex<BTreeMap<String, Passage>>>;
+
+/// What was found so far.
+#[derive(Default)]
+pub struct FoundPassages {
+    bases: Vec<(String, Noted)>,
+}
+
+impl FoundPassages {
+    /// Takes what was found, by the names of the bases that were searched with success, in the order of their
+    /// declaration; of each passage the text that was found first.
+    pub fn take(&self) -> Vec<(String, Vec<Passage>)> {
+        let taken = self.bases.iter().map(|(name, noted)| {
+            let noted = std::mem::take(&mut *noted.lock().unwrap_or_else(PoisonError::into_inner));
+            (name.clone(), noted.into_values().collect::<Vec<_>>())
+        });
+        taken.filter(|(_, passages)| !passages.is_empty()).collect()
+    }
+
+    /// The base, noting what it finds under `name`.
+    pub(super) fn noting(&mut self, name: &str, base: Arc<dyn KnowledgeBase>) -> Arc<dyn KnowledgeBase> {
+        let noted = Noted::default();
+        self.bases.push((name.to_owned(), Arc::clone(&noted)));
+        Arc::new(Noting { base, noted })
+    }
+}
+
+struct Noting {
+    base: Arc<dyn KnowledgeBase>,
+    noted: Noted,
+}
+
+impl KnowledgeBase for Noting {
+    fn search<'a>(&'a self, query: &'a str, top_k: usize) -> BoxFuture<'a, Search> {
+        Box::pin(async move {
+            let search = self.base.search(query, top_k).await;
+            let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+            for found in search.result.iter().flatten() {
+                if !noted.contains_key(&found.passage.id) {
+                    noted.insert(found.passage.id.clone(), found.passage.clone());
+                }
+            }
+            drop(noted);
+            search
+        })
+    }
+
+    fn share_holding(&self, text: &str) -> Option<f64> {
+        self.base.share_holding(text)
+    }
+
+    fn departs_from(&self, pinned: &str) -> Option<bool> {
+        self.base.departs_from(pinned)
+    }
+
+    fn hash(&self) -> String {
+        self.base.hash()
+    }
+
+    fn id(&self) -> &str {
+        self.base.id()
+    }
+}

@@ -1,0 +1,360 @@
+//! The whole text of the passages that searches found, beside the traces: `passages.jsonl`, one [`PassageText`] a line.
+//!
+//! A trace keeps the beginning of each passage, and in [`Searched`] the name of its whole text: 16 hex digits of SHA-256
+//! over base, id, title and text. Equal passages of all trials are one line, in the order in which the trials of the plan
+//! found them. A line whose text does not give its name was edited after the run: it is left out, and that is told. What was
+//! learned from an external service stands whole in the trace that learned it.
+//!
+//! The file takes [`Bound::FoundPassagesSize`] bytes; what is found later is left out and counted. A reader ignores unknown
+//! members and refuses a newer version; a run folder of an older build has no such file, and readers show what the trace
+//! keeps.
+
+use super::{Hit, Seal, SearchResult, ToolOutcome, ToolResult, Trace, What, folder, seal, sealed};
+use crate::bounds::Bound;
+use crate::files;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt::Write as _;
+use std::io::{self, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+/// Version of the lines that this build writes.
+const VERSION: u32 = 1;
+
+/// Whole passages, one a line.
+pub const PASSAGES: &str = "passages.jsonl";
+
+/// A passage as it was found, whole.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PassageText {
+    /// The knowledge base that it stands in.
+    pub base: String,
+    /// Its id there.
+    pub id: String,
+    /// Title of its document.
+    pub title: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// The passages of one knowledge base that the searches of a trial found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Searched {
+    /// The base, by the name that the scenario gives it.
+    pub base: String,
+    /// By id, the name of the whole text in `passages.jsonl`.
+    pub passages: BTreeMap<String, String>,
+}
+
+/// A line of the file.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    version: u32,
+    passage: String,
+    base: String,
+    id: String,
+    title: String,
+    text: String,
+}
+
+/// The file cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{}{}: {why}", file.display(), line.map_or(String::new(), |line| format!(": line {line}")))]
+pub struct PassagesError {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1, where it is one.
+    pub line: Option<usize>,
+    /// Why.
+    pub why: String,
+}
+
+/// A line that is no passage.
+#[derive(Debug, thiserror::Error)]
+enum LineError {
+    #[error("not a passage: {0}")]
+    Parse(#[from] serde_json::Error),
+    #[error("passage format {0} is newer than this build reads ({VERSION}); update ragcheck")]
+    Newer(u32),
+}
+
+impl PassageText {
+    /// What names it.
+    pub fn name(&self) -> String {
+        let mut hash = Sha256::new();
+        for part in [&self.base, &self.id, &self.title, &self.text] {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part.as_bytes());
+        }
+        let mut name = String::with_capacity(16);
+        for byte in hash.finalize().iter().take(8) {
+            let _ = write!(name, "{byte:02x}");
+        }
+        name
+    }
+
+    fn line(&self, name: String) -> io::Result<String> {
+        let Self { base, id, title, text } = self.clone();
+        let line = serde_json::to_string(&Line { version: VERSION, passage: name, base, id, title, text })?;
+        Ok(seal(&line).0 + "\n")
+    }
+}
+
+/// Writes passages, each once, as long as there is room.
+#[derive(Debug)]
+pub struct PassageWriter<W> {
+    out: W,
+    named: HashSet<String>,
+    room: u64,
+    left_out: usize,
+}
+
+impl<W: Write> PassageWriter<W> {
+    /// A writer to a file in which `there` stands already.
+    pub fn new(out: W, there: &Passages) -> Self {
+        let room = Bound::FoundPassagesSize.most().saturating_sub(there.size);
+        Self { out, named: there.known.keys().cloned().collect(), room, left_out: 0 }
+    }
+
+    /// Writes those that are new; gives whether there were any.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn add(&mut self, passages: &[PassageText]) -> io::Result<bool> {
+        let mut new = false;
+        for passage in passages {
+            let name = passage.name();
+            if !self.named.insert(name.clone()) {
+                continue;
+            }
+            let line = passage.line(name)?;
+            let Some(room) = self.room.checked_sub(line.len() as u64) else {
+                self.left_out += 1;
+                continue;
+            };
+            self.out.write_all(line.as_bytes())?;
+            (self.room, new) = (room, true);
+        }
+        Ok(new)
+    }
+
+    /// Where they are written to.
+    pub fn out(&mut self) -> &mut W {
+        &mut self.out
+    }
+
+    /// Passages for which there was no room, each counted once.
+    pub fn left_out(&self) -> usize {
+        self.left_out
+    }
+}
+
+/// Whole passages, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Passages {
+    known: HashMap<String, PassageText>,
+    /// Bytes of the lines that are whole.
+    size: u64,
+    edited: bool,
+}
+
+impl Passages {
+    /// Those of a run folder, as far as `wanted` by name; none where it has no file of them.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is larger than [`Bound::FoundPassagesSize`], or holds something else.
+    pub fn read(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<Self, PassagesError> {
+        let file = folder.join(PASSAGES);
+        let mut read = Self::default();
+        let input = match files::open(&file) {
+            Ok(input) => input,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(read),
+            Err(error) => return Err(PassagesError { file, line: None, why: error.to_string() }),
+        };
+        let mut input = BufReader::with_capacity(1 << 18, input);
+        for number in 1.. {
+            let wrong = |why: String| PassagesError { file: file.clone(), line: Some(number), why };
+            let mut line = Vec::new();
+            let length = folder::read_line(&mut input, &mut line).map_err(|error| wrong(error.to_string()))?;
+            if length == 0 {
+                break;
+            }
+            read.size += length as u64;
+            let bound = Bound::FoundPassagesSize;
+            if read.size > bound.most() {
+                let why = format!("larger than {}; {}", bound.shown(), bound.advice());
+                return Err(PassagesError { file, line: None, why });
+            }
+            let text = std::str::from_utf8(&line).map_err(|error| wrong(error.to_string()))?;
+            if !text.trim().is_empty() {
+                read.take(text, &wanted).map_err(|why| wrong(why.to_string()))?;
+            }
+        }
+        Ok(read)
+    }
+
+    /// Those of a file that a killed process wrote: up to the first line that is not whole, with the bytes up to there.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn whole(file: &Path) -> io::Result<(Self, u64)> {
+        let mut read = Self::default();
+        let mut input = match files::open(file) {
+            Ok(input) => BufReader::with_capacity(1 << 18, input),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((read, 0)),
+            Err(error) => return Err(error),
+        };
+        loop {
+            let mut line = Vec::new();
+            let length = folder::read_line(&mut input, &mut line)?;
+            let text = std::str::from_utf8(&line).ok().filter(|text| text.ends_with('\n'));
+            if text.is_none_or(|text| read.take(text, &|_| true).is_err()) {
+                let size = read.size;
+                return Ok((read, size));
+            }
+            read.size += length as u64;
+        }
+    }
+
+    fn take(&mut self, text: &str, wanted: &impl Fn(&str) -> bool) -> Result<(), LineError> {
+        let line: Line = serde_json::from_str(text)?;
+        let Line { version, passage, base, id, title, text: whole } = line;
+        if version > VERSION {
+            return Err(LineError::Newer(version));
+        }
+        let found = PassageText { base, id, title, text: whole };
+        if sealed(text) != Seal::Whole || found.name() != passage {
+            self.edited = true;
+        } else if wanted(&passage) {
+            self.known.insert(passage, found);
+        }
+        Ok(())
+    }
+
+    /// Whether lines were edited by hand after they were written.
+    pub fn are_edited(&self) -> bool {
+        self.edited
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
+    /// The one of that name.
+    pub fn get(&self, name: &str) -> Option<&PassageText> {
+        self.known.get(name)
+    }
+
+    /// Those that the searches of a trial found, by base and id.
+    pub fn of(&self, trace: &Trace) -> Vec<PassageText> {
+        let names = trace.passages.iter().flat_map(|searched| searched.passages.values());
+        names.filter_map(|name| self.get(name).cloned()).collect()
+    }
+
+    /// The whole text of a hit: that of its passage, or, of something learned, the external answer.
+    pub fn text_of<'a>(&'a self, trace: &'a Trace, search: &SearchResult, hit: &Hit) -> Option<&'a str> {
+        if let Some(learned) = &hit.learned {
+            return trace.external_answer(learned.conversation, &learned.result);
+        }
+        Some(&self.get(trace.passage_name(&search.kb_id, &hit.id)?)?.text)
+    }
+}
+
+impl Trace {
+    /// The searches that gave something or nothing, in their order.
+    pub fn searches(&self) -> impl Iterator<Item = &SearchResult> {
+        self.events.iter().filter_map(|event| match &event.what {
+            What::ToolCalled(called) => match &called.outcome {
+                ToolOutcome::Ok(ToolResult::Search(search)) => Some(search),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
+    /// The name of the whole text of a passage that a search in `kb_id` found; a name that no base has is that of the first.
+    pub fn passage_name(&self, kb_id: &str, id: &str) -> Option<&str> {
+        let named = self.passages.iter().find(|searched| searched.base == kb_id);
+        let searched = named.or_else(|| self.passages.first())?;
+        searched.passages.get(id).map(String::as_str)
+    }
+
+    /// The external answer of that name in a conversation.
+    fn external_answer(&self, conversation: u32, result: &str) -> Option<&str> {
+        self.events.iter().filter(|event| event.conversation == conversation).find_map(|event| match &event.what {
+            What::ToolCalled(called) => match &called.outcome {
+                ToolOutcome::Ok(ToolResult::External(found)) if found.result == result => Some(found.answer.as_str()),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passage(id: &str, text: &str) -> PassageText {
+        PassageText { base: "desk".into(), id: id.into(), title: "Pumps".into(), text: text.into() }
+    }
+
+    fn written(passages: &[PassageText]) -> Vec<u8> {
+        let mut writer = PassageWriter::new(Vec::new(), &Passages::default());
+        writer.add(passages).expect("written");
+        writer.out
+    }
+
+    fn read(text: &[u8]) -> Result<Passages, PassagesError> {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join(PASSAGES), text).expect("a file");
+        Passages::read(folder.path(), |_| true)
+    }
+
+    #[test]
+    fn equal_passages_are_one_line_and_come_back_by_their_names() {
+        let (one, other) = (passage("a#1", "whole\ntext"), passage("a#1", "another text"));
+        let text = written(&[one.clone(), other.clone(), one.clone()]);
+        assert_eq!(text.iter().filter(|byte| **byte == b'\n').count(), 2);
+        let passages = read(&text).expect("reads");
+        assert_eq!((passages.get(&one.name()), passages.get(&other.name())), (Some(&one), Some(&other)));
+        assert!(!passages.are_edited());
+        assert_eq!(read(b"").expect("an empty file"), Passages::default());
+        let folder = tempfile::tempdir().expect("a folder");
+        assert!(Passages::read(folder.path(), |_| true).expect("no file").is_empty());
+    }
+
+    #[test]
+    fn an_edited_passage_is_left_out_and_told_and_a_newer_or_foreign_line_is_refused() {
+        let one = passage("a#1", "two years");
+        let text = String::from_utf8(written(std::slice::from_ref(&one))).expect("UTF-8");
+        let edited = read(text.replace("two years", "ten years").as_bytes()).expect("reads");
+        assert!(edited.are_edited() && edited.is_empty());
+        // Sealed anew, and still not what the trace names.
+        let body = text.replace("two years", "ten years");
+        let body = body.split(",\"digest\"").next().expect("a body").to_owned() + "}";
+        let resealed = read(seal(&body).0.as_bytes()).expect("reads");
+        assert!(resealed.are_edited() && resealed.is_empty());
+        let newer =
+            read(text.replace("\"version\":1", "\"version\":2").as_bytes()).expect_err("is refused").to_string();
+        assert!(newer.contains("passages.jsonl: line 1: passage format 2 is newer"), "{newer}");
+        let foreign = read(b"[]\n").expect_err("is refused").to_string();
+        assert!(foreign.contains("line 1: not a passage"), "{foreign}");
+    }
+
+    #[test]
+    fn what_a_killed_process_wrote_is_read_up_to_the_line_that_was_cut() {
+        let text = written(&[passage("a#1", "one"), passage("a#2", "two")]);
+        let first = text.iter().position(|byte| *byte == b'\n').expect("a line") + 1;
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join(PASSAGES);
+        for cut in first..text.len() {
+            std::fs::write(&file, &text[..cut]).expect("a file");
+            let (passages, whole) = Passages::whole(&file).expect("reads");
+            assert_eq!((passages.known.len(), whole), (1, first as u64), "cut at {cut}");
+        }
+        assert_eq!(Passages::whole(&folder.path().join("none")).expect("no file").1, 0);
+    }
+}
