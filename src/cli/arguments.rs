@@ -84,6 +84,12 @@ pub(super) struct Select {
     /// Only cases or trials that match this glob: `refund-*`, `refunds/*`, `*/tool-rag.base.1`; may be repeated.
     #[arg(long, value_name = "GLOB")]
     pub only: Vec<String>,
+    /// Not the cases or trials that match this glob; may be repeated.
+    #[arg(long, value_name = "GLOB")]
+    pub exclude: Vec<String>,
+    /// Only cases with this tag; may be repeated.
+    #[arg(long, value_name = "TAG")]
+    pub tag: Vec<String>,
     /// Only this flow.
     #[arg(long)]
     pub flow: Option<String>,

@@ -36,6 +36,8 @@ pub(super) fn from_here(paths: &[PathBuf], criteria: Option<&Path>) -> (Vec<Path
 pub(super) fn selection(given: &Select) -> Selection {
     Selection {
         only: given.only.clone(),
+        exclude: given.exclude.clone(),
+        tags: given.tag.clone(),
         flow: given.flow.clone(),
         variant: given.variant.clone(),
         repeat: given.repeat,

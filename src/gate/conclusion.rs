@@ -89,6 +89,40 @@ pub(super) fn conclude<'a>(
     (0, said.join("; "))
 }
 
+/// What remains required of a run of selected cases: an invariant that one of them breaks, and what holds.
+///
+/// Any other figure needs the cases that were not selected.
+pub(super) fn of_selection(result: &mut CriterionResult) {
+    let broken = result.verdict == Verdict::Fail && result.kind == "invariant";
+    result.required &= broken || matches!(result.verdict, Verdict::Pass | Verdict::Error);
+}
+
+/// The same as [`conclude`] for a run of selected cases: their own expectations decide, and invariants; `shown` is
+/// whether anything that was required had a unit. `failed` of `planned` trials did not meet what their cases expect.
+pub(super) fn conclude_selection<'a>(
+    results: impl Iterator<Item = &'a CriterionResult>,
+    shown: bool,
+    (failed, in_error, planned): (u64, u64, u64),
+) -> (u8, String) {
+    let broken: Vec<String> = results
+        .filter(|result| result.required && matches!(result.verdict, Verdict::Fail | Verdict::Error))
+        .map(|result| result.scenario.as_ref().map_or_else(|| result.id.clone(), |of| format!("{of}/{}", result.id)))
+        .collect();
+    let trials = count(planned, "selected trial", "selected trials");
+    if in_error > 0 {
+        return (3, format!("incomplete: {in_error} of {trials} in ERROR"));
+    }
+    if planned == 0 || !shown {
+        return (1, format!("nothing was shown: {trials}, and nothing that is required counts them"));
+    }
+    if failed == 0 && broken.is_empty() {
+        return (0, format!("{trials} passed; criteria that speak of all cases are shown, and decide nothing"));
+    }
+    let of_trials = (failed > 0).then(|| format!("{failed} of {trials} failed"));
+    let of_criteria = (!broken.is_empty()).then(|| format!("failed: {}", listed(&broken)));
+    (1, [of_trials, of_criteria].into_iter().flatten().collect::<Vec<_>>().join("; "))
+}
+
 fn listed(names: &[String]) -> String {
     let shown = names.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
     if names.len() > 8 { format!("{shown} and {} more", names.len() - 8) } else { shown }

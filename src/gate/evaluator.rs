@@ -1,6 +1,6 @@
 //! The judge: takes examined trials in any order, and gives the run's judgement.
 
-use super::conclusion::{NOT_RUN, conclude, group};
+use super::conclusion::{NOT_RUN, conclude, conclude_selection, group, of_selection};
 use super::criterion::Item;
 use super::design::Design;
 use super::examine::{Examined, Examiner, blank};
@@ -328,7 +328,16 @@ impl<'p> Evaluator<'p> {
         let metrics = &self.examiner.metrics;
         let (items, closed) = (self.items.iter_mut(), self.closed);
         let mut results: Vec<_> = items.map(|item| item.result(plan, metrics[item.metric].as_ref(), closed)).collect();
-        let (exit_code, mut conclusion) = conclude(results.iter(), in_error, needed as u64, plan.criteria.undecided);
+        // Rates that speak of all cases are shown of a selection, and decide nothing.
+        let selected = plan.part.as_ref().is_some_and(|part| part.cases) && plan.stopping.is_none();
+        let (exit_code, mut conclusion) = if selected {
+            let shown = results.iter().any(|result| result.required && result.n > 0);
+            results.iter_mut().for_each(of_selection);
+            let failed = trials.iter().filter(|trial| trial.verdict == Verdict::Fail).count() as u64;
+            conclude_selection(results.iter(), shown, (failed, in_error, needed as u64))
+        } else {
+            conclude(results.iter(), in_error, needed as u64, plan.criteria.undecided)
+        };
         let part = part(plan, needed, errors.iter().map(|(_, error)| error.as_ref()));
         if !part.is_empty() {
             conclusion = format!("PART ({part}): {conclusion}");

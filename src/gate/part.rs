@@ -93,7 +93,7 @@ mod tests {
         let (part, conclusion) = told(&plan, &traces[..3]);
         assert_eq!(part, "1 of 4 trials not run");
         assert!(conclusion.starts_with("PART (1 of 4 trials not run): "), "{conclusion}");
-        plan.part = Some(Part { of: 90, by: "--only a".into() });
+        plan.part = Some(Part { of: 90, by: "--only a".into(), cases: false });
         assert_eq!(told(&plan, &traces).0, "4 of 90 trials, selected by --only a");
     }
 }

@@ -18,6 +18,10 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Selection {
     /// Globs; a trial is wanted when one names its id, its case, or `scenario/case`. Without any, all are.
     pub only: Vec<String>,
+    /// Globs of what is not wanted, matched in the same way.
+    pub exclude: Vec<String>,
+    /// Tags; a case is wanted when it has one of them. Without any, all are.
+    pub tags: Vec<String>,
     /// Only this flow.
     pub flow: Option<String>,
     /// Only this variant.
@@ -28,6 +32,30 @@ pub struct Selection {
     pub trials: Option<BTreeSet<String>>,
     /// Until decided, in so many complete passes at most, whatever else says how often cases are repeated.
     pub passes: Option<u32>,
+}
+
+impl Selection {
+    /// Whether it chooses among the cases, and not only among flows and variants or by number.
+    pub fn chooses_cases(&self) -> bool {
+        self.trials.is_some() || !(self.only.is_empty() && self.exclude.is_empty() && self.tags.is_empty())
+    }
+
+    /// Whether it leaves anything out of a project's trials.
+    pub fn is_part(&self) -> bool {
+        self.chooses_cases() || self.flow.is_some() || self.variant.is_some()
+    }
+
+    /// What it leaves out by, as it is typed; empty for all trials.
+    pub fn typed(&self) -> Vec<String> {
+        let each = |option: &str, values: &[String]| -> Vec<String> {
+            values.iter().map(|value| format!("--{option} {value}")).collect()
+        };
+        let one = |option: &str, value: &Option<String>| value.as_ref().map(|value| format!("--{option} {value}"));
+        let mut typed = [each("only", &self.only), each("exclude", &self.exclude), each("tag", &self.tags)].concat();
+        typed.extend(one("flow", &self.flow));
+        typed.extend(one("variant", &self.variant));
+        typed
+    }
 }
 
 /// A trial's seed: the first eight bytes of SHA-256 over the run's seed and the trial's id.
@@ -53,7 +81,7 @@ pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, 
             let before = trials.len();
             for lane in lanes(&source.scenario, case, selection.passes.or(selection.repeat)) {
                 let id = format!("{}/{}/{lane}", source.scenario.scenario, case.case);
-                if wanted.wants(&id, &source.scenario.scenario, &case.case, &lane) {
+                if wanted.wants(&id, &source.scenario.scenario, case, &lane) {
                     let seed = trial_seed(seed, &id);
                     trials.push(PlannedTrial { id, scenario: scenarios.len(), case: cases.len(), lane, seed });
                 }
@@ -110,20 +138,33 @@ fn sources(loaded: &Loaded) -> BTreeMap<String, String> {
 
 struct Wanted<'a> {
     selection: &'a Selection,
-    globs: Vec<GlobMatcher>,
+    only: Vec<GlobMatcher>,
+    exclude: Vec<GlobMatcher>,
 }
 
 impl<'a> Wanted<'a> {
     fn of(loaded: &Loaded, selection: &'a Selection) -> Result<Self, Vec<Diagnostic>> {
-        let (mut globs, mut mistakes) = (Vec::new(), Vec::new());
-        for pattern in &selection.only {
-            match GlobBuilder::new(pattern).literal_separator(false).build() {
-                Ok(glob) => globs.push(glob.compile_matcher()),
+        let mut mistakes = Vec::new();
+        let mut matchers = |option: &str, patterns: &[String]| -> Vec<GlobMatcher> {
+            let matcher = |pattern: &String| match GlobBuilder::new(pattern).literal_separator(false).build() {
+                Ok(glob) => Some(glob.compile_matcher()),
                 Err(error) => {
-                    let message = format!("`--only {pattern}` is not a pattern: {}", error.kind());
+                    let message = format!("`--{option} {pattern}` is not a pattern: {}", error.kind());
                     mistakes.push(Diagnostic::error("bad-glob", "", message));
+                    None
                 }
-            }
+            };
+            patterns.iter().filter_map(matcher).collect()
+        };
+        let (only, exclude) = (matchers("only", &selection.only), matchers("exclude", &selection.exclude));
+        let tags: BTreeSet<&str> = loaded
+            .scenarios
+            .iter()
+            .flat_map(|source| source.scenario.cases.iter().flat_map(|case| case.tags.iter().map(String::as_str)))
+            .collect();
+        for tag in selection.tags.iter().filter(|tag| !tags.contains(tag.as_str())) {
+            let diagnostic = Diagnostic::error("unknown-tag", "", format!("no case has the tag `{tag}`"));
+            mistakes.push(diagnostic.with_help(diagnostic::did_you_mean(tag, tags.iter().copied())));
         }
         let flows: BTreeSet<&str> = loaded.scenarios.iter().flat_map(|source| source.scenario.flows()).collect();
         if let Some(flow) = selection.flow.as_ref().filter(|flow| !flows.contains(flow.as_str())) {
@@ -138,18 +179,21 @@ impl<'a> Wanted<'a> {
         if selection.repeat == Some(0) {
             mistakes.push(Diagnostic::error("repeat-zero", "", "with `--repeat 0` nothing runs"));
         }
-        if mistakes.is_empty() { Ok(Self { selection, globs }) } else { Err(mistakes) }
+        if mistakes.is_empty() { Ok(Self { selection, only, exclude }) } else { Err(mistakes) }
     }
 
-    fn wants(&self, id: &str, scenario: &str, case: &str, lane: &Lane) -> bool {
+    fn wants(&self, id: &str, scenario: &str, case: &Case, lane: &Lane) -> bool {
+        let named = |globs: &[GlobMatcher]| {
+            let both = format!("{scenario}/{}", case.case);
+            globs.iter().any(|glob| glob.is_match(id) || glob.is_match(&case.case) || glob.is_match(&both))
+        };
         let of = |wanted: &Option<String>, own: &str| wanted.as_ref().is_none_or(|wanted| wanted == own);
         of(&self.selection.flow, &lane.flow)
             && of(&self.selection.variant, &lane.variant)
             && self.selection.trials.as_ref().is_none_or(|trials| trials.contains(id))
-            && (self.globs.is_empty() || {
-                let both = format!("{scenario}/{case}");
-                self.globs.iter().any(|glob| glob.is_match(id) || glob.is_match(case) || glob.is_match(&both))
-            })
+            && (self.selection.tags.is_empty() || self.selection.tags.iter().any(|tag| case.tags.contains(tag)))
+            && (self.only.is_empty() || named(&self.only))
+            && !(!self.exclude.is_empty() && named(&self.exclude))
     }
 }
 

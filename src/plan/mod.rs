@@ -94,6 +94,9 @@ pub struct Part {
     pub of: u64,
     /// What chose them, as it was typed: `--only refund-*`.
     pub by: String,
+    /// Whether single cases or trials were chosen: then these decide, and no rate that speaks of all of them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cases: bool,
 }
 
 /// The design of a run until decided: complete passes, each one repetition of every selected case, and a look at the

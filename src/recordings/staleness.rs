@@ -185,7 +185,8 @@ pub fn broken(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnostic> {
     errors.collect()
 }
 
-/// One note for each case with lanes that have no recording, with the command that records them.
+/// One note for each case with lanes that have no recording, with the command that records them; where nothing is recorded
+/// yet, one note for all of them.
 pub fn unrecorded(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnostic> {
     let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
     let mut missing: BTreeMap<(usize, usize), (usize, usize)> = BTreeMap::new();
@@ -193,6 +194,14 @@ pub fn unrecorded(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnostic> 
         let counts = missing.entry((trial.scenario, trial.case)).or_default();
         counts.0 += usize::from(!lane_file(loaded, cassettes, &trial.id).is_file());
         counts.1 += 1;
+    }
+    if missing.len() > 1 && missing.values().all(|(missing, all)| missing == all) {
+        let (cases, lanes) = (plural(missing.len(), "case"), plural(plan.trials.number(), "lane"));
+        let agents: BTreeSet<String> = plan.scenarios.iter().map(agent).collect();
+        let message = format!("nothing is recorded yet: {cases}, {lanes}");
+        let file = if let [one] = plan.scenarios.as_slice() { format!(" {}", one.file) } else { String::new() };
+        let command = format!("ragcheck run{file} --mode record{}", agents.into_iter().collect::<String>());
+        return vec![Diagnostic::note("no-recordings", "", message).with_help(format!("record them: {command}"))];
     }
     let notes = missing.into_iter().filter(|(_, (missing, _))| *missing > 0);
     notes
@@ -208,9 +217,13 @@ pub fn unrecorded(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnostic> 
 
 /// The command that records a case, with the agent that it needs to be told of.
 fn record(scenario: &PlannedScenario, case: &str) -> String {
+    format!("ragcheck run {} --mode record --only {}/{case}{}", scenario.file, scenario.name, agent(scenario))
+}
+
+/// The option that names a scenario's agent, behind a blank; empty without one.
+fn agent(scenario: &PlannedScenario) -> String {
     let agent = scenario.agent.as_ref().and_then(|agent| agent.target.server());
-    let agent = agent.map_or_else(String::new, |server| format!(" --agent {server}"));
-    format!("ragcheck run {} --mode record --only {}/{case}{agent}", scenario.file, scenario.name)
+    agent.map_or_else(String::new, |server| format!(" --agent {server}"))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub enum SuiteError {
     Files(Vec<Diagnostic>),
     /// The selection holds no trial.
     #[error(
-        "no trial is selected: `ragcheck list` shows what there is to select from with --only, --flow and --variant"
+        "no trial is selected: `ragcheck list` shows what there is to select from with --only, --exclude, --tag, --flow and --variant"
     )]
     NothingSelected,
     /// A run until decided that cannot be planned, or recordings that were made by one and cannot be read.

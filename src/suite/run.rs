@@ -87,9 +87,7 @@ impl Suite {
             None => SuiteError::Write { reports: reports.clone(), error },
         };
         let chosen = &options.selection;
-        let whole =
-            chosen.trials.is_none() && chosen.only.is_empty() && chosen.variant.is_none() && chosen.flow.is_none();
-        let designs = record.then(|| Designs::begin(self.loaded(), &plan, whole)).transpose()?;
+        let designs = record.then(|| Designs::begin(self.loaded(), &plan, !chosen.is_part())).transpose()?;
         let mut builder = EvaluationBuilder::begin(&plan)?;
         if options.for_comparison {
             builder = builder.collecting();
@@ -133,7 +131,7 @@ impl Suite {
         let root = &self.loaded().root;
         environment::write(writing.path(), options.mode.as_str(), options.jobs, root).map_err(unwritten)?;
         let ended = runner.budget().reason();
-        let newest = ended.is_none() && chosen.trials.is_none() && chosen.only.is_empty() && options.failed.is_none();
+        let newest = ended.is_none() && !chosen.chooses_cases() && options.failed.is_none();
         let folder = writing.finish(newest).map_err(unwritten)?;
         // What was made of an equal run before: grades count, and the page links to its comparison.
         if folder.join(trace::GRADES).exists() {
@@ -195,7 +193,7 @@ impl Suite {
                 name_models(options, &mut plan);
                 (plan.machines, plan.mode) = (machines, mode);
                 runner = self.runner(options, &plan)?;
-                plan.part = Some(plan::Part { of, by: "--failed".to_owned() });
+                plan.part = Some(plan::Part { of, by: "--failed".to_owned(), cases: true });
                 if options.mode != Mode::Replay {
                     plan.order = plan::interleaved(&plan.trials, plan.seed);
                 }
@@ -223,10 +221,7 @@ impl Suite {
     /// Of what the selection makes a part.
     fn part(&self, options: &RunOptions, plan: &Plan) -> Result<Option<plan::Part>, SuiteError> {
         let chosen = &options.selection;
-        let named = |option: &str, value: &Option<String>| value.as_ref().map(|value| format!("--{option} {value}"));
-        let mut by: Vec<String> = chosen.only.iter().map(|glob| format!("--only {glob}")).collect();
-        by.extend(named("flow", &chosen.flow));
-        by.extend(named("variant", &chosen.variant));
+        let mut by = chosen.typed();
         by.extend(chosen.trials.is_some().then(|| "the lanes to record again".to_owned()));
         if by.is_empty() {
             return Ok(None);
@@ -234,7 +229,7 @@ impl Suite {
         let passes = plan.stopping.map(|stopping| stopping.max_passes);
         let all = Selection { repeat: chosen.repeat, ..Selection::default() };
         let of = self.plan_passes(&all, options.seed, passes)?.trials.number() as u64;
-        Ok(Some(plan::Part { of, by: by.join(", ") }))
+        Ok(Some(plan::Part { of, by: by.join(", "), cases: chosen.chooses_cases() }))
     }
 
     /// The plan of a run, and what to say of recordings of which only some were made until decided.

@@ -45,7 +45,7 @@ fn what_is_undecided_exits_with_4_and_with_0_where_the_criteria_let_it_through()
     min_n: 10
 ";
     project.write("few.yaml", &format!("about: A handful of units.\nundecided: fail\n{criteria}"));
-    let arguments = ["run", "scenarios/knowledge.yaml", "--only", "warranty-length", "--criteria", "few.yaml"];
+    let arguments = ["run", "scenarios/knowledge.yaml", "--repeat", "1", "--criteria", "few.yaml"];
     let outcome = project.run(&arguments);
     outcome.expect_code(4);
     assert!(outcome.stdout.contains("INCONCLUSIVE FIRST"), "{}", outcome.stdout);

@@ -47,6 +47,7 @@ mod registries;
 mod sample;
 mod schemas;
 mod secrets;
+mod selection;
 mod serve;
 mod servers;
 mod shipped;
