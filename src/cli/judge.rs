@@ -43,6 +43,12 @@ pub(super) fn run(given: &Judge) -> Result<Exit, Problem> {
     if let Some(evaluated) = &graded.evaluated {
         output::result(&report(&graded, evaluated));
         output::result(&format!("grades: {}\n", given.run.join(trace::GRADES).display()));
+        if evaluated.plan().ratings.is_some() && given.run.join(trace::AGREEMENT).exists() {
+            let file = given.run.join(trace::AGREEMENT);
+            let told =
+                "copy it into the project and name it under `agreement` in ragcheck.yaml: then grades decide gates";
+            output::result(&format!("agreement with people: {} ({told})\n", file.display()));
+        }
     }
     if let Some(why) = unusable(&graded.outcomes) {
         output::remark(&why);

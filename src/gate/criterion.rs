@@ -46,6 +46,8 @@ pub(super) struct Item<'p> {
     pub open: BTreeMap<UnitKey, Vec<(u32, Observation)>>,
     /// The stopping rule of a run until decided.
     pub design: Option<Design>,
+    /// Why the grades that it would count say nothing of it.
+    pub doubt: Option<String>,
 }
 
 impl Item<'_> {
@@ -129,6 +131,7 @@ impl Item<'_> {
         let never = nothing && (allowed || seen().any(|tally| tally.hidden.is_some() || tally.out_of_scope > 0));
         never
             || metric.is_proxy(plan)
+            || metric.agreement(plan).is_some()
             || seen().any(|tally| tally.errors > 0)
             || self.standing(passes).is_none_or(|standing| standing.decision != Decision::Undecided)
     }
@@ -186,16 +189,26 @@ impl Item<'_> {
         if left_out.1 > 0 {
             result.with_excluded = share(tally.successes + left_out.0, tally.n + left_out.1);
         }
+        if let Some(doubt) = &self.doubt {
+            nothing(&mut result, Some(doubt));
+            (result.n, result.successes) = (0, 0);
+            result.violations.clear();
+            return result;
+        }
         if tally.n == 0 {
             nothing(&mut result, tally.hidden.or(tally.scope.as_deref()));
             return result;
         }
         let sample = self.sample(plan);
-        let ruling = standing.map_or_else(|| self.rule(metric, &sample), |standing| standing.ruling);
+        let ruling = standing.map_or_else(|| self.rule(plan, metric, &sample), |standing| standing.ruling);
         self.figures(&mut result, metric, &sample, ruling);
         result.verdict = ruling.verdict;
         result.sentence = self.sentence(&result, ruling, plan);
-        self.overrule(&mut result);
+        if let Some(agreement) = metric.agreement(plan) {
+            let rated = count(agreement.total(), "rated trial", "rated trials");
+            result.sentence = format!("{}; the bound includes the grader's errors, seen in {rated}", result.sentence);
+        }
+        self.overrule(&mut result, metric.agreement(plan).is_some());
         let single: usize = self.open.values().map(Vec::len).sum();
         if let Some(group) = metric.group().filter(|_| single > 0) {
             let trials = count(single as u64, "trial", "trials");
@@ -223,8 +236,10 @@ impl Item<'_> {
         }
     }
 
-    fn rule(&self, metric: &dyn Metric, sample: &Sample) -> Ruling {
-        rule(self.asked(metric), Evidence { good: self.tally.good(self.target), n: self.tally.n, sample })
+    fn rule(&self, plan: &Plan, metric: &dyn Metric, sample: &Sample) -> Ruling {
+        let good = self.tally.good(self.target);
+        let agreement = metric.agreement(plan).map(|one| if self.target.is_ceiling() { one.mirrored() } else { one });
+        rule(self.asked(metric), Evidence { good, n: self.tally.n, sample, agreement })
     }
 
     fn figures(&self, result: &mut CriterionResult, metric: &dyn Metric, sample: &Sample, ruling: Ruling) {
@@ -331,12 +346,19 @@ impl Item<'_> {
     }
 
     /// What keeps a figure from being a verdict: a proxy, trials in ERROR, live beside replayed.
-    fn overrule(&self, result: &mut CriterionResult) {
+    fn overrule(&self, result: &mut CriterionResult, graded: bool) {
         if result.proxy {
             let name = self.written.metric.split('(').next().unwrap_or_default().trim();
             result.verdict = Verdict::NotMeasured;
             result.observed_text = format!("proxy {}", result.observed_text);
             result.sentence = format!("{}, not a measurement of {name}", result.observed_text);
+        } else if graded && self.design.is_some() {
+            // What the run stopped by was seen before there were grades, and may go along with them.
+            result.verdict = Verdict::NotMeasured;
+            result.sentence = format!(
+                "{}: the number of trials was decided by what they showed; grade a run of a fixed number",
+                result.observed_text
+            );
         } else if self.tally.sources.mixed() {
             result.verdict = Verdict::Error;
             result.sentence = format!(

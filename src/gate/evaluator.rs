@@ -143,6 +143,7 @@ impl<'p> Evaluator<'p> {
                 by_pass,
                 open: BTreeMap::new(),
                 design: None,
+                doubt: metrics[index].doubt(plan, &grades),
             });
         }
         // Failing one of several gates is enough to fail the run: the probability is shared among those that can err.

@@ -13,7 +13,9 @@
 
 use super::Verdict;
 use crate::scenario::GateKind;
+use crate::stats::rate::upper_bound_at;
 use crate::stats::{ALPHA, Sample};
+use crate::trace::Agreement;
 
 /// What a rule reads.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +26,30 @@ pub(super) struct Evidence<'s> {
     pub n: u64,
     /// What they were seen in.
     pub sample: &'s Sample,
+    /// Where the units are a model's word: how far it agrees with people.
+    pub agreement: Option<Agreement>,
+}
+
+impl Evidence<'_> {
+    /// One-sided bounds on the rate of good units at these error probabilities.
+    ///
+    /// Of what people find bad, a model passes a share `f`, of what they find good, it fails a share `g`. Its rate of
+    /// passes is `q = p(1 - g) + (1 - p)f`, so `(q - f) / (1 - f) <= p <= q / (1 - g)`. Half of the error probability
+    /// is spent on the bound on `q`, half on the exact bound on `f` or `g` (Clopper and Pearson 1934).
+    fn bounds(&self, lower: f64, upper: f64) -> (f64, f64) {
+        let Some(Agreement { both, judge_only, human_only, neither }) = self.agreement else {
+            return (self.sample.lower_at(lower), self.sample.upper_at(upper));
+        };
+        let share = |part: u64, other: u64, alpha: f64| {
+            if part + other == 0 { 1.0 } else { upper_bound_at(part as f64, (part + other) as f64, alpha) }
+        };
+        let passed = share(judge_only, neither, lower / 2.0);
+        let failed = share(human_only, both, upper / 2.0);
+        let (q_low, q_high) = (self.sample.lower_at(lower / 2.0), self.sample.upper_at(upper / 2.0));
+        let low = if passed >= 1.0 { 0.0 } else { ((q_low - passed) / (1.0 - passed)).max(0.0) };
+        let high = if failed >= 1.0 { 1.0 } else { (q_high / (1.0 - failed)).min(1.0) };
+        (low, high)
+    }
 }
 
 impl Evidence<'_> {
@@ -66,12 +92,13 @@ pub(super) struct Ruling {
 
 /// Decides.
 pub(super) fn rule(asked: Asked, evidence: Evidence<'_>) -> Ruling {
-    let Evidence { good, n, sample } = evidence;
-    let (lower, upper) = (sample.lower_at(ALPHA), sample.upper_at(asked.alpha_fail));
+    let Evidence { good, n, sample, agreement } = evidence;
+    let (lower, upper) = evidence.bounds(ALPHA, asked.alpha_fail);
     let enough = sample.number() >= asked.min_n;
     let verdict = match asked.kind {
-        GateKind::Invariant if good < n => Verdict::Fail,
-        GateKind::Invariant if enough && asked.floor.is_none_or(|floor| lower >= floor) => Verdict::Pass,
+        // One bad unit breaks an invariant; a model's word for it alone does not.
+        GateKind::Invariant if good < n && (agreement.is_none() || upper < 1.0) => Verdict::Fail,
+        GateKind::Invariant if good == n && enough && asked.floor.is_none_or(|floor| lower >= floor) => Verdict::Pass,
         GateKind::Confidence if enough && lower >= asked.target => Verdict::Pass,
         GateKind::Confidence if upper < asked.target => Verdict::Fail,
         GateKind::Point if !enough => Verdict::Inconclusive,
@@ -86,7 +113,7 @@ pub(super) fn rule(asked: Asked, evidence: Evidence<'_>) -> Ruling {
         GateKind::Point => 0.0,
     };
     let more = (verdict == Verdict::Inconclusive)
-        .then(|| sample.more_to_pass(wanted, asked.min_n, ALPHA))
+        .then(|| if agreement.is_some() { None } else { sample.more_to_pass(wanted, asked.min_n, ALPHA) })
         .flatten()
         .filter(|more| *more > 0);
     Ruling { verdict, lower, upper, more }
@@ -107,7 +134,33 @@ mod tests {
         let mut clusters = Clusters::default();
         clusters.add_many(1, 1, good);
         clusters.add_many(0, 1, n - good);
-        rule(asked, Evidence { good, n, sample: &Sample::Fixed(clusters) })
+        rule(asked, Evidence { good, n, sample: &Sample::Fixed(clusters), agreement: None })
+    }
+
+    #[test]
+    fn bounds_on_grades_include_what_the_grader_gets_wrong() {
+        let graded = |good: u64, n: u64, agreement: Agreement| {
+            let mut clusters = Clusters::default();
+            clusters.add_many(1, 1, good);
+            clusters.add_many(0, 1, n - good);
+            let evidence = Evidence { good, n, sample: &Sample::Fixed(clusters), agreement: Some(agreement) };
+            rule(asked(GateKind::Confidence, 0.9, None, 1), evidence)
+        };
+        let sure = Agreement { both: 300, judge_only: 0, human_only: 0, neither: 300 };
+        assert_eq!(graded(300, 300, sure).verdict, Verdict::Pass);
+        // (q - f) / (1 - f) with q >= .975^(1/300)… and f <= 1 - .025^(1/300), both by scipy's beta.ppf.
+        let q = 0.025_f64.powf(1.0 / 300.0);
+        let f = 1.0 - q;
+        assert!((graded(300, 300, sure).lower - (q - f) / (1.0 - f)).abs() < 1e-9);
+        let few = Agreement { both: 3, judge_only: 0, human_only: 0, neither: 1 };
+        assert_eq!(graded(300, 300, few).verdict, Verdict::Inconclusive, "four ratings show nothing of the grader");
+        let lenient = Agreement { both: 50, judge_only: 45, human_only: 0, neither: 5 };
+        assert_eq!(graded(300, 300, lenient).verdict, Verdict::Inconclusive, "it passes nearly everything");
+        let harsh = Agreement { both: 100, judge_only: 0, human_only: 100, neither: 50 };
+        assert_eq!(graded(150, 300, harsh).verdict, Verdict::Inconclusive, "it fails half of what is good");
+        assert_eq!(graded(30, 300, sure).verdict, Verdict::Fail);
+        let nobody = Agreement { both: 200, judge_only: 0, human_only: 0, neither: 0 };
+        assert_eq!(graded(300, 300, nobody).verdict, Verdict::Inconclusive, "it was never seen to find a bad answer");
     }
 
     #[test]
@@ -145,7 +198,7 @@ mod tests {
         let asked = asked(GateKind::Confidence, 0.95, None, 0);
         let of = |cases: &[(u64, u64)]| {
             let (good, n) = cases.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-            rule(asked, Evidence { good, n, sample: &Sample::population(cases.iter().copied()) })
+            rule(asked, Evidence { good, n, sample: &Sample::population(cases.iter().copied()), agreement: None })
         };
         let (all, less) = (of(&[(40, 40); 5]), of(&[(40, 40), (40, 40), (40, 40), (40, 40), (39, 40)]));
         assert_eq!((all.verdict, less.verdict), (Verdict::Inconclusive, Verdict::Inconclusive));
@@ -158,11 +211,11 @@ mod tests {
         // Sixty conversations of four turns, all or nothing: 236 of 240 turns are 59 of 60 conversations.
         let clusters: Clusters = std::iter::repeat_n((4, 4), 59).chain([(0, 4)]).collect();
         let asked = asked(GateKind::Confidence, 0.95, None, 0);
-        let found = rule(asked, Evidence { good: 236, n: 240, sample: &Sample::Fixed(clusters) });
+        let found = rule(asked, Evidence { good: 236, n: 240, sample: &Sample::Fixed(clusters), agreement: None });
         assert_eq!((found.verdict, ruled(asked, 236, 240).verdict), (Verdict::Inconclusive, Verdict::Pass));
         let few: Clusters = std::iter::repeat_n((4, 4), 30).collect();
         let point = Asked { kind: GateKind::Point, target: 0.5, floor: None, min_n: 60, ..asked };
-        let found = rule(point, Evidence { good: 120, n: 120, sample: &Sample::Fixed(few) });
+        let found = rule(point, Evidence { good: 120, n: 120, sample: &Sample::Fixed(few), agreement: None });
         assert_eq!(found.verdict, Verdict::Inconclusive, "min_n counts conversations");
     }
 
@@ -200,7 +253,7 @@ mod tests {
                 } else {
                     Sample::Fixed(counts.iter().copied().collect())
                 };
-                rule(asked, Evidence { good, n: n.max(1), sample: &sample })
+                rule(asked, Evidence { good, n: n.max(1), sample: &sample, agreement: None })
             };
             prop_assume!(counts.iter().any(|(_, n)| *n > 0));
             let before = judged(&counts);

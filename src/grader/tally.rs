@@ -9,7 +9,7 @@ use super::tasks::GradingTask;
 use crate::scenario::Rubric;
 use crate::stats::agreement::Confusion;
 use crate::stats::prediction_powered::{Estimate, Weight, estimate};
-use crate::trace::GradeValue;
+use crate::trace::{Agreement, GradeValue};
 use std::collections::BTreeMap;
 
 /// What one item came to over all graded turns.
@@ -50,6 +50,26 @@ impl Tally {
     /// Adds one graded turn.
     pub fn add(&mut self, task: &GradingTask, graded: &Graded) {
         self.turns.push((task.trial.clone(), graded.items.iter().map(|item| item.grade).collect()));
+    }
+
+    /// How far each item of `rubric` agrees with `ratings`: of the trials that are `alone` in having one answer, which was
+    /// graded and came to a verdict, since a rating is of a whole trial.
+    pub fn agreement(
+        &self,
+        rubric: &Rubric,
+        ratings: &BTreeMap<String, bool>,
+        alone: impl Fn(&str) -> bool,
+    ) -> BTreeMap<String, Agreement> {
+        let mut found: BTreeMap<String, Agreement> = BTreeMap::new();
+        let rated = self.turns.iter().filter(|(trial, _)| alone(trial));
+        for (satisfied, grades) in rated.filter_map(|(trial, grades)| Some((ratings.get(trial)?, grades))) {
+            for (item, grade) in rubric.items.iter().zip(grades) {
+                if let Some(passes) = grade.verdict() {
+                    found.entry(item.id.clone()).or_default().add(passes, *satisfied);
+                }
+            }
+        }
+        found
     }
 
     /// One row for each item of `rubric` and one for all of them, set beside `ratings` where there are any.

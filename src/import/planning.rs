@@ -83,6 +83,7 @@ pub(super) fn imported(
         not_measured_ok: Vec::new(),
         machines: BTreeMap::new(),
         ratings: None,
+        agreement: None,
         order: Vec::new(),
         rewards,
         prices: BTreeMap::new(),

@@ -2,11 +2,15 @@
 //!
 //! Grades stand beside the traces (`grades.jsonl`); without any, nothing is measured. An answer whose verdict depends on
 //! the order of the items, or whose reply could not be used, has no verdict and is no unit: reports count them beside. It is
-//! a rate of what a model says, not of what people think.
+//! a rate of what a model says, not of what people think: a proxy, unless the plan holds how far this item agrees with
+//! people (`agreement.json`). Then its bounds include the grader's errors, and grades by any other rubric or model are
+//! not counted.
 
 use super::catalogue::Registered;
 use super::{Metric, Observation, TrialView, quote};
 use crate::catalogue::{MetricEntry, Parameter, Values};
+use crate::plan::Plan;
+use crate::trace::{Agreement, Grade, Grades, MeasuredAgreement};
 
 const ITEM: Parameter = Parameter { name: "item", values: Values::Item, default: None };
 
@@ -27,14 +31,43 @@ pub(super) struct GradeRate {
     pub item: String,
 }
 
+/// Whether a grade is by the rubric and model whose agreement was measured.
+fn is_measured(grade: &Grade, measured: &MeasuredAgreement) -> bool {
+    grade.rubric == measured.rubric && grade.model == measured.model
+}
+
 impl Metric for GradeRate {
+    fn is_proxy(&self, plan: &Plan) -> bool {
+        self.agreement(plan).is_none()
+    }
+
+    fn agreement(&self, plan: &Plan) -> Option<Agreement> {
+        plan.agreement.as_ref()?.items.get(&self.item).copied()
+    }
+
+    fn doubt(&self, plan: &Plan, grades: &Grades) -> Option<String> {
+        let measured = plan.agreement.as_ref()?;
+        let other = grades.iter().find(|grade| grade.item == self.item && !is_measured(grade, measured))?;
+        let short = |digest: &str| digest.chars().take(8).collect::<String>();
+        Some(format!(
+            "the grades are by {} with the rubric {}, and agreement with people was measured of {} with the rubric {}: \
+             measure it again",
+            quote(&other.model, 60),
+            short(&other.rubric),
+            quote(&measured.model, 60),
+            short(&measured.rubric)
+        ))
+    }
+
     fn units(&self) -> &'static str {
         "graded answers"
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        let measured = view.plan.agreement.as_ref().filter(|measured| measured.items.contains_key(&self.item));
         let own = view.grades.iter().filter(|grade| grade.item == self.item);
-        let unit = |grade: &crate::trace::Grade| {
+        let own = own.filter(|grade| measured.is_none_or(|measured| is_measured(grade, measured)));
+        let unit = |grade: &Grade| {
             Some(match grade.value.verdict()? {
                 true => Observation::success(&grade.label),
                 false if grade.evidence.is_empty() => Observation::failure(&grade.label, "the grader quotes nothing"),

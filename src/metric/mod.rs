@@ -71,7 +71,7 @@ pub use turns::TurnView;
 use crate::plan::{Plan, PlannedCase, PlannedScenario, PlannedTrial, ResolvedCase};
 use crate::state_machine::Departure;
 use crate::trace::text::quote;
-use crate::trace::{Arm, EXTERNAL, Grade, Mode, Trace};
+use crate::trace::{Agreement, Arm, EXTERNAL, Grade, Grades, Mode, Trace};
 use serde::{Deserialize, Serialize};
 
 /// One trial with all that is known about it.
@@ -190,6 +190,15 @@ pub trait Metric: Send + Sync {
     /// Whether it stands in for something that it does not measure: never PASS.
     fn is_proxy(&self, _plan: &Plan) -> bool {
         false
+    }
+    /// Why the grades of a run say nothing of it: they are of another rubric or model than those that were set beside
+    /// people.
+    fn doubt(&self, _plan: &Plan, _grades: &Grades) -> Option<String> {
+        None
+    }
+    /// How far the model whose word its units are agrees with people; `None` for what needs nobody's word.
+    fn agreement(&self, _plan: &Plan) -> Option<Agreement> {
+        None
     }
     /// The arm that it looks at: a trial of the other arm is never shown to it.
     fn arm(&self) -> Arm {

@@ -17,7 +17,7 @@ use crate::price::Prices;
 use crate::scenario::Criteria;
 use crate::scenario::external::ExternalAgent;
 use crate::settings::{Enforcement, Limits, ManagedRetrievalSettings, ModelSettings, SearchSettings};
-use crate::trace::{self, Lane, Mode};
+use crate::trace::{self, Lane, MeasuredAgreement, Mode};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -70,6 +70,9 @@ pub struct Plan {
     pub machines: BTreeMap<String, serde_json::Value>,
     /// Human ratings: trial to satisfied. `None` when there is no ratings file.
     pub ratings: Option<BTreeMap<String, bool>>,
+    /// How far a model's grades agree with people; `None` where that was not measured, and then no grade decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<MeasuredAgreement>,
     /// Rewards that came with imported conversations, 0 to 1: trial to reward. A trial that has one is judged by it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rewards: BTreeMap<String, f64>,

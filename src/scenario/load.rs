@@ -15,6 +15,7 @@ use crate::bounds::Bound;
 use crate::catalogue::Catalogues;
 use crate::files;
 use crate::settings::ManagedRetrievalSettings;
+use crate::trace::MeasuredAgreement;
 use rayon::prelude::*;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,6 +39,8 @@ pub struct Loaded {
     pub criteria_file: String,
     /// Human ratings by trial id, when the project names a file.
     pub ratings: Option<BTreeMap<String, bool>>,
+    /// How far grades agree with people, when the project names a file.
+    pub agreement: Option<MeasuredAgreement>,
     /// Notes: worth knowing, no errors.
     pub notes: Vec<Diagnostic>,
 }
@@ -249,6 +252,7 @@ impl<'a> Work<'a> {
         self.same_names(&loaded);
         self.many_excluded(&loaded, &found_criteria, &criteria_file);
         let ratings = self.ratings(&project, &project_text);
+        let agreement = self.agreement(&project, &project_text);
         let root = self.root.to_path_buf();
         Some(Loaded {
             root,
@@ -258,6 +262,7 @@ impl<'a> Work<'a> {
             criteria: found_criteria.criteria,
             criteria_file,
             ratings,
+            agreement,
             notes: Vec::new(),
         })
     }

@@ -31,6 +31,10 @@ pub struct Project {
     pub keyword_index: Option<KeywordIndexSettings>,
     /// Human ratings (CSV with `trial,satisfied`), for SC-004.
     pub ratings: Option<String>,
+    /// How far the grades of a model agree with people (`agreement.json` of a graded run with ratings): only the items in
+    /// it may decide gates, and only by the rubric and model that it was measured with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<String>,
     /// Where reports go.
     pub reports: String,
     /// Providers, by the name that scenarios use.
@@ -65,6 +69,7 @@ impl Default for Project {
             managed_retrieval: BTreeMap::new(),
             keyword_index: None,
             ratings: None,
+            agreement: None,
             reports: "reports".into(),
             providers: BTreeMap::new(),
             estimand: None,

@@ -9,6 +9,7 @@ use super::{Criteria, Criterion, Project, Rubric, prices, ratings, rubric};
 use crate::bounds::Bound;
 use crate::catalogue::Catalogues;
 use crate::files;
+use crate::trace::MeasuredAgreement;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -134,6 +135,22 @@ impl Work<'_> {
                 None
             }
         }
+    }
+}
+
+impl Work<'_> {
+    pub(super) fn agreement(&mut self, project: &Project, project_text: &str) -> Option<MeasuredAgreement> {
+        let file = project.agreement.as_ref()?;
+        self.files += 1;
+        let read = files::read_to_string(self.root.join(file)).map_err(|error| error.to_string());
+        let found = read.and_then(|text| MeasuredAgreement::read(&text).map_err(|why| why.to_string()));
+        found
+            .map_err(|why| {
+                let root = At::ROOT;
+                let mistake = Mistake::at(root.key("agreement"), "bad-agreement", "the agreement cannot be used");
+                self.diagnostics.extend(diagnose(vec![mistake.label(why)], PROJECT_FILE, project_text));
+            })
+            .ok()
     }
 }
 

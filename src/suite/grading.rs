@@ -4,13 +4,16 @@
 use super::Mode;
 use crate::evaluation::{self, EvaluatedRun, ScoreError, read_plan, read_traces};
 use crate::files::{self, LockError};
-use crate::grader::{self, Graded, Grader, GradingTask, Scope};
+use crate::grader::{self, Graded, Grader, GradingTask, Scope, Tally};
+use crate::plan::Plan;
 use crate::recordings;
 use crate::scenario::diagnostic::listed;
 use crate::scenario::{self, Diagnostic, Rubric, RubricEvidence};
 use crate::secrets;
 use crate::trace::text::line;
-use crate::trace::{self, GRADE_VERSION, Grade, GradeKind, GradeValue, Passages, TrialError, TrialErrorKind};
+use crate::trace::{
+    self, GRADE_VERSION, Grade, GradeKind, GradeValue, MeasuredAgreement, Passages, TrialError, TrialErrorKind,
+};
 use crate::transport::Budget;
 use crate::trial::{ModelAccess, SetupError, Variables};
 use futures_util::StreamExt;
@@ -141,11 +144,34 @@ pub fn grade(folder: &Path, options: &GradingOptions) -> Result<GradedRun, Gradi
         let clean = |line: &str| secrets::clean(line).into_owned();
         write(folder, trace::GRADES, &|out| trace::write_grades(out, &rows, clean)).map_err(unwritten)?;
         write(folder, trace::JUDGEMENTS_CSV, &|out| grader::write_csv(out, &rows)).map_err(unwritten)?;
+        if let Some(measured) = agreement(&plan, &graded, grader.digest()) {
+            files::replace(folder.join(trace::AGREEMENT), measured.stored()).map_err(unwritten)?;
+        }
         let mut evaluated = evaluation::score(folder, false)?;
         evaluated.write(folder).map_err(unwritten)?;
         graded.evaluated = Some(evaluated);
     }
     Ok(graded)
+}
+
+/// How far the grades agree with the ratings of the run; `None` where no rated trial has a grade.
+fn agreement(plan: &Plan, graded: &GradedRun, rubric: &str) -> Option<MeasuredAgreement> {
+    let ratings = plan.ratings.as_ref()?;
+    let mut tally = Tally::default();
+    let mut from = String::new();
+    for (task, outcome) in graded.tasks.iter().zip(&graded.outcomes) {
+        if let Ok(found) = outcome {
+            tally.add(task, found);
+            from.clone_from(&found.from);
+        }
+    }
+    let alone = |trial: &str| {
+        let planned = plan.trials.place_of(trial).and_then(|place| plan.trials.at(place));
+        planned.is_some_and(|planned| plan.case_of(&planned).is_some_and(|case| case.turns().count() == 1))
+    };
+    let items = tally.agreement(&graded.rubric, ratings, alone);
+    let grader = (rubric.to_owned(), graded.rubric.model.name.clone(), from);
+    (!items.is_empty()).then(|| MeasuredAgreement::new(grader, plan.id.clone(), items))
 }
 
 fn open(options: &GradingOptions) -> Result<Grader, GradingError> {

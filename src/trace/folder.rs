@@ -10,6 +10,7 @@
 //! | `trials.csv`, `criteria.csv`, `latency.csv`, `index.html` | the report |
 //! | `grades.jsonl` | grades of answers, where a model graded them, see [`super::Grade`] |
 //! | `judgements.csv` | the same as a table |
+//! | `agreement.json` | how far they agree with people, where the run has ratings, see [`super::MeasuredAgreement`] |
 //! | `comparison.csv`, `comparison.html`, `comparison.json` | the last comparison in which it was the newer side |
 //!
 //! `plan.json` and each line of `traces.jsonl` end with a digest of themselves, see [`super::seal`]: what was edited by

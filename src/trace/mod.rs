@@ -13,6 +13,7 @@
 //! A build that reads version 1 only refuses version 2 and says so: it would take an agent's own tool names for tools
 //! that play no role, and report that none of them was called.
 
+mod agreement;
 pub mod citations;
 mod event;
 mod folder;
@@ -23,6 +24,7 @@ mod role;
 mod seal;
 pub mod text;
 
+pub use agreement::{AGREEMENT, Agreement, AgreementError, MeasuredAgreement};
 pub use event::*;
 pub use folder::*;
 pub use grade::*;

@@ -171,7 +171,8 @@ fn grades_stand_beside_the_traces_and_are_read_again_without_the_model() {
     let run: serde_json::Value = serde_json::from_str(&project.read("reports/latest/run.json")).expect("run.json");
     let gate = run["gates"].as_array().expect("gates").iter().find(|gate| gate["metric"] == "grade(grounded)");
     let gate = gate.expect("the gate on grades");
-    assert!(gate["verdict"] == "PASS" && gate["n"].as_u64() > Some(0), "{gate}");
+    assert!(gate["verdict"] == "NOT_MEASURED" && gate["n"].as_u64() > Some(0), "{gate}");
+    assert!(gate["observed_text"].as_str().is_some_and(|text| text.starts_with("proxy ")), "{gate}");
     assert!(run["grades"].as_array().is_some_and(|items| items.iter().any(|item| item["item"] == "grounded")));
     // Without the model and its recordings: the file says it all.
     std::fs::remove_dir_all(project.path("fixtures/cassettes/judge")).expect("recordings");
@@ -199,4 +200,66 @@ fn grades_of_another_answer_are_refused() {
     let outcome = project.run(&["score", "reports/latest"]);
     outcome.expect_code(2);
     assert!(outcome.stderr.contains("grades.jsonl: line 1: not a grade"), "{}", outcome.stderr);
+}
+
+/// The gate `grounded` of the run's `external` scenario.
+fn gate(project: &Project) -> serde_json::Value {
+    let run: serde_json::Value = serde_json::from_str(&project.read("reports/latest/run.json")).expect("run.json");
+    let gates = run["gates"].as_array().expect("gates");
+    gates.iter().find(|gate| gate["id"] == "grounded").expect("the gate on grades").clone()
+}
+
+#[test]
+fn grades_decide_a_gate_only_by_the_rubric_and_model_whose_agreement_with_people_was_measured() {
+    let gates = "gates:\n  - {id: grounded, metric: grade(grounded), target: '>= 5%', kind: confidence}\n  - {id: cases, metric: case_pass_rate, target: '>= 1%', kind: point}\ncases:\n";
+    let project = Project::shipped();
+    project.edit("scenarios/external.yaml", "cases:\n", gates);
+    project.run(&["run", "scenarios/external.yaml"]);
+    judged(&project, &[]).expect_code(0);
+    assert_eq!(gate(&project)["verdict"], "NOT_MEASURED", "no agreement, no verdict");
+    assert!(!project.path("reports/latest/agreement.json").exists(), "nothing was rated");
+    // People who say of every graded answer what the grader says, and of as many more of either kind.
+    let rated: BTreeMap<String, bool> = rows(&project)
+        .iter()
+        .filter(|row| row["item"] == "grounded" && matches!(row["verdict"].as_str(), "pass" | "fail"))
+        .map(|row| (row["trial"].clone(), row["verdict"] == "pass"))
+        .collect();
+    let rows_of = rated.iter().map(|(trial, yes)| format!("{trial},{yes}\n")).collect::<String>();
+    project.write("fixtures/ratings.csv", &format!("trial,satisfied\n{rows_of}"));
+    project.edit("ragcheck.yaml", "reports: reports", "reports: reports\nratings: fixtures/ratings.csv");
+    project.run(&["run", "scenarios/external.yaml"]);
+    let told = judged(&project, &[]);
+    told.expect_code(0);
+    assert!(told.stdout.contains("agreement with people: reports/latest/agreement.json"), "{}", told.stdout);
+    let measured = project.read("reports/latest/agreement.json");
+    project.write("fixtures/agreement.json", &measured);
+    project.edit("ragcheck.yaml", "reports: reports", "reports: reports\nagreement: fixtures/agreement.json");
+    project.run(&["run", "scenarios/external.yaml"]);
+    judged(&project, &[]).expect_code(0);
+    let decided = gate(&project);
+    assert!(matches!(decided["verdict"].as_str(), Some("PASS" | "INCONCLUSIVE")), "{decided}");
+    let sentence = decided["sentence"].as_str().expect("a sentence");
+    assert!(sentence.contains("the bound includes the grader's errors, seen in "), "{sentence}");
+    let bound = decided["lower"].as_f64().expect("a bound");
+    assert!(bound < decided["observed"].as_f64().expect("a rate"), "{decided}");
+    // Another rubric: what was measured says nothing of its grades.
+    let other = measured.replace("\"model\": \"fernlight-judge\"", "\"model\": \"another\"");
+    project.write("fixtures/agreement.json", &other);
+    let edited = project.run(&["check"]);
+    edited.expect_code(2);
+    assert!(edited.stdout.contains("it was edited after it was measured"), "{}", edited.stdout);
+    project.write("fixtures/agreement.json", &resealed(&other));
+    project.run(&["run", "scenarios/external.yaml"]);
+    judged(&project, &[]).expect_code(0);
+    let doubted = gate(&project);
+    assert_eq!(doubted["verdict"], "NOT_MEASURED", "{doubted}");
+    assert!(
+        doubted["sentence"].as_str().is_some_and(|text| text.contains("agreement with people was measured of another"))
+    );
+}
+
+/// The text with a digest that fits it, as if it had been measured so.
+fn resealed(text: &str) -> String {
+    let (body, _) = text.rsplit_once(",\n  \"digest\"").expect("a digest");
+    ragcheck::trace::seal(&format!("{body}\n}}")).0 + "\n"
 }

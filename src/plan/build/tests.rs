@@ -24,6 +24,7 @@ fn loaded() -> Loaded {
         criteria: Criteria::default(),
         criteria_file: String::new(),
         ratings: None,
+        agreement: None,
         notes: Vec::new(),
     }
 }

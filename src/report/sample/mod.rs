@@ -76,6 +76,7 @@ pub fn run(copies: usize) -> Run {
         not_measured_ok: Vec::new(),
         machines: BTreeMap::new(),
         ratings: None,
+        agreement: None,
         stopping: None,
         order: Vec::new(),
         rewards: BTreeMap::new(),

@@ -1,0 +1,126 @@
+//! How far a model's grades agree with people: `agreement.json`, measured by `ragcheck judge` where a run has ratings.
+//!
+//! It is of one rubric and one model, and says nothing of any other. A file that was edited by hand is refused: what it
+//! says is evidence. A reader refuses a newer version and ignores unknown fields of an equal one.
+
+use super::{Seal, seal, sealed};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Version of the file that this build writes.
+const VERSION: u32 = 1;
+
+/// How far a model's grades agree with people, beside the grades.
+pub const AGREEMENT: &str = "agreement.json";
+
+/// The agreement of a rubric's items with people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MeasuredAgreement {
+    /// Format version.
+    pub version: u32,
+    /// SHA-256, in hex, of the rubric and its model's settings.
+    pub rubric: String,
+    /// The model that graded.
+    pub model: String,
+    /// Who answered for it: `simulator`, or the provider and model.
+    pub from: String,
+    /// The id of the plan whose answers were rated.
+    pub plan: String,
+    /// By item: rated trials of one graded answer, whose grade is a verdict.
+    pub items: BTreeMap<String, Agreement>,
+}
+
+/// Grades of one item beside ratings of people, one a trial.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agreement {
+    /// Both pass it.
+    pub both: u64,
+    /// The model passes it, the person does not.
+    pub judge_only: u64,
+    /// The person passes it, the model does not.
+    pub human_only: u64,
+    /// Neither passes it.
+    pub neither: u64,
+}
+
+impl Agreement {
+    /// The same of an item of which failing is the good news.
+    #[must_use]
+    pub fn mirrored(self) -> Self {
+        Self { both: self.neither, judge_only: self.human_only, human_only: self.judge_only, neither: self.both }
+    }
+
+    /// Counts one rated trial.
+    pub fn add(&mut self, judge: bool, human: bool) {
+        match (judge, human) {
+            (true, true) => self.both += 1,
+            (true, false) => self.judge_only += 1,
+            (false, true) => self.human_only += 1,
+            (false, false) => self.neither += 1,
+        }
+    }
+
+    /// Rated trials.
+    pub fn total(&self) -> u64 {
+        self.both + self.judge_only + self.human_only + self.neither
+    }
+}
+
+/// Why a file of agreement cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum AgreementError {
+    /// It is not one.
+    #[error("it is no measured agreement: {0}; `ragcheck judge` writes one for a run with ratings")]
+    Parse(#[from] serde_json::Error),
+    /// It was edited.
+    #[error(
+        "it was edited after it was measured; copy it again from the run folder, or measure it again with `ragcheck judge`"
+    )]
+    Edited,
+    /// Written by a newer build.
+    #[error("format {0} is newer than this build reads ({VERSION}); update ragcheck")]
+    Newer(u32),
+}
+
+impl MeasuredAgreement {
+    /// What was measured of these items.
+    pub fn new(grader: (String, String, String), plan: String, items: BTreeMap<String, Agreement>) -> Self {
+        let (rubric, model, from) = grader;
+        Self { version: VERSION, rubric, model, from, plan, items }
+    }
+
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// When it is no agreement, was edited, or is of a newer build.
+    pub fn read(text: &str) -> Result<Self, AgreementError> {
+        let found: Self = serde_json::from_str(text)?;
+        if found.version > VERSION {
+            return Err(AgreementError::Newer(found.version));
+        }
+        if sealed(text) == Seal::Whole { Ok(found) } else { Err(AgreementError::Edited) }
+    }
+
+    /// The text of its file.
+    pub fn stored(&self) -> String {
+        seal(&serde_json::to_string_pretty(self).unwrap_or_default()).0 + "\n"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agreement_comes_back_as_it_was_measured_and_an_edited_one_is_refused() {
+        let item = Agreement { both: 40, judge_only: 1, human_only: 2, neither: 30 };
+        let grader = ("r".to_owned(), "m".to_owned(), "simulator".to_owned());
+        let measured = MeasuredAgreement::new(grader, "p".into(), BTreeMap::from([("grounded".into(), item)]));
+        let text = measured.stored();
+        assert_eq!(MeasuredAgreement::read(&text).expect("read"), measured);
+        assert!(matches!(MeasuredAgreement::read(&text.replace("40", "90")), Err(AgreementError::Edited)));
+        let newer = MeasuredAgreement { version: 2, ..measured };
+        assert!(matches!(MeasuredAgreement::read(&newer.stored()), Err(AgreementError::Newer(2))));
+        assert!(MeasuredAgreement::read("{}").is_err());
+    }
+}
