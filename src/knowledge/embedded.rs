@@ -110,7 +110,7 @@ impl Embedded {
         let lengths = corpus.passages.iter().map(|passage| length(&passage.title, &passage.text)).collect();
         let (idle, terms) = (Arc::default(), Arc::default());
         let base = Self { corpus: Arc::new(corpus), words, lengths, file, idle, terms };
-        let first = base.connect().map_err(failed)?;
+        let first = base.connect().map_err(|error| base.failed(error))?;
         base.give_back(first);
         Ok(base)
     }
@@ -125,6 +125,10 @@ impl Embedded {
             Some(file) => FullText::open(file.path(), self.words),
             None => FullText::of(&self.corpus.passages, self.words),
         }
+    }
+
+    fn failed(&self, error: rusqlite::Error) -> KnowledgeError {
+        failed(self.file.as_ref().map(|file| file.path()), error)
     }
 
     fn give_back(&self, index: FullText) {
@@ -166,9 +170,9 @@ impl Embedded {
             let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let index = match idle {
                 Some(index) => index,
-                None => self.connect().map_err(failed)?,
+                None => self.connect().map_err(|error| self.failed(error))?,
             };
-            let asked = self.ask(&index, &missing).map_err(failed)?;
+            let asked = self.ask(&index, &missing).map_err(|error| self.failed(error))?;
             // Not after an error, which may have left something behind.
             self.give_back(index);
             self.remember(missing.into_iter().cloned().zip(asked.iter().cloned()));
@@ -240,8 +244,9 @@ impl KnowledgeBase for Embedded {
     }
 }
 
-fn failed(error: rusqlite::Error) -> KnowledgeError {
-    KnowledgeError::Index { what: "search index", error }
+/// That the index in `file`, or in memory, failed.
+fn failed(file: Option<&Path>, error: rusqlite::Error) -> KnowledgeError {
+    KnowledgeError::Index { what: "search index", file: file.map(Path::to_owned), error }
 }
 
 /// The derived file of a large corpus, built where there is none that this user's program made of these passages.
@@ -266,7 +271,7 @@ fn derive_file(corpus: &Corpus, words: Words, folder: &Path, key: Option<&OwnKey
         }
     }
     let beside = files::temporary_file(folder).map_err(unwritable)?;
-    full_text::write(beside.path(), &corpus.passages, words).map_err(failed)?;
+    full_text::write(beside.path(), &corpus.passages, words).map_err(|error| failed(Some(beside.path()), error))?;
     let Some(key) = key else { return Ok(Derived::Once(beside)) };
     let hash = authenticate(beside.path(), &stem, corpus, key).map_err(unwritable)?;
     let file = folder.join(format!("{stem}{hash}.sqlite"));

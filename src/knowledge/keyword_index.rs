@@ -34,7 +34,7 @@ pub struct Indexed {
 #[derive(Debug)]
 pub struct KeywordIndex {
     file: Option<PathBuf>,
-    /// Whether the file is left as it is.
+    /// Whether what is there is left as it is.
     read_only: bool,
     upkeep: Option<Upkeep>,
     connection: Mutex<Option<Connection>>,
@@ -56,6 +56,18 @@ impl KeywordIndex {
         let mut index = Self::in_file(path);
         index.read_only = true;
         index
+    }
+
+    /// An index in memory that cannot be written: looking up finds nothing, indexing fails as `SQLite` says it.
+    pub fn unwritable() -> Self {
+        Self { file: None, read_only: true, upkeep: None, connection: Mutex::default() }
+    }
+
+    /// Closes an index in a file, so that its next use opens the file anew, as another process does.
+    pub fn close(&self) {
+        if self.file.is_some() {
+            drop(self.connection.lock().unwrap_or_else(PoisonError::into_inner).take());
+        }
     }
 
     /// The index that a project declares, its file below `root`, with its upkeep.
@@ -86,6 +98,7 @@ impl KeywordIndex {
         at: Timestamp,
     ) -> Result<Indexed, KnowledgeError> {
         let distinct = tokenize::distinct_keywords(keywords.iter().map(String::as_str));
+        store::short_enough(record, &distinct, query)?;
         self.opened(|connection| {
             let merged = store::insert(connection, record, &distinct, query, at)?;
             if let Some(rule) = self.upkeep.and_then(|upkeep| upkeep.at(at)) {
@@ -166,11 +179,12 @@ impl KeywordIndex {
     }
 
     fn opened<T>(&self, work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T, KnowledgeError> {
-        let failed = |error| KnowledgeError::Index { what: "keyword index", error };
+        let failed = |error| store::failed(self.file.as_deref(), error);
         let mut slot = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         if slot.is_none() {
             *slot = Some(match self.file.as_deref() {
                 Some(file) if self.read_only => store::open_to_read(file)?,
+                None if self.read_only => store::open_unwritable().map_err(failed)?,
                 file => store::open(file)?,
             });
         }
@@ -195,7 +209,7 @@ impl KeywordIndex {
 impl Drop for KeywordIndex {
     fn drop(&mut self) {
         let connection = self.connection.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(connection) = connection.filter(|_| self.file.is_none()) {
+        if let Some(connection) = connection.filter(|_| self.file.is_none() && !self.read_only) {
             store::give_back(connection);
         }
     }

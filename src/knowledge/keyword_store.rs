@@ -27,10 +27,14 @@ use std::time::Duration;
 const VERSION: i64 = 2;
 /// The word that is put at byte 68 of the file: `rckw`.
 const APPLICATION: i64 = 0x7263_6b77;
+/// Characters of a keyword, at most.
+const LONGEST_KEYWORD: usize = 200;
+/// Characters of every other text, at most.
+const LONGEST_TEXT: usize = 1_000_000;
+/// Characters of all citations of an answer, at most.
+const LONGEST_CITATIONS: usize = 16_000_000;
 /// How long a writer waits for the others: many of them take turns.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// How often a new file's switch to a write-ahead log is tried again, one after another that others open it.
-const WAL_ATTEMPTS: usize = 1_000;
 
 const TABLES: &str = "
 CREATE TABLE results (
@@ -66,6 +70,14 @@ fn open_in_memory() -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
+/// A database in memory that takes nothing.
+pub(super) fn open_unwritable() -> rusqlite::Result<Connection> {
+    let connection = Connection::open_in_memory()?;
+    connection.execute_batch(TABLES)?;
+    connection.pragma_update(None, "query_only", true)?;
+    Ok(connection)
+}
+
 /// Empties a database in memory for the next index; one that cannot be emptied goes.
 pub(super) fn give_back(connection: Connection) {
     let empty =
@@ -79,7 +91,8 @@ pub(super) fn give_back(connection: Connection) {
 
 /// Opens the file, or memory, and makes the tables where there are none.
 pub(super) fn open(file: Option<&Path>) -> Result<Connection, KnowledgeError> {
-    let Some(file) = file else { return open_in_memory().map_err(failed) };
+    let Some(file) = file else { return open_in_memory().map_err(|error| failed(None, error)) };
+    let failed = |error| failed(Some(file), error);
     let foreign = |why: ForeignFile| KnowledgeError::Foreign { path: file.to_owned(), why };
     let header = header(file).map_err(|error| KnowledgeError::Read { path: file.to_owned(), error })?;
     if let Some(why) = header.as_deref().and_then(why_foreign) {
@@ -99,18 +112,57 @@ pub(super) fn open_to_read(file: &Path) -> Result<Connection, KnowledgeError> {
     if let Some(why) = why_foreign(&header) {
         return Err(foreign(why));
     }
+    let failed = |error| failed(Some(file), error);
     let real = super::full_text::real(file).map_err(failed)?;
     let connection = Connection::open_with_flags(real, super::full_text::to_read()).map_err(failed)?;
     connection.busy_timeout(PATIENCE).map_err(failed)?;
     guard(&connection).map_err(failed)?;
     match foreign_schema(&connection).map_err(failed)? {
         Some(why) => Err(foreign(why)),
+        None if holds_long_text(&connection).map_err(failed)? => Err(foreign(ForeignFile::LongText)),
         None => Ok(connection),
     }
 }
 
-fn failed(error: rusqlite::Error) -> KnowledgeError {
-    KnowledgeError::Index { what: "keyword index", error }
+/// That the index in `file`, or in memory, failed.
+pub(super) fn failed(file: Option<&Path>, error: rusqlite::Error) -> KnowledgeError {
+    KnowledgeError::Index { what: "keyword index", file: file.map(Path::to_owned), error }
+}
+
+/// Whether texts are as long as an index takes.
+///
+/// # Errors
+/// [`KnowledgeError::LongText`] for the first that is longer.
+pub(super) fn short_enough(
+    record: &ExternalRecord,
+    keywords: &[(String, String)],
+    query: &str,
+) -> Result<(), KnowledgeError> {
+    let longer = |text: &str, most: usize| text.chars().nth(most).is_some();
+    if keywords.iter().any(|(keyword, form)| longer(keyword, LONGEST_KEYWORD) || longer(form, LONGEST_KEYWORD)) {
+        return Err(KnowledgeError::LongText { what: "keyword", most: LONGEST_KEYWORD });
+    }
+    let ExternalRecord { session, result, query: sent, answer, citations, question, question_id, .. } = record;
+    let cited = citations.iter().flat_map(|(title, url)| [title, url]);
+    let own = [session, result, sent, answer, question, question_id].into_iter().chain(cited).map(String::as_str);
+    if own.chain([query]).any(|text| longer(text, LONGEST_TEXT)) {
+        return Err(KnowledgeError::LongText { what: "text", most: LONGEST_TEXT });
+    }
+    Ok(())
+}
+
+/// Whether a file holds a text that is longer than what [`short_enough`] lets in.
+fn holds_long_text(connection: &Connection) -> rusqlite::Result<bool> {
+    let long = format!(
+        "SELECT 1 FROM keywords WHERE max(length(keyword), length(form)) > {LONGEST_KEYWORD}
+         UNION ALL SELECT 1 FROM stems WHERE length(stem) > {LONGEST_KEYWORD}
+         UNION ALL SELECT 1 FROM provenance WHERE max(length(query), length(question_id), length(question)) > {LONGEST_TEXT}
+         UNION ALL SELECT 1 FROM results
+             WHERE max(length(digest), length(session), length(result), length(query), length(answer)) > {LONGEST_TEXT}
+                OR length(citations) > {LONGEST_CITATIONS}
+         LIMIT 1"
+    );
+    connection.prepare(&long)?.exists([])
 }
 
 /// The first 100 bytes of a file that is there and not empty.
@@ -166,30 +218,12 @@ fn open_checked(file: &Path) -> rusqlite::Result<Result<Connection, ForeignFile>
         return Ok(Err(why));
     } else if let Some(why) = foreign_schema(&transaction)? {
         return Ok(Err(why));
+    } else if holds_long_text(&transaction)? {
+        return Ok(Err(ForeignFile::LongText));
     }
     transaction.commit()?;
-    switch_to_wal(&connection)?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
     Ok(Ok(connection))
-}
-
-/// Switches a file to a write-ahead log, once: SQLite answers that it is busy at once, whatever patience it was told to
-/// have, while another process opens the same new file.
-fn switch_to_wal(connection: &Connection) -> rusqlite::Result<()> {
-    for _ in 0..WAL_ATTEMPTS {
-        let mode = || connection.query_row("PRAGMA journal_mode", [], |row| row.get::<_, String>(0));
-        let switched = mode().and_then(|mode| match mode.as_str() {
-            "wal" => Ok(()),
-            _ => connection.pragma_update(None, "journal_mode", "wal"),
-        });
-        match switched {
-            Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) => {
-                // A lock that SQLite does wait for.
-                connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK")?;
-            }
-            done => return done,
-        }
-    }
-    connection.pragma_update(None, "journal_mode", "wal")
 }
 
 /// Stores a record under keywords (as written, and in the form in which they are compared); gives back the ones that

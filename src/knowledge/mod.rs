@@ -109,11 +109,21 @@ pub enum KnowledgeError {
         /// What it is instead.
         why: ForeignFile,
     },
+    /// A text that a keyword index does not take.
+    #[error("a {what} of more than {most} characters is not kept in a keyword index")]
+    LongText {
+        /// `keyword` or `text`.
+        what: &'static str,
+        /// Characters at most.
+        most: usize,
+    },
     /// The index failed.
-    #[error("the {what} failed: {error}")]
+    #[error("the {what}{} failed: {error}", file.as_ref().map_or(String::new(), |file| format!(" {}", file.display())))]
     Index {
         /// Which one: `search index` or `keyword index`.
         what: &'static str,
+        /// Its file, where it is not in memory.
+        file: Option<PathBuf>,
         /// Why.
         error: rusqlite::Error,
     },
@@ -139,6 +149,9 @@ pub enum ForeignFile {
         /// Ours.
         known: i64,
     },
+    /// A text that is longer than what is indexed.
+    #[error("it holds a text that is longer than what is indexed")]
+    LongText,
     /// A schema that this build does not make: it could run something.
     #[error("its {kind} `{name}` is not as this build makes it")]
     OtherSchema {

@@ -3,7 +3,8 @@
 //!
 //! All compare each search with itself without the keyword index, which the trace holds side by side. Units of
 //! `learned_retrieval` and `learned_found` are the queries of conversations labelled, before any run, as repeating,
-//! paraphrasing or relating to an earlier one, with what answers them; `kind` takes one of these alone. A rescue finds
+//! paraphrasing or relating to an earlier one, with what answers them; `kind` takes one of these alone, for `learned_harm` also
+//! the unrelated ones. A rescue finds
 //! something relevant with what was learned there and would have found nothing relevant without, so that with documents
 //! that answer everything there is none; `learned_found` asks only whether what was learned and answers was found. Units
 //! of `learned_harm` are these and the unrelated controls: harm is a relevant passage lost, or, for a control, an
@@ -19,6 +20,8 @@ use crate::scenario::document::{Related, RelatedKind};
 use crate::trace::Role;
 
 const KIND: Parameter = Parameter::one_of("kind", &["all", "repeat", "paraphrase", "related"], "all");
+const KIND_OF_ALL: Parameter =
+    Parameter::one_of("kind", &["all", "repeat", "paraphrase", "related", "unrelated"], "all");
 
 /// The label of that name; `None` for all of them.
 fn kind(name: &str) -> Option<RelatedKind> {
@@ -26,6 +29,7 @@ fn kind(name: &str) -> Option<RelatedKind> {
         "repeat" => Some(RelatedKind::Repeat),
         "paraphrase" => Some(RelatedKind::Paraphrase),
         "related" => Some(RelatedKind::Related),
+        "unrelated" => Some(RelatedKind::Unrelated),
         _ => None,
     }
 }
@@ -52,10 +56,10 @@ pub(super) const ENTRIES: &[Registered] = &[
         entry: MetricEntry::rate(
             "learned_harm",
             "Labelled queries that lose a relevant passage to learned entries, or get an unrelated one; lower is better.",
-            &[],
+            &[KIND_OF_ALL],
         )
         .lower_is_better(),
-        make: |_| Box::new(LearnedHarm),
+        make: |asked| Box::new(LearnedHarm { kind: kind(asked.parameter("kind")) }),
     },
 ];
 
@@ -70,7 +74,10 @@ pub(super) struct LearnedRetrieval {
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct LearnedHarm;
+pub(super) struct LearnedHarm {
+    /// The label that counts; `None` for all.
+    kind: Option<RelatedKind>,
+}
 
 /// What the searches of one turn found.
 struct Found {
@@ -163,7 +170,7 @@ impl Metric for LearnedHarm {
     }
 
     fn applies(&self, case: &ResolvedCase) -> bool {
-        case.conversations().any(|one| one.related.is_some())
+        case.conversations().any(|one| one.related.as_ref().is_some_and(|related| self.counts(related)))
     }
 
     fn hidden_in_traffic(&self) -> Option<&'static str> {
@@ -186,6 +193,12 @@ impl Metric for LearnedHarm {
             }
         };
         // Without a search there is nothing that could be lost: no unit.
-        labelled(view).into_iter().filter(|item| item.2.searched).map(unit).collect()
+        labelled(view).into_iter().filter(|item| item.2.searched && self.counts(item.1)).map(unit).collect()
+    }
+}
+
+impl LearnedHarm {
+    fn counts(&self, related: &Related) -> bool {
+        self.kind.is_none_or(|kind| related.kind == kind)
     }
 }

@@ -149,6 +149,10 @@ fn harm_is_a_relevant_passage_lost_or_an_unrelated_entry_shown() {
     assert_eq!(harm(|s| s.search_with(&["other#1"], None, &["guide#1"]), |s| s), [lost]);
     let unasked = "yes: an entry learned from first came up unasked";
     assert_eq!(harm(|s| s, |s| s.search_with(&[], Some(0), &[])), [unasked]);
+    let of = |kind| sequence(kind, |s| s.search(&["guide#1"]), |s| s.search_with(&[], Some(0), &[]));
+    assert_eq!(of("learned_harm(kind=unrelated)"), [unasked]);
+    assert_eq!(of("learned_harm(kind=paraphrase)"), ["no"]);
+    assert!(of("learned_harm(kind=repeat)").is_empty());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! `ask`, `turns` and `sequence` are only how people write it.
 
-use crate::scenario::{Case, Conversation, Expectation, SequenceStep, Turn};
+use crate::scenario::{Case, Conversation, Expectation, KeywordIndexState, SequenceStep, Turn};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -35,6 +35,9 @@ pub struct ResolvedCase {
     /// What goes wrong in it on purpose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
+    /// What becomes of the keyword index in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keyword_index: Option<KeywordIndexState>,
     /// Criteria that it does not count for, each with the reason.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub excluded_from: BTreeMap<String, String>,
@@ -57,6 +60,7 @@ impl ResolvedCase {
             expect: None,
             control: false,
             fault: None,
+            keyword_index: None,
             excluded_from: BTreeMap::new(),
         }
     }
@@ -112,6 +116,7 @@ impl From<Case> for ResolvedCase {
             expect,
             control: case.control,
             fault: case.fault,
+            keyword_index: case.keyword_index,
             excluded_from: case.excluded_from,
         }
     }

@@ -6,7 +6,7 @@
 use super::case::{conversations, single};
 use super::{PlannedCase, PlannedScenario, PlannedVariant, ResolvedCase, VariantSettings};
 use crate::scenario::external::ExternalAgent;
-use crate::scenario::{Conversation, Criterion, Expectation, SequenceStep, Turn};
+use crate::scenario::{Conversation, Criterion, Expectation, KeywordIndexState, SequenceStep, Turn};
 use crate::settings::{Enforcement, Limits, ModelSettings, SearchSettings};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -119,17 +119,20 @@ pub(super) struct Case {
     #[serde(default)]
     fault: Option<String>,
     #[serde(default)]
+    keyword_index: Option<KeywordIndexState>,
+    #[serde(default)]
     excluded_from: BTreeMap<String, String>,
 }
 
 impl From<Case> for ResolvedCase {
     fn from(stored: Case) -> Self {
-        let Case { name, about, covers, tags, steps, turns, sequence, expect, control, fault, excluded_from } = stored;
+        let Case { steps, turns, sequence, .. } = stored;
         let written = || {
             if sequence.is_empty() { single(turns) } else { sequence.into_iter().map(conversations).collect() }
         };
         let steps = steps.unwrap_or_else(written);
-        Self { case: name, about, covers, tags, steps, expect, control, fault, excluded_from }
+        let Case { name, about, covers, tags, expect, control, fault, keyword_index, excluded_from, .. } = stored;
+        Self { case: name, about, covers, tags, steps, expect, control, fault, keyword_index, excluded_from }
     }
 }
 

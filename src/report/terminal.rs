@@ -28,7 +28,8 @@ pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
     let paint = Paint { colour };
     let mut out = String::new();
     out.push_str(&table(evaluation.criteria.iter().collect(), width, &paint));
-    let open: Vec<_> = evaluation.gates.iter().filter(|gate| gate.verdict != Verdict::Pass).collect();
+    // A gate that nothing depends on is there for its figure.
+    let open: Vec<_> = evaluation.gates.iter().filter(|gate| gate.verdict != Verdict::Pass || !gate.required).collect();
     if !evaluation.gates.is_empty() {
         let counts = figures::verdict_counts(evaluation.gates.iter());
         let gates = figures::counted(evaluation.gates.len() as u64, "scenario gate");

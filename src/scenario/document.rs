@@ -208,9 +208,23 @@ pub struct Case {
     /// and does what its behaviour file says of it; no other provider is. Only such a case may be left out of criteria.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
+    /// What becomes of the keyword index in this case; without it, the case has an index of its own in memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keyword_index: Option<KeywordIndexState>,
     /// Criteria that the case does not count for, each with the reason; the case must declare its `fault`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub excluded_from: BTreeMap<String, String>,
+}
+
+/// What becomes of the keyword index in a case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum KeywordIndexState {
+    /// It lies in a file that is closed and opened again before each step of the sequence, as by one run of a served agent
+    /// after another: what was learned must have outlasted them.
+    Reopened,
+    /// It cannot be written: what would be indexed fails, as on a disk that is full.
+    Unwritable,
 }
 
 /// One thing the user says.

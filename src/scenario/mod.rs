@@ -48,7 +48,7 @@ pub use load::{Examined, Loaded, LoadedScenario, examine, load, load_project, lo
 pub use resolve::resolve_metric;
 
 pub use criteria::{Criteria, Criterion, GateKind};
-pub use document::{Case, Conversation, Scenario, SequenceStep, Turn, Variant};
+pub use document::{Case, Conversation, KeywordIndexState, Scenario, SequenceStep, Turn, Variant};
 pub use expect::{CallExpectation, CallPattern, Expectation};
 pub use project::Project;
 pub use rubric::{Rubric, RubricEvidence, RubricItem};

@@ -12,6 +12,7 @@ use futures_util::future::try_join_all;
 pub(super) async fn drive(flow: &dyn Flow, environment: &AgentContext, case: &ResolvedCase) -> Result<(), Abort> {
     let mut ordinal = 0;
     for step in &case.steps {
+        environment.keywords.close();
         let started = (ordinal..).zip(step).map(|(ordinal, one)| converse(flow, environment, ordinal, one, case));
         try_join_all(started).await?;
         ordinal += u32::try_from(step.len()).unwrap_or(u32::MAX);

@@ -4,6 +4,7 @@
 //! and replayed, and the replay is what the run reports. A replay that differs from the live trial in anything but
 //! time is an error.
 
+use super::keyword_index;
 use super::outage::{Origin, outages};
 use super::passages;
 use super::recording::{Recorder, RecordingError, Subject};
@@ -239,6 +240,13 @@ impl TrialRunner {
             }
         };
         let found = environment.knowledge.noting();
+        let _index = match keyword_index::place(&mut environment, case, &self.loaded.root) {
+            Ok(place) => place,
+            Err(why) => {
+                let none = no_evidence(Mode::Live, &setup.declared.model.name);
+                return (trace_of(plan, trial, none, TrialEnd::Error(*why)), times, Vec::new());
+            }
+        };
         let end = match super::drive::drive(setup.flow, &environment, case).await {
             Ok(()) => TrialEnd::Completed,
             Err(abort) => TrialEnd::Error(*aborted(&abort)),

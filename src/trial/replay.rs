@@ -1,5 +1,6 @@
 //! One trial from its cassette, on a virtual clock: no socket, no real second.
 
+use super::keyword_index;
 use super::passages;
 use super::settings::environment;
 use super::stages::RecordedStages;
@@ -68,6 +69,10 @@ impl TrialRunner {
         };
         let Some(case) = plan.case_of(trial) else { return failed(plan, trial, &foreign()) };
         let found = environment.knowledge.noting();
+        let _index = match keyword_index::place(&mut environment, case, &self.loaded.root) {
+            Ok(place) => place,
+            Err(why) => return failed(plan, trial, &why),
+        };
         let ran =
             catch_unwind(AssertUnwindSafe(|| block_on(&clock, super::drive::drive(setup.flow, &environment, case))));
         let end = match ran {

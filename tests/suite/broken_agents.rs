@@ -53,6 +53,15 @@ fn each_broken_agent_fails_its_own_criterion_and_no_other_beyond_those_declared(
         outcome.expect_code(1);
         let failed = failed(&project);
         assert!(failed.contains(criterion), "{criterion}: {failed:?}\n{}", outcome.stdout);
+        if criterion == "SC-006" {
+            let run = project.latest("run.json");
+            let row = run["criteria"].as_array().expect("criteria").iter().find(|row| row["id"] == "SC-006-found");
+            assert_eq!(
+                row.expect("SC-006-found")["verdict"],
+                "FAIL",
+                "what is not searched for by its subject is not found"
+            );
+        }
         let undeclared: Vec<&String> =
             failed.iter().filter(|id| *id != criterion && !along.contains(&id.as_str())).collect();
         assert!(undeclared.is_empty(), "{criterion} drags along {undeclared:?}\n{}", outcome.stdout);

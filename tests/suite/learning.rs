@@ -65,6 +65,44 @@ fn where_every_document_answers_nothing_was_gained_by_what_was_learned() {
 }
 
 #[test]
+fn rescued_retrieved_and_harmed_are_told_apart_for_each_kind_of_question_with_bounds_in_table_and_page() {
+    let project = Project::shipped();
+    let outcome = project.run(&RUN);
+    let run = project.latest("run.json");
+    let row = |id: String| {
+        let row = run["gates"].as_array().expect("gates").iter().find(|row| row["id"] == id.as_str());
+        row.unwrap_or_else(|| panic!("{id}")).clone()
+    };
+    let units = |figure: &str, kind: &str| {
+        let row = row(format!("{figure}-{kind}"));
+        let bounds = row["interval"].as_array().expect("an interval");
+        assert!(bounds[0].as_f64() < bounds[1].as_f64() && row["verdict"] == "PASS", "{row}");
+        (row["successes"].as_u64().expect("successes"), row["n"].as_u64().expect("units"))
+    };
+    let whole = |id: &str| row_of(&run["criteria"], id);
+    for (figure, id) in [("rescued", "SC-006"), ("retrieved", "SC-006-found"), ("harmed", "SC-006-harm")] {
+        let kinds = ["repeat", "paraphrase", "related", "unrelated"];
+        let parts: Vec<_> =
+            kinds[..if figure == "harmed" { 4 } else { 3 }].iter().map(|kind| units(figure, kind)).collect();
+        let sum = parts.iter().fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
+        assert!(parts.iter().all(|part| part.1 > 0), "{figure}: {parts:?}");
+        assert_eq!(sum, whole(id), "{figure}: the kinds make up {id}");
+    }
+    let folder = project.newest();
+    for text in
+        [outcome.stdout, project.read(&format!("{folder}/criteria.csv")), project.read(&format!("{folder}/index.html"))]
+    {
+        assert!(text.contains("rescued-paraphrase") && text.contains("harmed-unrelated"), "{text}");
+    }
+}
+
+/// Successes and units of a row.
+fn row_of(rows: &serde_json::Value, id: &str) -> (u64, u64) {
+    let row = rows.as_array().expect("rows").iter().find(|row| row["id"] == id).expect(id);
+    (row["successes"].as_u64().expect("successes"), row["n"].as_u64().expect("units"))
+}
+
+#[test]
 fn an_entry_that_comes_up_for_unrelated_questions_is_harm() {
     let project = changed("kind: related, relevant: [learned]", "kind: unrelated");
     let (verdict, harmed, labelled) = row(&project, "SC-006-harm");

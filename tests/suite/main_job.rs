@@ -56,7 +56,7 @@ fn every_verdict_rests_on_enough_units_and_says_from_what_and_when() {
     let excluded =
         |id: &str| criteria.iter().find(|row| row["id"] == id).expect(id)["excluded"].as_array().map(Vec::len);
     assert_eq!(excluded("SC-001"), Some(4));
-    assert_eq!(excluded("SC-003"), Some(1));
+    assert_eq!(excluded("SC-003"), Some(2));
 }
 
 #[test]
@@ -78,6 +78,7 @@ fn the_run_folder_holds_all_its_files_and_one_row_a_trial() {
         "environment.json",
         "index.html",
         "latency.csv",
+        "passages.jsonl",
         "plan.json",
         "run.json",
         "traces.jsonl",

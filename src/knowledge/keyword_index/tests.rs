@@ -207,6 +207,56 @@ fn writers_that_share_a_file_lose_nothing() {
     assert_eq!(shared.provenance.len(), 40);
 }
 
+#[test]
+fn what_was_learned_is_there_when_the_file_is_opened_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let index = KeywordIndex::in_file(&folder.path().join("kept.sqlite"));
+    index.index(&record(1, "result-1"), &strings(&["grid tariff"]), "q", at(1)).expect("indexes");
+    index.close();
+    assert!(!index.is_open());
+    assert_eq!(index.find("the grid tariff").expect("finds").len(), 1);
+    let memory = KeywordIndex::in_memory();
+    memory.index(&record(1, "result-1"), &strings(&["grid tariff"]), "q", at(1)).expect("indexes");
+    memory.close();
+    assert_eq!(memory.find("the grid tariff").expect("finds").len(), 1, "one in memory is no file");
+}
+
+#[test]
+fn an_index_that_cannot_be_written_says_so_at_each_indexing_and_finds_nothing() {
+    let index = KeywordIndex::unwritable();
+    assert!(index.find("grid tariff").expect("looks").is_empty());
+    for _ in 0..2 {
+        let why = index.index(&record(1, "result-1"), &strings(&["grid tariff"]), "q", at(1)).expect_err("fails");
+        assert!(why.to_string().contains("the keyword index failed: attempt to write a readonly database"), "{why}");
+    }
+    drop(index);
+    assert!(KeywordIndex::in_memory().index(&record(1, "r"), &strings(&["grid tariff"]), "q", at(1)).is_ok());
+}
+
+#[test]
+fn a_text_that_is_too_long_is_not_taken_and_a_file_that_holds_one_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("kept.sqlite");
+    let index = KeywordIndex::in_file(&file);
+    let why = index.index(&record(1, "r"), &["x".repeat(201)], "q", at(1)).expect_err("too long").to_string();
+    assert!(why.contains("a keyword of more than 200 characters"), "{why}");
+    let answer = "y".repeat(1_000_001);
+    let long = ExternalRecord { answer, ..record(1, "r") };
+    assert!(index.index(&long, &strings(&["grid tariff"]), "q", at(1)).is_err());
+    index.index(&record(1, "r"), &strings(&["grid tariff"]), "q", at(1)).expect("indexes");
+    drop(index);
+    let stranger = rusqlite::Connection::open(&file).expect("opens");
+    stranger.execute("UPDATE keywords SET keyword = ?1", ["z".repeat(300_000)]).expect("written");
+    drop(stranger);
+    for index in [KeywordIndex::in_file(&file), KeywordIndex::to_read(&file)] {
+        let why = index.list().expect_err("is refused").to_string();
+        assert!(
+            why.contains("kept.sqlite is no keyword index") && why.contains("longer than what is indexed"),
+            "{why}"
+        );
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]

@@ -1,0 +1,37 @@
+//! The keyword index of a trial, in the state that its case declares.
+
+use super::replay::error;
+use crate::files::{self, TemporaryFolder};
+use crate::flow::AgentContext;
+use crate::knowledge::KeywordIndex;
+use crate::plan::ResolvedCase;
+use crate::scenario::KeywordIndexState;
+use crate::trace::{TrialError, TrialErrorKind};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Puts the index that `case` declares into `context`. What comes back holds its file, and goes after the trial.
+///
+/// # Errors
+/// When no file can be made for it below `root`.
+pub(super) fn place(
+    context: &mut AgentContext,
+    case: &ResolvedCase,
+    root: &Path,
+) -> Result<Option<TemporaryFolder>, Box<TrialError>> {
+    match case.keyword_index {
+        None => Ok(None),
+        Some(KeywordIndexState::Unwritable) => {
+            context.keywords = Arc::new(KeywordIndex::unwritable());
+            Ok(None)
+        }
+        Some(KeywordIndexState::Reopened) => {
+            let folder = files::temporary_folder(root).map_err(|why| {
+                let message = format!("no file can be made for the keyword index: {why}");
+                error(TrialErrorKind::Provider, &message, Vec::new())
+            })?;
+            context.keywords = Arc::new(KeywordIndex::in_file(&folder.path().join("keywords.sqlite")));
+            Ok(Some(folder))
+        }
+    }
+}
