@@ -215,8 +215,13 @@ pub(super) fn real(path: &Path) -> io::Result<PathBuf> {
         match known.canonicalize() {
             Ok(found) => return Ok(rest.iter().rev().fold(found, |path, name| path.join(name))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                if known.symlink_metadata().is_ok() {
-                    return Err(io::Error::new(io::ErrorKind::PermissionDenied, "a symbolic link to nothing"));
+                match known.symlink_metadata() {
+                    Ok(found) if found.is_symlink() => {
+                        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "a symbolic link to nothing"));
+                    }
+                    // Another process made it since.
+                    Ok(_) => continue,
+                    Err(_) => {}
                 }
                 let (Some(name), Some(parent)) = (known.file_name(), known.parent()) else { return Err(error) };
                 rest.push(name.to_owned());

@@ -44,7 +44,7 @@ pub use settings::{Services, Settings};
 use crate::catalogue::{FlowEntry, ToolEntry};
 use crate::clock::BoxFuture;
 use crate::state_machine::Machine;
-use crate::trace::Answer;
+use crate::trace::{Answer, Roles};
 use crate::transport::Miss;
 use serde_json::Value;
 
@@ -145,6 +145,11 @@ pub fn entry(flow: &dyn Flow) -> FlowEntry {
         errors: flow.errors(),
         prompts: flow.prompts().iter().map(|prompt| prompt.name).collect(),
     }
+}
+
+/// The roles of a flow's tools.
+pub fn roles(flow: &dyn Flow) -> Roles {
+    flow.tools().into_iter().map(|tool| (tool.name.to_owned(), tool.role)).collect()
 }
 
 /// What every flow declares about itself, that of agents elsewhere last.

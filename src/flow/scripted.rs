@@ -1,6 +1,6 @@
 //! What the tests of every flow share: a trace of events that a script gave.
 
-use super::{Flow, entry};
+use super::{Flow, roles};
 use crate::trace::{Arm, Event, Evidence, Lane, Mode, TRACE_VERSION, Trace, TrialEnd};
 
 /// A completed trial of a flow that did these things.
@@ -23,7 +23,7 @@ pub(in crate::flow) fn trace(flow: &dyn Flow, events: Vec<Event>) -> Trace {
         lane,
         seed: 0,
         evidence,
-        roles: entry(flow).roles(),
+        roles: roles(flow),
         offered: None,
         notes: Vec::new(),
         passages: Vec::new(),

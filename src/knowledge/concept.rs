@@ -5,6 +5,7 @@
 //! a rule here, and `tests` hold them against a measured set of good keywords and of unrelated ones.
 
 use super::tokenize;
+use std::collections::BTreeSet;
 
 /// Letters at their beginning that two forms of one word share at least.
 const SHARED_LETTERS: usize = 4;
@@ -16,13 +17,15 @@ const SPELLING: [usize; 2] = [6, 9];
 const ROOT: usize = 3;
 /// Ends of words that a root lacks, longest first.
 const ENDS: [&str; 9] = ["ations", "ation", "ings", "ing", "ers", "er", "ed", "ment", "s"];
+/// Words at most that are one word without their spaces.
+const JOINED: usize = 6;
 /// Letters of an abbreviation.
 const ABBREVIATION: std::ops::RangeInclusive<usize> = 3..=6;
 
 /// What an answer speaks of: its words, in their order and in their stems.
 #[derive(Debug, Clone, Default)]
 pub struct Concepts {
-    stems: Vec<String>,
+    stems: Vec<Stem>,
     words: Vec<Vec<String>>,
 }
 
@@ -30,10 +33,12 @@ impl Concepts {
     /// Those of several texts.
     pub fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
         let mut concepts = Self::default();
+        let mut stems = BTreeSet::new();
         for text in texts {
-            concepts.stems.extend(tokenize::stems(text));
+            stems.extend(tokenize::stems(text));
             concepts.words.push(tokenize::words(text));
         }
+        concepts.stems = stems.into_iter().map(Stem::of).collect();
         concepts
     }
 
@@ -41,11 +46,41 @@ impl Concepts {
     /// other way round.
     pub fn share(&self, keyword: &str) -> bool {
         let stems = tokenize::stems(keyword);
-        let word = |stem: &String| self.stems.iter().any(|concept| is_one_word(stem, concept));
+        // Most keywords repeat a word of their answer, which is found without comparing letters.
+        let repeats = |stem: &String| self.stems.binary_search_by(|concept| concept.text.cmp(stem)).is_ok();
+        if stems.iter().any(repeats) {
+            return true;
+        }
         let words = tokenize::words(keyword);
-        stems.iter().any(word)
+        let stems: Vec<Stem> = stems.into_iter().map(Stem::of).collect();
+        stems.iter().any(|stem| self.stems.iter().any(|concept| is_one_word(stem, concept)))
             || words.iter().any(|word| self.words.iter().any(|text| is_made_of(word, text)))
             || self.words.iter().flatten().any(|word| is_made_of(word, &words))
+    }
+}
+
+/// The stem of a word, with what it is compared by.
+#[derive(Debug, Clone)]
+struct Stem {
+    text: String,
+    /// How many letters it has.
+    length: usize,
+    root: String,
+    /// Which letters it has, a bit for each; letters of other alphabets may share one.
+    letters: u64,
+}
+
+impl Stem {
+    fn of(text: String) -> Self {
+        let letters = text.chars().fold(0, |letters, letter| letters | 1 << (u32::from(letter) % u64::BITS));
+        Self { length: text.chars().count(), root: root(&text), letters, text }
+    }
+
+    /// An edit takes one letter away and brings one in at most: two words are as many edits apart at least.
+    fn least_edits(&self, other: &Self) -> usize {
+        let missing = |one: u64, other: u64| (one & !other).count_ones() as usize;
+        let letters = missing(self.letters, other.letters).max(missing(other.letters, self.letters));
+        letters.max(self.length.abs_diff(other.length))
     }
 }
 
@@ -66,29 +101,49 @@ fn root(word: &str) -> String {
 }
 
 /// Equal stems, two forms of one word, a compound and its part, or two spellings.
-fn is_one_word(one: &str, other: &str) -> bool {
-    let length = |word: &str| word.chars().count();
-    let (short, long) = if length(one) <= length(other) { (one, other) } else { (other, one) };
-    let common = short.chars().zip(long.chars()).take_while(|(one, other)| one == other).count();
-    let spelling = SPELLING.iter().filter(|least| length(short) >= **least).count();
-    one == other
-        || (length(short) >= ROOT && root(one) == root(other))
-        || (common >= SHARED_LETTERS && common * 4 >= length(short) * 3)
-        || (length(short) >= COMPOUND && long.contains(short))
-        || (spelling > 0 && strsim::damerau_levenshtein(one, other) <= spelling)
+fn is_one_word(one: &Stem, other: &Stem) -> bool {
+    let (short, long) = if one.length <= other.length { (one, other) } else { (other, one) };
+    let common = short.text.chars().zip(long.text.chars()).take_while(|(one, other)| one == other).count();
+    let spelling = SPELLING.iter().filter(|least| short.length >= **least).count();
+    one.text == other.text
+        || (short.length >= ROOT && one.root == other.root)
+        || (common >= SHARED_LETTERS && common * 4 >= short.length * 3)
+        || (short.length >= COMPOUND && long.text.contains(&short.text))
+        || (spelling > 0
+            && one.least_edits(other) <= spelling
+            && strsim::damerau_levenshtein(&one.text, &other.text) <= spelling)
 }
 
 /// Whether `word` is several of `text`'s words that follow each other: their first letters (`eeg`), with a number
 /// behind them (`co2` of "carbon dioxide", whose second word says how many), or they themselves without a space.
 fn is_made_of(word: &str, text: &[String]) -> bool {
-    let letters: Vec<char> = word.chars().collect();
-    (2..=letters.len().min(6)).any(|count| {
-        text.windows(count).any(|words| {
-            let initials = || words.iter().filter_map(|word| word.chars().next()).eq(letters.iter().copied());
-            (ABBREVIATION.contains(&letters.len()) && count == letters.len() && initials())
-                || (letters.len() >= COMPOUND && words.concat() == word)
-        })
-    }) || text.windows(2).any(|pair| is_formula(word, &pair[0], &pair[1]))
+    let length = word.chars().count();
+    // Whichever it is, the first of those words begins as the whole does.
+    let Some(first) = word.chars().next() else { return false };
+    let places = text.iter().enumerate().filter(|(_, text)| text.starts_with(first)).map(|(place, _)| &text[place..]);
+    places.into_iter().any(|words| {
+        (ABBREVIATION.contains(&length) && are_initials(word, length, words))
+            || (length >= COMPOUND && are_joined(word, words))
+            || matches!(words, [first, second, ..] if is_formula(word, first, second))
+    })
+}
+
+/// Whether the first letters of the `length` words that `words` begin with are those of `word`.
+fn are_initials(word: &str, length: usize, words: &[String]) -> bool {
+    words.get(..length).is_some_and(|words| words.iter().filter_map(|word| word.chars().next()).eq(word.chars()))
+}
+
+/// Whether two to [`JOINED`] words that `words` begin with are `word` when the spaces between them go.
+fn are_joined(word: &str, words: &[String]) -> bool {
+    let mut rest = word;
+    for (place, word) in words.iter().take(JOINED).enumerate() {
+        match rest.strip_prefix(word.as_str()) {
+            Some("") => return place > 0,
+            Some(left) => rest = left,
+            None => return false,
+        }
+    }
+    false
 }
 
 /// `co2` of "carbon dioxide": letters of the first word, then the initial or the rest of the second and its number.

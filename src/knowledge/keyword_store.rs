@@ -35,6 +35,8 @@ const LONGEST_TEXT: usize = 1_000_000;
 const LONGEST_CITATIONS: usize = 16_000_000;
 /// How long a writer waits for the others: many of them take turns.
 const PATIENCE: Duration = Duration::from_mins(1);
+/// How often a new file's switch to a write-ahead log is tried again, one after another that others open it.
+const WAL_ATTEMPTS: usize = 1_000;
 
 const TABLES: &str = "
 CREATE TABLE results (
@@ -222,8 +224,28 @@ fn open_checked(file: &Path) -> rusqlite::Result<Result<Connection, ForeignFile>
         return Ok(Err(ForeignFile::LongText));
     }
     transaction.commit()?;
-    connection.pragma_update(None, "journal_mode", "wal")?;
+    switch_to_wal(&connection)?;
     Ok(Ok(connection))
+}
+
+/// Switches a file to a write-ahead log, once: SQLite answers that it is busy at once, whatever patience it was told to
+/// have, while another process opens the same new file.
+fn switch_to_wal(connection: &Connection) -> rusqlite::Result<()> {
+    for _ in 0..WAL_ATTEMPTS {
+        let mode = || connection.query_row("PRAGMA journal_mode", [], |row| row.get::<_, String>(0));
+        let switched = mode().and_then(|mode| match mode.as_str() {
+            "wal" => Ok(()),
+            _ => connection.pragma_update(None, "journal_mode", "wal"),
+        });
+        match switched {
+            Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) => {
+                // A lock that SQLite does wait for.
+                connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK")?;
+            }
+            done => return done,
+        }
+    }
+    connection.pragma_update(None, "journal_mode", "wal")
 }
 
 /// Stores a record under keywords (as written, and in the form in which they are compared); gives back the ones that

@@ -51,8 +51,9 @@ impl Writing {
     /// # Errors
     /// When it cannot be written.
     pub fn trace(&mut self, line: &[u8]) -> io::Result<()> {
-        let line = stored_line(line);
-        self.digest.update(&line);
+        let (line, digest) = stored_line(line);
+        // A line's digest stands for the line.
+        self.digest.update(if digest.is_empty() { &line[..] } else { digest.as_bytes() });
         self.traces.write_all(&line)
     }
 
@@ -143,13 +144,13 @@ fn made_in(environment: &[u8]) -> Option<(String, String)> {
     Some((text("mode")?, text("written_at")?))
 }
 
-/// The line of a trace as it is stored: without secrets, sealed, with its newline.
-pub(super) fn stored_line(line: &[u8]) -> Vec<u8> {
+/// The line of a trace as it is stored: without secrets, sealed, with its newline; and its digest, empty where it has
+/// none.
+pub(super) fn stored_line(line: &[u8]) -> (Vec<u8>, String) {
     let clean = secrets::clean_bytes(line);
-    match std::str::from_utf8(&clean) {
-        Ok(text) => (seal(text).0 + "\n").into_bytes(),
-        Err(_) => clean.into_owned(),
-    }
+    let Ok(text) = std::str::from_utf8(&clean) else { return (clean.into_owned(), String::new()) };
+    let (line, digest) = seal(text);
+    ((line + "\n").into_bytes(), digest)
 }
 
 #[cfg(unix)]

@@ -236,7 +236,7 @@ impl Journal {
     pub fn keep(&self, trace: &Trace, found: &[PassageText]) -> io::Result<()> {
         let mut line = Vec::with_capacity(8 * 1024);
         trace::write_trace(&mut line, trace)?;
-        let line = stored_line(&line);
+        let (line, _) = stored_line(&line);
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let Written { file, length, trials, passages } = &mut *written;
         if passages.add(found)? {

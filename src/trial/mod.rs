@@ -146,7 +146,7 @@ pub(crate) struct VariantSetup {
 impl VariantSetup {
     /// Tells in a trace which tools the flow was offered, and the roles of those that it declares.
     fn tell_tools(&self, trace: &mut Trace) {
-        trace.roles = crate::flow::entry(self.flow).roles();
+        trace.roles = crate::flow::roles(self.flow);
         trace.offered = Some(self.settings.prompts.tools().iter().map(|tool| tool.name.clone()).collect());
     }
 }
@@ -327,7 +327,7 @@ fn trace_of(plan: &Plan, trial: &PlannedTrial, evidence: Evidence, end: TrialEnd
 /// The roles of the tools that a trial's agent declares, also where the trial ends before it begins.
 fn declared_roles(plan: &Plan, trial: &PlannedTrial) -> Roles {
     let agent = || Some(plan.scenario_of(trial)?.agent.as_ref()?.roles.by_tool());
-    let flow = crate::flow::by_name(&trial.lane.flow).map(|flow| crate::flow::entry(flow).roles());
+    let flow = crate::flow::by_name(&trial.lane.flow).map(crate::flow::roles);
     flow.or_else(agent).unwrap_or_default()
 }
 

@@ -89,10 +89,13 @@ fn rescued_retrieved_and_harmed_are_told_apart_for_each_kind_of_question_with_bo
         assert_eq!(sum, whole(id), "{figure}: the kinds make up {id}");
     }
     let folder = project.newest();
-    for text in
-        [outcome.stdout, project.read(&format!("{folder}/criteria.csv")), project.read(&format!("{folder}/index.html"))]
-    {
-        assert!(text.contains("rescued-paraphrase") && text.contains("harmed-unrelated"), "{text}");
+    for row in ["rescued-paraphrase", "harmed-unrelated"].map(|id| row(id.to_owned())) {
+        let figure = row["observed_text"].as_str().expect("a figure");
+        assert!(outcome.stdout.contains(figure), "{figure}: {}", outcome.stdout);
+    }
+    for file in ["criteria.csv", "index.html"] {
+        let text = project.read(&format!("{folder}/{file}"));
+        assert!(text.contains("rescued-paraphrase") && text.contains("harmed-unrelated"), "{file}");
     }
 }
 
