@@ -44,7 +44,7 @@ pub use settings::{Services, Settings};
 use crate::catalogue::{FlowEntry, ToolEntry};
 use crate::clock::BoxFuture;
 use crate::state_machine::Machine;
-use crate::trace::{Answer, Roles};
+use crate::trace::{Answer, Artifact, Roles};
 use crate::transport::Miss;
 use serde_json::Value;
 
@@ -61,6 +61,7 @@ macro_rules! flows {
 flows! {
     tool_rag,
     two_stage,
+    managed_rag,
 }
 
 /// Why a trial cannot go on: its verdict is ERROR, nothing is said about the agent.
@@ -114,6 +115,11 @@ pub trait Flow: Send + Sync {
     fn reply(&self, conversation: &ConversationState, answer: &Answer) -> Value {
         let _ = conversation;
         reply::usual(answer)
+    }
+    /// The files that a conversation holds for download, oldest first.
+    fn artifacts(&self, conversation: &ConversationState) -> Vec<Artifact> {
+        let _ = conversation;
+        Vec::new()
     }
     /// Runs one turn of `conversation` from the user's words to its end; everything goes into the events of `env`.
     ///

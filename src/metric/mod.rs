@@ -62,6 +62,7 @@ metrics! {
     forced_calls,
     inline_citations,
     tenant_isolation,
+    managed_answers,
 }
 
 pub use calls::Patterns;

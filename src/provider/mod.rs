@@ -27,6 +27,7 @@ pub use managed_retrieval::ManagedRetrieval;
 pub use perplexity_agent::PerplexityAgent;
 pub use retry::{Failure, RetryPolicy};
 pub use stream::ended_by;
+pub use wire::nuclia_ask::{AskAnswer, AskCitation, AskRequest, AskStatus, Paragraph};
 
 use crate::chat::{ChatRequest, ChatResponse, Usage};
 use crate::clock::{BoxFuture, Clock};

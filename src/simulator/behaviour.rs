@@ -16,6 +16,7 @@ use super::aliases::{self, Aliases};
 use super::dice::{Latency, Span};
 use super::habit::Habits;
 use super::judge::JudgeBehaviour;
+use super::managed::{self, ManagedBehaviour};
 use crate::files;
 use crate::yaml;
 use serde::{Deserialize, Deserializer};
@@ -46,6 +47,9 @@ pub struct Behaviour {
     /// A model for embeddings, where there is one.
     #[serde(default)]
     pub embeddings: Option<EmbeddingsBehaviour>,
+    /// A managed retrieval service, where there is one.
+    #[serde(default)]
+    pub managed: Option<ManagedBehaviour>,
 }
 
 /// The simulated model for embeddings: texts with the same words are near to each other.
@@ -372,6 +376,12 @@ pub enum ValueError {
     /// Nothing would be searched.
     #[error("top_k must be at least 1")]
     NoHits,
+    /// A page or passage is counted from 0.
+    #[error("managed: `{0}`: pages and passages are counted from 1")]
+    NoPage(String),
+    /// Words are cited that the answer does not hold.
+    #[error("managed: the answer does not hold the cited words `{0}`")]
+    NotInAnswer(String),
     /// A topic of the search service answers with nothing.
     #[error("the topic `{0}` needs at least one result")]
     NoResults(String),
@@ -425,7 +435,9 @@ fn check(behaviour: &Behaviour) -> Result<(), ValueError> {
     }
     let judge = behaviour.judge.as_ref().map(|judge| &judge.latency);
     let embeddings = behaviour.embeddings.as_ref().map(|embeddings| &embeddings.latency);
-    for latency in [&behaviour.model.latency, &behaviour.search.latency].into_iter().chain(judge).chain(embeddings) {
+    let managed = behaviour.managed.as_ref().map(|managed| &managed.latency);
+    let others = judge.into_iter().chain(embeddings).chain(managed);
+    for latency in [&behaviour.model.latency, &behaviour.search.latency].into_iter().chain(others) {
         if let Latency::Lognormal(shape) = latency {
             within("sigma", shape.sigma, 0.0, 3.0)?;
         }
@@ -434,7 +446,11 @@ fn check(behaviour: &Behaviour) -> Result<(), ValueError> {
     if let Some(embeddings) = embeddings {
         within("embeddings: dimensions", embeddings.dimensions as f64, 2.0, 4_096.0)?;
     }
+    if let Some(behaviour) = &behaviour.managed {
+        managed::check(behaviour)?;
+    }
     let failures = embeddings.into_iter().flat_map(|embeddings| &embeddings.failures);
+    let failures = failures.chain(behaviour.managed.iter().flat_map(|managed| &managed.failures));
     for failure in behaviour.search.failures.iter().chain(failures) {
         within("a failure's status", f64::from(failure.status), 400.0, 599.0)?;
     }

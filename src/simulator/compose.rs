@@ -12,7 +12,7 @@ const WORTH_CITING: f64 = 0.3;
 const LONGEST_SUBJECT: usize = 14;
 
 /// An answer with its sources.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Composed {
     /// The text, two to four sentences.
     pub text: String,

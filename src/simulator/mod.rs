@@ -1,4 +1,4 @@
-//! A server on loopback that plays a chat model and a search service by declared behaviour: for trying without keys,
+//! A server on loopback that plays a chat model, a search service and a managed retrieval service by declared behaviour: for trying without keys,
 //! for recordings, for load.
 //!
 //! [`load`] reads a [`Behaviour`] file, [`serve`] runs it. What it answers is a function of the request, the trial's
@@ -12,6 +12,7 @@ mod dice;
 mod embed;
 mod habit;
 mod judge;
+mod managed;
 mod model;
 mod search;
 mod sentences;

@@ -189,8 +189,11 @@ impl<'a> Turn<'a> {
         let shows = |habit| self.habits.shows(habit, step, attempt, &self.dice);
         let free = self.prompt.choice == ToolChoice::Auto;
         let length = 3 + self.variation("length", 3);
-        let composed =
-            || compose(situation, &self.asked, self.rule(|rule| rule.answer.as_deref()), &self.recalled(), length);
+        let fixed = self.rule(|rule| rule.answer.as_deref());
+        let composed = || match &situation.embeds[..] {
+            embeds @ [_, ..] if fixed.is_none() => Composed { text: embeds.join("\n\n"), ..Composed::default() },
+            _ => compose(situation, &self.asked, fixed, &self.recalled(), length),
+        };
         if self.prompt.tools.is_empty() || self.prompt.choice == ToolChoice::None {
             return text(composed().text);
         }

@@ -6,13 +6,13 @@
 
 use super::behaviour::{Behaviour, Caller, FailTimes, Pace};
 use super::dice::Dice;
-use super::{aliases, embed, judge, model, search, wire};
+use super::{aliases, embed, judge, managed, model, search, wire};
 use crate::clock::Clock;
 use crate::loopback;
-use crate::provider::wire::embeddings;
+use crate::provider::wire::{embeddings, nuclia_ask};
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -64,6 +64,7 @@ pub async fn serve(
         .route("/v1/agent", post(agent))
         .route("/v1/responses", post(agent))
         .route("/v1/embeddings", post(vectors))
+        .route("/kb/{kb}/ask", post(ask))
         .fallback(unknown)
         .layer(middleware::from_fn(admitted))
         .layer(DefaultBodyLimit::max(LONGEST_BODY))
@@ -81,7 +82,7 @@ impl Server {
     }
 
     /// The pieces of an answer, the first one after two fifths of `latency` and the others evenly behind it.
-    fn respond_in_pieces(&self, latency: Duration, pieces: Vec<String>) -> Response {
+    fn respond_in_pieces(&self, latency: Duration, pieces: Vec<String>, content: &'static str) -> Response {
         let first = latency * 2 / 5;
         let between = latency.saturating_sub(first) / u32::try_from(pieces.len().max(1)).unwrap_or(u32::MAX);
         let clock = (self.behaviour.pace == Pace::Real).then(|| Arc::clone(&self.clock));
@@ -94,7 +95,7 @@ impl Server {
                 Ok::<_, Infallible>(Bytes::from(piece))
             }
         });
-        self.headed(Body::from_stream(pieces).into_response(), "text/event-stream", latency)
+        self.headed(Body::from_stream(pieces).into_response(), content, latency)
     }
 
     fn headed(&self, mut response: Response, content: &'static str, latency: Duration) -> Response {
@@ -193,7 +194,11 @@ async fn chat(State(server): State<Arc<Server>>, headers: HeaderMap, body: Bytes
     let id = Dice::new(seed, &["completion", caller.seed, &dialogue]).id("id");
     let completion = wire::write_chat(&request, &outcome.completion, &id);
     if request.stream {
-        return server.respond_in_pieces(outcome.latency, super::stream::pieces(&completion, request.stream_usage));
+        return server.respond_in_pieces(
+            outcome.latency,
+            super::stream::pieces(&completion, request.stream_usage),
+            "text/event-stream",
+        );
     }
     server.respond(StatusCode::OK, outcome.latency, &completion).await
 }
@@ -245,13 +250,56 @@ async fn vectors(State(server): State<Arc<Server>>, headers: HeaderMap, body: By
     server.respond(StatusCode::OK, latency, &answer).await
 }
 
+async fn ask(State(server): State<Arc<Server>>, Path(kb): Path<String>, headers: HeaderMap, body: Bytes) -> Response {
+    let Some(behaviour) = &server.behaviour.managed else {
+        return server.refuse("this behaviour declares no `managed`").await;
+    };
+    let said = |name: &str| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).unwrap_or_default();
+    let token = said("x-nuclia-serviceaccount").strip_prefix("Bearer ").unwrap_or_default();
+    if behaviour.token.as_ref().is_some_and(|wanted| wanted != token) {
+        let body = json!({"detail": "the service account's token is missing or wrong"});
+        return server.respond(StatusCode::UNAUTHORIZED, Duration::from_millis(5), &body).await;
+    }
+    if kb != behaviour.kb_id {
+        let body = json!({"detail": "there is no such knowledge box"});
+        return server.respond(StatusCode::NOT_FOUND, Duration::from_millis(5), &body).await;
+    }
+    let request = match parse(&body).and_then(|value| Ok(nuclia_ask::decode_request(&value)?)) {
+        Ok(request) => request,
+        Err(reason) => return server.refuse(&reason.to_string()).await,
+    };
+    let caller = caller_of(&headers);
+    let answered = managed::ask(behaviour, server.behaviour.seed, caller, &request);
+    if let Some((at, failure)) = managed::failing(behaviour, caller, &request.query)
+        && server.fails(format!("managed/{at}/{}", caller.seed), failure.times)
+    {
+        let status = StatusCode::from_u16(failure.status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
+        let body = json!({"detail": "The service cannot answer at the moment."});
+        return server.fail(status, answered.latency / 8, &body).await;
+    }
+    if said(nuclia_ask::SYNCHRONOUS.0) == nuclia_ask::SYNCHRONOUS.1 {
+        return if answered.fails {
+            server.fail(StatusCode::OK, answered.latency, &answered.document).await
+        } else {
+            server.respond(StatusCode::OK, answered.latency, &answered.document).await
+        };
+    }
+    let id = answered.document["learning_id"].as_str().unwrap_or_default().to_owned();
+    let mut response = server.respond_in_pieces(answered.latency, managed::pieces(&answered), nuclia_ask::CONTENT_TYPE);
+    if let Ok(id) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert(nuclia_ask::LEARNING_ID_HEADER, id);
+    }
+    response
+}
+
 async fn models(State(server): State<Arc<Server>>) -> Response {
     let model = json!({"id": server.behaviour.name, "object": "model", "created": 0, "owned_by": "ragcheck"});
     server.respond(StatusCode::OK, Duration::ZERO, &json!({"object": "list", "data": [model]})).await
 }
 
 async fn unknown(State(server): State<Arc<Server>>) -> Response {
-    let known = "known: POST /v1/chat/completions, /v1/agent, /v1/responses, /v1/embeddings; GET /v1/models";
+    let known =
+        "known: POST /v1/chat/completions, /v1/agent, /v1/responses, /v1/embeddings, /kb/ID/ask; GET /v1/models";
     let body = wire::write_error("not_found", &format!("the simulator has no such endpoint; {known}"));
     server.respond(StatusCode::NOT_FOUND, Duration::ZERO, &body).await
 }

@@ -44,6 +44,8 @@ pub(super) struct Situation {
     pub searched: bool,
     /// What it gave.
     pub chunks: Vec<Chunk>,
+    /// How the artifacts that it made are embedded.
+    pub embeds: Vec<String>,
     /// Whether these suffice.
     pub sufficient: bool,
     /// What came from outside.
@@ -140,6 +142,7 @@ impl Situation {
             (Some(Step::Knowledge), None) => {
                 self.searched = true;
                 self.chunks.extend(chunks(&value));
+                self.embeds.extend(embed(&value));
                 self.sufficient = judge(&self.chunks);
             }
             (Some(Step::Knowledge), Some(Problem::Failed { retryable })) => self.searched = !retryable,
@@ -210,6 +213,13 @@ fn chunks(value: &Value) -> Vec<Chunk> {
         })
         .filter(|chunk| !chunk.id.is_empty())
         .collect()
+}
+
+/// How the artifact of a result is embedded, where it made one.
+fn embed(value: &Value) -> Option<String> {
+    let artifact = value.get("response_artifact")?;
+    let version = artifact.get("version").and_then(Value::as_u64)?;
+    Some(format!("«artifact_content:{}:{version}»", text_of(artifact, "filename")))
 }
 
 fn external(value: &Value, arguments: &str) -> External {

@@ -93,7 +93,7 @@ pub struct ManagedSource {
     /// Its page, from 0, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<u64>,
-    /// The name by which answers cite it: `error-codes.pdf#page=5`.
+    /// The name by which answers cite it: `error-codes#page=5`.
     pub id: String,
     /// The file's name.
     pub filename: String,

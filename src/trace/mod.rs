@@ -19,6 +19,7 @@ mod event;
 mod folder;
 mod grade;
 mod managed;
+pub mod markers;
 mod passages;
 mod role;
 mod seal;

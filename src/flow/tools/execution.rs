@@ -47,6 +47,11 @@ impl Told {
         let message = refusal.for_model(retryable);
         Self { outcome: ToolOutcome::Rejected(rejection(refusal)), message, sent: Sent::default() }
     }
+
+    /// In the words of the tool.
+    fn worded(self, tool: &Declaration) -> Self {
+        Self { message: (tool.error)(self.message), ..self }
+    }
 }
 
 impl Turn<'_> {
@@ -71,7 +76,7 @@ impl Turn<'_> {
         };
         let name = declaration.name;
         if let Some(refusal) = order(declaration) {
-            let message = refusal.for_model(true);
+            let message = (declaration.error)(refusal.for_model(true));
             let outcome = ToolOutcome::OutOfOrder(rejection(refusal));
             self.record(Told { outcome, message, sent: Sent::default() });
             return Ok(Executed { tool: Some(name), end: End::OutOfOrder, used_up: self.used_up(name) });
@@ -79,7 +84,8 @@ impl Turn<'_> {
         if self.used_up(name) {
             let guidance = "Go on with what you have, and say in the answer what is missing.";
             let reason = format!("`{name}` takes no further calls now");
-            self.record(Told::rejected(Refusal::new("retries_exhausted", reason, guidance), false));
+            let refusal = Refusal::new("retries_exhausted", reason, guidance);
+            self.record(Told::rejected(refusal, false).worded(declaration));
             return Ok(Executed { tool: Some(name), end: End::UsedUp, used_up: true });
         }
         let fitting = object.and_then(|object| arguments::fit(declaration, &shown).map(|()| object));
@@ -95,10 +101,10 @@ impl Turn<'_> {
             Err(ToolError::Abort(abort)) => return Err(abort),
             Err(ToolError::Refused(refusal)) => {
                 let cause = refusal.cause;
-                self.record(Told::rejected(refusal, self.has_tries(name)));
+                self.record(Told::rejected(refusal, self.has_tries(name)).worded(declaration));
                 End::Refused(cause)
             }
-            Err(ToolError::Failed(failure)) => End::Failed(self.failed_call(name, *failure)),
+            Err(ToolError::Failed(failure)) => End::Failed(self.failed_call(declaration, *failure)),
             Ok(output) => {
                 self.tool_worked(name);
                 let outcome = ToolOutcome::Ok(output.result.clone());
@@ -111,7 +117,8 @@ impl Turn<'_> {
     }
 
     /// A run that failed: the model is told whether trying again may help.
-    fn failed_call(&mut self, name: &'static str, failure: Failure) -> &'static str {
+    fn failed_call(&mut self, tool: &'static Declaration, failure: Failure) -> &'static str {
+        let name = tool.name;
         let retryable = failure.transient && self.has_tries(name);
         self.tool_failed(name, &failure.message, !retryable);
         if !retryable {
@@ -121,7 +128,7 @@ impl Turn<'_> {
         let guidance = if retryable { try_again } else { go_on };
         let message = error_for_model(failure.told, &failure.reason, guidance, retryable);
         let outcome = ToolOutcome::Failed { message: failure.message, retryable };
-        self.record(Told { outcome, message, sent: failure.sent });
+        self.record(Told { outcome, message, sent: failure.sent }.worded(tool));
         failure.cause
     }
 

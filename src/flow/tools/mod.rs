@@ -34,6 +34,8 @@ pub struct Declaration {
     pub schema: fn() -> Value,
     /// Whether it is on offer beside these services.
     pub offered: fn(Services) -> bool,
+    /// What the model is told of a call that gave no result, made of what every tool says.
+    pub error: fn(String) -> String,
     /// Compiled once a process: schemas do not vary. `None` for one that does not compile.
     compiled: OnceLock<Option<JsonSchema>>,
 }
@@ -41,7 +43,17 @@ pub struct Declaration {
 impl Declaration {
     /// A tool that is always on offer.
     pub const fn new(name: &'static str, role: Role, schema: fn() -> Value) -> Self {
-        Self { name, role, schema, offered: |_| true, compiled: OnceLock::new() }
+        Self { name, role, schema, offered: |_| true, error: |message| message, compiled: OnceLock::new() }
+    }
+
+    /// A tool that is always on offer and words its failures in its own way.
+    pub const fn with_error(
+        name: &'static str,
+        role: Role,
+        schema: fn() -> Value,
+        error: fn(String) -> String,
+    ) -> Self {
+        Self { name, role, schema, offered: |_| true, error, compiled: OnceLock::new() }
     }
 
     /// A tool that is on offer beside some services only.
@@ -51,7 +63,7 @@ impl Declaration {
         schema: fn() -> Value,
         offered: fn(Services) -> bool,
     ) -> Self {
-        Self { name, role, schema, offered, compiled: OnceLock::new() }
+        Self { name, role, schema, offered, error: |message| message, compiled: OnceLock::new() }
     }
 
     /// As the model is told about it, under this description.

@@ -1,0 +1,35 @@
+//! The prompts of `managed-rag`: files of `prompts/`.
+
+use super::tools::NUCLIA_RAG;
+use crate::flow::template::Value;
+use crate::flow::{PromptText, Settings};
+
+/// The system prompt.
+pub(super) const SYSTEM: &str = "managed_system";
+/// What the model says when the documents hold no answer, word for word.
+pub(super) const REFUSAL: &str = "refusal";
+/// Feedback on a call that is missing.
+pub(super) const MISSING_CALL: &str = "missing_ask";
+/// Feedback on an answer without its artifact.
+pub(super) const MISSING_ARTIFACT: &str = "missing_artifact";
+/// Feedback on an answer without words.
+pub(super) const MISSING_ANSWER: &str = "missing_answer";
+
+/// What feedback may speak of.
+const FEEDBACK: &[&str] = &["tool", "embed"];
+
+/// All of them.
+pub(super) static PROMPTS: [PromptText; 6] = [
+    PromptText::fixed(SYSTEM, include_str!("prompts/managed_system.md")),
+    PromptText::plain(REFUSAL, include_str!("prompts/refusal.txt")),
+    PromptText::plain(NUCLIA_RAG, include_str!("prompts/nuclia_rag.md")),
+    PromptText::template(MISSING_CALL, include_str!("prompts/missing_ask.txt"), FEEDBACK),
+    PromptText::template(MISSING_ARTIFACT, include_str!("prompts/missing_artifact.txt"), FEEDBACK),
+    PromptText::template(MISSING_ANSWER, include_str!("prompts/missing_answer.txt"), FEEDBACK),
+];
+
+/// One of the feedback texts, filled in.
+pub(super) fn feedback(settings: &Settings, name: &str, embed: &str) -> String {
+    let values = [("tool", NUCLIA_RAG), ("embed", embed)].map(|(name, text)| (name, Value::Text(text)));
+    settings.prompts.fill(name, &values).unwrap_or_default()
+}

@@ -1,0 +1,12 @@
+//! The tool of `managed-rag`.
+
+mod nuclia_rag;
+
+use super::memory::TurnState;
+use crate::flow::tools::Tool;
+
+/// Asks the managed retrieval service.
+pub const NUCLIA_RAG: &str = "nuclia_rag";
+
+/// All of them.
+pub(super) static TOOLS: [&Tool<TurnState>; 1] = [&nuclia_rag::TOOL];

@@ -1,0 +1,196 @@
+//! `nuclia_rag {query}`: the answer of the managed retrieval service as an artifact, and what the model needs to pass it on.
+//!
+//! Every result has `status`, `message_to_llm` and, where the service tells it, `nuclia_learning_id`; a success names its
+//! artifact. The answer's text does not go to the model: the artifact is put in where the model embeds it.
+
+use super::NUCLIA_RAG;
+use crate::flow::Abort;
+use crate::flow::managed_rag::memory::{KeptArtifact, TurnState};
+use crate::flow::managed_rag::template::{Prepared, prepare};
+use crate::flow::managed_rag::{artifact, citations};
+use crate::flow::tools::{Declaration, Failure, Output, Refusal, Scope, Sent, Tool, ToolError, guard, sanitise};
+use crate::provider::{AskAnswer, AskStatus, ProviderError};
+use crate::trace::{Artifact, Hit, ManagedAnswer, ManagedStatus, Role, SearchResult, ToolResult};
+use serde_json::{Map, Value, json};
+
+/// The tool.
+pub(super) static TOOL: Tool<TurnState> = Tool {
+    declaration: Declaration::with_error(NUCLIA_RAG, Role::Knowledge, schema, error),
+    run: |arguments, scope| Box::pin(run(arguments, scope)),
+};
+
+const MAX_QUERY: usize = 1_000;
+/// Characters of a passage that go to the trace.
+const EXCERPT: usize = 160;
+
+/// What the model should do when the service failed: while another try can help, and when none can.
+const GUIDANCE: [&str; 2] = [
+    "Try once more with the same query.",
+    "Tell the user that the documents could not be asked, and why; do not answer from memory.",
+];
+
+/// JSON Schema of the arguments.
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "minLength": 1, "maxLength": MAX_QUERY,
+                      "description": "One complete question that can be understood without the conversation."}
+        },
+        "required": ["query"],
+        "additionalProperties": false
+    })
+}
+
+/// The result of a call that failed, beside what every failed tool says.
+fn error(message: String) -> String {
+    let Ok(mut told) = serde_json::from_str::<Map<String, Value>>(&message) else { return message };
+    let part =
+        |name: &str| told.get("error").and_then(|error| error.get(name)?.as_str()).unwrap_or_default().to_owned();
+    let words = format!("The documents could not be asked: {}. {}", part("reason"), part("guidance"));
+    told.insert("status".into(), "error".into());
+    told.insert("message_to_llm".into(), words.into());
+    Value::Object(told).to_string()
+}
+
+fn query(object: &Map<String, Value>) -> Result<String, Refusal> {
+    let raw = object.get("query").and_then(Value::as_str).unwrap_or_default();
+    let query = sanitise::line(raw);
+    sanitise::length("query", &query, 1, MAX_QUERY)?;
+    guard::inspect("query", raw)?;
+    Ok(query)
+}
+
+/// Asks the service, and makes the artifact of its answer.
+async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Result<Output, ToolError> {
+    let query = query(arguments)?;
+    let env = scope.env;
+    let (Some(service), Some(settings)) = (&env.managed_retrieval, &env.settings.managed_retrieval) else {
+        return Err(failed("not_configured", "no managed retrieval service is configured".to_owned()));
+    };
+    let prepared = prepare(settings, &query, &scope.state.context).map_err(|missing| {
+        failed("missing_parameters", format!("the conversation does not give: {}", missing.join(", ")))
+    })?;
+    let attempted = service.ask(&prepared.request).await;
+    let sent = Sent { service: "managed_retrieval", attempts: attempted.attempts };
+    let answer = match attempted.result {
+        Err(ProviderError::Miss(miss)) => return Err(ToolError::Abort(Abort::Miss(miss))),
+        Err(ProviderError::Failed { kind, status, message }) => {
+            let failure = Failure::of_service("the retrieval service", kind, status, &message, GUIDANCE, sent);
+            return Err(ToolError::Failed(Box::new(failure)));
+        }
+        Ok(answer) => answer,
+    };
+    let found = answer.status == AskStatus::Success && !answer.text.trim().is_empty();
+    let hits = if found { hits(&answer) } else { Vec::new() };
+    let managed = if found {
+        let cited = citations::cite(&answer, settings.inline_citation_links);
+        let made = artifact::create(settings, &query, &cited, &scope.state.artifacts());
+        let kept = KeptArtifact { artifact: made.clone(), sources: cited.sources.clone() };
+        scope.state.made.push(kept.name());
+        scope.state.memory.artifacts.push(kept);
+        let plain = answered(ManagedStatus::Success, prepared, answer);
+        let (citations, sources, artifact) = (cited.citations, cited.sources, Some(made));
+        let notes = [cited.notes, plain.notes].concat();
+        ManagedAnswer { citations, sources, notes, artifact, ..plain }
+    } else {
+        answered(ManagedStatus::NoAnswerFound, prepared, answer)
+    };
+    let told = for_model(&managed);
+    let without_learned = hits.iter().map(|hit| hit.id.clone()).collect();
+    let (kb_id, managed) = (settings.kb_id.clone(), Some(Box::new(managed)));
+    Ok(Output { result: ToolResult::Search(SearchResult { query, kb_id, hits, without_learned, managed }), told, sent })
+}
+
+/// A call that never reached the service and would not, if it was made again.
+fn failed(cause: &'static str, reason: String) -> ToolError {
+    let (message, sent, transient) = (reason.clone(), Sent::default(), false);
+    ToolError::Failed(Box::new(Failure { cause, message, told: cause, reason, guidance: GUIDANCE, transient, sent }))
+}
+
+/// What is known of an answer before it is cited.
+fn answered(status: ManagedStatus, prepared: Prepared, answer: AskAnswer) -> ManagedAnswer {
+    let Prepared { request, filter_applied, missing_filter_parameters } = prepared;
+    let skipped = answer.skipped.iter().map(|kind| format!("An item of the unknown type `{kind}` was skipped."));
+    ManagedAnswer {
+        status,
+        learning_id: answer.learning_id,
+        asked: request.query,
+        audit: request.audit_metadata,
+        filter_applied,
+        applied_filter: request.filter_expression,
+        missing_filter_parameters,
+        text: answer.text,
+        citations: Vec::new(),
+        sources: Vec::new(),
+        notes: skipped.collect(),
+        artifact: None,
+        input_tokens: answer.usage.input,
+        output_tokens: answer.usage.output,
+    }
+}
+
+/// The pages that were found, each once, best first.
+fn hits(answer: &AskAnswer) -> Vec<Hit> {
+    let mut hits: Vec<Hit> = Vec::new();
+    for paragraph in &answer.paragraphs {
+        let Some(id) = citations::page_id(paragraph) else { continue };
+        if hits.iter().any(|hit| hit.id == id) {
+            continue;
+        }
+        let (title, excerpt) = (paragraph.title.clone(), crate::knowledge::excerpt(&paragraph.text, EXCERPT));
+        hits.push(Hit { id, title, raw_score: paragraph.score, excerpt, learned: None });
+    }
+    hits
+}
+
+/// The tool message.
+fn for_model(managed: &ManagedAnswer) -> String {
+    let message = match &managed.artifact {
+        Some(artifact) => format!(
+            "The documents answer. Put the answer into your reply with this embed, letter by letter, on a line of its own: {}",
+            artifact::embed_of(artifact)
+        ),
+        None => "The documents hold no answer to this. Say so in the sentence that you were given for it.".to_owned(),
+    };
+    let mut told = json!({
+        "status": managed.status.as_str(),
+        "nuclia_learning_id": managed.learning_id,
+        "message_to_llm": message,
+    });
+    if let Some(Artifact { filename, version, mime_type, .. }) = &managed.artifact {
+        told["response_artifact"] = json!({"filename": filename, "version": version, "mime_type": mime_type});
+    }
+    if let Some(applied) = managed.filter_applied {
+        told["filter_applied"] = applied.into();
+    }
+    if let Some(filter) = &managed.applied_filter {
+        told["applied_filter"] = filter.clone();
+    }
+    if !managed.missing_filter_parameters.is_empty() {
+        told["missing_filter_parameters"] = json!(managed.missing_filter_parameters);
+    }
+    told.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_told_as_a_status_with_a_message_and_says_whether_to_try_again() {
+        let plain = json!({"error": {"cause": "server_error", "reason": "the retrieval service failed", "guidance": "Wait.", "retryable": true}});
+        let told: Value = serde_json::from_str(&error(plain.to_string())).expect("JSON");
+        assert_eq!((&told["status"], &told["error"]["retryable"]), (&json!("error"), &json!(true)));
+        let words = told["message_to_llm"].as_str().expect("words");
+        assert!(words.contains("the retrieval service failed. Wait."), "{words}");
+    }
+
+    #[test]
+    fn hostile_and_empty_queries_are_refused() {
+        let cause = |text: &str| query(json!({"query": text}).as_object().expect("an object")).map_err(|no| no.cause);
+        assert_eq!(cause(" What does  E-17 mean? "), Ok("What does E-17 mean?".into()));
+        assert_eq!(cause("  "), Err("length"));
+        assert_eq!(cause("x' UNION SELECT password FROM users --"), Err("hostile"));
+    }
+}

@@ -1,0 +1,367 @@
+//! Answers of a managed retrieval service, and the artifacts that became of them.
+//!
+//! | metric | units | a unit holds when |
+//! |---|---|---|
+//! | `marker_placement` | artifacts | without markers it is the service's text, and a marker stands where the cited words end, at no other place |
+//! | `citation_numbering` | artifacts with sources | each page of a file has one number, and the numbers run from 1 without a gap |
+//! | `gateway_links` | artifacts with sources | every link leads through the gateway, with the page and nothing else behind the path |
+//! | `artifact_versions` | artifacts | its version is the next of its name in the conversation |
+//! | `required_parameters` | calls of flows that declare required parameters | all were given, or nothing was asked |
+//! | `artifact_answers` | answers of turns that made an artifact | the answer holds an artifact of its turn |
+//!
+//! The first metric makes the text anew from the service's own words and positions, by the rules of
+//! [`crate::trace::markers`]; which number stands where, the second says.
+
+use super::catalogue::Registered;
+use super::{Held, Metric, Mode, Observation, Seen, TrialView, quote};
+use crate::catalogue::MetricEntry;
+use crate::settings::ManagedRetrievalSettings;
+use crate::trace::markers::{MarkerPlaces, marker, with_markers};
+use crate::trace::{ManagedAnswer, Role, ToolOutcome};
+use regex::Regex;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[
+    Registered {
+        entry: MetricEntry::rate(
+            "marker_placement",
+            "Of the artifacts, those that are the service's text with markers where the cited words end.",
+            &[],
+        ),
+        make: |_| Box::new(ManagedAnswers::Placement),
+    },
+    Registered {
+        entry: MetricEntry::rate(
+            "citation_numbering",
+            "Of the artifacts with sources, those in which each page has one number, from 1 on.",
+            &[],
+        ),
+        make: |_| Box::new(ManagedAnswers::Numbering),
+    },
+    Registered {
+        entry: MetricEntry::rate(
+            "gateway_links",
+            "Of the artifacts with sources, those whose links lead through the gateway with the page and nothing else.",
+            &[],
+        ),
+        make: |_| Box::new(ManagedAnswers::Links),
+    },
+    Registered {
+        entry: MetricEntry::rate(
+            "artifact_versions",
+            "Of the artifacts, those with the next version of their name in the conversation.",
+            &[],
+        ),
+        make: |_| Box::new(ManagedAnswers::Versions),
+    },
+    Registered {
+        entry: MetricEntry::rate(
+            "required_parameters",
+            "Of the calls, those with every required parameter, or that asked nothing without.",
+            &[],
+        ),
+        make: |_| Box::new(ManagedAnswers::Parameters),
+    },
+    Registered {
+        entry: MetricEntry::rate(
+            "artifact_answers",
+            "Of the answers of turns that made an artifact, those that hold one of their turn.",
+            &[],
+        ),
+        make: |_| Box::new(ManagedAnswers::Delivery),
+    },
+];
+
+/// How a marker that is a link is written.
+static LINKED: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\[\[\d+\]\]\(([^)\s]*)\)").ok());
+/// How a marker without a link is written.
+static PLAIN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\[\d+\]").ok());
+/// A link of Markdown.
+static LINK: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\]\(([^)\s]*)\)").ok());
+/// A link through the gateway.
+static GATEWAY: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"^/gateway/download(/[A-Za-z0-9._~%-]+)+(#page=([0-9]+))?$").ok());
+
+/// See the module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ManagedAnswers {
+    Placement,
+    Numbering,
+    Links,
+    Versions,
+    Parameters,
+    Delivery,
+}
+
+impl Metric for ManagedAnswers {
+    fn units(&self) -> &'static str {
+        match self {
+            Self::Placement | Self::Versions => "artifacts",
+            Self::Numbering | Self::Links => "artifacts with sources",
+            Self::Parameters => "calls",
+            Self::Delivery => "answers",
+        }
+    }
+
+    fn hidden_in_traffic(&self) -> Option<&'static str> {
+        Some("traffic does not show what an agent makes of the answers of its retrieval service")
+    }
+
+    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
+        (mode == Mode::Imported).then_some("messages do not say what became of the answers of a retrieval service")
+    }
+
+    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        let variant = view.scenario.variant(&view.trial.lane.variant);
+        let declared = variant.and_then(|variant| variant.settings.as_ref()?.managed_retrieval.as_ref());
+        let settings = declared.map(|named| &named.settings);
+        let links = settings.is_none_or(|settings| settings.inline_citation_links);
+        let mut versions: BTreeMap<(u32, &str), u32> = BTreeMap::new();
+        let mut units = Vec::new();
+        for turn in view.turns {
+            let mut say = |unit: String, held: Held| {
+                units.push(match held {
+                    Ok(()) => Observation::success(unit),
+                    Err(Seen(seen)) => Observation::failure(unit, seen),
+                });
+            };
+            if *self == Self::Parameters {
+                let Some(settings) =
+                    settings.filter(|settings| settings.template_parameters.iter().any(|one| one.required))
+                else {
+                    continue;
+                };
+                let context = context(view, turn.conversation);
+                let calls = turn.calls().filter(|call| view.trace.role(&call.tool) == Role::Knowledge);
+                for (number, call) in (1..).zip(calls) {
+                    let asked = matches!(call.outcome, ToolOutcome::Ok(_));
+                    say(format!("{}, call {number}", turn.label()), given(settings, &context, asked));
+                }
+                continue;
+            }
+            let answers = turn.searches().filter_map(|search| search.managed.as_deref());
+            let made: Vec<&ManagedAnswer> = answers.filter(|managed| managed.artifact.is_some()).collect();
+            if *self == Self::Delivery {
+                let Some(answer) = turn.answer().filter(|_| !made.is_empty()) else { continue };
+                let holds = |managed: &&ManagedAnswer| {
+                    managed.artifact.as_ref().is_some_and(|artifact| answer.text.contains(artifact.content.trim_end()))
+                };
+                let held = if made.iter().any(holds) {
+                    Ok(())
+                } else {
+                    Err(Seen::new("the answer holds no artifact of its turn"))
+                };
+                say(turn.label(), held);
+                continue;
+            }
+            for managed in made {
+                let Some(artifact) = &managed.artifact else { continue };
+                let unit = format!("{}, {} version {}", turn.label(), artifact.filename, artifact.version);
+                let last = versions.entry((turn.conversation, artifact.filename.as_str())).or_default();
+                match self {
+                    Self::Placement => say(unit, placed(managed, links)),
+                    Self::Numbering | Self::Links if managed.sources.is_empty() => {}
+                    Self::Numbering => say(unit, numbered(managed)),
+                    Self::Links => say(unit, linked(managed)),
+                    Self::Versions | Self::Parameters | Self::Delivery => {
+                        let next = *last + 1;
+                        let seen = || Seen::new(format!("version {} after {last}", artifact.version));
+                        say(unit, if artifact.version == next { Ok(()) } else { Err(seen()) });
+                        *last = (*last).max(artifact.version);
+                    }
+                }
+            }
+        }
+        units
+    }
+}
+
+/// What tools knew of the user in a conversation, as the case says.
+fn context(view: &TrialView<'_>, conversation: u32) -> Value {
+    let planned = view.case.case.conversations().nth(conversation as usize);
+    planned.map_or(Value::Null, |planned| Value::Object(planned.tool_context.clone()))
+}
+
+fn given(settings: &ManagedRetrievalSettings, context: &Value, asked: bool) -> Held {
+    let missing = settings.missing(context);
+    if missing.is_empty() || !asked {
+        return Ok(());
+    }
+    Err(Seen::new(format!("asked without {}", missing.join(", "))))
+}
+
+/// The part of an artifact before its list of sources.
+fn body(content: &str) -> &str {
+    content.rfind("\n\n## Sources\n").map_or(content, |end| &content[..end]).trim_end()
+}
+
+fn placed(managed: &ManagedAnswer, links: bool) -> Held {
+    let places = MarkerPlaces::of(&managed.text);
+    let mut expected = BTreeSet::new();
+    for citation in managed.citations.iter().filter(|citation| citation.source.is_some()) {
+        let of = |source: &&crate::trace::ManagedSource| {
+            Some(&source.source) == citation.source.as_ref() && source.page == citation.page
+        };
+        let number = managed.sources.iter().find(of).map_or(0, |source| source.number);
+        let mut ends: BTreeSet<Option<usize>> =
+            citation.spans.iter().filter(|(start, end)| start < end).map(|(_, end)| places.at(*end)).collect();
+        if ends.is_empty() {
+            ends.insert(places.last());
+        }
+        expected.extend(ends.into_iter().flatten().map(|place| (place, number)));
+    }
+    // Numbers and links are judged elsewhere: every marker reads the same here.
+    let expected = with_markers(&managed.text, &expected, |number| marker(number, links.then_some("/")));
+    let content = managed.artifact.as_ref().map_or("", |artifact| artifact.content.as_str());
+    let same = |text: &str| match (links, &*LINKED, &*PLAIN) {
+        (true, Some(linked), _) => linked.replace_all(text, "\u{e000}").into_owned(),
+        (false, _, Some(plain)) => plain.replace_all(text, "\u{e000}").into_owned(),
+        _ => text.to_owned(),
+    };
+    let (wanted, found) = (same(expected.trim_end()), same(body(content)));
+    if wanted == found {
+        return Ok(());
+    }
+    let at = wanted.chars().zip(found.chars()).take_while(|(one, other)| one == other).count();
+    let near = |text: &str| {
+        quote(&text.chars().skip(at.saturating_sub(12)).take(24).collect::<String>().replace('\u{e000}', "[n]"), 40)
+    };
+    Err(Seen::new(format!("`{}` where `{}` should stand", near(&found), near(&wanted))))
+}
+
+fn numbered(managed: &ManagedAnswer) -> Held {
+    let mut pages = BTreeMap::new();
+    for (place, source) in (1..).zip(&managed.sources) {
+        if source.number != place {
+            return Err(Seen::new(format!("number {} stands in place {place}", source.number)));
+        }
+        if let Some(other) = pages.insert((&source.source, source.page), source.number) {
+            return Err(Seen::new(format!("{} has the numbers {other} and {}", quote(&source.id, 60), source.number)));
+        }
+    }
+    Ok(())
+}
+
+fn linked(managed: &ManagedAnswer) -> Held {
+    let (Some(link), Some(gateway)) = (&*LINK, &*GATEWAY) else { return Ok(()) };
+    let content = managed.artifact.as_ref().map_or("", |artifact| artifact.content.as_str());
+    let targets = link.captures_iter(content).filter_map(|found| Some(found.get(1)?.as_str()));
+    // What the service's own text links to, no marker leads to.
+    let ours = targets.filter(|target| !managed.text.contains(&format!("]({target})")));
+    let known: Vec<&str> = managed.sources.iter().map(|source| source.link.as_str()).collect();
+    for target in ours.chain(known.iter().copied()) {
+        let Some(found) = gateway.captures(target) else {
+            return Err(Seen::new(format!("a link leads to `{}`", quote(target, 120))));
+        };
+        let page = found.get(3).and_then(|page| page.as_str().parse::<u64>().ok());
+        let right =
+            |source: &crate::trace::ManagedSource| source.link == target && page == source.page.map(|page| page + 1);
+        if !managed.sources.iter().any(right) {
+            return Err(Seen::new(format!("`{}` is the page of no source", quote(target, 120))));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{Artifact, ManagedCitation, ManagedSource, ManagedStatus};
+
+    const LINK_5: &str = "/gateway/download/r1/f/file/codes.pdf#page=5";
+
+    /// An answer with one source, whose artifact holds this.
+    fn answer(text: &str, end: u64, content: &str) -> ManagedAnswer {
+        let source = ManagedSource {
+            number: 1,
+            source: "r1/f/file".into(),
+            page: Some(4),
+            id: "codes#page=5".into(),
+            filename: "codes.pdf".into(),
+            title: "Codes".into(),
+            link: LINK_5.into(),
+        };
+        let citation = ManagedCitation {
+            paragraph: "r1/f/file/0-9".into(),
+            source: Some("r1/f/file".into()),
+            page: Some(4),
+            spans: vec![(0, end)],
+        };
+        let (filename, mime_type) = ("nuclia_answer.md".into(), "text/markdown".into());
+        let content = format!("{content}\n\n## Sources\n\n1. [Codes]({LINK_5})\n");
+        ManagedAnswer {
+            status: ManagedStatus::Success,
+            learning_id: None,
+            asked: String::new(),
+            audit: BTreeMap::new(),
+            filter_applied: None,
+            applied_filter: None,
+            missing_filter_parameters: Vec::new(),
+            text: text.into(),
+            citations: vec![citation],
+            sources: vec![source],
+            notes: Vec::new(),
+            artifact: Some(Artifact { filename, version: 1, mime_type, description: String::new(), content }),
+            input_tokens: None,
+            output_tokens: None,
+        }
+    }
+
+    #[test]
+    fn a_marker_off_by_one_code_unit_or_missing_or_one_too_many_is_seen() {
+        let text = "😀 It is open. Close it.";
+        let right = answer(text, 12, &format!("😀 It is open[[1]]({LINK_5}). Close it."));
+        assert_eq!(placed(&right, true), Ok(()));
+        for content in [
+            format!("😀 It is open.[[1]]({LINK_5}) Close it."),
+            text.to_owned(),
+            format!("😀 It is open[[1]]({LINK_5}). Close[[1]]({LINK_5}) it."),
+            format!("😀 It is open[[1]]({LINK_5}). Close it!"),
+        ] {
+            assert!(placed(&answer(text, 12, &content), true).is_err(), "{content}");
+        }
+        assert_eq!(placed(&answer(text, 12, "😀 It is open[1]. Close it."), false), Ok(()));
+    }
+
+    #[test]
+    fn two_numbers_for_one_page_and_a_gap_are_seen() {
+        let mut managed = answer("So.", 3, "So.");
+        assert_eq!(numbered(&managed), Ok(()));
+        managed.sources.push(ManagedSource { number: 2, ..managed.sources[0].clone() });
+        assert!(numbered(&managed).is_err());
+        managed.sources[1].page = Some(9);
+        assert_eq!(numbered(&managed), Ok(()));
+        managed.sources[1].number = 3;
+        assert!(numbered(&managed).is_err());
+    }
+
+    #[test]
+    fn a_token_a_host_or_another_page_in_a_link_is_seen_and_the_services_own_links_are_not_ours() {
+        let linked_by = |target: &str| linked(&answer("So.", 3, &format!("So.[[1]]({target})")));
+        assert_eq!(linked_by(LINK_5), Ok(()));
+        for target in [
+            "/gateway/download/r1/f/file/codes.pdf?token=abc#page=5",
+            "https://europe-1.nuclia.cloud/api/v1/kb/x/codes.pdf#page=5",
+            "//example.org/gateway/download/a#page=5",
+            "/gateway/download/r1/f/file/codes.pdf#page=6",
+            "/gateway/download/r1/f/file/codes.pdf",
+        ] {
+            assert!(linked_by(target).is_err(), "{target}");
+        }
+        assert_eq!(linked(&answer("See [x](http://a.example).", 3, "See [x](http://a.example).")), Ok(()));
+    }
+
+    #[test]
+    fn a_call_without_a_required_parameter_may_not_ask() {
+        let settings: ManagedRetrievalSettings =
+            serde_json::from_value(serde_json::json!({"template_parameters": [{"name": "country", "required": true}]}))
+                .expect("reads");
+        let context = serde_json::json!({"country": "Norway"});
+        assert_eq!(given(&settings, &context, true), Ok(()));
+        assert_eq!(given(&settings, &Value::Null, false), Ok(()));
+        assert!(given(&settings, &Value::Null, true).is_err());
+    }
+}

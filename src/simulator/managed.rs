@@ -1,0 +1,311 @@
+//! The simulated managed retrieval service: the first declared answer that fits the question, with its citations.
+//!
+//! Where words of an answer stand is counted here, in characters, so that a behaviour file names the words alone. Pages
+//! are counted from 1 in the file and from 0 in what is sent, as the service does.
+
+use super::behaviour::{Caller, Failure, Pattern, ValueError, When};
+use super::dice::{Dice, Latency};
+use crate::provider::wire::nuclia_ask::AskRequest;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The simulated service.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ManagedBehaviour {
+    /// The knowledge box that it has; questions to any other are refused.
+    pub kb_id: String,
+    /// The token that it wants; without one, any or none is taken.
+    #[serde(default)]
+    pub token: Option<String>,
+    /// How long an answer takes.
+    pub latency: Latency,
+    /// Its files, by the id of their resource.
+    pub files: BTreeMap<String, ManagedFile>,
+    /// What it answers; the first that fits counts. Without one, nothing is found.
+    pub answers: Vec<ManagedReply>,
+    /// When it fails; the first that fits counts.
+    #[serde(default)]
+    pub failures: Vec<Failure>,
+}
+
+/// A file of the service.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ManagedFile {
+    /// Its name.
+    pub name: String,
+    /// Its title.
+    #[serde(default)]
+    pub title: String,
+    /// The passages of its pages, by the page, from 1.
+    pub pages: BTreeMap<u64, Vec<String>>,
+}
+
+/// An answer.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ManagedReply {
+    /// When it is given.
+    pub when: When,
+    /// What the filter must say, as JSON.
+    #[serde(default)]
+    pub filter: Option<Pattern>,
+    /// What the audit data must say, as JSON.
+    #[serde(default)]
+    pub audit: Option<Pattern>,
+    /// `success` unless something else is written: `no_context`, `no_retrieval_data`, `error`.
+    #[serde(default)]
+    pub status: Option<String>,
+    /// The text.
+    #[serde(default)]
+    pub answer: String,
+    /// What rests on what.
+    #[serde(default)]
+    pub cites: Vec<ManagedCite>,
+    /// The service's words on its status.
+    #[serde(default)]
+    pub details: Option<String>,
+    /// Further items of a stream, of types that nobody knows.
+    #[serde(default)]
+    pub items: Vec<Map<String, Value>>,
+}
+
+/// Words that rest on a passage.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ManagedCite {
+    /// The resource.
+    pub resource: String,
+    /// Its page, from 1; one that the file has not is a passage that was not found.
+    pub page: u64,
+    /// Which passage of the page, from 1.
+    #[serde(default = "first")]
+    pub passage: usize,
+    /// The words, as they stand in the answer; each place where they stand.
+    #[serde(default)]
+    pub words: Vec<String>,
+    /// Positions as they are sent, in characters, beside those of the words.
+    #[serde(default)]
+    pub at: Vec<(u64, u64)>,
+}
+
+fn first() -> usize {
+    1
+}
+
+/// What the service says.
+#[derive(Debug, Clone)]
+pub(super) struct Answered {
+    /// The document of an answer in one piece.
+    pub document: Value,
+    /// Further items.
+    pub items: Vec<Map<String, Value>>,
+    /// How long it takes.
+    pub latency: Duration,
+    /// Whether its status is an error, as the behaviour file declares.
+    pub fails: bool,
+}
+
+/// The failure that comes first, by its position in the file.
+pub(super) fn failing<'b>(
+    behaviour: &'b ManagedBehaviour,
+    caller: Caller<'_>,
+    query: &str,
+) -> Option<(usize, &'b Failure)> {
+    behaviour.failures.iter().enumerate().find(|(_, failure)| failure.when.holds(query, caller))
+}
+
+/// Answers one question.
+pub(super) fn ask(behaviour: &ManagedBehaviour, seed: u64, caller: Caller<'_>, request: &AskRequest) -> Answered {
+    let query = request.query.as_str();
+    let says = |pattern: &Option<Pattern>, said: Value| {
+        pattern.as_ref().is_none_or(|pattern| pattern.0.is_match(&said.to_string()))
+    };
+    let filter = || request.filter_expression.clone().unwrap_or_default();
+    let fits = |reply: &&ManagedReply| {
+        reply.when.holds(query, caller)
+            && says(&reply.filter, filter())
+            && says(&reply.audit, json!(request.audit_metadata))
+    };
+    let reply = behaviour.answers.iter().find(fits);
+    let dice = Dice::new(seed, &["managed", caller.seed, query]);
+    let latency = behaviour.latency.draw(&dice);
+    let Some(reply) = reply else {
+        let document = document("no_retrieval_data", "", &dice, json!({}), json!({}), None);
+        return Answered { document, items: Vec::new(), latency, fails: false };
+    };
+    let mut cited: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();
+    for cite in &reply.cites {
+        cited.entry(id(cite)).or_default().extend(places(&reply.answer, cite));
+    }
+    let found = resources(behaviour, &reply.cites, request.top_k as usize);
+    let status = reply.status.as_deref().unwrap_or("success");
+    let document = document(status, &reply.answer, &dice, found, json!(cited), reply.details.as_deref());
+    Answered { document, items: reply.items.clone(), latency, fails: status == "error" }
+}
+
+fn document(status: &str, answer: &str, dice: &Dice, found: Value, cited: Value, details: Option<&str>) -> Value {
+    let tokens = json!({"input": 40 + answer.chars().count(), "output": answer.chars().count() / 4});
+    json!({
+        "answer": answer,
+        "status": status,
+        "learning_id": dice.id("learning"),
+        "retrieval_results": {"resources": found},
+        "citations": cited,
+        "metadata": {"tokens": tokens},
+        "error_details": details,
+    })
+}
+
+/// The items of an answer in pieces, a line of JSON each.
+pub(super) fn pieces(answered: &Answered) -> Vec<String> {
+    let part = |pointer: &str| answered.document.pointer(pointer).cloned().unwrap_or_default();
+    let mut items = vec![json!({"type": "retrieval", "results": part("/retrieval_results")})];
+    let text = part("/answer");
+    let words = text.as_str().unwrap_or_default().split_inclusive(' ');
+    items.extend(words.map(|word| json!({"type": "answer", "text": word})));
+    items.extend(answered.items.iter().cloned().map(Value::Object));
+    items.push(json!({"type": "metadata", "tokens": part("/metadata/tokens"), "timings": {}}));
+    items.push(json!({"type": "citations", "citations": part("/citations")}));
+    items.push(json!({"type": "status", "code": "0", "status": part("/status"), "details": part("/error_details")}));
+    items.into_iter().map(|item| format!("{}\n", json!({ "item": item }))).collect()
+}
+
+/// The id of a cited passage.
+fn id(cite: &ManagedCite) -> String {
+    let start = (cite.page * 10 + cite.passage as u64) * 100;
+    format!("{}/f/file/{start}-{}", cite.resource, start + 99)
+}
+
+/// Where the cited words stand, in characters.
+fn places(answer: &str, cite: &ManagedCite) -> Vec<(u64, u64)> {
+    let count = |text: &str| text.chars().count() as u64;
+    let found = cite.words.iter().flat_map(|words| {
+        answer.match_indices(words.as_str()).map(move |(start, words)| {
+            let start = count(&answer[..start]);
+            (start, start + count(words))
+        })
+    });
+    found.chain(cite.at.iter().copied()).collect()
+}
+
+/// The passages that were found: those that are cited and the others of their files, as many as may be.
+fn resources(behaviour: &ManagedBehaviour, cites: &[ManagedCite], most: usize) -> Value {
+    let mut wanted: Vec<ManagedCite> = Vec::new();
+    let named: Vec<&str> = cites.iter().map(|cite| cite.resource.as_str()).collect();
+    let others = behaviour.files.iter().filter(|(resource, _)| named.contains(&resource.as_str()));
+    let others = others.flat_map(|(resource, file)| {
+        file.pages.iter().flat_map(move |(page, passages)| {
+            let cite = move |passage| ManagedCite {
+                resource: resource.clone(),
+                page: *page,
+                passage,
+                words: Vec::new(),
+                at: Vec::new(),
+            };
+            (1..=passages.len()).map(cite)
+        })
+    });
+    for cite in cites.iter().cloned().chain(others) {
+        if wanted.len() < most && !wanted.iter().any(|known| id(known) == id(&cite)) {
+            wanted.push(cite);
+        }
+    }
+    let mut found = Map::new();
+    for (rank, cite) in wanted.iter().enumerate() {
+        let Some(file) = behaviour.files.get(&cite.resource) else { continue };
+        let passages = file.pages.get(&cite.page);
+        let Some(text) = passages.and_then(|passages| passages.get(cite.passage.checked_sub(1)?)) else { continue };
+        let resource = found.entry(cite.resource.clone()).or_insert_with(|| {
+            json!({
+                "id": cite.resource,
+                "title": file.title,
+                "data": {"files": {"file": {"value": {"file": {
+                    "uri": format!("/kb/{}/resource/{}/file/file/download/field", behaviour.kb_id, cite.resource),
+                    "filename": file.name,
+                }}}}},
+                "fields": {"/f/file": {"paragraphs": {}}},
+            })
+        });
+        resource["fields"]["/f/file"]["paragraphs"][id(cite)] = json!({
+            "id": id(cite),
+            "text": text,
+            "score": 1.0 / (rank + 1) as f64,
+            "position": {"page_number": cite.page - 1, "index": cite.passage - 1, "start": 0, "end": text.chars().count()},
+        });
+    }
+    Value::Object(found)
+}
+
+/// What is wrong with what is declared.
+pub(super) fn check(behaviour: &ManagedBehaviour) -> Result<(), ValueError> {
+    for reply in &behaviour.answers {
+        for cite in &reply.cites {
+            if cite.page == 0 || cite.passage == 0 {
+                return Err(ValueError::NoPage(cite.resource.clone()));
+            }
+            if let Some(words) =
+                cite.words.iter().find(|words| words.is_empty() || !reply.answer.contains(words.as_str()))
+            {
+                return Err(ValueError::NotInAnswer(words.clone()));
+            }
+        }
+    }
+    if behaviour.files.values().any(|file| file.pages.contains_key(&0)) {
+        return Err(ValueError::NoPage("files".to_owned()));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::wire::nuclia_ask::{self, AskStatus};
+
+    fn behaviour() -> ManagedBehaviour {
+        serde_json::from_value(json!({
+            "kb_id": "box", "latency": {"constant": "1s"},
+            "files": {"codes": {"name": "codes.pdf", "title": "Codes", "pages": {"3": ["38 to 46 ohms", "more"], "4": ["else"]}}},
+            "answers": [
+                {"when": {"asks": "coil"}, "filter": "norway", "answer": "In Norway: 40."},
+                {"when": {"asks": "coil"}, "answer": "😀 38 to 46 ohms. Again 38 to 46 ohms.",
+                 "cites": [{"resource": "codes", "page": 3, "words": ["38 to 46 ohms."]}], "items": [{"type": "of_tomorrow"}]}]
+        }))
+        .expect("reads")
+    }
+
+    #[test]
+    fn words_are_cited_where_they_stand_and_both_forms_say_the_same() {
+        let behaviour = behaviour();
+        check(&behaviour).expect("sound");
+        let request = AskRequest { query: "The coil?".into(), top_k: 2, ..AskRequest::default() };
+        let answered = ask(&behaviour, 1, Caller::default(), &request);
+        let whole = nuclia_ask::decode_response(answered.document.to_string().as_bytes()).expect("reads");
+        assert_eq!(whole.citations[0].spans, [(2, 16), (23, 37)]);
+        assert_eq!(whole.paragraphs.len(), 2, "as many as were asked for");
+        assert_eq!((whole.paragraphs[0].page, whole.paragraphs[0].file.as_deref()), (Some(2), Some("codes.pdf")));
+        let pieces = nuclia_ask::decode_response(pieces(&answered).concat().as_bytes()).expect("reads");
+        assert_eq!((&pieces.text, &pieces.citations, pieces.skipped.len()), (&whole.text, &whole.citations, 1));
+    }
+
+    #[test]
+    fn a_filter_chooses_the_answer_and_what_is_not_known_is_not_found() {
+        let filter_expression = Some(json!({"label": "Norway"}));
+        let filtered = AskRequest { query: "The coil?".into(), top_k: 5, filter_expression, ..AskRequest::default() };
+        assert_eq!(ask(&behaviour(), 1, Caller::default(), &filtered).document["answer"], "In Norway: 40.");
+        let unknown = AskRequest { query: "The moon?".into(), top_k: 5, ..AskRequest::default() };
+        let answered = ask(&behaviour(), 1, Caller::default(), &unknown).document.to_string();
+        let answered = nuclia_ask::decode_response(answered.as_bytes()).expect("reads");
+        assert_eq!((answered.status, answered.paragraphs.len()), (AskStatus::NoRetrievalData, 0));
+    }
+
+    #[test]
+    fn words_that_the_answer_does_not_hold_are_a_mistake() {
+        let mut wrong = behaviour();
+        wrong.answers[1].cites[0].words = vec!["47 ohms".into()];
+        assert!(check(&wrong).expect_err("refused").to_string().contains("47 ohms"));
+    }
+}
