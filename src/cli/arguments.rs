@@ -369,6 +369,8 @@ pub(super) enum Rows {
     Criteria,
     /// A trial.
     Trials,
+    /// A unit that fails a criterion, with the reason.
+    Violations,
     /// A figure of time.
     Latency,
 }

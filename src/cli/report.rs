@@ -15,6 +15,7 @@ pub(super) fn run(given: &Report) -> Result<Exit, Problem> {
     let name = given.to.as_str();
     let file = (name == "csv").then_some(match given.rows {
         Rows::Criteria => trace::CRITERIA_CSV,
+        Rows::Violations => trace::VIOLATIONS_CSV,
         Rows::Latency => trace::LATENCY_CSV,
         Rows::Trials => trace::TRIALS_CSV,
     });

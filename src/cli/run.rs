@@ -6,13 +6,15 @@ use super::exit::Exit;
 use super::history;
 use super::output::{self, Problem};
 use super::score::print;
-use super::select::{bounded, load, reports_folder, selection};
+use super::select::{bounded, load, newest_run, reports_folder, selection};
+use crate::files;
+use crate::gate::Verdict;
 use crate::run::JournalError;
 use crate::suite::{FinishedRun, HistoryPoint, Mode, RunOptions, StoppedRun, Suite};
 use crate::trace::text::plural;
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Unused exchanges and missing trials that are named.
 const SHOWN: usize = 5;
@@ -123,11 +125,51 @@ pub(super) fn carry_out(suite: &Suite, options: &RunOptions, format: Printed) ->
     if let Some(remark) = options.ages.and_then(|ages| ages.remark(&done.old)) {
         output::remark(&remark);
     }
+    if let Some(next) = next_steps(&done, format) {
+        output::result(&next);
+    }
     if let Some(stopped) = &done.stopped {
         output::remark(&missing(stopped));
     }
     let exit = Exit::of_code(done.evaluated.evaluation.exit_code);
     Ok((done, exit))
+}
+
+/// After a run whose trials did not all pass, for people: the command that shows the first that did not, and the one that
+/// runs what did not pass again.
+fn next_steps(done: &FinishedRun, format: Printed) -> Option<String> {
+    let evaluation = &done.evaluated.evaluation;
+    let rows = || evaluation.criteria.iter().chain(&evaluation.gates).filter(|row| row.required);
+    // A trial that fails its case goes before one that fails a criterion.
+    let trial =
+        evaluation.trials.iter().find(|trial| trial.verdict == Verdict::Fail).map(|trial| trial.id.into_owned());
+    let trial = trial.or_else(|| {
+        let failing = rows().filter(|row| row.verdict == Verdict::Fail);
+        failing.flat_map(|row| &row.violations).next().map(|violation| violation.trial.clone())
+    });
+    let trial = trial.filter(|_| format == Printed::Human)?;
+    let newest = newest_run(None);
+    let is_newest = files::resolved(&newest).ok() == files::resolved(&done.folder).ok();
+    let shown = if is_newest { trial } else { relative(&done.folder).join(&trial).display().to_string() };
+    let again = again(is_newest && evaluation.trials.iter().any(|trial| trial.verdict != Verdict::Pass));
+    Some(format!("see why:   ragcheck show {shown}\nrun again: {again}\n"))
+}
+
+/// A folder as it is typed from here.
+fn relative(folder: &Path) -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    folder.strip_prefix(&here).unwrap_or(folder).to_owned()
+}
+
+/// What was typed; where the run is the newest whole one, only for what did not pass in it.
+fn again(failed: bool) -> String {
+    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    if failed && !words.iter().any(|word| word.starts_with("--failed") || word == "--until-decided") {
+        words.push("--failed".to_owned());
+    }
+    let plain = |word: &str| word.chars().all(|one| one.is_ascii_alphanumeric() || "-_./=:@,%+".contains(one));
+    let quoted = |word: String| if plain(&word) { word } else { format!("'{}'", word.replace('\'', "'\\''")) };
+    std::iter::once("ragcheck".to_owned()).chain(words.into_iter().map(quoted)).collect::<Vec<_>>().join(" ")
 }
 
 /// What a run that was ended early lacks, and how to get it.

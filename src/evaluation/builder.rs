@@ -187,7 +187,14 @@ impl EvaluatedRun {
     pub fn write(&mut self, folder: &Path) -> io::Result<()> {
         self.compared = folder.join(trace::COMPARISON_HTML).exists();
         let view = self.view();
-        let kept = [trace::RUN, trace::TRIALS_CSV, trace::CRITERIA_CSV, trace::LATENCY_CSV, trace::INDEX_HTML];
+        let kept = [
+            trace::RUN,
+            trace::TRIALS_CSV,
+            trace::CRITERIA_CSV,
+            trace::VIOLATIONS_CSV,
+            trace::LATENCY_CSV,
+            trace::INDEX_HTML,
+        ];
         let formats: Vec<_> = report::formats().filter(|format| kept.contains(&format.file())).collect();
         formats.into_par_iter().try_for_each(|format| {
             let mut text = Vec::with_capacity(1 << 18);

@@ -15,7 +15,6 @@ use crate::stats::rate::wilson;
 use crate::stats::stopping::Decision;
 use crate::stats::{ALPHA, Clusters, Sample};
 use crate::trace::EXTERNAL;
-use crate::trace::text::quote;
 use std::collections::BTreeMap;
 
 /// A unit of several repetitions: scenario, case, variant, and which unit of them.
@@ -180,6 +179,8 @@ impl Item<'_> {
             with_excluded: String::new(),
             excluded,
             violations: tally.violations(),
+            causes: tally.causes(),
+            sources: tally.sources.list(),
             errors: tally.errors,
             out_of_scope: tally.out_of_scope,
             by_variant: self.by_variant(plan),
@@ -339,9 +340,6 @@ impl Item<'_> {
         if plan.criteria.estimand == Estimand::Population {
             text += "; for cases not seen yet";
         }
-        if ruling.verdict == Verdict::Fail {
-            text += &first_violations(result);
-        }
         text
     }
 
@@ -431,21 +429,6 @@ fn nothing(result: &mut CriterionResult, hidden: Option<&str>) {
 
 fn errors(n: u64) -> String {
     count(n, "trial in ERROR", "trials in ERROR")
-}
-
-fn first_violations(result: &CriterionResult) -> String {
-    let name = |one: &super::Violation| {
-        let note = if one.note.is_empty() { String::new() } else { format!(" ({})", quote(&one.note, 160)) };
-        format!("{}, {}{note}", one.trial, one.unit)
-    };
-    match result.violations.as_slice() {
-        [] => String::new(),
-        [first, rest @ ..] => {
-            let shown = [Some(first), rest.first()].into_iter().flatten().map(name).collect::<Vec<_>>().join("; ");
-            let more = if rest.len() > 1 { " …" } else { "" };
-            format!("; first: {shown}{more}")
-        }
-    }
 }
 
 fn kind(kind: GateKind) -> &'static str {

@@ -349,6 +349,7 @@ impl<'p> Evaluator<'p> {
             exit_code,
             conclusion,
             evidence: self.sources.entries(),
+            sources: self.sources.list(),
             notes: self.notes.iter().map(|(note, n)| format!("{note} ({})", count(*n, "trial", "trials"))).collect(),
             criteria: results,
             gates,

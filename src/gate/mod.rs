@@ -5,6 +5,7 @@
 //! run pass. Nothing here knows how a trace came to be or how a verdict is shown.
 
 mod behaviour;
+mod cause;
 mod conclusion;
 mod coverage;
 mod criterion;
@@ -32,6 +33,7 @@ mod scope_tests;
 #[cfg(test)]
 mod tests;
 
+pub use cause::Cause;
 pub use evaluator::{EvaluationError, Evaluator, evaluate};
 pub use examine::{Examined, Examiner};
 pub use grades::ItemGrades;
@@ -42,7 +44,7 @@ pub use spending::{Spending, Spent};
 pub use stopped::{Sequential, Stopped};
 
 use crate::metric::Check;
-use crate::trace::Lane;
+use crate::trace::{Lane, Mode};
 use serde::{Deserialize, Serialize};
 
 /// Version of `run.json`.
@@ -136,8 +138,14 @@ pub struct CriterionResult {
     pub excluded: Vec<Excluded>,
     /// The figure with them: `41/44 = 93.2 %`; empty when none is excluded.
     pub with_excluded: String,
-    /// Units that fail it, exclusions left out, at most 100.
+    /// Units that fail it, exclusions left out, at most 1,000.
     pub violations: Vec<Violation>,
+    /// Why they fail: all of them, most frequent reason first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<Cause>,
+    /// Where its units come from; empty where none was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<Source>,
     /// Trials in ERROR that would have counted.
     pub errors: u64,
     /// Trials whose agent is out of the metric's scope: it has no tool of a role, or no tool of a name, that the metric is
@@ -163,6 +171,19 @@ pub struct Excluded {
     pub n: u64,
     /// Successes among them.
     pub successes: u64,
+}
+
+/// Where trials come from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// Replayed, live or imported.
+    pub mode: Mode,
+    /// From whom: the services that answered, or what they were recorded from.
+    pub from: String,
+    /// The model, by the name that the request gave.
+    pub model: String,
+    /// The days of the recordings, `2026-11-21`, in order; none for what is not replayed.
+    pub dates: Vec<String>,
 }
 
 /// One unit that fails a criterion.
@@ -230,6 +251,9 @@ pub struct Evaluation {
     pub conclusion: String,
     /// What the run rests on: `REPLAYED, recorded from simulator on 2026-11-21 (model gpt-sim)`, one entry a source.
     pub evidence: Vec<String>,
+    /// The same, one entry a source.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<Source>,
     /// What a reader of the verdicts should know, with the number of trials: outages that the agent handled, hosts that it
     /// asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

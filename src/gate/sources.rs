@@ -1,5 +1,6 @@
 //! What a figure rests on: replayed, live or imported, from whom, and when.
 
+use super::Source;
 use crate::trace::{ASKED_NOBODY, Evidence, Mode};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,6 +51,17 @@ impl Sources {
         }
         let lines: Vec<_> = by_source.iter().map(|((mode, from), dates)| say(*mode, from, dates)).collect();
         lines.join("; ")
+    }
+
+    /// One entry a source.
+    pub(super) fn list(&self) -> Vec<Source> {
+        let entry = |((mode, from, model), dates): (&(Mode, String, String), &BTreeSet<String>)| Source {
+            mode: *mode,
+            from: from.clone(),
+            model: model.clone(),
+            dates: dates.iter().filter(|date| !date.is_empty()).cloned().collect(),
+        };
+        self.found.iter().map(entry).collect()
     }
 
     /// One entry a source, with its model.

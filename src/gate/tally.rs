@@ -1,5 +1,6 @@
 //! The running sums of one criterion. The order in which trials are added changes nothing.
 
+use super::cause::{Cause, Causes};
 use super::sources::Sources;
 use super::{Excluded, Violation};
 use crate::metric::{Observation, Outcome};
@@ -10,7 +11,7 @@ use crate::trace::Evidence;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Violations that a result lists.
-const LISTED: usize = 100;
+const LISTED: usize = 1_000;
 
 /// Sums over the units of a criterion, as the metric counts them (not yet turned to good and bad).
 #[derive(Debug, Default)]
@@ -43,6 +44,7 @@ pub(super) struct Tally {
     pub by_case: BTreeMap<(usize, usize), (u64, u64)>,
     excluded: BTreeMap<(usize, usize), (u64, u64)>,
     violations: BTreeMap<(usize, usize), Violation>,
+    causes: Causes,
 }
 
 impl Tally {
@@ -73,7 +75,7 @@ impl Tally {
         }
         self.sources.add(evidence);
         self.behaviours.insert(behaviour);
-        let mut successes = 0;
+        let (mut successes, mut violations) = (0, Vec::new());
         for (ordinal, unit) in units.iter().enumerate() {
             let success = succeeded(unit);
             successes += u64::from(success);
@@ -84,9 +86,11 @@ impl Tally {
             }
             // Where fewer is better, what the metric calls a success is the violation.
             if success == target.is_ceiling() {
-                self.violate((place, ordinal), trial, unit);
+                violations.push(((place, ordinal), violation(trial, unit)));
             }
         }
+        self.violate(&violations);
+        self.causes.add(violations);
         let n = units.len() as u64;
         (self.successes, self.n) = (self.successes + successes, self.n + n);
         self.clusters.add(if target.is_ceiling() { n - successes } else { successes }, n);
@@ -119,25 +123,29 @@ impl Tally {
         add_sums(&mut self.by_variant, &other.by_variant);
         add_sums(&mut self.by_case, &other.by_case);
         add_sums(&mut self.excluded, &other.excluded);
+        self.causes.absorb(&other.causes);
         self.violations.extend(other.violations.iter().map(|(key, violation)| (*key, violation.clone())));
         while self.violations.len() > LISTED {
             self.violations.pop_last();
         }
     }
 
-    fn violate(&mut self, key: (usize, usize), trial: &PlannedTrial, unit: &Observation) {
-        let late = self.violations.last_key_value().is_some_and(|(last, _)| *last < key);
-        if late && self.violations.len() >= LISTED {
-            return;
+    fn violate(&mut self, violations: &[((usize, usize), Violation)]) {
+        for (key, violation) in violations {
+            let late = self.violations.last_key_value().is_some_and(|(last, _)| last < key);
+            if late && self.violations.len() >= LISTED {
+                return;
+            }
+            self.violations.insert(*key, violation.clone());
+            if self.violations.len() > LISTED {
+                self.violations.pop_last();
+            }
         }
-        let note = match unit.outcome {
-            Outcome::Took(time) => format!("took {}", super::format::time(time)),
-            _ => unit.note.clone(),
-        };
-        self.violations.insert(key, Violation { trial: trial.id.clone(), unit: unit.unit.clone(), note });
-        if self.violations.len() > LISTED {
-            self.violations.pop_last();
-        }
+    }
+
+    /// Why they fail, most frequent first.
+    pub(super) fn causes(&self) -> Vec<Cause> {
+        self.causes.list()
     }
 
     /// The first violations in plan order.
@@ -164,6 +172,14 @@ impl Tally {
     pub(super) fn good(&self, target: Target) -> u64 {
         if target.is_ceiling() { self.n - self.successes } else { self.successes }
     }
+}
+
+fn violation(trial: &PlannedTrial, unit: &Observation) -> Violation {
+    let note = match unit.outcome {
+        Outcome::Took(time) => format!("took {}", super::format::time(time)),
+        _ => unit.note.clone(),
+    };
+    Violation { trial: trial.id.clone(), unit: unit.unit.clone(), note }
 }
 
 fn add_sums<K: Ord + Clone>(into: &mut BTreeMap<K, (u64, u64)>, from: &BTreeMap<K, (u64, u64)>) {

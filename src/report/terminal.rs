@@ -9,7 +9,7 @@ use crate::trace::text::{clip, line};
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
 use std::fmt::Write as _;
 
-/// Violations that are listed for one criterion.
+/// Reasons that are listed for one criterion.
 const LISTED: usize = 5;
 
 /// Rows of times that are told.
@@ -37,6 +37,9 @@ pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
         out.push_str(&table(open.clone(), width, &paint));
     }
     let unmet = evaluation.criteria.iter().chain(open).filter(|row| row.verdict != Verdict::Pass);
+    // Of selected cases only what they decide is told: the table has the others.
+    let selected = view.plan.part.as_ref().is_some_and(|part| part.cases);
+    let unmet = unmet.filter(|row| row.required || !selected);
     for row in unmet {
         unmet_row(&mut out, row, width, &paint);
     }
@@ -186,13 +189,19 @@ fn unmet_row(out: &mut String, row: &CriterionResult, width: usize, paint: &Pain
     let _ = writeln!(out, "\n{} {}", paint.verdict(row.verdict), line(&name));
     wrap(out, &row.sentence, width, "  ");
     // A proxy's misses say nothing about the criterion: the HTML report lists them.
-    let listed = if row.proxy { &[][..] } else { &row.violations[..] };
-    for violation in listed.iter().take(LISTED) {
-        let note = if violation.note.is_empty() { String::new() } else { format!(": {}", violation.note) };
-        wrap(out, &format!("- {}, {}{note}", violation.trial, violation.unit), width, "  ");
+    let causes = if row.proxy { &[][..] } else { &row.causes[..] };
+    for cause in causes.iter().take(LISTED) {
+        let first = &cause.first;
+        let place = format!("{}, {}", first.trial, first.unit);
+        // The first one in full where the reason leaves something out, and nothing twice.
+        let full = first.note != cause.reason && !first.note.is_empty();
+        let first = if full { format!("{place}: {}", first.note) } else { place };
+        let times = figures::count(cause.units);
+        wrap(out, &format!("- {times} × {}, first in {first}", cause.reason), width, "  ");
     }
-    if listed.len() > LISTED {
-        let _ = writeln!(out, "  and {} more", figures::count((listed.len() - LISTED) as u64));
+    if causes.len() > LISTED {
+        let more = figures::counted((causes.len() - LISTED) as u64, "other reason");
+        let _ = writeln!(out, "  and {more}: violations.csv");
     }
     if row.errors > 0 && !row.sentence.contains(" in ERROR ") {
         let _ = writeln!(out, "  {} in ERROR would have counted", figures::counted(row.errors, "trial"));

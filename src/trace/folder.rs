@@ -39,6 +39,8 @@ pub const ENVIRONMENT: &str = "environment.json";
 pub const TRIALS_CSV: &str = "trials.csv";
 /// One row a criterion.
 pub const CRITERIA_CSV: &str = "criteria.csv";
+/// One row a unit that fails a criterion.
+pub const VIOLATIONS_CSV: &str = "violations.csv";
 /// One row a figure of time.
 pub const LATENCY_CSV: &str = "latency.csv";
 /// The report.

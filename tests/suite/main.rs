@@ -53,6 +53,7 @@ mod servers;
 mod shipped;
 mod simulator;
 mod starter;
+mod tables;
 mod tool_names;
 mod two_stage;
 mod until_decided;

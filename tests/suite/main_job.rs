@@ -83,6 +83,7 @@ fn the_run_folder_holds_all_its_files_and_one_row_a_trial() {
         "run.json",
         "traces.jsonl",
         "trials.csv",
+        "violations.csv",
     ];
     let mut found: Vec<String> = std::fs::read_dir(project.path("reports/latest"))
         .expect("a run folder")

@@ -4,7 +4,7 @@ use super::project::whole;
 use std::fs;
 use std::path::Path;
 
-const FILES: [&str; 5] = ["index.html", "criteria.csv", "latency.csv", "trials.csv", "run.json"];
+const FILES: [&str; 6] = ["index.html", "criteria.csv", "latency.csv", "trials.csv", "violations.csv", "run.json"];
 const LARGEST: usize = 3 << 20;
 
 #[test]

@@ -1,18 +1,20 @@
-//! `trials.csv`, one row a trial, and `criteria.csv`, one row a criterion or gate: for spreadsheets and data frames.
+//! `trials.csv`, one row a trial, `criteria.csv`, one row a criterion or gate, and `violations.csv`, one row a unit that fails a
+//! criterion: for spreadsheets and data frames. `docs/csv.md` describes every column.
 //!
 //! Times are whole milliseconds, rates are shares of 0 to 1 with six decimals, unknown figures are empty. A text cell
 //! that a spreadsheet would take for a formula is led by an apostrophe; numbers stay numbers. New columns come last,
 //! so that readers by position go on working. `part` says of what the run is a part; it is empty for a whole one.
 
-use crate::gate::CriterionResult;
+use crate::gate::{CriterionResult, Source};
 use crate::percent::{Rounding, rounded};
 use crate::report::{Format, View};
 use crate::trace::text::cell;
-use crate::trace::{Arm, CRITERIA_CSV, TRIALS_CSV};
+use crate::scenario::{Target, parse_target};
+use crate::trace::{Arm, CRITERIA_CSV, TRIALS_CSV, VIOLATIONS_CSV};
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-pub(super) const FORMATS: &[&dyn Format] = &[&TrialsCsv, &CriteriaCsv];
+pub(super) const FORMATS: &[&dyn Format] = &[&TrialsCsv, &CriteriaCsv, &ViolationsCsv];
 
 /// Writes `trials.csv`.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +24,11 @@ pub(crate) struct TrialsCsv;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CriteriaCsv;
 
-const TRIAL_COLUMNS: [&str; 23] = [
+/// Writes `violations.csv`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ViolationsCsv;
+
+const TRIAL_COLUMNS: [&str; 27] = [
     "id",
     "scenario",
     "case",
@@ -46,9 +52,13 @@ const TRIAL_COLUMNS: [&str; 23] = [
     "failed_checks",
     "error",
     "part",
+    "mode",
+    "model",
+    "recorded_on",
+    "evidence",
 ];
 
-const CRITERION_COLUMNS: [&str; 19] = [
+const CRITERION_COLUMNS: [&str; 30] = [
     "id",
     "scenario",
     "metric",
@@ -68,6 +78,35 @@ const CRITERION_COLUMNS: [&str; 19] = [
     "part",
     "clusters",
     "distinct",
+    "target_op",
+    "target_value",
+    "unit",
+    "observed_rate",
+    "observed_seconds",
+    "interval_lower",
+    "interval_upper",
+    "mode",
+    "model",
+    "recorded_on",
+    "recorded_from",
+];
+
+const VIOLATION_COLUMNS: [&str; 15] = [
+    "criterion",
+    "scenario",
+    "trial",
+    "case",
+    "flow",
+    "variant",
+    "repetition",
+    "unit",
+    "reason",
+    "required",
+    "verdict",
+    "mode",
+    "model",
+    "recorded_on",
+    "part",
 ];
 
 impl Format for TrialsCsv {
@@ -82,13 +121,15 @@ impl Format for TrialsCsv {
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let mut rows = ::csv::Writer::from_writer(out);
         rows.write_record(TRIAL_COLUMNS)?;
+        let from = From::of(&view.evaluation.sources);
+        let evidence = view.evaluation.evidence.join("; ");
         for trial in &view.evaluation.trials {
             let (transport, model, tool) = trial.retries;
             let failed: Vec<_> =
                 trial.checks.iter().filter(|check| !check.passed).map(|check| check.what.as_str()).collect();
             let failed = failed.into_iter().chain(trial.departures.iter().map(String::as_str)).collect::<Vec<_>>();
             let arm = if trial.lane.arm == Arm::Control { "control" } else { "main" };
-            let row: [Cow<'_, str>; 23] = [
+            let row: [Cow<'_, str>; 27] = [
                 cell(&trial.id),
                 cell(trial.scenario),
                 cell(trial.case),
@@ -112,6 +153,10 @@ impl Format for TrialsCsv {
                 cell(&failed.join("; ")).into_owned().into(),
                 cell(trial.error),
                 cell(&view.evaluation.part),
+                cell(&from.mode),
+                cell(&from.model),
+                cell(&from.dates),
+                cell(&evidence),
             ];
             rows.write_record(row.iter().map(AsRef::as_ref))?;
         }
@@ -142,7 +187,99 @@ impl Format for CriteriaCsv {
     }
 }
 
-fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 18] {
+impl Format for ViolationsCsv {
+    fn name(&self) -> &'static str {
+        "csv"
+    }
+
+    fn file(&self) -> &'static str {
+        VIOLATIONS_CSV
+    }
+
+    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let mut rows = ::csv::Writer::from_writer(out);
+        rows.write_record(VIOLATION_COLUMNS)?;
+        for row in view.evaluation.criteria.iter().chain(&view.evaluation.gates) {
+            let from = From::of(&row.sources);
+            for violation in &row.violations {
+                let mut parts = violation.trial.splitn(3, '/');
+                let (scenario, case, lane) =
+                    (parts.next().unwrap_or_default(), parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+                let mut lane = lane.split('.');
+                let (flow, variant, repetition) =
+                    (lane.next().unwrap_or_default(), lane.next().unwrap_or_default(), lane.next().unwrap_or_default());
+                let cells: [Cow<'_, str>; 15] = [
+                    cell(&row.id),
+                    cell(scenario),
+                    cell(&violation.trial),
+                    cell(case),
+                    cell(flow),
+                    cell(variant),
+                    cell(repetition),
+                    cell(&violation.unit),
+                    cell(&violation.note),
+                    row.required.to_string().into(),
+                    row.verdict.as_str().into(),
+                    cell(&from.mode),
+                    cell(&from.model),
+                    cell(&from.dates),
+                    cell(&view.evaluation.part),
+                ];
+                rows.write_record(cells.iter().map(AsRef::as_ref))?;
+            }
+        }
+        rows.flush()
+    }
+}
+
+/// Where figures come from, as columns; several are joined by `; `.
+pub(super) struct From {
+    mode: String,
+    pub(super) model: String,
+    pub(super) dates: String,
+    from: String,
+}
+
+impl From {
+    pub(super) fn of(sources: &[Source]) -> Self {
+        let joined = |each: &dyn Fn(&Source) -> Vec<String>| {
+            let mut words: Vec<String> = sources.iter().flat_map(each).filter(|word| !word.is_empty()).collect();
+            words.sort();
+            words.dedup();
+            words.join("; ")
+        };
+        Self {
+            mode: joined(&|source| vec![source.mode.to_string()]),
+            model: joined(&|source| vec![source.model.clone()]),
+            dates: joined(&|source| source.dates.clone()),
+            from: joined(&|source| vec![source.from.clone()]),
+        }
+    }
+}
+
+/// A target as operator, number and unit: `>=`, 0.95, `share`; `<=`, 10, `s`.
+fn target(text: &str) -> [String; 3] {
+    let number = |value: f64| format!("{value:.6}").trim_end_matches('0').trim_end_matches('.').to_owned();
+    let exact = if text.trim_start().starts_with('=') { Some("=") } else { None };
+    match parse_target(text) {
+        Ok(Target::AtLeastRate(rate)) => [exact.unwrap_or(">=").into(), number(rate), "share".into()],
+        Ok(Target::AtMostRate(rate)) => [exact.unwrap_or("<=").into(), number(rate), "share".into()],
+        Ok(Target::AtMostTime(limit)) => ["<=".into(), number(limit.as_secs_f64()), "s".into()],
+        Err(_) => Default::default(),
+    }
+}
+
+fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 29] {
+    let [op, value, unit] = target(&row.target);
+    let seconds = unit == "s";
+    let rate = if row.n == 0 {
+        None
+    } else if seconds {
+        Some(row.successes as f64 / row.n as f64)
+    } else {
+        row.observed
+    };
+    let from = From::of(&row.sources);
     [
         cell(&row.id),
         cell(row.scenario.as_deref().unwrap_or_default()),
@@ -162,6 +299,17 @@ fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 18] {
         cell(&row.sentence),
         row.clusters.to_string().into(),
         row.distinct.to_string().into(),
+        op.into(),
+        value.into(),
+        unit.into(),
+        decimal(rate).into(),
+        decimal(row.observed.filter(|_| seconds)).into(),
+        bound(row.interval.map(|(low, _)| low), Rounding::Down).into(),
+        bound(row.interval.map(|(_, high)| high), Rounding::Up).into(),
+        cell(&from.mode).into_owned().into(),
+        cell(&from.model).into_owned().into(),
+        cell(&from.dates).into_owned().into(),
+        cell(&from.from).into_owned().into(),
     ]
 }
 
@@ -202,6 +350,27 @@ mod tests {
             assert_eq!(row[7], trial.verdict.as_str());
             assert!(!row.iter().any(|cell| cell.starts_with(['=', '@', '\t', '\r'])), "{row:?}");
         }
+    }
+
+    #[test]
+    fn targets_are_an_operator_a_number_and_a_unit() {
+        let parts = |text: &str| target(text).join("|");
+        assert_eq!(parts(">= 95%"), ">=|0.95|share");
+        assert_eq!(parts("= 100%"), "=|1|share");
+        assert_eq!(parts("<= 5%"), "<=|0.05|share");
+        assert_eq!(parts("<= 10s"), "<=|10|s");
+    }
+
+    #[test]
+    fn each_violation_is_a_row_with_its_criterion_trial_and_reason() {
+        let run = sample::run(2);
+        let rows = read(&written(&ViolationsCsv, &run.view()));
+        assert_eq!(rows[0], VIOLATION_COLUMNS);
+        let results = || run.evaluation.criteria.iter().chain(&run.evaluation.gates);
+        assert_eq!(rows.len() - 1, results().map(|row| row.violations.len()).sum::<usize>());
+        let first = results().flat_map(|row| &row.violations).next().expect("the sample has one");
+        assert_eq!((rows[1][2].as_str(), rows[1][7].as_str()), (first.trial.as_str(), first.unit.as_str()));
+        assert!(rows[1][2].starts_with(&format!("{}/{}/{}.{}.", rows[1][1], rows[1][3], rows[1][4], rows[1][5])));
     }
 
     #[test]

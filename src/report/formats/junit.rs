@@ -63,6 +63,9 @@ fn not_passed(mut status: TestCaseStatus, message: &str, detail: &str) -> TestCa
     status
 }
 
+/// Violations that a criterion's test lists.
+const LISTED: usize = 100;
+
 fn criterion(row: &CriterionResult) -> TestCase {
     let name = match &row.scenario {
         Some(scenario) => format!("{scenario}: {}: {}", row.id, row.about),
@@ -79,7 +82,7 @@ fn criterion(row: &CriterionResult) -> TestCase {
         Verdict::Inconclusive | Verdict::NotMeasured => TestCaseStatus::skipped(),
     };
     let detail: Vec<_> =
-        row.violations.iter().map(|one| format!("{}: {}: {}", one.trial, one.unit, one.note)).collect();
+        row.violations.iter().take(LISTED).map(|one| format!("{}: {}: {}", one.trial, one.unit, one.note)).collect();
     let message = format!("{}: {}", row.verdict.as_str(), row.sentence);
     TestCase::new(name, not_passed(status, &message, &detail.join("\n")))
 }

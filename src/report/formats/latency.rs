@@ -1,9 +1,10 @@
 //! `latency.csv`: quantiles, stages and times to the first token, one row a figure, by flow, variant and kind of evidence.
 //!
-//! Times are milliseconds with three decimals. A quantile that falls on a turn without an answer has the word
-//! `unanswered`, a bound that too few times allow the word `unbounded`. A stage's value is its mean over the answered
+//! Times are milliseconds with three decimals, and empty where there is none: a quantile that falls on a turn without an answer
+//! has the state `unanswered`, a bound that too few times allow the state `unbounded`. A stage's value is its mean over the answered
 //! turns, along the critical path; the means sum to that of `total`.
 
+use super::csv::From;
 use crate::gate::{Edge, Latency, Quantile};
 use crate::report::figures::quantile_name;
 use crate::report::{Format, View};
@@ -18,8 +19,24 @@ pub(super) const FORMATS: &[&dyn Format] = &[&LatencyCsv];
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LatencyCsv;
 
-const COLUMNS: [&str; 11] =
-    ["flow", "variant", "kind", "figure", "n", "unanswered", "value_ms", "lower_95_ms", "upper_95_ms", "share", "part"];
+const COLUMNS: [&str; 16] = [
+    "flow",
+    "variant",
+    "kind",
+    "figure",
+    "n",
+    "unanswered",
+    "value_ms",
+    "lower_95_ms",
+    "upper_95_ms",
+    "share",
+    "part",
+    "value_state",
+    "lower_95_state",
+    "upper_95_state",
+    "model",
+    "recorded_on",
+];
 
 impl Format for LatencyCsv {
     fn name(&self) -> &'static str {
@@ -33,21 +50,24 @@ impl Format for LatencyCsv {
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let mut rows = ::csv::Writer::from_writer(out);
         rows.write_record(COLUMNS)?;
+        let from = From::of(&view.evaluation.sources);
         for row in &view.evaluation.latency {
-            for record in records(row) {
+            for (record, states) in records(row) {
                 let place = [cell(&row.flow), cell(&row.variant), Cow::Borrowed(row.kind.as_str())];
                 let part = [cell(&view.evaluation.part)];
-                rows.write_record(place.iter().chain(&record).chain(&part).map(AsRef::as_ref))?;
+                let states = states.map(Cow::Borrowed);
+                let from = [cell(&from.model), cell(&from.dates)];
+                rows.write_record(place.iter().chain(&record).chain(&part).chain(&states).chain(&from).map(AsRef::as_ref))?;
             }
         }
         rows.flush()
     }
 }
 
-/// The figures of a row, without its place.
-fn records(row: &Latency) -> Vec<[Cow<'static, str>; 7]> {
+/// The figures of a row, without its place, and the states of value and bounds.
+fn records(row: &Latency) -> Vec<([Cow<'static, str>; 7], [&'static str; 3])> {
     let quantile = |what: &str, n: u64, unanswered: u64, one: &Quantile| {
-        [
+        let cells = [
             format!("{what}_{}", quantile_name(one.q)).into(),
             n.to_string().into(),
             unanswered.to_string().into(),
@@ -55,7 +75,8 @@ fn records(row: &Latency) -> Vec<[Cow<'static, str>; 7]> {
             edge(one.lower),
             edge(one.upper),
             "".into(),
-        ]
+        ];
+        (cells, [one.value, one.lower, one.upper].map(state))
     };
     let mut records: Vec<_> =
         row.quantiles.iter().map(|one| quantile("turn", row.turns, row.unanswered, one)).collect();
@@ -63,7 +84,7 @@ fn records(row: &Latency) -> Vec<[Cow<'static, str>; 7]> {
     let mean = |name: String, us: u64| {
         let ms = us as f64 / answered as f64 / 1e3;
         let share = if row.answered_us == 0 { 0.0 } else { us as f64 / row.answered_us as f64 };
-        [
+        let cells = [
             name.into(),
             answered.to_string().into(),
             "".into(),
@@ -71,7 +92,8 @@ fn records(row: &Latency) -> Vec<[Cow<'static, str>; 7]> {
             "".into(),
             "".into(),
             format!("{share:.6}").into(),
-        ]
+        ];
+        (cells, ["measured", "", ""])
     };
     if answered > 0 {
         let stage = |name: &str| format!("stage_{}", name.to_lowercase());
@@ -87,8 +109,15 @@ fn records(row: &Latency) -> Vec<[Cow<'static, str>; 7]> {
 fn edge(edge: Edge) -> Cow<'static, str> {
     match edge {
         Edge::Us(us) => format!("{:.3}", us as f64 / 1e3).into(),
-        Edge::Unanswered => "unanswered".into(),
-        Edge::Unbounded => "unbounded".into(),
+        Edge::Unanswered | Edge::Unbounded => "".into(),
+    }
+}
+
+fn state(edge: Edge) -> &'static str {
+    match edge {
+        Edge::Us(_) => "measured",
+        Edge::Unanswered => "unanswered",
+        Edge::Unbounded => "unbounded",
     }
 }
 
@@ -105,7 +134,7 @@ mod tests {
         let rows: Vec<Vec<String>> =
             reader.records().map(|row| row.expect("a row").iter().map(str::to_owned).collect()).collect();
         let of = |figure: &str| rows.iter().find(|row| row[3] == figure).expect(figure);
-        assert_eq!((of("turn_p95")[8].as_str(), of("turn_p99")[8].as_str()), ("unbounded", "unbounded"));
+        assert_eq!((of("turn_p95")[8].as_str(), of("turn_p95")[13].as_str()), ("", "unbounded"));
         let first = rows.iter().filter(|row| row[..3] == rows[0][..3] && row[3].starts_with("stage_"));
         let (total, parts): (Vec<_>, Vec<_>) = first.partition(|row| row[3] == "stage_total");
         let sum = |rows: &[&Vec<String>]| rows.iter().map(|row| row[6].parse::<f64>().expect("ms")).sum::<f64>();

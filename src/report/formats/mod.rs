@@ -27,7 +27,7 @@ pub fn formats() -> impl Iterator<Item = &'static dyn Format> {
     FILES.iter().flat_map(|(_, formats)| *formats).copied()
 }
 
-/// The formats behind one word of `--to`; `csv` gives three, an unknown word none.
+/// The formats behind one word of `--to`; `csv` gives four, an unknown word none.
 pub fn named(name: &str) -> impl Iterator<Item = &'static dyn Format> {
     formats().filter(move |format| format.name() == name)
 }

@@ -108,6 +108,8 @@ fn criterion(
         excluded: Vec::new(),
         with_excluded: String::new(),
         violations: Vec::new(),
+        causes: Vec::new(),
+        sources: Vec::new(),
         errors: u64::from(verdict == Verdict::Error) * 4,
         out_of_scope: 0,
         by_variant: Vec::new(),
@@ -198,6 +200,7 @@ pub fn evaluation(trials: Vec<TrialResult>, turn_times_us: Vec<u64>) -> Evaluati
         cases: cases.iter().map(|(case, passed, run)| ((*case).to_owned(), *passed, *run)).collect(),
     };
     Evaluation {
+        sources: Vec::new(),
         version: 1,
         exit_code: 3,
         conclusion: "The run is incomplete: trials could not be replayed, and SC-001 fails.".into(),

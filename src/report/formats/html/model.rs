@@ -14,6 +14,9 @@ use serde::Serialize;
 /// Trials that an ERROR group or a requirement lists by name.
 const LISTED: usize = 12;
 
+/// Violations of a criterion that the page lists; `violations.csv` has the others.
+const VIOLATIONS: usize = 100;
+
 #[derive(Serialize)]
 pub(super) struct Page {
     title: String,
@@ -69,6 +72,7 @@ struct Row {
     excluded: Vec<(String, String, String)>,
     with_excluded: String,
     violations: Vec<Link>,
+    more_violations: usize,
     errors: u64,
     variants: Vec<(String, String)>,
     open: bool,
@@ -255,7 +259,8 @@ fn row(result: &CriterionResult, anchor: &str) -> Row {
         evidence: result.evidence.clone(),
         excluded: excluded.collect(),
         with_excluded: result.with_excluded.clone(),
-        violations: result.violations.iter().map(violation).collect(),
+        violations: result.violations.iter().take(VIOLATIONS).map(violation).collect(),
+        more_violations: result.violations.len().saturating_sub(VIOLATIONS),
         errors: result.errors,
         variants: variants.collect(),
         open: matches!(result.verdict, Verdict::Fail | Verdict::Error),

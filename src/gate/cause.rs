@@ -1,0 +1,150 @@
+//! Why units fail a criterion: reasons without what differs from unit to unit, counted.
+//!
+//! A reason is the note of a violation without turn numbers, durations, addresses, quotations, passage numbers and, for what a
+//! case expects, the expected value: `turn 1: answer.contains: 30 days: the answer was …` is `answer.contains`.
+
+use super::Violation;
+use crate::trace::text::quote;
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+/// Different reasons that one criterion keeps.
+const REASONS: usize = 1_000;
+/// Characters of a reason.
+const LONGEST: usize = 160;
+
+/// A reason for which units fail a criterion.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cause {
+    /// The reason, without what differs from unit to unit.
+    pub reason: String,
+    /// Units that fail for it.
+    pub units: u64,
+    /// Trials with such units.
+    pub trials: u64,
+    /// The first of them, in plan order.
+    pub first: Violation,
+}
+
+/// The reasons of one criterion's violations; the order in which they are added changes nothing.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Causes(BTreeMap<String, (u64, u64, (usize, usize), Violation)>);
+
+impl Causes {
+    /// Adds the violations of one trial, each with its place in the plan and in the trial.
+    pub(super) fn add(&mut self, violations: Vec<((usize, usize), Violation)>) {
+        let mut of_trial = BTreeSet::new();
+        for (key, violation) in violations {
+            let reason = reason(&violation.note);
+            let trials = u64::from(of_trial.insert(reason.clone()));
+            self.put(reason, (1, trials, key, violation));
+        }
+    }
+
+    /// Adds those of other trials.
+    pub(super) fn absorb(&mut self, other: &Self) {
+        for (reason, cause) in &other.0 {
+            self.put(reason.clone(), cause.clone());
+        }
+    }
+
+    fn put(&mut self, reason: String, (units, trials, key, violation): (u64, u64, (usize, usize), Violation)) {
+        match self.0.entry(reason) {
+            std::collections::btree_map::Entry::Vacant(place) => {
+                place.insert((units, trials, key, violation));
+            }
+            std::collections::btree_map::Entry::Occupied(mut place) => {
+                let known = place.get_mut();
+                (known.0, known.1) = (known.0 + units, known.1 + trials);
+                if key < known.2 {
+                    (known.2, known.3) = (key, violation);
+                }
+            }
+        }
+        // The last by name: it would be dropped in any order, so that what is kept is counted whole.
+        if self.0.len() > REASONS {
+            self.0.pop_last();
+        }
+    }
+
+    /// Most frequent first, then in plan order.
+    pub(super) fn list(&self) -> Vec<Cause> {
+        let mut all: Vec<_> = self.0.iter().collect();
+        all.sort_by_key(|(_, (units, _, key, _))| (std::cmp::Reverse(*units), *key));
+        let cause = |(reason, (units, trials, _, first)): (&String, &(u64, u64, (usize, usize), Violation))| Cause {
+            reason: reason.clone(),
+            units: *units,
+            trials: *trials,
+            first: first.clone(),
+        };
+        all.into_iter().map(cause).collect()
+    }
+}
+
+/// What differs from unit to unit in a note, and what stands for it.
+static VARYING: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
+    let rules = [
+        (r"^turn \d+: ", ""),
+        (r" \(and \d+ more\)$", ""),
+        (r"^([a-z_]+(?:\.[a-z_]+)+): (?s:.*)$", "$1"),
+        (r"https?://\S+", "URL"),
+        (r#""[^"]*""#, "\"…\""),
+        (r"\b\d+(?:\.\d+)? ?(?:ms|s|min)\b", "…"),
+        (r"#\d+", "#…"),
+    ];
+    rules.into_iter().filter_map(|(pattern, to)| Some((Regex::new(pattern).ok()?, to))).collect()
+});
+
+fn reason(note: &str) -> String {
+    let mut text = note.to_owned();
+    for (pattern, to) in VARYING.iter() {
+        if let std::borrow::Cow::Owned(changed) = pattern.replace_all(&text, *to) {
+            text = changed;
+        }
+    }
+    if text.is_empty() { "no reason given".to_owned() } else { quote(&text, LONGEST) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_from_unit_to_unit_is_no_reason() {
+        for (note, expected) in [
+            ("turn 1: answer.contains: 90 euros: the answer was: The deposit is 80.", "answer.contains"),
+            ("turn 12: calls.before: a, b: seen \"x\" (and 2 more)", "calls.before"),
+            ("took 10.89 s", "took …"),
+            (
+                "https://a.example/b?c is lost: [1] of the external result, and 1 more",
+                "URL is lost: [1] of the external result, and 1 more",
+            ),
+            ("generate_response needed feedback: free_text", "generate_response needed feedback: free_text"),
+            ("not recovered (tool account, length)", "not recovered (tool account, length)"),
+            ("cites hire#12", "cites hire#…"),
+            ("", "no reason given"),
+        ] {
+            assert_eq!(reason(note), expected);
+        }
+        assert_eq!(VARYING.len(), 7, "a pattern does not compile");
+    }
+
+    #[test]
+    fn causes_are_counted_by_unit_and_by_trial_whatever_the_order() {
+        let violation =
+            |trial: &str, note: &str| Violation { trial: trial.into(), unit: "turn 1".into(), note: note.into() };
+        let one = vec![((0, 0), violation("a", "took 1 s")), ((0, 1), violation("a", "took 2 s"))];
+        let two = vec![((1, 0), violation("b", "took 3 s")), ((1, 1), violation("b", "other"))];
+        let (mut there, mut back) = (Causes::default(), Causes::default());
+        there.add(one.clone());
+        there.add(two.clone());
+        back.add(two);
+        back.add(one);
+        assert_eq!(there.list(), back.list());
+        let causes = there.list();
+        assert_eq!((causes[0].reason.as_str(), causes[0].units, causes[0].trials), ("took …", 3, 2));
+        assert_eq!((causes[0].first.trial.as_str(), causes[1].units), ("a", 1));
+    }
+}
