@@ -20,13 +20,13 @@ for name, columns in numbers.items():
         assert pd.api.types.is_numeric_dtype(tables[name][column]), f"{name}.{column} is {tables[name][column].dtype}"
         # DuckDB takes a column that is empty in every row for text.
         if tables[name][column].notna().any():
-            kind = duckdb.sql(f"SELECT typeof(\"{column}\") FROM '{folder}/{name}.csv' LIMIT 1").fetchone()[0]
+            kind = duckdb.sql(f"SELECT typeof(\"{column}\") FROM '{folder}/{name}.csv' LIMIT 1").fetchall()[0][0]
             assert kind in ("BIGINT", "DOUBLE"), f"{name}.{column} is {kind} in DuckDB"
 assert criteria["required"].dtype == bool
 for name, table in tables.items():
     for column in ["model", "recorded_on"]:
         assert column in table.columns, f"{name} has no {column}"
-    rows = duckdb.sql(f"SELECT count(*) FROM '{folder}/{name}.csv'").fetchone()[0]
+    rows = duckdb.sql(f"SELECT count(*) FROM '{folder}/{name}.csv'").fetchall()[0][0]
     assert rows == len(table) > 0, f"{name}: {rows} rows in DuckDB, {len(table)} in pandas"
 assert set(criteria["unit"]) == {"share", "s"}
 assert criteria["observed_rate"].dropna().between(0, 1).all()
@@ -34,7 +34,7 @@ assert set(violations["trial"]) <= set(trials["id"])
 assert set(violations["criterion"]) <= set(criteria["id"])
 failed = duckdb.sql(
     f"SELECT count(*) FROM '{folder}/violations.csv' v JOIN '{folder}/trials.csv' t ON v.trial = t.id"
-).fetchone()[0]
+).fetchall()[0][0]
 assert failed == len(violations), "a violation has no trial"
 assert (latency["value_state"].eq("measured") == latency["value_ms"].notna()).all()
 print(f"{len(trials)} trials, {len(violations)} violations")
