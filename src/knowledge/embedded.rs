@@ -1,21 +1,21 @@
 //! The knowledge base that needs no server: a full-text index over a corpus, and a rank of our own.
 //!
-//! Small corpora live in memory, one copy for each connection of the pool; larger ones in a derived file, named after
-//! the corpus's hash, the index's version and a keyed hash of both contents, built once and opened read-only. What FTS5 finds is scored by
+//! Small corpora live in memory, one copy for each connection of the pool; larger ones in a derived file
+//! ([`super::index_file`]), which is brought up to date by what changed and opened read-only. What FTS5 finds is scored by
 //! [`super::rank`], which says what a new passage may change. The score of a search is the sum of its terms' scores,
 //! so the index is asked for each term once, and searches add up what is remembered of them.
 
 use super::documents::Corpus;
-use super::full_text::{self, FullText};
+use super::full_text::FullText;
+use super::index_file::{self, Derived, Rows};
 use super::language::Words;
 use super::query::{self, Term};
 use super::{Found, KnowledgeBase, KnowledgeError, Search, rank, tokenize};
 use crate::clock::BoxFuture;
-use crate::files::{self, OwnKey, TemporaryFile};
+use crate::files::{self, OwnKey};
 use crate::settings::Language;
 use std::collections::{BTreeSet, HashMap};
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Passages up to which a copy in memory for each connection is cheaper than a file.
@@ -36,23 +36,6 @@ struct Terms {
     passages: usize,
 }
 
-/// The file of a large corpus's index.
-enum Derived {
-    /// Kept for the next time.
-    Kept(PathBuf),
-    /// Gone with the base.
-    Once(TemporaryFile),
-}
-
-impl Derived {
-    fn path(&self) -> &Path {
-        match self {
-            Self::Kept(path) => path,
-            Self::Once(file) => file.path(),
-        }
-    }
-}
-
 /// A corpus with its full-text index; cheap to clone, and every clone shares one pool of connections.
 #[derive(Clone)]
 pub struct Embedded {
@@ -60,7 +43,7 @@ pub struct Embedded {
     words: Words,
     /// Words of each passage, title included.
     lengths: Arc<[usize]>,
-    file: Option<Arc<Derived>>,
+    file: Option<(Arc<Derived>, Rows)>,
     idle: Arc<Mutex<Vec<FullText>>>,
     terms: Arc<Mutex<Terms>>,
 }
@@ -102,7 +85,8 @@ impl Embedded {
         let words = Words::of(language);
         let file = match cache {
             Some(folder) if corpus.passages.len() > IN_MEMORY => {
-                Some(Arc::new(derive_file(&corpus, words, folder, key())?))
+                let (file, rows) = index_file::derive(&corpus, words, folder, key())?;
+                Some((Arc::new(file), rows))
             }
             _ => None,
         };
@@ -122,13 +106,14 @@ impl Embedded {
 
     fn connect(&self) -> rusqlite::Result<FullText> {
         match &self.file {
-            Some(file) => FullText::open(file.path(), self.words),
+            Some((file, rows)) => FullText::open(file.path(), self.words, rows.clone()),
             None => FullText::of(&self.corpus.passages, self.words),
         }
     }
 
     fn failed(&self, error: rusqlite::Error) -> KnowledgeError {
-        failed(self.file.as_ref().map(|file| file.path()), error)
+        let file = self.file.as_ref().map(|(file, _)| file.path().to_owned());
+        KnowledgeError::Index { what: "search index", file, error }
     }
 
     fn give_back(&self, index: FullText) {
@@ -242,58 +227,6 @@ impl KnowledgeBase for Embedded {
     fn id(&self) -> &str {
         &self.corpus.id
     }
-}
-
-/// That the index in `file`, or in memory, failed.
-fn failed(file: Option<&Path>, error: rusqlite::Error) -> KnowledgeError {
-    KnowledgeError::Index { what: "search index", file: file.map(Path::to_owned), error }
-}
-
-/// The derived file of a large corpus, built where there is none that this user's program made of these passages.
-///
-/// A file is named `<corpus hash>-<language>-v<version>-<keyed hash>.sqlite`; the hash covers the passages and the file's own
-/// content. A checkout may hold a file of any name, and what is damaged `SQLite` would not always notice: what has another
-/// hash is removed. Two processes that build at once make two files. Without a key none is kept.
-fn derive_file(corpus: &Corpus, words: Words, folder: &Path, key: Option<&OwnKey>) -> Result<Derived, KnowledgeError> {
-    let unwritable = |error| KnowledgeError::Read { path: folder.to_owned(), error };
-    let stem = format!("{}-{}-v{}-", corpus.hash, words.language(), full_text::INDEX_VERSION);
-    files::create_dir_all(folder).map_err(unwritable)?;
-    if let Some(key) = key {
-        for entry in files::entries(folder).map_err(unwritable)? {
-            let name = entry.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            let Some(known) = name.strip_prefix(&stem).and_then(|rest| rest.strip_suffix(".sqlite")) else { continue };
-            let is_own = || authenticate(&entry.path, &stem, corpus, key).is_ok_and(|hash| hash == known);
-            if is_own() && FullText::is_ours(&entry.path, words).is_ok_and(|ours| ours) {
-                return Ok(Derived::Kept(entry.path));
-            }
-            // Another process may have removed it already.
-            let _ = files::remove_file(&entry.path);
-        }
-    }
-    let beside = files::temporary_file(folder).map_err(unwritable)?;
-    full_text::write(beside.path(), &corpus.passages, words).map_err(|error| failed(Some(beside.path()), error))?;
-    let Some(key) = key else { return Ok(Derived::Once(beside)) };
-    let hash = authenticate(beside.path(), &stem, corpus, key).map_err(unwritable)?;
-    let file = folder.join(format!("{stem}{hash}.sqlite"));
-    files::persist(beside, &file).map_err(unwritable)?;
-    Ok(Derived::Kept(file))
-}
-
-/// The keyed hash of an index file: of what it was made of, and of its bytes.
-fn authenticate(file: &Path, stem: &str, corpus: &Corpus, key: &OwnKey) -> std::io::Result<String> {
-    let (mut file, mut hash, mut part) = (files::open(file)?, key.hash(), vec![0; 1 << 16]);
-    hash.update_text(stem);
-    hash.update(&(corpus.passages.len() as u64).to_le_bytes());
-    for passage in &corpus.passages {
-        hash.update_text(&passage.title);
-        hash.update_text(&passage.text);
-    }
-    loop {
-        let read = file.read(&mut part)?;
-        let Some(read) = part.get(..read).filter(|read| !read.is_empty()) else { break };
-        hash.update(read);
-    }
-    Ok(hash.finish())
 }
 
 #[cfg(test)]

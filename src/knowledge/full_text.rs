@@ -1,12 +1,13 @@
 //! The full-text index of a corpus: `SQLite`'s FTS5, asked for words and where they stand.
 //!
-//! The table `passages` (title, text; row n is passage n of the corpus, counted from 1) lives in memory or in a
-//! derived file, opened read-only. Two tables of the connection stand beside it: `instances` reads where each stem
+//! The table `passages` (title, text) lives in memory, where row n is passage n of the corpus, counted from 1, or in a
+//! derived file ([`super::index_file`]), opened read-only, whose rows come with their places in the corpus. Two tables of the connection stand beside it: `instances` reads where each stem
 //! stands, and `given` takes words and gives back the stems that the index keeps of them, by the same tokenizer.
 //! Text only ever arrives as a value, never in a query's grammar.
 
 use super::documents::Passage;
 use super::guard::{differs, guard};
+use super::index_file::Rows;
 use super::language::Words;
 use crate::files;
 use rusqlite::config::DbConfig;
@@ -15,12 +16,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Changes whenever the tokenizer or the columns do: a derived file of another version is not read.
-pub(super) const INDEX_VERSION: u32 = 1;
+pub(super) const INDEX_VERSION: u32 = 2;
 
 /// One connection to an index.
 pub(super) struct FullText {
     connection: Connection,
     words: Words,
+    /// `None` where row n is passage n.
+    rows: Rows,
 }
 
 impl FullText {
@@ -28,24 +31,24 @@ impl FullText {
     pub(super) fn of(passages: &[Passage], words: Words) -> rusqlite::Result<Self> {
         let mut connection = Connection::open_in_memory()?;
         fill(&mut connection, passages, words)?;
-        Self::over(connection, words)
+        Self::over(connection, words, None)
     }
 
-    /// The index in a file that [`write`] made, of the same words.
-    pub(super) fn open(file: &Path, words: Words) -> rusqlite::Result<Self> {
-        Self::over(Connection::open_with_flags(real(file)?, to_read())?, words)
+    /// The index in a derived file, of the same words, with the places of its rows.
+    pub(super) fn open(file: &Path, words: Words, rows: Rows) -> rusqlite::Result<Self> {
+        Self::over(Connection::open_with_flags(real(file)?, to_read())?, words, rows)
     }
 
-    /// Whether a file holds what [`write`] makes and nothing beside, so that it may be opened.
+    /// Whether a file holds what [`make_tables`] makes and nothing beside, so that it may be opened.
     pub(super) fn is_ours(file: &Path, words: Words) -> rusqlite::Result<bool> {
         let connection = Connection::open_with_flags(real(file)?, to_read())?;
         guard(&connection)?;
-        let mut ours = Connection::open_in_memory()?;
-        fill(&mut ours, &[], words)?;
+        let ours = Connection::open_in_memory()?;
+        make_tables(&ours, words)?;
         Ok(differs(&connection, &ours)?.is_none())
     }
 
-    fn over(connection: Connection, words: Words) -> rusqlite::Result<Self> {
+    fn over(connection: Connection, words: Words, rows: Rows) -> rusqlite::Result<Self> {
         guard(&connection)?;
         let tokenizer = words.tokenizer();
         connection.execute_batch(&format!(
@@ -56,7 +59,7 @@ impl FullText {
         ))?;
         // Without it, every query is planned anew for its parameters, which for one table changes nothing.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-        Ok(Self { connection, words })
+        Ok(Self { connection, words, rows })
     }
 
     /// The stems of each of `terms`: one as a rule, several where the tokenizer sees more words than we do.
@@ -69,7 +72,7 @@ impl FullText {
             .prepare_cached("INSERT INTO given (rowid, word) SELECT key + 1, value FROM json_each(?1)")?;
         insert.execute([given])?;
         let mut select = self.connection.prepare_cached("SELECT doc, term FROM stems ORDER BY doc, offset")?;
-        let rows = select.query_map([], |row| Ok((place(row.get(0)?), row.get(1)?)))?;
+        let rows = select.query_map([], |row| Ok((number(row.get(0)?), row.get(1)?)))?;
         for row in rows {
             let (place, stem): (usize, String) = row?;
             if let Some(stems) = stems.get_mut(place) {
@@ -83,7 +86,7 @@ impl FullText {
     /// The passages (places in the corpus, ascending) that hold `stem`, each with how often.
     pub(super) fn counts(&self, stem: &str) -> rusqlite::Result<Vec<(usize, usize)>> {
         let mut statement = self.connection.prepare_cached("SELECT doc FROM instances WHERE term = ?1")?;
-        let rows = statement.query_map([stem], |row| Ok(place(row.get(0)?)))?;
+        let rows = statement.query_map([stem], |row| Ok(self.place(row.get(0)?)))?;
         Ok(counted(rows.collect::<rusqlite::Result<Vec<usize>>>()?))
     }
 
@@ -92,7 +95,7 @@ impl FullText {
         let mut statement =
             self.connection.prepare_cached("SELECT doc FROM instances WHERE term >= ?1 AND term < ?2")?;
         // The last character there is, so that every word with the prefix stands before it.
-        let rows = statement.query_map([prefix, &format!("{prefix}\u{10ffff}")], |row| Ok(place(row.get(0)?)))?;
+        let rows = statement.query_map([prefix, &format!("{prefix}\u{10ffff}")], |row| Ok(self.place(row.get(0)?)))?;
         Ok(counted(rows.collect::<rusqlite::Result<Vec<usize>>>()?))
     }
 
@@ -107,7 +110,15 @@ impl FullText {
             starts =
                 Some(starts.map_or_else(|| these.clone(), |starts| starts.intersection(&these).cloned().collect()));
         }
-        Ok(counted(starts.unwrap_or_default().into_iter().map(|(row, _, _)| place(row)).collect()))
+        Ok(counted(starts.unwrap_or_default().into_iter().map(|(row, _, _)| self.place(row)).collect()))
+    }
+
+    /// The place in the corpus of a passage's row.
+    fn place(&self, row: i64) -> usize {
+        match &self.rows {
+            Some(rows) => rows.get(&row).copied().unwrap_or(usize::MAX),
+            None => number(row),
+        }
     }
 }
 
@@ -118,7 +129,8 @@ fn counted(mut places: Vec<usize>) -> Vec<(usize, usize)> {
     each.filter_map(|same| same.first().map(|place| (*place, same.len()))).collect()
 }
 
-fn place(row: i64) -> usize {
+/// The place of a row that is counted from 1.
+fn number(row: i64) -> usize {
     usize::try_from(row - 1).unwrap_or(usize::MAX)
 }
 
@@ -138,14 +150,16 @@ pub(super) fn real(file: &Path) -> rusqlite::Result<PathBuf> {
     files::resolved(file).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
-/// Writes an index of `passages` into a new file.
-pub(super) fn write(file: &Path, passages: &[Passage], words: Words) -> rusqlite::Result<()> {
-    let mut connection = Connection::open_with_flags(real(file)?, to_write())?;
-    fill(&mut connection, passages, words)?;
-    connection.close().map_err(|(_, error)| error)
+/// Makes the tables of a derived file: rows can be deleted by their numbers, and `rows` has a digest of the passage of each.
+pub(super) fn make_tables(connection: &Connection, words: Words) -> rusqlite::Result<()> {
+    let tokenizer = words.tokenizer();
+    connection.execute_batch(&format!(
+        "CREATE VIRTUAL TABLE passages USING fts5(title, text, content='', contentless_delete=1, {tokenizer});
+         CREATE TABLE rows (id INTEGER PRIMARY KEY, digest BLOB NOT NULL);"
+    ))
 }
 
-/// Creates the full-text table and puts every passage in, row 1 being the first.
+/// Creates the full-text table in memory and puts every passage in, row 1 being the first.
 fn fill(connection: &mut Connection, passages: &[Passage], words: Words) -> rusqlite::Result<()> {
     let tokenizer = words.tokenizer();
     connection

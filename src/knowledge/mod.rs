@@ -17,6 +17,7 @@ mod full_text;
 mod fusion;
 mod guard;
 mod hybrid;
+mod index_file;
 mod keyword_index;
 mod keyword_store;
 mod language;

@@ -3,6 +3,8 @@
 use super::*;
 use crate::clock::{VirtualClock, block_on};
 use crate::knowledge::Passage;
+use crate::knowledge::full_text;
+use crate::knowledge::index_file::authenticate;
 use proptest::prelude::*;
 
 fn base(texts: &[&str]) -> Embedded {
@@ -223,12 +225,12 @@ fn an_index_of_other_passages_or_of_another_user_is_never_searched_whatever_its_
     let [made] = in_it().try_into().expect("one index");
     let bytes = std::fs::read(&made).expect("an index");
     let corpus = large();
-    let stem = format!("{}-english-v{}-", corpus.hash, full_text::INDEX_VERSION);
+    let stem = format!("{}-english-v{}-", corpus.id, full_text::INDEX_VERSION);
     let names = [
-        // What anybody can compute; what this user's key says of the other passages; and another key of the right ones.
+        // What anybody can compute; what this user's key says of another base; and what another key says of this one.
         hex::encode(Sha256::digest(&bytes)),
-        authenticate(&made, &stem, &forged, &key(1)).expect("a hash"),
-        authenticate(&made, &stem, &corpus, &key(2)).expect("a hash"),
+        authenticate(&made, "another-english-v2-", &key(1)).expect("a hash"),
+        authenticate(&made, &stem, &key(2)).expect("a hash"),
     ];
     std::fs::remove_file(&made).expect("removed");
     for name in names {
@@ -245,13 +247,35 @@ fn an_index_of_other_passages_or_of_another_user_is_never_searched_whatever_its_
 }
 
 #[test]
+fn an_index_is_brought_up_to_date_by_what_changed_and_finds_what_a_new_one_finds() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let in_it = || std::fs::read_dir(folder.path()).expect("the cache").count();
+    let mut corpus = large();
+    drop(kept(corpus.clone(), folder.path(), Some(&key(1))));
+    for round in 0..6 {
+        corpus.passages.remove(round * 7);
+        corpus.passages.swap(3, 900 + round);
+        corpus.passages.insert(
+            round,
+            Passage { id: format!("new#{round}"), title: String::new(), text: format!("red lamp zeppelin {round}") },
+        );
+        let base = kept(Corpus::of(&corpus.id, corpus.passages.clone()), folder.path(), Some(&key(1)));
+        let fresh = Embedded::open(Corpus::of(&corpus.id, corpus.passages.clone()), None).expect("opens");
+        for query in ["zeppelin", "red lamp 3", "lamp", "\"red lamp\" zep*"] {
+            assert_eq!(base.find(query, 50).expect("searches"), fresh.find(query, 50).expect("searches"), "{query}");
+        }
+        assert!(in_it() <= 4, "old ones go");
+    }
+}
+
+#[test]
 fn without_a_key_nothing_is_kept_and_nothing_that_lies_there_is_searched() {
     let folder = tempfile::tempdir().expect("a folder");
     drop(kept(large(), folder.path(), Some(&key(1))));
     let count = || std::fs::read_dir(folder.path()).expect("the cache").count();
     assert_eq!(count(), 1);
     let base = kept(large(), folder.path(), None);
-    assert!(matches!(base.file.as_deref(), Some(Derived::Once(_))));
+    assert!(matches!(base.file.as_ref().map(|(file, _)| &**file), Some(Derived::Once(_))));
     assert!(!base.find("red lamp 3", 20).expect("searches").is_empty());
     assert_eq!(count(), 2);
     drop(base);
