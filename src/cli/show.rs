@@ -148,6 +148,10 @@ fn line(event: &Event) -> String {
             format!("  retry {} of {} ({}): {ended}", retry.attempt, retry.target, retry.account.as_str())
         }
         What::Degraded { without, reason } => format!("  goes on without {without}: {}", flat(reason)),
+        What::Logged(entry) => {
+            let (kind, words) = entry.told();
+            format!("  {kind}: {}", flat(&words))
+        }
         What::TurnEnded(ended) => match &ended.outcome {
             TurnOutcome::Answered(Answer { text, sources, .. }) => {
                 let ids: Vec<&str> = sources.iter().map(|source| source.id.as_str()).collect();

@@ -2,7 +2,7 @@
 //!
 //! It records and decides nothing. Times are microseconds of the trial's clock since the context was made.
 
-use super::{ConversationState, Observer, Settings, Status};
+use super::{ConversationState, MemoryStore, Observer, SessionStore, Settings, Status};
 use crate::clock::{BoxFuture, Clock};
 use crate::knowledge::{KeywordIndex, KnowledgeBases};
 use crate::provider::{Access, ChatModel, ManagedRetrieval, SearchService};
@@ -43,6 +43,8 @@ pub struct AgentContext {
     pub access: Option<Access>,
     /// The managed retrieval service, for flows that ask one.
     pub managed_retrieval: Option<ManagedRetrieval>,
+    /// Where sessions are kept while a turn is under way.
+    pub sessions: Arc<dyn SessionStore>,
     observer: Option<Arc<dyn Observer>>,
     started: Duration,
     record: Mutex<Record>,
@@ -67,6 +69,7 @@ impl AgentContext {
     ) -> Self {
         let started = clock.now();
         let (access, managed_retrieval, observer, record) = (None, None, None, Mutex::default());
+        let sessions = Arc::new(MemoryStore::default());
         Self {
             model,
             search,
@@ -77,6 +80,7 @@ impl AgentContext {
             settings,
             access,
             managed_retrieval,
+            sessions,
             observer,
             started,
             record,

@@ -13,6 +13,7 @@
 //! | How are prompts replaced and filled in? | `prompts` |
 //! | How are states and transitions declared? | `machine` |
 //! | Who may watch while a turn runs? | `observer` |
+//! | Where is a session kept while a turn runs? | `store` |
 //! | How does a chat service reply with an answer? | `reply` |
 //!
 //! A flow's folder holds its loop (`mod`), its decisions (`policy`), its `machine`, `tools` and `prompts`. No folder
@@ -30,6 +31,7 @@ mod retries;
 #[cfg(test)]
 mod scripted;
 mod settings;
+mod store;
 pub mod template;
 pub mod tools;
 mod turn;
@@ -40,6 +42,7 @@ pub use history::digest;
 pub use observer::{Observer, Status};
 pub use prompts::{PromptError, PromptText, Prompts};
 pub use settings::{Services, Settings};
+pub use store::{MemoryStore, SessionStore, StoreError};
 
 use crate::catalogue::{FlowEntry, ToolEntry};
 use crate::clock::BoxFuture;
@@ -62,6 +65,7 @@ flows! {
     tool_rag,
     two_stage,
     managed_rag,
+    react,
 }
 
 /// Why a trial cannot go on: its verdict is ERROR, nothing is said about the agent.
@@ -71,6 +75,8 @@ pub enum Abort {
     Miss(Box<Miss>),
     /// The conversation's stored state cannot be used.
     State(StateError),
+    /// The process ended in the middle of a turn: the session's store holds where it was.
+    Killed,
 }
 
 impl From<StateError> for Abort {
@@ -131,6 +137,10 @@ pub trait Flow: Send + Sync {
         conversation: &'a mut ConversationState,
         query: &'a str,
     ) -> BoxFuture<'a, Result<(), Abort>>;
+    /// The conversation of `session` is over: what the flow keeps of it outside is removed.
+    fn session_ended(&self, env: &AgentContext, conversation: &ConversationState) {
+        let _ = (env, conversation);
+    }
 }
 
 /// The flow of that name.

@@ -6,6 +6,8 @@
 //! | plain | no template: the description of the tool of that name, or a part of a fixed text | |
 //! | template | filled in whenever it is used: feedback to the model | the variables that it declares |
 //!
+//! A text may have required sections: lines `## NAME`, each with words below it. One that lacks a section is an error.
+//!
 //! An unknown variable is an error, found when the prompts are resolved, before anything runs.
 
 use super::history::digest;
@@ -35,22 +37,30 @@ pub struct PromptText {
     pub text: &'static str,
     /// How it is used.
     pub kind: PromptKind,
+    /// The sections that it must have, in any order.
+    pub sections: &'static [&'static str],
 }
 
 impl PromptText {
+    /// With sections that it must have, also where it is replaced.
+    #[must_use]
+    pub const fn with_sections(self, sections: &'static [&'static str]) -> Self {
+        Self { sections, ..self }
+    }
+
     /// A template that is filled in once for a variant.
     pub const fn fixed(name: &'static str, text: &'static str) -> Self {
-        Self { name, text, kind: PromptKind::Fixed }
+        Self { name, text, kind: PromptKind::Fixed, sections: &[] }
     }
 
     /// A text that is no template.
     pub const fn plain(name: &'static str, text: &'static str) -> Self {
-        Self { name, text, kind: PromptKind::Plain }
+        Self { name, text, kind: PromptKind::Plain, sections: &[] }
     }
 
     /// A template that is filled in with `variables` whenever it is used.
     pub const fn template(name: &'static str, text: &'static str, variables: &'static [&'static str]) -> Self {
-        Self { name, text, kind: PromptKind::Template(variables) }
+        Self { name, text, kind: PromptKind::Template(variables), sections: &[] }
     }
 }
 
@@ -113,6 +123,11 @@ impl Prompts {
         let mut prompts =
             Self { fixed: BTreeMap::new(), plain: BTreeMap::new(), templates: BTreeMap::new(), tools: Arc::new([]) };
         for (prompt, text) in &texts {
+            if let Some(lacking) = prompt.sections.iter().find(|section| !has_section(text, section)) {
+                let reason =
+                    format!("the section `## {lacking}` is missing or empty; it needs: {}", prompt.sections.join(", "));
+                return Err(PromptError { name: prompt.name.to_owned(), reason });
+            }
             match prompt.kind {
                 PromptKind::Plain => {
                     prompts.plain.insert(prompt.name, text.trim().to_owned());
@@ -159,6 +174,12 @@ impl Prompts {
     }
 }
 
+/// Whether a text has a section of that name with words in it.
+fn has_section(text: &str, name: &str) -> bool {
+    let mut lines = text.lines().skip_while(|line| line.strip_prefix("## ").map(str::trim) != Some(name));
+    lines.next().is_some() && lines.take_while(|line| !line.starts_with("## ")).any(|line| !line.trim().is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,6 +207,38 @@ mod tests {
             let overrides = BTreeMap::from([("sistem".to_owned(), String::new())]);
             let error = Prompts::resolve(*flow, &overrides, Services::default()).expect_err("is refused");
             assert!(error.reason.contains(flow.name()) && error.reason.contains("system"), "{folder}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_required_section_that_is_missing_or_empty_is_named_and_every_shipped_prompt_has_its_own() {
+        assert!(has_section("## Role\n\nYou help.\n## Tools\nNone.", "Role"));
+        for text in ["", "# Role\nx", "## Roles\nx", "## Role", "## Role\n \n## Tools\nx"] {
+            assert!(!has_section(text, "Role"), "{text}");
+        }
+        let mut sectioned = 0;
+        for (folder, flow) in FLOWS {
+            for prompt in flow.prompts().iter().filter(|prompt| !prompt.sections.is_empty()) {
+                sectioned += 1;
+                for section in prompt.sections {
+                    let without = prompt.text.replace(&format!("## {section}\n"), "");
+                    let overrides = BTreeMap::from([(prompt.name.to_owned(), without)]);
+                    let error = Prompts::resolve(*flow, &overrides, Services::default()).expect_err("is refused");
+                    assert!(error.reason.contains(&format!("## {section}")), "{folder}: {error}");
+                }
+            }
+        }
+        assert!(sectioned > 0, "some flow has sectioned prompts");
+    }
+
+    #[test]
+    fn every_shipped_template_is_what_is_read_of_what_it_is_written_as() {
+        for (folder, flow) in FLOWS {
+            for prompt in flow.prompts() {
+                let PromptKind::Template(variables) = prompt.kind else { continue };
+                let template = Template::parse(prompt.text, variables).expect(folder);
+                assert_eq!(Template::parse(&template.to_string(), variables), Ok(template), "{folder}");
+            }
         }
     }
 

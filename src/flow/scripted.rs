@@ -1,7 +1,7 @@
 //! What the tests of every flow share: a trace of events that a script gave.
 
 use super::{Flow, roles};
-use crate::trace::{Arm, Event, Evidence, Lane, Mode, TRACE_VERSION, Trace, TrialEnd};
+use crate::trace::{Arm, Event, Evidence, Lane, Mode, Trace, TrialEnd, version_of};
 
 /// A completed trial of a flow that did these things.
 pub(in crate::flow) fn trace(flow: &dyn Flow, events: Vec<Event>) -> Trace {
@@ -15,7 +15,7 @@ pub(in crate::flow) fn trace(flow: &dyn Flow, events: Vec<Event>) -> Trace {
         earlier_takes: Vec::new(),
     };
     Trace {
-        version: TRACE_VERSION,
+        version: version_of(&[]),
         plan: String::new(),
         trial: "t".into(),
         scenario: "s".into(),

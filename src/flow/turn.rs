@@ -6,10 +6,10 @@
 use super::context::micros;
 use super::retries::Retries;
 use super::{Abort, AgentContext, ConversationState, Status, digest};
-use crate::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition};
+use crate::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition, Usage};
 use crate::provider::{self, ProviderError};
 use crate::trace::{
-    Attempt, Completion, FedBack, ModelCalled, Moved, Reply as Replied, ToolCalled, ToolOutcome, TurnEnded,
+    Attempt, Completion, FedBack, Logged, ModelCalled, Moved, Reply as Replied, ToolCalled, ToolOutcome, TurnEnded,
     TurnOutcome, What,
 };
 use serde_json::Value;
@@ -46,6 +46,8 @@ pub(in crate::flow) struct Completed {
     pub(in crate::flow) finish: Finish,
     /// Whether the model refused, in the provider's own field.
     pub(in crate::flow) refused: bool,
+    /// What the provider counted.
+    pub(in crate::flow) usage: Usage,
 }
 
 impl Completed {
@@ -140,6 +142,73 @@ impl<'a> Turn<'a> {
         }
     }
 
+    /// Goes on with a turn that a killed process left, after `elapsed`, so many completions and so many ids of its own. Its
+    /// beginning stands in the record already.
+    pub(in crate::flow) fn resume(
+        env: &'a AgentContext,
+        conversation: &'a mut ConversationState,
+        query: &str,
+        (elapsed, model_calls, minted): (Duration, u32, u32),
+    ) -> Self {
+        let number = conversation.turns.saturating_sub(1);
+        Self {
+            env,
+            conversation,
+            retries: Retries::default(),
+            query: query.to_owned(),
+            number,
+            started: env.clock.now().saturating_sub(elapsed),
+            messages: Vec::new(),
+            shown: Vec::new(),
+            model_calls,
+            minted,
+            in_flight: None,
+            failing: BTreeMap::new(),
+        }
+    }
+
+    /// Shows the model these messages behind the fixed prompt of that name and, where that is wanted, the history; nothing
+    /// else.
+    pub(in crate::flow) fn show(&mut self, prompt: &str, history: bool, messages: Vec<Message>) {
+        self.open(prompt);
+        if !history {
+            let system = self.messages.iter().take_while(|message| message.role == Role::System).count();
+            self.messages.truncate(system);
+            self.shown.truncate(system);
+        }
+        messages.into_iter().for_each(|message| self.say(message));
+    }
+
+    /// Everything that the model is shown now.
+    pub(in crate::flow) fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// The digests of everything that the model is shown now.
+    pub(in crate::flow) fn shown(&self) -> &[String] {
+        &self.shown
+    }
+
+    /// Completions asked for so far.
+    pub(in crate::flow) fn model_calls(&self) -> u32 {
+        self.model_calls
+    }
+
+    /// Ids of calls that were given so far.
+    pub(in crate::flow) fn minted(&self) -> u32 {
+        self.minted
+    }
+
+    /// Time since the turn began.
+    pub(in crate::flow) fn elapsed(&self) -> Duration {
+        self.env.clock.now().saturating_sub(self.started)
+    }
+
+    /// Writes into the flow's own log.
+    pub(in crate::flow) fn log(&self, entry: Logged) {
+        self.push(self.env.clock.now(), What::Logged(entry));
+    }
+
     /// Shows the model one message more.
     pub(in crate::flow) fn say(&mut self, message: Message) {
         self.shown.push(digest(message.role, &message.content));
@@ -212,8 +281,8 @@ impl<'a> Turn<'a> {
                 self.mint_call_ids(&mut response.calls);
                 called.reply = Replied::Completion(completion_of(&response));
                 let (text, finish) = (response.content.clone(), response.finish.clone());
-                let refused = response.refusal.is_some();
-                Reply::Completion(Completed { ordinal, text, calls: self.hear(response), finish, refused })
+                let (refused, usage) = (response.refusal.is_some(), response.usage);
+                Reply::Completion(Completed { ordinal, text, calls: self.hear(response), finish, refused, usage })
             }
         };
         self.push(at, What::ModelCalled(called));

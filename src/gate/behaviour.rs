@@ -36,7 +36,11 @@ pub(super) fn behaviour(trace: &Trace) -> u64 {
                 }
                 TurnOutcome::Failed { kind, .. } => ("error", kind).hash(&mut hash),
             },
-            What::ConversationStarted { .. } | What::Moved(_) | What::Retried(_) | What::Degraded { .. } => {}
+            What::ConversationStarted { .. }
+            | What::Moved(_)
+            | What::Retried(_)
+            | What::Degraded { .. }
+            | What::Logged(_) => {}
         }
     }
     hash.finish()

@@ -9,7 +9,7 @@ use crate::plan::{
 use crate::scenario::external::AgentRoles;
 use crate::scenario::{Criteria, Criterion, GateKind, Scenario};
 use crate::trace::{
-    Arm, Evidence, Lane, Mode, Role, Roles, TRACE_VERSION, Trace, TrialEnd, TrialError, TrialErrorKind, version_1,
+    Arm, Evidence, Lane, Mode, Role, Roles, Trace, TrialEnd, TrialError, TrialErrorKind, version_1, version_of,
 };
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -136,7 +136,7 @@ fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str
         earlier_takes: Vec::new(),
     };
     Trace {
-        version: TRACE_VERSION,
+        version: version_of(&[]),
         plan: String::new(),
         trial: id.to_owned(),
         scenario: scenario.to_owned(),

@@ -72,7 +72,7 @@ pub(crate) struct Story {
 pub(crate) fn story(plan: &Plan, place: usize) -> Story {
     let trial = &plan.trials[place];
     let trace = Trace {
-        version: TRACE_VERSION,
+        version: version_of(&[]),
         plan: String::new(),
         trial: trial.id.clone(),
         scenario: "s".into(),

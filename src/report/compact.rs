@@ -139,6 +139,11 @@ impl Encoder {
                 let (without, reason) = (self.text(without), self.text(reason));
                 self.row(at, "d", &(without, reason));
             }
+            What::Logged(entry) => {
+                let (kind, words) = entry.told();
+                let row = (self.text(kind), self.text(&words));
+                self.row(at, "l", &row);
+            }
             What::TurnEnded(ended) => self.ended(at, ended, cited),
         }
     }

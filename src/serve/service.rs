@@ -226,6 +226,7 @@ impl Service {
             let why = match abort {
                 Abort::Miss(miss) => miss.message,
                 Abort::State(error) => error.to_string(),
+                Abort::Killed => "the service is ending".to_owned(),
             };
             let message = format!("The question could not be answered: {why}");
             ApiError::of_agent("not_available", &message, None)

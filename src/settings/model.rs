@@ -88,6 +88,15 @@ pub struct Limits {
     pub request: TimeSpan,
     /// HTTP retries of one request.
     pub transport_retries: u32,
+    /// Tokens of the model's context window, for agents that keep their context below it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u64>,
+    /// Tokens of one session, input and output together, for agents that count them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// The estimate of one turn, in tokens, above which the user is warned, for agents that estimate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warn_tokens: Option<u64>,
 }
 
 impl Default for Limits {
@@ -98,6 +107,9 @@ impl Default for Limits {
             turn: TimeSpan::seconds(120),
             request: TimeSpan::seconds(60),
             transport_retries: 2,
+            window: None,
+            tokens: None,
+            warn_tokens: None,
         }
     }
 }

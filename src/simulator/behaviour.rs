@@ -17,6 +17,7 @@ use super::dice::{Latency, Span};
 use super::habit::Habits;
 use super::judge::JudgeBehaviour;
 use super::managed::{self, ManagedBehaviour};
+use super::reason_act::StepScript;
 use crate::files;
 use crate::yaml;
 use serde::{Deserialize, Deserializer};
@@ -176,6 +177,15 @@ pub struct Rule {
     /// model's ways applies.
     #[serde(default)]
     pub calls: Option<Vec<ScriptedCall>>,
+    /// What it does step by step, in an agent that reasons, acts and observes.
+    #[serde(default)]
+    pub steps: Option<Vec<StepScript>>,
+    /// The choice of tools at which the service fails at every attempt: `none` where the final answer is asked for.
+    #[serde(default)]
+    pub fails_at: Option<String>,
+    /// So many messages before the question are too many: it is slower by `slow_by`.
+    #[serde(default)]
+    pub slow_over: Option<usize>,
     /// How many chunks it asks for.
     #[serde(default)]
     pub top_k: Option<u32>,

@@ -14,6 +14,7 @@ mod habit;
 mod judge;
 mod managed;
 mod model;
+mod reason_act;
 mod search;
 mod sentences;
 mod server;

@@ -8,6 +8,7 @@ use super::behaviour::{Caller, ModelBehaviour, Rule};
 use super::compose::{Composed, compose, subject};
 use super::dice::Dice;
 use super::habit::{Habit, Habits, Step};
+use super::reason_act::{self, Act};
 use super::sentences::{content_words, key_phrases, overlap};
 use super::situation::{Chunk, Situation, question_at};
 use crate::chat::{Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition};
@@ -104,19 +105,20 @@ pub(super) fn complete(behaviour: &ModelBehaviour, seed: u64, prompt: &Prompt<'_
     };
     let attempt = situation.attempt(step);
     let first = prompt.messages.len() <= at + 1;
-    let completion = turn.scripted(at).unwrap_or_else(|| turn.speak(&situation, step, attempt));
+    let completion =
+        turn.scripted(at).or_else(|| turn.reasons(at)).unwrap_or_else(|| turn.speak(&situation, step, attempt));
     let moment = Dice::new(seed, &["moment", prompt.caller.seed, turn.question, &prompt.messages.len().to_string()]);
     let mut latency = behaviour.latency.draw(&moment);
     if turn.habits.failures(Habit::Slow, step, &turn.dice) > 0 && attempt == 0 {
         latency += behaviour.slow_by.0;
     }
-    let failures = |habit| if first { turn.habits.failures(habit, step, &turn.dice) } else { 0 };
-    Outcome {
-        completion,
-        latency,
-        rate_limited: failures(Habit::RateLimited),
-        server_errors: failures(Habit::ServerError),
+    if turn.rule(|rule| rule.slow_over).is_some_and(|most| at > most) {
+        latency += behaviour.slow_by.0;
     }
+    let failures = |habit| if first { turn.habits.failures(habit, step, &turn.dice) } else { 0 };
+    let down = turn.rule(|rule| rule.fails_at.as_deref()).is_some_and(|at| at == prompt.choice.to_string());
+    let server_errors = if down { u32::MAX } else { failures(Habit::ServerError) };
+    Outcome { completion, latency, rate_limited: failures(Habit::RateLimited), server_errors }
 }
 
 impl<'a> Turn<'a> {
@@ -182,6 +184,25 @@ impl<'a> Turn<'a> {
         Some(match script.get(made) {
             Some(next) => calls(vec![self.call(&next.tool, &Value::Object(next.arguments.clone()), 0, made)]),
             None => text(self.rule(|rule| rule.answer.clone()).unwrap_or_default()),
+        })
+    }
+
+    /// What it does in an agent that reasons, acts and observes; `None` in any other.
+    fn reasons(&self, at: usize) -> Option<Completion> {
+        self.prompt.tools.iter().find(|tool| tool.name == reason_act::SEARCH)?;
+        let since = self.prompt.messages.get(at..).unwrap_or_default();
+        let fixed = self.rule(|rule| rule.answer.as_deref());
+        let choice = match &self.prompt.choice {
+            ToolChoice::None => {
+                return Some(text(reason_act::answer(since, &self.asked, fixed, 2 + self.variation("length", 2))));
+            }
+            ToolChoice::Named(name) => Some(name.as_str()),
+            _ => None,
+        };
+        let steps = self.rule(|rule| rule.steps.as_deref()).unwrap_or_default();
+        Some(match reason_act::act(self.behaviour, choice, since, &self.asked, steps) {
+            Act::Call(name, arguments) => calls(vec![self.call(name, &arguments, 0, 0)]),
+            Act::Say(words) => text(words),
         })
     }
 

@@ -1,6 +1,6 @@
 //! What can happen in a trial. Times are microseconds of the trial's clock, counted from the trial's start.
 
-use super::ManagedAnswer;
+use super::{Logged, ManagedAnswer};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -53,6 +53,8 @@ pub enum What {
         /// Why.
         reason: String,
     },
+    /// The agent wrote something into its own log.
+    Logged(Logged),
     /// The user got an answer or an error.
     TurnEnded(TurnEnded),
 }

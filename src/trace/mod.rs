@@ -9,6 +9,7 @@
 //! |---|---|---|
 //! | 1 | | `roles` are those of `roles_v1.json`, `offered` is unknown |
 //! | 2 | `roles` and `offered`; agents that run elsewhere keep the names of their tools | as it stands |
+//! | 3 | events `logged`, of agents that log their trajectory; a trace without one is still written as version 2 | as it stands |
 //!
 //! A build that reads version 1 only refuses version 2 and says so: it would take an agent's own tool names for tools
 //! that play no role, and report that none of them was called.
@@ -24,6 +25,7 @@ mod passages;
 mod role;
 mod seal;
 pub mod text;
+mod trajectory;
 
 pub use agreement::{AGREEMENT, Agreement, AgreementError, MeasuredAgreement};
 pub use event::*;
@@ -34,11 +36,18 @@ pub use passages::{PASSAGES, PassageText, PassageWriter, Passages, PassagesError
 pub(crate) use role::version_1;
 pub use role::{Role, Roles};
 pub use seal::{Seal, seal, sealed};
+pub use trajectory::Logged;
 
 use serde::{Deserialize, Serialize};
 
-/// Version of the trace format that this build writes.
-pub const TRACE_VERSION: u32 = 2;
+/// The newest version of the trace format that this build writes and reads.
+pub const TRACE_VERSION: u32 = 3;
+
+/// The version that a trace of these events is written in: older builds go on reading what they can.
+pub fn version_of(events: &[Event]) -> u32 {
+    let logged = events.iter().any(|event| matches!(event.what, What::Logged(_)));
+    if logged { TRACE_VERSION } else { 2 }
+}
 
 /// The flow of agents that run elsewhere: their traces are told from their traffic, which does not show everything.
 pub const EXTERNAL: &str = "external";

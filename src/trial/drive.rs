@@ -10,6 +10,7 @@ use futures_util::future::try_join_all;
 /// # Errors
 /// [`Abort`] when the trial cannot go on at all.
 pub(super) async fn drive(flow: &dyn Flow, environment: &AgentContext, case: &ResolvedCase) -> Result<(), Abort> {
+    environment.sessions.declare(case.fault.as_deref().unwrap_or_default());
     let mut ordinal = 0;
     for step in &case.steps {
         environment.keywords.close();
@@ -31,10 +32,24 @@ async fn converse(
     conversation.tool_context.clone_from(&planned.tool_context);
     environment.conversation_started(&conversation);
     for turn in &planned.turns {
-        flow.turn(environment, &mut conversation, &turn.ask).await?;
+        while let Err(abort) = flow.turn(environment, &mut conversation, &turn.ask).await {
+            conversation = match abort {
+                Abort::Killed => restarted(environment, &conversation)?,
+                other => return Err(other),
+            };
+        }
         if case.expects_reply() {
             environment.replied(ordinal, |outcome| reply::body(flow, &conversation, outcome));
         }
     }
+    flow.session_ended(environment, &conversation);
     Ok(())
+}
+
+/// The conversation as a new process finds it after the old one was killed: what the store holds of it, and nothing else.
+fn restarted(environment: &AgentContext, before: &ConversationState) -> Result<ConversationState, Abort> {
+    match environment.sessions.load(&before.session) {
+        Ok(Some(text)) => Ok(ConversationState::from_json(&text)?),
+        Ok(None) | Err(_) => Ok(ConversationState::new(before.ordinal, &before.name)),
+    }
 }

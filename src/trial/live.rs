@@ -16,7 +16,7 @@ use super::{Finished, SetupError, TrialRunner, VariantSetup, names, no_evidence,
 use crate::cassette::{self, Cassette, CassetteError, Header, LocalTimes, Redactor, Take};
 use crate::clock::{Clock, RealClock};
 use crate::plan::{Plan, PlannedTrial, VariantSettings};
-use crate::trace::{Event, Evidence, Mode, PassageText, Trace, TrialEnd, TrialError, TrialErrorKind};
+use crate::trace::{Event, Evidence, Mode, PassageText, Trace, TrialEnd, TrialError, TrialErrorKind, version_of};
 use crate::transport::{LiveTransport, Transport};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -255,6 +255,7 @@ impl TrialRunner {
         trace.took_us = u64::try_from(clock.now().as_micros()).unwrap_or(u64::MAX);
         trace.evidence.knowledge = environment.knowledge.hash();
         trace.events = environment.take_events();
+        trace.version = version_of(&trace.events);
         setup.tell_tools(&mut trace);
         let passages = passages::named(&mut trace, &found, Some(&self.redactor()));
         (trace, times, passages)

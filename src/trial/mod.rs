@@ -37,7 +37,7 @@ use crate::knowledge::{KnowledgeSource, KnowledgeSources};
 use crate::plan::{Plan, PlannedScenario, PlannedTrial, VariantSettings};
 use crate::proxy::Proxy;
 use crate::scenario::Loaded;
-use crate::trace::{ASKED_NOBODY, EXTERNAL, Evidence, Mode, PassageText, Roles, TRACE_VERSION, Trace, TrialEnd};
+use crate::trace::{ASKED_NOBODY, EXTERNAL, Evidence, Mode, PassageText, Roles, Trace, TrialEnd, version_of};
 use crate::transport::{Budget, LiveError, LiveTransport, Pace};
 pub use external::Doing;
 use external_setup::ExternalSetup;
@@ -306,7 +306,7 @@ fn setups(
 fn trace_of(plan: &Plan, trial: &PlannedTrial, evidence: Evidence, end: TrialEnd) -> Trace {
     let (scenario, case) = names(plan, trial);
     Trace {
-        version: TRACE_VERSION,
+        version: version_of(&[]),
         plan: plan.id.clone(),
         trial: trial.id.clone(),
         scenario,

@@ -9,7 +9,7 @@ use crate::cassette::{Cassette, LocalTimes};
 use crate::clock::{Clock, VirtualClock, block_on};
 use crate::flow::Abort;
 use crate::plan::{Plan, PlannedTrial};
-use crate::trace::{ASKED_NOBODY, Evidence, Mode, TrialEnd, TrialError, TrialErrorKind};
+use crate::trace::{ASKED_NOBODY, Evidence, Mode, TrialEnd, TrialError, TrialErrorKind, version_of};
 use crate::transport::{ReplayTransport, Transport};
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -87,6 +87,7 @@ impl TrialRunner {
         // A base behind a server is known when it was asked.
         trace.evidence.knowledge = environment.knowledge.hash();
         trace.events = environment.take_events();
+        trace.version = version_of(&trace.events);
         setup.tell_tools(&mut trace);
         let passages = passages::named(&mut trace, &found, None);
         let trace = self.with_outage(trial, trace, &header.recorded_from);
@@ -122,6 +123,7 @@ pub(super) fn rerecord(plan: &Plan, trial: &PlannedTrial) -> String {
 pub(super) fn aborted(abort: &Abort) -> Box<TrialError> {
     match abort {
         Abort::State(problem) => error(TrialErrorKind::ConversationBroken, &problem.to_string(), Vec::new()),
+        Abort::Killed => error(TrialErrorKind::Stopped, "the agent was killed in the middle of a turn", Vec::new()),
         Abort::Miss(miss) => Box::new(TrialError {
             kind: TrialErrorKind::CassetteMiss,
             message: miss.message.clone(),

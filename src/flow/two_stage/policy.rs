@@ -188,6 +188,7 @@ pub(super) fn said(completion: &Completed, refusal: &str) -> Said {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chat::Usage;
     use crate::knowledge::{Corpus, Embedded, Passage};
 
     fn bases(names: &[&str]) -> KnowledgeBases {
@@ -205,7 +206,7 @@ mod tests {
 
     fn completion(text: &str) -> Completed {
         let (text, finish) = (text.to_owned(), Finish::Stop);
-        Completed { ordinal: 1, text, calls: Vec::new(), finish, refused: false }
+        Completed { ordinal: 1, text, calls: Vec::new(), finish, refused: false, usage: Usage::default() }
     }
 
     #[test]

@@ -270,7 +270,7 @@ pub fn trace(id: &str, scenario: &str, case: &str, lane: &Lane, seed: u64, kind:
     }
     let end = if kind == 4 { TrialEnd::Error(error()) } else { TrialEnd::Completed };
     Trace {
-        version: TRACE_VERSION,
+        version: version_of(&[]),
         plan: String::new(),
         trial: id.into(),
         scenario: scenario.into(),

@@ -69,6 +69,7 @@ const eventRow = (at, kind, fields, length, text) => {
     f: () => ["wrong", [head("Feedback to the model", text(fields[2]), "step " + text(fields[0])), say("", text(fields[3]))]],
     r: () => [fields[5] ? "good" : "wrong", [head("Retry " + fields[2] + " of " + text(fields[3]), fields[0] + " account, episode " + (fields[1] + 1), text(fields[4]), fields[5] ? "recovered" : "did not recover")]],
     d: () => ["wrong", [head("Goes on without " + text(fields[0])), say("", text(fields[1]))]],
+    l: () => ["", [head("Log: " + text(fields[0])), say("", text(fields[1]))]],
     e: () => endRow(fields, text),
   };
   const [look, parts] = rows[kind]();

@@ -1,0 +1,148 @@
+//! Compaction: older turns of the history become one summary, in time and by enough, or it is said that it cannot be done.
+//!
+//! What must not be lost (decisions, preferences, reflections) stands in messages of its own and is not part of what is
+//! compacted. The summary is made of the turns' own first sentences, so that it says nothing that was not said.
+
+use super::budget;
+use crate::chat::{Message, Role};
+
+/// Share of the context by which a compaction makes it smaller at least: 1 / 5.
+pub(super) const SAVES: u64 = 5;
+/// Messages of the newest turns that stay as they are.
+const NEWEST: usize = 2;
+/// Characters of one message that a summary keeps, the first time and where that is not enough.
+const KEPT: [usize; 2] = [120, 40];
+/// How a summary begins: the next compaction takes it in again.
+const HEADING: &str = "Summary of the earlier conversation:";
+
+/// A history that became shorter, with the tokens of the whole context before and after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Compacted {
+    pub(super) history: Vec<Message>,
+    pub(super) before: u64,
+    pub(super) after: u64,
+}
+
+/// Why a context stays as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the context of {before} tokens cannot be made a fifth smaller: its shortest form has {after}")]
+pub(super) struct CannotCompact {
+    pub(super) before: u64,
+    pub(super) after: u64,
+}
+
+/// The history, compacted, where `beside` is what the context holds beside it, in tokens.
+///
+/// # Errors
+/// [`CannotCompact`] where no form of it makes the whole context a fifth smaller.
+pub(super) fn compact(history: &[Message], beside: u64) -> Result<Compacted, CannotCompact> {
+    let before = beside + budget::of_messages(history);
+    let mut after = before;
+    for newest in [NEWEST, 0] {
+        let (old, new) = history.split_at(history.len().saturating_sub(newest));
+        for kept in KEPT {
+            if old.is_empty() {
+                continue;
+            }
+            let summary = Message::text(Role::Assistant, summary(old, kept));
+            let shorter: Vec<Message> = [summary].into_iter().chain(new.iter().cloned()).collect();
+            let tokens = beside + budget::of_messages(&shorter);
+            if tokens * SAVES <= before * (SAVES - 1) {
+                return Ok(Compacted { history: shorter, before, after: tokens });
+            }
+            after = after.min(tokens);
+        }
+    }
+    Err(CannotCompact { before, after })
+}
+
+fn summary(old: &[Message], kept: usize) -> String {
+    let mut lines = vec![HEADING.to_owned()];
+    for message in old {
+        if let Some(earlier) = message.content.strip_prefix(HEADING) {
+            lines.extend(earlier.lines().filter(|line| !line.is_empty()).map(|line| shortened(line, kept)));
+            continue;
+        }
+        let who = if message.role == Role::User { "asked" } else { "answered" };
+        lines.push(format!("- {who}: {}", shortened(first_sentence(&message.content), kept)));
+    }
+    lines.join("\n")
+}
+
+fn first_sentence(text: &str) -> &str {
+    let text = text.trim();
+    let end = text.match_indices(['.', '?', '!', '\n']).find(|(at, end)| {
+        let after = text[at + end.len()..].chars().next();
+        after.is_none_or(char::is_whitespace)
+    });
+    end.map_or(text, |(at, end)| text[..at + end.len()].trim_end())
+}
+
+fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", text[..end].trim_end()),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn said(turns: &[(&str, String)]) -> Vec<Message> {
+        let pair = |(asked, answered): &(&str, String)| {
+            [Message::text(Role::User, *asked), Message::text(Role::Assistant, answered.as_str())]
+        };
+        turns.iter().flat_map(pair).collect()
+    }
+
+    #[test]
+    fn older_turns_become_one_summary_and_the_newest_stays() {
+        let long = |fact: &str| format!("{fact} {}", "More is said about it at length. ".repeat(20));
+        let history = said(&[
+            ("How long is the warranty?", long("24 months.")),
+            ("And in Norway?", long("60 months.")),
+            ("Which port?", "8883 [1].".to_owned()),
+        ]);
+        let compacted = compact(&history, 100).expect("is possible");
+        assert_eq!(compacted.history.len(), 3);
+        assert_eq!(compacted.history[1..], history[4..]);
+        let summary = &compacted.history[0].content;
+        for fact in ["How long is the warranty?", "24 months.", "60 months."] {
+            assert!(summary.contains(fact), "{summary}");
+        }
+        let again = compact(&[compacted.history[0].clone(), history[0].clone(), history[1].clone()], 0);
+        let again = again.expect("is possible").history[0].content.clone();
+        assert_eq!(again.matches(HEADING).count(), 1);
+        assert!(again.contains("60 months."), "{again}");
+    }
+
+    #[test]
+    fn what_cannot_be_made_a_fifth_smaller_is_left_as_it_is() {
+        let history = said(&[("Port?", "8883.".to_owned())]);
+        let refused = compact(&history, 4_000).expect_err("too little to gain");
+        assert!(refused.to_string().contains("cannot be made a fifth smaller"), "{refused}");
+        assert!(compact(&[], 10).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn every_compaction_that_is_done_saves_a_fifth_and_keeps_the_end(
+            texts in prop::collection::vec("[a-zé .?]{0,300}", 0..12), beside in 0_u64..600,
+        ) {
+            let role = |at: usize| if at.is_multiple_of(2) { Role::User } else { Role::Assistant };
+            let history: Vec<Message> =
+                texts.iter().enumerate().map(|(at, text)| Message::text(role(at), text.as_str())).collect();
+            match compact(&history, beside) {
+                Ok(done) => {
+                    prop_assert_eq!(done.before, beside + budget::of_messages(&history));
+                    prop_assert_eq!(done.after, beside + budget::of_messages(&done.history));
+                    prop_assert!(done.after * 5 <= done.before * 4);
+                    prop_assert!(done.history.len() == 1 || done.history[1..] == history[history.len() - NEWEST..]);
+                }
+                Err(refused) => prop_assert!(refused.after * 5 > refused.before * 4),
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What the user is told of an answer that is less than it was to be: in the answer itself, whatever the model wrote.
+
+use super::policy::{MOST_RETRIES, MOST_STEPS, Stop};
+
+/// Something that an answer lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Notice {
+    /// No document supports it.
+    OwnKnowledge,
+    /// The documents could not be searched.
+    SearchUnavailable,
+    /// The model was shown less than the whole conversation.
+    ShorterContext,
+    /// The turn stopped before its goal.
+    Stopped(Stop),
+    /// What was found is given as it is, because no answer was written.
+    Partial,
+    /// The session's state was lost.
+    FreshSession,
+    /// The session's state cannot be kept.
+    NotKept,
+    /// The turn may cost more than the user wants to be told of.
+    Costs { most: u64, threshold: u64 },
+    /// The context could not be made shorter.
+    FullContext,
+}
+
+impl Notice {
+    /// Its subject, in one word.
+    pub(super) fn about(&self) -> &'static str {
+        match self {
+            Self::OwnKnowledge => "own_knowledge",
+            Self::SearchUnavailable => "search",
+            Self::ShorterContext => "context",
+            Self::Stopped(_) => "stopped",
+            Self::Partial => "partial",
+            Self::FreshSession | Self::NotKept => "session",
+            Self::Costs { .. } => "budget",
+            Self::FullContext => "window",
+        }
+    }
+
+    /// Its words.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::OwnKnowledge => {
+                "No document supports this answer: it is from the language model's own knowledge and may be wrong."
+                    .into()
+            }
+            Self::SearchUnavailable => "The search of the documents is unavailable at the moment.".into(),
+            Self::ShorterContext => {
+                "The language model did not respond in time, so earlier parts of the conversation were left out.".into()
+            }
+            Self::Stopped(Stop::Steps) => {
+                format!("The search stopped after {MOST_STEPS} steps; this is the best result so far.")
+            }
+            Self::Stopped(Stop::Retries) => {
+                format!("The search stopped after {MOST_RETRIES} retries; this is the best result so far.")
+            }
+            Self::Stopped(Stop::Budget) => "The token budget of this session is used up.".into(),
+            Self::Stopped(Stop::Timeout) => "The time for this question ran out.".into(),
+            Self::Stopped(Stop::Model) => "The language model is unavailable at the moment.".into(),
+            Self::Stopped(Stop::Goal | Stop::OwnKnowledge) => String::new(),
+            Self::Partial => "This is what was found before the answer broke off.".into(),
+            Self::FreshSession => "The earlier conversation could not be restored, so this is a fresh session.".into(),
+            Self::NotKept => "This session cannot be stored: it is lost when the service restarts.".into(),
+            Self::Costs { most, threshold } => {
+                format!("This question may use up to {most} tokens, more than the {threshold} that you set.")
+            }
+            Self::FullContext => {
+                "The conversation is too long for the language model and could not be made shorter: begin a new one."
+                    .into()
+            }
+        }
+    }
+}

@@ -1,0 +1,436 @@
+//! The decisions of `react`, without any input or output: one [`Progress`] and one [`Event`] give the next progress.
+//!
+//! A turn has at most [`MOST_STEPS`] steps, a step being one action; at most [`MOST_RETRIES`] of them answer a failure. The first failure
+//! of a kind is tried again with what was learned from it, the second of the same kind changes the approach.
+
+use super::machine;
+use serde::{Deserialize, Serialize};
+
+/// Actions in one turn.
+pub(super) const MOST_STEPS: u32 = 5;
+/// Actions of one turn that answer a failure.
+pub(super) const MOST_RETRIES: u32 = 3;
+
+/// Where a turn stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum State {
+    Thinking,
+    Observing,
+    Reflecting,
+    Answering,
+    Answered,
+    Failed,
+}
+
+impl State {
+    /// Its name in the machine.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Thinking => machine::THINKING,
+            Self::Observing => machine::OBSERVING,
+            Self::Reflecting => machine::REFLECTING,
+            Self::Answering => machine::ANSWERING,
+            Self::Answered => machine::ANSWERED,
+            Self::Failed => machine::FAILED,
+        }
+    }
+
+    /// Whether the turn is over.
+    pub(super) fn is_terminal(self) -> bool {
+        matches!(self, Self::Answered | Self::Failed)
+    }
+}
+
+/// A way to look for the answer. The first four differ in how the query is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Approach {
+    /// The words that the right passage would contain.
+    Direct,
+    /// A wider subject.
+    Broader,
+    /// Other words for the same thing.
+    Synonyms,
+    /// Something that goes with it.
+    Related,
+    /// No search: what the model knows, with a disclaimer.
+    OwnKnowledge,
+}
+
+impl Approach {
+    /// All of them, in the order in which they are tried.
+    pub(super) const ALL: [Self; 5] = [Self::Direct, Self::Broader, Self::Synonyms, Self::Related, Self::OwnKnowledge];
+
+    /// As the tool's schema, prompts and the log write it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Broader => "broader",
+            Self::Synonyms => "synonyms",
+            Self::Related => "related",
+            Self::OwnKnowledge => "own_knowledge",
+        }
+    }
+
+    /// The first that was not tried yet; the last where all were.
+    fn after(tried: &[Self]) -> Self {
+        Self::ALL.into_iter().find(|one| !tried.contains(one)).unwrap_or(Self::OwnKnowledge)
+    }
+}
+
+/// Kinds of failures, as they are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum FailureKind {
+    /// Most of what was found does not help.
+    Irrelevant,
+    /// The search gave nothing.
+    NothingFound,
+    /// The call was refused: an unknown tool, parameters that do not fit, or a search that was made before.
+    CallRefused,
+    /// The model called nothing, although it had found nothing to answer from.
+    NoCall,
+    /// The documents could not be searched.
+    SearchFailed,
+}
+
+impl FailureKind {
+    /// As prompts and the log write it; also the event that it is.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Irrelevant => "irrelevant",
+            Self::NothingFound => "nothing_found",
+            Self::CallRefused => "call_refused",
+            Self::NoCall => "no_call",
+            Self::SearchFailed => "search_failed",
+        }
+    }
+
+    /// Whether another query may help at once.
+    fn is_of_the_query(self) -> bool {
+        matches!(self, Self::Irrelevant | Self::NothingFound)
+    }
+}
+
+/// Why a turn was answered from less than it was to be, or ended without the goal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Stop {
+    Goal,
+    Steps,
+    Retries,
+    OwnKnowledge,
+    Model,
+    Budget,
+    Timeout,
+}
+
+/// Something that happens in a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Event {
+    /// The search gave passages.
+    Found,
+    /// The action failed.
+    Failed(FailureKind),
+    /// The model says that it can answer.
+    Ready,
+    /// The results were graded: what they add is enough, or not yet.
+    Observed { goal_met: bool },
+    /// The failure was analysed, by the model or, where it gave no analysis, by its kind.
+    Reflected,
+    /// The model gave no analysis of a failure.
+    NoAnalysis,
+    /// The answer is there.
+    Answered,
+    /// The model gave no answer.
+    NoAnswer,
+    /// The model's service failed, all attempts over.
+    ModelFailed,
+    /// No request fits into the budget any more.
+    BudgetUsedUp,
+    /// The turn's time ran out.
+    TimedOut,
+}
+
+/// One transition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Move {
+    pub(super) from: State,
+    pub(super) on: &'static str,
+    pub(super) to: State,
+}
+
+/// How far one turn is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Progress {
+    pub(super) state: State,
+    /// Actions so far.
+    pub(super) steps: u32,
+    /// Of these, so many answer a failure.
+    pub(super) retries: u32,
+    /// Failures so far, in order.
+    pub(super) failures: Vec<FailureKind>,
+    /// The approach of the next action.
+    pub(super) approach: Approach,
+    /// Approaches that were begun, in order.
+    pub(super) tried: Vec<Approach>,
+    /// Whether anything that helps was found: a partial result.
+    pub(super) has_findings: bool,
+    /// Whether the model is shown less than all, because it failed with all.
+    pub(super) short: bool,
+    /// Why the turn came to its answer.
+    pub(super) stop: Option<Stop>,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self {
+            state: State::Thinking,
+            steps: 0,
+            retries: 0,
+            failures: Vec::new(),
+            approach: Approach::Direct,
+            tried: vec![Approach::Direct],
+            has_findings: false,
+            short: false,
+            stop: None,
+        }
+    }
+}
+
+impl Progress {
+    /// Takes `event` in; `None` for one that cannot happen in this state, which changes nothing.
+    pub(super) fn on(&mut self, event: Event) -> Option<Move> {
+        let from = self.state;
+        let (on, to) = match (from, event) {
+            (State::Thinking, Event::Found) => {
+                self.steps += 1;
+                ("results_found", State::Observing)
+            }
+            (State::Thinking, Event::Failed(kind)) if kind != FailureKind::Irrelevant => {
+                self.steps += 1;
+                self.failures.push(kind);
+                (kind.name(), State::Reflecting)
+            }
+            (State::Thinking, Event::Ready) => self.answers("ready", Stop::Goal),
+            (State::Observing, Event::Observed { goal_met: true }) => self.answers("goal_met", Stop::Goal),
+            (State::Observing, Event::Observed { goal_met: false }) if self.steps >= MOST_STEPS => {
+                self.answers("steps_used_up", Stop::Steps)
+            }
+            (State::Observing, Event::Observed { goal_met: false }) => ("incomplete", State::Thinking),
+            (State::Observing, Event::Failed(kind @ FailureKind::Irrelevant)) => {
+                self.failures.push(kind);
+                (kind.name(), State::Reflecting)
+            }
+            (State::Reflecting, Event::NoAnalysis | Event::ModelFailed) => ("no_analysis", State::Reflecting),
+            (State::Reflecting, Event::Reflected) => self.next_approach(),
+            (State::Answering, Event::Answered) => ("answered", State::Answered),
+            (State::Answering, Event::NoAnswer) if self.has_findings => ("partial_result", State::Answered),
+            (State::Answering, Event::NoAnswer) => ("no_answer", State::Failed),
+            (State::Thinking | State::Observing | State::Answering, Event::ModelFailed) if !self.short => {
+                self.short = true;
+                ("shorter_context", from)
+            }
+            (State::Thinking | State::Observing | State::Answering, Event::ModelFailed) => {
+                self.breaks_off("model_unavailable", Stop::Model)
+            }
+            (State::Answered | State::Failed, _) => return None,
+            (_, Event::BudgetUsedUp) => self.breaks_off("budget_used_up", Stop::Budget),
+            (_, Event::TimedOut) => self.breaks_off("timeout", Stop::Timeout),
+            _ => return None,
+        };
+        self.state = to;
+        Some(Move { from, on, to })
+    }
+
+    /// How often failures of that kind happened in this turn.
+    pub(super) fn count(&self, kind: FailureKind) -> usize {
+        self.failures.iter().filter(|one| **one == kind).count()
+    }
+
+    /// Whether the next request must name the search: the model was told twice, and called nothing or in vain.
+    pub(super) fn must_call(&self) -> bool {
+        self.count(FailureKind::NoCall).max(self.count(FailureKind::CallRefused)) >= 2
+    }
+
+    fn answers(&mut self, on: &'static str, why: Stop) -> (&'static str, State) {
+        self.stop = Some(why);
+        (on, State::Answering)
+    }
+
+    /// The last partial result where there is one, else an error.
+    fn breaks_off(&mut self, on: &'static str, why: Stop) -> (&'static str, State) {
+        self.stop = Some(why);
+        if self.has_findings { ("partial_result", State::Answered) } else { (on, State::Failed) }
+    }
+
+    /// What comes after a failure was analysed.
+    fn next_approach(&mut self) -> (&'static str, State) {
+        let Some(kind) = self.failures.last().copied() else { return ("retry", State::Thinking) };
+        if self.steps >= MOST_STEPS {
+            return self.answers("steps_used_up", Stop::Steps);
+        }
+        let again = self.count(kind) >= 2;
+        let changed = again || kind.is_of_the_query();
+        let next = match (kind, again) {
+            // A service that failed twice will not mend by other words.
+            (FailureKind::SearchFailed, true) => Approach::OwnKnowledge,
+            _ if changed => Approach::after(&self.tried),
+            _ => self.approach,
+        };
+        let given_up = self.retries >= MOST_RETRIES;
+        if given_up || next == Approach::OwnKnowledge {
+            if !self.has_findings && self.approach != Approach::OwnKnowledge {
+                self.approach = Approach::OwnKnowledge;
+                self.tried.push(self.approach);
+            }
+            return if given_up {
+                self.answers("retries_used_up", Stop::Retries)
+            } else {
+                self.answers("own_knowledge", Stop::OwnKnowledge)
+            };
+        }
+        self.retries += 1;
+        if next == self.approach {
+            return ("retry", State::Thinking);
+        }
+        self.approach = next;
+        self.tried.push(next);
+        ("change_approach", State::Thinking)
+    }
+}
+
+/// Optimal steps / steps taken, 0 to 1: the optimum is one step for each that added something to the answer, and at least
+/// one. A turn without a step took none too many.
+pub(super) fn efficiency(useful: u32, taken: u32) -> f64 {
+    if taken == 0 { 1.0 } else { f64::from(useful.clamp(1, taken)) / f64::from(taken) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    const KINDS: [FailureKind; 5] = [
+        FailureKind::Irrelevant,
+        FailureKind::NothingFound,
+        FailureKind::CallRefused,
+        FailureKind::NoCall,
+        FailureKind::SearchFailed,
+    ];
+
+    fn event() -> impl Strategy<Value = Event> {
+        prop_oneof![
+            6 => Just(Event::Found),
+            6 => prop::sample::select(KINDS.to_vec()).prop_map(Event::Failed),
+            2 => Just(Event::Ready),
+            4 => any::<bool>().prop_map(|goal_met| Event::Observed { goal_met }),
+            6 => Just(Event::Reflected),
+            1 => Just(Event::NoAnalysis),
+            2 => Just(Event::Answered),
+            1 => Just(Event::NoAnswer),
+            2 => Just(Event::ModelFailed),
+            1 => Just(Event::BudgetUsedUp),
+            1 => Just(Event::TimedOut),
+        ]
+    }
+
+    fn taken(events: &[Event], findings: bool) -> (Progress, Vec<Move>) {
+        let mut progress = Progress { has_findings: findings, ..Progress::default() };
+        let moves = events.iter().filter_map(|event| progress.on(*event)).collect();
+        (progress, moves)
+    }
+
+    fn row(one: &Move) -> (String, String, String) {
+        (one.from.name().to_owned(), one.on.to_owned(), one.to.name().to_owned())
+    }
+
+    #[test]
+    fn every_declared_transition_is_taken_and_no_other() {
+        use proptest::strategy::ValueTree as _;
+        let mut runner = proptest::test_runner::TestRunner::deterministic();
+        let walk = (prop::collection::vec(event(), 1..24), any::<bool>());
+        let mut seen = BTreeSet::new();
+        let steps = [Event::Found, Event::Observed { goal_met: false }].repeat(5);
+        seen.extend(taken(&steps, true).1.iter().map(row));
+        for _ in 0..20_000 {
+            let (events, findings) = walk.new_tree(&mut runner).expect("a walk").current();
+            let (_, moves) = taken(&events, findings);
+            seen.extend(moves.iter().map(row));
+        }
+        let declared: BTreeSet<_> =
+            machine::machine().transitions.into_iter().map(|row| (row.from, row.on, row.to)).collect();
+        assert_eq!(seen, declared, "taken and declared");
+    }
+
+    #[test]
+    fn the_second_failure_of_a_kind_changes_the_approach() {
+        for kind in KINDS.into_iter().filter(|kind| *kind != FailureKind::Irrelevant) {
+            let (mut progress, _) = taken(&[Event::Failed(kind), Event::Reflected, Event::Failed(kind)], false);
+            let before = progress.approach;
+            progress.on(Event::Reflected);
+            assert_ne!(progress.approach, before, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn three_retries_in_vain_end_in_an_answer_from_what_there_is() {
+        let vain = [Event::Failed(FailureKind::NothingFound), Event::Reflected];
+        let (progress, moves) = taken(&vain.repeat(4), false);
+        assert_eq!((progress.steps, progress.retries), (4, 3));
+        assert_eq!(moves.last().map(|last| last.on), Some("retries_used_up"));
+        assert_eq!(progress.approach, Approach::OwnKnowledge);
+        let refused = [Event::Failed(FailureKind::CallRefused), Event::Reflected];
+        let (progress, moves) = taken(&refused.repeat(4), false);
+        assert_eq!((progress.retries, moves.last().map(|last| last.on)), (3, Some("retries_used_up")));
+        assert!(progress.must_call());
+    }
+
+    #[test]
+    fn a_search_that_failed_twice_is_given_up_for_the_models_own_knowledge() {
+        let down = [Event::Failed(FailureKind::SearchFailed), Event::Reflected];
+        let (progress, moves) = taken(&down.repeat(2), false);
+        assert_eq!(progress.approach, Approach::OwnKnowledge);
+        assert_eq!(
+            moves.iter().map(|one| one.on).collect::<Vec<_>>(),
+            ["search_failed", "retry", "search_failed", "own_knowledge"]
+        );
+    }
+
+    #[test]
+    fn efficiency_is_the_share_of_steps_that_were_needed() {
+        assert!((efficiency(2, 4) - 0.5).abs() < 1e-12);
+        assert!((efficiency(0, 4) - 0.25).abs() < 1e-12 && (efficiency(3, 0) - 1.0).abs() < 1e-12);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_happens_steps_and_retries_are_bounded_and_approaches_never_come_back(
+            events in prop::collection::vec(event(), 0..200), findings: bool,
+        ) {
+            let mut progress = Progress { has_findings: findings, ..Progress::default() };
+            for event in events {
+                let before = progress.clone();
+                let Some(moved) = progress.on(event) else {
+                    prop_assert_eq!(&progress, &before, "an event that cannot happen changes nothing");
+                    continue;
+                };
+                prop_assert_eq!((moved.from, moved.to), (before.state, progress.state));
+                prop_assert!(progress.steps <= MOST_STEPS && progress.retries <= MOST_RETRIES);
+                let distinct: BTreeSet<_> = progress.tried.iter().collect();
+                prop_assert_eq!(distinct.len(), progress.tried.len());
+                if moved.from == State::Reflecting && moved.to == State::Thinking {
+                    let kind = *before.failures.last().expect("a failure");
+                    prop_assert!(before.count(kind) < 2 || progress.approach != before.approach);
+                }
+                if moved.to == State::Failed {
+                    prop_assert!(!progress.has_findings, "what was found is never thrown away");
+                }
+                prop_assert!(!moved.from.is_terminal());
+            }
+        }
+    }
+}

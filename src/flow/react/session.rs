@@ -1,0 +1,46 @@
+//! The session's way to its store: read at the beginning of a turn, written at every change, removed at the end.
+
+use super::memory::Memory;
+use crate::flow::{AgentContext, ConversationState, StateError};
+use crate::trace::{Logged, What};
+
+/// How a turn begins.
+pub(super) enum Begins {
+    /// With what the conversation itself holds.
+    Usual(Memory),
+    /// With what the store holds.
+    Restored(Memory),
+    /// Anew, because what was stored cannot be used.
+    Afresh(String),
+}
+
+/// The newest state of the session of `conversation`: that of the store, unless the conversation itself is newer.
+///
+/// # Errors
+/// When the conversation is another flow's.
+pub(super) fn open(env: &AgentContext, conversation: &mut ConversationState) -> Result<Begins, StateError> {
+    let text = match env.sessions.load(&conversation.session) {
+        Ok(None) => return conversation.flow_state().map(Begins::Usual),
+        Ok(Some(text)) => text,
+        Err(why) => return Ok(Begins::Afresh(why.to_string())),
+    };
+    let restored = ConversationState::from_json(&text).and_then(|stored| Ok((stored.flow_state()?, stored)));
+    match restored {
+        Err(why) => Ok(Begins::Afresh(why.to_string())),
+        Ok((_, stored)) if stored.turns < conversation.turns => conversation.flow_state().map(Begins::Usual),
+        Ok((memory, stored)) => {
+            // Who the conversation is with does not come from a store.
+            conversation.history = stored.history;
+            conversation.turns = stored.turns;
+            Ok(Begins::Restored(memory))
+        }
+    }
+}
+
+/// Removes the session from its store, where nothing reads it again.
+pub(super) fn clear(env: &AgentContext, conversation: &ConversationState) {
+    if conversation.turns > 0 && env.sessions.clear(&conversation.session).is_ok() {
+        let turn = conversation.turns - 1;
+        env.push(env.clock.now(), conversation.ordinal, turn, What::Logged(Logged::Cleared));
+    }
+}

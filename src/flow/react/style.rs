@@ -1,0 +1,231 @@
+//! How long an answer is to be, and what a user decided or wishes for later: read from the user's words, by rules for English.
+
+use serde::{Deserialize, Serialize};
+
+/// The length of an answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Style {
+    /// The fact that was asked for.
+    #[default]
+    Concise,
+    /// With reasons and conditions.
+    Detailed,
+}
+
+impl Style {
+    /// As prompts and the log write it.
+    pub(super) fn name(self) -> &'static str {
+        if self == Self::Concise { "concise" } else { "detailed" }
+    }
+}
+
+/// What a user said that stays true in later turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum NoteKind {
+    Decision,
+    Preference,
+}
+
+impl NoteKind {
+    /// As prompts and the log write it.
+    pub(super) fn name(self) -> &'static str {
+        if self == Self::Decision { "decision" } else { "preference" }
+    }
+}
+
+const BREVITY: [&str; 8] =
+    ["be brief", "briefly", "keep it short", "short answer", "short answers", "in one sentence", "just the", "concise"];
+const DETAIL: [&str; 7] =
+    ["in detail", "detailed", "at length", "step by step", "long answer", "thorough", "with all the reasons"];
+const EXPLORING: [&str; 11] = [
+    "why",
+    "how does",
+    "how do",
+    "explain",
+    "understand",
+    "what happens",
+    "difference",
+    "tell me more",
+    "what if",
+    "i wonder",
+    "compare",
+];
+const DECIDED: [&str; 7] =
+    ["we decided", "i decided", "we will use", "i will use", "we chose", "i chose", "let us use"];
+const PREFERRED: [&str; 7] =
+    ["i prefer", "from now on", "in future", "always answer", "please always", "never use", "call me"];
+
+/// Openings that say nothing; the sentence that begins so is left out where another one follows.
+const FILLER: [&str; 14] = [
+    "sure",
+    "of course",
+    "certainly",
+    "absolutely",
+    "great question",
+    "good question",
+    "thank you for",
+    "thanks for",
+    "i'd be happy to",
+    "i would be happy to",
+    "let me help",
+    "as an ai",
+    "happy to help",
+    "based on the provided",
+];
+
+/// Lower case, one space between words, plain apostrophes.
+fn plain(text: &str) -> String {
+    let text = text.to_lowercase().replace(['\u{2019}', '\u{2018}'], "'");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether `text` has one of `phrases` between ends of words.
+fn has(text: &str, phrases: &[&str]) -> bool {
+    let ends = |byte: Option<&u8>| byte.is_none_or(|byte| !byte.is_ascii_alphanumeric());
+    phrases.iter().any(|phrase| {
+        text.match_indices(phrase).any(|(at, found)| {
+            let before = at.checked_sub(1).and_then(|place| text.as_bytes().get(place));
+            ends(before) && ends(text.as_bytes().get(at + found.len()))
+        })
+    })
+}
+
+/// What the user asks for outright; of both, the wish that stands last.
+fn wish(text: &str) -> Option<Style> {
+    let last = |phrases: &[&str]| {
+        let found = phrases.iter().filter(|phrase| has(text, &[phrase]));
+        found.filter_map(|phrase| text.rfind(phrase)).max()
+    };
+    match (last(&BREVITY), last(&DETAIL)) {
+        (None, None) => None,
+        (brief, detail) => Some(if brief >= detail { Style::Concise } else { Style::Detailed }),
+    }
+}
+
+/// The style of the answer to `query` and why, after the preferences of earlier turns, the newest last: a wish in the
+/// question wins, then one that was made to last, then the way of asking.
+pub(super) fn style<'p>(query: &str, preferences: impl DoubleEndedIterator<Item = &'p str>) -> (Style, &'static str) {
+    let text = plain(query);
+    if let Some(style) = wish(&text) {
+        return (style, "the question asks for it");
+    }
+    if let Some(style) = preferences.rev().find_map(|said| wish(&plain(said))) {
+        return (style, "an earlier wish");
+    }
+    if has(&text, &EXPLORING) {
+        (Style::Detailed, "the question explores")
+    } else {
+        (Style::Concise, "the question is short and direct")
+    }
+}
+
+/// The sentences of a text, with their ends.
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    text.split_inclusive(['.', '!', '?', '\n']).map(str::trim).filter(|sentence| !sentence.is_empty())
+}
+
+/// Decisions and preferences in what the user said: whole sentences.
+pub(super) fn notes(query: &str) -> Vec<(NoteKind, String)> {
+    let kind = |sentence: &str| {
+        let text = plain(sentence);
+        let kind = if has(&text, &DECIDED) {
+            NoteKind::Decision
+        } else if has(&text, &PREFERRED) {
+            NoteKind::Preference
+        } else {
+            return None;
+        };
+        Some((kind, sentence.chars().take(300).collect()))
+    };
+    sentences(query).filter_map(kind).collect()
+}
+
+/// An answer without an opening that says nothing. A text of nothing else stays as it is.
+pub(super) fn without_filler(text: &str) -> &str {
+    let mut rest = text.trim();
+    loop {
+        let Some(end) = rest.find(['.', '!', '?', '\n', ',']).map(|at| at + 1) else { return rest };
+        let opening = plain(&rest[..end]);
+        let after = rest[end..].trim_start();
+        if after.is_empty() || !FILLER.iter().any(|filler| opening.starts_with(filler) && ends_word(&opening, filler)) {
+            return rest;
+        }
+        rest = after;
+    }
+}
+
+fn ends_word(text: &str, start: &str) -> bool {
+    text[start.len()..].chars().next().is_none_or(|next| !next.is_alphanumeric())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(query: &str, preferences: &[&str]) -> Style {
+        style(query, preferences.iter().copied()).0
+    }
+
+    #[test]
+    fn short_orders_get_short_answers_and_exploring_gets_detail() {
+        for query in ["Warranty of the Sprig?", "Which port does the firewall open?", "Show the price."] {
+            assert_eq!(of(query, &[]), Style::Concise, "{query}");
+        }
+        for query in ["Why does the ring blink yellow?", "Explain the frost guard", "I wonder: WHAT  HAPPENS then?"] {
+            assert_eq!(of(query, &[]), Style::Detailed, "{query}");
+        }
+        assert_eq!(of("The whyever model", &[]), Style::Concise, "a part of a word is none");
+    }
+
+    #[test]
+    fn an_explicit_wish_wins_over_an_earlier_one_and_both_over_the_way_of_asking() {
+        assert_eq!(of("Why so? Be brief.", &[]), Style::Concise);
+        assert_eq!(of("The price, in detail", &["From now on short answers, please"]), Style::Detailed);
+        assert_eq!(of("Why so?", &["I prefer answers in detail.", "From now on be brief."]), Style::Concise);
+        assert_eq!(of("Not in detail, just the number: why?", &[]), Style::Concise, "the last wish counts");
+    }
+
+    #[test]
+    fn decisions_and_preferences_are_whole_sentences() {
+        let said = "We decided to use the Canopy. How long is its warranty? From now on be brief.";
+        let found = notes(said);
+        assert_eq!(found[0], (NoteKind::Decision, "We decided to use the Canopy.".to_owned()));
+        assert_eq!(found[1], (NoteKind::Preference, "From now on be brief.".to_owned()));
+        assert_eq!(found.len(), 2);
+    }
+
+    #[test]
+    fn openings_that_say_nothing_go_and_nothing_else_does() {
+        for (text, left) in [
+            ("Sure! Great question. It is 24 months [1].", "It is 24 months [1]."),
+            ("Of course, the Sprig has 24 months.", "the Sprig has 24 months."),
+            ("Surely not.", "Surely not."),
+            ("Sure.", "Sure."),
+            ("24 months.", "24 months."),
+        ] {
+            assert_eq!(without_filler(text), left, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_words_have_a_style_and_what_is_left_of_an_answer_is_its_end(text in "\\PC{0,80}", said in "\\PC{0,60}") {
+            let (first, _) = style(&text, [said.as_str()].into_iter());
+            prop_assert_eq!(first, style(&text, [said.as_str()].into_iter()).0);
+            let left = without_filler(&text);
+            prop_assert!(text.trim().ends_with(left) && (left.is_empty() == text.trim().is_empty()));
+            prop_assert!(notes(&text).iter().all(|(_, note)| text.contains(note.as_str())));
+        }
+
+        #[test]
+        fn a_wish_in_the_question_always_wins(before in "[a-z ?.]{0,40}", at in 0..BREVITY.len(), other in 0..DETAIL.len()) {
+            let query = format!("{before} . {}", BREVITY[at]);
+            prop_assert_eq!(style(&query, [DETAIL[other]].into_iter()).0, Style::Concise);
+            let query = format!("{before} . {}", DETAIL[other]);
+            prop_assert_eq!(style(&query, [BREVITY[at]].into_iter()).0, Style::Detailed);
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Scripted models drive whole conversations through the real flow, on the virtual clock; every run is also held against
+//! the state machine.
+
+mod ends;
+mod kept;
+mod steps;
+mod wander;
+
+use super::tools::{ANALYSE, ASSESS, SEARCH};
+use super::*;
+use crate::chat::{ChatRequest, ChatResponse, Finish, Role, ToolCall, Usage};
+use crate::clock::{Clock, VirtualClock, block_on};
+use crate::flow::{Prompts, Services, SessionStore, Settings, Stages, StoreError};
+use crate::knowledge::{
+    Corpus, Embedded, KeywordIndex, KnowledgeBase, KnowledgeBases, KnowledgeError, Passage, Search,
+};
+use crate::provider::{Attempt, Attempted, ChatModel, ErrorKind, ProviderError};
+use crate::settings::{Enforcement, Limits, ModelSettings};
+use crate::trace::{Event as Recorded, Moved, TurnOutcome};
+use serde_json::json;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+/// One scripted completion, or its failure.
+#[derive(Debug, Clone)]
+enum Says {
+    Calls(Vec<(&'static str, Value)>),
+    Text(&'static str),
+    Fails,
+    Late,
+}
+
+/// A search of an approach.
+fn search(query: &str, approach: &str) -> Says {
+    Says::Calls(vec![(SEARCH, json!({"reasoning": "The terms should say it.", "query": query, "approach": approach}))])
+}
+
+/// Grades.
+fn grades(relevant: &[u64], goal_met: bool) -> Says {
+    let summary = format!("Passages {relevant:?} tell of the warranty.");
+    let said = json!({"observation": "As seen.", "relevant": relevant, "goal_met": goal_met, "summary": summary});
+    Says::Calls(vec![(ASSESS, said)])
+}
+
+/// An analysis.
+fn analysis(lesson: &str) -> Says {
+    Says::Calls(vec![(ANALYSE, json!({"cause": "The words were wrong.", "lesson": lesson}))])
+}
+
+struct Scripted {
+    clock: VirtualClock,
+    script: Mutex<VecDeque<Says>>,
+    requests: Mutex<Vec<ChatRequest>>,
+}
+
+impl ChatModel for Scripted {
+    fn complete<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Attempted<ChatResponse>> {
+        self.requests.lock().expect("not poisoned").push(request.clone());
+        let says = self.script.lock().expect("not poisoned").pop_front().unwrap_or(Says::Text("(script over)"));
+        Box::pin(async move {
+            self.clock.sleep(Duration::from_millis(100)).await;
+            let attempt = |status, cause| Attempt {
+                status: Some(status),
+                cause,
+                took: Duration::from_millis(100),
+                wait: None,
+                first_token: None,
+                declared_fault: false,
+            };
+            let (content, made) = match says {
+                Says::Fails => {
+                    let (kind, message) = (ErrorKind::Timeout, "no answer in time".to_owned());
+                    let result = Err(ProviderError::Failed { kind, status: None, message });
+                    return Attempted { result, attempts: vec![attempt(504, Some(kind))] };
+                }
+                Says::Late => {
+                    self.clock.sleep(Duration::from_secs(999)).await;
+                    ("late".to_owned(), Vec::new())
+                }
+                Says::Text(text) => (text.to_owned(), Vec::new()),
+                Says::Calls(all) => (String::new(), all),
+            };
+            // Without ids: the flow gives its own.
+            let one = |(name, arguments): (&str, Value)| ToolCall {
+                id: String::new(),
+                name: name.into(),
+                arguments: arguments.to_string(),
+            };
+            let calls = made.into_iter().map(one).collect();
+            let (finish, usage) = (Finish::Stop, Usage::default());
+            let model = "scripted".into();
+            let response = ChatResponse { model, content, refusal: None, calls, finish, usage, passthrough: None };
+            Attempted { result: Ok(response), attempts: vec![attempt(200, None)] }
+        })
+    }
+}
+
+struct NoTime;
+
+impl Stages for NoTime {
+    fn spent<'a>(&'a self, _: &'static str, _: Duration) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// A base that fails so many times.
+struct Failing(Mutex<u32>, Arc<dyn KnowledgeBase>);
+
+impl KnowledgeBase for Failing {
+    fn search<'a>(&'a self, query: &'a str, top_k: usize) -> BoxFuture<'a, Search> {
+        let mut left = self.0.lock().expect("not poisoned");
+        if *left == 0 {
+            return self.1.search(query, top_k);
+        }
+        *left -= 1;
+        let error = KnowledgeError::Foreign { path: "index".into(), why: crate::knowledge::ForeignFile::NotSqlite };
+        Box::pin(std::future::ready(Search::local(Err(error))))
+    }
+
+    fn hash(&self) -> String {
+        "failing".into()
+    }
+
+    fn id(&self) -> &'static str {
+        "failing"
+    }
+}
+
+/// A store that keeps everything that was ever saved, with its state.
+#[derive(Debug, Default)]
+struct Recording {
+    saved: Mutex<Vec<(String, String)>>,
+    unusable: bool,
+}
+
+impl SessionStore for Recording {
+    fn save(&self, _: &str, state: &str, text: &str) -> Result<(), StoreError> {
+        if self.unusable {
+            return Err(StoreError::Unusable("full".into()));
+        }
+        self.saved.lock().expect("not poisoned").push((state.to_owned(), text.to_owned()));
+        Ok(())
+    }
+
+    fn load(&self, _: &str) -> Result<Option<String>, StoreError> {
+        Ok(self.saved.lock().expect("not poisoned").last().map(|(_, text)| text.clone()))
+    }
+
+    fn clear(&self, _: &str) -> Result<(), StoreError> {
+        self.saved.lock().expect("not poisoned").clear();
+        Ok(())
+    }
+}
+
+fn base(failures: u32) -> KnowledgeBases {
+    let passage = |n: u32, text: String| Passage { id: format!("warranty#{n}"), title: "Warranty".into(), text };
+    let texts = (1..=3).map(|n| passage(n, format!("The warranty lasts 24 months, part {n}.")));
+    let corpus = Corpus::of("north", texts.chain([passage(4, "Frost guard and heater.".into())]).collect());
+    let base = Arc::new(Embedded::open(corpus, None).expect("opens"));
+    KnowledgeBases::new(vec![("north".into(), Arc::new(Failing(Mutex::new(failures), base)))])
+}
+
+/// How a conversation is played.
+struct Play {
+    limits: Limits,
+    failures: u32,
+    enforcement: Enforcement,
+    store: Arc<Recording>,
+    conversation: ConversationState,
+}
+
+impl Default for Play {
+    fn default() -> Self {
+        Self {
+            limits: Limits { model_calls: 30, ..Limits::default() },
+            failures: 0,
+            enforcement: Enforcement::Feedback,
+            store: Arc::default(),
+            conversation: ConversationState::new(0, "main"),
+        }
+    }
+}
+
+/// What came of a conversation.
+struct Played {
+    events: Vec<Recorded>,
+    requests: Vec<ChatRequest>,
+    conversation: ConversationState,
+    store: Arc<Recording>,
+}
+
+fn play(model: Vec<Says>, queries: &[&str]) -> Played {
+    Play::default().of(model, queries)
+}
+
+impl Play {
+    fn of(self, model: Vec<Says>, queries: &[&str]) -> Played {
+        let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
+        let model =
+            Arc::new(Scripted { clock: clock.clone(), script: Mutex::new(model.into()), requests: Mutex::default() });
+        let settings = Settings {
+            prompts: Arc::new(Prompts::resolve(&FLOW, &BTreeMap::new(), Services::default()).expect("resolves")),
+            enforcement: self.enforcement,
+            model: ModelSettings { name: "scripted".into(), ..ModelSettings::default() },
+            search: None,
+            managed_retrieval: None,
+            limits: self.limits,
+            seed: None,
+            withhold_history: false,
+        };
+        let mut env = AgentContext::new(
+            Arc::clone(&model) as Arc<dyn ChatModel>,
+            None,
+            base(self.failures),
+            Arc::new(KeywordIndex::in_memory()),
+            Arc::new(clock.clone()),
+            Arc::new(NoTime),
+            Arc::new(settings),
+        );
+        env.sessions = Arc::clone(&self.store) as Arc<dyn SessionStore>;
+        let mut conversation = self.conversation;
+        let fresh = conversation.turns == 0;
+        env.conversation_started(&conversation);
+        for query in queries {
+            block_on(&clock, FLOW.turn(&env, &mut conversation, query)).expect("no deadlock").expect("no abort");
+        }
+        let requests = model.requests.lock().expect("not poisoned").clone();
+        let played = Played { events: env.take_events(), requests, conversation, store: self.store };
+        if fresh {
+            let trace = crate::flow::scripted::trace(&FLOW, played.events.clone());
+            let departures = FLOW.machine().departures(&trace);
+            assert!(departures.is_empty(), "{departures:?}");
+        }
+        played
+    }
+}
+
+impl Played {
+    fn outcomes(&self) -> Vec<&TurnOutcome> {
+        let ended = |event: &'_ Recorded| matches!(event.what, What::TurnEnded(_));
+        let ended = self.events.iter().filter(|event| ended(event));
+        ended
+            .filter_map(|event| if let What::TurnEnded(end) = &event.what { Some(&end.outcome) } else { None })
+            .collect()
+    }
+
+    /// The text of the last turn's answer or error, and `answered` or the error's kind.
+    fn end(&self) -> (&str, &str) {
+        match self.outcomes().last().expect("a turn") {
+            TurnOutcome::Answered(answer) => (answer.text.as_str(), "answered"),
+            TurnOutcome::Failed { kind, message } => (message.as_str(), kind.as_str()),
+        }
+    }
+
+    fn sources(&self) -> Vec<&str> {
+        match self.outcomes().last().expect("a turn") {
+            TurnOutcome::Answered(answer) => answer.sources.iter().map(|source| source.id.as_str()).collect(),
+            TurnOutcome::Failed { .. } => Vec::new(),
+        }
+    }
+
+    fn log(&self) -> Vec<&Logged> {
+        self.events
+            .iter()
+            .filter_map(|event| if let What::Logged(entry) = &event.what { Some(entry) } else { None })
+            .collect()
+    }
+
+    fn moves(&self) -> Vec<&Moved> {
+        self.events
+            .iter()
+            .filter_map(|event| if let What::Moved(moved) = &event.what { Some(moved) } else { None })
+            .collect()
+    }
+
+    fn took(&self, on: &str) -> usize {
+        self.moves().iter().filter(|moved| moved.on == on).count()
+    }
+
+    /// Everything that the model was shown in one request.
+    fn shown(&self, request: usize) -> String {
+        let messages = self.requests[request].messages.iter();
+        messages.map(|message| message.content.as_str()).collect::<Vec<_>>().join("\n")
+    }
+}

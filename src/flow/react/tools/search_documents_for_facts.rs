@@ -1,0 +1,145 @@
+//! `search_documents_for_facts {reasoning, query, approach}`: the five passages that fit best, numbered from 1.
+//!
+//! The reasoning comes first, so that it is written before the query. The approach is the one that the step is told to
+//! take, and no search is made twice in a turn.
+
+use super::SEARCH;
+use crate::flow::react::grade::same_search;
+use crate::flow::react::memory::{Document, TurnState};
+use crate::flow::tools::{Declaration, Failure, Output, Refusal, Scope, Sent, Tool, ToolError, guard, sanitise};
+use crate::knowledge::{Found, Search, excerpt};
+use crate::trace::{Hit, Role, SearchResult, ToolResult};
+use serde_json::{Map, Value, json};
+
+/// The tool.
+pub(in crate::flow::react) static TOOL: Tool<TurnState> = Tool {
+    declaration: Declaration::new(SEARCH, Role::Knowledge, schema),
+    run: |arguments, scope| Box::pin(run(arguments, scope)),
+};
+
+/// Passages of one search.
+const TOP_K: usize = 5;
+/// Characters of a passage that go to the trace.
+const EXCERPT: usize = 160;
+const MAX_QUERY: usize = 300;
+/// Share of the best score below which a passage is left out: what is far behind the best is not worth a grade.
+const TAIL: f64 = 0.5;
+
+/// JSON Schema of the arguments.
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "reasoning": {"type": "string", "minLength": 3, "maxLength": 1200,
+                "description": "Why this search comes next: what is known, what is missing, what the result should give."},
+            "query": {"type": "string", "minLength": 1, "maxLength": MAX_QUERY,
+                "description": "Two to eight words that the right passage would contain, not the user's sentence."},
+            "approach": {"type": "string", "enum": ["direct", "broader", "synonyms", "related"],
+                "description": "The approach that the section State of the last message names for this step."}
+        },
+        "required": ["reasoning", "query", "approach"],
+        "additionalProperties": false
+    })
+}
+
+fn query(object: &Map<String, Value>, state: &TurnState) -> Result<String, Refusal> {
+    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+    let query = sanitise::line(text("query"));
+    sanitise::length("query", &query, 1, MAX_QUERY)?;
+    guard::inspect("query", text("query"))?;
+    let wanted = state.progress.approach.name();
+    if text("approach") != wanted {
+        let reason = format!("the approach of this step is `{wanted}`, not `{}`", text("approach"));
+        return Err(Refusal::new("approach", reason, format!("Make a query of the approach `{wanted}` and name it.")));
+    }
+    if state.queries.iter().any(|earlier| same_search(earlier) == same_search(&query)) {
+        let reason = "these words were searched before in this turn, with what you have seen";
+        return Err(Refusal::new("repeated_search", reason, "Search with other words."));
+    }
+    Ok(query)
+}
+
+async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Result<Output, ToolError> {
+    let query = query(arguments, scope.state)?;
+    let env = scope.env;
+    let Some((name, base)) = env.knowledge.all().next() else {
+        return Err(ToolError::Failed(Box::new(Failure {
+            cause: "tool_failed",
+            message: "the flow has no knowledge base".into(),
+            told: "failed",
+            reason: "there are no documents to search".into(),
+            guidance: ["Go on without it."; 2],
+            transient: false,
+            sent: Sent::default(),
+        })));
+    };
+    let (name, base) = (name.to_owned(), std::sync::Arc::clone(base));
+    let mut began = env.clock.now();
+    let Search { result, attempts } = base.search(&query, TOP_K).await;
+    if !attempts.is_empty() {
+        // The time of an exchange is recorded with it, and is not ours.
+        began = env.clock.now();
+    }
+    env.spend("knowledge", began).await;
+    let found = result.map_err(|error| ToolError::of_search(error, attempts.clone()))?;
+    let best = found.first().map_or(0.0, |found| found.raw_score);
+    let found: Vec<Found> = found.into_iter().filter(|found| found.raw_score >= best * TAIL).collect();
+    scope.state.queries.push(query.clone());
+    let hits: Vec<Hit> = found.iter().map(hit).collect();
+    scope.state.found = found.into_iter().map(document).collect();
+    let told = for_model(&scope.state.found);
+    let without_learned = hits.iter().map(|hit| hit.id.clone()).collect();
+    let result = SearchResult { query, kb_id: name, hits, without_learned, managed: None };
+    Ok(Output { result: ToolResult::Search(result), told, sent: Sent { service: "knowledge", attempts } })
+}
+
+fn hit(found: &Found) -> Hit {
+    Hit {
+        id: found.passage.id.clone(),
+        title: found.passage.title.clone(),
+        raw_score: found.raw_score,
+        excerpt: excerpt(&found.passage.text, EXCERPT),
+        learned: None,
+    }
+}
+
+fn document(found: Found) -> Document {
+    Document { id: found.passage.id, title: found.passage.title, text: found.passage.text }
+}
+
+/// Passages as the model reads them, numbered from 1. As JSON, so that no text can pass for the next passage.
+pub(in crate::flow::react) fn for_model(documents: &[Document]) -> String {
+    let chunks: Vec<Value> = (1..)
+        .zip(documents)
+        .map(|(number, one): (u32, _)| json!({"number": number, "id": one.id, "title": one.title, "text": one.text}))
+        .collect();
+    if chunks.is_empty() {
+        return json!({"chunks": chunks, "note": "Nothing was found."}).to_string();
+    }
+    json!({ "chunks": chunks }).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::react::policy::{Approach, Progress};
+
+    fn refused(arguments: &Value, state: &TurnState) -> Result<String, (&'static str, String)> {
+        query(arguments.as_object().expect("an object"), state).map_err(|why| (why.cause, why.reason))
+    }
+
+    #[test]
+    fn a_search_of_another_approach_or_of_the_same_words_is_refused_with_what_to_do() {
+        let mut state = TurnState { queries: vec!["Sprig warranty".into()], ..TurnState::default() };
+        let asked = |query: &str, approach: &str| json!({"reasoning": "so", "query": query, "approach": approach});
+        assert_eq!(refused(&asked(" battery  range ", "direct"), &state), Ok("battery range".into()));
+        assert_eq!(refused(&asked("warranty, sprig!", "direct"), &state).expect_err("is refused").0, "repeated_search");
+        let (cause, reason) = refused(&asked("battery", "broader"), &state).expect_err("is refused");
+        assert_eq!(cause, "approach");
+        assert!(reason.contains("`direct`") && reason.contains("`broader`"), "{reason}");
+        state.progress = Progress { approach: Approach::Broader, ..Progress::default() };
+        assert!(refused(&asked("battery", "broader"), &state).is_ok());
+        let hostile = refused(&asked("x' UNION SELECT password FROM users --", "broader"), &state);
+        assert_eq!(hostile.expect_err("is refused").0, "hostile");
+    }
+}

@@ -1,0 +1,128 @@
+//! Where a flow keeps the state of a session while a turn is under way, so that a killed process goes on where it was.
+//!
+//! A store holds one text a session, the newest. That of trials is in memory, and does what a case's `fault` declares:
+//!
+//! | fault | what the store does |
+//! |---|---|
+//! | `killed-in-STATE` | the process ends after the first text that is stored in that state of a turn; once a conversation |
+//! | `store-broken` | what was stored cannot be read back |
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
+/// Why a store cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// It cannot be read or written.
+    #[error("the session store cannot be used: {0}")]
+    Unusable(String),
+    /// The process ends now: what was stored is there for the next one.
+    #[error("the process was ended after it stored the session")]
+    Killed,
+}
+
+/// A store of sessions.
+pub trait SessionStore: Send + Sync + std::fmt::Debug {
+    /// Stores `text` as the newest of `session`, whose turn is in `state`.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it is not stored, or the process is to end.
+    fn save(&self, session: &str, state: &str, text: &str) -> Result<(), StoreError>;
+    /// The newest text of `session`; `None` where there is none.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it cannot be read.
+    fn load(&self, session: &str) -> Result<Option<String>, StoreError>;
+    /// Removes what is stored of `session`.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it cannot be removed.
+    fn clear(&self, session: &str) -> Result<(), StoreError>;
+    /// What the case declares to go wrong; nothing goes wrong in a store that is no simulation.
+    fn declare(&self, _fault: &str) {}
+}
+
+/// The store of a trial: in memory, with declared faults.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    held: Mutex<Held>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    texts: BTreeMap<String, String>,
+    fault: String,
+    killed: BTreeSet<String>,
+}
+
+impl MemoryStore {
+    fn held(&self) -> std::sync::MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SessionStore for MemoryStore {
+    fn save(&self, session: &str, state: &str, text: &str) -> Result<(), StoreError> {
+        let mut held = self.held();
+        held.texts.insert(session.to_owned(), text.to_owned());
+        if held.fault.strip_prefix("killed-in-") == Some(state) && held.killed.insert(session.to_owned()) {
+            return Err(StoreError::Killed);
+        }
+        Ok(())
+    }
+
+    fn load(&self, session: &str) -> Result<Option<String>, StoreError> {
+        let held = self.held();
+        let text = held.texts.get(session);
+        if held.fault == "store-broken" && text.is_some() {
+            return Err(StoreError::Unusable("what it holds is damaged".into()));
+        }
+        Ok(text.cloned())
+    }
+
+    fn clear(&self, session: &str) -> Result<(), StoreError> {
+        self.held().texts.remove(session);
+        Ok(())
+    }
+
+    fn declare(&self, fault: &str) {
+        fault.clone_into(&mut self.held().fault);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_gives_back_the_newest_text_of_each_session_until_it_is_cleared() {
+        let store = MemoryStore::default();
+        assert_eq!(store.load("a"), Ok(None));
+        for (session, text) in [("a", "1"), ("b", "2"), ("a", "3")] {
+            assert_eq!(store.save(session, "thinking", text), Ok(()));
+        }
+        assert_eq!((store.load("a"), store.load("b")), (Ok(Some("3".into())), Ok(Some("2".into()))));
+        assert_eq!(store.clear("a"), Ok(()));
+        assert_eq!((store.load("a"), store.load("b")), (Ok(None), Ok(Some("2".into()))));
+    }
+
+    #[test]
+    fn a_declared_kill_happens_once_a_session_after_the_text_is_stored() {
+        let store = MemoryStore::default();
+        store.declare("killed-in-observing");
+        assert_eq!(store.save("a", "thinking", "1"), Ok(()));
+        assert_eq!(store.save("a", "observing", "2"), Err(StoreError::Killed));
+        assert_eq!(store.load("a"), Ok(Some("2".into())));
+        assert_eq!(store.save("a", "observing", "3"), Ok(()));
+        assert_eq!(store.save("b", "observing", "4"), Err(StoreError::Killed));
+    }
+
+    #[test]
+    fn a_broken_store_says_so_where_something_was_stored() {
+        let store = MemoryStore::default();
+        store.declare("store-broken");
+        assert_eq!(store.load("a"), Ok(None));
+        assert_eq!(store.save("a", "thinking", "1"), Ok(()));
+        assert!(store.load("a").is_err());
+    }
+}

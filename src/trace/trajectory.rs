@@ -1,0 +1,222 @@
+//! The trajectory log: what an agent that reasons in steps says of itself, beside what it did.
+//!
+//! Entries are an agent's own words and decisions; what was sent and called stands in the other events, and metrics hold
+//! the one against the other. A message of the log that the model must be shown is named by its digest, as in
+//! [`ModelCalled::shown`](super::ModelCalled::shown).
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One entry.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Logged {
+    /// What a person who waits is shown.
+    Status {
+        /// In words: `Searching…`.
+        text: String,
+        /// Tokens that a retry is estimated to take, where one is under way.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tokens: Option<u64>,
+    },
+    /// The reasoning that led to the action of a step; it stands before the call.
+    Thought {
+        /// The step, from 1.
+        step: u32,
+        /// The reasoning.
+        text: String,
+        /// The approach of the step.
+        approach: String,
+    },
+    /// What a result means for the goal.
+    Observation {
+        /// The step, from 1.
+        step: u32,
+        /// The analysis.
+        text: String,
+        /// Whether the goal is reached.
+        goal_met: bool,
+    },
+    /// Which results of a step help.
+    Graded {
+        /// The step, from 1.
+        step: u32,
+        /// Ids of the sources that do.
+        relevant: Vec<String>,
+        /// Ids of those that do not.
+        irrelevant: Vec<String>,
+        /// Who graded: `model`, or `words` where the model gave no grades.
+        by: String,
+    },
+    /// What stays of a finished step.
+    Summary {
+        /// The step, from 1.
+        step: u32,
+        /// The outcome.
+        text: String,
+    },
+    /// An action failed, with the whole state of the context at that moment.
+    Failure {
+        /// The step, from 1.
+        step: u32,
+        /// The kind, as failures are counted.
+        kind: String,
+        /// The approach that failed.
+        approach: String,
+        /// The state: messages by digest, findings, approaches, tokens.
+        context: Value,
+    },
+    /// What was learned from a failure.
+    Reflection {
+        /// The step that failed, from 1.
+        step: u32,
+        /// The kind of the failure.
+        trigger: String,
+        /// The analysis and the lesson.
+        text: String,
+        /// The digest of the message by which the retry is shown it.
+        shown: String,
+    },
+    /// Something that the user decided or wishes for later.
+    Noted {
+        /// `decision` or `preference`.
+        kind: String,
+        /// The user's sentence.
+        text: String,
+        /// The digest of the message by which later requests are shown it.
+        shown: String,
+    },
+    /// Where a cycle stands: state and objective as the model is shown them.
+    Grounding {
+        /// The step that begins, from 1.
+        step: u32,
+        /// The digest of the message.
+        shown: String,
+    },
+    /// The context came near to its window.
+    Compacted {
+        /// Tokens before, estimated.
+        before: u64,
+        /// Tokens after, estimated; those of the shortest form where none was short enough.
+        after: u64,
+        /// Whether the shorter form is used.
+        done: bool,
+        /// Digests of the messages that must stay.
+        keeps: Vec<String>,
+    },
+    /// How long the answer is to be.
+    Style {
+        /// `concise` or `detailed`.
+        style: String,
+        /// Why.
+        because: String,
+    },
+    /// Before a turn: what it may cost at most.
+    Estimated {
+        /// Tokens at most.
+        most: u64,
+        /// The threshold of the warning, where one is declared.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        warn: Option<u64>,
+        /// Whether the user was warned.
+        warned: bool,
+        /// The session's limit.
+        limit: u64,
+    },
+    /// After a request: what it and the session used.
+    Used {
+        /// Input tokens of the request.
+        input: u64,
+        /// Output tokens of the request.
+        output: u64,
+        /// Input tokens of the session.
+        session_input: u64,
+        /// Output tokens of the session.
+        session_output: u64,
+    },
+    /// The user is told of something that the answer lacks; the words stand in the answer.
+    Notice {
+        /// What it is about, in one word.
+        about: String,
+        /// The words.
+        text: String,
+    },
+    /// The state was stored.
+    Persisted {
+        /// The state of the turn.
+        state: String,
+    },
+    /// The state was read back from the store.
+    Restored {
+        /// The state in which a turn goes on; `None` between turns.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        state: Option<String>,
+    },
+    /// The store could not be used, and the session began anew.
+    StartedAfresh {
+        /// Why.
+        reason: String,
+    },
+    /// Something that was unavailable works again.
+    Recovered {
+        /// What.
+        feature: String,
+    },
+    /// The session's state was removed from the store.
+    Cleared,
+    /// How directly the turn came to its end.
+    Efficiency {
+        /// Steps that were needed, as estimated afterwards.
+        optimal: u32,
+        /// Steps that were taken.
+        actual: u32,
+    },
+}
+
+impl Logged {
+    /// The kind of the entry, and its words for people.
+    pub fn told(&self) -> (&'static str, String) {
+        match self {
+            Self::Status { text, tokens: None } => ("status", text.clone()),
+            Self::Status { text, tokens: Some(tokens) } => ("status", format!("{text} (about {tokens} tokens)")),
+            Self::Thought { step, text, approach } => ("thought", format!("step {step}, {approach}: {text}")),
+            Self::Observation { step, text, goal_met } => {
+                let met = if *goal_met { "goal met" } else { "goal not met" };
+                ("observation", format!("step {step}, {met}: {text}"))
+            }
+            Self::Graded { step, relevant, irrelevant, by } => {
+                let list = |ids: &[String]| if ids.is_empty() { "none".to_owned() } else { ids.join(", ") };
+                let words = format!("relevant {}; not relevant {}", list(relevant), list(irrelevant));
+                ("grades", format!("step {step}, by {by}: {words}"))
+            }
+            Self::Summary { step, text } => ("summary", format!("step {step}: {text}")),
+            Self::Failure { step, kind, approach, context } => {
+                ("failure", format!("step {step}, {approach}: {kind}; context {context}"))
+            }
+            Self::Reflection { step, trigger, text, .. } => ("reflection", format!("step {step}, {trigger}: {text}")),
+            Self::Noted { kind, text, .. } => ("note", format!("{kind}: {text}")),
+            Self::Grounding { step, .. } => ("grounding", format!("step {step}")),
+            Self::Compacted { before, after, done, .. } => {
+                let done = if *done { "compacted" } else { "could not be compacted" };
+                ("compaction", format!("{done}: {before} tokens before, {after} after"))
+            }
+            Self::Style { style, because } => ("style", format!("{style}: {because}")),
+            Self::Estimated { most, warned, limit, .. } => {
+                let warned = if *warned { ", the user is warned" } else { "" };
+                ("budget", format!("at most {most} tokens for this turn, {limit} for the session{warned}"))
+            }
+            Self::Used { input, output, session_input, session_output } => {
+                let session = format!("session {session_input} input, {session_output} output");
+                ("usage", format!("{input} input, {output} output tokens; {session}"))
+            }
+            Self::Notice { about, text } => ("notice", format!("{about}: {text}")),
+            Self::Persisted { state } => ("persisted", state.clone()),
+            Self::Restored { state: Some(state) } => ("restored", format!("goes on in {state}")),
+            Self::Restored { state: None } => ("restored", "between turns".to_owned()),
+            Self::StartedAfresh { reason } => ("started afresh", reason.clone()),
+            Self::Recovered { feature } => ("recovered", feature.clone()),
+            Self::Cleared => ("cleared", String::new()),
+            Self::Efficiency { optimal, actual } => ("efficiency", format!("{optimal} of {actual} steps were needed")),
+        }
+    }
+}
