@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// Characters of one question.
 pub(super) const LONGEST_QUERY: usize = 8_000;
@@ -28,6 +28,9 @@ pub(super) struct QueryRequest {
     /// The tenant whose documents are searched, for flows that have tenants. A session keeps its tenant.
     #[serde(default)]
     pub tenant_id: Option<String>,
+    /// What tools know of the user, for flows whose tools ask for it. A session keeps it.
+    #[serde(default)]
+    pub tool_context: Option<Map<String, Value>>,
     /// What was said before, oldest first, for a session that begins.
     #[serde(default, rename = "conversationHistory")]
     pub conversation_history: Option<Vec<ChatMessage>>,

@@ -21,7 +21,8 @@ fn reply() -> Value {
                     "id": {"type": "string"},
                     "title": nullable("string"),
                     "url": nullable("string"),
-                    "filename": {"type": "string", "description": "two-stage: the document's file"},
+                    "filename": {"type": "string", "description": "two-stage, managed-rag: the document's file"},
+                    "page": {"type": ["integer", "null"], "description": "managed-rag: the page, from 1"},
                     "text": {"type": "string", "description": "two-stage: the passage; `[n]` in the answer is the n-th source"},
                     "score": {"type": "number", "minimum": 0, "maximum": 1, "description": "two-stage: relevance by rank"}
                 }
@@ -29,6 +30,16 @@ fn reply() -> Value {
             "confidence_score": nullable("number"),
             "used_internal_kb": {"type": "boolean"},
             "used_external_kb": {"type": "boolean"},
+            "artifacts": {"type": "array", "description": "managed-rag: the files that the answer holds", "items": {
+                "type": "object",
+                "required": ["filename", "version", "mime_type", "description"],
+                "properties": {
+                    "filename": {"type": "string"},
+                    "version": {"type": "integer", "minimum": 1},
+                    "mime_type": {"type": "string"},
+                    "description": {"type": "string"}
+                }
+            }},
             "session_id": {"type": "string"}
         }
     })
@@ -95,6 +106,19 @@ pub(super) fn document(options: &ServiceOptions) -> Value {
                 "summary": "Ask one question",
                 "requestBody": {"required": true, "content": {"application/json": {"schema": request}}},
                 "responses": responses
+            }},
+            "/api/chat/sessions/{session}/artifacts/{file}": {"get": {
+                "summary": "Download a file that an answer of the session holds",
+                "parameters": [
+                    {"name": "session", "in": "path", "required": true, "schema": {"type": "string"}},
+                    {"name": "file", "in": "path", "required": true, "schema": {"type": "string"}},
+                    {"name": "version", "in": "query", "description": "the newest where none is given", "schema": {"type": "integer", "minimum": 1}}
+                ],
+                "responses": {
+                    "200": {"description": "The file", "content": {"text/markdown": {"schema": {"type": "string"}}}},
+                    "404": {"description": "No such session (`unknown_session`), file or version (`unknown_artifact`).",
+                        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}}
+                }
             }},
             "/health": plain("Whether the service is up", "application/json"),
             "/metrics": plain("Counters for Prometheus", "text/plain"),

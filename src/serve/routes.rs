@@ -3,6 +3,7 @@
 //! | path | what |
 //! |---|---|
 //! | `POST /api/chat/query` | one question; `Accept: text/event-stream` shows what happens meanwhile |
+//! | `GET /api/chat/sessions/ID/artifacts/FILE` | a file that an answer of the session holds; `?version=N`, else the newest |
 //! | `GET /health` | whether it is up, without a token |
 //! | `GET /metrics` | counters |
 //! | `GET /openapi.json` | this, for programs |
@@ -16,8 +17,8 @@ use super::status::Told;
 use crate::secrets;
 use axum::error_handling::HandleErrorLayer;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -43,6 +44,7 @@ pub fn routes(service: Shared) -> Router {
     let longest = service.longest_turn() + BEYOND_TURN;
     let limits = ServiceBuilder::new().layer(HandleErrorLayer::new(turned_away)).timeout(longest);
     let mut api = Router::new().route("/api/chat/query", post(query)).layer(limits);
+    api = api.route("/api/chat/sessions/{session}/artifacts/{file}", get(artifact));
     if service.options.test_target {
         api = api.route("/api/test/reset", post(reset));
     }
@@ -107,6 +109,29 @@ fn told(service: Shared, request: QueryRequest) -> impl Stream<Item = Result<Eve
         let (name, data) = receiver.recv().await?;
         Some((Ok(Event::default().event(name).data(data.to_string())), receiver))
     })
+}
+
+async fn artifact(State(service): State<Shared>, Path((session, file)): Path<(String, String)>, uri: Uri) -> Response {
+    let asked = uri.query().into_iter().flat_map(|query| query.split('&')).find_map(|one| one.strip_prefix("version="));
+    let version = match asked.map(str::parse::<u32>).transpose() {
+        Ok(version) => version,
+        Err(_) => {
+            let message = "`version` is a whole number";
+            return ApiError::new(StatusCode::BAD_REQUEST, "invalid_request", message).into_response();
+        }
+    };
+    let artifact = match service.artifact(&session, &file, version) {
+        Ok(artifact) => artifact,
+        Err(error) => return error.into_response(),
+    };
+    // A name is letters, digits and a few signs: the check of the project sees to it.
+    let name: String = artifact.filename.chars().filter(|letter| letter.is_ascii_graphic() && *letter != '"').collect();
+    let headers = [
+        (header::CONTENT_TYPE, format!("{}; charset=utf-8", artifact.mime_type)),
+        (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\"")),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
+    ];
+    (headers, secrets::clean(&artifact.content).into_owned()).into_response()
 }
 
 async fn health(State(service): State<Shared>) -> Json<Value> {

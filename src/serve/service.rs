@@ -11,7 +11,7 @@ use crate::files;
 use crate::flow::{Abort, Flow, reply};
 use crate::knowledge::KeywordIndex;
 use crate::plan::PlannedTrial;
-use crate::trace::{TurnOutcome, What};
+use crate::trace::{Artifact, TurnOutcome, What};
 use crate::trial::{SetupError, TrialRunner};
 use axum::http::StatusCode;
 use serde_json::Value;
@@ -187,12 +187,29 @@ impl Service {
         reply
     }
 
+    /// A file that an answer of a session holds; without a version, the newest.
+    pub(super) fn artifact(&self, session: &str, file: &str, version: Option<u32>) -> Result<Artifact, ApiError> {
+        let session = self.sessions.resume(session, None, self.clock.wall())?;
+        let known = self.flow.artifacts(&session.conversation).into_iter().filter(|artifact| artifact.filename == file);
+        let wanted = known.filter(|artifact| version.is_none_or(|version| artifact.version == version));
+        wanted.max_by_key(|artifact| artifact.version).ok_or_else(|| {
+            let message = "The session holds no such file, or not that version of it.";
+            ApiError::new(StatusCode::NOT_FOUND, "unknown_artifact", message)
+        })
+    }
+
     fn session(&self, request: &QueryRequest) -> Result<Session, SessionError> {
         let tenant = request.tenant_id.as_deref();
         let mut session = match &request.session_id {
             Some(id) => self.sessions.resume(id, tenant, self.clock.wall())?,
             None => self.sessions.mint(tenant)?,
         };
+        if let Some(known) = &request.tool_context {
+            if session.conversation.turns > 0 && session.conversation.tool_context != *known {
+                return Err(SessionError::OtherContext);
+            }
+            session.conversation.tool_context.clone_from(known);
+        }
         if request.conversation_history.is_some() {
             if session.conversation.turns > 0 {
                 return Err(SessionError::HasHistory);

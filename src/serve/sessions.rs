@@ -39,6 +39,9 @@ pub enum SessionError {
     /// A history was brought for a session that has one.
     #[error("`conversationHistory` is for a session that begins: this one has a history")]
     HasHistory,
+    /// Another context was brought for a session that has one.
+    #[error("`tool_context` is for a session that begins: this one has another")]
+    OtherContext,
     /// Its file cannot be read or written.
     #[error("the session cannot be stored: {0}")]
     File(#[from] io::Error),
@@ -56,7 +59,7 @@ impl From<SessionError> for ApiError {
             SessionError::Unknown => (StatusCode::NOT_FOUND, "unknown_session"),
             SessionError::Expired => (StatusCode::GONE, "session_expired"),
             SessionError::Busy => (StatusCode::CONFLICT, "session_busy"),
-            SessionError::HasHistory => (StatusCode::BAD_REQUEST, "invalid_request"),
+            SessionError::HasHistory | SessionError::OtherContext => (StatusCode::BAD_REQUEST, "invalid_request"),
             SessionError::File(_) | SessionError::Unreadable(_) | SessionError::State(_) => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "session_unavailable")
             }

@@ -124,8 +124,9 @@ pub(super) fn redactor(project: &Project, variables: &Variables) -> Redactor {
         let server = base.server.as_ref()?;
         Some((name, base.key.as_ref(), server.base_url.as_str()))
     });
-    let managed = project.managed_retrieval.iter().flat_map(|(name, managed)| {
-        [&managed.token, &managed.api_key].map(|variable| (name, Some(variable), managed.base_url.as_str()))
+    // Several services may share an account: its secrets are told by their variables.
+    let managed = project.managed_retrieval.values().flat_map(|managed| {
+        [&managed.token, &managed.api_key].map(|variable| (variable, Some(variable), managed.base_url.as_str()))
     });
     let keys = providers.chain(servers).chain(managed).filter_map(|(name, named, base_url)| {
         let named = named?;

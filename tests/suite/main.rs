@@ -30,6 +30,7 @@ mod live;
 mod live_equals_replay;
 mod local_model;
 mod main_job;
+mod managed_rag;
 mod misses;
 mod mistakes;
 mod mutations;

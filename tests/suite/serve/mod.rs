@@ -57,6 +57,50 @@ fn every_flow_answers_with_sources_flags_and_a_session_that_goes_on() {
 }
 
 #[test]
+fn a_managed_answer_is_a_file_that_can_be_downloaded_in_each_of_its_versions() {
+    let (project, simulator) = recording();
+    project.write(
+        "keys.env",
+        "NUCLIA_TOKEN=simulated-service-account-0451\nNUCLIA_ACCOUNT=simulated-account-number-0815\n",
+    );
+    let trust = ["NUCLIA_TOKEN", "NUCLIA_ACCOUNT"].map(|name| format!("{name}={}", simulator.address));
+    let more = [
+        "--env-file",
+        "keys.env",
+        "--trust",
+        &trust[0],
+        "--trust",
+        &trust[1],
+        "--scenario",
+        "scenarios/managed-rag.yaml",
+    ];
+    let service = Service::start(&project, "managed-rag", &more);
+    let ask = |body: Value| {
+        let answered = post(&service.address, &body, &[]);
+        assert_eq!(answered.status, 200, "{}", answered.body);
+        answered.body
+    };
+    let context = json!({"user": {"country": "Norway", "year": 2026}});
+    let first = ask(json!({"query": QUESTION, "tool_context": context}));
+    assert_eq!(first["artifacts"][0]["version"], 1, "{first}");
+    assert!(first["sources"][0]["url"].as_str().is_some_and(|url| url.starts_with("/gateway/download/")), "{first}");
+    let session = first["session_id"].as_str().expect("a session").to_owned();
+    let second = ask(json!({"query": "Which outgoing TCP port does the firewall open?", "session_id": session}));
+    assert_eq!(second["artifacts"][0]["version"], 2, "{second}");
+    let file = format!("/api/chat/sessions/{session}/artifacts/nuclia_answer.md");
+    for (query, part) in [("", "8883"), ("?version=2", "8883"), ("?version=1", "38 to 46 ohms")] {
+        let Answered { status, text, .. } = service.get(&format!("{file}{query}"));
+        assert!(status == 200 && text.contains(part) && text.contains("## Sources"), "{query}: {status} {text}");
+    }
+    for wrong in [format!("{file}?version=3"), file.replace(&session, "nobody"), file.replace("nuclia_answer", "other")]
+    {
+        assert_eq!(service.get(&wrong).status, 404, "{wrong}");
+    }
+    let other = json!({"query": QUESTION, "session_id": session, "tool_context": {"user": {"country": "Peru"}}});
+    assert_eq!(kind(&post(&service.address, &other, &[])), (400, "invalid_request"));
+}
+
+#[test]
 fn a_key_of_the_environment_that_somebody_tells_is_in_no_reply_session_or_log() {
     const KEY: &str = "tk-planted-4f81a96c22d0";
     let (project, _simulator) = recording();
