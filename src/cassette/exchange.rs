@@ -1,13 +1,14 @@
 //! What a cassette holds, as plain data.
 
 use super::drift::Drift;
+use super::stopping::StoppingDesign;
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// What a lane's recording says about itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Header {
     /// The scenario's name.
     pub scenario: String,
@@ -33,6 +34,9 @@ pub struct Header {
     pub profiles: BTreeMap<String, u32>,
     /// Values that the agent generated while recording, by the name that the scenario gives it, in order of appearance.
     pub vars: BTreeMap<String, Vec<String>>,
+    /// Of a run until decided, the design by which it was made; `None` of a lane whose number was fixed, and in
+    /// recordings of older builds, where `stopping.json` alone says so.
+    pub stopping: Option<StoppingDesign>,
 }
 
 /// What one recording of a lane came to.
@@ -50,6 +54,11 @@ impl Header {
         let verdict = |take| self.takes.get(&take).map_or("unknown", |take| take.verdict.as_str()).to_owned();
         // A hand-written number may be anything; nobody records a lane this often.
         (1..self.take.min(1000)).map(verdict).collect()
+    }
+
+    /// The verdict that was noted of this take; `None` where none was.
+    pub fn noted_verdict(&self) -> Option<String> {
+        self.takes.get(&self.take).map(|take| take.verdict.clone()).filter(|verdict| verdict != "unknown")
     }
 
     /// The number and history that a next take of this lane has.

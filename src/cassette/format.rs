@@ -2,12 +2,14 @@
 //!
 //! Version 2; version 1 lacks the `end:` line of [`super::end`] and is read as it is. A reader refuses a newer version, ignores members that it does not know, and says line and column of
 //! whatever is missing or of the wrong type. A stream's `chunks` are pairs of arrival and end; a reader that does not
-//! know them replays the same bytes at once. `vars`, where an agent generates values per run, are lists by name.
+//! know them replays the same bytes at once. `vars`, where an agent generates values per run, are lists by name. `stopping` stands in lanes of a
+//! run until decided; a reader that does not know it goes by `stopping.json`.
 
 use super::body;
 use super::delta::{self, Blobs};
 use super::drift::Drift;
 use super::exchange::{Cassette, Chunk, Exchange, Header, Outcome, Take};
+use super::stopping::StoppingDesign;
 use crate::yaml::{Node, Place, Scalar};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -111,7 +113,9 @@ pub(super) fn decode(root: &Node<'_>) -> Parsed<Cassette> {
         takes: BTreeMap::new(),
         profiles: BTreeMap::new(),
         vars: BTreeMap::new(),
+        stopping: None,
     };
+    header.stopping = root.get("stopping").map(stopping).transpose()?;
     for (service, node) in entries(root, "recorded_from")? {
         let name = node.text().map(str::to_owned);
         let Some(name) = name else { return wrong(node, "who answered must be a string") };
@@ -141,6 +145,26 @@ pub(super) fn decode(root: &Node<'_>) -> Parsed<Cassette> {
     let exchanges = list(member(root, "exchanges")?, "exchanges")?;
     let exchanges = exchanges.iter().map(exchange).collect::<Parsed<Vec<_>>>()?;
     Ok(Cassette { header, exchanges, stages, edited: false, sealed: false, recorded: None, source: None })
+}
+
+/// The design of a run until decided that made the lane.
+fn stopping(node: &Node<'_>) -> Parsed<StoppingDesign> {
+    let share = |name: &str| {
+        let member = member(node, name)?;
+        match member.scalar() {
+            Some(Scalar::Number(number)) => Ok(number.as_f64().unwrap_or_default()),
+            _ => wrong(member, format!("`{name}` must be a number, not {}", member.describe())),
+        }
+    };
+    let together = list(member(node, "together")?, "together")?;
+    let together = together.iter().map(|name| match name.text() {
+        Some(name) => Ok(name.to_owned()),
+        None => wrong(name, "the name of a scenario must be a string"),
+    });
+    let together = together.collect::<Parsed<Vec<_>>>()?;
+    let (alpha_pass, alpha_fail) = (share("alpha_pass")?, share("alpha_fail")?);
+    let design = StoppingDesign::new(small(node, "max_passes")?, alpha_pass, alpha_fail, together);
+    Ok(StoppingDesign { rule: text(node, "rule")?, ..design })
 }
 
 fn recorded_at(node: &Node<'_>) -> Parsed<jiff::Timestamp> {
@@ -253,6 +277,17 @@ pub(super) fn encode(cassette: &Cassette) -> (Value, Blobs) {
         entries.insert("profiles".to_owned(), json!(header.profiles));
         if !header.vars.is_empty() {
             entries.insert("vars".to_owned(), json!(header.vars));
+        }
+        if let Some(design) = &header.stopping {
+            let StoppingDesign { rule, max_passes, alpha_pass, alpha_fail, together, .. } = design;
+            let stopping = json!({
+                "rule": rule,
+                "max_passes": max_passes,
+                "alpha_pass": alpha_pass,
+                "alpha_fail": alpha_fail,
+                "together": together,
+            });
+            entries.insert("stopping".to_owned(), stopping);
         }
         entries.insert("stages_us".to_owned(), stages.into());
         entries.insert("exchanges".to_owned(), exchanges.into());

@@ -1,7 +1,8 @@
 //! The stopping design of recordings that were made until decided: `stopping.json` beside the cases of a scenario.
 //!
 //! How many lanes such a scenario has was decided by what they showed, so a replay judges them by the same rule and
-//! never as if their number had been fixed. Whoever reads the lanes reads this first. A reader refuses a newer version:
+//! never as if their number had been fixed. Whoever reads the lanes reads this first; where the file is gone, each lane
+//! says the same in its header. A reader refuses a newer version:
 //! it would not know the rule.
 
 use crate::files;

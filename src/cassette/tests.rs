@@ -23,6 +23,7 @@ pub(super) fn header() -> Header {
         takes: BTreeMap::new(),
         profiles: BTreeMap::from([("openai-chat".to_owned(), 1)]),
         vars: BTreeMap::new(),
+        stopping: None,
     }
 }
 
@@ -97,6 +98,17 @@ pub(super) fn saved(cassette: &Cassette, folder: &Path) -> Cassette {
     let (file, blobs) = (path(folder, "refunds", "refund-03", &"tool-rag.base.1"), blobs_dir(folder, "refunds"));
     cassette.save(&file, &blobs, &Redactor::default()).expect("saved");
     Cassette::load(&file, &blobs).expect("loaded")
+}
+
+#[test]
+fn the_design_of_a_run_until_decided_stands_in_each_of_its_lanes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (file, blobs) = (folder.path().join("lane.yaml"), folder.path().join("blobs"));
+    let design = StoppingDesign::new(12, 0.05, 0.025, vec!["refunds".into(), "orders".into()]);
+    let header = Header { stopping: Some(design), ..header() };
+    let cassette = Cassette::new(header.clone(), Vec::new(), BTreeMap::new());
+    cassette.save(&file, &blobs, &Redactor::default()).expect("saved");
+    assert_eq!(Cassette::load(&file, &blobs).expect("read").header, header);
 }
 
 #[test]

@@ -3,13 +3,14 @@
 //! A live or recording run is asked for it; a replay does what its recordings say, and is never asked. Lanes whose
 //! number was decided by what they showed are judged by the rule that decided it.
 
-use crate::cassette::{StoppingDesign, StoppingError, stopping_path};
+use crate::cassette::{self, Cassette, StoppingDesign, StoppingError, stopping_path};
 use crate::files;
 use crate::gate::Stopped;
-use crate::plan::{self, Plan, STOPPING_ALPHA, Selection};
+use crate::plan::{self, Plan, Selection};
 use crate::scenario::{Diagnostic, Loaded};
 use crate::trace::Lane;
 use crate::trace::text::plural;
+use crate::trial::stopping_design;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -86,6 +87,8 @@ pub struct RecordedPasses {
     pub fixed: Vec<String>,
     /// Scenarios whose stopping design was edited by hand after the recording.
     pub edited: Vec<String>,
+    /// Scenarios whose `stopping.json` is gone, and whose recordings hold the design.
+    pub lost: Vec<String>,
 }
 
 impl RecordedPasses {
@@ -93,8 +96,12 @@ impl RecordedPasses {
     pub fn note(&self) -> Option<String> {
         let edited = (!self.edited.is_empty())
             .then(|| format!("EDITED BY HAND after the recording: stopping.json of {}", self.edited.join(", ")));
+        let lost = (!self.lost.is_empty()).then(|| {
+            let of = self.lost.join(", ");
+            format!("note: stopping.json of {of} is gone; its recordings say that they were made until decided")
+        });
         let mixed = self.mixed();
-        edited.into_iter().chain(mixed).reduce(|one, other| one + "\n" + &other)
+        edited.into_iter().chain(lost).chain(mixed).reduce(|one, other| one + "\n" + &other)
     }
 
     fn mixed(&self) -> Option<String> {
@@ -114,10 +121,15 @@ impl RecordedPasses {
 /// # Errors
 /// When nothing is selected, or a design cannot be read.
 pub fn recorded_passes(loaded: &Loaded, selection: &Selection) -> Result<Option<RecordedPasses>, StopError> {
-    let repetitions = repetitions(loaded, selection)?;
-    let mut found = RecordedPasses { most: u32::MAX, decided: Vec::new(), fixed: Vec::new(), edited: Vec::new() };
-    for (scenario, repeated) in repetitions {
-        let design = StoppingDesign::load(&file(loaded, &scenario))?;
+    let plan = plan::build(loaded, &Selection { passes: None, ..selection.clone() }, 0)?;
+    let mut found =
+        RecordedPasses { most: u32::MAX, decided: Vec::new(), fixed: Vec::new(), edited: Vec::new(), lost: Vec::new() };
+    for (scenario, repeated) in repetitions_of(&plan) {
+        let mut design = StoppingDesign::load(&file(loaded, &scenario))?;
+        if design.is_none() {
+            design = of_lanes(loaded, &plan, &scenario);
+            found.lost.extend(design.is_some().then(|| scenario.clone()));
+        }
         found.most = found.most.min(
             design.as_ref().map_or(repeated, |design| design.max_passes.min(selection.repeat.unwrap_or(u32::MAX))),
         );
@@ -129,7 +141,25 @@ pub fn recorded_passes(loaded: &Loaded, selection: &Selection) -> Result<Option<
 
 /// How often each selected scenario repeats every one of its selected cases, by what is written and asked for.
 fn repetitions(loaded: &Loaded, selection: &Selection) -> Result<BTreeMap<String, u32>, StopError> {
-    let plan = plan::build(loaded, &Selection { passes: None, ..selection.clone() }, 0)?;
+    Ok(repetitions_of(&plan::build(loaded, &Selection { passes: None, ..selection.clone() }, 0)?))
+}
+
+/// The design that the first recording of a scenario was made by.
+fn of_lanes(loaded: &Loaded, plan: &Plan, scenario: &str) -> Option<StoppingDesign> {
+    let cassettes = loaded.root.join(&loaded.project.cassettes);
+    let blobs = cassette::blobs_dir(&cassettes, scenario);
+    let own = plan.trials.iter().filter(|trial| plan.scenarios[trial.scenario].name == scenario);
+    let files = own.filter_map(|trial| {
+        let case = plan.case_of(&trial)?;
+        Some(cassette::path(&cassettes, scenario, &case.case, &trial.lane))
+    });
+    let first = files.into_iter().find(|file| file.is_file())?;
+    // A recording that cannot be read is told when it is replayed.
+    Cassette::load(&first, &blobs).ok()?.header.stopping
+}
+
+/// The same of a plan.
+fn repetitions_of(plan: &Plan) -> BTreeMap<String, u32> {
     let mut lanes: BTreeMap<(usize, usize, Lane), u32> = BTreeMap::new();
     for trial in &plan.trials {
         let lane = Lane { repetition: 0, ..trial.lane.clone() };
@@ -140,7 +170,7 @@ fn repetitions(loaded: &Loaded, selection: &Selection) -> Result<BTreeMap<String
         let least = least.entry(plan.scenarios[scenario].name.clone()).or_insert(number);
         *least = number.min(*least);
     }
-    Ok(least)
+    least
 }
 
 fn file(loaded: &Loaded, scenario: &str) -> PathBuf {
@@ -161,11 +191,8 @@ impl Designs {
     /// # Errors
     /// When it cannot be written.
     pub fn begin(loaded: &Loaded, plan: &Plan, whole: bool) -> Result<Self, StopError> {
-        let names: Vec<String> = plan.scenarios.iter().map(|scenario| scenario.name.clone()).collect();
-        let files = names.iter().map(|name| file(loaded, name)).collect();
-        let design = plan
-            .stopping
-            .map(|stopping| StoppingDesign::new(stopping.max_passes, STOPPING_ALPHA, STOPPING_ALPHA, names));
+        let files = plan.scenarios.iter().map(|scenario| file(loaded, &scenario.name)).collect();
+        let design = stopping_design(plan);
         let begun = Self { files, design, whole };
         begun.save()?;
         Ok(begun)

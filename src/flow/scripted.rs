@@ -13,6 +13,7 @@ pub(in crate::flow) fn trace(flow: &dyn Flow, events: Vec<Event>) -> Trace {
         model: "scripted".into(),
         knowledge: String::new(),
         earlier_takes: Vec::new(),
+        noted_verdict: None,
     };
     Trace {
         version: version_of(&[]),

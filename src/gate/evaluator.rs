@@ -17,6 +17,7 @@ use crate::plan::Plan;
 use crate::scenario::criteria::Estimand;
 use crate::scenario::{Criterion, GateKind, ReadCriterion};
 use crate::stats::ALPHA;
+use crate::trace::text::quote;
 use crate::trace::{Grades, Trace, TraceError, TrialError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -83,6 +84,8 @@ pub struct Evaluator<'p> {
     /// Of trials in ERROR, the metrics whose scope their agent is out of, and why.
     beyond: BTreeMap<usize, Vec<(usize, String)>>,
     sources: Sources,
+    /// Trials whose recording came to another verdict when it was made: that one, and today's.
+    changed: BTreeMap<usize, (String, Verdict)>,
     /// Notes of traces, with the number of trials that have them.
     notes: BTreeMap<String, u64>,
     taken: BTreeMap<String, Vec<u64>>,
@@ -168,6 +171,7 @@ impl<'p> Evaluator<'p> {
             errors: BTreeMap::new(),
             beyond: BTreeMap::new(),
             sources: Sources::default(),
+            changed: BTreeMap::new(),
             notes: BTreeMap::new(),
             taken: BTreeMap::new(),
             turn_times: Vec::new(),
@@ -212,6 +216,9 @@ impl<'p> Evaluator<'p> {
         if self.trials.verdict(place).is_some() {
             return Err(EvaluationError::Twice(trial.id));
         }
+        if let Some(noted) = evidence.noted_verdict.as_ref().filter(|noted| **noted != result.verdict.as_str()) {
+            self.changed.insert(place, (noted.clone(), result.verdict));
+        }
         self.trials.put(place, result);
         for note in notes {
             *self.notes.entry(note).or_default() += 1;
@@ -224,7 +231,7 @@ impl<'p> Evaluator<'p> {
         self.sources.add(&evidence);
         let kind = Kind::of(&evidence);
         self.turn_times.extend(turn_times.into_iter().map(|time| (place as u32, kind, time)));
-        self.latencies.add(&trial.lane, kind, timed);
+        self.latencies.add(&trial.lane, &evidence, timed);
         self.count_moves(&trial.lane.flow, &taken);
         let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
         for item in self.items.iter_mut().filter(|item| item.covers(&trial)) {
@@ -350,7 +357,12 @@ impl<'p> Evaluator<'p> {
             conclusion,
             evidence: self.sources.entries(),
             sources: self.sources.list(),
-            notes: self.notes.iter().map(|(note, n)| format!("{note} ({})", count(*n, "trial", "trials"))).collect(),
+            notes: self
+                .notes
+                .iter()
+                .map(|(note, n)| format!("{note} ({})", count(*n, "trial", "trials")))
+                .chain(changed(plan, &self.changed))
+                .collect(),
             criteria: results,
             gates,
             stopped,
@@ -437,4 +449,21 @@ pub fn evaluate(
         evaluator.add(examined)?;
     }
     Ok(evaluator.finish())
+}
+
+/// Trials that a note names.
+const NAMED: usize = 5;
+
+/// That recordings were judged otherwise when they were made: what was expected of them, or how that is judged, is
+/// another since.
+fn changed(plan: &Plan, changed: &BTreeMap<usize, (String, Verdict)>) -> Option<String> {
+    let named = changed.iter().take(NAMED).filter_map(|(place, (noted, verdict))| {
+        let id = plan.trials.at(*place)?.id;
+        Some(format!("{id} ({}, now {})", quote(noted, 40), verdict.as_str()))
+    });
+    let named: Vec<String> = named.collect();
+    let more = if changed.len() > NAMED { format!(" and {} more", changed.len() - NAMED) } else { String::new() };
+    let recordings = count(changed.len() as u64, "recording", "recordings");
+    (!named.is_empty())
+        .then(|| format!("{recordings} came to another verdict when recorded: {}{more}", named.join(", ")))
 }

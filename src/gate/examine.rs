@@ -4,7 +4,7 @@
 use super::behaviour::behaviour;
 use super::coverage::taken;
 use super::latency::Timed;
-use super::{EvaluationError, TrialResult, Verdict, part, spending};
+use super::{EvaluationError, TrialResult, Verdict, part, sources, spending};
 use crate::bounds::Bound;
 use crate::metric::turns::turns;
 use crate::metric::{Check, Metric, Observation, Patterns, TrialView, expectation, offer};
@@ -129,6 +129,7 @@ impl<'p> Examiner<'p> {
         }
         let mut result = blank(self.plan, &trial);
         figures(trace, &mut result);
+        result.evidence = sources::told(&trace.evidence);
         spending::account(self.plan, &trial, trace, &mut result);
         let mut examined = Examined {
             place,
@@ -230,6 +231,7 @@ pub(super) fn blank(plan: &Plan, trial: &PlannedTrial) -> TrialResult {
         cost: None,
         slowest_turn_us: 0,
         took_us: 0,
+        evidence: String::new(),
     }
 }
 

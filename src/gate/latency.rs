@@ -1,13 +1,15 @@
 //! How long turns took, by flow, variant and kind of evidence: quantiles with order-statistic bounds, the stages along
 //! the critical path, and the time to the first token of streams.
 //!
-//! A turn without an answer is longer than any other, so that failing fast never looks quick. Recorded, live, mixed and
+//! A turn without an answer is longer than any other, so that failing fast never looks quick. Turns of one conversation
+//! are not independent: bounds are those of clusters. Recorded, live, mixed and
 //! simulated times stand apart and are never averaged: they are evidence of different things.
 
+use super::sources::Sources;
 use crate::metric::TurnView;
 use crate::metric::stages::{Stage, TurnTime, first_tokens, turn_times};
-use crate::stats::quantile::{Bounded, bounded};
-use crate::trace::{Evidence, Lane, Mode, Trace};
+use crate::stats::quantile::{Bounded, bounded_in_clusters};
+use crate::trace::{ASKED_NOBODY, Evidence, Lane, Mode, Trace};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -19,8 +21,11 @@ pub struct Latency {
     /// The variant.
     pub variant: String,
     /// What answered: `recorded`, `live`, `simulator`, `mixed` (a provider and the simulator), `simulator, live` or
-    /// `mixed, live`.
+    /// `mixed, live`; `no service` where none was asked.
     pub kind: String,
+    /// What it rests on: `REPLAYED, recorded from simulator on 2026-11-21`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub evidence: String,
     /// Turns that were planned in trials that could be run.
     pub turns: u64,
     /// Of these, the ones that ended in an error or not at all: longer than any limit.
@@ -109,6 +114,7 @@ pub(super) enum Kind {
     Live,
     Mixed,
     MixedLive,
+    NoService,
     Recorded,
     Simulator,
     SimulatorLive,
@@ -116,6 +122,9 @@ pub(super) enum Kind {
 
 impl Kind {
     pub(super) fn of(evidence: &Evidence) -> Self {
+        if evidence.recorded_from == ASKED_NOBODY {
+            return Self::NoService;
+        }
         let simulated = |who: &str| who == "simulator" || who.starts_with("simulator ");
         let mut who = evidence.recorded_from.split(", ");
         let (all, any) = (who.clone().all(simulated), who.any(simulated));
@@ -134,6 +143,7 @@ impl Kind {
             Self::Live => "live",
             Self::Mixed => "mixed",
             Self::MixedLive => "mixed, live",
+            Self::NoService => "no service",
             Self::Recorded => "recorded",
             Self::Simulator => "simulator",
             Self::SimulatorLive => "simulator, live",
@@ -143,10 +153,13 @@ impl Kind {
 
 #[derive(Debug, Default)]
 struct Group {
-    times_us: Vec<u64>,
+    /// Times with the number of their trial; the largest number for a turn without an answer.
+    times_us: Vec<(u64, u32)>,
     unanswered: u64,
     stages_us: BTreeMap<Stage, u64>,
-    first_tokens: Vec<u64>,
+    first_tokens: Vec<(u64, u32)>,
+    trials: u32,
+    sources: Sources,
 }
 
 /// Adds up trials; the order in which they come changes nothing.
@@ -154,12 +167,19 @@ struct Group {
 pub(super) struct Latencies(BTreeMap<(String, String, Kind), Group>);
 
 impl Latencies {
-    pub(super) fn add(&mut self, lane: &Lane, kind: Kind, timed: Timed) {
-        let group = self.0.entry((lane.flow.clone(), lane.variant.clone(), kind)).or_default();
+    pub(super) fn add(&mut self, lane: &Lane, evidence: &Evidence, timed: Timed) {
+        let key = (lane.flow.clone(), lane.variant.clone(), Kind::of(evidence));
+        let group = self.0.entry(key).or_default();
+        let trial = group.trials;
+        group.trials += 1;
+        if timed.unanswered > 0 || !timed.answered.is_empty() {
+            group.sources.add(evidence);
+        }
         group.unanswered += timed.unanswered;
-        group.first_tokens.extend(timed.first_tokens);
+        group.times_us.extend((0..timed.unanswered).map(|_| (u64::MAX, trial)));
+        group.first_tokens.extend(timed.first_tokens.into_iter().map(|us| (us, trial)));
         for turn in timed.answered {
-            group.times_us.push(turn.took_us);
+            group.times_us.push((turn.took_us, trial));
             for (stage, more) in turn.stages_us {
                 *group.stages_us.entry(stage).or_default() += more;
             }
@@ -168,36 +188,32 @@ impl Latencies {
 
     pub(super) fn finish(self) -> Vec<Latency> {
         let row = |((flow, variant, kind), group): ((String, String, Kind), Group)| {
-            let (mut times, mut first) = (group.times_us, group.first_tokens);
-            let answered = times.len() as u64;
-            times.extend((0..group.unanswered).map(|_| u64::MAX));
-            times.sort_unstable();
-            first.sort_unstable();
+            let n = group.first_tokens.len() as u64;
             Latency {
                 flow,
                 variant,
                 kind: kind.as_str().to_owned(),
-                turns: answered + group.unanswered,
+                evidence: group.sources.line(),
+                turns: group.times_us.len() as u64,
                 unanswered: group.unanswered,
-                quantiles: quantiles(&times),
+                quantiles: quantiles(group.times_us),
                 answered_us: group.stages_us.values().sum(),
                 stages: group.stages_us.into_iter().collect(),
-                first_token: (!first.is_empty())
-                    .then(|| FirstToken { n: first.len() as u64, quantiles: quantiles(&first) }),
+                first_token: (n > 0).then(|| FirstToken { n, quantiles: quantiles(group.first_tokens) }),
             }
         };
         self.0.into_iter().map(row).filter(|row| row.turns > 0).collect()
     }
 }
 
-fn quantiles(sorted: &[u64]) -> Vec<Quantile> {
+fn quantiles(values: Vec<(u64, u32)>) -> Vec<Quantile> {
     let edges = |found: Bounded| Quantile {
         q: found.q,
         value: Edge::of(Some(found.value)),
         lower: Edge::of(found.lower),
         upper: Edge::of(found.upper),
     };
-    bounded(sorted).into_iter().map(edges).collect()
+    bounded_in_clusters(values).into_iter().map(edges).collect()
 }
 
 #[cfg(test)]
@@ -241,6 +257,36 @@ mod tests {
         let kinds: Vec<_> = evaluated.turn_kinds.iter().map(|(kind, n)| (kind.as_str(), *n)).collect();
         let expected = [("simulator", 1), ("simulator, live", 1), ("recorded", 1), ("mixed", 1), ("simulator", 1)];
         assert_eq!(kinds, expected);
+    }
+
+    #[test]
+    fn a_trial_that_asked_no_service_is_no_recording_of_one_and_each_row_says_what_it_rests_on() {
+        let plan = plan(CASES, "[]", 2);
+        let mut traces: Vec<_> = (0..2).map(|place| good(&plan, place)).collect();
+        traces[1].evidence.recorded_from = ASKED_NOBODY.into();
+        let evaluated = evaluate(&plan, traces.into_iter().map(Ok)).expect("judged");
+        let found: Vec<_> = evaluated.latency.iter().map(|row| (row.kind.as_str(), row.evidence.as_str())).collect();
+        let [("no service", nobody), ("simulator", simulated)] = found[..] else { panic!("{found:?}") };
+        assert!(nobody.starts_with("REPLAYED, no service was asked, recorded on "), "{nobody}");
+        assert!(simulated.starts_with("REPLAYED, recorded from simulator on "), "{simulated}");
+        let told: Vec<_> = evaluated.trials.iter().map(|trial| trial.evidence.to_owned()).collect();
+        assert_eq!(told, [simulated, nobody]);
+    }
+
+    #[test]
+    fn turns_of_one_conversation_bound_a_quantile_less_than_as_many_conversations() {
+        let rows = |cases: &str, trials: u32, turns: usize| {
+            let plan = plan(cases, "[]", trials);
+            let traces = (0..trials as usize).map(|place| {
+                let begun = story(&plan, place);
+                Ok((0..turns).fold(begun, |story, _| story.turn("q").deliver("so", &[], 1_000_000)).done())
+            });
+            evaluate(&plan, traces).expect("judged").latency.remove(0)
+        };
+        let alone = rows(CASES, 60, 1);
+        let together = rows("[{case: a, turns: [{ask: q}, {ask: q}, {ask: q}]}]", 20, 3);
+        assert_eq!((alone.turns, together.turns), (60, 60));
+        assert_eq!((alone.quantiles[2].upper, together.quantiles[2].upper), (Edge::Us(1_000_000), Edge::Unbounded));
     }
 
     #[test]

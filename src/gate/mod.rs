@@ -238,6 +238,9 @@ pub struct TrialResult {
     pub slowest_turn_us: u64,
     /// Length of the trial in microseconds.
     pub took_us: u64,
+    /// What it rests on: `REPLAYED, recorded from simulator on 2026-11-21`; empty of a trial that has no evidence.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub evidence: String,
 }
 
 /// A run, judged.

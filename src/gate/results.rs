@@ -53,6 +53,8 @@ struct Packed {
     names: u32,
     checks: u32,
     rare: u32,
+    /// [`NONE`] where there is no evidence.
+    evidence: u32,
     repetition: u32,
     turns: u32,
     model_calls: u32,
@@ -70,6 +72,7 @@ const EMPTY: Packed = Packed {
     names: NONE,
     checks: NONE,
     rare: NONE,
+    evidence: NONE,
     repetition: 0,
     turns: 0,
     model_calls: 0,
@@ -91,6 +94,8 @@ pub struct TrialResults {
     checks: Vec<Arc<[Check]>>,
     known_checks: HashMap<Arc<[Check]>, u32>,
     rare: Vec<Rare>,
+    evidence: Vec<Box<str>>,
+    known_evidence: HashMap<Box<str>, u32>,
     /// The names of the last result: the next one's, as a rule.
     last: u32,
 }
@@ -142,6 +147,7 @@ impl TrialResults {
         let packed = Packed {
             names,
             checks: self.checks_of(result.checks),
+            evidence: self.evidence_of(&result.evidence),
             rare: if rare { self.rare.len() as u32 } else { NONE },
             repetition: result.lane.repetition,
             turns: result.turns,
@@ -177,6 +183,20 @@ impl TrialResults {
             self.names.push(names);
         }
         self.last
+    }
+
+    /// The number of a text; a run rests on few different ones.
+    fn evidence_of(&mut self, text: &str) -> u32 {
+        if text.is_empty() {
+            return NONE;
+        }
+        if let Some(number) = self.known_evidence.get(text) {
+            return *number;
+        }
+        let number = self.evidence.len() as u32;
+        self.evidence.push(text.into());
+        self.known_evidence.insert(text.into(), number);
+        number
     }
 
     fn checks_of(&mut self, checks: Vec<Check>) -> u32 {
@@ -227,6 +247,7 @@ impl TrialResults {
             cost: (!packed.cost.is_nan()).then_some(packed.cost),
             slowest_turn_us: packed.slowest_turn_us,
             took_us: packed.took_us,
+            evidence: self.evidence.get(packed.evidence as usize).map_or("", |evidence| evidence),
         })
     }
 

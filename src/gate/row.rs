@@ -33,6 +33,8 @@ pub struct TrialRow<'a> {
     pub cost: Option<f64>,
     pub slowest_turn_us: u64,
     pub took_us: u64,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub evidence: &'a str,
 }
 
 /// A [`Lane`] on loan.
@@ -74,6 +76,7 @@ impl From<&TrialRow<'_>> for TrialResult {
             cost: row.cost,
             slowest_turn_us: row.slowest_turn_us,
             took_us: row.took_us,
+            evidence: row.evidence.to_owned(),
         }
     }
 }

@@ -74,6 +74,15 @@ impl Sources {
     }
 }
 
+/// What one trial rests on; empty where it has neither a source nor a date: it never ran.
+pub(super) fn told(evidence: &Evidence) -> String {
+    if evidence.recorded_from == ASKED_NOBODY && evidence.recorded_at.is_none() {
+        return String::new();
+    }
+    let date = evidence.recorded_at.as_deref().and_then(|at| at.get(..10)).unwrap_or_default();
+    say(evidence.mode, &evidence.recorded_from, &BTreeSet::from([date]))
+}
+
 fn say(mode: Mode, from: &str, dates: &BTreeSet<&str>) -> String {
     let unasked = from == ASKED_NOBODY;
     let from = crate::trace::text::quote(from, 80);
@@ -104,6 +113,7 @@ mod tests {
             model: "m-1".into(),
             knowledge: String::new(),
             earlier_takes: Vec::new(),
+            noted_verdict: None,
         }
     }
 

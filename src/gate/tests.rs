@@ -410,3 +410,23 @@ fn all_of_k_and_any_of_k_count_each_k_repetitions_of_a_case_once() {
     let again: Vec<_> = backwards.criteria.iter().map(|row| (row.successes, row.n)).collect();
     assert_eq!(again, counts);
 }
+
+#[test]
+fn a_recording_that_came_to_another_verdict_when_it_was_made_is_named() {
+    let plan = plan("[{case: a, ask: q, expect: {answer: {contains: [so]}}}]", "[]", 8);
+    let traces = |noted: fn(usize) -> Option<&'static str>| {
+        let mut all: Vec<_> = (0..8).map(|place| good(&plan, place)).collect();
+        for (place, trace) in all.iter_mut().enumerate() {
+            trace.evidence.noted_verdict = noted(place).map(str::to_owned);
+        }
+        evaluate(&plan, all.into_iter().map(Ok)).expect("judged")
+    };
+    let same = traces(|place| (place > 0).then_some("PASS"));
+    assert!(same.trials.iter().all(|trial| trial.verdict == Verdict::Pass));
+    assert_eq!(same.notes, Vec::<String>::new());
+    let one = traces(|place| (place == 3).then_some("FAIL"));
+    assert_eq!(one.notes, ["1 recording came to another verdict when recorded: s/a/tool-rag.base.4 (FAIL, now PASS)"]);
+    let all = traces(|_| Some("ERROR"));
+    assert!(all.notes[0].starts_with("8 recordings came to another verdict"), "{:?}", all.notes);
+    assert!(all.notes[0].ends_with("tool-rag.base.5 (ERROR, now PASS) and 3 more"), "{:?}", all.notes);
+}

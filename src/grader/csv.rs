@@ -7,7 +7,8 @@ use crate::trace::Grade;
 use crate::trace::text::cell;
 use std::io::{self, Write};
 
-const COLUMNS: [&str; 8] = ["trial", "turn", "item", "verdict", "evidence", "model", "reason", "content"];
+const COLUMNS: [&str; 10] =
+    ["trial", "turn", "item", "verdict", "evidence", "model", "reason", "content", "graded_by", "recorded_at"];
 
 /// Writes one row a grade.
 ///
@@ -26,6 +27,8 @@ pub fn write_csv(out: &mut dyn Write, grades: &[Grade]) -> io::Result<()> {
             &one.model,
             &one.reason,
             &one.content,
+            &one.from,
+            one.recorded_at.as_deref().unwrap_or_default(),
         ];
         rows.write_record(cells.map(|text| cell(text).into_owned()))?;
     }
@@ -70,7 +73,7 @@ mod tests {
         write_csv(&mut text, &[graded, missing]).expect("written");
         let text = String::from_utf8(text).expect("UTF-8");
         let rows: Vec<&str> = text.lines().collect();
-        assert_eq!(rows[1], "s/a/x,turn 1,one,pass,\"'=HYPERLINK(\"\"https://example.org\"\")\",j,,abc");
-        assert_eq!(rows[2], "s/a/x,turn 1,,not graded,,j,this answer was never graded,def");
+        assert_eq!(rows[1], "s/a/x,turn 1,one,pass,\"'=HYPERLINK(\"\"https://example.org\"\")\",j,,abc,,");
+        assert_eq!(rows[2], "s/a/x,turn 1,,not graded,,j,this answer was never graded,def,,");
     }
 }

@@ -128,6 +128,7 @@ impl Grader {
             blobs: self.blobs(),
             providers: BTreeMap::from([(Service::Model.as_str().to_owned(), self.access.name().to_owned())]),
             seed: seed(&hash),
+            stopping: None,
         };
         let redactor = self.access.redactor();
         let recorder = Recorder::begin(subject, transport, &clock, Arc::clone(redactor));

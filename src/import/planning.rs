@@ -134,6 +134,7 @@ fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str
         model,
         knowledge: String::new(),
         earlier_takes: Vec::new(),
+        noted_verdict: None,
     };
     Trace {
         version: version_of(&[]),

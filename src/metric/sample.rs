@@ -86,6 +86,7 @@ pub(crate) fn story(plan: &Plan, place: usize) -> Story {
             model: "sim-1".into(),
             knowledge: "k".into(),
             earlier_takes: Vec::new(),
+            noted_verdict: None,
         },
         roles: crate::trace::version_1(),
         offered: None,

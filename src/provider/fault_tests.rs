@@ -169,6 +169,7 @@ async fn ask(faults: Vec<Fault>, streaming: bool) -> Attempted<ChatResponse> {
         takes: std::collections::BTreeMap::new(),
         profiles: recorder.profiles(),
         vars: BTreeMap::new(),
+        stopping: None,
     };
     let clock = VirtualClock::at(recorded_at);
     let cassette = Cassette::new(header, recorder.finish(), BTreeMap::new());

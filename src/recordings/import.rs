@@ -82,6 +82,7 @@ pub fn import(file: &Path, target: Import<'_>, redactor: &Redactor) -> Result<(I
             .map(|one| (one.profile.clone(), known_profile(&one.profile).unwrap_or(&Profile::EXACT).version))
             .collect(),
         vars: BTreeMap::new(),
+        stopping: None,
     };
     let lane = Cassette::new(header, std::mem::take(&mut imported.exchanges), BTreeMap::new());
     let blobs = cassette::blobs_dir(target.folder, target.scenario);

@@ -1,7 +1,7 @@
 //! Quantiles without interpolation: nearest rank for display, order statistics for bounds.
 
 use super::rate::binomial_cdf;
-use super::{ALPHA, bisect};
+use super::{ALPHA, Sample, bisect};
 
 /// The nearest-rank quantile of `sorted` (ascending), `x_(ceil(q n))`; `None` of nothing.
 pub fn nearest_rank(sorted: &[u64], q: f64) -> Option<u64> {
@@ -56,6 +56,45 @@ pub fn bounded(sorted: &[u64]) -> Vec<Bounded> {
         .collect()
 }
 
+/// The same of values in clusters, such as the turns of conversations, which are not independent: (value, cluster).
+///
+/// A quantile is at most `x` where the lower bound on the share of values up to `x` reaches it, and at least `x` where the
+/// upper bound on the share below `x` does not exceed it; shares are bounded by the bet on clusters
+/// ([`Sample::Fixed`](super::Sample)). Shares grow with `x`, so the bounds hold for all `x` at once. With one value a
+/// cluster these are the bounds of [`bounded`].
+pub fn bounded_in_clusters(mut values: Vec<(u64, u32)>) -> Vec<Bounded> {
+    values.sort_unstable();
+    let sorted: Vec<u64> = values.iter().map(|(value, _)| *value).collect();
+    let clusters = values.iter().map(|(_, cluster)| *cluster as usize + 1).max().unwrap_or(0);
+    let mut sizes = vec![0_u64; clusters];
+    for (_, cluster) in &values {
+        sizes[*cluster as usize] += 1;
+    }
+    if sizes.iter().all(|size| *size <= 1) {
+        return bounded(&sorted);
+    }
+    // The first `count` values are successes.
+    let sample = |count: u64| {
+        let mut good = vec![0_u64; clusters];
+        for (_, cluster) in &values[..count as usize] {
+            good[*cluster as usize] += 1;
+        }
+        Sample::Fixed(good.into_iter().zip(sizes.iter().copied()).collect())
+    };
+    let n = sorted.len() as u64;
+    let up_to = |value: u64| sorted.partition_point(|other| *other <= value) as u64;
+    let below = |value: u64| sorted.partition_point(|other| *other < value) as u64;
+    let at = |rank: u64| sorted[rank as usize - 1];
+    SHOWN
+        .into_iter()
+        .filter_map(|q| {
+            let upper = first(n, |rank| sample(up_to(at(rank))).lower_at(ALPHA) >= q).map(at);
+            let beyond = first(n, |rank| sample(below(at(rank))).upper_at(ALPHA) > q).map_or(n, |rank| rank - 1);
+            Some(Bounded { q, value: nearest_rank(&sorted, q)?, lower: (beyond >= 1).then(|| at(beyond)), upper })
+        })
+        .collect()
+}
+
 /// The first of `1..=n` for which `holds`, which holds for all after it; `n` 0 or none: `None`.
 fn first(n: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
     (n > 0 && holds(n)).then(|| bisect(0, n, holds))
@@ -65,6 +104,43 @@ fn first(n: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn with_one_value_a_cluster_the_bounds_are_those_of_independent_values() {
+        let values: Vec<(u64, u32)> = (0..93).map(|n| (u64::from(n) * 7 % 93, n)).collect();
+        let sorted: Vec<u64> = (0..93).collect();
+        assert_eq!(bounded_in_clusters(values), bounded(&sorted));
+        assert_eq!(bounded_in_clusters(Vec::new()), Vec::new());
+    }
+
+    #[test]
+    fn turns_that_go_together_bound_less_than_as_many_that_do_not() {
+        // 30 conversations of four turns, each quick or slow as a whole: 30 things were seen, and not 120.
+        let values: Vec<(u64, u32)> = (0..120).map(|n| (1_000 * u64::from(n / 4 + 1), n / 4)).collect();
+        let sorted: Vec<u64> = values.iter().map(|(value, _)| *value).collect();
+        let (together, alone) = (bounded_in_clusters(values), bounded(&sorted));
+        for (one, other) in together.iter().zip(&alone) {
+            assert_eq!(one.value, other.value);
+            assert!(one.upper.is_none_or(|upper| other.upper.is_some_and(|alone| upper >= alone)), "{one:?} {other:?}");
+            assert!(one.lower.is_none_or(|lower| other.lower.is_some_and(|alone| lower <= alone)), "{one:?} {other:?}");
+        }
+        assert_eq!((together[2].upper, alone[2].upper.is_some()), (None, true), "30 conversations bound no p95");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+        #[test]
+        fn bounds_stand_around_the_quantile(sizes in proptest::collection::vec(1_u32..6, 1..30), seed in 0_u64..1000) {
+            let mut values = Vec::new();
+            for (cluster, size) in (0..).zip(&sizes) {
+                values.extend((0..*size).map(|turn| ((seed * 31 + u64::from(cluster * 7 + turn * 3)) % 50, cluster)));
+            }
+            for one in bounded_in_clusters(values) {
+                prop_assert!(one.lower.is_none_or(|lower| lower <= one.value), "{one:?}");
+                prop_assert!(one.upper.is_none_or(|upper| upper >= one.value), "{one:?}");
+            }
+        }
+    }
 
     #[test]
     fn nearest_rank_of_the_reference_sample() {

@@ -97,20 +97,23 @@ impl Suite {
         let mut seen = Seen::default();
         let mut done = 0;
         let mut commit = |step: Step<evaluation::Prepared>| {
-            let trial = match step {
+            let mut trial = match step {
                 Step::Trial(trial) => *trial,
                 Step::PassEnded(pass) if builder.end_of_pass(pass) => return Ok(ControlFlow::Continue(())),
                 Step::PassEnded(_) => return Ok(ControlFlow::Break(())),
             };
+            let completed = trial.finished.trace.end == TrialEnd::Completed;
+            if let Some(verdict) = trial.made.verdict().filter(|_| record && completed) {
+                runner.note_verdict(&trial.finished.trace, verdict).map_err(io::Error::other)?;
+                // A replay of the recording says so too.
+                trial.finished.trace.evidence.noted_verdict = Some(verdict.to_owned());
+                trial.made = preparer.prepare(&trial.finished.trace);
+            }
             let trace = &trial.finished.trace;
             writing.trace(&trial.made.line)?;
             writing.passages(&trial.finished.passages)?;
             seen.add(trace, options);
             seen.unused.extend(trial.finished.unused);
-            if let (Mode::Record, TrialEnd::Completed, Some(verdict)) = (options.mode, &trace.end, trial.made.verdict())
-            {
-                runner.note_verdict(trace, verdict).map_err(io::Error::other)?;
-            }
             builder.add(Some(trace), trial.made).map_err(io::Error::other)?;
             done += 1;
             progress(done, plan.trials.len());

@@ -124,6 +124,9 @@ pub struct Evidence {
     /// What the lane's takes before this one came to, in order: a verdict each, or `unknown`. Empty of a first take.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier_takes: Vec<String>,
+    /// The verdict that was noted in the recording when it was made; `None` of one that was not judged then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noted_verdict: Option<String>,
 }
 
 /// In [`Evidence::recorded_from`]: no service was asked, or the trial did not run.

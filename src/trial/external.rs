@@ -152,6 +152,7 @@ impl Work<'_> {
             model: self.outside.declared.model.name.clone(),
             knowledge: String::new(),
             earlier_takes: header.earlier_verdicts(),
+            noted_verdict: header.noted_verdict(),
         };
         let clock = Arc::new(RealClock::start());
         let ran = self.run(way, tap, vars, clock, &pace, evidence).await?;

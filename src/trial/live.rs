@@ -13,9 +13,9 @@ use super::services::{Keys, LiveAccess, providers};
 use super::settings::environment;
 use super::stages::RecordedStages;
 use super::{Finished, SetupError, TrialRunner, VariantSetup, names, no_evidence, trace_of};
-use crate::cassette::{self, Cassette, CassetteError, Header, LocalTimes, Redactor, Take};
+use crate::cassette::{self, Cassette, CassetteError, Header, LocalTimes, Redactor, StoppingDesign, Take};
 use crate::clock::{Clock, RealClock};
-use crate::plan::{Plan, PlannedTrial, VariantSettings};
+use crate::plan::{Plan, PlannedTrial, STOPPING_ALPHA, VariantSettings};
 use crate::trace::{Event, Evidence, Mode, PassageText, Trace, TrialEnd, TrialError, TrialErrorKind, version_of};
 use crate::transport::{LiveTransport, Transport};
 use std::collections::BTreeMap;
@@ -84,6 +84,7 @@ impl TrialRunner {
             lane: trial.lane.to_string(),
             providers: named.map(|(service, name)| (service.as_str().to_owned(), name.to_owned())).collect(),
             seed: trial.seed,
+            stopping: stopping_design(plan),
             scenario,
             case,
             path,
@@ -262,6 +263,12 @@ impl TrialRunner {
     }
 }
 
+/// The design of a run until decided, as its recordings carry it; `None` of a run of a fixed number.
+pub fn stopping_design(plan: &Plan) -> Option<StoppingDesign> {
+    let names = || plan.scenarios.iter().map(|scenario| scenario.name.clone()).collect();
+    plan.stopping.map(|stopping| StoppingDesign::new(stopping.max_passes, STOPPING_ALPHA, STOPPING_ALPHA, names()))
+}
+
 /// What a trial against its providers is evidence of.
 pub(super) fn live_evidence(declared: &VariantSettings) -> Evidence {
     Evidence {
@@ -271,6 +278,7 @@ pub(super) fn live_evidence(declared: &VariantSettings) -> Evidence {
         model: declared.model.name.clone(),
         knowledge: String::new(),
         earlier_takes: Vec::new(),
+        noted_verdict: None,
     }
 }
 

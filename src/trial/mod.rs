@@ -26,6 +26,7 @@ pub mod trust;
 pub use cost::Spending;
 pub use drift::{Part, Standing};
 pub use knowledge::{knowledge_access, without_services};
+pub use live::stopping_design;
 pub use model::ModelAccess;
 pub use recording::{Recorder, RecordingError, Subject, Written};
 pub use resend::{Resend, ResendError, documents};
@@ -347,5 +348,6 @@ fn no_evidence(mode: Mode, model: &str) -> Evidence {
         model: model.to_owned(),
         knowledge: String::new(),
         earlier_takes: Vec::new(),
+        noted_verdict: None,
     }
 }

@@ -3,7 +3,7 @@
 //! What goes through [`Recorder::transport`] is kept. The file is written beside its place, loaded again, and takes the
 //! place of an earlier recording only when whoever records found that it replays to the same.
 
-use crate::cassette::{Cassette, CassetteError, Header, LocalTimes, Redactor};
+use crate::cassette::{Cassette, CassetteError, Header, LocalTimes, Redactor, StoppingDesign};
 use crate::clock::Clock;
 use crate::files;
 use crate::transport::{RecordTransport, Transport};
@@ -30,6 +30,8 @@ pub struct Subject {
     pub providers: BTreeMap<String, String>,
     /// What waits between attempts are drawn from.
     pub seed: u64,
+    /// The design of the run until decided that records it.
+    pub stopping: Option<StoppingDesign>,
 }
 
 /// Why a recording cannot be used.
@@ -95,7 +97,7 @@ impl Recorder {
         knowledge: String,
         redactor: &Redactor,
     ) -> Result<(Cassette, Written), RecordingError> {
-        let Subject { scenario, case, lane, path, shown, blobs, providers, seed } = self.subject;
+        let Subject { scenario, case, lane, path, shown, blobs, providers, seed, stopping } = self.subject;
         let (take, takes) = Cassette::next_take(&path, &blobs);
         let header = Header {
             scenario,
@@ -110,6 +112,7 @@ impl Recorder {
             takes,
             profiles: self.transport.profiles(),
             vars,
+            stopping,
         };
         let unplaced = |error| RecordingError::Place { path: shown.clone(), error };
         let folder = files::temporary_folder(path.parent().unwrap_or(&path)).map_err(unplaced)?;

@@ -59,6 +59,7 @@ impl TrialRunner {
             model: setup.settings.model.name.clone(),
             knowledge: String::new(),
             earlier_takes: header.earlier_verdicts(),
+            noted_verdict: header.noted_verdict(),
         };
         let way = Arc::clone(&transport) as Arc<dyn Transport>;
         let project = &self.loaded.project;

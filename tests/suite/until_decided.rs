@@ -109,6 +109,21 @@ fn a_replay_never_judges_what_was_stopped_as_if_its_number_had_been_fixed() {
 }
 
 #[test]
+fn recordings_say_that_they_were_made_until_decided_where_stopping_json_is_gone() {
+    let (project, simulator) = prepared();
+    record(&project).expect_code(0);
+    drop(simulator);
+    project.run(&REPLAY).expect_code(0);
+    let theirs = project.latest("run.json")["criteria"].clone();
+    std::fs::remove_file(project.path("fixtures/cassettes/sequential/stopping.json")).expect("removed");
+    let replayed = project.run(&REPLAY);
+    replayed.expect_code(0);
+    assert_eq!(project.latest("run.json")["criteria"], theirs, "judged by the same rule");
+    let told = format!("{}{}", replayed.stdout, replayed.stderr);
+    assert!(told.contains("stopping.json of sequential is gone; its recordings say"), "{told}");
+}
+
+#[test]
 fn recording_a_fixed_number_again_lifts_the_rule() {
     let (project, _simulator) = prepared();
     record(&project).expect_code(0);

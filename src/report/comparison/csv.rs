@@ -6,7 +6,7 @@ use crate::percent::{Rounding, rounded};
 use crate::trace::text::cell;
 use std::io;
 
-const COLUMNS: [&str; 21] = [
+const COLUMNS: [&str; 23] = [
     "criterion",
     "metric",
     "scale",
@@ -28,6 +28,8 @@ const COLUMNS: [&str; 21] = [
     "sentence",
     "part_a",
     "part_b",
+    "evidence_a",
+    "evidence_b",
 ];
 
 /// The file.
@@ -60,6 +62,8 @@ pub(super) fn csv(comparison: &Comparison) -> io::Result<Vec<u8>> {
             cell(&row.sentence).as_ref(),
             cell(&comparison.a.part).as_ref(),
             cell(&comparison.b.part).as_ref(),
+            cell(&comparison.a.evidence).as_ref(),
+            cell(&comparison.b.evidence).as_ref(),
         ])?;
     }
     rows.into_inner().map_err(|why| io::Error::other(why.to_string()))

@@ -156,7 +156,7 @@ impl Format for TrialsCsv {
                 cell(&from.mode),
                 cell(&from.model),
                 cell(&from.dates),
-                cell(&evidence),
+                cell(trial.evidence),
             ];
             rows.write_record(row.iter().map(AsRef::as_ref))?;
         }
@@ -348,6 +348,8 @@ mod tests {
         assert_eq!(rows.len(), run.evaluation.trials.len() + 1);
         for (row, trial) in rows[1..].iter().zip(&run.evaluation.trials) {
             assert_eq!(row[7], trial.verdict.as_str());
+            let rests = if trial.verdict == crate::gate::Verdict::Error { "" } else { "REPLAYED, recorded from " };
+            assert!(row[26].starts_with(rests), "{row:?}");
             assert!(!row.iter().any(|cell| cell.starts_with(['=', '@', '\t', '\r'])), "{row:?}");
         }
     }

@@ -19,7 +19,7 @@ pub(super) const FORMATS: &[&dyn Format] = &[&LatencyCsv];
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LatencyCsv;
 
-const COLUMNS: [&str; 16] = [
+const COLUMNS: [&str; 17] = [
     "flow",
     "variant",
     "kind",
@@ -36,6 +36,7 @@ const COLUMNS: [&str; 16] = [
     "upper_95_state",
     "model",
     "recorded_on",
+    "evidence",
 ];
 
 impl Format for LatencyCsv {
@@ -56,7 +57,7 @@ impl Format for LatencyCsv {
                 let place = [cell(&row.flow), cell(&row.variant), Cow::Borrowed(row.kind.as_str())];
                 let part = [cell(&view.evaluation.part)];
                 let states = states.map(Cow::Borrowed);
-                let from = [cell(&from.model), cell(&from.dates)];
+                let from = [cell(&from.model), cell(&from.dates), cell(&row.evidence)];
                 rows.write_record(place.iter().chain(&record).chain(&part).chain(&states).chain(&from).map(AsRef::as_ref))?;
             }
         }
@@ -140,5 +141,6 @@ mod tests {
         let sum = |rows: &[&Vec<String>]| rows.iter().map(|row| row[6].parse::<f64>().expect("ms")).sum::<f64>();
         assert!((sum(&total) - sum(&parts)).abs() < 0.01, "{rows:?}");
         assert_eq!(parts.len(), 6);
+        assert!(rows.iter().all(|row| row[16].starts_with("REPLAYED, recorded from ")), "{rows:?}");
     }
 }

@@ -284,6 +284,7 @@ pub fn trace(id: &str, scenario: &str, case: &str, lane: &Lane, seed: u64, kind:
             model: "gpt-sim-1".into(),
             knowledge: "sha256:7d1f0c44a1b2c3d4e5f6".into(),
             earlier_takes: Vec::new(),
+            noted_verdict: None,
         },
         roles: crate::trace::version_1(),
         offered: None,
