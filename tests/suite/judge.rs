@@ -131,7 +131,11 @@ fn recording_asks_only_for_what_is_missing_within_its_bound() {
     assert_eq!(recordings(&project), all);
     drop(simulator);
     judged(&project, &[]).expect_code(0);
-    assert_eq!(rows(&project), before, "the same judge says the same");
+    let undated = |mut rows: Vec<BTreeMap<String, String>>| {
+        rows.iter_mut().for_each(|row| drop(row.remove("recorded_at")));
+        rows
+    };
+    assert_eq!(undated(rows(&project)), undated(before), "the same judge says the same");
 }
 
 #[test]
