@@ -122,7 +122,6 @@ impl Format for TrialsCsv {
         let mut rows = ::csv::Writer::from_writer(out);
         rows.write_record(TRIAL_COLUMNS)?;
         let from = From::of(&view.evaluation.sources);
-        let evidence = view.evaluation.evidence.join("; ");
         for trial in &view.evaluation.trials {
             let (transport, model, tool) = trial.retries;
             let failed: Vec<_> =
