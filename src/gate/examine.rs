@@ -202,7 +202,7 @@ impl<'p> Examiner<'p> {
         // A trial of which nothing is expected shows nothing.
         let passed = !checks.is_empty() && checks.iter().all(|check| check.passed);
         examined.result.verdict = if passed { Verdict::Pass } else { Verdict::Fail };
-        let words = |one: crate::state_machine::Departure| format!("turn {}: {}", one.turn + 1, one.what);
+        let words = |one: crate::state_machine::Departure| format!("turn {}: {}", one.turn.saturating_add(1), one.what);
         examined.result.departures = departures.unwrap_or_default().into_iter().map(words).collect();
         examined.result.checks = checks;
         Ok(examined)

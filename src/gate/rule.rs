@@ -31,6 +31,16 @@ pub(super) struct Evidence<'s> {
 }
 
 impl Evidence<'_> {
+    /// The observed share less what the grader was seen to get wrong, `(q - f) / (1 - f - g)` (Rogan and Gladen 1978); `None`
+    /// where it was not seen beside answers of both kinds, or is no better than chance.
+    fn corrected_share(&self) -> Option<f64> {
+        let Agreement { both, judge_only, human_only, neither } = self.agreement?;
+        let share = |part: u64, other: u64| (part + other > 0).then(|| part as f64 / (part + other) as f64);
+        let (passed, failed) = (share(judge_only, neither)?, share(human_only, both)?);
+        let apart = 1.0 - passed - failed;
+        (apart > 0.0).then(|| ((self.share() - passed) / apart).clamp(0.0, 1.0))
+    }
+
     /// One-sided bounds on the rate of good units at these error probabilities.
     ///
     /// Of what people find bad, a model passes a share `f`, of what they find good, it fails a share `g`. Its rate of
@@ -98,10 +108,19 @@ pub(super) fn rule(asked: Asked, evidence: Evidence<'_>) -> Ruling {
     let verdict = match asked.kind {
         // One bad unit breaks an invariant; a model's word for it alone does not.
         GateKind::Invariant if good < n && (agreement.is_none() || upper < 1.0) => Verdict::Fail,
+        // That a model found no bad answer shows only what its measured errors leave of it: a floor says how much is asked.
+        GateKind::Invariant if agreement.is_some() && asked.floor.is_none_or(|floor| lower < floor) => {
+            Verdict::Inconclusive
+        }
         GateKind::Invariant if good == n && enough && asked.floor.is_none_or(|floor| lower >= floor) => Verdict::Pass,
         GateKind::Confidence if enough && lower >= asked.target => Verdict::Pass,
         GateKind::Confidence if upper < asked.target => Verdict::Fail,
         GateKind::Point if !enough => Verdict::Inconclusive,
+        GateKind::Point if agreement.is_some() => match evidence.corrected_share() {
+            None => Verdict::Inconclusive,
+            Some(share) if share >= asked.target - 1e-12 => Verdict::Pass,
+            Some(_) => Verdict::Fail,
+        },
         // A share of whole units and a decimal target: 19/20 is 0.95, whatever the floats say.
         GateKind::Point if evidence.share() >= asked.target - 1e-12 => Verdict::Pass,
         GateKind::Point => Verdict::Fail,
@@ -159,6 +178,19 @@ mod tests {
         let harsh = Agreement { both: 100, judge_only: 0, human_only: 100, neither: 50 };
         assert_eq!(graded(150, 300, harsh).verdict, Verdict::Inconclusive, "it fails half of what is good");
         assert_eq!(graded(30, 300, sure).verdict, Verdict::Fail);
+        let kinds = |kind, floor, agreement| {
+            let mut clusters = Clusters::default();
+            clusters.add_many(1, 1, 300);
+            let evidence = Evidence { good: 300, n: 300, sample: &Sample::Fixed(clusters), agreement: Some(agreement) };
+            rule(asked(kind, 0.5, floor, 1), evidence).verdict
+        };
+        let blind = Agreement { both: 0, judge_only: 15, human_only: 0, neither: 0 };
+        for kind in [GateKind::Point, GateKind::Invariant, GateKind::Confidence] {
+            assert_eq!(kinds(kind, None, blind), Verdict::Inconclusive, "{kind:?}: it is wrong every time");
+        }
+        assert_eq!(kinds(GateKind::Point, None, sure), Verdict::Pass);
+        assert_eq!(kinds(GateKind::Invariant, Some(0.95), sure), Verdict::Pass);
+        assert_eq!(kinds(GateKind::Invariant, None, sure), Verdict::Inconclusive, "no floor says what is asked");
         let nobody = Agreement { both: 200, judge_only: 0, human_only: 0, neither: 0 };
         assert_eq!(graded(300, 300, nobody).verdict, Verdict::Inconclusive, "it was never seen to find a bad answer");
     }

@@ -176,8 +176,8 @@ fn words(answer: &Answer) -> String {
 fn label(case: Option<&ResolvedCase>, event: &Event) -> String {
     let several = case.filter(|case| !case.is_single());
     match several.and_then(|case| case.conversations().nth(event.conversation as usize)) {
-        Some(one) => format!("conversation {}, turn {}", one.name, event.turn + 1),
-        None => format!("turn {}", event.turn + 1),
+        Some(one) => format!("conversation {}, turn {}", one.name, event.turn.saturating_add(1)),
+        None => format!("turn {}", event.turn.saturating_add(1)),
     }
 }
 

@@ -34,13 +34,15 @@ fn subsequence(wanted: &[String], shown: &[String]) -> bool {
 }
 
 fn history_failure(before: &TurnView<'_>, later: &TurnView<'_>) -> Option<String> {
-    let at = later.turn + 1;
-    let Some(end) = before.ended() else { return Some(format!("turn {} {}", before.turn + 1, before.ending())) };
+    let at = later.turn.saturating_add(1);
+    let Some(end) = before.ended() else {
+        return Some(format!("turn {} {}", before.turn.saturating_add(1), before.ending()));
+    };
     if later.models().next().is_none() {
         return Some(format!("turn {at} never asked the model"));
     }
     if end.history.is_empty() {
-        return Some(format!("turn {} left no history", before.turn + 1));
+        return Some(format!("turn {} left no history", before.turn.saturating_add(1)));
     }
     let lost = later.models().position(|asked| !subsequence(&end.history, &asked.shown))?;
     let when = if lost == 0 { String::new() } else { format!(" at completion {}", lost + 1) };
@@ -60,7 +62,7 @@ fn foreign(preamble: &[&String], history: &[String], turn: &TurnView<'_>) -> Opt
         let spoken = spoken.strip_prefix(preamble).unwrap_or(&spoken);
         let agree = history.iter().zip(spoken).take_while(|(wanted, seen)| wanted == *seen).count();
         if agree < history.len().min(spoken.len()) || (ordinal == 1 && spoken.len() > history.len() + 1) {
-            let (turn, at) = (turn.turn + 1, agree + 1);
+            let (turn, at) = (turn.turn.saturating_add(1), agree + 1);
             return Some(format!("turn {turn}, completion {ordinal} was shown a foreign message at place {at}"));
         }
     }

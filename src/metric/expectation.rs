@@ -57,7 +57,7 @@ pub fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
         add("", ("expectations that can be checked".into(), Err(Seen::new(mistake))));
     }
     if let Some(departures) = view.departures {
-        let seen = departures.first().map(|first| format!("turn {}: {}", first.turn + 1, first.what));
+        let seen = departures.first().map(|first| format!("turn {}: {}", first.turn.saturating_add(1), first.what));
         add("", ("moves that the state machine declares".into(), seen.map_or(Ok(()), |seen| Err(Seen(seen)))));
     }
     checks

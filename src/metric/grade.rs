@@ -3,14 +3,14 @@
 //! Grades stand beside the traces (`grades.jsonl`); without any, nothing is measured. An answer whose verdict depends on
 //! the order of the items, or whose reply could not be used, has no verdict and is no unit: reports count them beside. It is
 //! a rate of what a model says, not of what people think: a proxy, unless the plan holds how far this item agrees with
-//! people (`agreement.json`). Then its bounds include the grader's errors, and grades by any other rubric or model are
-//! not counted.
+//! people (`agreement.json`). Then its bounds include the grader's errors, grades by any other rubric or model are not
+//! counted, an answer without a verdict does not pass, and one that was asked for and not graded leaves nothing measured.
 
 use super::catalogue::Registered;
 use super::{Metric, Observation, TrialView, quote};
 use crate::catalogue::{MetricEntry, Parameter, Values};
 use crate::plan::Plan;
-use crate::trace::{Agreement, Grade, Grades, MeasuredAgreement};
+use crate::trace::{Agreement, Grade, GradeValue, Grades, MeasuredAgreement};
 
 const ITEM: Parameter = Parameter { name: "item", values: Values::Item, default: None };
 
@@ -47,6 +47,13 @@ impl Metric for GradeRate {
 
     fn doubt(&self, plan: &Plan, grades: &Grades) -> Option<String> {
         let measured = plan.agreement.as_ref()?;
+        // Whoever leaves answers out chooses the sample.
+        let missing = grades.iter().filter(|grade| grade.value == GradeValue::NotGraded).count();
+        if missing > 0 {
+            return Some(format!(
+                "{missing} answers were asked for and not graded: grade them with `ragcheck judge` first"
+            ));
+        }
         let other = grades.iter().find(|grade| grade.item == self.item && !is_measured(grade, measured))?;
         let short = |digest: &str| digest.chars().take(8).collect::<String>();
         Some(format!(
@@ -68,7 +75,18 @@ impl Metric for GradeRate {
         let own = view.grades.iter().filter(|grade| grade.item == self.item);
         let own = own.filter(|grade| measured.is_none_or(|measured| is_measured(grade, measured)));
         let unit = |grade: &Grade| {
-            Some(match grade.value.verdict()? {
+            let verdict = match grade.value.verdict() {
+                Some(verdict) => verdict,
+                // A grade that decides something counts every answer: one without a verdict does not pass.
+                None if measured.is_some() => {
+                    return Some(Observation::failure(
+                        &grade.label,
+                        format!("no verdict: {}", quote(&grade.reason, 120)),
+                    ));
+                }
+                None => return None,
+            };
+            Some(match verdict {
                 true => Observation::success(&grade.label),
                 false if grade.evidence.is_empty() => Observation::failure(&grade.label, "the grader quotes nothing"),
                 false => {

@@ -89,7 +89,7 @@ struct Given {
 impl<'t> ConversationView<'t> {
     fn hear(&mut self, called: &'t ToolCalled, turn: u32) {
         let ToolOutcome::Ok(result) = &called.outcome else { return };
-        let by = || format!("{}, turn {}", called.tool, turn + 1);
+        let by = || format!("{}, turn {}", called.tool, turn.saturating_add(1));
         match result {
             ToolResult::Search(search) => {
                 for hit in &search.hits {

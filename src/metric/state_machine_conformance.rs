@@ -36,7 +36,9 @@ impl Metric for StateMachineConformance {
         let Some(departures) = view.departures else { return Vec::new() };
         vec![match departures.first() {
             None => Observation::success("trial"),
-            Some(first) => Observation::failure("trial", format!("turn {}: {}", first.turn + 1, first.what)),
+            Some(first) => {
+                Observation::failure("trial", format!("turn {}: {}", first.turn.saturating_add(1), first.what))
+            }
         }]
     }
 }

@@ -68,9 +68,9 @@ impl<'a> TurnView<'a> {
     /// The turn for people: `turn 2`, or `conversation b, turn 1` in a sequence.
     pub fn label(&self) -> String {
         if self.alone {
-            format!("turn {}", self.turn + 1)
+            format!("turn {}", self.turn.saturating_add(1))
         } else {
-            format!("conversation {}, turn {}", self.name, self.turn + 1)
+            format!("conversation {}, turn {}", self.name, self.turn.saturating_add(1))
         }
     }
 

@@ -70,7 +70,10 @@ impl<'a> Expectations<'a> {
             self.call(call, calls.index(index));
         }
         self.answer(expect, at.key("answer"));
-        if expect.sources.as_ref().is_some_and(|sources| *sources == super::expect::SourcesExpectation::default()) {
+        let empty = |sources: &super::expect::SourcesExpectation| {
+            (sources.internal, sources.external) == (None, None) && sources.at_least.unwrap_or(0) == 0
+        };
+        if expect.sources.as_ref().is_some_and(empty) {
             self.nothing(at.key("sources"), "this expectation on sources asserts nothing");
         }
         let reply = at.key("reply");
