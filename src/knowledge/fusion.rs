@@ -2,8 +2,8 @@
 //!
 //! Each list gives its n-th entry weight / ([`DAMPING`] + n); an entry's score is the sum. Only places count, so scores of
 //! different kinds need no common scale. The paper's constant is 60, for many lists of equal rank; of two, with words that
-//! find more than vectors do, 10 and twice the weight for words ([`WORDS`]) found more on the collection that the corpus
-//! suite publishes, which is where they were chosen.
+//! find more than vectors do, 10 and twice the weight for words ([`WORDS`]) found more on one of the two collections that
+//! the corpus suite publishes, which is where they were chosen; on the other one they were only measured.
 //!
 //! What a new passage can disturb: one that is outside the first [`DEPTH`] of every list changes nothing at all; one
 //! within moves those behind it down by one place in that list, by less than 2 % of the best score.

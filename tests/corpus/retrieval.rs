@@ -144,7 +144,7 @@ pub fn mean(values: &[f64]) -> f64 {
 }
 
 /// The mean of paired differences, with half of its 95 % interval.
-fn difference(ours: &[f64], theirs: &[f64]) -> (f64, f64) {
+pub fn difference(ours: &[f64], theirs: &[f64]) -> (f64, f64) {
     let differences: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours - theirs).collect();
     let middle = mean(&differences);
     let squares: f64 = differences.iter().map(|one| (one - middle) * (one - middle)).sum();
