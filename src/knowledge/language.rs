@@ -48,12 +48,12 @@ impl Words {
     }
 
     /// Which language.
-    pub(super) fn language(&self) -> Language {
+    pub(super) fn language(self) -> Language {
         self.0
     }
 
     /// Whether `word` (NFKC, lower case) carries no meaning of its own.
-    pub(super) fn is_stop_word(&self, word: &str) -> bool {
+    pub(super) fn is_stop_word(self, word: &str) -> bool {
         match of(self.0) {
             Some((_, stop)) => stop.contains(word),
             None => self.0 == Language::English && tokenize::is_stop_word(word),
@@ -61,7 +61,7 @@ impl Words {
     }
 
     /// The tokenizer of the index.
-    pub(super) fn tokenizer(&self) -> &'static str {
+    pub(super) fn tokenizer(self) -> &'static str {
         match self.0 {
             Language::English => "tokenize='porter unicode61 remove_diacritics 2'",
             _ => "tokenize='unicode61 remove_diacritics 2'",
@@ -69,7 +69,7 @@ impl Words {
     }
 
     /// Text as the index is given it: words apart, and stemmed where the tokenizer does not.
-    pub(super) fn prepared<'t>(&self, text: &'t str) -> Cow<'t, str> {
+    pub(super) fn prepared<'t>(self, text: &'t str) -> Cow<'t, str> {
         let Some((algorithm, _)) = of(self.0) else { return tokenize::apart(text) };
         let stemmer = Stemmer::create(algorithm);
         let words = tokenize::words(text);
