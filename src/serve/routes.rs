@@ -113,12 +113,9 @@ fn told(service: Shared, request: QueryRequest) -> impl Stream<Item = Result<Eve
 
 async fn artifact(State(service): State<Shared>, Path((session, file)): Path<(String, String)>, uri: Uri) -> Response {
     let asked = uri.query().into_iter().flat_map(|query| query.split('&')).find_map(|one| one.strip_prefix("version="));
-    let version = match asked.map(str::parse::<u32>).transpose() {
-        Ok(version) => version,
-        Err(_) => {
-            let message = "`version` is a whole number";
-            return ApiError::new(StatusCode::BAD_REQUEST, "invalid_request", message).into_response();
-        }
+    let Ok(version) = asked.map(str::parse::<u32>).transpose() else {
+        let message = "`version` is a whole number";
+        return ApiError::new(StatusCode::BAD_REQUEST, "invalid_request", message).into_response();
     };
     let artifact = match service.artifact(&session, &file, version) {
         Ok(artifact) => artifact,

@@ -68,7 +68,7 @@ pub fn with_markers(text: &str, markers: &BTreeSet<(usize, u32)>, write: impl Fn
     let mut later: Option<usize> = None;
     for &(place, number) in markers.iter().rev() {
         let mut marker = write(number);
-        let first = !markers.range(..(place, number)).next_back().is_some_and(|(before, _)| *before == place);
+        let first = markers.range(..(place, number)).next_back().is_none_or(|(before, _)| *before != place);
         // `![1]` would be a picture, and `\[` no bracket.
         if first && text[..place].ends_with(['!', '\\']) {
             marker.insert(0, ' ');

@@ -143,7 +143,7 @@ impl UnderWay<'_> {
             let Some(said) = completion.free_text() else { continue };
             let embedded = artifact::embed(&completion.text, &self.state.artifacts());
             let current = embedded.artifacts.iter().any(|named| self.state.made.contains(named));
-            match policy::next(&self.progress, said, current, embedded.unknown.is_empty()) {
+            match policy::next(self.progress, said, current, embedded.unknown.is_empty()) {
                 Next::Deliver => return Ok(self.answered(embedded)),
                 Next::FeedBack(missing) => self.feed_back(missing, said),
                 Next::Fail(failure) => return Ok(self.failed(failure.on, failure.kind, failure.message.to_owned())),

@@ -126,7 +126,7 @@ pub(super) fn note(progress: &mut Progress, executed: &Executed) -> &'static str
 
 /// What a text without calls comes to. `said` is what it is (`free_text`, `empty`, `refusal`, …), `embeds` whether it holds
 /// an artifact of this turn, `known` whether every artifact that it names exists.
-pub(super) fn next(progress: &Progress, said: &str, embeds: bool, known: bool) -> Next {
+pub(super) fn next(progress: Progress, said: &str, embeds: bool, known: bool) -> Next {
     let fail = |on, kind, message| Next::Fail(Failure { on, kind, message });
     let text = matches!(said, "free_text" | "cut_off");
     match progress {
@@ -136,7 +136,7 @@ pub(super) fn next(progress: &Progress, said: &str, embeds: bool, known: bool) -
             fail("no_call", "no_tool_call", message)
         }
         Progress { found: true, answer_reminded, .. } if !embeds || !known => {
-            if *answer_reminded {
+            if answer_reminded {
                 let message = "No answer was given: the assistant did not deliver what the documents say.";
                 fail("no_artifact", "no_artifact", message)
             } else {
@@ -144,7 +144,7 @@ pub(super) fn next(progress: &Progress, said: &str, embeds: bool, known: bool) -
             }
         }
         Progress { answer_reminded, .. } if !text || !known => {
-            if *answer_reminded {
+            if answer_reminded {
                 fail("no_answer", "no_answer", "The language model gave no answer.")
             } else {
                 Next::FeedBack(Missing::Answer)
@@ -170,26 +170,26 @@ mod tests {
     #[test]
     fn what_is_missing_is_fed_back_once_and_then_ends_the_turn() {
         let mut progress = Progress::default();
-        assert_eq!(next(&progress, "free_text", false, true), Next::FeedBack(Missing::Call));
+        assert_eq!(next(progress, "free_text", false, true), Next::FeedBack(Missing::Call));
         assert_eq!(progress.reminded(Missing::Call), "call_missing");
-        let Next::Fail(failure) = next(&progress, "free_text", false, true) else { panic!("fails") };
+        let Next::Fail(failure) = next(progress, "free_text", false, true) else { panic!("fails") };
         assert_eq!(failure.kind, "no_tool_call");
         progress = Progress { asked: true, found: true, ..progress };
-        assert_eq!(next(&progress, "free_text", true, true), Next::Deliver);
+        assert_eq!(next(progress, "free_text", true, true), Next::Deliver);
         for (embeds, known) in [(false, true), (true, false)] {
-            assert_eq!(next(&progress, "free_text", embeds, known), Next::FeedBack(Missing::Artifact));
+            assert_eq!(next(progress, "free_text", embeds, known), Next::FeedBack(Missing::Artifact));
         }
         progress.reminded(Missing::Artifact);
-        let Next::Fail(failure) = next(&progress, "free_text", false, true) else { panic!("fails") };
+        let Next::Fail(failure) = next(progress, "free_text", false, true) else { panic!("fails") };
         assert_eq!(failure.kind, "no_artifact");
     }
 
     #[test]
     fn without_an_artifact_any_words_are_an_answer_and_none_are_not() {
         let progress = Progress { asked: true, ..Progress::default() };
-        assert_eq!(next(&progress, "free_text", false, true), Next::Deliver);
-        assert_eq!(next(&progress, "empty", false, true), Next::FeedBack(Missing::Answer));
-        assert_eq!(next(&progress, "refusal", false, true), Next::FeedBack(Missing::Answer));
+        assert_eq!(next(progress, "free_text", false, true), Next::Deliver);
+        assert_eq!(next(progress, "empty", false, true), Next::FeedBack(Missing::Answer));
+        assert_eq!(next(progress, "refusal", false, true), Next::FeedBack(Missing::Answer));
     }
 
     #[test]

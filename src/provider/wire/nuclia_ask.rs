@@ -341,7 +341,7 @@ mod tests {
             json!({"type": "debug", "metadata": {}}),
             json!({"type": "status", "code": "0", "status": "success", "details": null}),
         ];
-        items.iter().map(|item| format!("{}\n", json!({ "item": item }))).collect()
+        items.iter().flat_map(|item| [json!({ "item": item }).to_string(), "\n".to_owned()]).collect()
     }
 
     fn read(value: &Value) -> Result<AskAnswer, WireError> {
