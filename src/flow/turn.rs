@@ -176,7 +176,9 @@ impl<'a> Turn<'a> {
             self.messages.truncate(system);
             self.shown.truncate(system);
         }
-        messages.into_iter().for_each(|message| self.say(message));
+        for message in messages {
+            self.say(message);
+        }
     }
 
     /// Everything that the model is shown now.

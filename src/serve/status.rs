@@ -6,6 +6,7 @@
 //! | `status` | `{stage: "model", call}`: the model is asked |
 //! | `status` | `{stage: "tool", tool, arguments}`: a tool is called |
 //! | `status` | `{stage: "tool_ended", tool, outcome}`: `ok`, `rejected`, `out_of_order` or `failed` |
+//! | `status` | `{stage: "log", kind, text}`: an agent that logs its trajectory says what it does: status, thought, observation, grades, reflection, compaction, budget, usage or notice |
 //! | `answer` | the reply, as without a stream; the last event |
 //! | `error` | `{error: {kind, message}}`; the last event |
 
@@ -20,6 +21,10 @@ use tokio::sync::mpsc::UnboundedSender;
 
 /// One event of a stream: its name and its data.
 pub(super) type Told = (&'static str, Value);
+
+/// Entries of an agent's log that whoever waits is shown; the others are for whoever looks into the trace.
+const SHOWN: [&str; 9] =
+    ["status", "thought", "observation", "grades", "reflection", "compaction", "budget", "usage", "notice"];
 
 /// Watches one turn.
 pub(super) struct Watcher {
@@ -51,6 +56,10 @@ impl Observer for Watcher {
                     };
                     json!({"stage": "tool_ended", "tool": called.tool, "outcome": outcome})
                 }
+                What::Logged(entry) => match entry.told() {
+                    (kind, text) if SHOWN.contains(&kind) => json!({"stage": "log", "kind": kind, "text": text}),
+                    _ => return,
+                },
                 _ => return,
             },
         };

@@ -53,16 +53,16 @@ pub(super) enum Act {
 fn grounding(messages: &[Message]) -> (usize, String) {
     static STATE: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"Step (\d+) of \d+\. Approach of this step: `([a-z_]+)`").ok());
-    let said = messages.iter().rev().filter(|message| message.role == Role::System);
-    let found = said.filter_map(|message| STATE.as_ref()?.captures(&message.content)).next();
+    let mut said = messages.iter().rev().filter(|message| message.role == Role::System);
+    let found = said.find_map(|message| STATE.as_ref()?.captures(&message.content));
     found.map_or((1, "direct".to_owned()), |found| (found[1].parse().unwrap_or(1), found[2].to_owned()))
 }
 
 /// What the last search gave.
 fn passages(messages: &[Message]) -> Vec<Chunk> {
     let results = messages.iter().rev().filter(|message| message.role == Role::Tool);
-    let found = results.filter_map(|message| serde_json::from_str::<Value>(&message.content).ok());
-    let Some(chunks) = found.filter_map(|value| value.get("chunks")?.as_array().cloned()).next() else {
+    let mut found = results.filter_map(|message| serde_json::from_str::<Value>(&message.content).ok());
+    let Some(chunks) = found.find_map(|value| value.get("chunks")?.as_array().cloned()) else {
         return Vec::new();
     };
     let text = |chunk: &Value, key: &str| chunk[key].as_str().unwrap_or_default().to_owned();

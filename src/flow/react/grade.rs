@@ -82,7 +82,9 @@ pub(super) fn in_range(text: &str, count: usize) -> String {
             kept.push_str(rest[..open].trim_end());
         } else {
             kept.push_str(&rest[..open]);
-            kept.push_str(&format!("[{}]", sound.join(", ")));
+            kept.push('[');
+            kept.push_str(&sound.join(", "));
+            kept.push(']');
         }
         rest = &rest[open + 1 + inside.len() + 1..];
     }

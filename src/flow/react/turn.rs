@@ -493,7 +493,8 @@ impl<'a> UnderWay<'a> {
         let sources: Vec<SourceRef> = self.state.relevant.iter().map(source).collect();
         let mut text = self.state.answer.clone();
         for notice in notices {
-            text.push_str(&format!("\n\nNote: {notice}"));
+            text.push_str("\n\nNote: ");
+            text.push_str(notice);
         }
         let used_internal_kb = !sources.is_empty();
         let (confidence, used_external_kb, refused) = (None, false, false);

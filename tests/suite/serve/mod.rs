@@ -101,6 +101,19 @@ fn a_managed_answer_is_a_file_that_can_be_downloaded_in_each_of_its_versions() {
 }
 
 #[test]
+fn an_agent_that_reasons_streams_its_budget_statuses_thoughts_and_observations_before_its_answer() {
+    let (_project, _simulator, service) = served("react", &[]);
+    let streamed = post(&service.address, &Asked::new(QUESTION).body(), &[("accept", "text/event-stream")]);
+    let kinds = ["budget", "usage", "thought", "observation", "grades"].map(|kind| format!("\"kind\":\"{kind}\""));
+    let [budget, usage, thought, observation, grades] = &kinds;
+    let told = ["Thinking…", "Searching…", "event: answer", "\"trajectory\""];
+    let [thinking, searching, answer, trajectory] = told;
+    let wanted: [&str; 9] = [budget, thinking, usage, thought, searching, observation, grades, answer, trajectory];
+    let at = wanted.map(|words| streamed.text.find(words).unwrap_or_else(|| panic!("{words}: {}", streamed.text)));
+    assert!(at.is_sorted(), "{at:?} {}", streamed.text);
+}
+
+#[test]
 fn a_key_of_the_environment_that_somebody_tells_is_in_no_reply_session_or_log() {
     const KEY: &str = "tk-planted-4f81a96c22d0";
     let (project, _simulator) = recording();
