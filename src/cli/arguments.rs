@@ -259,6 +259,9 @@ pub(super) enum HistoryCommand {
 pub(super) enum FailOn {
     /// A required criterion that is worse beyond the margin, corrected p below 0.05 (exit code 1).
     Regression,
+    /// A case that passed on the older side and fails now (exit code 1). Of `run --baseline` this alone decides then: verdicts on
+    /// criteria do not.
+    Flip,
 }
 
 /// How a comparison is decided.

@@ -186,6 +186,8 @@ fn exit(found: &Comparison, comparing: &Comparing) -> Exit {
         Some(FailOn::Regression) if found.a.errors + found.b.errors > 0 => Exit::Incomplete,
         Some(FailOn::Regression) if found.regression => Exit::Failed,
         Some(FailOn::Regression) if found.nothing_compared() => Exit::Incomplete,
+        Some(FailOn::Flip) if found.a.errors + found.b.errors > 0 => Exit::Incomplete,
+        Some(FailOn::Flip) if found.flips.iter().any(|flip| flip.worse) => Exit::Failed,
         _ => Exit::Passed,
     }
 }

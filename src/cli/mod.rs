@@ -132,6 +132,7 @@ fn trust(arguments: &Arguments, root: &Path) -> Result<(), output::Problem> {
 
 /// Parses the arguments of the process, does what they say, and reports the exit code.
 pub fn main() -> ExitCode {
+    output::heed_colour();
     heed_environment();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,

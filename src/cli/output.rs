@@ -143,11 +143,43 @@ pub(super) fn problem(problem: &Problem) {
 
 /// Whether stdout is a terminal that wants colours.
 pub(super) fn coloured() -> bool {
-    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+    coloured_by(std::io::stdout().is_terminal(), |name| std::env::var(name).ok())
+}
+
+/// `NO_COLOR` wins over `FORCE_COLOR`, and both over what stdout is; an empty one says nothing.
+fn coloured_by(terminal: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
+    let set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+    let forced = set("FORCE_COLOR") && variable("FORCE_COLOR").as_deref() != Some("0");
+    !set("NO_COLOR") && (forced || terminal)
+}
+
+/// Lets colours through where the environment forces them, although stdout is no terminal.
+pub(super) fn heed_colour() {
+    if coloured() && !std::io::stdout().is_terminal() {
+        anstream::ColorChoice::Always.write_global();
+    }
 }
 
 /// Columns to lay a result out in: the terminal's, or 120 where there is none.
 pub(super) fn width() -> usize {
     let of_terminal = std::io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
     of_terminal.map_or(120, |(terminal_size::Width(columns), _)| usize::from(columns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_forced_and_forbidden_by_the_environment_and_forbidding_wins() {
+        let with = |terminal: bool, set: &[(&str, &str)]| {
+            coloured_by(terminal, |name| {
+                set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert!(with(true, &[]) && !with(false, &[]));
+        assert!(with(false, &[("FORCE_COLOR", "1")]) && !with(false, &[("FORCE_COLOR", "0")]));
+        assert!(!with(true, &[("NO_COLOR", "1")]) && !with(true, &[("NO_COLOR", "1"), ("FORCE_COLOR", "1")]));
+        assert!(with(true, &[("NO_COLOR", "")]));
+    }
 }

@@ -1,6 +1,6 @@
 //! `ragcheck run`: run a suite, print its verdicts, compare it with a baseline.
 
-use super::arguments::{Arguments, Command, Mode as TypedMode, Printed, Run};
+use super::arguments::{Arguments, Command, FailOn, Mode as TypedMode, Printed, Run};
 use super::compare::{self, Side};
 use super::exit::Exit;
 use super::history;
@@ -80,7 +80,10 @@ fn typed(given: &Run) -> Result<Exit, Problem> {
     let summary = done.evaluated.summary(&name).ok_or_else(|| "the run kept no figures to compare".to_owned())?;
     let linked = done.evaluated.linked().map_err(|why| why.to_string())?;
     let this = Side::of_run(summary, &done.folder, linked);
-    Ok(exit.worse(compare::conclude(&baseline, &this, &given.comparing, given.format, false)?))
+    let change = compare::conclude(&baseline, &this, &given.comparing, given.format, false)?;
+    // Asked for what changed alone, what the criteria say of the whole does not decide.
+    let alone = given.comparing.fail_on == Some(FailOn::Flip) && matches!(exit, Exit::Failed | Exit::Undecided);
+    Ok(if alone { change } else { exit.worse(change) })
 }
 
 /// What was typed for the newest unfinished run, with `--resume`. Options that are for the whole program (`--trust`,

@@ -153,3 +153,19 @@ fn a_baseline_without_figures_shows_no_absence_of_a_regression_and_one_that_was_
     assert!(blind.stdout.contains("nothing that is required was compared"), "{}", blind.stdout);
     assert!(blind.stderr.contains("baseline.json was EDITED BY HAND"), "{}", blind.stderr);
 }
+
+#[test]
+fn a_case_that_passed_and_fails_now_is_a_flip_that_alone_decides() {
+    let project = Project::shipped();
+    let scenario = "scenarios/knowledge.yaml";
+    project.run(&["run", scenario]);
+    project.run(&["compare", "reports/latest", "--save", "base.json"]).expect_code(0);
+    let gated = ["run", scenario, "--baseline", "base.json", "--fail-on", "flip"];
+    // The criteria cannot pass on one scenario; nothing changed, so that this does not matter.
+    assert_ne!(project.run(&gated[..4]).code, 0);
+    project.run(&gated).expect_code(0);
+    project.edit(scenario, "contains: [38 to 46 ohms]", "contains: [99 ohms]");
+    let flipped = project.run(&gated);
+    flipped.expect_code(1);
+    assert!(flipped.stdout.contains("worse knowledge/valve-error"), "{}", flipped.stdout);
+}

@@ -28,6 +28,8 @@ pub(super) struct Page {
     facts: Vec<(String, String)>,
     tally: Vec<(Badge, String)>,
     trials: u64,
+    causes: Vec<CauseRow>,
+    more_causes: usize,
     criteria: Vec<Row>,
     criteria_counts: String,
     gates: Vec<Row>,
@@ -76,6 +78,20 @@ struct Row {
     errors: u64,
     variants: Vec<(String, String)>,
     open: bool,
+}
+
+/// A reason for which required criteria, or else any, do not hold.
+#[derive(Serialize)]
+struct CauseRow {
+    reason: String,
+    times: String,
+    trials: String,
+    /// Anchor and name of each criterion that it breaks.
+    breaks: Vec<(String, String)>,
+    first: Link,
+    required: bool,
+    /// Where the table of trials shows them: a search for the reason.
+    find: String,
 }
 
 #[derive(Serialize)]
@@ -142,10 +158,14 @@ pub(super) fn page(view: &View<'_>) -> Page {
         _ => "Not judged",
     };
     let rows = |rows: &[CriterionResult], prefix: &str| -> Vec<Row> {
-        rows.iter().enumerate().map(|(place, result)| row(result, &format!("{prefix}-{}", place + 1))).collect()
+        let mut rows: Vec<_> = rows.iter().enumerate().collect();
+        // Worst first, and what decides the exit code before what does not; otherwise as they were written.
+        rows.sort_by_key(|(_, result)| (worst_first(result.verdict), !result.required));
+        rows.into_iter().map(|(place, result)| row(result, &format!("{prefix}-{}", place + 1))).collect()
     };
     let requirements: Vec<_> =
         evaluation.requirements.iter().map(|row| requirement(row, &evaluation.criteria)).collect();
+    let causes = causes(evaluation);
     Page {
         title: format!("{word}: ragcheck report"),
         outcome: Badge { word, ..badge(outcome) },
@@ -156,6 +176,8 @@ pub(super) fn page(view: &View<'_>) -> Page {
         facts: facts(view),
         tally: figures::tally(evaluation).into_iter().map(|(verdict, n)| (badge(verdict), count(n))).collect(),
         trials: evaluation.trials.len() as u64,
+        more_causes: causes.len().saturating_sub(LISTED),
+        causes: causes.into_iter().take(LISTED).collect(),
         criteria: rows(&evaluation.criteria, "criterion"),
         criteria_counts: figures::verdict_counts(evaluation.criteria.iter()),
         gates: rows(&evaluation.gates, "gate"),
@@ -267,6 +289,58 @@ fn row(result: &CriterionResult, anchor: &str) -> Row {
     }
 }
 
+/// Why criteria fail: each reason once, those of required criteria first, then the most frequent.
+fn causes(evaluation: &Evaluation) -> Vec<CauseRow> {
+    let anchored = |rows: &'_ [CriterionResult], prefix: &str| -> Vec<(String, CriterionResult)> {
+        let failing = rows.iter().enumerate().filter(|(_, row)| row.verdict == Verdict::Fail);
+        failing.map(|(place, row)| (format!("{prefix}-{}", place + 1), row.clone())).collect()
+    };
+    let rows = [anchored(&evaluation.criteria, "criterion"), anchored(&evaluation.gates, "gate")].concat();
+    let mut found: Vec<(u64, CauseRow)> = Vec::new();
+    for (anchor, row) in &rows {
+        let name = row.scenario.as_ref().map_or_else(|| row.id.clone(), |of| format!("{of}: {}", row.id));
+        for cause in &row.causes {
+            if let Some((units, known)) = found.iter_mut().find(|(_, known)| known.reason == cause.reason) {
+                known.breaks.push((anchor.clone(), name.clone()));
+                known.required |= row.required;
+                // The same units may fail both: the larger number is sure.
+                if cause.units > *units {
+                    (*units, known.times) = (cause.units, count(cause.units));
+                    known.trials = counted(cause.trials, "trial");
+                }
+                continue;
+            }
+            let cause_row = CauseRow {
+                reason: cause.reason.clone(),
+                times: count(cause.units),
+                trials: counted(cause.trials, "trial"),
+                breaks: vec![(anchor.clone(), name.clone())],
+                first: violation(&cause.first),
+                required: row.required,
+                find: format!("#trials?text={}", utf8_percent_encode(&words(&cause.reason), FRAGMENT)),
+            };
+            found.push((cause.units, cause_row));
+        }
+    }
+    found.sort_by_key(|(units, cause)| (!cause.required, std::cmp::Reverse(*units)));
+    found.into_iter().map(|(_, cause)| cause).collect()
+}
+
+/// The words of a reason that stand in every note of it.
+fn words(reason: &str) -> String {
+    reason.split_whitespace().filter(|word| !word.contains('…') && *word != "URL").collect::<Vec<_>>().join(" ")
+}
+
+fn worst_first(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Error => 0,
+        Verdict::Fail => 1,
+        Verdict::Inconclusive => 2,
+        Verdict::NotMeasured => 3,
+        Verdict::Pass => 4,
+    }
+}
+
 /// A number and its per cent sign on one line.
 fn together(text: &str) -> String {
     text.replace(" %", "\u{a0}%")
@@ -329,6 +403,29 @@ const FRAGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reason_stands_once_with_what_it_breaks_and_required_criteria_go_first() {
+        let mut run = crate::report::sample::run(1);
+        let violation = run.evaluation.criteria[0].violations[0].clone();
+        let cause = |reason: &str, units: u64| crate::gate::Cause {
+            reason: reason.into(),
+            units,
+            trials: units,
+            first: violation.clone(),
+        };
+        for (place, (required, causes)) in
+            [(false, vec![cause("took …", 9), cause("lost", 2)]), (true, vec![cause("lost", 3)])].into_iter().enumerate()
+        {
+            let row = &mut run.evaluation.criteria[place];
+            (row.verdict, row.required, row.causes) = (Verdict::Fail, required, causes);
+        }
+        let found = causes(&run.evaluation);
+        let told: Vec<_> =
+            found.iter().map(|cause| (cause.reason.as_str(), cause.times.as_str(), cause.breaks.len())).collect();
+        assert_eq!(told, [("lost", "3", 2), ("took …", "9", 1)]);
+        assert_eq!(found[1].find, "#trials?text=took");
+    }
 
     #[test]
     fn fragments_hold_only_unreserved_characters() {

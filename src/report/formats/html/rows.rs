@@ -2,7 +2,7 @@
 //!
 //! A row is `[id or 0, scenario, case, flow, variant, repetition, control, verdict, turns, model calls, tool calls,
 //! transport retries, model retries, tool retries, input tokens, output tokens, slowest turn us, took us, checks that
-//! failed, departures, error or 0]`; id 0 means `scenario/case/flow.variant.repetition`. `table.js` reads it.
+//! failed, departures, error or 0, why it fails or 0]`; id 0 means `scenario/case/flow.variant.repetition`. `table.js` reads it.
 //! A table of more than [`TABLE_ROWS`] rows shows so many, those that did not pass first.
 
 use crate::gate::{TrialResults, TrialRow, Verdict};
@@ -10,6 +10,15 @@ use crate::report::{TABLE_ROWS, View};
 use crate::trace::Arm;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
+
+/// Bytes of what criteria say of one trial.
+const BROKEN: usize = 1_000;
+
+/// Characters of what a case asks.
+const ASKED: usize = 300;
+
+/// Characters of the reasons of one trial.
+const WHY: usize = 240;
 
 /// The trials in the table: all of them, or those that did not pass first, in plan order.
 fn shown(trials: &TrialResults, most: usize) -> impl Iterator<Item = TrialRow<'_>> {
@@ -46,10 +55,32 @@ pub(super) fn data(view: &View<'_>) -> serde_json::Result<String> {
             abouts.insert(format!("{}/{}", scenario.name, planned.case.case), &planned.case.about);
         }
     }
+    let mut asks: BTreeMap<String, String> = BTreeMap::new();
+    for scenario in &view.plan.scenarios {
+        for planned in &scenario.cases {
+            let turns = planned.case.steps.iter().flatten().flat_map(|conversation| &conversation.turns);
+            let asked: Vec<&str> = turns.map(|turn| turn.ask.as_str()).collect();
+            let asked = crate::trace::text::quote(&asked.join(" / "), ASKED);
+            asks.insert(format!("{}/{}", scenario.name, planned.case.case), asked);
+        }
+    }
+    // What criteria say of trials, those too that passed: the search finds them by it.
+    let mut broken: BTreeMap<usize, String> = BTreeMap::new();
+    for violation in view.evaluation.criteria.iter().chain(&view.evaluation.gates).flat_map(|row| &row.violations) {
+        if let Some(ordinal) = ordinals.get(&violation.trial) {
+            let known = broken.entry(*ordinal).or_default();
+            let note = crate::trace::text::quote(&violation.note, WHY);
+            if !known.contains(&note) && known.len() < BROKEN {
+                known.push(' ');
+                known.push_str(&note);
+            }
+        }
+    }
+    let (asks, broken) = (serde_json::to_string(&asks)?, serde_json::to_string(&broken)?);
     let (names, abouts) = (serde_json::to_string(&names.list)?, serde_json::to_string(&abouts)?);
     let blocks = serde_json::to_string(&blocks)?;
     let rows = String::from_utf8_lossy(&rows);
-    Ok(format!("{{\"names\":{names},\"abouts\":{abouts},\"rows\":[{rows}],\"blocks\":{blocks}}}"))
+    Ok(format!("{{\"names\":{names},\"abouts\":{abouts},\"asks\":{asks},\"broken\":{broken},\"rows\":[{rows}],\"blocks\":{blocks}}}"))
 }
 
 #[derive(Default)]
@@ -97,7 +128,15 @@ fn row(trial: &TrialRow<'_>, names: &mut Names) -> Value {
         trial.checks.iter().filter(|check| !check.passed).count(),
         trial.departures.len(),
         error,
+        why(trial),
     ])
+}
+
+/// What a trial did not meet, for the search and the table; of a trial that passed nothing.
+fn why(trial: &TrialRow<'_>) -> Value {
+    let failed = trial.checks.iter().filter(|check| !check.passed).map(|check| format!("{}: {}", check.what, check.seen));
+    let all: Vec<String> = failed.chain(trial.departures.iter().cloned()).collect();
+    if all.is_empty() { json!(0) } else { json!(crate::trace::text::quote(&all.join("; "), WHY)) }
 }
 
 /// The verdict's place in the script's list, worst first.
@@ -128,6 +167,18 @@ mod tests {
         run.evaluation.trials = trials.into_iter().collect();
         let data = read(&run.view());
         assert_eq!((&data["rows"][0][0], &data["rows"][1][0]), (&json!("elsewhere"), &json!(0)));
+    }
+
+    #[test]
+    fn the_search_finds_a_trial_by_what_a_criterion_says_of_it() {
+        let run = sample::run(2);
+        let results = || run.evaluation.criteria.iter().chain(&run.evaluation.gates);
+        let violation = results().flat_map(|row| &row.violations).next().expect("the sample has one");
+        let place = run.evaluation.trials.iter().position(|trial| trial.id == violation.trial).expect("its trial");
+        let data = read(&run.view());
+        let said = data["broken"][place.to_string()].as_str().expect("words");
+        assert!(said.contains(&crate::trace::text::quote(&violation.note, 20)), "{said}");
+        assert!(data["asks"].as_object().is_some_and(|asks| !asks.is_empty()));
     }
 
     #[test]

@@ -35,14 +35,15 @@ const duration = (us) => {
 };
 const data = JSON.parse(document.getElementById("data").textContent);
 const trials = data.rows.map((row, ordinal) => {
-  const [id, scenario, kase, flow, variant, repetition, control, verdict, turns, model, tool, transport, retried, tooled, input, output, slowest, took, failed, departures, error] = row;
+  const [id, scenario, kase, flow, variant, repetition, control, verdict, turns, model, tool, transport, retried, tooled, input, output, slowest, took, failed, departures, error, why] = row;
   const name = (number) => data.names[number];
   const lane = name(flow) + "." + name(variant) + "." + repetition + (control ? ".control" : "");
-  const trial = { ordinal, scenario: name(scenario), case: name(kase), variant: name(variant), lane, verdict, turns, model, tool, transport, retried, tooled, input, output, slowest, took, failed: failed + departures, error: error || "" };
+  const trial = { ordinal, scenario: name(scenario), case: name(kase), variant: name(variant), lane, verdict, turns, model, tool, transport, retried, tooled, input, output, slowest, took, failed: failed + departures, error: error || "", why: why || "" };
   trial.id = id || trial.scenario + "/" + trial.case + "/" + lane;
   trial.retries = transport + retried + tooled;
   trial.tokens = input === null && output === null ? null : (input || 0) + (output || 0);
-  trial.text = (trial.id + " " + trial.error).toLowerCase();
+  const place = trial.scenario + "/" + trial.case;
+  trial.text = (trial.id + " " + trial.error + " " + trial.why + " " + (data.asks[place] || "") + " " + (data.abouts[place] || "") + (data.broken[ordinal] || "")).toLowerCase();
   return trial;
 });
 const byId = new Map(trials.map((trial) => [trial.id, trial]));
@@ -50,7 +51,7 @@ const hrefOf = (trial) => "#trial=" + encodeURIComponent(trial.id).replace(/%2F/
 const PAGE = 50;
 const COLUMNS = [
   ["verdict", "Verdict", (t) => badge(t.verdict)],
-  ["id", "Trial", (t) => [el("a", { href: hrefOf(t) }, el("bdi", {}, t.scenario + "/" + t.case)), el("bdi", { class: "sub" }, t.lane), t.error ? el("bdi", { class: "sub" }, t.error.slice(0, 200)) : null]],
+  ["id", "Trial", (t) => [el("a", { href: hrefOf(t) }, el("bdi", {}, t.scenario + "/" + t.case)), el("bdi", { class: "sub" }, t.lane), t.error || t.why ? el("bdi", { class: "sub" }, (t.error || t.why).slice(0, 200)) : null]],
   ["turns", "Turns", (t) => count(t.turns)],
   ["model", "Model calls", (t) => count(t.model)],
   ["tool", "Tool calls", (t) => count(t.tool)],
@@ -106,6 +107,20 @@ const drawTable = () => {
   document.getElementById("pages").replaceChildren(...(pages === 1 ? [] : [step("Previous", view.page - 1), el("span", {}, "page " + count(view.page + 1) + " of " + count(pages)), step("Next", view.page + 1)]));
 };
 const filter = document.getElementById("filter");
+const FILTERS = ["text", "verdict", "scenario", "variant"];
+// The filter as the address of this page, so that a link holds it.
+const filterHash = () => {
+  const words = FILTERS.filter((name) => view[name] !== "").map((name) => name + "=" + encodeURIComponent(view[name]));
+  return words.length ? "#trials?" + words.join("&") : "#trials";
+};
+const filterBy = (hash) => {
+  filter.reset();
+  const given = new URLSearchParams(hash);
+  for (const name of FILTERS) { filter.elements[name].value = given.get(name) || ""; view[name] = filter.elements[name].value; }
+  view.page = 0;
+  drawTable();
+  document.getElementById("trials").scrollIntoView();
+};
 const startTable = () => {
   if (!filter) return;
   const options = (name, values) => filter.elements[name].append(...[...new Set(values)].map((value) => el("option", { value }, value)));
@@ -116,6 +131,7 @@ const startTable = () => {
     for (const name of ["text", "verdict", "scenario", "variant"]) view[name] = filter.elements[name].value;
     view.page = 0;
     drawTable();
+    history.replaceState(null, "", filterHash());
   };
   filter.addEventListener("input", read);
   filter.addEventListener("submit", (event) => { event.preventDefault(); read(); });

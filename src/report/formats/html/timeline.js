@@ -20,7 +20,14 @@ const conversationOf = async (trial) => {
   return { ...block.t[place[1]], text: (value) => (typeof value === "number" ? block.s[value] : value === null || value === undefined ? "" : String(value)) };
 };
 const facts = (pairs) => el("dl", { class: "facts" }, pairs.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, el("bdi", {}, value)))));
-const checkRow = (passed, what, seen) => el("li", {}, badge(passed ? 4 : 1, passed ? "holds" : "fails"), el("span", {}, el("span", { class: "t" }, what), seen ? el("span", { class: "note t" }, "\nseen: " + seen) : null));
+const jump = (what) => {
+  const turn = /^turn (\d+)/.exec(what);
+  if (!turn) return null;
+  const button = el("button", { type: "button", class: "jump" }, "go to turn " + turn[1]);
+  button.addEventListener("click", () => { const place = document.getElementById("turn-" + turn[1]); if (place) { place.scrollIntoView(); place.focus({ preventScroll: true }); } });
+  return button;
+};
+const checkRow = (passed, what, seen) => el("li", {}, badge(passed ? 4 : 1, passed ? "holds" : "fails"), el("span", {}, el("span", { class: "t" }, what), passed ? null : jump(what), seen ? el("span", { class: "note t" }, "\nseen: " + seen) : null));
 const checksOf = (story) => {
   const text = story.text;
   const rows = [...story.k].sort((a, b) => a[1] - b[1]).map(([what, passed, seen]) => checkRow(passed, text(what), text(seen)));
@@ -43,7 +50,8 @@ const turnsOf = (story) => {
   return [...turns.values()].map((one) => {
     const several = names.size > 1 ? (names.get(one.conversation) || "conversation " + (one.conversation + 1)) + ", turn " : "Turn ";
     const length = one.took || Math.max(1, one.events[one.events.length - 1][0] - one.start);
-    return el("section", { class: "turn" },
+    const broken = story.k.some((check) => !check[1] && text(check[0]).startsWith("turn " + (one.turn + 1) + ":"));
+    return el("section", { class: broken ? "turn broken" : "turn", id: one.conversation === 0 ? "turn-" + (one.turn + 1) : null, tabindex: "-1" },
       el("h3", {}, el("span", {}, el("bdi", {}, several), String(one.turn + 1)), el("span", { class: "soft" }, one.took === null ? "did not end" : duration(one.took))),
       el("ol", { class: "line" }, one.events.map(([at, kind, fields]) => eventRow(at - one.start, kind, fields, length, text))));
   });
@@ -73,6 +81,12 @@ const showTrial = async (id) => {
   const steps = el("div", { class: "steps" }, step("Previous", at > 0 ? current[at - 1] : null), step("Next", at >= 0 ? current[at + 1] : null));
   const about = data.abouts[trial.scenario + "/" + trial.case];
   const head = [el("div", { class: "bar-top" }, back, steps), el("h1", {}, badge(trial.verdict), " ", el("bdi", {}, trial.scenario + "/" + trial.case)), el("p", { class: "soft" }, el("bdi", {}, trial.lane), about ? el("bdi", {}, " · " + about) : null)];
+  const copied = (label, words) => {
+    const button = el("button", { type: "button" }, label);
+    button.addEventListener("click", () => navigator.clipboard.writeText(words).then(() => { button.textContent = "copied"; }, () => { button.textContent = words; }));
+    return button;
+  };
+  head.push(el("div", { class: "tools" }, copied("Copy link", location.href), copied("Copy as Markdown", "**" + VERDICTS[trial.verdict][0] + "** `" + trial.id + "`" + (trial.why || trial.error ? ": " + (trial.why || trial.error) : "")), copied("Copy command", "ragcheck run --only '" + trial.id + "'")));
   page.replaceChildren(...head, el("p", { class: "soft" }, "Unpacking…"));
   window.scrollTo(0, 0);
   page.focus({ preventScroll: true });
@@ -94,7 +108,10 @@ const route = () => {
   const returning = !page.hidden;
   report.hidden = false;
   page.hidden = true;
-  if (target.startsWith("trials=") && filter) {
+  const raw = location.hash.slice(1);
+  if (raw.startsWith("trials?") && filter) {
+    filterBy(raw.slice(7));
+  } else if (target.startsWith("trials=") && filter) {
     filter.reset();
     filter.elements.verdict.value = target.slice(7);
     Object.assign(view, { text: "", scenario: "", variant: "", verdict: filter.elements.verdict.value, page: 0 });
@@ -105,3 +122,16 @@ const route = () => {
     if (place) place.scrollIntoView({ behavior: "instant" });
   }
 };
+// Keys: j and k go through the trials of the table, / goes to the search.
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+  if (event.key === "/" && filter) {
+    event.preventDefault();
+    if (!page.hidden) location.hash = filterHash();
+    setTimeout(() => { filter.elements.text.focus(); filter.scrollIntoView(); }, 0);
+  } else if ((event.key === "j" || event.key === "k") && current.length) {
+    const at = page.hidden ? -1 : current.findIndex((trial) => decoded() === "trial=" + trial.id);
+    const to = at + (event.key === "j" ? 1 : -1);
+    if (current[to]) location.hash = hrefOf(current[to]);
+  }
+});
