@@ -2,11 +2,13 @@
 
 #![allow(clippy::disallowed_methods, reason = "it makes and reads files of its own")]
 
+mod action;
 mod agreement;
 mod answers;
 mod bounds;
 mod broken;
 mod broken_agents;
+mod browser;
 mod cassette;
 mod cli;
 mod compare;

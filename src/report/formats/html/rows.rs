@@ -177,7 +177,7 @@ mod tests {
         let place = run.evaluation.trials.iter().position(|trial| trial.id == violation.trial).expect("its trial");
         let data = read(&run.view());
         let said = data["broken"][place.to_string()].as_str().expect("words");
-        assert!(said.contains(&crate::trace::text::quote(&violation.note, 20)), "{said}");
+        assert!(said.contains(&crate::trace::text::quote(&violation.note, WHY)), "{said}");
         assert!(data["asks"].as_object().is_some_and(|asks| !asks.is_empty()));
     }
 
