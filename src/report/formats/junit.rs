@@ -73,7 +73,9 @@ fn criterion(row: &CriterionResult) -> TestCase {
     };
     let status = match row.verdict {
         Verdict::Pass => return TestCase::new(name, TestCaseStatus::success()),
-        Verdict::Fail => TestCaseStatus::non_success(NonSuccessKind::Failure),
+        Verdict::Fail if row.required => TestCaseStatus::non_success(NonSuccessKind::Failure),
+        // What does not decide the exit code turns no pipeline red.
+        Verdict::Fail => TestCaseStatus::skipped(),
         Verdict::Error => TestCaseStatus::non_success(NonSuccessKind::Error),
         Verdict::NotMeasured if row.not_measured_ok => TestCaseStatus::skipped(),
         Verdict::Inconclusive | Verdict::NotMeasured if row.required => {
@@ -142,5 +144,8 @@ mod tests {
         let with = |required| criterion(&CriterionResult { required, ..row.clone() }).status;
         assert!(matches!(with(true), TestCaseStatus::NonSuccess { kind: NonSuccessKind::Error, .. }));
         assert!(matches!(with(false), TestCaseStatus::Skipped { .. }));
+        let fails = |required| criterion(&CriterionResult { required, verdict: Verdict::Fail, ..row.clone() }).status;
+        assert!(matches!(fails(true), TestCaseStatus::NonSuccess { kind: NonSuccessKind::Failure, .. }));
+        assert!(matches!(fails(false), TestCaseStatus::Skipped { .. }));
     }
 }
