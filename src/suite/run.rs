@@ -232,7 +232,11 @@ impl Suite {
         let passes = plan.stopping.map(|stopping| stopping.max_passes);
         let all = Selection { repeat: chosen.repeat, ..Selection::default() };
         let of = self.plan_passes(&all, options.seed, passes)?.trials.number() as u64;
-        Ok(Some(plan::Part { of, by: by.join(", "), cases: chosen.chooses_cases() && (plan.trials.number() as u64) < of }))
+        Ok(Some(plan::Part {
+            of,
+            by: by.join(", "),
+            cases: chosen.chooses_cases() && (plan.trials.number() as u64) < of,
+        }))
     }
 
     /// The plan of a run, and what to say of recordings of which only some were made until decided.

@@ -53,7 +53,8 @@ fn needs_a_bare_interpreter_the_action_says_what_regressed_where_it_stands() {
     step(workspace, &project, "run", &settings).expect_code(0);
     let told = step(workspace, &project, "tell", &settings);
     told.expect_code(0);
-    let begins = format!("::error file=bikes/scenarios/questions.yaml,line={line},title=REGRESSED%3A questions/deposit::");
+    let begins =
+        format!("::error file=bikes/scenarios/questions.yaml,line={line},title=REGRESSED%3A questions/deposit::");
     assert_eq!(told.stdout.lines().count(), 1, "{}", told.stdout);
     assert!(told.stdout.starts_with(&begins), "{}", told.stdout);
     let summary = fs::read_to_string(workspace.join("summary")).expect("the summary");
