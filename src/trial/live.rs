@@ -258,7 +258,7 @@ impl TrialRunner {
         trace.events = environment.take_events();
         trace.version = version_of(&trace.events);
         setup.tell_tools(&mut trace);
-        let passages = passages::named(&mut trace, &found, Some(&self.redactor()));
+        let (passages, _) = passages::named(&mut trace, &found, &self.redactor());
         (trace, times, passages)
     }
 }

@@ -5,12 +5,16 @@ use crate::secrets::{self, Redactor};
 use crate::trace::{PassageText, Searched, Trace};
 use std::collections::BTreeMap;
 
-/// Names in `trace` what was found, and gives it whole. What a service may have echoed is looked for where there is a
-/// `redactor`: in a replay there was no service.
-pub(super) fn named(trace: &mut Trace, found: &FoundPassages, redactor: Option<&Redactor>) -> Vec<PassageText> {
-    let clean = |text: &str| match redactor {
-        Some(redactor) => secrets::clean(&redactor.redact(text)).into_owned(),
-        None => secrets::clean(text).into_owned(),
+/// Names in `trace` what was found, and gives it whole, and whether none of it held a key: `redactor` knows those in use,
+/// and a document may hold others.
+pub(super) fn named(trace: &mut Trace, found: &FoundPassages, redactor: &Redactor) -> (Vec<PassageText>, bool) {
+    let mut all_clean = true;
+    let mut clean = |text: &str| {
+        if redactor.is_surely_clean(text) {
+            return secrets::clean(text).into_owned();
+        }
+        all_clean = false;
+        secrets::clean(&redactor.redact(text)).into_owned()
     };
     let mut texts = Vec::new();
     for (base, passages) in found.take() {
@@ -23,5 +27,5 @@ pub(super) fn named(trace: &mut Trace, found: &FoundPassages, redactor: Option<&
         }
         trace.passages.push(Searched { base, passages: names });
     }
-    texts
+    (texts, all_clean)
 }

@@ -1,6 +1,7 @@
 //! One trial from its cassette, on a virtual clock: no socket, no real second.
 
 use super::keyword_index;
+use super::live::redacted;
 use super::passages;
 use super::settings::environment;
 use super::stages::RecordedStages;
@@ -90,7 +91,11 @@ impl TrialRunner {
         trace.events = environment.take_events();
         trace.version = version_of(&trace.events);
         setup.tell_tools(&mut trace);
-        let passages = passages::named(&mut trace, &found, None);
+        // What services sent was redacted when it was recorded: keys can stand in questions and in documents alone.
+        let redactor = self.redactor();
+        let (passages, mut clean) = passages::named(&mut trace, &found, &redactor);
+        clean &= case.conversations().flat_map(|one| &one.turns).all(|turn| redactor.is_surely_clean(&turn.ask));
+        let trace = if clean { trace } else { redacted(trace, &redactor) };
         let trace = self.with_outage(trial, trace, &header.recorded_from);
         let unused = if completed { transport.unused() } else { Vec::new() };
         Finished { trace, unused, passages }

@@ -219,6 +219,35 @@ async fn a_recording_of_a_service_that_echoes_the_key_holds_no_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_key_in_a_document_is_in_no_file_of_a_run_and_one_in_a_question_does_not_break_its_recording() {
+    const KEY: &str = "sk-proj-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789abcdEFGH";
+    let server = MockServer::start().await;
+    let model = Echo { asked: AtomicUsize::new(0), refuses: false };
+    Mock::given(matchers::any()).respond_with(model).mount(&server).await;
+    let project =
+        asking(&server, &SCENARIO.replace("controller last?", &format!("controller last? My key is {KEY}Q.")));
+    project.edit("fixtures/knowledge/fernlight/warranty.md", "24 months", &format!("24 months ({KEY})"));
+    let check = move || {
+        for mode in ["record", "replay"] {
+            let mut command = project.command(&["run", "echo.yaml", "--mode", mode]);
+            let outcome = Outcome::of(command.env("ECHO_KEY", SECRET));
+            assert!(outcome.stdout.contains("1 trial: 1 PASS"), "{mode}: {}\n{}", outcome.stdout, outcome.stderr);
+            assert!(!outcome.stdout.contains(KEY) && !outcome.stderr.contains(KEY), "{mode}: {}", outcome.stdout);
+            assert!(project.read("reports/latest/passages.jsonl").contains("24 months ([redacted:"));
+            for folder in ["reports", "fixtures/cassettes/echo"] {
+                walk(&project.path(folder), &mut |path| {
+                    let text = String::from_utf8_lossy(&fs::read(path).expect("a file")).into_owned();
+                    // What the author wrote into a scenario stands in the plan as it was written.
+                    let asked = path.ends_with("plan.json");
+                    assert!(asked || !text.contains(KEY), "{mode}: {} holds the key", path.display());
+                });
+            }
+        }
+    };
+    tokio::task::spawn_blocking(check).await.expect("both runs");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_a_stream_tells_in_two_pieces_is_in_no_file() {
     let streaming = SCENARIO.replace("name: echo-1", "name: echo-1, stream: true");
     for mode in ["record", "live"] {
