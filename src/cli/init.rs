@@ -7,6 +7,7 @@ use super::schema;
 use crate::files;
 use crate::starter;
 use crate::trace::text::plural;
+use std::fmt::Write as _;
 use std::path::Path;
 
 /// Files that a folder may have already: they stay as they are, and what the project would put there is printed.
@@ -32,7 +33,7 @@ pub(super) fn run(given: &Init) -> Result<Exit, Problem> {
     }
     for (path, text) in &missing {
         let path = folder.join(path);
-        let written = path.parent().map_or(Ok(()), |above| files::create_dir_all(above));
+        let written = path.parent().map_or(Ok(()), files::create_dir_all);
         let written = written.and_then(|()| files::write(&path, text.as_bytes()));
         written.map_err(|why| Problem::Unwritten(format!("{} cannot be written: {why}", path.display())))?;
     }
@@ -60,21 +61,27 @@ fn shown_folder(folder: &Path) -> String {
     if folder == Path::new(".") { "this folder".to_owned() } else { folder.display().to_string() }
 }
 
+/// A path as a shell reads it as one word that is no option.
+fn shell_word(path: &str) -> String {
+    let path = if path.starts_with('-') { format!("./{path}") } else { path.to_owned() };
+    let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '/' | '.' | '_' | '-');
+    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
+}
+
 /// What was made, and what comes next.
 fn told(folder: &Path, written: usize, kept: &[(String, String)]) -> String {
     let mut text = format!("wrote {} to {}\n", plural(written, "file"), shown_folder(folder));
     for (path, would_be) in kept {
-        text += &match path.as_str() {
-            "README.md" => "kept your README.md\n".to_owned(),
-            _ => {
-                let lines: Vec<&str> = would_be.lines().filter(|line| !line.starts_with('#')).collect();
-                format!("kept your {path}; add to it:\n  {}\n", lines.join("\n  "))
-            }
-        };
+        if path == "README.md" {
+            text += "kept your README.md\n";
+        } else {
+            let lines: Vec<&str> = would_be.lines().filter(|line| !line.starts_with('#')).collect();
+            let _ = writeln!(text, "kept your {path}; add to it:\n  {}", lines.join("\n  "));
+        }
     }
     text += "\nnext:\n";
     if folder != Path::new(".") {
-        text += &format!("  cd {}\n", folder.display());
+        let _ = writeln!(text, "  cd {}", shell_word(&folder.display().to_string()));
     }
     text += "  ragcheck run\n  ragcheck compare reports/latest@strict reports/latest@short\n";
     text + "README.md there says what is in it and how to make it your own.\n"

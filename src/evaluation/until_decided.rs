@@ -150,7 +150,7 @@ fn of_lanes(loaded: &Loaded, plan: &Plan, scenario: &str) -> Option<StoppingDesi
     let blobs = cassette::blobs_dir(&cassettes, scenario);
     let own = plan.trials.iter().filter(|trial| plan.scenarios[trial.scenario].name == scenario);
     let files = own.filter_map(|trial| {
-        let case = plan.case_of(&trial)?;
+        let case = plan.case_of(trial)?;
         Some(cassette::path(&cassettes, scenario, &case.case, &trial.lane))
     });
     let first = files.into_iter().find(|file| file.is_file())?;

@@ -73,13 +73,11 @@ impl Causes {
     pub(super) fn list(&self) -> Vec<Cause> {
         let mut all: Vec<_> = self.0.iter().collect();
         all.sort_by_key(|(_, (units, _, key, _))| (std::cmp::Reverse(*units), *key));
-        let cause = |(reason, (units, trials, _, first)): (&String, &(u64, u64, (usize, usize), Violation))| Cause {
-            reason: reason.clone(),
-            units: *units,
-            trials: *trials,
-            first: first.clone(),
-        };
-        all.into_iter().map(cause).collect()
+        let mut causes = Vec::with_capacity(all.len());
+        for (reason, (units, trials, _, first)) in all {
+            causes.push(Cause { reason: reason.clone(), units: *units, trials: *trials, first: first.clone() });
+        }
+        causes
     }
 }
 

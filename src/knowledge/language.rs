@@ -69,7 +69,7 @@ impl Words {
     }
 
     /// Text as the index is given it: words apart, and stemmed where the tokenizer does not.
-    pub(super) fn prepared<'t>(self, text: &'t str) -> Cow<'t, str> {
+    pub(super) fn prepared(self, text: &str) -> Cow<'_, str> {
         let Some((algorithm, _)) = of(self.0) else { return tokenize::apart(text) };
         let stemmer = Stemmer::create(algorithm);
         let words = tokenize::words(text);

@@ -194,7 +194,7 @@ impl<'a> Wanted<'a> {
             && self.selection.trials.as_ref().is_none_or(|trials| trials.contains(id))
             && (self.selection.tags.is_empty() || self.selection.tags.iter().any(|tag| case.tags.contains(tag)))
             && (self.only.is_empty() || named(&self.only))
-            && !(!self.exclude.is_empty() && named(&self.exclude))
+            && (self.exclude.is_empty() || !named(&self.exclude))
     }
 }
 

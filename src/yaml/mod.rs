@@ -25,6 +25,16 @@ pub(crate) use tree::parse;
 pub(crate) use typed::read;
 pub(crate) use write::{fits, write};
 
+/// Aliases that multiply: nine levels of nine each.
+#[cfg(test)]
+fn alias_bomb() -> String {
+    let level = |level: usize| {
+        let below = if level == 0 { "x".to_owned() } else { format!("*a{}", level - 1) };
+        format!("a{level}: &a{level} [{}]\n", [below.as_str(); 9].join(", "))
+    };
+    (0..9).map(level).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,14 +130,4 @@ mod tests {
         assert_eq!(node.get("key").and_then(Node::text), Some("plain words"));
         assert_eq!(node.get("key").map(|node| (node.place.line, node.place.column)), Some((2, 6)));
     }
-}
-
-/// Aliases that multiply: nine levels of nine each.
-#[cfg(test)]
-fn alias_bomb() -> String {
-    let level = |level: usize| {
-        let below = if level == 0 { "x".to_owned() } else { format!("*a{}", level - 1) };
-        format!("a{level}: &a{level} [{}]\n", [below.as_str(); 9].join(", "))
-    };
-    (0..9).map(level).collect()
 }

@@ -3,6 +3,7 @@
 //!
 //! Two things differ from what a reader does: the simulator listens on a free port, and the test waits until it does.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
@@ -27,10 +28,11 @@ fn script(block: &str) -> String {
         let (command, code) = line.split_once("# exit code ").unwrap_or((line, "0"));
         let command = command.trim();
         if let Some(started) = command.strip_suffix('&') {
-            script += &format!("{started} --port $PORT & {WAIT}\n");
+            let _ = writeln!(script, "{started} --port $PORT & {WAIT}");
         } else {
-            script += &format!(
-                "{command}; code=$?; test $code = {code} || {{ echo \"{command}: exit code $code\"; exit 99; }}\n"
+            let _ = writeln!(
+                script,
+                "{command}; code=$?; test $code = {code} || {{ echo \"{command}: exit code $code\"; exit 99; }}"
             );
         }
     }
@@ -55,7 +57,7 @@ fn the_first_page_is_true_in_every_command() {
         match kind {
             "sh" => {
                 steps += 1;
-                whole += &format!("exec >\"$OUT/step{steps}\"\n{}", script(text));
+                let _ = write!(whole, "exec >\"$OUT/step{steps}\"\n{}", script(text));
                 if steps == 1 {
                     whole += "sed -i \"s/127.0.0.1:8091/127.0.0.1:$PORT/\" ragcheck.yaml\n";
                 }

@@ -132,7 +132,9 @@ fn recording_asks_only_for_what_is_missing_within_its_bound() {
     drop(simulator);
     judged(&project, &[]).expect_code(0);
     let undated = |mut rows: Vec<BTreeMap<String, String>>| {
-        rows.iter_mut().for_each(|row| drop(row.remove("recorded_at")));
+        for row in &mut rows {
+            row.remove("recorded_at");
+        }
         rows
     };
     assert_eq!(undated(rows(&project)), undated(before), "the same judge says the same");
@@ -228,7 +230,7 @@ fn grades_decide_a_gate_only_by_the_rubric_and_model_whose_agreement_with_people
         .filter(|row| row["item"] == "grounded" && matches!(row["verdict"].as_str(), "pass" | "fail"))
         .map(|row| (row["trial"].clone(), row["verdict"] == "pass"))
         .collect();
-    let rows_of = rated.iter().map(|(trial, yes)| format!("{trial},{yes}\n")).collect::<String>();
+    let rows_of = rated.iter().map(|(trial, yes)| format!("{trial},{yes}\n")).collect::<Vec<_>>().concat();
     project.write("fixtures/ratings.csv", &format!("trial,satisfied\n{rows_of}"));
     project.edit("ragcheck.yaml", "reports: reports", "reports: reports\nratings: fixtures/ratings.csv");
     project.run(&["run", "scenarios/external.yaml"]);

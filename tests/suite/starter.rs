@@ -1,6 +1,7 @@
 //! `ragcheck init`: the project that it makes, and the newcomer's first page, followed word for word.
 
 use super::project::Outcome;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -42,7 +43,7 @@ fn the_table_of_the_starter_is_its_folder() {
         if one.len() <= 121 {
             table += &one;
         } else {
-            table += &format!("    (\n        \"{name}\",\n        include_str!(\"project/{name}\"),\n    ),\n");
+            let _ = write!(table, "    (\n        \"{name}\",\n        include_str!(\"project/{name}\"),\n    ),\n");
         }
     }
     table += "];\n";

@@ -74,14 +74,13 @@ fn criterion(row: &CriterionResult) -> TestCase {
     let status = match row.verdict {
         Verdict::Pass => return TestCase::new(name, TestCaseStatus::success()),
         Verdict::Fail if row.required => TestCaseStatus::non_success(NonSuccessKind::Failure),
-        // What does not decide the exit code turns no pipeline red.
-        Verdict::Fail => TestCaseStatus::skipped(),
         Verdict::Error => TestCaseStatus::non_success(NonSuccessKind::Error),
         Verdict::NotMeasured if row.not_measured_ok => TestCaseStatus::skipped(),
         Verdict::Inconclusive | Verdict::NotMeasured if row.required => {
             TestCaseStatus::non_success(NonSuccessKind::Error)
         }
-        Verdict::Inconclusive | Verdict::NotMeasured => TestCaseStatus::skipped(),
+        // What does not decide the exit code turns no pipeline red.
+        Verdict::Fail | Verdict::Inconclusive | Verdict::NotMeasured => TestCaseStatus::skipped(),
     };
     let detail: Vec<_> =
         row.violations.iter().take(LISTED).map(|one| format!("{}: {}: {}", one.trial, one.unit, one.note)).collect();
