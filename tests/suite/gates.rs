@@ -15,8 +15,10 @@ fn a_refused_knowledge_base_fails_sc_001_and_names_case_and_lane() {
     let outcome = project.run(&["run"]);
     outcome.expect_code(1);
     let listed = outcome.stdout.split("FAIL SC-001").nth(1).expect("SC-001 fails");
+    assert!(listed.contains("recovery/search-forgotten-twice/tool-rag.base.1"), "{}", outcome.stdout);
+    let table = project.read("reports/latest/violations.csv");
     for lane in ["recovery/search-forgotten-twice/tool-rag.base.1", "recovery/search-forgotten-twice/tool-rag.base.2"] {
-        assert!(listed.contains(lane), "{lane} is not named:\n{}", outcome.stdout);
+        assert!(table.lines().any(|row| row.contains("SC-001") && row.contains(lane)), "{lane} is not named:\n{table}");
     }
     assert!(outcome.stdout.contains("failed: SC-001"), "{}", outcome.stdout);
     assert!(outcome.stdout.contains("(exit code 1)"), "{}", outcome.stdout);

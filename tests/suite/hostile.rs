@@ -275,7 +275,8 @@ fn mistakes(hostile: &Hostile) -> Vec<String> {
                 for row in rows.records() {
                     for cell in &row.expect("a row") {
                         let begins = cell.trim_start_matches(' ').starts_with(['=', '+', '-', '@', '\t', '\r']);
-                        if begins && cell.parse::<f64>().is_err() {
+                        // The operator of a target; a sign of equality alone is no formula.
+                        if begins && cell != "=" && cell.parse::<f64>().is_err() {
                             wrong.push(format!("{} holds the formula {cell:?}", path.display()));
                         }
                     }

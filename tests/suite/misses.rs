@@ -96,6 +96,7 @@ fn disturbed_by(name: &str, text: &str) -> (usize, usize) {
     project.write(&format!("fixtures/knowledge/fernlight/{name}.md"), text);
     let outcome = project.run(&["run"]);
     let (mut finding, mut others) = (0, 0);
+    assert!(project.path("reports").is_dir(), "{}\n{}", outcome.stdout, outcome.stderr);
     for group in project.latest("run.json")["errors"].as_array().expect("errors") {
         let message = group["message"].as_str().expect("a message");
         assert!(message.ends_with("knowledge changed: the search finds other passages"), "{message}");

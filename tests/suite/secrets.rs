@@ -224,8 +224,13 @@ async fn a_key_in_a_document_is_in_no_file_of_a_run_and_one_in_a_question_does_n
     let server = MockServer::start().await;
     let model = Echo { asked: AtomicUsize::new(0), refuses: false };
     Mock::given(matchers::any()).respond_with(model).mount(&server).await;
-    let project =
-        asking(&server, &SCENARIO.replace("controller last?", &format!("controller last? My key is {KEY}Q.")));
+    let project = asking(
+        &server,
+        &SCENARIO.replace(
+            "controller last?",
+            "controller last? My key is sk-proj-9876543210zyxwvutsrqponmlkjihgfedcbaZYXWVUTS.",
+        ),
+    );
     project.edit("fixtures/knowledge/fernlight/warranty.md", "24 months", &format!("24 months ({KEY})"));
     let check = move || {
         for mode in ["record", "replay"] {
@@ -237,9 +242,7 @@ async fn a_key_in_a_document_is_in_no_file_of_a_run_and_one_in_a_question_does_n
             for folder in ["reports", "fixtures/cassettes/echo"] {
                 walk(&project.path(folder), &mut |path| {
                     let text = String::from_utf8_lossy(&fs::read(path).expect("a file")).into_owned();
-                    // What the author wrote into a scenario stands in the plan as it was written.
-                    let asked = path.ends_with("plan.json");
-                    assert!(asked || !text.contains(KEY), "{mode}: {} holds the key", path.display());
+                    assert!(!text.contains(KEY), "{mode}: {} holds the key", path.display());
                 });
             }
         }

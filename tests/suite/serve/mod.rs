@@ -290,7 +290,7 @@ fn health_metrics_and_the_description_of_the_service_are_served() {
     let reference = post["requestBody"]["content"]["application/json"]["schema"]["$ref"].as_str().expect("a reference");
     let schema = document.pointer(reference.trim_start_matches('#')).expect("what it refers to is there");
     let names: Vec<&str> = schema["properties"].as_object().expect("properties").keys().map(String::as_str).collect();
-    assert_eq!(names, ["query", "session_id", "tenant_id", "conversationHistory"]);
+    assert_eq!(names, ["query", "session_id", "tenant_id", "tool_context", "conversationHistory"]);
 }
 
 #[test]
