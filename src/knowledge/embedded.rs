@@ -123,19 +123,27 @@ impl Embedded {
     /// The `top_k` best passages for `query`.
     pub(super) fn find(&self, query: &str, top_k: usize) -> Result<Vec<Found>, KnowledgeError> {
         let (terms, times): (Vec<Term>, Vec<u32>) = query::parse(query, self.words).into_iter().unzip();
-        let mut parts: Vec<(usize, f64)> = Vec::new();
+        // A passage's parts are added in the order of the terms, and rounding with them. Every part is above 0.
+        let mut scores = vec![0.0_f64; self.corpus.passages.len()];
+        let mut ranked: Vec<usize> = Vec::new();
         for (occurrences, times) in self.occurrences(&terms)?.iter().zip(times) {
-            parts.extend(occurrences.iter().map(|(place, score)| (*place, score * rank::repeated(times))));
+            let repeated = rank::repeated(times);
+            for (place, part) in occurrences.iter() {
+                let Some(score) = scores.get_mut(*place) else { continue };
+                if *score == 0.0 {
+                    ranked.push(*place);
+                }
+                *score += part * repeated;
+            }
         }
-        // Stable: a passage's parts stay in the order of the terms, and rounding with them.
-        parts.sort_by_key(|(place, _)| *place);
-        let sums = parts.chunk_by(|(one, _), (other, _)| one == other);
-        let sum = |parts: &[(usize, f64)]| parts.iter().fold(0.0, |sum, (_, score)| sum + score);
-        let mut ranked: Vec<(usize, f64)> =
-            sums.filter_map(|parts| parts.first().map(|(place, _)| (*place, sum(parts)))).collect();
-        // Stable: equal scores stay in the order of the corpus.
-        ranked.sort_by(|(_, a), (_, b)| b.total_cmp(a));
-        let best = ranked.into_iter().take(top_k);
+        // Equal scores stand in the order of the corpus.
+        let order = |one: &usize, other: &usize| scores[*other].total_cmp(&scores[*one]).then(one.cmp(other));
+        if top_k > 0 && ranked.len() > top_k {
+            ranked.select_nth_unstable_by(top_k - 1, order);
+        }
+        ranked.truncate(top_k);
+        ranked.sort_unstable_by(order);
+        let best = ranked.into_iter().map(|place| (place, scores[place]));
         let found = best.filter_map(|(place, raw_score)| {
             let passage = self.corpus.passages.get(place)?.clone();
             Some(Found { passage, raw_score })
