@@ -96,6 +96,17 @@ impl<'a> Turn<'a> {
         conversation.turns += 1;
         let started = env.clock.now();
         env.push(started, conversation.ordinal, number, What::TurnStarted { query: query.to_owned() });
+        Self::of(env, conversation, query, number, started)
+    }
+
+    /// A turn that began at `started`, in which nothing has happened.
+    fn of(
+        env: &'a AgentContext,
+        conversation: &'a mut ConversationState,
+        query: &str,
+        number: u32,
+        started: Duration,
+    ) -> Self {
         Self {
             env,
             conversation,
@@ -151,20 +162,8 @@ impl<'a> Turn<'a> {
         (elapsed, model_calls, minted): (Duration, u32, u32),
     ) -> Self {
         let number = conversation.turns.saturating_sub(1);
-        Self {
-            env,
-            conversation,
-            retries: Retries::default(),
-            query: query.to_owned(),
-            number,
-            started: env.clock.now().saturating_sub(elapsed),
-            messages: Vec::new(),
-            shown: Vec::new(),
-            model_calls,
-            minted,
-            in_flight: None,
-            failing: BTreeMap::new(),
-        }
+        let started = env.clock.now().saturating_sub(elapsed);
+        Self { model_calls, minted, ..Self::of(env, conversation, query, number, started) }
     }
 
     /// Shows the model these messages behind the fixed prompt of that name and, where that is wanted, the history; nothing

@@ -7,6 +7,8 @@ use super::Violation;
 use crate::trace::text::quote;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
@@ -30,16 +32,26 @@ pub struct Cause {
 
 /// The reasons of one criterion's violations; the order in which they are added changes nothing.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Causes(BTreeMap<String, (u64, u64, (usize, usize), Violation)>);
+pub(super) struct Causes(BTreeMap<String, Counted>);
+
+/// The units that one reason fails.
+#[derive(Debug, Clone)]
+struct Counted {
+    units: u64,
+    trials: u64,
+    /// Place of the first unit, in the plan and in its trial.
+    place: (usize, usize),
+    first: Violation,
+}
 
 impl Causes {
     /// Adds the violations of one trial, each with its place in the plan and in the trial.
     pub(super) fn add(&mut self, violations: Vec<((usize, usize), Violation)>) {
         let mut of_trial = BTreeSet::new();
-        for (key, violation) in violations {
-            let reason = reason(&violation.note);
+        for (place, first) in violations {
+            let reason = reason(&first.note);
             let trials = u64::from(of_trial.insert(reason.clone()));
-            self.put(reason, (1, trials, key, violation));
+            self.put(reason, Counted { units: 1, trials, place, first });
         }
     }
 
@@ -50,17 +62,18 @@ impl Causes {
         }
     }
 
-    fn put(&mut self, reason: String, (units, trials, key, violation): (u64, u64, (usize, usize), Violation)) {
+    fn put(&mut self, reason: String, more: Counted) {
         match self.0.entry(reason) {
-            std::collections::btree_map::Entry::Vacant(place) => {
-                place.insert((units, trials, key, violation));
+            Entry::Vacant(place) => {
+                place.insert(more);
             }
-            std::collections::btree_map::Entry::Occupied(mut place) => {
+            Entry::Occupied(mut place) => {
                 let known = place.get_mut();
-                (known.0, known.1) = (known.0 + units, known.1 + trials);
-                if key < known.2 {
-                    (known.2, known.3) = (key, violation);
+                let (units, trials) = (known.units + more.units, known.trials + more.trials);
+                if more.place < known.place {
+                    *known = more;
                 }
+                (known.units, known.trials) = (units, trials);
             }
         }
         // The last by name: it would be dropped in any order, so that what is kept is counted whole.
@@ -72,12 +85,14 @@ impl Causes {
     /// Most frequent first, then in plan order.
     pub(super) fn list(&self) -> Vec<Cause> {
         let mut all: Vec<_> = self.0.iter().collect();
-        all.sort_by_key(|(_, (units, _, key, _))| (std::cmp::Reverse(*units), *key));
-        let mut causes = Vec::with_capacity(all.len());
-        for (reason, (units, trials, _, first)) in all {
-            causes.push(Cause { reason: reason.clone(), units: *units, trials: *trials, first: first.clone() });
-        }
-        causes
+        all.sort_by_key(|(_, counted)| (Reverse(counted.units), counted.place));
+        let cause = |(reason, Counted { units, trials, first, .. }): (&String, &Counted)| Cause {
+            reason: reason.clone(),
+            units: *units,
+            trials: *trials,
+            first: first.clone(),
+        };
+        all.into_iter().map(cause).collect()
     }
 }
 

@@ -8,7 +8,7 @@
 mod patterns;
 mod prose;
 
-use super::Refusal;
+use super::{Refusal, sanitise};
 use crate::character_references;
 use regex::{RegexSet, RegexSetBuilder};
 use std::sync::LazyLock;
@@ -47,6 +47,17 @@ pub fn inspect(field: &str, raw: &str) -> Result<(), Refusal> {
         "Describe in plain words what you look for; leave code, markup, paths and instructions out of `{field}`."
     );
     Err(Refusal::new("hostile", reason, guidance))
+}
+
+/// A text on one line of 1 to `most` characters that is no attack.
+///
+/// # Errors
+/// When nothing is left of it after sanitising, when it is too long, or when it is hostile.
+pub fn line(field: &str, raw: &str, most: usize) -> Result<String, Refusal> {
+    let line = sanitise::line(raw);
+    sanitise::length(field, &line, 1, most)?;
+    inspect(field, raw)?;
+    Ok(line)
 }
 
 /// The category of a hostile text; `None` for one that may pass.

@@ -3,13 +3,15 @@
 //!
 //! A call comes as the model wrote it. `execution` takes it through the pipeline: is the tool on offer, may it run now
 //! (the flow's policy says), has it tries left, are the arguments JSON (`arguments`), do they fit the schema, and then
-//! the tool's own function, which sanitises texts (`sanitise`), holds them against the guard (`guard`) and does the work.
+//! the tool's own function, which sanitises texts (`sanitise`), holds them against the guard (`guard`) and does the work;
+//! what tools that search have in common is in `search`.
 //! What does not pass is a [`Refusal`] with a cause, a reason and guidance that a model can act on.
 
 mod arguments;
 mod execution;
 pub mod guard;
 pub mod sanitise;
+pub(in crate::flow) mod search;
 
 pub(in crate::flow) use execution::{End, Executed};
 

@@ -121,7 +121,7 @@ impl Format for TrialsCsv {
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let mut rows = ::csv::Writer::from_writer(out);
         rows.write_record(TRIAL_COLUMNS)?;
-        let from = Evidenced::of(&view.evaluation.sources);
+        let from = SourceColumns::of(&view.evaluation.sources);
         for trial in &view.evaluation.trials {
             let (transport, model, tool) = trial.retries;
             let failed: Vec<_> =
@@ -199,7 +199,7 @@ impl Format for ViolationsCsv {
         let mut rows = ::csv::Writer::from_writer(out);
         rows.write_record(VIOLATION_COLUMNS)?;
         for row in view.evaluation.criteria.iter().chain(&view.evaluation.gates) {
-            let from = Evidenced::of(&row.sources);
+            let from = SourceColumns::of(&row.sources);
             for violation in &row.violations {
                 let mut parts = violation.trial.splitn(3, '/');
                 let (scenario, case, lane) =
@@ -232,14 +232,14 @@ impl Format for ViolationsCsv {
 }
 
 /// Where figures come from, as columns; several are joined by `; `.
-pub(super) struct Evidenced {
+pub(super) struct SourceColumns {
     mode: String,
     pub(super) model: String,
     pub(super) dates: String,
-    told_by: String,
+    services: String,
 }
 
-impl Evidenced {
+impl SourceColumns {
     pub(super) fn of(sources: &[Source]) -> Self {
         let joined = |each: &dyn Fn(&Source) -> Vec<String>| {
             let mut words: Vec<String> = sources.iter().flat_map(each).filter(|word| !word.is_empty()).collect();
@@ -251,7 +251,7 @@ impl Evidenced {
             mode: joined(&|source| vec![source.mode.to_string()]),
             model: joined(&|source| vec![source.model.clone()]),
             dates: joined(&|source| source.dates.clone()),
-            told_by: joined(&|source| vec![source.from.clone()]),
+            services: joined(&|source| vec![source.from.clone()]),
         }
     }
 }
@@ -278,7 +278,7 @@ fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 29] {
     } else {
         row.observed
     };
-    let from = Evidenced::of(&row.sources);
+    let from = SourceColumns::of(&row.sources);
     [
         cell(&row.id),
         cell(row.scenario.as_deref().unwrap_or_default()),
@@ -308,7 +308,7 @@ fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 29] {
         cell(&from.mode).into_owned().into(),
         cell(&from.model).into_owned().into(),
         cell(&from.dates).into_owned().into(),
-        cell(&from.told_by).into_owned().into(),
+        cell(&from.services).into_owned().into(),
     ]
 }
 

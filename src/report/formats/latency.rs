@@ -4,7 +4,7 @@
 //! has the state `unanswered`, a bound that too few times allow the state `unbounded`. A stage's value is its mean over the answered
 //! turns, along the critical path; the means sum to that of `total`.
 
-use super::csv::Evidenced;
+use super::csv::SourceColumns;
 use crate::gate::{Edge, Latency, Quantile};
 use crate::report::figures::quantile_name;
 use crate::report::{Format, View};
@@ -51,7 +51,7 @@ impl Format for LatencyCsv {
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let mut rows = ::csv::Writer::from_writer(out);
         rows.write_record(COLUMNS)?;
-        let from = Evidenced::of(&view.evaluation.sources);
+        let from = SourceColumns::of(&view.evaluation.sources);
         for row in &view.evaluation.latency {
             for (record, states) in records(row) {
                 let place = [cell(&row.flow), cell(&row.variant), Cow::Borrowed(row.kind.as_str())];

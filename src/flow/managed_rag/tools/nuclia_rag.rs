@@ -8,7 +8,8 @@ use crate::flow::Abort;
 use crate::flow::managed_rag::memory::{KeptArtifact, TurnState};
 use crate::flow::managed_rag::template::{Prepared, prepare};
 use crate::flow::managed_rag::{artifact, citations};
-use crate::flow::tools::{Declaration, Failure, Output, Refusal, Scope, Sent, Tool, ToolError, guard, sanitise};
+use crate::flow::tools::search::EXCERPT;
+use crate::flow::tools::{Declaration, Failure, Output, Refusal, Scope, Sent, Tool, ToolError, guard};
 use crate::provider::{AskAnswer, AskStatus, ProviderError};
 use crate::trace::{Artifact, Hit, ManagedAnswer, ManagedStatus, Role, SearchResult, ToolResult};
 use serde_json::{Map, Value, json};
@@ -20,8 +21,6 @@ pub(super) static TOOL: Tool<TurnState> = Tool {
 };
 
 const MAX_QUERY: usize = 1_000;
-/// Characters of a passage that go to the trace.
-const EXCERPT: usize = 160;
 
 /// What the model should do when the service failed: while another try can help, and when none can.
 const GUIDANCE: [&str; 2] = [
@@ -54,11 +53,7 @@ fn error(message: String) -> String {
 }
 
 fn query(object: &Map<String, Value>) -> Result<String, Refusal> {
-    let raw = object.get("query").and_then(Value::as_str).unwrap_or_default();
-    let query = sanitise::line(raw);
-    sanitise::length("query", &query, 1, MAX_QUERY)?;
-    guard::inspect("query", raw)?;
-    Ok(query)
+    guard::line("query", object.get("query").and_then(Value::as_str).unwrap_or_default(), MAX_QUERY)
 }
 
 /// Asks the service, and makes the artifact of its answer.

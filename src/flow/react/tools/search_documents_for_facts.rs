@@ -6,9 +6,9 @@
 use super::SEARCH;
 use crate::flow::react::grade::same_search;
 use crate::flow::react::memory::{Document, TurnState};
-use crate::flow::tools::{Declaration, Failure, Output, Refusal, Scope, Sent, Tool, ToolError, guard, sanitise};
-use crate::knowledge::{Found, Search, excerpt};
-use crate::trace::{Hit, Role, SearchResult, ToolResult};
+use crate::flow::tools::{Declaration, Output, Refusal, Scope, Tool, ToolError, guard, search};
+use crate::knowledge::Found;
+use crate::trace::Role;
 use serde_json::{Map, Value, json};
 
 /// The tool.
@@ -19,8 +19,6 @@ pub(in crate::flow::react) static TOOL: Tool<TurnState> = Tool {
 
 /// Passages of one search.
 const TOP_K: usize = 5;
-/// Characters of a passage that go to the trace.
-const EXCERPT: usize = 160;
 const MAX_QUERY: usize = 300;
 /// Share of the best score below which a passage is left out: what is far behind the best is not worth a grade.
 const TAIL: f64 = 0.5;
@@ -44,9 +42,7 @@ fn schema() -> Value {
 
 fn query(object: &Map<String, Value>, state: &TurnState) -> Result<String, Refusal> {
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
-    let query = sanitise::line(text("query"));
-    sanitise::length("query", &query, 1, MAX_QUERY)?;
-    guard::inspect("query", text("query"))?;
+    let query = guard::line("query", text("query"), MAX_QUERY)?;
     let wanted = state.progress.approach.name();
     if text("approach") != wanted {
         let reason = format!("the approach of this step is `{wanted}`, not `{}`", text("approach"));
@@ -63,44 +59,17 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Res
     let query = query(arguments, scope.state)?;
     let env = scope.env;
     let Some((name, base)) = env.knowledge.all().next() else {
-        return Err(ToolError::Failed(Box::new(Failure {
-            cause: "tool_failed",
-            message: "the flow has no knowledge base".into(),
-            told: "failed",
-            reason: "there are no documents to search".into(),
-            guidance: ["Go on without it."; 2],
-            transient: false,
-            sent: Sent::default(),
-        })));
+        return Err(search::no_base("the flow has no knowledge base", "there are no documents to search"));
     };
     let (name, base) = (name.to_owned(), std::sync::Arc::clone(base));
-    let mut began = env.clock.now();
-    let Search { result, attempts } = base.search(&query, TOP_K).await;
-    if !attempts.is_empty() {
-        // The time of an exchange is recorded with it, and is not ours.
-        began = env.clock.now();
-    }
-    env.spend("knowledge", began).await;
-    let found = result.map_err(|error| ToolError::of_search(error, attempts.clone()))?;
+    let (found, attempts) = search::passages(env, &*base, &query, TOP_K).await?;
     let best = found.first().map_or(0.0, |found| found.raw_score);
     let found: Vec<Found> = found.into_iter().filter(|found| found.raw_score >= best * TAIL).collect();
     scope.state.queries.push(query.clone());
-    let hits: Vec<Hit> = found.iter().map(hit).collect();
+    let hits = found.iter().map(search::hit).collect();
     scope.state.found = found.into_iter().map(document).collect();
     let told = for_model(&scope.state.found);
-    let without_learned = hits.iter().map(|hit| hit.id.clone()).collect();
-    let result = SearchResult { query, kb_id: name, hits, without_learned, managed: None };
-    Ok(Output { result: ToolResult::Search(result), told, sent: Sent { service: "knowledge", attempts } })
-}
-
-fn hit(found: &Found) -> Hit {
-    Hit {
-        id: found.passage.id.clone(),
-        title: found.passage.title.clone(),
-        raw_score: found.raw_score,
-        excerpt: excerpt(&found.passage.text, EXCERPT),
-        learned: None,
-    }
+    Ok(search::output(query, name, hits, told, attempts))
 }
 
 fn document(found: Found) -> Document {

@@ -161,14 +161,9 @@ pub fn is_generic(keyword: &str) -> bool {
 
 impl IndexKeywords {
     fn from_arguments(object: &Map<String, Value>) -> Result<Self, Refusal> {
-        let raw_query = object.get("query").and_then(Value::as_str).unwrap_or_default();
-        let query = sanitise::line(raw_query);
-        sanitise::length("query", &query, 1, MAX_QUERY)?;
-        guard::inspect("query", raw_query)?;
-        let raw_result = object.get("perplexity_result_id").and_then(Value::as_str).unwrap_or_default();
-        let result = sanitise::line(raw_result);
-        sanitise::length("perplexity_result_id", &result, 1, 64)?;
-        guard::inspect("perplexity_result_id", raw_result)?;
+        let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+        let query = guard::line("query", text("query"), MAX_QUERY)?;
+        let result = guard::line("perplexity_result_id", text("perplexity_result_id"), 64)?;
         let given = object.get("keywords").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
         let keywords = checked_keywords(given, &query)?;
         Ok(Self { keywords, query, result })

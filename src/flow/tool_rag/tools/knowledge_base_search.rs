@@ -2,8 +2,9 @@
 
 use super::KNOWLEDGE_BASE_SEARCH;
 use crate::flow::tool_rag::memory::TurnState;
-use crate::flow::tools::{Declaration, Output, Refusal, Scope, Sent, Tool, ToolError, guard, sanitise};
-use crate::knowledge::{DEFAULT_KB, Found, KnowledgeBases, LearnedHit, Search, excerpt};
+use crate::flow::tools::search::{self, EXCERPT, Searched};
+use crate::flow::tools::{Declaration, Output, Refusal, Scope, Sent, Tool, ToolError, guard};
+use crate::knowledge::{DEFAULT_KB, Found, KnowledgeBases, LearnedHit, excerpt};
 use crate::trace::{Hit, Learned, Role, SearchResult, ToolResult};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -14,8 +15,6 @@ pub(super) static TOOL: Tool<TurnState> = Tool {
     run: |arguments, scope| Box::pin(run(arguments, scope)),
 };
 
-/// Characters of a hit's text that go to the trace.
-const EXCERPT: usize = 160;
 const MAX_QUERY: usize = 500;
 const MAX_TOP_K: u64 = 20;
 const DEFAULT_TOP_K: u64 = 5;
@@ -50,14 +49,9 @@ fn schema() -> Value {
 
 impl KnowledgeBaseSearch {
     fn from_arguments(object: &Map<String, Value>) -> Result<Self, Refusal> {
-        let raw = object.get("query").and_then(Value::as_str).unwrap_or_default();
-        let query = sanitise::line(raw);
-        sanitise::length("query", &query, 1, MAX_QUERY)?;
-        guard::inspect("query", raw)?;
-        let raw = object.get("kb_id").and_then(Value::as_str).unwrap_or(DEFAULT_KB);
-        let kb_id = sanitise::line(raw);
-        sanitise::length("kb_id", &kb_id, 1, 64)?;
-        guard::inspect("kb_id", raw)?;
+        let text = |key: &str| object.get(key).and_then(Value::as_str);
+        let query = guard::line("query", text("query").unwrap_or_default(), MAX_QUERY)?;
+        let kb_id = guard::line("kb_id", text("kb_id").unwrap_or(DEFAULT_KB), 64)?;
         // An integer in JSON Schema may be written 5.0.
         let top_k = object.get("top_k").and_then(Value::as_f64).map_or(DEFAULT_TOP_K, |number| number as u64);
         Ok(Self { query, kb_id, top_k: top_k.clamp(1, MAX_TOP_K) as usize })
@@ -93,16 +87,8 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Res
     let call = KnowledgeBaseSearch::from_arguments(arguments)?;
     let env = scope.env;
     let base = env.knowledge.get(&call.kb_id).ok_or_else(|| unknown_base(&env.knowledge))?;
-    let mut began = env.clock.now();
-    let Search { result, attempts } = base.search(&call.query, call.top_k).await;
-    if !attempts.is_empty() {
-        // The time of an exchange is recorded with it, and is not ours.
-        began = env.clock.now();
-    }
-    let found = match result {
-        Err(error) => Err(ToolError::of_search(error, attempts.clone())),
-        Ok(found) => env.keywords.find(&call.query).map(|learned| combined(&call, found, learned)).map_err(Into::into),
-    };
+    let Searched { found, attempts, began } = search::search(env, &**base, &call.query, call.top_k).await;
+    let found = found.and_then(|found| Ok(combined(&call, found, env.keywords.find(&call.query)?)));
     env.spend("knowledge", began).await;
     let found = found?;
     let citable = &mut scope.state.memory.citable;

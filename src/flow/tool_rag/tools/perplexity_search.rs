@@ -50,10 +50,7 @@ fn schema() -> Value {
 
 impl PerplexitySearch {
     fn from_arguments(object: &Map<String, Value>) -> Result<Self, Refusal> {
-        let raw = object.get("query").and_then(Value::as_str).unwrap_or_default();
-        let query = sanitise::line(raw);
-        sanitise::length("query", &query, 1, MAX_QUERY)?;
-        guard::inspect("query", raw)?;
+        let query = guard::line("query", object.get("query").and_then(Value::as_str).unwrap_or_default(), MAX_QUERY)?;
         let raw = object.get("context").and_then(Value::as_str).unwrap_or_default();
         let context = sanitise::text(raw);
         sanitise::length("context", &context, 0, MAX_CONTEXT)?;

@@ -3,10 +3,10 @@
 //! The model names no knowledge base: there is no way from one tenant to another.
 
 use super::RETRIEVE_DOCUMENTS;
-use crate::flow::tools::{Declaration, Failure, Output, Refusal, Scope, Sent, Tool, ToolError, guard, sanitise};
+use crate::flow::tools::{Declaration, Output, Refusal, Scope, Tool, ToolError, guard, search};
 use crate::flow::two_stage::memory::{Document, TurnState};
-use crate::knowledge::{Found, Search, excerpt};
-use crate::trace::{Hit, Role, SearchResult, ToolResult};
+use crate::knowledge::Found;
+use crate::trace::Role;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -18,8 +18,6 @@ pub(super) static TOOL: Tool<TurnState> = Tool {
 
 /// Passages of one retrieval.
 const TOP_K: usize = 5;
-/// Characters of a passage that go to the trace.
-const EXCERPT: usize = 160;
 const MAX_QUERY: usize = 500;
 
 /// JSON Schema of the arguments.
@@ -36,11 +34,7 @@ fn schema() -> Value {
 }
 
 fn query(object: &Map<String, Value>) -> Result<String, Refusal> {
-    let raw = object.get("query").and_then(Value::as_str).unwrap_or_default();
-    let query = sanitise::line(raw);
-    sanitise::length("query", &query, 1, MAX_QUERY)?;
-    guard::inspect("query", raw)?;
-    Ok(query)
+    guard::line("query", object.get("query").and_then(Value::as_str).unwrap_or_default(), MAX_QUERY)
 }
 
 /// Searches the tenant's base.
@@ -48,40 +42,13 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Res
     let query = query(arguments)?;
     let env = scope.env;
     let Some((name, base)) = scope.state.base.clone() else {
-        return Err(ToolError::Failed(Box::new(Failure {
-            cause: "tool_failed",
-            message: "the turn has no knowledge base".into(),
-            told: "failed",
-            reason: "the tool failed".into(),
-            guidance: ["Go on without it."; 2],
-            transient: false,
-            sent: Sent::default(),
-        })));
+        return Err(search::no_base("the turn has no knowledge base", "the tool failed"));
     };
-    let mut began = env.clock.now();
-    let Search { result, attempts } = base.search(&query, TOP_K).await;
-    if !attempts.is_empty() {
-        // The time of an exchange is recorded with it, and is not ours.
-        began = env.clock.now();
-    }
-    env.spend("knowledge", began).await;
-    let found = result.map_err(|error| ToolError::of_search(error, attempts.clone()))?;
-    let hits: Vec<Hit> = found.iter().map(hit).collect();
+    let (found, attempts) = search::passages(env, &*base, &query, TOP_K).await?;
+    let hits = found.iter().map(search::hit).collect();
     scope.state.documents = (1..).zip(found).map(|(rank, found)| document(rank, found)).collect();
     let told = for_model(&scope.state.documents);
-    let without_learned = hits.iter().map(|hit| hit.id.clone()).collect();
-    let result = SearchResult { query, kb_id: name, hits, without_learned, managed: None };
-    Ok(Output { result: ToolResult::Search(result), told, sent: Sent { service: "knowledge", attempts } })
-}
-
-fn hit(found: &Found) -> Hit {
-    Hit {
-        id: found.passage.id.clone(),
-        title: found.passage.title.clone(),
-        raw_score: found.raw_score,
-        excerpt: excerpt(&found.passage.text, EXCERPT),
-        learned: None,
-    }
+    Ok(search::output(query, name, hits, told, attempts))
 }
 
 /// The score depends on rank alone, 1 for the first, so that an unrelated new document changes no message.

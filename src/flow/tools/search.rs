@@ -1,0 +1,88 @@
+//! What every tool that searches a knowledge base does alike: the search with its attempts and its time, and how what it
+//! found is recorded.
+
+use super::{Failure, Output, Sent, ToolError};
+use crate::flow::AgentContext;
+use crate::knowledge::{Found, KnowledgeBase, Search, excerpt};
+use crate::provider::Attempt;
+use crate::trace::{Hit, SearchResult, ToolResult};
+use std::time::Duration;
+
+/// Characters of a passage that go to the trace; the whole passage stands in the run folder.
+pub(in crate::flow) const EXCERPT: usize = 160;
+
+/// A search that was made, and whose time is not booked yet.
+pub(in crate::flow) struct Searched {
+    /// What was found, best first.
+    pub(in crate::flow) found: Result<Vec<Found>, ToolError>,
+    /// The exchanges that it took; none for a base that is searched in the process.
+    pub(in crate::flow) attempts: Vec<Attempt>,
+    /// When the work of this process began.
+    pub(in crate::flow) began: Duration,
+}
+
+/// Searches `base`, and leaves its time to be booked: for a tool that does more work by the same clock.
+pub(in crate::flow) async fn search(
+    env: &AgentContext,
+    base: &dyn KnowledgeBase,
+    query: &str,
+    top_k: usize,
+) -> Searched {
+    let mut began = env.clock.now();
+    let Search { result, attempts } = base.search(query, top_k).await;
+    if !attempts.is_empty() {
+        // The time of an exchange is recorded with it, and is not ours.
+        began = env.clock.now();
+    }
+    let found = result.map_err(|error| ToolError::of_search(error, attempts.clone()));
+    Searched { found, attempts, began }
+}
+
+/// Passages of `base`, best first, and the exchanges that they took.
+pub(in crate::flow) async fn passages(
+    env: &AgentContext,
+    base: &dyn KnowledgeBase,
+    query: &str,
+    top_k: usize,
+) -> Result<(Vec<Found>, Vec<Attempt>), ToolError> {
+    let Searched { found, attempts, began } = search(env, base, query, top_k).await;
+    env.spend("knowledge", began).await;
+    Ok((found?, attempts))
+}
+
+/// The failure of a search where there is no base to search: `message` is for the record, `reason` for the model.
+pub(in crate::flow) fn no_base(message: &str, reason: &str) -> ToolError {
+    ToolError::Failed(Box::new(Failure {
+        cause: "tool_failed",
+        message: message.to_owned(),
+        told: "failed",
+        reason: reason.to_owned(),
+        guidance: ["Go on without it."; 2],
+        transient: false,
+        sent: Sent::default(),
+    }))
+}
+
+/// A passage as the trace keeps it.
+pub(in crate::flow) fn hit(found: &Found) -> Hit {
+    Hit {
+        id: found.passage.id.clone(),
+        title: found.passage.title.clone(),
+        raw_score: found.raw_score,
+        excerpt: excerpt(&found.passage.text, EXCERPT),
+        learned: None,
+    }
+}
+
+/// The output of a search that knows nothing learned: `told` is what the model reads.
+pub(in crate::flow) fn output(
+    query: String,
+    kb_id: String,
+    hits: Vec<Hit>,
+    told: String,
+    attempts: Vec<Attempt>,
+) -> Output {
+    let without_learned = hits.iter().map(|hit| hit.id.clone()).collect();
+    let result = SearchResult { query, kb_id, hits, without_learned, managed: None };
+    Output { result: ToolResult::Search(result), told, sent: Sent { service: "knowledge", attempts } }
+}
