@@ -45,7 +45,7 @@ pub(super) enum Command {
     Score(Score),
     /// Let a model grade the answers of a run by a rubric, and compare its grades with human ratings.
     Judge(Judge),
-    /// Compare two runs, two variants of one run, or a run with a saved baseline, case by case.
+    /// Compare two runs, a run with a saved baseline, or the variants of one run, case by case.
     Compare(Compare),
     /// Show the results of live runs and recordings over time, with lasting changes.
     History(History),
@@ -301,9 +301,11 @@ fn share(text: &str) -> Result<f64, AmountError> {
 pub(super) struct Compare {
     /// The older side: a run folder, `RUN@variant`, or a baseline file.
     pub a: String,
-    /// The newer side; without it, A is only saved.
-    #[arg(required_unless_present = "save")]
+    /// The newer side; without it, the variants of A are compared with each other, or A is only saved.
     pub b: Option<String>,
+    /// Compare only these variants of A with each other, in this order; two or more.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "b")]
+    pub variants: Vec<String>,
     /// Save the newer side's figures, case by case, as a baseline to commit.
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,

@@ -1,15 +1,16 @@
-//! `ragcheck compare`: two runs, two variants of one run, or a run and a saved baseline; and the same at the end of
-//! `ragcheck run --baseline`.
+//! `ragcheck compare`: two runs, a run and a saved baseline, or the variants of one run; and the same of two sides at
+//! the end of `ragcheck run --baseline`.
 
 use super::arguments::{Compare, Comparing, FailOn, Printed};
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::select::reports_folder;
 use super::show::conversation;
-use crate::compare::{Comparison, Summary, compare};
+use crate::compare::{Comparison, Summary, compare, compare_variants};
 use crate::evaluation;
 use crate::files;
 use crate::report::comparison::{self, Shown};
+use crate::report::variants;
 use crate::secrets;
 use crate::trace;
 use std::collections::BTreeMap;
@@ -23,7 +24,7 @@ pub(super) struct Side {
     /// The figures.
     pub summary: Summary,
     folder: Option<PathBuf>,
-    /// The report of a newer side, with a link to the comparison that is about to stand beside it.
+    /// The report of a side with a link to the page that is about to stand beside it.
     linked: Option<Vec<u8>>,
 }
 
@@ -33,16 +34,16 @@ impl Side {
         Self { summary, folder: Some(folder.to_owned()), linked: Some(linked) }
     }
 
-    /// Reads a run folder, `RUN@variant` or a baseline file; a `newer` one is to have a comparison beside it.
+    /// Reads a run folder, `RUN@variant` or a baseline file; its report is to link to `page`, which will stand beside it.
     ///
     /// # Errors
     /// When there is no such run or file, or it cannot be read.
-    pub(super) fn read(named: &str, newer: bool) -> Result<Self, Problem> {
-        if let Some(found) = Self::of_path(named, newer)? {
+    pub(super) fn read(named: &str, page: Option<&str>) -> Result<Self, Problem> {
+        if let Some(found) = Self::of_path(named, page)? {
             return Ok(found);
         }
         if let Some((name, variant)) = named.rsplit_once('@')
-            && let Some(found) = Self::of_path(name, newer)?
+            && let Some(found) = Self::of_path(name, page)?
         {
             return Ok(Self { summary: found.summary.of_variant(variant)?, ..found });
         }
@@ -53,11 +54,11 @@ impl Side {
     }
 
     /// What stands at that path, or below the reports folder; `None` when there is nothing.
-    fn of_path(name: &str, newer: bool) -> Result<Option<Self>, Problem> {
+    fn of_path(name: &str, page: Option<&str>) -> Result<Option<Self>, Problem> {
         let given = PathBuf::from(name);
         let path = if given.exists() { given } else { reports_folder().join(name) };
         if path.is_dir() {
-            return Self::of_folder(&path, newer).map(Some);
+            return Self::of_folder(&path, page).map(Some);
         }
         if !path.is_file() {
             return Ok(None);
@@ -70,7 +71,7 @@ impl Side {
         Ok(Some(Self { summary, folder: None, linked: None }))
     }
 
-    fn of_folder(path: &Path, newer: bool) -> Result<Self, Problem> {
+    fn of_folder(path: &Path, page: Option<&str>) -> Result<Self, Problem> {
         // `latest` may point elsewhere by the time that a conversation is looked up.
         let target = std::fs::read_link(path).ok().filter(|target| target.is_relative());
         let folder = target.map_or_else(|| path.to_owned(), |target| path.with_file_name(target));
@@ -78,7 +79,7 @@ impl Side {
         let label = whole.file_name().map_or_else(|| "run".into(), |name| name.to_string_lossy().into_owned());
         let mut evaluated = evaluation::score(&folder, true)?;
         let summary = evaluated.summary(&label).ok_or_else(|| format!("{} has no figures", folder.display()))?;
-        let linked = newer.then(|| evaluated.linked()).transpose().map_err(|why| why.to_string())?;
+        let linked = page.map(|page| evaluated.linked(&folder, page)).transpose().map_err(|why| why.to_string())?;
         Ok(Self { summary, folder: Some(folder), linked })
     }
 
@@ -106,8 +107,11 @@ impl Side {
 /// # Errors
 /// When a side cannot be read, or the two cannot be compared.
 pub(super) fn run(given: &Compare) -> Result<Exit, Problem> {
-    let a = Side::read(&given.a, false)?;
-    let b = given.b.as_deref().map(|named| Side::read(named, true)).transpose()?;
+    if given.b.is_none() && (given.save.is_none() || !given.variants.is_empty()) {
+        return each_pair(given);
+    }
+    let a = Side::read(&given.a, None)?;
+    let b = given.b.as_deref().map(|named| Side::read(named, Some(trace::COMPARISON_HTML))).transpose()?;
     if let Some(file) = &given.save {
         save(&b.as_ref().unwrap_or(&a).summary, file)?;
     }
@@ -115,6 +119,39 @@ pub(super) fn run(given: &Compare) -> Result<Exit, Problem> {
         Some(b) => conclude(&a, &b, &given.comparing, given.format, true),
         None => Ok(Exit::Passed),
     }
+}
+
+/// Compares the variants of a run, each with each, writes that into its folder, and prints it.
+fn each_pair(given: &Compare) -> Result<Exit, Problem> {
+    if given.comparing.fail_on.is_some() {
+        return Err(Problem::Words(
+            "`--fail-on` asks whether a newer side is worse, and of variants none is the newer one: name both sides, \
+             `ragcheck compare RUN@one RUN@other --fail-on …`"
+                .into(),
+        ));
+    }
+    let side = Side::read(&given.a, Some(trace::VARIANTS_HTML))?;
+    let found = compare_variants(&side.summary, &given.variants, given.comparing.margin)?;
+    if let Some(file) = &given.save {
+        save(&side.summary, file)?;
+    }
+    if let Some(folder) = &side.folder {
+        let files = variants::files(&found).map_err(|why| format!("the comparison cannot be made: {why}"))?;
+        write(files, folder, side.linked.as_deref())?;
+    }
+    match given.format {
+        Printed::Human => {
+            output::result(&variants::terminal(&found, output::width(), output::coloured()));
+            if let Some(folder) = &side.folder {
+                output::result(&format!("variants: {}\n", folder.join(trace::VARIANTS_HTML).display()));
+            }
+        }
+        Printed::Json => {
+            let text = serde_json::to_string_pretty(&found).map_err(|why| why.to_string())?;
+            output::result(&format!("{text}\n"));
+        }
+    }
+    Ok(Exit::Passed)
 }
 
 fn save(summary: &Summary, file: &Path) -> Result<(), Problem> {
@@ -148,12 +185,15 @@ pub(super) fn conclude(
         folders: (a.folder.as_deref(), b.folder.as_deref()),
         conversations: (&ours, &theirs),
     };
-    let written = b.folder.as_deref().map(|folder| write(&shown, folder, b.linked.as_deref())).transpose()?;
+    if let Some(folder) = &b.folder {
+        let files = comparison::files(&shown).map_err(|why| format!("the comparison cannot be made: {why}"))?;
+        write(files, folder, b.linked.as_deref())?;
+    }
     match format {
         Printed::Human => {
             output::result(&comparison::terminal(&shown, output::width(), output::coloured()));
-            if let Some(page) = written {
-                output::result(&format!("comparison: {}\n", page.display()));
+            if let Some(folder) = &b.folder {
+                output::result(&format!("comparison: {}\n", folder.join(trace::COMPARISON_HTML).display()));
             }
         }
         Printed::Json if json => {
@@ -165,8 +205,9 @@ pub(super) fn conclude(
     Ok(exit(&found, comparing))
 }
 
-fn write(shown: &Shown<'_>, folder: &Path, linked: Option<&[u8]>) -> Result<PathBuf, Problem> {
-    for (name, bytes) in comparison::files(shown).map_err(|why| format!("the comparison cannot be made: {why}"))? {
+/// Writes files of a comparison, and the report that links to them.
+fn write(written: Vec<(&str, Vec<u8>)>, folder: &Path, linked: Option<&[u8]>) -> Result<(), Problem> {
+    for (name, bytes) in written {
         let file = folder.join(name);
         files::write(&file, secrets::clean_text_bytes(&bytes))
             .map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
@@ -176,7 +217,7 @@ fn write(shown: &Shown<'_>, folder: &Path, linked: Option<&[u8]>) -> Result<Path
         files::replace(&file, secrets::clean_text_bytes(index))
             .map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
     }
-    Ok(folder.join(trace::COMPARISON_HTML))
+    Ok(())
 }
 
 /// A comparison fails only where that was asked for; one with trials that could not be run, or that compared nothing,

@@ -46,7 +46,7 @@ fn typed(given: &Run) -> Result<Exit, Problem> {
     let reports = given.bounds.report_dir.clone().unwrap_or_else(reports_folder);
     let failed =
         given.failed.as_deref().map(|run| if run == Path::new("latest") { reports.join(run) } else { run.to_owned() });
-    let baseline = given.baseline.as_deref().map(|named| Side::read(named, false)).transpose()?;
+    let baseline = given.baseline.as_deref().map(|named| Side::read(named, None)).transpose()?;
     let suite = load(&given.select)?;
     let options = RunOptions {
         mode: match given.mode {
@@ -78,7 +78,7 @@ fn typed(given: &Run) -> Result<Exit, Problem> {
     let Some(baseline) = baseline else { return Ok(exit) };
     let name = done.folder.file_name().unwrap_or_default().to_string_lossy();
     let summary = done.evaluated.summary(&name).ok_or_else(|| "the run kept no figures to compare".to_owned())?;
-    let linked = done.evaluated.linked().map_err(|why| why.to_string())?;
+    let linked = done.evaluated.linked(&done.folder, crate::trace::COMPARISON_HTML).map_err(|why| why.to_string())?;
     let this = Side::of_run(summary, &done.folder, linked);
     let change = compare::conclude(&baseline, &this, &given.comparing, given.format, false)?;
     // Asked for what changed alone, what the criteria say of the whole does not decide.

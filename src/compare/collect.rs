@@ -6,7 +6,7 @@ use crate::metric::{Group, Metric, Observation, Outcome};
 use crate::plan::{Plan, ResolvedCase};
 use crate::scenario::{Criterion, GateKind, Target, parse_target};
 use crate::stats::quantile::nearest_rank;
-use crate::trace::{Arm, Trace, TurnOutcome, What};
+use crate::trace::{Arm, Trace, What};
 use std::collections::BTreeMap;
 
 /// What judging found out about one trial that could be run.
@@ -43,8 +43,6 @@ struct Case {
     figures: CaseFigures,
     /// Trials by their place in the plan.
     trials: BTreeMap<usize, TrialOutcome>,
-    /// Times of all turns; a turn without an answer is longer than any other.
-    turns_us: Vec<u64>,
     /// The repetitions that were planned.
     planned: Vec<u32>,
     /// Successes and units by criterion and repetition.
@@ -132,10 +130,10 @@ impl<'p> Collector<'p> {
             why: if seen.passed { String::new() } else { seen.why.clone() },
         };
         case.trials.insert(place, outcome);
-        case.turns_us.extend(turns(planned, trace).iter().map(|turn| match turn.ended() {
-            Some(end) if matches!(end.outcome, TurnOutcome::Answered(_)) => end.took_us,
-            _ => u64::MAX,
-        }));
+        case.figures.usage.add_calls(trace);
+        for turn in turns(planned, trace) {
+            case.figures.usage.add_turn(turn.ended().map(|end| (&end.outcome, end.took_us)));
+        }
     }
 
     /// The summary, once every trial that could be run has been added. A run until decided needed no trial beyond its
@@ -144,8 +142,8 @@ impl<'p> Collector<'p> {
         let stopped = self.plan.stopping.zip(passes).filter(|(stopping, passes)| *passes < stopping.max_passes);
         let asked = self.criteria;
         let cases = self.cases.into_values().map(|mut case| {
-            case.turns_us.sort_unstable();
             let mut figures = case.figures;
+            figures.usage.turns_us.sort_unstable();
             for (key, repetitions) in &case.open {
                 let group = asked.iter().find(|one| one.measured.key == *key).and_then(|one| one.group);
                 if let Some(group) = group {
@@ -157,7 +155,7 @@ impl<'p> Collector<'p> {
             figures.passed = figures.trials_run.iter().filter(|trial| trial.passed).count() as u64;
             let needed = case.planned.iter().filter(|repetition| passes.is_none_or(|last| **repetition <= last));
             figures.errors = (needed.count() as u64).saturating_sub(figures.trials);
-            figures.turn_us = nearest_rank(&case.turns_us, 0.5).filter(|time| *time != u64::MAX);
+            figures.turn_us = nearest_rank(&figures.usage.turns_us, 0.5).filter(|time| *time != u64::MAX);
             let passed = figures.trials_run.iter().map(|trial| (trial.repetition, (u64::from(trial.passed), 1)));
             case.by_number.insert(CASES.into(), passed.collect());
             for (key, numbers) in case.by_number.into_iter().filter(|(_, numbers)| !numbers.is_empty()) {

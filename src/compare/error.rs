@@ -45,6 +45,24 @@ pub enum CompareError {
         /// Its mode.
         mode_b: String,
     },
+    /// A run whose variants are to be compared and that has one.
+    #[error("{run} has one variant, {variant}: name another run to compare it with, `ragcheck compare {run} OTHER`")]
+    OneVariant {
+        /// The run.
+        run: String,
+        /// The variant.
+        variant: String,
+    },
+    /// Variants that share no case.
+    #[error(
+        "no case of {run} was run under all of these variants ({known}): name those to be compared, `--variants A,B`"
+    )]
+    NoCommonCase {
+        /// The run.
+        run: String,
+        /// Which scenario has which, in words.
+        known: String,
+    },
     /// No case of one is a case of the other.
     #[error("{0}")]
     NothingInCommon(String),

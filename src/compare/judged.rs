@@ -12,15 +12,9 @@ const ALPHA: f64 = 0.05;
 /// The key of the row on turn times.
 const TURN_TIME: &str = "turn time";
 
-/// Every row, in the order of B's criteria, turn times last; what cannot be compared is added to `notes`.
-pub(super) fn rows(
-    a: &Summary,
-    b: &Summary,
-    pairs: &[Pair<'_>],
-    margin: f64,
-    seed: u64,
-    notes: &mut Vec<String>,
-) -> Vec<Row> {
+/// Every row, in the order of B's criteria, turn times last, before any correction; what cannot be compared is added to
+/// `notes`.
+pub(super) fn tested(a: &Summary, b: &Summary, pairs: &[Pair<'_>], seed: u64, notes: &mut Vec<String>) -> Vec<Row> {
     let mut rows = Vec::new();
     for measured in &b.criteria {
         match a.criteria.iter().find(|other| other.key == measured.key) {
@@ -36,12 +30,15 @@ pub(super) fn rows(
     notes.extend(gone.map(|one| format!("{}: not compared, only A measures it", one.key)));
     let timed = b.criteria.iter().any(|one| one.required && one.limit_us.is_some());
     rows.push(time_row(pairs, timed, notes));
-    correct(&mut rows);
-    for row in &mut rows {
+    rows
+}
+
+/// What each row comes to, once its p-value is corrected.
+pub(super) fn conclude(rows: &mut [Row], margin: f64) {
+    for row in rows {
         row.finding = finding(row, margin);
         row.sentence = sentences::sentence(row, margin_of(row, margin));
     }
-    rows
 }
 
 /// Whether two criteria count the same thing; the target of a rate may differ, the limit of a time may not.
@@ -123,8 +120,9 @@ fn time_row(pairs: &[Pair<'_>], gated: bool, notes: &mut Vec<String>) -> Row {
 }
 
 /// Corrects the p-values: Holm over the gated rows, Benjamini and Hochberg over the others. A row without discordance
-/// belongs to its family with a p of 1: which rows are tested must not depend on what was seen.
-fn correct(rows: &mut [Row]) {
+/// belongs to its family with a p of 1: which rows are tested must not depend on what was seen. The rows of several
+/// comparisons that are read together are one family.
+pub(super) fn correct(rows: &mut [&mut Row]) {
     type Correction = fn(&[f64]) -> Vec<f64>;
     for (gated, correction) in [(true, holm as Correction), (false, benjamini_hochberg)] {
         let family: Vec<usize> = (0..rows.len()).filter(|i| rows[*i].gated == gated && rows[*i].cases > 0).collect();
@@ -175,7 +173,14 @@ mod tests {
             run
         };
         let (a, b) = (run(1), run(passed_b));
-        rows(&a, &b, &pair(&a, &b).pairs, 0.02, 1, &mut Vec::new())
+        rows(&a, &b, &mut Vec::new())
+    }
+
+    fn rows(a: &Summary, b: &Summary, notes: &mut Vec<String>) -> Vec<Row> {
+        let mut rows = tested(a, b, &pair(a, b).pairs, 1, notes);
+        correct(&mut rows.iter_mut().collect::<Vec<_>>());
+        conclude(&mut rows, 0.02);
+        rows
     }
 
     #[test]
@@ -208,7 +213,7 @@ mod tests {
         b.criteria.push(Measured { key: "T".into(), limit_us: Some(2), ..cases_row() });
         b.criteria.push(Measured { key: "N".into(), ..cases_row() });
         let mut notes = Vec::new();
-        let found = rows(&a, &b, &pair(&a, &b).pairs, 0.0, 1, &mut notes);
+        let found = rows(&a, &b, &mut notes);
         assert_eq!(found.iter().map(|row| row.key.as_str()).collect::<Vec<_>>(), ["cases", "turn time"]);
         assert!(notes[0].starts_with("T: not compared") && notes[1] == "N: not compared, only B measures it");
     }

@@ -3,7 +3,8 @@
 //!
 //! A [`Collector`] makes a [`Summary`] of each side while its traces stream by; a saved one is a baseline. [`compare`]
 //! pairs the cases, names what differs in the settings, tests each criterion, corrects by Holm over those that gate, and
-//! lists the cases that flipped. Same summaries, same result, to the last digit: whatever is drawn is seeded by them.
+//! lists the cases that flipped. [`compare_variants`] does so for each pair of the variants of one run, with one
+//! correction over all pairs. Same summaries, same result, to the last digit: whatever is drawn is seeded by them.
 //! Nothing here knows how a verdict of a gate is made or how a comparison is shown.
 
 mod collect;
@@ -18,12 +19,16 @@ pub(crate) mod sample;
 mod sentences;
 mod summary;
 mod times;
+mod usage;
+mod variants;
 
 pub use collect::{Collector, Seen};
 pub use differences::{Difference, PromptChange};
 pub use error::CompareError;
 pub use flips::Flip;
 pub use summary::{BASELINE_VERSION, CASES, CaseFigures, Measured, Setting, StoppedEarly, Summary, TrialOutcome};
+pub use usage::Usage;
+pub use variants::{Beside, Cell, Figure, InCase, Unit, VARIANTS_VERSION, Variant, Variants, compare_variants};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -189,6 +194,13 @@ impl Comparison {
 /// # Errors
 /// When there is nothing to compare, or live figures beside replayed ones.
 pub fn compare(a: &Summary, b: &Summary, margin: f64) -> Result<Comparison, CompareError> {
+    let mut found = open(a, b, margin)?;
+    close(std::slice::from_mut(&mut found));
+    Ok(found)
+}
+
+/// A comparison whose p-values are not corrected yet, without findings.
+fn open(a: &Summary, b: &Summary, margin: f64) -> Result<Comparison, CompareError> {
     one_mode(a, b)?;
     let pairing = pairing::pair(a, b);
     if pairing.pairs.is_empty() {
@@ -197,13 +209,11 @@ pub fn compare(a: &Summary, b: &Summary, margin: f64) -> Result<Comparison, Comp
     let (mut differences, prompts) = differences::differences(&pairing.settings);
     differences.splice(0..0, differences::asked(a, b, &pairing.pairs));
     let mut notes = sentences::missing(a, b, &pairing);
-    let rows = judged::rows(a, b, &pairing.pairs, margin, seed(a, b), &mut notes);
-    let flips = flips::flips(&pairing.pairs);
-    let conclusion = sentences::conclusion(&rows, &flips, pairing.pairs.len() as u64);
+    let rows = judged::tested(a, b, &pairing.pairs, seed(a, b), &mut notes);
     let dropped = sentences::dropped(&pairing);
-    let conclusion = dropped.iter().map(String::as_str).chain([conclusion.as_str()]).collect::<Vec<_>>().join("; ");
     let parts = sentences::parts(a, b);
-    let conclusion = if parts.is_empty() { conclusion } else { format!("PART ({}): {conclusion}", parts.join("; ")) };
+    let part = if parts.is_empty() { String::new() } else { format!("PART ({}): ", parts.join("; ")) };
+    let first = dropped.iter().fold(part, |first, dropped| format!("{first}{dropped}; "));
     let warnings = parts.iter().map(|part| format!("PART {part}; what was not run is not compared"));
     let warnings = warnings.chain(dropped).chain(sentences::stopped_early(a, b)).collect();
     Ok(Comparison {
@@ -216,11 +226,21 @@ pub fn compare(a: &Summary, b: &Summary, margin: f64) -> Result<Comparison, Comp
         differences,
         prompts,
         notes,
-        regression: rows.iter().any(|row| row.gated && row.finding == Finding::Worse),
+        regression: false,
         rows,
-        flips,
-        conclusion,
+        flips: flips::flips(&pairing.pairs),
+        conclusion: first,
     })
+}
+
+/// Corrects the p-values of all these comparisons together, and says what each comes to.
+fn close(open: &mut [Comparison]) {
+    judged::correct(&mut open.iter_mut().flat_map(|found| &mut found.rows).collect::<Vec<_>>());
+    for found in open {
+        judged::conclude(&mut found.rows, found.margin);
+        found.regression = found.rows.iter().any(|row| row.gated && row.finding == Finding::Worse);
+        found.conclusion.push_str(&sentences::conclusion(&found.rows, &found.flips, found.cases));
+    }
 }
 
 /// Live and replayed figures are evidence of different things and are never set against each other.

@@ -2,6 +2,7 @@
 
 use super::collect::cases_row;
 use super::summary::{BASELINE_VERSION, CASES, CaseFigures, Setting, Summary, TrialOutcome};
+use super::usage::Usage;
 use crate::settings::Enforcement;
 
 /// A run of the scenario `s`: a case a row, with trials passed and trials run, the failing ones last.
@@ -31,6 +32,18 @@ pub(crate) fn summary(label: &str, cases: &[(&str, u64, u64)]) -> Summary {
                 why: if repetition <= *passed { String::new() } else { "it was wrong".into() },
             })
             .collect(),
+        usage: Usage {
+            turns: *trials,
+            answers: *trials,
+            citing: *passed,
+            citations: 2 * passed,
+            model_calls: 3 * trials,
+            tool_calls: 2 * trials,
+            input_tokens: Some(100 * trials),
+            output_tokens: Some(20 * trials),
+            turns_us: (1..=*trials).map(|number| number * 1_000_000).collect(),
+            ..Usage::default()
+        },
     });
     Summary {
         version: BASELINE_VERSION,

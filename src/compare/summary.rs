@@ -4,6 +4,7 @@
 //! as a diff. A reader refuses a `version` that is newer than its own and ignores fields that it does not know.
 
 use super::CompareError;
+use super::usage::Usage;
 use crate::settings::Enforcement;
 use crate::trace;
 use serde::{Deserialize, Serialize};
@@ -142,6 +143,9 @@ pub struct CaseFigures {
     /// The trials one by one, in plan order; a baseline file holds none.
     #[serde(skip)]
     pub trials_run: Vec<TrialOutcome>,
+    /// What they took; a baseline file does not hold it.
+    #[serde(skip)]
+    pub usage: Usage,
 }
 
 /// One trial that could be run.
@@ -274,12 +278,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_baseline_reads_back_as_it_was_written_without_its_trials() {
+    fn a_baseline_reads_back_as_it_was_written_without_its_trials_and_what_they_took() {
         let mut summary = sample::summary("run", &[("one", 2, 3), ("two", 0, 3)]);
         summary.stopped = Some(StoppedEarly { passes: 3, max: 8 });
         summary.part = "1 of 6 trials not run".into();
         let text = summary.to_text().expect("JSON");
-        summary.cases.iter_mut().for_each(|case| case.trials_run.clear());
+        for case in &mut summary.cases {
+            case.trials_run.clear();
+            case.usage = Usage::default();
+        }
         assert_eq!(Summary::parse(&text).expect("a baseline"), summary);
         assert_eq!(text.lines().filter(|line| line.contains("\"case\"")).count(), 2, "one case a line:\n{text}");
     }

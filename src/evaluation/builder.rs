@@ -138,6 +138,7 @@ impl<'p> EvaluationBuilder<'p> {
             cases: self.collector.map(|collector| collector.finish("", passes, &evaluation.part)),
             evaluation,
             compared: false,
+            variants_compared: false,
         }
     }
 }
@@ -151,6 +152,8 @@ pub struct EvaluatedRun {
     cases: Option<Summary>,
     /// Whether a comparison lies beside its report.
     compared: bool,
+    /// Whether a comparison of its variants does.
+    variants_compared: bool,
 }
 
 impl EvaluatedRun {
@@ -161,17 +164,19 @@ impl EvaluatedRun {
 
     /// What reports are made from.
     pub fn view(&self) -> View<'_> {
-        let Self { plan, evaluation, timelines, compared, .. } = self;
-        View { plan, evaluation, timelines, compared: *compared }
+        let Self { plan, evaluation, timelines, compared, variants_compared, .. } = self;
+        View { plan, evaluation, timelines, compared: *compared, variants_compared: *variants_compared }
     }
 
-    /// `index.html` with a link to the comparison beside it.
+    /// `index.html` with links to the comparisons in `folder`, `file` among them, which is about to be written.
     ///
     /// # Errors
     /// When it cannot be made.
-    pub fn linked(&self) -> io::Result<Vec<u8>> {
+    pub fn linked(&self, folder: &Path, file: &str) -> io::Result<Vec<u8>> {
+        let there = |name: &str| name == file || folder.join(name).exists();
+        let (compared, variants_compared) = (there(trace::COMPARISON_HTML), there(trace::VARIANTS_HTML));
         let mut out = Vec::new();
-        report::Format::write(&report::Html, &View { compared: true, ..self.view() }, &mut out)?;
+        report::Format::write(&report::Html, &View { compared, variants_compared, ..self.view() }, &mut out)?;
         Ok(out)
     }
 
@@ -186,6 +191,7 @@ impl EvaluatedRun {
     /// When a file cannot be written.
     pub fn write(&mut self, folder: &Path) -> io::Result<()> {
         self.compared = folder.join(trace::COMPARISON_HTML).exists();
+        self.variants_compared = folder.join(trace::VARIANTS_HTML).exists();
         let view = self.view();
         let kept = [
             trace::RUN,

@@ -40,6 +40,12 @@ impl ManagedRetrieval {
         }
     }
 
+    /// The same with one secret, for flows whose tests play the service.
+    #[cfg(test)]
+    pub(crate) fn keeping(secret: (&str, &str), access: &Access, settings: &ManagedRetrievalSettings) -> Self {
+        Self::new(access, settings, Redactor::new([(secret.0.to_owned(), secret.1.to_owned())]))
+    }
+
     /// Asks once. The texts of the answer hold neither a secret nor the service's address; where something was taken out
     /// of the answer's own text, its positions mean nothing any more and every citation is without one.
     pub async fn ask(&self, request: &AskRequest) -> Attempted<AskAnswer> {

@@ -16,6 +16,7 @@ mod page;
 mod sample;
 mod terminal;
 mod timelines;
+pub mod variants;
 
 pub use self::formats::html::Html;
 pub use self::formats::{formats, named, names};
@@ -40,6 +41,8 @@ pub struct View<'a> {
     pub timelines: &'a Timelines,
     /// Whether a comparison lies beside the report, for a link to it.
     pub compared: bool,
+    /// Whether a comparison of its variants does.
+    pub variants_compared: bool,
 }
 
 /// One file format of the report.

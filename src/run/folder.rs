@@ -7,7 +7,8 @@
 use crate::files;
 use crate::secrets;
 use crate::trace::{
-    COMPARISON_JSON, ENVIRONMENT, GRADES, PASSAGES, PLAN, PassageText, PassageWriter, Passages, TRACES, seal,
+    COMPARISON_JSON, ENVIRONMENT, GRADES, PASSAGES, PLAN, PassageText, PassageWriter, Passages, TRACES, VARIANTS_JSON,
+    seal,
 };
 use sha2::{Digest, Sha256};
 use std::fs::File;
@@ -125,7 +126,7 @@ pub fn prune(reports: &Path, keep: usize, made: &Path) -> io::Result<()> {
         let of = |name: &str| entry.path.join(name);
         let Some((mode, at)) = files::read(of(ENVIRONMENT)).ok().and_then(|text| made_in(&text)) else { continue };
         let stays = entry.path.file_name() == made.file_name() || entry.path.file_name() == latest;
-        let used = [GRADES, COMPARISON_JSON].iter().any(|name| of(name).exists());
+        let used = [GRADES, COMPARISON_JSON, VARIANTS_JSON].iter().any(|name| of(name).exists());
         if mode == "replay" && !stays && !used {
             replays.push((at, entry.path));
         }

@@ -136,11 +136,11 @@ impl Suite {
         let ended = runner.budget().reason();
         let newest = ended.is_none() && !chosen.chooses_cases() && options.failed.is_none();
         let folder = writing.finish(newest).map_err(unwritten)?;
-        // What was made of an equal run before: grades count, and the page links to its comparison.
+        // What was made of an equal run before: grades count, and the page links to its comparisons.
         if folder.join(trace::GRADES).exists() {
             evaluated = evaluation::score(&folder, options.for_comparison)?;
         }
-        if [trace::GRADES, trace::COMPARISON_HTML].iter().any(|file| folder.join(file).exists()) {
+        if [trace::GRADES, trace::COMPARISON_HTML, trace::VARIANTS_HTML].iter().any(|file| folder.join(file).exists()) {
             evaluated.write(&folder).map_err(unwritten)?;
         }
         let Seen { gather, unused, missing, old } = seen;

@@ -12,6 +12,7 @@
 //! | `judgements.csv` | the same as a table |
 //! | `agreement.json` | how far they agree with people, where the run has ratings, see [`super::MeasuredAgreement`] |
 //! | `comparison.csv`, `comparison.html`, `comparison.json` | the last comparison in which it was the newer side |
+//! | `variants.csv`, `pairs.csv`, `variants.html`, `variants.json` | the last comparison of its variants |
 //!
 //! `plan.json` and each line of `traces.jsonl` end with a digest of themselves, see [`super::seal`]: what was edited by
 //! hand is read and said to be.
@@ -53,6 +54,14 @@ pub const COMPARISON_CSV: &str = "comparison.csv";
 pub const COMPARISON_HTML: &str = "comparison.html";
 /// The comparison as data.
 pub const COMPARISON_JSON: &str = "comparison.json";
+/// One row a figure of a variant.
+pub const VARIANTS_CSV: &str = "variants.csv";
+/// One row a criterion of a pair of variants.
+pub const PAIRS_CSV: &str = "pairs.csv";
+/// The comparison of variants as a page.
+pub const VARIANTS_HTML: &str = "variants.html";
+/// The comparison of variants as data.
+pub const VARIANTS_JSON: &str = "variants.json";
 
 /// A line of `traces.jsonl` that cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -229,32 +229,66 @@ fn secrets_in_every_field_of_the_services_answers_stand_in_no_file() {
 }
 
 #[test]
-fn every_pair_of_agents_has_a_verdict_for_each_criterion_in_terminal_table_and_page() {
+fn one_comparison_holds_all_agents_and_every_pair_has_a_verdict_for_each_criterion_in_terminal_table_and_page() {
     let project = Project::shipped();
     let folder = "scenarios/four-agents";
     let criteria = format!("{folder}/criteria.yaml");
     project.run(&["run", folder, "--criteria", &criteria, "--no-history"]).expect_code(0);
-    let plan = project.latest("plan.json");
-    let variants = plan["scenarios"][0]["variants"].as_array().expect("variants").clone();
-    let names: Vec<&str> = variants.iter().filter_map(|variant| variant["name"].as_str()).collect();
-    assert_eq!(names, ["managed-rag", "react", "tool-rag", "two-stage"]);
-    let verdicts = ["no case changed", "inconclusive", "better", "worse"];
+    let outcome = project.run(&["compare", "reports/latest"]);
+    outcome.expect_code(0);
+    let names = ["managed-rag", "react", "tool-rag", "two-stage"];
+    let wanted = ["ANSWERED", "CASES", "SEARCHED", "SOURCES", "QUERIES", "TIME", "cases", "turn time"];
+    let taken = ["model calls", "tool calls", "input tokens", "output tokens", "turn p50", "turn p95", "citations"];
+    let found = project.latest("variants.json");
+    let told: Vec<&str> =
+        found["variants"].as_array().expect("variants").iter().filter_map(|one| one["name"].as_str()).collect();
+    assert_eq!(told, names);
+    let table = project.read("reports/latest/variants.csv");
+    let pairs = project.read("reports/latest/pairs.csv");
+    let page = project.read("reports/latest/variants.html");
+    for figure in wanted[..7].iter().chain(&taken) {
+        let row = outcome.stdout.lines().find(|line| line.starts_with(figure)).unwrap_or_default();
+        assert!(row.split_whitespace().count() >= 5, "{figure}: {}", outcome.stdout);
+        for name in names {
+            assert!(
+                table.lines().any(|line| line.starts_with(&format!("{figure},{name},"))),
+                "{figure} {name}: {table}"
+            );
+        }
+        assert!(page.contains(&format!("<bdi>{figure}</bdi>")), "{figure}");
+    }
+    let mut reader = csv::Reader::from_reader(pairs.as_bytes());
+    let rows: Vec<csv::StringRecord> = reader.records().map(|row| row.expect("a row")).collect();
+    let findings = ["no case changed", "inconclusive", "not worse", "better", "worse"];
     for (place, one) in names.iter().enumerate() {
         for other in &names[place + 1..] {
-            let sides = [format!("reports/latest@{one}"), format!("reports/latest@{other}")];
-            let outcome = project.run(&["compare", &sides[0], &sides[1]]);
-            let table = project.read("reports/latest/comparison.csv");
-            let page = project.read("reports/latest/comparison.html");
-            for id in ["ANSWERED", "CASES", "SEARCHED", "SOURCES", "QUERIES", "TIME"] {
-                let row = outcome.stdout.lines().find(|line| line.starts_with(id)).unwrap_or_default();
-                assert!(
-                    row.contains('%') && verdicts.iter().any(|verdict| row.contains(verdict)),
-                    "{one} and {other}, {id}: {}",
-                    outcome.stdout
-                );
-                assert!(table.lines().any(|line| line.contains(id)) && page.contains(id), "{one} and {other}: {id}");
+            let of = |row: &&csv::StringRecord| {
+                row[23].ends_with(&format!("@{one}")) && row[24].ends_with(&format!("@{other}"))
+            };
+            let pair: Vec<_> = rows.iter().filter(of).collect();
+            for key in wanted {
+                let row =
+                    pair.iter().find(|row| &row[0] == key).unwrap_or_else(|| panic!("{one} {other} {key}: {pairs}"));
+                assert!(findings.contains(&&row[16]), "{one} {other} {key}: {row:?}");
             }
-            assert!(outcome.stdout.contains("turn time"), "{}", outcome.stdout);
+            assert!(outcome.stdout.contains(&format!("A {one}, B {other}")), "{}", outcome.stdout);
+            assert!(page.contains(&format!("A <bdi>{one}</bdi>, B <bdi>{other}</bdi>")));
         }
+    }
+    assert!(project.read("reports/latest/index.html").contains("href=\"variants.html\""));
+    // Two of them, and what cannot be asked.
+    let two = project.run(&["compare", "reports/latest", "--variants", "two-stage,tool-rag", "--format", "json"]);
+    let two: Value = serde_json::from_str(&two.expect_code(0).stdout).expect("JSON");
+    assert_eq!(
+        (two["variants"][0]["name"].as_str(), two["pairs"].as_array().map(Vec::len)),
+        (Some("two-stage"), Some(1))
+    );
+    for (arguments, why) in [
+        (&["--variants", "react"][..], "has one variant, react"),
+        (&["--variants", "react,reacts"], "no variant `reacts`; it has managed-rag, react, tool-rag, two-stage"),
+        (&["--fail-on", "regression"], "name both sides"),
+    ] {
+        let refused = project.run(&[&["compare", "reports/latest"], arguments].concat());
+        assert!(refused.expect_code(2).stderr.contains(why), "{}", refused.stderr);
     }
 }

@@ -1,4 +1,4 @@
-//! `comparison.csv`: one row a criterion. Rates are shares of 0 to 1 and times seconds, with six decimals; unknown
+//! `comparison.csv`, and `pairs.csv` of several: one row a criterion. Rates are shares of 0 to 1 and times seconds, with six decimals; unknown
 //! figures are empty. New columns come last.
 
 use crate::compare::{Comparison, Scale};
@@ -6,7 +6,7 @@ use crate::percent::{Rounding, rounded};
 use crate::trace::text::cell;
 use std::io;
 
-const COLUMNS: [&str; 23] = [
+const COLUMNS: [&str; 25] = [
     "criterion",
     "metric",
     "scale",
@@ -30,16 +30,18 @@ const COLUMNS: [&str; 23] = [
     "part_b",
     "evidence_a",
     "evidence_b",
+    "side_a",
+    "side_b",
 ];
 
-/// The file.
-pub(super) fn csv(comparison: &Comparison) -> io::Result<Vec<u8>> {
-    let differs: Vec<String> = comparison.differences.iter().map(super::differs).collect();
+/// The rows of some comparisons, in their order.
+pub(in crate::report) fn csv(comparisons: &[Comparison]) -> io::Result<Vec<u8>> {
     let mut rows = ::csv::Writer::from_writer(Vec::new());
     rows.write_record(COLUMNS)?;
     let figure = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.6}"));
     let bound = |value: Option<f64>, rounding| value.map_or_else(String::new, |value| rounded(value, 6, rounding));
-    for row in &comparison.rows {
+    for (comparison, row) in comparisons.iter().flat_map(|found| found.rows.iter().map(move |row| (found, row))) {
+        let differs: Vec<String> = comparison.differences.iter().map(super::differs).collect();
         rows.write_record([
             cell(&row.key).as_ref(),
             cell(&row.metric).as_ref(),
@@ -64,6 +66,8 @@ pub(super) fn csv(comparison: &Comparison) -> io::Result<Vec<u8>> {
             cell(&comparison.b.part).as_ref(),
             cell(&comparison.a.evidence).as_ref(),
             cell(&comparison.b.evidence).as_ref(),
+            cell(&comparison.a.label).as_ref(),
+            cell(&comparison.b.label).as_ref(),
         ])?;
     }
     rows.into_inner().map_err(|why| io::Error::other(why.to_string()))
@@ -76,7 +80,7 @@ mod tests {
     #[test]
     fn every_criterion_is_a_row_that_reads_back() {
         let found = super::super::tests::worse();
-        let text = csv(&found).expect("a file");
+        let text = csv(std::slice::from_ref(&found)).expect("a file");
         let mut reader = ::csv::Reader::from_reader(text.as_slice());
         let rows: Vec<::csv::StringRecord> = reader.records().map(|row| row.expect("a row")).collect();
         assert_eq!(rows.len(), found.rows.len());

@@ -14,9 +14,12 @@ const PAGE: page::Page = page::Page {
     file: COMPARISON_HTML,
     kind: "comparison",
     template: include_str!("page.html"),
-    style: include_str!("comparison.css"),
+    style: STYLE,
     script: "",
 };
+
+/// Styles of comparisons.
+pub(in crate::report) const STYLE: &str = include_str!("comparison.css");
 
 #[derive(Serialize)]
 struct Page {
@@ -54,8 +57,9 @@ struct Prompt {
     lines: Vec<(&'static str, String)>,
 }
 
+/// A row as a page shows it.
 #[derive(Serialize)]
-struct Row {
+pub(in crate::report) struct Row {
     key: String,
     about: String,
     gated: bool,
@@ -135,7 +139,8 @@ fn class_of(line: &str) -> &'static str {
     }
 }
 
-fn row(row: &crate::compare::Row) -> Row {
+/// A row for a page.
+pub(in crate::report) fn row(row: &crate::compare::Row) -> Row {
     let level = |value: Option<f64>| match (value, row.scale) {
         (None, _) => "–".to_owned(),
         (Some(value), Scale::Rate) => percent(value),

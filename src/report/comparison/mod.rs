@@ -7,6 +7,9 @@ mod csv;
 mod html;
 mod terminal;
 
+pub(in crate::report) use csv::csv;
+pub(in crate::report) use html::{Row as ShownRow, STYLE, row as shown_row};
+pub(in crate::report) use terminal::table;
 pub use terminal::terminal;
 
 use crate::compare::{Comparison, Difference};
@@ -34,7 +37,7 @@ pub fn files(shown: &Shown<'_>) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
     let mut json = serde_json::to_vec_pretty(shown.comparison)?;
     json.push(b'\n');
     Ok(vec![
-        (COMPARISON_CSV, csv::csv(shown.comparison)?),
+        (COMPARISON_CSV, csv::csv(std::slice::from_ref(shown.comparison))?),
         (COMPARISON_HTML, html::html(shown)?),
         (COMPARISON_JSON, json),
     ])

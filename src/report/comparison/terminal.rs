@@ -76,7 +76,8 @@ fn line_of(text: &str) -> String {
     block(text).replace('\n', " ")
 }
 
-fn table(rows: &[Row], width: usize, colour: bool) -> String {
+/// A row a criterion in at most `width` columns.
+pub(in crate::report) fn table(rows: &[Row], width: usize, colour: bool) -> String {
     let mut table = Table::new();
     table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(u16::try_from(width).unwrap_or(160));

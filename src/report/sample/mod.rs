@@ -28,7 +28,13 @@ pub struct Run {
 
 impl Run {
     pub fn view(&self) -> View<'_> {
-        View { plan: &self.plan, evaluation: &self.evaluation, timelines: &self.timelines, compared: false }
+        View {
+            plan: &self.plan,
+            evaluation: &self.evaluation,
+            timelines: &self.timelines,
+            compared: false,
+            variants_compared: false,
+        }
     }
 }
 

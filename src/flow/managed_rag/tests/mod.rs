@@ -1,1 +1,280 @@
-//! Scripted models and a scripted service drive whole conversations through the real flow, on the virtual clock.
+//! Scripted models and a scripted service drive whole conversations through the real flow, on the virtual clock; every
+//! run is also held against the state machine.
+
+mod answers;
+mod ends;
+mod wander;
+
+use super::tools::NUCLIA_RAG;
+use super::*;
+use crate::chat::{ChatRequest, ChatResponse, Finish, ToolCall, Usage};
+use crate::clock::{Clock, VirtualClock, block_on};
+use crate::flow::{Prompts, Services, Settings, Stages};
+use crate::knowledge::{KeywordIndex, KnowledgeBases};
+use crate::provider::{Access, Attempt, Attempted, ChatModel, ErrorKind, ManagedRetrieval, ProviderError, RetryPolicy};
+use crate::settings::{Enforcement, Limits, ManagedRetrievalSettings, ModelSettings, TemplateParameter};
+use crate::trace::{Event, ManagedAnswer, Moved, ToolCalled, ToolOutcome, ToolResult, What};
+use crate::transport::{HttpRequest, HttpResponse, Transport, TransportError};
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const REFUSAL: &str = "I found nothing about this in the knowledge base.";
+const HOST: &str = "europe-1.nuclia.cloud";
+const TOKEN: &str = "planted-token-0451";
+
+/// One scripted completion, or its failure.
+#[derive(Clone)]
+enum Says {
+    Calls(Vec<(&'static str, Value)>),
+    Text(&'static str),
+    Ends(&'static str, Finish),
+    Refuses,
+    Fails,
+    Late,
+}
+
+fn ask(query: &str) -> Says {
+    Says::Calls(vec![(NUCLIA_RAG, json!({"query": query}))])
+}
+
+struct Scripted {
+    clock: VirtualClock,
+    script: Mutex<VecDeque<Says>>,
+    requests: Mutex<Vec<ChatRequest>>,
+}
+
+impl ChatModel for Scripted {
+    fn complete<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Attempted<ChatResponse>> {
+        let number = {
+            let mut requests = self.requests.lock().expect("not poisoned");
+            requests.push(request.clone());
+            requests.len()
+        };
+        let says = self.script.lock().expect("not poisoned").pop_front().unwrap_or(Says::Text("(script over)"));
+        Box::pin(async move {
+            self.clock.sleep(Duration::from_millis(100)).await;
+            let attempt = |status, cause| Attempt {
+                status: Some(status),
+                cause,
+                took: Duration::from_millis(100),
+                wait: None,
+                first_token: None,
+                declared_fault: false,
+            };
+            let (content, refusal, made, finish) = match says {
+                Says::Fails => {
+                    let (kind, message) = (ErrorKind::Server, "upstream is down".to_owned());
+                    let result = Err(ProviderError::Failed { kind, status: Some(500), message });
+                    return Attempted { result, attempts: vec![attempt(500, Some(kind))] };
+                }
+                Says::Late => {
+                    self.clock.sleep(Duration::from_secs(999)).await;
+                    ("late".to_owned(), None, Vec::new(), Finish::Stop)
+                }
+                Says::Refuses => (String::new(), Some("No.".to_owned()), Vec::new(), Finish::Stop),
+                Says::Text(text) => (text.to_owned(), None, Vec::new(), Finish::Stop),
+                Says::Ends(text, finish) => (text.to_owned(), None, Vec::new(), finish),
+                Says::Calls(all) => (String::new(), None, all, Finish::ToolCalls),
+            };
+            let one = |(index, (name, arguments)): (usize, (&str, Value))| ToolCall {
+                id: format!("c{number}-{index}"),
+                name: name.into(),
+                arguments: arguments.to_string(),
+            };
+            let calls = made.into_iter().enumerate().map(one).collect();
+            let usage = Usage::default();
+            let response =
+                ChatResponse { model: "scripted".into(), content, refusal, calls, finish, usage, passthrough: None };
+            Attempted { result: Ok(response), attempts: vec![attempt(200, None)] }
+        })
+    }
+}
+
+/// The service: it knows how long warranties last, holds nothing else, and fails where it is told to.
+#[derive(Default)]
+struct Service {
+    requests: Mutex<Vec<HttpRequest>>,
+}
+
+impl Service {
+    fn answer(query: &str) -> (u16, Value) {
+        if query.contains("broken") {
+            return (400, json!({"detail": format!("no such label at https://{HOST} for {TOKEN}")}));
+        }
+        if !query.contains("warranty") {
+            return (
+                200,
+                json!({"answer": "Not enough data to answer this.", "status": "no_context", "learning_id": "l0"}),
+            );
+        }
+        let paragraph =
+            |page: u32| json!({"text": "The warranty lasts.", "score": 1.0, "position": {"page_number": page}});
+        (
+            200,
+            json!({
+                "answer": "👨‍🔧 It lasts 24 months. The pump: 60 months.", "status": "success", "learning_id": "l1",
+                "retrieval_results": {"resources": {"w": {"title": "Warranty", "data": {"files": {"file": {"value": {"file": {
+                    "filename": "warranty.pdf", "uri": format!("https://{HOST}/kb/w?token={TOKEN}")}}}}},
+                    "fields": {"/f/file": {"paragraphs": {"w/f/file/0-9": paragraph(1), "w/f/file/9-20": paragraph(4)}}}}}},
+                "citations": {"w/f/file/0-9": [[4, 23]], "w/f/file/9-20": [[25, 45]]},
+                "metadata": {"tokens": {"input": 400, "output": 30}}
+            }),
+        )
+    }
+}
+
+impl Transport for Service {
+    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        let (status, body) = Self::answer(request.body["query"].as_str().unwrap_or_default());
+        self.requests.lock().expect("not poisoned").push(request);
+        let (headers, chunks) = (Vec::new(), Vec::new());
+        let response = HttpResponse { status, headers, body: body.to_string().into(), took: Duration::ZERO, chunks };
+        Box::pin(std::future::ready(Ok(response)))
+    }
+}
+
+struct NoTime;
+
+impl Stages for NoTime {
+    fn spent<'a>(&'a self, _: &'static str, _: Duration) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// What came of a conversation.
+struct Played {
+    events: Vec<Event>,
+    requests: Vec<ChatRequest>,
+    /// What the service was asked.
+    asked: Vec<HttpRequest>,
+    conversation: ConversationState,
+}
+
+/// How a conversation is played.
+#[derive(Clone)]
+struct Stage {
+    limits: Limits,
+    enforcement: Enforcement,
+    settings: ManagedRetrievalSettings,
+    context: Map<String, Value>,
+}
+
+impl Default for Stage {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            enforcement: Enforcement::Feedback,
+            settings: ManagedRetrievalSettings {
+                base_url: format!("https://{HOST}/api/v1"),
+                kb_id: "box".into(),
+                ..ManagedRetrievalSettings::default()
+            },
+            context: Map::new(),
+        }
+    }
+}
+
+impl Stage {
+    fn play(&self, model: Vec<Says>, queries: &[&str]) -> Played {
+        let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
+        let model =
+            Arc::new(Scripted { clock: clock.clone(), script: Mutex::new(model.into()), requests: Mutex::default() });
+        let settings = Settings {
+            prompts: Arc::new(Prompts::resolve(&FLOW, &BTreeMap::new(), Services::default()).expect("resolves")),
+            enforcement: self.enforcement,
+            model: ModelSettings { name: "scripted".into(), ..ModelSettings::default() },
+            search: None,
+            managed_retrieval: Some(self.settings.clone()),
+            limits: self.limits.clone(),
+            seed: None,
+            withhold_history: false,
+        };
+        let service = Arc::new(Service::default());
+        let transport = Arc::clone(&service) as Arc<dyn Transport>;
+        let access = Access { transport, clock: Arc::new(clock.clone()), policy: RetryPolicy::default() };
+        let env = AgentContext::new(
+            Arc::clone(&model) as Arc<dyn ChatModel>,
+            None,
+            KnowledgeBases::new(Vec::new()),
+            Arc::new(KeywordIndex::in_memory()),
+            Arc::new(clock.clone()),
+            Arc::new(NoTime),
+            Arc::new(settings),
+        )
+        .with_managed_retrieval(ManagedRetrieval::keeping(("NUCLIA_TOKEN", TOKEN), &access, &self.settings));
+        let mut conversation = ConversationState::new(0, "main").knowing(self.context.clone());
+        env.conversation_started(&conversation);
+        for query in queries {
+            block_on(&clock, ManagedRag.turn(&env, &mut conversation, query)).expect("no deadlock").expect("no abort");
+        }
+        let requests = model.requests.lock().expect("not poisoned").clone();
+        let asked = service.requests.lock().expect("not poisoned").clone();
+        let played = Played { events: env.take_events(), requests, asked, conversation };
+        let departures = ManagedRag.machine().departures(&crate::flow::scripted::trace(&FLOW, played.events.clone()));
+        assert!(departures.is_empty(), "{departures:?}");
+        played
+    }
+}
+
+/// Plays one conversation as usual.
+fn play(model: Vec<Says>, queries: &[&str]) -> Played {
+    Stage::default().play(model, queries)
+}
+
+impl Played {
+    fn outcomes(&self) -> impl Iterator<Item = &TurnOutcome> {
+        self.events.iter().filter_map(|event| match &event.what {
+            What::TurnEnded(ended) => Some(&ended.outcome),
+            _ => None,
+        })
+    }
+
+    /// How the turns ended: `answered`, `refused`, or the kind of the failure.
+    fn ends(&self) -> Vec<&str> {
+        self.outcomes()
+            .map(|outcome| match outcome {
+                TurnOutcome::Answered(answer) if answer.refused => "refused",
+                TurnOutcome::Answered(_) => "answered",
+                TurnOutcome::Failed { kind, .. } => kind.as_str(),
+            })
+            .collect()
+    }
+
+    /// The answers, in order.
+    fn answers(&self) -> Vec<&Answer> {
+        self.outcomes()
+            .filter_map(|outcome| if let TurnOutcome::Answered(answer) = outcome { Some(answer) } else { None })
+            .collect()
+    }
+
+    fn moves(&self) -> impl Iterator<Item = &Moved> {
+        self.events.iter().filter_map(|event| if let What::Moved(moved) = &event.what { Some(moved) } else { None })
+    }
+
+    fn calls(&self) -> Vec<&ToolCalled> {
+        self.events
+            .iter()
+            .filter_map(|event| if let What::ToolCalled(called) = &event.what { Some(called) } else { None })
+            .collect()
+    }
+
+    /// What was made of the service's answers.
+    fn managed(&self) -> Vec<&ManagedAnswer> {
+        self.calls()
+            .into_iter()
+            .filter_map(|call| match &call.outcome {
+                ToolOutcome::Ok(ToolResult::Search(search)) => search.managed.as_deref(),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// What the model was told of its calls, in order.
+    fn told(&self) -> Vec<Value> {
+        let last = self.requests.last().map(|request| request.messages.as_slice()).unwrap_or_default();
+        let tools = last.iter().filter(|message| message.role == Role::Tool);
+        tools.map(|message| serde_json::from_str(&message.content).expect("JSON")).collect()
+    }
+}

@@ -1,0 +1,120 @@
+//! What the trials of a case took, for figures side by side: calls, tokens, times, citations.
+
+use crate::trace::{Reply, ToolOutcome, ToolResult, Trace, TurnOutcome, What};
+
+/// What some trials took together; control arms are left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Usage {
+    /// Queries, those without an answer too.
+    pub turns: u64,
+    /// Queries that were answered.
+    pub answers: u64,
+    /// Answers that name a source.
+    pub citing: u64,
+    /// Sources that answers name.
+    pub citations: u64,
+    /// Calls of the model.
+    pub model_calls: u64,
+    /// Calls of tools, executed or not.
+    pub tool_calls: u64,
+    /// Tokens that the model read; `None` where a completion does not say.
+    pub input_tokens: Option<u64>,
+    /// Tokens that it wrote; `None` where a completion does not say.
+    pub output_tokens: Option<u64>,
+    /// Answers of services that are asked for an answer: external search, managed retrieval.
+    pub service_answers: u64,
+    /// Tokens that these services read and wrote; `None` where an answer does not say.
+    pub service_tokens: Option<u64>,
+    /// Time of each query in microseconds, `u64::MAX` for one without an answer.
+    pub turns_us: Vec<u64>,
+}
+
+impl Default for Usage {
+    fn default() -> Self {
+        Self {
+            turns: 0,
+            answers: 0,
+            citing: 0,
+            citations: 0,
+            model_calls: 0,
+            tool_calls: 0,
+            input_tokens: Some(0),
+            output_tokens: Some(0),
+            service_answers: 0,
+            service_tokens: Some(0),
+            turns_us: Vec::new(),
+        }
+    }
+}
+
+impl Usage {
+    /// Adds what a trial called, read and wrote; its queries are told apart, see [`Usage::add_turn`].
+    pub(super) fn add_calls(&mut self, trace: &Trace) {
+        for event in &trace.events {
+            match &event.what {
+                What::ModelCalled(called) => {
+                    self.model_calls += 1;
+                    if let Reply::Completion(done) = &called.reply {
+                        self.input_tokens = plus(self.input_tokens, done.input_tokens);
+                        self.output_tokens = plus(self.output_tokens, done.output_tokens);
+                    }
+                }
+                What::ToolCalled(called) => {
+                    self.tool_calls += 1;
+                    if let ToolOutcome::Ok(result) = &called.outcome {
+                        self.add_service(result);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn add_service(&mut self, result: &ToolResult) {
+        let tokens = match result {
+            ToolResult::External(found) => (found.input_tokens, found.output_tokens),
+            ToolResult::Search(search) => match search.managed.as_deref() {
+                Some(answer) => (answer.input_tokens, answer.output_tokens),
+                None => return,
+            },
+            ToolResult::Indexed(_) | ToolResult::Responded | ToolResult::Other(_) => return,
+        };
+        self.service_answers += 1;
+        self.service_tokens = plus(self.service_tokens, plus(tokens.0, tokens.1));
+    }
+
+    /// Adds one query: how it ended and after how long; `None` for one that never ended.
+    pub(super) fn add_turn(&mut self, ended: Option<(&TurnOutcome, u64)>) {
+        self.turns += 1;
+        let answered = ended.and_then(|(outcome, took_us)| match outcome {
+            TurnOutcome::Answered(answer) => Some((answer, took_us)),
+            TurnOutcome::Failed { .. } => None,
+        });
+        self.turns_us.push(answered.map_or(u64::MAX, |(_, took_us)| took_us));
+        if let Some((answer, _)) = answered {
+            self.answers += 1;
+            self.citing += u64::from(!answer.sources.is_empty());
+            self.citations += answer.sources.len() as u64;
+        }
+    }
+
+    /// Adds what other trials took.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.turns += other.turns;
+        self.answers += other.answers;
+        self.citing += other.citing;
+        self.citations += other.citations;
+        self.model_calls += other.model_calls;
+        self.tool_calls += other.tool_calls;
+        self.input_tokens = plus(self.input_tokens, other.input_tokens);
+        self.output_tokens = plus(self.output_tokens, other.output_tokens);
+        self.service_answers += other.service_answers;
+        self.service_tokens = plus(self.service_tokens, other.service_tokens);
+        self.turns_us.extend(&other.turns_us);
+    }
+}
+
+/// A sum with an unknown part is unknown, never smaller.
+fn plus(sum: Option<u64>, more: Option<u64>) -> Option<u64> {
+    sum.zip(more).and_then(|(sum, more)| sum.checked_add(more))
+}

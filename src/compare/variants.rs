@@ -1,0 +1,515 @@
+//! All variants of a run beside each other: what each came to and took over the same queries, and a comparison of each
+//! pair, with one correction over all of them.
+//!
+//! Only cases that every variant ran count, in the figures and in the pairs, so that one number has one source. The
+//! p-values of all required rows of all pairs are corrected together by Holm, the others by Benjamini and Hochberg: with
+//! four variants there are six pairs, and a chance finding in any of them would be taken for one.
+
+use super::usage::Usage;
+use super::{CaseFigures, CompareError, Comparison, Finding, Measured, Summary, close, open, sentences};
+use crate::stats::quantile::nearest_rank;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Version of a comparison of variants as JSON.
+pub const VARIANTS_VERSION: u32 = 1;
+
+/// What a figure is a number of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// A share of 0 to 1.
+    Share,
+    /// Calls, tokens or citations, per query or per answer.
+    Number,
+    /// Seconds.
+    Seconds,
+}
+
+/// What one variant came to in one figure.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// The value in the figure's unit; `None` where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+    /// What it was counted from: successes and units, or a sum and the number of queries or answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<(u64, u64)>,
+    /// Why there is no value, in words; empty when there is one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub not_measured: String,
+}
+
+/// One figure of every variant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// The criterion's key as in the comparisons, or `model calls`, `turn p95` and so on.
+    pub key: String,
+    /// What it says.
+    pub about: String,
+    /// Its unit.
+    pub unit: Unit,
+    /// In the order of the variants.
+    pub cells: Vec<Cell>,
+}
+
+/// One variant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Variant {
+    /// Its name.
+    pub name: String,
+    /// The agents that it runs.
+    pub flow: String,
+    /// What it tries, in words.
+    pub about: String,
+    /// What it rests on.
+    pub evidence: String,
+    /// Trials of the cases compared.
+    pub trials: u64,
+    /// Planned trials of these cases that could not be run.
+    pub errors: u64,
+}
+
+/// What one variant did in one case.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct InCase {
+    /// Trials that met everything the case expects, and trials run.
+    pub passed: (u64, u64),
+    /// Calls of the model a query.
+    pub model_calls: f64,
+    /// Calls of tools a query.
+    pub tool_calls: f64,
+    /// Tokens that the model read a query, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<f64>,
+    /// Tokens that it wrote a query, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<f64>,
+    /// The median time of a query in seconds; `None` where it got no answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<f64>,
+    /// Sources that an answer names, on average; `None` without an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub citations: Option<f64>,
+}
+
+/// One case under every variant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Beside {
+    /// `scenario/case`.
+    pub case: String,
+    /// In the order of the variants.
+    pub variants: Vec<InCase>,
+}
+
+/// All variants of a run compared, as plain data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Variants {
+    /// Format version.
+    pub version: u32,
+    /// The run.
+    pub run: String,
+    /// Of what it is a part, in words; empty for a whole run.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub part: String,
+    /// Differences up to this rate do not matter.
+    pub margin: f64,
+    /// The variants, in the order in which they were named, or by name.
+    pub variants: Vec<Variant>,
+    /// What makes the figures less than they seem: cases left out, a run that is a part or stopped early.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// Criteria first, then calls, tokens, times and citations.
+    pub figures: Vec<Figure>,
+    /// Each case under every variant.
+    pub cases: Vec<Beside>,
+    /// Required rows of all pairs that were corrected together.
+    pub tests: u64,
+    /// Each pair once, the variant that is named first as A.
+    pub pairs: Vec<Comparison>,
+    /// All of it in one sentence.
+    pub conclusion: String,
+}
+
+/// Compares the named variants of a run, or all of them where none is named; a loss of `margin` (0 to 1) or less does
+/// not matter.
+///
+/// # Errors
+/// When a variant is not there, there are not two of them, or no case was run under every one.
+pub fn compare_variants(run: &Summary, named: &[String], margin: f64) -> Result<Variants, CompareError> {
+    let known: BTreeSet<&str> = run.cases.iter().map(|case| case.variant.as_str()).collect();
+    let mut names: Vec<String> = Vec::new();
+    for name in named {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    if named.is_empty() {
+        names = known.iter().map(|name| (*name).to_owned()).collect();
+    }
+    let sides: Vec<Summary> = names.iter().map(|name| run.clone().of_variant(name)).collect::<Result<_, _>>()?;
+    if sides.len() < 2 {
+        let variant = names.into_iter().next().unwrap_or_default();
+        return Err(CompareError::OneVariant { run: run.label.clone(), variant });
+    }
+    let (cases, left_out) = common(&sides);
+    if cases.is_empty() {
+        return Err(CompareError::NoCommonCase { run: run.label.clone(), known: by_scenario(run, &names) });
+    }
+    let left_out: Vec<String> = left_out.into_iter().map(|(scenario, case)| format!("{scenario}/{case}")).collect();
+    let kept = cases.iter().copied().collect();
+    let sides: Vec<Summary> = sides.iter().map(|side| only(side, &kept)).collect();
+    let mut pairs = Vec::new();
+    for (place, a) in sides.iter().enumerate() {
+        for b in &sides[place + 1..] {
+            pairs.push(open(a, b, margin)?);
+        }
+    }
+    close(&mut pairs);
+    let tests = pairs.iter().flat_map(|pair| &pair.rows).filter(|row| row.gated && row.cases > 0).count() as u64;
+    let mut warnings: Vec<String> = Vec::new();
+    if !run.part.is_empty() {
+        warnings.push(format!("PART ({}); what was not run is not compared", run.part));
+    }
+    if !left_out.is_empty() {
+        let number = sentences::count(left_out.len() as u64, "case", "cases");
+        let were = if left_out.len() == 1 { "was" } else { "were" };
+        warnings.push(format!(
+            "{number} left out that {were} not run under every variant: {}",
+            sentences::named(&left_out)
+        ));
+    }
+    if let Some(stopped) = run.stopped {
+        warnings.push(format!(
+            "the run was stopped after {} of {} passes, when its gates were decided: its rates lean towards what decided them",
+            stopped.passes, stopped.max
+        ));
+    }
+    Ok(Variants {
+        version: VARIANTS_VERSION,
+        run: run.label.clone(),
+        part: run.part.clone(),
+        margin,
+        variants: names.iter().zip(&sides).map(|(name, side)| variant(name, side)).collect(),
+        warnings,
+        figures: figures(&run.criteria, &sides),
+        cases: beside(&cases, &sides),
+        tests,
+        conclusion: conclusion(&names, &pairs, cases.len() as u64),
+        pairs,
+    })
+}
+
+/// Scenario and case.
+type Name<'s> = (&'s str, &'s str);
+
+fn name_of(case: &CaseFigures) -> Name<'_> {
+    (&case.scenario, &case.case)
+}
+
+/// The cases that every side ran, in the order of the first, and those that only some did.
+fn common(sides: &[Summary]) -> (Vec<Name<'_>>, Vec<Name<'_>>) {
+    let ran: Vec<BTreeSet<Name<'_>>> =
+        sides.iter().map(|side| side.cases.iter().filter(|case| case.trials > 0).map(name_of).collect()).collect();
+    let mut seen = BTreeSet::new();
+    let all = sides.iter().flat_map(|side| &side.cases).map(name_of).filter(|name| seen.insert(*name));
+    all.partition(|name| ran.iter().all(|side| side.contains(name)))
+}
+
+/// A side with nothing but these cases.
+fn only(side: &Summary, cases: &BTreeSet<Name<'_>>) -> Summary {
+    let mut side = side.clone();
+    side.cases.retain(|case| cases.contains(&name_of(case)));
+    side.settings.retain(|setting| cases.iter().any(|(scenario, _)| *scenario == setting.scenario));
+    side
+}
+
+/// Which scenario has which of these variants, in words.
+fn by_scenario(run: &Summary, names: &[String]) -> String {
+    let mut scenarios: Vec<(&str, Vec<&str>)> = Vec::new();
+    for setting in run.settings.iter().filter(|setting| names.contains(&setting.variant)) {
+        match scenarios.iter_mut().find(|(scenario, _)| *scenario == setting.scenario) {
+            Some((_, variants)) => variants.push(&setting.variant),
+            None => scenarios.push((&setting.scenario, vec![&setting.variant])),
+        }
+    }
+    let several = scenarios.iter().filter(|(_, variants)| variants.len() > 1);
+    let told: Vec<String> =
+        several.map(|(scenario, variants)| format!("{scenario} has {}", variants.join(", "))).collect();
+    if told.is_empty() { "no scenario has two of them".into() } else { told.join("; ") }
+}
+
+fn variant(name: &str, side: &Summary) -> Variant {
+    let words = |of: fn(&super::Setting) -> &str| {
+        let all: BTreeSet<&str> = side.settings.iter().map(of).filter(|word| !word.is_empty()).collect();
+        all.into_iter().collect::<Vec<_>>().join("; ")
+    };
+    Variant {
+        name: name.to_owned(),
+        flow: words(|setting| &setting.flow),
+        about: words(|setting| &setting.about),
+        evidence: sentences::evidence(side),
+        trials: side.trials(),
+        errors: side.errors(),
+    }
+}
+
+/// Every figure of these sides.
+fn figures(criteria: &[Measured], sides: &[Summary]) -> Vec<Figure> {
+    let mut figures: Vec<Figure> = criteria
+        .iter()
+        .filter(|measured| {
+            sides.iter().any(|side| side.cases.iter().any(|case| case.units.contains_key(&measured.key)))
+        })
+        .map(|measured| Figure {
+            key: measured.key.clone(),
+            about: if measured.about.is_empty() { measured.metric.clone() } else { measured.about.clone() },
+            unit: Unit::Share,
+            cells: sides.iter().map(|side| rate(side, &measured.key)).collect(),
+        })
+        .collect();
+    let usages: Vec<Usage> = sides.iter().map(usage).collect();
+    for (key, about, unit, cell) in TAKEN {
+        figures.push(Figure { key: key.into(), about: about.into(), unit, cells: usages.iter().map(cell).collect() });
+    }
+    figures
+}
+
+/// A figure of what was taken: name, meaning, unit, and how it is made.
+type Taken = (&'static str, &'static str, Unit, fn(&Usage) -> Cell);
+
+const TAKEN: [Taken; 9] = [
+    ("model calls", "Calls of the model a query.", Unit::Number, |taken| mean(Some(taken.model_calls), taken.turns)),
+    ("tool calls", "Calls of tools a query, executed or not.", Unit::Number, |taken| {
+        mean(Some(taken.tool_calls), taken.turns)
+    }),
+    ("input tokens", "Tokens that the model read a query.", Unit::Number, |taken| {
+        mean(taken.input_tokens, taken.turns)
+    }),
+    ("output tokens", "Tokens that the model wrote a query.", Unit::Number, |taken| {
+        mean(taken.output_tokens, taken.turns)
+    }),
+    (
+        "service tokens",
+        "Tokens that external search and managed retrieval read and wrote a query.",
+        Unit::Number,
+        |taken| {
+            if taken.service_answers == 0 {
+                return without("no service was asked for an answer");
+            }
+            mean(taken.service_tokens, taken.turns)
+        },
+    ),
+    ("turn p50", "Time from the user's words to the answer, the median of all queries.", Unit::Seconds, |taken| {
+        quantile(taken, 0.5)
+    }),
+    ("turn p95", "The time that 95 of 100 queries do not exceed.", Unit::Seconds, |taken| quantile(taken, 0.95)),
+    ("citations", "Sources that an answer names.", Unit::Number, |taken| {
+        if taken.answers == 0 { without("no query was answered") } else { mean(Some(taken.citations), taken.answers) }
+    }),
+    ("citing answers", "Answers that name a source.", Unit::Share, |taken| {
+        if taken.answers == 0 { without("no query was answered") } else { mean(Some(taken.citing), taken.answers) }
+    }),
+];
+
+fn without(why: &str) -> Cell {
+    Cell { not_measured: why.to_owned(), ..Cell::default() }
+}
+
+fn mean(sum: Option<u64>, of: u64) -> Cell {
+    match sum {
+        None => without("a service did not tell its tokens"),
+        Some(_) if of == 0 => without("no query"),
+        Some(sum) => Cell { value: Some(sum as f64 / of as f64), counts: Some((sum, of)), not_measured: String::new() },
+    }
+}
+
+/// A quantile of the times of all queries, the nearest rank; a query without an answer takes longer than any other.
+fn quantile(taken: &Usage, q: f64) -> Cell {
+    let mut times = taken.turns_us.clone();
+    times.sort_unstable();
+    match nearest_rank(&times, q) {
+        None => without("no query"),
+        Some(u64::MAX) => without("falls on a query without an answer"),
+        Some(us) => Cell { value: Some(us as f64 / 1e6), ..Cell::default() },
+    }
+}
+
+/// The mean of the cases' rates, as the pairs compare them.
+fn rate(side: &Summary, key: &str) -> Cell {
+    let units: Vec<(u64, u64)> =
+        side.cases.iter().filter_map(|case| case.units.get(key).copied()).filter(|(_, n)| *n > 0).collect();
+    if units.is_empty() {
+        return without("no unit");
+    }
+    let sum = units.iter().map(|(good, n)| *good as f64 / *n as f64).sum::<f64>();
+    let counts = units.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    Cell { value: Some(sum / units.len() as f64), counts: Some(counts), not_measured: String::new() }
+}
+
+fn usage(side: &Summary) -> Usage {
+    let mut sum = Usage::default();
+    for case in &side.cases {
+        sum.add(&case.usage);
+    }
+    sum
+}
+
+fn beside(cases: &[Name<'_>], sides: &[Summary]) -> Vec<Beside> {
+    let known: Vec<BTreeMap<Name<'_>, &CaseFigures>> =
+        sides.iter().map(|side| side.cases.iter().map(|case| (name_of(case), case)).collect()).collect();
+    let of = |name: &Name<'_>| -> Vec<InCase> {
+        known.iter().map(|side| side.get(name).map_or_else(InCase::default, |case| in_case(case))).collect()
+    };
+    cases.iter().map(|name| Beside { case: format!("{}/{}", name.0, name.1), variants: of(name) }).collect()
+}
+
+fn in_case(case: &CaseFigures) -> InCase {
+    let taken = &case.usage;
+    let a_turn = |sum: u64| sum as f64 / taken.turns.max(1) as f64;
+    InCase {
+        passed: (case.passed, case.trials),
+        model_calls: a_turn(taken.model_calls),
+        tool_calls: a_turn(taken.tool_calls),
+        input_tokens: taken.input_tokens.map(a_turn),
+        output_tokens: taken.output_tokens.map(a_turn),
+        turn: case.turn_us.map(|us| us as f64 / 1e6),
+        citations: (taken.answers > 0).then(|| taken.citations as f64 / taken.answers as f64),
+    }
+}
+
+/// Which pairs differ in what, the required rows first.
+fn conclusion(names: &[String], pairs: &[Comparison], cases: u64) -> String {
+    let mut found = Vec::new();
+    for gated in [true, false] {
+        let of = names.iter().enumerate().flat_map(|(place, a)| names[place + 1..].iter().map(move |b| (a, b)));
+        for ((a, b), pair) in of.zip(pairs) {
+            for (finding, word) in [(Finding::Better, "better"), (Finding::Worse, "worse")] {
+                let rows = pair.rows.iter().filter(|row| row.gated == gated && row.finding == finding);
+                let keys: Vec<&str> = rows.map(|row| row.key.as_str()).collect();
+                if !keys.is_empty() {
+                    let bracket = if gated { "" } else { " (not required)" };
+                    found.push(format!("{b} is {word} than {a} in {}{bracket}", keys.join(", ")));
+                }
+            }
+        }
+    }
+    let over = format!(
+        "{}, {}, over {}",
+        sentences::count(names.len() as u64, "variant", "variants"),
+        sentences::count(pairs.len() as u64, "pair", "pairs"),
+        sentences::count(cases, "case", "cases")
+    );
+    if found.is_empty() {
+        return format!("{over}: no difference is shown, which is not equality");
+    }
+    format!("{over}: {}; no other difference is shown", found.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::summary;
+    use super::*;
+
+    /// A run of three variants over ten cases: the third fails them all.
+    fn run() -> Summary {
+        let names: Vec<String> = (0..10).map(|index| format!("c{index}")).collect();
+        let of = |variant: &str, passed: u64| {
+            let mut side = summary("run", &names.iter().map(|name| (name.as_str(), passed, 1)).collect::<Vec<_>>());
+            side.cases.iter_mut().for_each(|case| case.variant = variant.into());
+            side.settings[0].variant = variant.into();
+            side
+        };
+        let mut run = of("a", 1);
+        for side in [of("b", 1), of("c", 0)] {
+            run.cases.extend(side.cases);
+            run.settings.extend(side.settings);
+        }
+        run
+    }
+
+    #[test]
+    fn every_pair_is_compared_once_and_corrected_over_all_pairs() {
+        let found = compare_variants(&run(), &[], 0.02).expect("comparable");
+        let sides: Vec<_> = found.pairs.iter().map(|pair| (pair.a.label.as_str(), pair.b.label.as_str())).collect();
+        assert_eq!(sides, [("run@a", "run@b"), ("run@a", "run@c"), ("run@b", "run@c")]);
+        assert_eq!(found.tests, 3, "one required row a pair");
+        let [equal, worse, _] = found.pairs.as_slice() else { panic!("{found:?}") };
+        assert_eq!(equal.rows[0].finding, Finding::NoDiscordance);
+        let alone = worse.rows[0].p.expect("discordance");
+        assert!((worse.rows[0].p_adjusted.expect("corrected") - 3.0 * alone).abs() < 1e-12, "the smallest of three");
+        assert!(worse.regression && worse.rows[0].finding == Finding::Worse);
+        assert_eq!(
+            found.conclusion,
+            "3 variants, 3 pairs, over 10 cases: c is worse than a in cases; c is worse than b in cases; no other \
+             difference is shown"
+        );
+    }
+
+    #[test]
+    fn named_variants_keep_their_order_and_one_pair_alone_is_what_compare_says() {
+        let run = run();
+        let found = compare_variants(&run, &["c".into(), "a".into(), "c".into()], 0.02).expect("comparable");
+        assert_eq!(found.variants.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["c", "a"]);
+        let (c, a) = (run.clone().of_variant("c").expect("c"), run.of_variant("a").expect("a"));
+        assert_eq!(found.pairs, [super::super::compare(&c, &a, 0.02).expect("comparable")]);
+    }
+
+    #[test]
+    fn a_case_that_one_variant_did_not_run_counts_for_none_and_is_named() {
+        let mut run = run();
+        let dropped = run.cases.iter_mut().find(|case| case.variant == "b" && case.case == "c4").expect("a case");
+        (dropped.trials, dropped.errors) = (0, 1);
+        let found = compare_variants(&run, &[], 0.02).expect("comparable");
+        assert_eq!(found.warnings, ["1 case left out that was not run under every variant: s/c4"]);
+        assert!(found.cases.iter().all(|case| case.case != "s/c4"));
+        let counts: Vec<_> = found.figures[0].cells.iter().map(|cell| cell.counts).collect();
+        assert_eq!((found.figures[0].key.as_str(), counts), ("cases", vec![Some((9, 9)), Some((9, 9)), Some((0, 9))]));
+        assert!(found.pairs.iter().all(|pair| pair.cases == 9));
+    }
+
+    #[test]
+    fn calls_tokens_times_and_citations_stand_beside_each_other() {
+        let found = compare_variants(&run(), &[], 0.02).expect("comparable");
+        let of = |key: &str| {
+            let figure = found.figures.iter().find(|figure| figure.key == key).unwrap_or_else(|| panic!("{key}"));
+            figure.cells.iter().map(|cell| cell.value).collect::<Vec<_>>()
+        };
+        assert_eq!(of("model calls"), [Some(3.0); 3]);
+        assert_eq!(of("input tokens"), [Some(100.0); 3]);
+        assert_eq!(of("turn p95"), [Some(1.0); 3]);
+        assert_eq!(of("citations"), [Some(2.0), Some(2.0), Some(0.0)]);
+        assert_eq!(of("service tokens"), [None; 3]);
+    }
+
+    #[test]
+    fn tokens_that_a_service_does_not_tell_are_not_measured_and_never_0() {
+        let mut run = run();
+        run.cases[0].usage.input_tokens = None;
+        let asked = run.cases.iter_mut().filter(|case| case.variant == "b");
+        asked.for_each(|case| (case.usage.service_answers, case.usage.service_tokens) = (1, None));
+        let found = compare_variants(&run, &[], 0.02).expect("comparable");
+        let cells = |key: &str| &found.figures.iter().find(|figure| figure.key == key).expect("a figure").cells;
+        assert_eq!(cells("input tokens")[0], without("a service did not tell its tokens"));
+        assert_eq!(cells("service tokens")[1], without("a service did not tell its tokens"));
+        assert_eq!(cells("service tokens")[0].not_measured, "no service was asked for an answer");
+    }
+
+    #[test]
+    fn one_variant_and_variants_without_a_common_case_are_refused_with_what_to_do() {
+        let mut run = run();
+        let of = |run: &Summary, named: &[&str]| {
+            let named: Vec<String> = named.iter().map(|name| (*name).to_owned()).collect();
+            compare_variants(run, &named, 0.02).expect_err("refused").to_string()
+        };
+        assert!(of(&run, &["a"]).contains("ragcheck compare run OTHER"));
+        assert!(of(&run, &["a", "d"]).contains("has no variant `d`; it has a, b, c"));
+        run.cases.iter_mut().filter(|case| case.variant == "c").for_each(|case| case.scenario = "t".into());
+        run.settings[2].scenario = "t".into();
+        assert!(
+            of(&run, &[]).contains("(s has a, b): name those to be compared, `--variants A,B`"),
+            "{}",
+            of(&run, &[])
+        );
+    }
+}

@@ -1,0 +1,95 @@
+//! All variants of a run beside each other: on a terminal, as `variants.csv`, `pairs.csv`, `variants.html` and
+//! `variants.json`.
+//!
+//! A table of figures by variant comes first, then a table of findings for each pair. Files hold no path of this
+//! machine: the same run gives the same bytes.
+
+mod csv;
+mod html;
+mod terminal;
+
+pub use terminal::terminal;
+
+use crate::compare::{Cell, Comparison, Unit, Variants};
+use crate::percent::percent;
+use crate::trace::{PAIRS_CSV, VARIANTS_CSV, VARIANTS_HTML, VARIANTS_JSON};
+use std::io;
+
+/// The files of a comparison of variants: name and bytes.
+///
+/// # Errors
+/// When one of them cannot be made.
+pub fn files(found: &Variants) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+    let mut json = serde_json::to_vec_pretty(found)?;
+    json.push(b'\n');
+    Ok(vec![
+        (VARIANTS_CSV, csv::csv(found)?),
+        (PAIRS_CSV, super::comparison::csv(&found.pairs)?),
+        (VARIANTS_HTML, html::html(found)?),
+        (VARIANTS_JSON, json),
+    ])
+}
+
+/// A figure as people read it: `90.0 %`, `3.2`, `1.72 s`, or a dash where it is not known.
+fn shown(unit: Unit, cell: &Cell) -> String {
+    match (cell.value, unit) {
+        (None, _) => "–".into(),
+        (Some(value), Unit::Share) => percent(value),
+        (Some(value), Unit::Number) if value >= 100.0 => format!("{value:.0}"),
+        (Some(value), Unit::Number) => format!("{value:.1}"),
+        (Some(value), Unit::Seconds) => format!("{value:.2} s"),
+    }
+}
+
+/// The names of a pair's variants.
+fn names(pair: &Comparison) -> (&str, &str) {
+    let name = |label: &'_ str| label.rfind('@').map_or(0, |at| at + 1);
+    (&pair.a.label[name(&pair.a.label)..], &pair.b.label[name(&pair.b.label)..])
+}
+
+/// How the p-values were corrected, in a sentence.
+fn corrected(found: &Variants) -> String {
+    format!(
+        "p is corrected by Holm over the {} of all {}; rows in brackets are not required and are corrected among \
+         themselves by Benjamini and Hochberg.",
+        super::figures::counted(found.tests, "required row"),
+        super::figures::counted(found.pairs.len() as u64, "pair")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::{compare_variants, sample::summary};
+
+    /// A run of two variants over eight cases, one of them hostile and worse in all of them.
+    pub(super) fn found() -> Variants {
+        let names: Vec<String> = (0..8).map(|index| format!("c{index}")).collect();
+        let of = |variant: &str, passed: u64| {
+            let mut side = summary("run", &names.iter().map(|name| (name.as_str(), passed, 1)).collect::<Vec<_>>());
+            side.cases.iter_mut().for_each(|case| case.variant = variant.into());
+            variant.clone_into(&mut side.settings[0].variant);
+            side
+        };
+        let (mut run, mut worse) = (of("a", 1), of("b", 0));
+        worse.settings[0].about = "=cmd()<script>alert(1)</script>\u{202e}\u{1b}[31m".into();
+        run.cases.extend(worse.cases);
+        run.settings.extend(worse.settings);
+        compare_variants(&run, &[], 0.02).expect("comparable")
+    }
+
+    #[test]
+    fn the_same_variants_give_the_same_bytes() {
+        assert_eq!(files(&found()).expect("files"), files(&found()).expect("files"));
+    }
+
+    #[test]
+    fn figures_are_written_with_their_unit_and_unknown_ones_as_a_dash() {
+        let cell = |value| Cell { value: Some(value), ..Cell::default() };
+        assert_eq!(shown(Unit::Share, &cell(0.9)), "90.0 %");
+        assert_eq!(shown(Unit::Number, &cell(1_234.6)), "1235");
+        assert_eq!(shown(Unit::Number, &cell(2.34)), "2.3");
+        assert_eq!(shown(Unit::Seconds, &cell(1.725)), "1.73 s");
+        assert_eq!(shown(Unit::Number, &Cell::default()), "–");
+    }
+}
