@@ -124,7 +124,7 @@ fn report(criterion: &mut Criterion, plan: &Plan, traces: &[Trace]) {
     let conversations = || {
         let mut builder = TimelineBuilder::default();
         for (trace, result) in traces.iter().zip(&evaluation.trials) {
-            builder.add(Some(trace), &TrialResult::from(&result));
+            builder.add(Some(trace), ragcheck::report::Beside::default(), &TrialResult::from(&result));
         }
         builder.finish()
     };

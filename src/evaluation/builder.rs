@@ -4,9 +4,9 @@ use crate::compare::{Collector, Seen, Summary};
 use crate::files;
 use crate::gate::{Evaluation, EvaluationError, Evaluator, Examined, Examiner, Verdict};
 use crate::plan::Plan;
-use crate::report::{self, Room, TimelineBuilder, Timelines, View};
+use crate::report::{self, Beside, Room, Searchable, TimelineBuilder, Timelines, View};
 use crate::secrets;
-use crate::trace::{self, Grades, Trace};
+use crate::trace::{self, Grades, PassageText, Trace};
 use rayon::prelude::*;
 use std::io;
 use std::path::Path;
@@ -15,6 +15,7 @@ use std::sync::Arc;
 /// What a worker makes of one trace.
 pub struct Prepared {
     examined: Result<Examined, EvaluationError>,
+    searchable: Searchable,
     /// The trace as a line of `traces.jsonl`, with its newline.
     pub line: Vec<u8>,
 }
@@ -55,7 +56,7 @@ impl Preparer<'_> {
 
     /// Examines a trace whose line is known.
     pub fn prepare_line(&self, trace: &Trace, line: Vec<u8>) -> Prepared {
-        Prepared { examined: self.examiner.examine(trace), line }
+        Prepared { examined: self.examiner.examine(trace), searchable: Searchable::of(trace), line }
     }
 }
 
@@ -102,16 +103,25 @@ impl<'p> EvaluationBuilder<'p> {
         }
     }
 
-    /// Adds one trial; call it in plan order. `trace` may be left out as [`Preparer::is_done_with`] says.
+    /// Adds one trial; call it in plan order. `trace` may be left out as [`Preparer::is_done_with`] says; `passages` are
+    /// what its searches found, whole, for those who read the report.
     ///
     /// # Errors
     /// When the trial is not in the plan, or was added before.
-    pub fn add(&mut self, trace: Option<&Trace>, prepared: Prepared) -> Result<(), EvaluationError> {
+    pub fn add(
+        &mut self,
+        trace: Option<&Trace>,
+        passages: &[PassageText],
+        prepared: Prepared,
+    ) -> Result<(), EvaluationError> {
         let examined = prepared.examined?;
-        self.timelines.add(trace, examined.result());
+        let examiner = self.evaluator.examiner();
+        let beside = Beside { grades: examiner.grades_of(&examined.result().id), passages };
+        self.timelines.add(trace, beside, examined.result());
+        self.timelines.add_searchable(prepared.searchable, examined.result());
         let collector = self.collector.as_mut().filter(|_| examined.result().verdict != Verdict::Error);
         if let Some((collector, trace)) = collector.zip(trace) {
-            let (result, examiner) = (examined.result(), self.evaluator.examiner());
+            let result = examined.result();
             let missed = result.checks.iter().find(|check| !check.passed);
             let seen = Seen {
                 passed: result.verdict == Verdict::Pass,

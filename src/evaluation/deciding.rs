@@ -78,7 +78,7 @@ pub(super) fn deciding(runner: &TrialRunner, plan: &Plan) -> Vec<Deciding> {
         let traces = lanes.map(|trial| runner.replay(&plan, trial).trace);
         let whole: Vec<Trace> = traces.filter(|trace| trace.end == TrialEnd::Completed).collect();
         for trace in whole {
-            if builder.add(Some(&trace), preparer.prepare(&trace)).is_err() {
+            if builder.add(Some(&trace), &[], preparer.prepare(&trace)).is_err() {
                 return Vec::new();
             }
             recorded = true;

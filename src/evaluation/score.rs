@@ -91,11 +91,12 @@ pub fn score(folder: &Path, for_comparison: bool) -> Result<EvaluatedRun, ScoreE
     let mut edits = Edits::default();
     edits.add(trace::PLAN, is_edited(seal, &plan.id));
     edits.add(trace::GRADES, grades.are_edited());
-    edits.add(trace::PASSAGES, Passages::read(folder, |_| false)?.are_edited());
+    let passages = Passages::read(folder, |_| true)?;
+    edits.add(trace::PASSAGES, passages.are_edited());
     let builder =
         EvaluationBuilder::with_grades(&plan, grades).map_err(|error| ScoreError::Evaluation { file, error })?;
     let builder = if for_comparison { builder.collecting() } else { builder };
-    let mut evaluated = add_traces(builder, folder, &mut edits)?;
+    let mut evaluated = add_traces(builder, folder, &passages, &mut edits)?;
     evaluated.evaluation.evidence.extend(edits.told());
     Ok(evaluated)
 }
@@ -164,6 +165,7 @@ pub fn read_traces(folder: &Path) -> Result<impl Iterator<Item = Result<Trace, S
 fn add_traces(
     mut builder: EvaluationBuilder<'_>,
     folder: &Path,
+    passages: &Passages,
     edits: &mut Edits,
 ) -> Result<EvaluatedRun, ScoreError> {
     let file = folder.join(trace::TRACES);
@@ -189,7 +191,8 @@ fn add_traces(
             let Seen { trace, prepared, edited } =
                 seen.map_err(|error| ScoreError::Trace { file: file.clone(), error })?;
             edits.traces.extend(edited);
-            let added = builder.add(trace.as_ref(), prepared);
+            let found = trace.as_ref().map_or_else(Vec::new, |trace| passages.of(trace));
+            let added = builder.add(trace.as_ref(), &found, prepared);
             added.map_err(|error| ScoreError::Evaluation { file: file.clone(), error })?;
         }
         Ok(builder.finish())

@@ -110,7 +110,8 @@ static VARYING: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     rules.into_iter().filter_map(|(pattern, to)| Some((Regex::new(pattern).ok()?, to))).collect()
 });
 
-fn reason(note: &str) -> String {
+/// What a note says without what differs from unit to unit.
+pub fn reason(note: &str) -> String {
     let mut text = note.to_owned();
     for (pattern, to) in VARYING.iter() {
         if let std::borrow::Cow::Owned(changed) = pattern.replace_all(&text, *to) {

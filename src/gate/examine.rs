@@ -11,7 +11,7 @@ use crate::metric::{Check, Metric, Observation, Patterns, TrialView, expectation
 use crate::plan::{Plan, PlannedTrial};
 use crate::state_machine::Machine;
 use crate::trace::{
-    Account, Arm, Evidence, Grades, Mode, Trace, TrialEnd, TrialError, TurnOutcome, What, grade_of_another,
+    Account, Arm, Evidence, Grade, Grades, Mode, Trace, TrialEnd, TrialError, TurnOutcome, What, grade_of_another,
 };
 use std::collections::BTreeMap;
 
@@ -112,6 +112,11 @@ impl<'p> Examiner<'p> {
         let metrics = self.relevant[trial.scenario].iter().map(|place| (*place, &self.metrics[*place]));
         let counted = metrics.filter(|(_, metric)| metric.arm() == trial.lane.arm);
         counted.filter_map(|(place, metric)| Some((place, metric.out_of_scope(trace)?))).collect()
+    }
+
+    /// What models with a rubric said of the answers of a trial.
+    pub fn grades_of(&self, trial: &str) -> &[Grade] {
+        self.grades.of_trial(trial)
     }
 
     /// Examines one trial.

@@ -33,7 +33,7 @@ mod scope_tests;
 #[cfg(test)]
 mod tests;
 
-pub use cause::Cause;
+pub use cause::{Cause, reason};
 pub use evaluator::{EvaluationError, Evaluator, evaluate};
 pub use examine::{Examined, Examiner};
 pub use grades::ItemGrades;

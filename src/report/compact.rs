@@ -6,12 +6,13 @@
 //! [`Encoder::event`] writes and `html/events.js` reads: the two change together. No text is longer than [`TEXT`]
 //! characters, no trial has more than [`EVENTS`] events.
 
+use super::Beside;
 use crate::gate::TrialResult;
 use crate::metric::provenance::{Provenance, provenance};
 use crate::trace::text::clip;
 use crate::trace::{
-    Attempt, Completion, Event, ModelCalled, Rejection, Reply, ToolCalled, ToolOutcome, ToolResult, Trace, TrialEnd,
-    TurnEnded, TurnOutcome, What,
+    Attempt, Completion, Event, Grade, ModelCalled, Rejection, Reply, ToolCalled, ToolOutcome, ToolResult, Trace,
+    TrialEnd, TurnEnded, TurnOutcome, What,
 };
 use serde::Serialize;
 use std::borrow::Cow;
@@ -63,7 +64,7 @@ impl Encoder {
     }
 
     /// Adds one trial.
-    pub(super) fn add(&mut self, trace: &Trace, result: &TrialResult) {
+    pub(super) fn add(&mut self, trace: &Trace, beside: Beside<'_>, result: &TrialResult) {
         if !self.trials.is_empty() {
             self.body.push(b',');
         }
@@ -96,24 +97,34 @@ impl Encoder {
         self.write(",\"x\":", &error);
         self.write(",\"v\":", &evidence);
         self.write(",\"n\":", &trace.seed.to_string());
+        let grades: Vec<_> = beside.grades.iter().map(|grade| self.grade(grade)).collect();
+        self.write(",\"g\":", &grades);
         self.body.extend(b",\"e\":[");
         let cited = provenance(trace);
         for (index, event) in trace.events.iter().take(EVENTS).enumerate() {
             if index > 0 {
                 self.body.push(b',');
             }
-            self.event(event, cited.get(&(event.conversation, event.turn)));
+            self.event(event, cited.get(&(event.conversation, event.turn)), beside);
         }
         self.write("],\"c\":", &trace.events.len().saturating_sub(EVENTS));
         self.body.push(b'}');
     }
 
-    fn event(&mut self, event: &Event, cited: Option<&Provenance>) {
+    /// Where the answer is, then item, value, what was quoted, why there is no verdict, and the model.
+    fn grade<'a>(&mut self, grade: &'a Grade) -> (u32, u32, Text<'a>, &'static str, Text<'a>, Text<'a>, Text<'a>) {
+        let (item, model) = (self.text(&grade.item), self.text(&grade.model));
+        let (evidence, reason) = (self.text(&grade.evidence), self.text(&grade.reason));
+        (grade.conversation, grade.turn, item, grade.value.as_str(), evidence, reason, model)
+    }
+
+    fn event(&mut self, event: &Event, cited: Option<&Provenance>, beside: Beside<'_>) {
         let at = (event.at_us, event.conversation, event.turn);
         match &event.what {
-            What::ConversationStarted { name, session, .. } => {
+            What::ConversationStarted { name, session, tenant } => {
                 let (name, session) = (self.text(name), self.text(session));
-                self.row(at, "c", &(name, session));
+                let tenant = tenant.as_deref().map(|tenant| self.text(tenant));
+                self.row(at, "c", &(name, session, tenant));
             }
             What::TurnStarted { query } => {
                 let query = self.text(query);
@@ -124,7 +135,7 @@ impl Encoder {
                 self.row(at, "s", &(from, on, to));
             }
             What::ModelCalled(called) => self.model(at, called),
-            What::ToolCalled(called) => self.tool(at, called),
+            What::ToolCalled(called) => self.tool(at, called, beside),
             What::FedBack(back) => {
                 let told = (self.text(&back.step), self.text(&back.tool), self.text(&back.cause));
                 let message = self.text(&back.message);
@@ -167,7 +178,7 @@ impl Encoder {
         }
     }
 
-    fn tool(&mut self, at: (u64, u32, u32), called: &ToolCalled) {
+    fn tool(&mut self, at: (u64, u32, u32), called: &ToolCalled, beside: Beside<'_>) {
         let arguments = called.arguments.to_string();
         let call = (called.call, self.text(&called.tool), self.text(&arguments), called.took_us);
         let attempts = attempts(&called.attempts);
@@ -178,14 +189,21 @@ impl Encoder {
                     .iter()
                     .map(|hit| {
                         let learned = hit.learned.as_ref().map(|learned| {
-                            (self.text(&learned.result), learned.conversation, self.texts(&learned.keywords))
+                            let (result, keywords) = (self.text(&learned.result), self.texts(&learned.keywords));
+                            (result, learned.conversation, keywords, self.texts(&learned.urls))
                         });
                         let score = (hit.raw_score * 1e3).round() / 1e3;
-                        (self.text(&hit.id), self.text(&hit.title), score, self.text(&hit.excerpt), learned)
+                        let whole = beside.passage(&search.kb_id, &hit.id).filter(|text| *text != hit.excerpt);
+                        let whole = whole.map(|text| self.text(text));
+                        (self.text(&hit.id), self.text(&hit.title), score, self.text(&hit.excerpt), learned, whole)
                     })
                     .collect();
                 let query = (self.text(&search.query), self.text(&search.kb_id));
-                self.row(at, "t", &(call, attempts, "search", query, hits));
+                let managed = search.managed.as_ref().map(|managed| {
+                    let notes = self.texts(&managed.notes);
+                    (managed.status.as_str(), self.text(&managed.asked), self.text(&managed.text), notes)
+                });
+                self.row(at, "t", &(call, attempts, "search", query, hits, managed));
             }
             ToolOutcome::Ok(ToolResult::External(found)) => {
                 let citations: Vec<_> =
@@ -306,13 +324,14 @@ fn attempts(attempts: &[Attempt]) -> Vec<AttemptRow<'_>> {
 mod tests {
     use super::*;
     use crate::report::sample;
-    use serde_json::Value;
+    use crate::trace::PassageText;
+    use serde_json::{Value, json};
 
     fn encoded(copies: usize) -> Value {
         let run = sample::run(copies);
         let mut encoder = Encoder::default();
         for (trace, result) in run.traces.iter().zip(&run.evaluation.trials.to_vec()) {
-            encoder.add(trace, result);
+            encoder.add(trace, Beside::default(), result);
         }
         serde_json::from_slice(&encoder.finish().1).expect("a block is JSON")
     }
@@ -332,13 +351,37 @@ mod tests {
         let strings = |copies: usize| {
             let mut encoder = Encoder::default();
             for _ in 0..copies {
-                encoder.add(&run.traces[1], &run.evaluation.trials.to_vec()[1]);
+                encoder.add(&run.traces[1], Beside::default(), &run.evaluation.trials.to_vec()[1]);
             }
             let block: Value = serde_json::from_slice(&encoder.finish().1).expect("a block is JSON");
             block["s"].as_array().expect("strings").len()
         };
         assert!(strings(1) > 5);
         assert_eq!(strings(1), strings(3));
+    }
+
+    #[test]
+    fn a_passage_is_there_whole_and_a_grade_with_what_it_rests_on() {
+        let run = sample::run(1);
+        let search = run.traces[0].searches().next().expect("a search");
+        let (hit, base) = (&search.hits[0], search.kb_id.clone());
+        let text = format!("{} and what follows", hit.excerpt);
+        let passages = [PassageText { base, id: hit.id.clone(), title: hit.title.clone(), text: text.clone() }];
+        let grade = json!({"version": 1, "trial": "t", "conversation": 0, "turn": 0, "label": "turn 1", "answer": "a",
+            "item": "grounded", "kind": "model", "value": "fail", "evidence": "the words it quotes", "model": "grader",
+            "rubric": "r", "content": "c"});
+        let grades = [serde_json::from_value(grade).expect("a grade")];
+        let mut encoder = Encoder::default();
+        let beside = Beside { grades: &grades, passages: &passages };
+        encoder.add(&run.traces[0], beside, &run.evaluation.trials.to_vec()[0]);
+        let block: Value = serde_json::from_slice(&encoder.finish().1).expect("a block is JSON");
+        assert_eq!(block["t"][0]["g"], json!([[0, 0, "grounded", "fail", "the words it quotes", "", "grader"]]));
+        let strings = block["s"].as_array().expect("strings");
+        assert!(strings.contains(&json!(text)), "{strings:?}");
+        let whole = |event: &Value| event[4][4][0][5].as_u64().map(|at| strings[at as usize].clone());
+        let events = block["t"][0]["e"].as_array().expect("events");
+        let found = events.iter().find(|event| event[4][2] == "search").and_then(whole);
+        assert_eq!(found, Some(json!(text)));
     }
 
     #[test]
@@ -349,7 +392,7 @@ mod tests {
         let event = Event { at_us: 0, conversation: 0, turn: 0, what: What::TurnStarted { query } };
         trace.events = vec![event; EVENTS + 5];
         let mut encoder = Encoder::default();
-        encoder.add(&trace, &run.evaluation.trials.to_vec()[0]);
+        encoder.add(&trace, Beside::default(), &run.evaluation.trials.to_vec()[0]);
         let block: Value = serde_json::from_slice(&encoder.finish().1).expect("a block is JSON");
         assert_eq!(block["t"][0]["c"], 5);
         let longest =

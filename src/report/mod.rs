@@ -14,14 +14,16 @@ pub mod history;
 mod page;
 #[cfg(test)]
 mod sample;
+mod searchable;
 mod terminal;
 mod timelines;
 pub mod variants;
 
 pub use self::formats::html::Html;
 pub use self::formats::{formats, named, names};
+pub use self::searchable::Searchable;
 pub use self::terminal::terminal;
-pub use self::timelines::{BUDGET, Room, TimelineBuilder, Timelines};
+pub use self::timelines::{BUDGET, Beside, Room, TimelineBuilder, Timelines};
 
 use crate::gate::Evaluation;
 use crate::plan::Plan;

@@ -5,14 +5,34 @@
 //! bytes do not reach for all, the former come first, each lane in plan order, and what is left out is counted. Memory
 //! is bounded by twice the budget and a few open blocks; the result does not depend on the number of threads.
 
+use super::Searchable;
 use super::compact::Encoder;
 use crate::gate::{TrialResult, Verdict};
-use crate::trace::Trace;
+use crate::trace::{Grade, PassageText, Trace};
 use flate2::{Compression, write::GzEncoder};
 use rayon::prelude::*;
+use std::collections::HashMap;
 use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What a run folder keeps of a trial beside its trace.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Beside<'a> {
+    /// What models with a rubric said of its answers.
+    pub grades: &'a [Grade],
+    /// The passages that its searches found, whole, as far as they were kept.
+    pub passages: &'a [PassageText],
+}
+
+impl<'a> Beside<'a> {
+    /// The whole text of a passage that a search in `base` found; a name that no base has is that of any.
+    pub(super) fn passage(&self, base: &str, id: &str) -> Option<&'a str> {
+        let of = |one: &&PassageText| one.id == id;
+        let named = self.passages.iter().filter(of).find(|one| one.base == base);
+        named.or_else(|| self.passages.iter().find(of)).map(|one| one.text.as_str())
+    }
+}
 
 /// Compressed bytes that the HTML report spends on conversations by default.
 pub const BUDGET: usize = 8_000_000;
@@ -39,6 +59,7 @@ pub struct Block {
 pub struct Timelines {
     blocks: Vec<Block>,
     left_out: usize,
+    searchable: HashMap<String, Searchable>,
 }
 
 impl Timelines {
@@ -50,6 +71,11 @@ impl Timelines {
     /// Trials whose conversation is in a block.
     pub fn kept(&self) -> usize {
         self.blocks.iter().map(|block| block.trials.len()).sum()
+    }
+
+    /// What a trial is found by; nothing of one that the table has no room for.
+    pub fn searchable(&self, trial: &str) -> Option<&Searchable> {
+        self.searchable.get(trial)
     }
 
     /// Trials whose conversation did not fit.
@@ -80,6 +106,7 @@ pub struct TimelineBuilder {
     room: Room,
     troubled: Packer,
     passed: Packer,
+    searchable: HashMap<String, Searchable>,
 }
 
 impl Default for TimelineBuilder {
@@ -94,7 +121,7 @@ impl TimelineBuilder {
         let room = Room::default();
         let packer = |full: &Arc<AtomicBool>| Packer { full: Arc::clone(full), ..Packer::default() };
         let (troubled, passed) = (packer(&room.troubled_full), packer(&room.passed_full));
-        Self { budget, room, troubled, passed }
+        Self { budget, room, troubled, passed, searchable: HashMap::new() }
     }
 
     /// For those who make traces: which of them are not looked at any more.
@@ -103,17 +130,26 @@ impl TimelineBuilder {
     }
 
     /// Adds one trial's conversation; `result` is its judgement. Without a trace the trial is only counted.
-    pub fn add(&mut self, trace: Option<&Trace>, result: &TrialResult) {
+    pub fn add(&mut self, trace: Option<&Trace>, beside: Beside<'_>, result: &TrialResult) {
         let packer = if result.verdict == Verdict::Pass { &mut self.passed } else { &mut self.troubled };
         match trace {
-            Some(trace) => packer.add(trace, result, self.budget),
+            Some(trace) => packer.add(trace, beside, result, self.budget),
             None => packer.left_out += 1,
+        }
+    }
+
+    /// Adds what a trial is found by, whether or not its conversation is kept.
+    pub fn add_searchable(&mut self, searchable: Searchable, result: &TrialResult) {
+        let packer = if result.verdict == Verdict::Pass { &mut self.passed } else { &mut self.troubled };
+        if packer.found < MOST {
+            packer.found += 1;
+            self.searchable.insert(result.id.clone(), searchable);
         }
     }
 
     /// The conversations that fit into the budget.
     pub fn finish(mut self) -> Timelines {
-        let mut made = Timelines::default();
+        let mut made = Timelines { searchable: std::mem::take(&mut self.searchable), ..Timelines::default() };
         let mut room = self.budget;
         for packer in [&mut self.troubled, &mut self.passed] {
             packer.close();
@@ -141,19 +177,21 @@ struct Packer {
     done: Vec<Block>,
     bytes: usize,
     taken: usize,
+    /// Trials of which is known what they are found by.
+    found: usize,
     left_out: usize,
     full: Arc<AtomicBool>,
 }
 
 impl Packer {
-    fn add(&mut self, trace: &Trace, result: &TrialResult, budget: usize) {
+    fn add(&mut self, trace: &Trace, beside: Beside<'_>, result: &TrialResult, budget: usize) {
         if self.bytes > budget || self.taken == MOST {
             self.full.store(true, Ordering::Relaxed);
             self.left_out += 1;
             return;
         }
         self.taken += 1;
-        self.open.add(trace, result);
+        self.open.add(trace, beside, result);
         if self.open.trials().len() == TRIALS_A_BLOCK || self.open.len() >= BLOCK_BYTES {
             self.close();
         }
@@ -179,7 +217,7 @@ impl Packer {
     }
 }
 
-fn gzip(json: &[u8], level: Compression) -> Vec<u8> {
+pub(super) fn gzip(json: &[u8], level: Compression) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(json.len() / 4), level);
     // Writing into a vector cannot fail; an empty member would show as a conversation that is not there.
     encoder.write_all(json).and_then(|()| encoder.finish()).unwrap_or_default()
@@ -195,7 +233,7 @@ mod tests {
         let run = sample::run(copies);
         let mut builder = TimelineBuilder::within(budget);
         for (trace, result) in run.traces.iter().zip(&run.evaluation.trials.to_vec()) {
-            builder.add(Some(trace), result);
+            builder.add(Some(trace), Beside::default(), result);
         }
         (run, builder.finish())
     }

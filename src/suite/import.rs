@@ -98,7 +98,7 @@ fn written(read: import::Imported, reports: &Path, root: &Path) -> Result<(PathB
         let prepared: Vec<_> = traces.par_iter().map(|trace| preparer.prepare(trace)).collect();
         for (trace, prepared) in traces.iter().zip(prepared) {
             writing.trace(&prepared.line).map_err(unwritten)?;
-            builder.add(Some(trace), prepared)?;
+            builder.add(Some(trace), &[], prepared)?;
         }
     }
     let mut evaluated = builder.finish();

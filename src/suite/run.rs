@@ -114,7 +114,7 @@ impl Suite {
             writing.passages(&trial.finished.passages)?;
             seen.add(trace, options);
             seen.unused.extend(trial.finished.unused);
-            builder.add(Some(trace), trial.made).map_err(io::Error::other)?;
+            builder.add(Some(trace), &trial.finished.passages, trial.made).map_err(io::Error::other)?;
             done += 1;
             progress(done, plan.trials.len());
             Ok(ControlFlow::Continue(()))

@@ -44,5 +44,5 @@ fn needs_chromium_the_report_is_filtered_by_its_address_and_opens_a_trial() {
     assert_eq!(found(&opened(project, "#trials?text=nothingofthekind")), "No trial matches.");
 
     let page = opened(project, &format!("#trial={trial}"));
-    assert!(page.contains("Copy command") && page.contains("class=\"turn"), "the trial {trial} is not shown");
+    assert!(page.contains("Copy re-run command") && page.contains("class=\"turn"), "the trial {trial} is not shown");
 }

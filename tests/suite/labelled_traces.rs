@@ -189,7 +189,7 @@ fn evaluation(plan: Plan, traces: &[Trace]) -> Value {
     let mut builder = EvaluationBuilder::begin(&plan).expect("criteria and expectations that can be read");
     for trace in traces {
         let prepared = builder.preparer().prepare(trace);
-        builder.add(Some(trace), prepared).expect("a planned trial");
+        builder.add(Some(trace), &[], prepared).expect("a planned trial");
     }
     serde_json::to_value(builder.finish().evaluation).expect("JSON")
 }

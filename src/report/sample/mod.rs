@@ -6,7 +6,7 @@
 mod script;
 mod verdicts;
 
-use super::{TimelineBuilder, Timelines, View};
+use super::{Beside, Searchable, TimelineBuilder, Timelines, View};
 use crate::gate::{Evaluation, Verdict, evaluate};
 use crate::plan::{Plan, PlannedCase, PlannedScenario, PlannedTrial, PlannedVariant, ResolvedCase};
 use crate::scenario::Criteria;
@@ -99,7 +99,8 @@ pub fn run(copies: usize) -> Run {
     };
     let mut builder = TimelineBuilder::default();
     for (trace, result) in traces.iter().zip(&evaluation.trials.to_vec()) {
-        builder.add(Some(trace), result);
+        builder.add(Some(trace), Beside::default(), result);
+        builder.add_searchable(Searchable::of(trace), result);
     }
     Run { plan, evaluation, timelines: builder.finish(), traces }
 }

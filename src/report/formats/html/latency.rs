@@ -86,7 +86,7 @@ fn name(row: &Times) -> String {
 }
 
 /// The limits that criteria set to a time.
-fn limits(evaluation: &Evaluation) -> Vec<Mark> {
+pub(super) fn limits(evaluation: &Evaluation) -> Vec<Mark> {
     let mut marks: Vec<Mark> = Vec::new();
     for row in &evaluation.criteria {
         if let Some(Target::AtMostTime(limit)) = target(row) {

@@ -1,7 +1,8 @@
 //! `index.html`: the whole report in one file.
 //!
 //! The template fills in what one looks at first; two data islands follow. `#data` is JSON with one short row a trial
-//! (`<` written as `\u003c`), which the table is made of; each `.block` is gzip in base64 with up to 200 conversations,
+//! (`<` written as `\u003c`), which the table is made of; `#searchable` is what its search covers beside that, unpacked when
+//! something is looked for; each `.block` is gzip in base64 with up to 200 conversations,
 //! unpacked when one of them is opened. The script puts data into the page as text only, never as markup.
 
 mod chart;
@@ -27,7 +28,14 @@ const PAGE: Page = Page {
     kind: "report",
     template: include_str!("page.html"),
     style: include_str!("trial.css"),
-    script: concat!(include_str!("table.js"), include_str!("timeline.js"), include_str!("events.js")),
+    script: concat!(
+        include_str!("table.js"),
+        include_str!("filter.js"),
+        include_str!("links.js"),
+        include_str!("waterfall.js"),
+        include_str!("events.js"),
+        include_str!("timeline.js"),
+    ),
 };
 /// Where the data islands go; text cannot contain it, for its `<` would be escaped.
 const ISLANDS: &str = "<!--islands-->";
@@ -49,6 +57,8 @@ impl Format for Html {
         out.write_all(before.as_bytes())?;
         let data = rows::data(view)?.replace('<', "\\u003c");
         writeln!(out, "<script type=\"application/json\" id=\"data\">{data}</script>")?;
+        let found = STANDARD.encode(rows::searchable(view)?);
+        writeln!(out, "<script type=\"text/plain\" id=\"searchable\">{found}</script>")?;
         for block in view.timelines.blocks() {
             writeln!(out, "<script type=\"text/plain\" class=\"block\">{}</script>", STANDARD.encode(&block.gzip))?;
         }
@@ -82,7 +92,7 @@ mod tests {
         assert!(!markup.contains("onerror=alert(1)>"));
         assert!(!markup.contains('\u{202e}'), "no override turns the page around");
         assert!(markup.contains("{{ 7 * 7 }}"), "templates are not run on data");
-        let scripts = 2 + sample::run(2).timelines.blocks().len();
+        let scripts = 3 + sample::run(2).timelines.blocks().len();
         assert_eq!(html.matches("</script>").count(), scripts);
     }
 

@@ -91,7 +91,7 @@ struct CauseRow {
     breaks: Vec<(String, String)>,
     first: Link,
     required: bool,
-    /// Where the table of trials shows them: a search for the reason.
+    /// Where the table of trials shows them.
     find: String,
 }
 
@@ -291,16 +291,23 @@ fn row(result: &CriterionResult, anchor: &str) -> Row {
     }
 }
 
+/// Every criterion and gate with the anchor that its row has.
+pub(super) fn anchored(evaluation: &Evaluation) -> impl Iterator<Item = (String, &CriterionResult)> {
+    let of = |prefix: &'static str| move |(place, row)| (format!("{prefix}-{}", place + 1), row);
+    let gates = evaluation.gates.iter().enumerate().map(of("gate"));
+    evaluation.criteria.iter().enumerate().map(of("criterion")).chain(gates)
+}
+
+/// What a criterion is called, with the scenario that it belongs to.
+pub(super) fn name_of(row: &CriterionResult) -> String {
+    row.scenario.as_ref().map_or_else(|| row.id.clone(), |of| format!("{of}: {}", row.id))
+}
+
 /// Why criteria fail: each reason once, those of required criteria first, then the most frequent.
 fn causes(evaluation: &Evaluation) -> Vec<CauseRow> {
-    let anchored = |rows: &'_ [CriterionResult], prefix: &str| -> Vec<(String, CriterionResult)> {
-        let failing = rows.iter().enumerate().filter(|(_, row)| row.verdict == Verdict::Fail);
-        failing.map(|(place, row)| (format!("{prefix}-{}", place + 1), row.clone())).collect()
-    };
-    let rows = [anchored(&evaluation.criteria, "criterion"), anchored(&evaluation.gates, "gate")].concat();
     let mut found: Vec<(u64, CauseRow)> = Vec::new();
-    for (anchor, row) in &rows {
-        let name = row.scenario.as_ref().map_or_else(|| row.id.clone(), |of| format!("{of}: {}", row.id));
+    for (anchor, row) in anchored(evaluation).filter(|(_, row)| row.verdict == Verdict::Fail) {
+        let name = name_of(row);
         for cause in &row.causes {
             if let Some((units, known)) = found.iter_mut().find(|(_, known)| known.reason == cause.reason) {
                 known.breaks.push((anchor.clone(), name.clone()));
@@ -319,18 +326,13 @@ fn causes(evaluation: &Evaluation) -> Vec<CauseRow> {
                 breaks: vec![(anchor.clone(), name.clone())],
                 first: violation(&cause.first),
                 required: row.required,
-                find: format!("#trials?text={}", utf8_percent_encode(&words(&cause.reason), FRAGMENT)),
+                find: format!("#trials?cause={}", utf8_percent_encode(&cause.reason, FRAGMENT)),
             };
             found.push((cause.units, cause_row));
         }
     }
     found.sort_by_key(|(units, cause)| (!cause.required, std::cmp::Reverse(*units)));
     found.into_iter().map(|(_, cause)| cause).collect()
-}
-
-/// The words of a reason that stand in every note of it.
-fn words(reason: &str) -> String {
-    reason.split_whitespace().filter(|word| !word.contains('…') && *word != "URL").collect::<Vec<_>>().join(" ")
 }
 
 fn worst_first(verdict: Verdict) -> u8 {
@@ -426,7 +428,7 @@ mod tests {
         let told: Vec<_> =
             found.iter().map(|cause| (cause.reason.as_str(), cause.times.as_str(), cause.breaks.len())).collect();
         assert_eq!(told, [("lost", "3", 2), ("took …", "9", 1)]);
-        assert_eq!(found[1].find, "#trials?text=took");
+        assert_eq!(found[1].find, "#trials?cause=took%20%E2%80%A6");
     }
 
     #[test]

@@ -2,17 +2,20 @@
 //!
 //! A row is `[id or 0, scenario, case, flow, variant, repetition, control, verdict, turns, model calls, tool calls,
 //! transport retries, model retries, tool retries, input tokens, output tokens, slowest turn us, took us, checks that
-//! failed, departures, error or 0, why it fails or 0]`; id 0 means `scenario/case/flow.variant.repetition`. `table.js` reads it.
+//! failed, departures, error or 0, why it fails or 0, whether a citation is flawed]`; id 0 means `scenario/case/flow.variant.repetition`. `table.js` reads it.
 //! A table of more than [`TABLE_ROWS`] rows shows so many, those that did not pass first.
 
-use crate::gate::{TrialResults, TrialRow, Verdict};
+use crate::gate::{Evaluation, TrialResults, TrialRow, Verdict, reason};
+use crate::report::timelines::gzip;
 use crate::report::{TABLE_ROWS, View};
 use crate::trace::Arm;
+use crate::trace::text::quote;
+use flate2::Compression;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 
 /// Bytes of what criteria say of one trial.
-const BROKEN: usize = 1_000;
+const BROKEN: usize = 2_000;
 
 /// Characters of what a case asks.
 const ASKED: usize = 300;
@@ -42,7 +45,8 @@ pub(super) fn data(view: &View<'_>) -> serde_json::Result<String> {
         if ordinal > 0 {
             rows.push(b',');
         }
-        serde_json::to_writer(&mut rows, &row(&trial, &mut names))?;
+        let flawed = view.timelines.searchable(&trial.id).is_some_and(|found| found.flawed);
+        serde_json::to_writer(&mut rows, &row(&trial, flawed, &mut names))?;
         ordinals.insert(trial.id.into_owned(), ordinal);
     }
     let block = |block: &crate::report::timelines::Block| -> Vec<Value> {
@@ -60,27 +64,77 @@ pub(super) fn data(view: &View<'_>) -> serde_json::Result<String> {
         for planned in &scenario.cases {
             let turns = planned.case.steps.iter().flatten().flat_map(|conversation| &conversation.turns);
             let asked: Vec<&str> = turns.map(|turn| turn.ask.as_str()).collect();
-            let asked = crate::trace::text::quote(&asked.join(" / "), ASKED);
+            let asked = quote(&asked.join(" / "), ASKED);
             asks.insert(format!("{}/{}", scenario.name, planned.case.case), asked);
         }
     }
-    // What criteria say of trials, those too that passed: the search finds them by it.
-    let mut broken: BTreeMap<usize, String> = BTreeMap::new();
-    for violation in view.evaluation.criteria.iter().chain(&view.evaluation.gates).flat_map(|row| &row.violations) {
-        if let Some(ordinal) = ordinals.get(&violation.trial) {
-            let known = broken.entry(*ordinal).or_default();
-            let note = crate::trace::text::quote(&violation.note, WHY);
-            if !known.contains(&note) && known.len() < BROKEN {
-                known.push(' ');
-                known.push_str(&note);
+    let files: BTreeMap<&str, &str> =
+        view.plan.scenarios.iter().map(|scenario| (scenario.name.as_str(), scenario.file.as_str())).collect();
+    let Broken { criteria, causes, of_trials } = broken(view.evaluation, &ordinals);
+    let limit = super::latency::limits(view.evaluation).iter().map(|mark| mark.at_us).min();
+    let beside = json!({
+        "names": names.list,
+        "abouts": abouts,
+        "asks": asks,
+        "files": files,
+        "seed": view.plan.seed,
+        "criteria": criteria,
+        "causes": causes,
+        "broken": of_trials,
+        "limit": limit,
+        "blocks": blocks,
+    });
+    let beside = serde_json::to_string(&beside)?;
+    let rows = String::from_utf8_lossy(&rows);
+    Ok(format!("{},\"rows\":[{rows}]}}", beside.trim_end_matches('}')))
+}
+
+/// What trials are found by besides their names and reasons, as gzip of JSON: the texts, each once, and for each row the
+/// number of its text.
+pub(super) fn searchable(view: &View<'_>) -> serde_json::Result<Vec<u8>> {
+    let mut texts = Names::default();
+    let of = |trial: TrialRow<'_>| {
+        texts.number(view.timelines.searchable(&trial.id).map_or("", |found| found.words.as_ref()))
+    };
+    let rows: Vec<usize> = shown(&view.evaluation.trials, TABLE_ROWS).map(of).collect();
+    Ok(gzip(&serde_json::to_vec(&json!({"s": texts.list, "t": rows}))?, Compression::fast()))
+}
+
+/// What criteria say of the trials in the table, those too that passed.
+struct Broken {
+    /// Anchor and name of each.
+    criteria: Vec<(String, String)>,
+    /// The reasons, each once.
+    causes: Vec<String>,
+    /// By the trial's row: criterion, cause, unit and note of each violation.
+    of_trials: BTreeMap<usize, Vec<(usize, usize, String, String)>>,
+}
+
+fn broken(evaluation: &Evaluation, ordinals: &HashMap<String, usize>) -> Broken {
+    let mut found = Broken { criteria: Vec::new(), causes: Vec::new(), of_trials: BTreeMap::new() };
+    let mut causes: HashMap<String, usize> = HashMap::new();
+    let mut bytes: HashMap<usize, usize> = HashMap::new();
+    for (anchor, row) in super::model::anchored(evaluation) {
+        let criterion = found.criteria.len();
+        found.criteria.push((anchor, super::model::name_of(row)));
+        for violation in &row.violations {
+            let Some(&ordinal) = ordinals.get(&violation.trial) else { continue };
+            let note = quote(&violation.note, WHY);
+            let spent = bytes.entry(ordinal).or_default();
+            *spent += note.len();
+            if *spent > BROKEN {
+                continue;
             }
+            let reason = reason(&violation.note);
+            let next = causes.len();
+            let cause = *causes.entry(reason.clone()).or_insert_with(|| {
+                found.causes.push(reason);
+                next
+            });
+            found.of_trials.entry(ordinal).or_default().push((criterion, cause, quote(&violation.unit, 80), note));
         }
     }
-    let (asks, broken) = (serde_json::to_string(&asks)?, serde_json::to_string(&broken)?);
-    let (names, abouts) = (serde_json::to_string(&names.list)?, serde_json::to_string(&abouts)?);
-    let blocks = serde_json::to_string(&blocks)?;
-    let rows = String::from_utf8_lossy(&rows);
-    Ok(format!("{{\"names\":{names},\"abouts\":{abouts},\"asks\":{asks},\"broken\":{broken},\"rows\":[{rows}],\"blocks\":{blocks}}}"))
+    found
 }
 
 #[derive(Default)]
@@ -100,7 +154,7 @@ impl Names {
     }
 }
 
-fn row(trial: &TrialRow<'_>, names: &mut Names) -> Value {
+fn row(trial: &TrialRow<'_>, flawed: bool, names: &mut Names) -> Value {
     let lane = &trial.lane;
     let usual = format!("{}/{}/{lane}", trial.scenario, trial.case);
     let id = if usual == trial.id { json!(0) } else { json!(trial.id) };
@@ -129,6 +183,7 @@ fn row(trial: &TrialRow<'_>, names: &mut Names) -> Value {
         trial.departures.len(),
         error,
         why(trial),
+        u8::from(flawed),
     ])
 }
 
@@ -136,7 +191,7 @@ fn row(trial: &TrialRow<'_>, names: &mut Names) -> Value {
 fn why(trial: &TrialRow<'_>) -> Value {
     let failed = trial.checks.iter().filter(|check| !check.passed).map(|check| format!("{}: {}", check.what, check.seen));
     let all: Vec<String> = failed.chain(trial.departures.iter().cloned()).collect();
-    if all.is_empty() { json!(0) } else { json!(crate::trace::text::quote(&all.join("; "), WHY)) }
+    if all.is_empty() { json!(0) } else { json!(quote(&all.join("; "), WHY)) }
 }
 
 /// The verdict's place in the script's list, worst first.
@@ -176,8 +231,12 @@ mod tests {
         let violation = results().flat_map(|row| &row.violations).next().expect("the sample has one");
         let place = run.evaluation.trials.iter().position(|trial| trial.id == violation.trial).expect("its trial");
         let data = read(&run.view());
-        let said = data["broken"][place.to_string()].as_str().expect("words");
-        assert!(said.contains(&crate::trace::text::quote(&violation.note, WHY)), "{said}");
+        let said = data["broken"][place.to_string()].as_array().expect("violations");
+        let own = said.iter().find(|one| one[3] == quote(&violation.note, WHY)).expect("this one");
+        let criterion = &data["criteria"][own[0].as_u64().expect("a number") as usize];
+        assert!(criterion[0].as_str().is_some_and(|anchor| anchor.starts_with("criterion-")), "{criterion}");
+        let cause = &data["causes"][own[1].as_u64().expect("a number") as usize];
+        assert_eq!(cause, &reason(&violation.note));
         assert!(data["asks"].as_object().is_some_and(|asks| !asks.is_empty()));
     }
 

@@ -1,5 +1,5 @@
 "use strict";
-// The trials table: rows are arrays as rows.rs writes them. Data reaches the page as text only.
+// The trials table: rows are arrays as rows.rs writes them; filter.js says which it shows. Data reaches the page as text only.
 // Direction overrides and control characters are shown instead of obeyed.
 const TREACHEROUS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 const el = (tag, attributes, ...children) => {
@@ -35,17 +35,17 @@ const duration = (us) => {
 };
 const data = JSON.parse(document.getElementById("data").textContent);
 const trials = data.rows.map((row, ordinal) => {
-  const [id, scenario, kase, flow, variant, repetition, control, verdict, turns, model, tool, transport, retried, tooled, input, output, slowest, took, failed, departures, error, why] = row;
+  const [id, scenario, kase, flow, variant, repetition, control, verdict, turns, model, tool, transport, retried, tooled, input, output, slowest, took, failed, departures, error, why, flawed] = row;
   const name = (number) => data.names[number];
   const lane = name(flow) + "." + name(variant) + "." + repetition + (control ? ".control" : "");
-  const trial = { ordinal, scenario: name(scenario), case: name(kase), variant: name(variant), lane, verdict, turns, model, tool, transport, retried, tooled, input, output, slowest, took, failed: failed + departures, error: error || "", why: why || "" };
+  const trial = { ordinal, scenario: name(scenario), case: name(kase), variant: name(variant), lane, verdict, turns, model, tool, transport, retried, tooled, input, output, slowest, took, failed: failed + departures, error: error || "", why: why || "", flawed };
   trial.id = id || trial.scenario + "/" + trial.case + "/" + lane;
   trial.retries = transport + retried + tooled;
   trial.tokens = input === null && output === null ? null : (input || 0) + (output || 0);
-  const place = trial.scenario + "/" + trial.case;
-  trial.text = (trial.id + " " + trial.error + " " + trial.why + " " + (data.asks[place] || "") + " " + (data.abouts[place] || "") + (data.broken[ordinal] || "")).toLowerCase();
   return trial;
 });
+// What criteria say of a trial: criterion, cause, unit and note of each violation.
+const brokenBy = (trial) => data.broken[trial.ordinal] || [];
 const byId = new Map(trials.map((trial) => [trial.id, trial]));
 const hrefOf = (trial) => "#trial=" + encodeURIComponent(trial.id).replace(/%2F/g, "/");
 const PAGE = 50;
@@ -60,23 +60,10 @@ const COLUMNS = [
   ["slowest", "Slowest turn", (t) => t.slowest ? duration(t.slowest) : "–"],
   ["failed", "Failed checks", (t) => count(t.failed)],
 ];
-const view = { text: "", verdict: "", scenario: "", variant: "", sort: "verdict", down: false, page: 0 };
-const shownTrials = () => {
-  const words = view.text.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = trials.filter((t) => (view.verdict === "" || VERDICTS[t.verdict][0] === view.verdict) && (view.scenario === "" || t.scenario === view.scenario) && (view.variant === "" || t.variant === view.variant) && words.every((word) => t.text.includes(word)));
-  const key = view.sort;
-  const sign = view.down ? -1 : 1;
-  const order = (a, b) => {
-    const [x, y] = [a[key], b[key]];
-    if (x === y) return a.ordinal - b.ordinal;
-    if (x === null) return 1;
-    if (y === null) return -1;
-    return (x < y ? -1 : 1) * sign;
-  };
-  return found.sort(order);
-};
+const view = { text: "", verdict: "", scenario: "", variant: "", cause: "", slow: "", flawed: "", sort: "verdict", down: false, page: 0 };
 const table = document.getElementById("table");
 let current = trials;
+const pagesOf = document.getElementById("pages");
 const drawTable = () => {
   if (!table) return;
   current = shownTrials();
@@ -90,6 +77,7 @@ const drawTable = () => {
       view.sort = key;
       view.page = 0;
       drawTable();
+      keepAddress();
       table.tHead.rows[0].cells[index].querySelector("button").focus();
     });
     return el("th", { scope: "col", role: "columnheader", class: index > 1 ? "num" : null, "aria-sort": sorted ? (view.down ? "descending" : "ascending") : "none" }, button);
@@ -104,36 +92,5 @@ const drawTable = () => {
     button.addEventListener("click", () => { view.page = to; drawTable(); document.getElementById("trials").scrollIntoView(); });
     return button;
   };
-  document.getElementById("pages").replaceChildren(...(pages === 1 ? [] : [step("Previous", view.page - 1), el("span", {}, "page " + count(view.page + 1) + " of " + count(pages)), step("Next", view.page + 1)]));
-};
-const filter = document.getElementById("filter");
-const FILTERS = ["text", "verdict", "scenario", "variant"];
-// The filter as the address of this page, so that a link holds it.
-const filterHash = () => {
-  const words = FILTERS.filter((name) => view[name] !== "").map((name) => name + "=" + encodeURIComponent(view[name]));
-  return words.length ? "#trials?" + words.join("&") : "#trials";
-};
-const filterBy = (hash) => {
-  filter.reset();
-  const given = new URLSearchParams(hash);
-  for (const name of FILTERS) { filter.elements[name].value = given.get(name) || ""; view[name] = filter.elements[name].value; }
-  view.page = 0;
-  drawTable();
-  document.getElementById("trials").scrollIntoView();
-};
-const startTable = () => {
-  if (!filter) return;
-  const options = (name, values) => filter.elements[name].append(...[...new Set(values)].map((value) => el("option", { value }, value)));
-  options("verdict", VERDICTS.filter((_, place) => trials.some((t) => t.verdict === place)).map((one) => one[0]));
-  options("scenario", trials.map((t) => t.scenario));
-  options("variant", trials.map((t) => t.variant));
-  const read = () => {
-    for (const name of ["text", "verdict", "scenario", "variant"]) view[name] = filter.elements[name].value;
-    view.page = 0;
-    drawTable();
-    history.replaceState(null, "", filterHash());
-  };
-  filter.addEventListener("input", read);
-  filter.addEventListener("submit", (event) => { event.preventDefault(); read(); });
-  drawTable();
+  pagesOf.replaceChildren(...(pages === 1 ? [] : [step("Previous", view.page - 1), el("span", {}, "page " + count(view.page + 1) + " of " + count(pages)), step("Next", view.page + 1)]));
 };

@@ -1,16 +1,15 @@
-// One trial's page: found by the fragment #trial=ID, unpacked from its block, shown as a timeline.
+// One trial's page: found by the fragment #trial=ID or #trial=ID&event=N, unpacked from its block, shown as a timeline.
 const report = document.getElementById("report");
 const page = document.getElementById("trial");
 const places = new Map();
 data.blocks.forEach((block, number) => block.forEach((ordinal, at) => places.set(ordinal, [number, at])));
+const gunzip = (coded) => {
+  const bytes = Uint8Array.from(atob(coded), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text().then(JSON.parse);
+};
 const unpacked = new Map();
 const unpack = (number) => {
-  if (!unpacked.has(number)) {
-    const coded = atob(document.querySelectorAll("script.block")[number].textContent);
-    const bytes = Uint8Array.from(coded, (letter) => letter.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    unpacked.set(number, new Response(stream).text().then(JSON.parse));
-  }
+  if (!unpacked.has(number)) unpacked.set(number, gunzip(document.querySelectorAll("script.block")[number].textContent));
   return unpacked.get(number);
 };
 const conversationOf = async (trial) => {
@@ -20,58 +19,93 @@ const conversationOf = async (trial) => {
   return { ...block.t[place[1]], text: (value) => (typeof value === "number" ? block.s[value] : value === null || value === undefined ? "" : String(value)) };
 };
 const facts = (pairs) => el("dl", { class: "facts" }, pairs.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, el("bdi", {}, value)))));
-const jump = (what) => {
-  const turn = /^turn (\d+)/.exec(what);
-  if (!turn) return null;
-  const button = el("button", { type: "button", class: "jump" }, "go to turn " + turn[1]);
-  button.addEventListener("click", () => { const place = document.getElementById("turn-" + turn[1]); if (place) { place.scrollIntoView(); place.focus({ preventScroll: true }); } });
-  return button;
-};
-const checkRow = (passed, what, seen) => el("li", {}, badge(passed ? 4 : 1, passed ? "holds" : "fails"), el("span", {}, el("span", { class: "t" }, what), passed ? null : jump(what), seen ? el("span", { class: "note t" }, "\nseen: " + seen) : null));
-const checksOf = (story) => {
+const quotedWord = (word) => (/^[\w\-./=:@,%+]+$/.test(word) ? word : "'" + word.replace(/'/g, "'\\''") + "'");
+const commandOf = (trial) => ["ragcheck run", data.files[trial.scenario], "--only", trial.id, ...(data.seed === 0 ? [] : ["--seed", String(data.seed)])].filter(Boolean).map((word, at) => (at ? quotedWord(word) : word)).join(" ");
+// What does not hold, each with the event where it broke: failing checks, criteria, departures, the error.
+const breaksOf = (trial, story, links) => {
   const text = story.text;
-  const rows = [...story.k].sort((a, b) => a[1] - b[1]).map(([what, passed, seen]) => checkRow(passed, text(what), text(seen)));
-  for (const departure of story.d) rows.unshift(checkRow(0, "keeps to the state machine", text(departure)));
-  if (rows.length === 0) return el("p", { class: "empty" }, story.x ? "Nothing was checked: the trial could not be run to its end." : "This trial expects nothing by itself.");
-  return el("ul", { class: "checks" }, rows);
+  const found = [];
+  const put = (verdict, what, seen, event, criterion) => found.push({ verdict, what, seen, event, criterion });
+  if (story.x) put(0, story.x[0], text(story.x[1]), story.e.length ? story.e.length - 1 : null);
+  for (const departure of story.d) put(1, "keeps to the state machine", text(departure), breakOf(story, links, "", text(departure)));
+  for (const [what, passed, seen] of story.k) if (!passed) put(1, text(what), text(seen), breakOf(story, links, "", text(what)));
+  for (const [criterion, , unit, note] of brokenBy(trial)) put(1, unit, note, breakOf(story, links, unit, note), data.criteria[criterion]);
+  return found;
 };
-const turnsOf = (story) => {
-  const text = story.text;
-  const names = new Map();
-  const turns = new Map();
-  for (const [at, conversation, turn, kind, fields] of story.e) {
-    if (kind === "c") { names.set(conversation, text(fields[0])); continue; }
-    const key = conversation + "." + turn;
-    if (!turns.has(key)) turns.set(key, { conversation, turn, start: at, took: null, events: [] });
-    const one = turns.get(key);
-    if (kind === "e") one.took = fields[0];
-    one.events.push([at, kind, fields]);
-  }
-  return [...turns.values()].map((one) => {
-    const several = names.size > 1 ? (names.get(one.conversation) || "conversation " + (one.conversation + 1)) + ", turn " : "Turn ";
-    const length = one.took || Math.max(1, one.events[one.events.length - 1][0] - one.start);
-    const broken = story.k.some((check) => !check[1] && text(check[0]).startsWith("turn " + (one.turn + 1) + ":"));
-    return el("section", { class: broken ? "turn broken" : "turn", id: one.conversation === 0 ? "turn-" + (one.turn + 1) : null, tabindex: "-1" },
-      el("h3", {}, el("span", {}, el("bdi", {}, several), String(one.turn + 1)), el("span", { class: "soft" }, one.took === null ? "did not end" : duration(one.took))),
-      el("ol", { class: "line" }, one.events.map(([at, kind, fields]) => eventRow(at - one.start, kind, fields, length, text))));
-  });
+const breakRow = (trial, one) => el("li", {}, badge(one.verdict, one.criterion ? "violates" : one.verdict ? "fails" : "ERROR"), el("span", {}, one.criterion ? [el("a", { href: "#" + one.criterion[0] }, el("bdi", {}, one.criterion[1])), " "] : null, el("span", { class: "t" }, one.what), " ", toEvent(trial, one.event, one.event === null ? "" : "go to event " + (one.event + 1)), one.seen ? el("span", { class: "note t" }, "\n" + (one.criterion || !one.verdict ? "" : "seen: ") + one.seen) : null));
+const heldRow = ([what, , seen], text) => el("li", {}, badge(4, "holds"), el("span", {}, el("span", { class: "t" }, text(what)), text(seen) ? el("span", { class: "note t" }, "\n" + text(seen)) : null));
+const checksOf = (trial, story, broke) => {
+  const held = story.k.filter((check) => check[1]);
+  const all = el("ul", { class: "checks" }, held.map((check) => heldRow(check, story.text)));
+  if (broke.length === 0 && held.length === 0) return [el("p", { class: "empty" }, story.x ? "Nothing was checked: the trial could not be run to its end." : "This trial expects nothing by itself.")];
+  return [broke.length ? el("ul", { class: "checks" }, broke.map((one) => breakRow(trial, one))) : null, held.length === 0 ? null : broke.length ? el("details", {}, el("summary", {}, count(held.length) + (held.length === 1 ? " check holds" : " checks hold")), all) : all].filter(Boolean);
 };
-const storyOf = (trial, story) => {
+const turnsOf = (trial, story, links, broke) => links.turns.map((one) => {
+  const broken = broke.some((what) => one.events.includes(what.event));
+  const at = new Map();
+  for (const what of broke) if (what.event !== null && !at.has(what.event)) at.set(what.event, (what.criterion ? what.criterion[1] + ": " + (what.seen || what.what) : what.what).slice(0, 300));
+  return el("section", { class: broken ? "turn broken" : "turn", tabindex: "-1", "aria-label": one.label },
+    el("h3", {}, el("span", {}, el("bdi", {}, one.label.charAt(0).toUpperCase() + one.label.slice(1))), el("span", { class: "soft" }, one.took === null ? "did not end" : duration(one.took)), broken ? el("span", { class: "tag" }, "broke here") : null),
+    waterfall(trial, story, one),
+    el("ol", { class: "line" }, one.events.map((number) => {
+      const [when, conversation, turn, kind, fields] = story.e[number];
+      const grades = kind === "e" ? story.g.filter((grade) => grade[0] === conversation && grade[1] === turn) : [];
+      return eventRow(when - one.start, kind, fields, { trial, links, text: story.text, number, conversation, grades, broke: at });
+    })));
+});
+const storyOf = (trial, story, links, broke) => {
   const text = story.text;
   const [mode, from, when, model, knowledge] = story.v;
-  const parts = [facts([["Evidence", mode + ", " + text(from)], ["Recorded", when ? when.slice(0, 16).replace("T", " ") + " UTC" : "not recorded"], ["Model", text(model)], ["Turns", count(trial.turns)], ["Model calls", count(trial.model)], ["Tool calls", count(trial.tool)], ["Length", duration(trial.took)], ["Tokens", trial.tokens === null ? "unknown" : count(trial.input || 0) + " in, " + count(trial.output || 0) + " out"]])];
-  if (story.x) parts.push(el("article", { class: "cause" }, el("h3", {}, badge(0), " ", story.x[0]), el("p", { class: "t" }, text(story.x[1])), story.x[2].length ? el("pre", {}, story.x[2].map(text).join("\n")) : null));
-  parts.push(el("h2", {}, "Checks"), checksOf(story), el("h2", { class: "conversation" }, "Conversation"), ...turnsOf(story));
+  const tenants = [...new Set(story.e.filter((one) => one[3] === "c" && one[4][2] !== null).map((one) => text(one[4][2])))];
+  const parts = [facts([["Evidence", mode + ", " + text(from)], ["Recorded", when ? when.slice(0, 16).replace("T", " ") + " UTC" : "not recorded"], ["Model", text(model)], ...(tenants.length ? [["Tenant", tenants.join(", ")]] : []), ["Turns", count(trial.turns)], ["Model calls", count(trial.model)], ["Tool calls", count(trial.tool)], ["Length", duration(trial.took)], ["Tokens", trial.tokens === null ? "unknown" : count(trial.input || 0) + " in, " + count(trial.output || 0) + " out"]])];
+  if (story.x && story.x[2].length) parts.push(el("article", { class: "cause" }, el("h3", {}, badge(0), " ", story.x[0]), el("p", { class: "t" }, text(story.x[1])), el("pre", { tabindex: "0" }, story.x[2].map(text).join("\n"))));
+  parts.push(el("h2", {}, broke.length ? "What broke" : "Checks"), ...checksOf(trial, story, broke), el("h2", { class: "conversation" }, "Conversation"), ...turnsOf(trial, story, links, broke));
   if (story.e.length === 0) parts.push(el("p", { class: "empty" }, "Nothing happened before the trial ended."));
   if (story.c) parts.push(el("p", { class: "soft" }, count(story.c) + " further events are in traces.jsonl."));
-  parts.push(el("p", { class: "soft" }, "Trial seed " + story.n + ", knowledge " + knowledge));
+  parts.push(el("p", { class: "soft" }, "Events are numbered as ragcheck show numbers them. Trial seed " + story.n + ", knowledge " + knowledge + ". Keys: j and k go to the next and the previous trial, b to where it broke, / to the search."));
   return parts;
 };
-const showTrial = async (id) => {
+// The trial for an issue or a review: what broke, and what was said.
+const markdownOf = (trial, story, broke) => {
+  const text = story.text;
+  const fence = (words) => words.replace(/\n/g, "\n> ");
+  const lines = ["**" + VERDICTS[trial.verdict][0] + "** `" + trial.id + "`", ""];
+  for (const one of broke) lines.push("- " + (one.criterion ? "violates " + one.criterion[1] + ": " : "") + one.what + (one.seen ? ": " + one.seen : "") + (one.event === null ? "" : " (event " + (one.event + 1) + ")"));
+  if (broke.length) lines.push("");
+  for (const [, , , kind, fields] of story.e) {
+    if (kind === "u") lines.push("> **User:** " + fence(text(fields[0])), ">");
+    if (kind === "t") lines.push("> `" + text(fields[0][1]) + "`: " + fields[2], ">");
+    if (kind === "e") lines.push("> **" + (fields[1] ? "Answer" : "Error") + ":** " + fence(text(fields[1] ? fields[2] : fields[3])), "");
+  }
+  return lines.concat(["```", commandOf(trial), "ragcheck show " + quotedWord(trial.id), "```", ""]).join("\n");
+};
+const copied = (label, words) => {
+  const button = el("button", { type: "button" }, label);
+  button.addEventListener("click", () => {
+    const told = (what) => { button.textContent = what; };
+    try { navigator.clipboard.writeText(words()).then(() => told("copied"), () => told(words())); } catch { told(words()); }
+  });
+  return button;
+};
+// Brings a place of the page into view and marks it until another one is.
+const aim = (place) => {
+  for (const one of page.querySelectorAll(".aimed")) one.classList.remove("aimed");
+  if (!place) return;
+  for (let fold = place.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+  place.classList.add("aimed");
+  place.scrollIntoView({ block: "center", behavior: "instant" });
+  place.focus({ preventScroll: true });
+};
+let shownId = null;
+let firstBreak = null;
+const showTrial = async (id, event) => {
+  const goTo = () => { if (event) aim(document.getElementById("event-" + event)); };
+  if (shownId === id && !page.hidden) { goTo(); return; }
   const trial = byId.get(id);
   report.hidden = true;
   page.hidden = false;
-  const back = el("a", { class: "back", href: "#trials" }, "← All trials");
+  [shownId, firstBreak] = [id, null];
+  const back = el("a", { class: "back", href: filterHash() }, "← All trials");
   if (!trial) {
     page.replaceChildren(el("p", { class: "bar-top" }, back), el("p", { class: "empty" }, "This report has no trial of that name."));
     return;
@@ -80,58 +114,74 @@ const showTrial = async (id) => {
   const step = (label, other) => (other ? el("a", { href: hrefOf(other) }, label) : null);
   const steps = el("div", { class: "steps" }, step("Previous", at > 0 ? current[at - 1] : null), step("Next", at >= 0 ? current[at + 1] : null));
   const about = data.abouts[trial.scenario + "/" + trial.case];
-  const head = [el("div", { class: "bar-top" }, back, steps), el("h1", {}, badge(trial.verdict), " ", el("bdi", {}, trial.scenario + "/" + trial.case)), el("p", { class: "soft" }, el("bdi", {}, trial.lane), about ? el("bdi", {}, " · " + about) : null)];
-  const copied = (label, words) => {
-    const button = el("button", { type: "button" }, label);
-    button.addEventListener("click", () => navigator.clipboard.writeText(words).then(() => { button.textContent = "copied"; }, () => { button.textContent = words; }));
-    return button;
-  };
-  head.push(el("div", { class: "tools" }, copied("Copy link", location.href), copied("Copy as Markdown", "**" + VERDICTS[trial.verdict][0] + "** `" + trial.id + "`" + (trial.why || trial.error ? ": " + (trial.why || trial.error) : "")), copied("Copy command", "ragcheck run --only '" + trial.id + "'")));
+  const tools = el("div", { class: "tools" }, copied("Copy link", () => location.href));
+  const head = [el("div", { class: "bar-top" }, back, steps), el("h1", {}, badge(trial.verdict), " ", el("bdi", {}, trial.scenario + "/" + trial.case)), el("p", { class: "soft" }, el("bdi", {}, trial.lane), about ? el("bdi", {}, " · " + about) : null), tools];
   page.replaceChildren(...head, el("p", { class: "soft" }, "Unpacking…"));
   window.scrollTo(0, 0);
   page.focus({ preventScroll: true });
   let body;
   try {
     const story = await conversationOf(trial);
-    body = story ? storyOf(trial, story) : [el("p", { class: "empty" }, "This conversation did not fit into the file. It is in traces.jsonl; ragcheck show prints it.")];
+    if (shownId !== id) return;
+    if (story) {
+      const links = linksOf(story);
+      const broke = breaksOf(trial, story, links);
+      const numbers = broke.map((one) => one.event).filter((number) => number !== null);
+      firstBreak = numbers.length ? eventHref(trial, Math.min(...numbers)) : null;
+      if (firstBreak) tools.prepend(el("a", { class: "jump main", href: firstBreak }, "Jump to where it broke"));
+      tools.append(copied("Copy as Markdown", () => markdownOf(trial, story, broke)));
+      body = storyOf(trial, story, links, broke);
+    } else {
+      body = [el("p", { class: "empty" }, "This conversation did not fit into the file. It is in traces.jsonl; ragcheck show prints it.")];
+    }
   } catch (error) {
     body = [el("p", { class: "empty" }, "This conversation could not be unpacked here (" + error + "). A current browser can; it is in traces.jsonl too.")];
   }
-  if (location.hash === hrefOf(trial) || decoded() === "trial=" + trial.id) page.replaceChildren(...head, ...body);
+  tools.append(copied("Copy re-run command", () => commandOf(trial)), copied("Copy show command", () => "ragcheck show " + quotedWord(trial.id)));
+  if (shownId !== id) return;
+  page.replaceChildren(...head, ...body);
+  goTo();
 };
-const decoded = () => {
-  try { return decodeURIComponent(location.hash.slice(1)); } catch { return location.hash.slice(1); }
+const unescaped = (text) => {
+  try { return decodeURIComponent(text); } catch { return text; }
 };
 const route = () => {
-  const target = decoded();
-  if (target.startsWith("trial=")) { showTrial(target.slice(6)); return; }
+  const raw = location.hash.slice(1);
+  if (raw.startsWith("trial=")) {
+    const [id, event] = raw.slice(6).split("&event=");
+    showTrial(unescaped(id), event);
+    return;
+  }
   const returning = !page.hidden;
   report.hidden = false;
   page.hidden = true;
-  const raw = location.hash.slice(1);
-  if (raw.startsWith("trials?") && filter) {
+  shownId = null;
+  if (!filter) return;
+  if (raw.startsWith("trials?")) {
     filterBy(raw.slice(7));
-  } else if (target.startsWith("trials=") && filter) {
-    filter.reset();
-    filter.elements.verdict.value = target.slice(7);
-    Object.assign(view, { text: "", scenario: "", variant: "", verdict: filter.elements.verdict.value, page: 0 });
-    drawTable();
-    document.getElementById("trials").scrollIntoView();
-  } else if (returning && target) {
-    const place = document.getElementById(target);
+  } else if (raw.startsWith("trials=")) {
+    filterBy("verdict=" + raw.slice(7));
+  } else if (returning && raw) {
+    const place = document.getElementById(unescaped(raw));
+    for (const fold of place ? place.querySelectorAll(".more > td > details") : []) fold.open = true;
     if (place) place.scrollIntoView({ behavior: "instant" });
   }
 };
-// Keys: j and k go through the trials of the table, / goes to the search.
+// Keys: j and k go through the trials of the table, b to where the trial broke, / to the search.
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
   if (event.key === "/" && filter) {
     event.preventDefault();
     if (!page.hidden) location.hash = filterHash();
     setTimeout(() => { filter.elements.text.focus(); filter.scrollIntoView(); }, 0);
+  } else if (event.key === "b" && firstBreak && !page.hidden) {
+    if (location.hash === firstBreak) route(); else location.hash = firstBreak;
   } else if ((event.key === "j" || event.key === "k") && current.length) {
-    const at = page.hidden ? -1 : current.findIndex((trial) => decoded() === "trial=" + trial.id);
+    const at = page.hidden ? -1 : current.findIndex((trial) => trial.id === shownId);
     const to = at + (event.key === "j" ? 1 : -1);
     if (current[to]) location.hash = hrefOf(current[to]);
   }
 });
+window.addEventListener("hashchange", route);
+startTable();
+route();

@@ -1,0 +1,87 @@
+//! What the search over the page's table finds a trial by besides its names and reasons: the beginnings of its answers, and
+//! the documents that its searches gave.
+
+use crate::metric::provenance::provenance;
+use crate::trace::text::quote;
+use crate::trace::{ToolOutcome, ToolResult, Trace, TurnOutcome, What};
+use std::collections::BTreeSet;
+
+/// Characters of one answer.
+const ANSWER: usize = 300;
+/// Characters of all answers of a trial.
+const ANSWERS: usize = 600;
+/// Characters of the names of its documents.
+const DOCUMENTS: usize = 400;
+
+/// Words that a trial is found by.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Searchable {
+    /// Answers and documents.
+    pub words: Box<str>,
+    /// Whether a citation of an answer is lost, invented or renumbered.
+    pub flawed: bool,
+}
+
+impl Searchable {
+    /// Of a trace.
+    pub fn of(trace: &Trace) -> Self {
+        let (mut answers, mut documents) = (Vec::new(), Vec::new());
+        let mut known = BTreeSet::new();
+        let mut document = |name: &str, id: &str| {
+            if known.insert(id.to_owned()) {
+                documents.push(format!("{name} {id}"));
+            }
+        };
+        for event in &trace.events {
+            match &event.what {
+                What::TurnEnded(ended) => {
+                    if let TurnOutcome::Answered(answer) = &ended.outcome {
+                        answers.push(quote(&answer.text, ANSWER));
+                    }
+                }
+                What::ToolCalled(called) => match &called.outcome {
+                    ToolOutcome::Ok(ToolResult::Search(search)) => {
+                        search.hits.iter().for_each(|hit| document(&hit.title, &hit.id));
+                    }
+                    ToolOutcome::Ok(ToolResult::External(found)) => {
+                        found.citations.iter().for_each(|(title, url)| document(title, url));
+                    }
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+        let (answers, documents) = (quote(&answers.join(" / "), ANSWERS), quote(&documents.join(" / "), DOCUMENTS));
+        let flawed = !answers.is_empty() && provenance(trace).values().any(|cited| !cited.flaws.is_empty());
+        Self { words: format!("{answers} {documents}").into(), flawed }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample;
+
+    #[test]
+    fn a_trial_is_found_by_its_answers_and_its_documents_and_not_by_endless_text() {
+        let run = sample::run(1);
+        let mut trace = run.traces[0].clone();
+        let found = Searchable::of(&trace);
+        let answer = trace.events.iter_mut().find_map(|event| match &mut event.what {
+            What::TurnEnded(ended) => match &mut ended.outcome {
+                TurnOutcome::Answered(answer) => Some(answer),
+                TurnOutcome::Failed { .. } => None,
+            },
+            _ => None,
+        });
+        let answer = answer.expect("the first case answers");
+        let first: String = answer.text.chars().take(40).collect();
+        assert!(found.words.contains(&first), "{found:?}");
+        answer.text = format!("As in [9]. {}", "x".repeat(100_000));
+        let search = run.traces[0].searches().next().expect("a search");
+        assert!(found.words.contains(&search.hits[0].id), "{found:?}");
+        let found = Searchable::of(&trace);
+        assert!(found.words.chars().count() <= ANSWERS + DOCUMENTS + 1);
+        assert!(found.flawed, "[9] is no source");
+    }
+}
