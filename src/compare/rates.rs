@@ -192,6 +192,24 @@ mod tests {
     }
 
     #[test]
+    fn ragged_repetitions_are_paired_by_number_whatever_is_missing_on_either_side() {
+        let numbered = |label: &str, rows: &[(u32, u64)]| {
+            let mut side = summary(label, &[("one", 0, 1)]);
+            let rows = rows.iter().map(|(number, good)| (*number, *good, 1)).collect();
+            side.cases[0].repetitions.insert(super::super::CASES.to_owned(), rows);
+            side
+        };
+        // 2 and 4 stand on both sides; 1, 3 and 7 have no partner, and count for neither rate.
+        let a = numbered("a", &[(1, 0), (2, 1), (4, 1), (7, 0)]);
+        let b = numbered("b", &[(2, 1), (3, 0), (4, 0)]);
+        let found = rates(&pair(&a, &b).pairs, &cases_row());
+        assert_eq!((found.a, found.b, found.differences.as_slice()), ((2, 2), (1, 2), [-0.5].as_slice()));
+        let notes = crate::compare::compare(&a, &b, 0.0).expect("comparable").notes;
+        assert!(notes.iter().any(|note| note.starts_with("2 repetitions of A without a partner in B")), "{notes:?}");
+        assert!(notes.iter().any(|note| note.starts_with("1 repetition of B without a partner in A")), "{notes:?}");
+    }
+
+    #[test]
     fn one_repetition_against_twenty_of_the_same_agent_alarms_at_the_stated_rate() {
         // Ten cases that succeed 95 times in 100: means of 1 against 20 would alarm in four runs of ten.
         let mut rng = ChaCha8Rng::seed_from_u64(5);

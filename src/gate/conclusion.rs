@@ -20,7 +20,7 @@ pub(super) fn conclude<'a>(
     let (mut held, mut asked) = (0_u64, 0_u64);
     let (mut declared, mut excluded) = (vec![], vec![]);
     for result in results {
-        let name = result.scenario.as_ref().map_or_else(|| result.id.clone(), |of| format!("{of}/{}", result.id));
+        let name = name(result);
         if result.verdict == Verdict::NotMeasured && result.not_measured_ok {
             declared.push(name.clone());
         }
@@ -91,23 +91,35 @@ pub(super) fn conclude<'a>(
 
 /// What remains required of a run of selected cases: an invariant that one of them breaks, and what holds.
 ///
-/// Any other figure needs the cases that were not selected.
-pub(super) fn of_selection(result: &mut CriterionResult) {
+/// Any other figure needs the cases that were not selected: the name of one that fails is given, for it to be said.
+pub(super) fn of_selection(result: &mut CriterionResult) -> Option<String> {
     let broken = result.verdict == Verdict::Fail && result.kind == "invariant";
+    let was_required = result.required;
     result.required &= broken || matches!(result.verdict, Verdict::Pass | Verdict::Error);
+    let missed = was_required && !result.required && result.verdict == Verdict::Fail;
+    missed.then(|| name(result))
+}
+
+/// `scenario/id` of a gate, the id of a criterion.
+fn name(result: &CriterionResult) -> String {
+    result.scenario.as_ref().map_or_else(|| result.id.clone(), |of| format!("{of}/{}", result.id))
 }
 
 /// The same as [`conclude`] for a run of selected cases: their own expectations decide, and invariants; `shown` is
-/// whether anything that was required had a unit. `failed` of `planned` trials did not meet what their cases expect.
+/// whether anything that was required had a unit. `failed` of `planned` trials did not meet what their cases expect, and
+/// `missed` are criteria that fail over the selection and speak of all cases.
 pub(super) fn conclude_selection<'a>(
     results: impl Iterator<Item = &'a CriterionResult>,
+    missed: &[String],
     shown: bool,
     (failed, in_error, planned): (u64, u64, u64),
 ) -> (u8, String) {
     let broken: Vec<String> = results
         .filter(|result| result.required && matches!(result.verdict, Verdict::Fail | Verdict::Error))
-        .map(|result| result.scenario.as_ref().map_or_else(|| result.id.clone(), |of| format!("{of}/{}", result.id)))
+        .map(name)
         .collect();
+    let missed =
+        if missed.is_empty() { String::new() } else { format!("; FAIL over the selection: {}", listed(missed)) };
     let trials = count(planned, "selected trial", "selected trials");
     if in_error > 0 {
         return (3, format!("incomplete: {in_error} of {trials} in ERROR"));
@@ -116,11 +128,11 @@ pub(super) fn conclude_selection<'a>(
         return (1, format!("nothing was shown: {trials}, and nothing that is required counts them"));
     }
     if failed == 0 && broken.is_empty() {
-        return (0, format!("{trials} passed; criteria that speak of all cases are shown, and decide nothing"));
+        return (0, format!("{trials} passed{missed}; criteria that speak of all cases are shown, and decide nothing"));
     }
     let of_trials = (failed > 0).then(|| format!("{failed} of {trials} failed"));
     let of_criteria = (!broken.is_empty()).then(|| format!("failed: {}", listed(&broken)));
-    (1, [of_trials, of_criteria].into_iter().flatten().collect::<Vec<_>>().join("; "))
+    (1, [of_trials, of_criteria].into_iter().flatten().collect::<Vec<_>>().join("; ") + &missed)
 }
 
 fn listed(names: &[String]) -> String {

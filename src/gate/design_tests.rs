@@ -7,7 +7,7 @@ use super::rule::Asked;
 use crate::metric::sample::{good, plan, story};
 use crate::plan::{Plan, Stopping};
 use crate::scenario::GateKind;
-use crate::scenario::criteria::Estimand;
+use crate::scenario::criteria::{Estimand, Undecided};
 use crate::stats::stopping::Decision;
 
 const KB: &str = "metric: mandatory_call_rate(knowledge_base_search)";
@@ -230,6 +230,28 @@ fn one_violation_ends_a_run_whose_other_gate_is_lost() {
         evaluation.criteria[0]
     );
     assert_eq!((evaluation.criteria[1].verdict, evaluation.exit_code), (Verdict::Fail, 1));
+}
+
+#[test]
+fn warn_never_covers_a_gate_that_cannot_pass_any_more() {
+    // An agent at 50 % against 95 %: lost after the first pass, and with `warn` as without it no success, although the other
+    // required gate holds.
+    let other = "{id: S, metric: state_machine_conformance, target: '>= 50%', kind: confidence}";
+    let criteria = format!("[{{id: C, {KB}, target: '>= 95%', kind: confidence}}, {other}]");
+    for undecided in [Undecided::Fail, Undecided::Warn] {
+        let mut plan = until_decided(&criteria);
+        plan.criteria.undecided = undecided;
+        let traces = (0..120).map(|place| match place {
+            place if place % 2 == 0 => Ok(good(&plan, place)),
+            _ => Ok(story(&plan, place).turn("q").answer("no idea", &[]).done()),
+        });
+        let evaluation = evaluate(&plan, traces).expect("judged");
+        let verdict = evaluation.criteria[0].verdict;
+        assert!(matches!(verdict, Verdict::Inconclusive | Verdict::Fail), "{verdict:?}");
+        assert!(evaluation.exit_code == 4 || evaluation.exit_code == 1, "{undecided:?}: {}", evaluation.conclusion);
+        let lost = evaluation.conclusion.contains("INCONCLUSIVE, and cannot pass any more: C");
+        assert!(lost || verdict == Verdict::Fail, "{undecided:?}: {}", evaluation.conclusion);
+    }
 }
 
 #[test]

@@ -146,7 +146,7 @@ impl<'p> Evaluator<'p> {
                 by_pass,
                 open: BTreeMap::new(),
                 design: None,
-                doubt: metrics[index].doubt(plan, &grades),
+                doubt: metrics[index].doubt(plan, &grades, target),
             });
         }
         // Failing one of several gates is enough to fail the run: the probability is shared among those that can err.
@@ -340,9 +340,9 @@ impl<'p> Evaluator<'p> {
         let selected = plan.part.as_ref().is_some_and(|part| part.cases) && plan.stopping.is_none();
         let (exit_code, mut conclusion) = if selected {
             let shown = results.iter().any(|result| result.required && result.n > 0);
-            results.iter_mut().for_each(of_selection);
+            let missed: Vec<String> = results.iter_mut().filter_map(of_selection).collect();
             let failed = trials.iter().filter(|trial| trial.verdict == Verdict::Fail).count() as u64;
-            conclude_selection(results.iter(), shown, (failed, in_error, needed as u64))
+            conclude_selection(results.iter(), &missed, shown, (failed, in_error, needed as u64))
         } else {
             conclude(results.iter(), in_error, needed as u64, plan.criteria.undecided)
         };

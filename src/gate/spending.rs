@@ -1,13 +1,13 @@
 //! Tokens and money of a run, by trial, case, variant and in all.
 //!
-//! Tokens are the model's. The cost is of the model and of the search service, by the prices in the plan; what one
-//! service does not tell, or nobody priced, makes it not measured, with the reason, and never smaller.
+//! Tokens are the model's. The cost is of the model, of the search service and of managed retrieval, by the prices in the
+//! plan; what one service does not tell, or nobody priced, makes it not measured, with the reason, and never smaller.
 
 use super::{TrialResult, TrialResults, TrialRow};
-use crate::plan::{Plan, Planned, PlannedTrial};
+use crate::plan::{NamedRetrieval, Plan, Planned, PlannedTrial};
 use crate::price::Tokens;
 use crate::settings::SearchSettings;
-use crate::trace::{Reply, ToolOutcome, ToolResult, Trace, What};
+use crate::trace::{Reply, SearchResult, ToolOutcome, ToolResult, Trace, What};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -139,8 +139,9 @@ impl Sum {
         if unknown().any(|(scenario, variant)| model(plan, scenario, variant).is_none()) {
             return "the plan does not say which model was asked".to_owned();
         }
-        let models =
-            unknown().flat_map(|(scenario, variant)| [model(plan, scenario, variant), search(plan, scenario, variant)]);
+        let models = unknown().flat_map(|(scenario, variant)| {
+            [model(plan, scenario, variant), search(plan, scenario, variant), managed(plan, scenario, variant)]
+        });
         let unpriced: BTreeSet<String> = models.flatten().filter(|model| !plan.prices.contains_key(model)).collect();
         if unpriced.is_empty() {
             return format!("the services of {} of {} trials did not tell their tokens", self.unknown, self.trials);
@@ -161,11 +162,19 @@ fn search(plan: &Plan, scenario: usize, variant: &str) -> Option<String> {
     settings.search.as_ref().map(SearchSettings::price_name)
 }
 
+/// `NAME/ask` of a trial's managed retrieval service.
+fn managed(plan: &Plan, scenario: usize, variant: &str) -> Option<String> {
+    let settings = plan.scenarios.get(scenario)?.variant(variant)?.settings.as_ref()?;
+    settings.managed_retrieval.as_ref().map(NamedRetrieval::price_name)
+}
+
 /// Takes the tokens of a trial's completions into `result`, and what the trial cost.
 pub(super) fn account(plan: &Plan, trial: &PlannedTrial, trace: &Trace, result: &mut TrialResult) {
+    let price = |name: Option<String>| name.and_then(|name| plan.prices.get(&name));
     let prices = (
-        model(plan, trial.scenario, &trial.lane.variant).and_then(|model| plan.prices.get(&model)),
-        search(plan, trial.scenario, &trial.lane.variant).and_then(|model| plan.prices.get(&model)),
+        price(model(plan, trial.scenario, &trial.lane.variant)),
+        price(search(plan, trial.scenario, &trial.lane.variant)),
+        price(managed(plan, trial.scenario, &trial.lane.variant)),
     );
     // A completion that does not say makes the sum unknown, never smaller.
     let mut cost = Some(0.0);
@@ -186,11 +195,18 @@ pub(super) fn account(plan: &Plan, trial: &PlannedTrial, trace: &Trace, result: 
                 charge(prices.0.and_then(|price| price.of(tokens)));
             }
             What::ToolCalled(called) => {
-                if let ToolOutcome::Ok(ToolResult::External(found)) = &called.outcome {
-                    let tokens =
-                        Tokens { input: found.input_tokens, cached: found.cached_tokens, output: found.output_tokens };
-                    charge(prices.1.and_then(|price| price.of(tokens)));
-                }
+                let ToolOutcome::Ok(result) = &called.outcome else { continue };
+                let (price, tokens) = match result {
+                    ToolResult::External(found) => (
+                        prices.1,
+                        Tokens { input: found.input_tokens, cached: found.cached_tokens, output: found.output_tokens },
+                    ),
+                    ToolResult::Search(SearchResult { managed: Some(answer), .. }) => {
+                        (prices.2, Tokens { input: answer.input_tokens, cached: None, output: answer.output_tokens })
+                    }
+                    _ => continue,
+                };
+                charge(price.and_then(|price| price.of(tokens)));
             }
             _ => {}
         }
@@ -205,10 +221,10 @@ pub(super) fn account(plan: &Plan, trial: &PlannedTrial, trace: &Trace, result: 
 mod tests {
     use crate::gate::{Evaluation, evaluate};
     use crate::metric::sample::{good, plan};
-    use crate::plan::{Plan, VariantSettings};
+    use crate::plan::{NamedRetrieval, Plan, VariantSettings};
     use crate::price::Price;
-    use crate::settings::ModelSettings;
-    use crate::trace::{Reply, Trace, What};
+    use crate::settings::{ManagedRetrievalSettings, ModelSettings};
+    use crate::trace::{ManagedAnswer, Reply, ToolOutcome, ToolResult, Trace, What};
 
     fn asking(provider: &str) -> Plan {
         let mut plan = plan("[{case: a, ask: q, expect: {calls: [{never: perplexity_search}]}}]", "[]", 2);
@@ -244,6 +260,44 @@ mod tests {
         assert_eq!((silent.spending.run.cost, silent.spending.run.output_tokens), (None, None));
         let why = silent.spending.run.not_measured;
         assert_eq!(why, "the services of 1 of 2 trials did not tell their tokens");
+    }
+
+    #[test]
+    fn an_answer_of_managed_retrieval_costs_by_its_tokens_and_an_unpriced_one_makes_the_cost_unknown() {
+        let answered = |tokens: Option<u64>| {
+            move |trace: &mut Trace| {
+                let mut managed: ManagedAnswer =
+                    serde_json::from_value(serde_json::json!({"status": "no_answer_found", "asked": "q", "text": ""}))
+                        .expect("an answer");
+                (managed.input_tokens, managed.output_tokens) = (tokens, tokens);
+                let search = trace.events.iter_mut().find_map(|event| match &mut event.what {
+                    What::ToolCalled(called) => match &mut called.outcome {
+                        ToolOutcome::Ok(ToolResult::Search(search)) => Some(search),
+                        _ => None,
+                    },
+                    _ => None,
+                });
+                search.expect("a search").managed = Some(Box::new(managed));
+            }
+        };
+        let cost = |plan: &Plan, change: &dyn Fn(&mut Trace)| {
+            let traces = (0..2).map(|place| {
+                let mut trace = good(plan, place);
+                change(&mut trace);
+                Ok(trace)
+            });
+            evaluate(plan, traces).expect("can be judged").spending.run
+        };
+        let mut plan = asking("acme");
+        let named = NamedRetrieval::new("docs", &ManagedRetrievalSettings::default());
+        plan.scenarios[0].variants[0].settings.as_mut().expect("settings").managed_retrieval = Some(named);
+        let without = cost(&plan, &|_| ()).cost.expect("known: nothing was asked");
+        let unpriced = cost(&plan, &answered(Some(100)));
+        assert_eq!((unpriced.cost, unpriced.not_measured.as_str()), (None, "no price of docs/ask"));
+        plan.prices.insert("docs/ask".into(), Price { input: 2.0, cached: None, output: 3.0, request: Some(0.01) });
+        let priced = cost(&plan, &answered(Some(100))).cost.expect("known");
+        assert!((priced - without - 2.0 * (0.01 + 500.0 / 1e6)).abs() < 1e-12, "{priced} {without}");
+        assert_eq!(cost(&plan, &answered(None)).cost, None, "tokens that are not told are never 0");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::catalogue::Registered;
 use super::{Metric, Observation, TrialView, quote};
 use crate::catalogue::{MetricEntry, Parameter, Values};
 use crate::plan::Plan;
+use crate::scenario::Target;
 use crate::trace::{Agreement, Grade, GradeValue, Grades, MeasuredAgreement};
 
 const ITEM: Parameter = Parameter { name: "item", values: Values::Item, default: None };
@@ -45,7 +46,7 @@ impl Metric for GradeRate {
         plan.agreement.as_ref()?.items.get(&self.item).copied()
     }
 
-    fn doubt(&self, plan: &Plan, grades: &Grades) -> Option<String> {
+    fn doubt(&self, plan: &Plan, grades: &Grades, target: Target) -> Option<String> {
         let measured = plan.agreement.as_ref()?;
         // Whoever leaves answers out chooses the sample.
         let missing = grades.iter().filter(|grade| grade.value == GradeValue::NotGraded).count();
@@ -54,7 +55,15 @@ impl Metric for GradeRate {
                 "{missing} answers were asked for and not graded: grade them with `ragcheck judge` first"
             ));
         }
-        let other = grades.iter().find(|grade| grade.item == self.item && !is_measured(grade, measured))?;
+        let own = || grades.iter().filter(|grade| grade.item == self.item);
+        // Without a verdict an answer does not pass, which is bad news for a floor and good news for a ceiling.
+        let open = own().filter(|grade| grade.value.verdict().is_none()).count();
+        if target.is_ceiling() && open > 0 {
+            return Some(format!(
+                "{open} graded answers have no verdict, and a target of few would take them for good: grade them again"
+            ));
+        }
+        let other = own().find(|grade| !is_measured(grade, measured))?;
         let short = |digest: &str| digest.chars().take(8).collect::<String>();
         Some(format!(
             "the grades are by {} with the rubric {}, and agreement with people was measured of {} with the rubric {}: \
@@ -96,5 +105,35 @@ impl Metric for GradeRate {
             })
         };
         own.filter_map(unit).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::sample::plan;
+    use crate::scenario::parse_target;
+    use crate::trace::Grades;
+
+    #[test]
+    fn an_answer_without_a_verdict_counts_against_a_target_of_many_and_leaves_one_of_few_unmeasured() {
+        let mut plan = plan("[{case: one, ask: q}]", "[]", 1);
+        let items = [("polite".to_owned(), Agreement { both: 9, judge_only: 1, human_only: 1, neither: 9 })].into();
+        let [rubric, model, from, id] = ["r", "m", "simulator", "p"].map(str::to_owned);
+        plan.agreement = Some(MeasuredAgreement { version: 1, rubric, model, from, plan: id, items });
+        let grade = |value: &str, item: &str| -> Grade {
+            serde_json::from_value(serde_json::json!({"version": 1, "trial": "t", "conversation": 0, "turn": 0, "label": "turn 1",
+                "answer": "a", "item": item, "kind": "model", "value": value, "model": "m", "rubric": "r", "content": "c"}))
+            .expect("a grade")
+        };
+        let metric = GradeRate { item: "polite".into() };
+        let doubt = |values: &[(&str, &str)], target: &str| {
+            let grades: Grades = values.iter().map(|(value, item)| grade(value, item)).collect();
+            metric.doubt(&plan, &grades, parse_target(target).expect("a target"))
+        };
+        let open = [("pass", "polite"), ("inconsistent", "polite"), ("error", "polite")];
+        assert_eq!(doubt(&open, ">= 90%"), None, "it does not pass, which is bad news here");
+        assert!(doubt(&open, "<= 10%").is_some_and(|why| why.starts_with("2 graded answers have no verdict")));
+        assert_eq!(doubt(&[("pass", "polite"), ("error", "another")], "<= 10%"), None);
     }
 }

@@ -14,7 +14,7 @@ use super::catalogue::Registered;
 use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView};
 use crate::catalogue::MetricEntry;
 use crate::trace::Answer;
-use crate::trace::text::inline_citations;
+use crate::trace::citations::numbers_of;
 
 /// What criteria may name.
 pub(super) const ENTRIES: &[Registered] = &[
@@ -55,8 +55,8 @@ pub(super) enum InlineCitations {
 impl InlineCitations {
     /// The unit that an answer is, if it is one; `found` is how many passages its turn retrieved.
     fn judge(self, answer: &Answer, found: usize) -> Option<Held> {
-        let numbers = inline_citations(&answer.text);
-        let outside = || numbers.iter().find(|number| **number == 0 || **number as usize > found);
+        let numbers = numbers_of(&answer.text);
+        let outside = || numbers.iter().find(|number| **number == 0 || **number > found);
         Some(match self {
             Self::Range if numbers.is_empty() => return None,
             Self::Range => match outside() {
@@ -130,6 +130,12 @@ mod tests {
             ("No.", 0, None, None, Some(true)),
             ("So it is.", 0, None, None, Some(false)),
             ("So it is [1].", 0, Some(false), None, Some(false)),
+            // Every spelling counts: a range, a footnote, a link, other brackets.
+            ("So it is [1-3].", 3, Some(true), Some(true), None),
+            ("So it is [2-4].", 3, Some(false), Some(true), None),
+            ("So it is [^4].", 3, Some(false), Some(true), None),
+            ("So it is [4](https://a.example).", 3, Some(false), Some(true), None),
+            ("So it is 【3】.", 3, Some(true), Some(true), None),
         ] {
             let seen = (judged(Range, text, found), judged(Cited, text, found), judged(Refusal, text, found));
             assert_eq!(seen, (range, cited, refusal), "{text} {found}");

@@ -70,6 +70,7 @@ pub use tools::Tools;
 pub use turns::TurnView;
 
 use crate::plan::{Plan, PlannedCase, PlannedScenario, PlannedTrial, ResolvedCase};
+use crate::scenario::Target;
 use crate::state_machine::Departure;
 use crate::trace::text::quote;
 use crate::trace::{Agreement, Arm, EXTERNAL, Grade, Grades, Mode, Trace};
@@ -193,8 +194,8 @@ pub trait Metric: Send + Sync {
         false
     }
     /// Why the grades of a run say nothing of it: they are of another rubric or model than those that were set beside
-    /// people.
-    fn doubt(&self, _plan: &Plan, _grades: &Grades) -> Option<String> {
+    /// people, or lack a verdict that the target would take for good.
+    fn doubt(&self, _plan: &Plan, _grades: &Grades, _target: Target) -> Option<String> {
         None
     }
     /// How far the model whose word its units are agrees with people; `None` for what needs nobody's word.

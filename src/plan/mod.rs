@@ -268,6 +268,11 @@ impl NamedRetrieval {
         let settings = ManagedRetrievalSettings { base_url, token, api_key, ..declared.clone() };
         Self { name: name.to_owned(), settings }
     }
+
+    /// The name under which its price stands: `NAME/ask`.
+    pub fn price_name(&self) -> String {
+        format!("{}/ask", self.name)
+    }
 }
 
 /// One case of a plan.

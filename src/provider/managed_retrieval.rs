@@ -8,6 +8,7 @@ use super::{Access, Attempted, Failure};
 use crate::cassette::Redactor;
 use crate::settings::ManagedRetrievalSettings;
 use crate::transport::{HttpRequest, HttpResponse, Service, StreamEnd};
+use bytes::Bytes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,10 +18,19 @@ const ADDRESS_MARK: &str = "[redacted:service address]";
 /// Parts of a text by which one sees that something was taken out.
 const MARKS: &str = "[redacted:";
 
+/// A file of the service, as it came.
+#[derive(Debug, Clone)]
+pub struct Download {
+    /// What the service says that it is.
+    pub content_type: String,
+    /// Its bytes.
+    pub bytes: Bytes,
+}
+
 /// One service, reached through the transport of one trial; the waits between retries count its calls.
 pub struct ManagedRetrieval {
     access: Access,
-    path: String,
+    kb_id: String,
     stream: bool,
     host: String,
     redactor: Redactor,
@@ -32,7 +42,7 @@ impl ManagedRetrieval {
     pub fn new(access: &Access, settings: &ManagedRetrievalSettings, redactor: Redactor) -> Self {
         Self {
             access: access.clone(),
-            path: nuclia_ask::path(&settings.kb_id),
+            kb_id: settings.kb_id.clone(),
             stream: settings.stream,
             host: settings.host().to_owned(),
             redactor,
@@ -55,12 +65,36 @@ impl ManagedRetrieval {
             service: Service::ManagedRetrieval,
             profile: &nuclia_ask::PROFILE,
             method: "POST",
-            path: self.path.clone(),
+            path: nuclia_ask::path(&self.kb_id),
             body: Arc::clone(&body),
             stream: self.stream.then(|| StreamEnd::new(nuclia_ask::is_whole)),
             headers: Vec::new(),
         };
         self.access.exchange(call, sent, |response| self.read(response)).await
+    }
+
+    /// Fetches a file of the box: the resource that it belongs to, and its field there.
+    pub async fn download(&self, resource: &str, field: &str) -> Attempted<Download> {
+        let call = self.calls.fetch_add(1, Ordering::SeqCst);
+        let path = nuclia_ask::download_path(&self.kb_id, resource, field);
+        let sent = || HttpRequest {
+            service: Service::ManagedRetrieval,
+            profile: &nuclia_ask::PROFILE,
+            method: "GET",
+            path: path.clone(),
+            body: Arc::default(),
+            stream: None,
+            headers: Vec::new(),
+        };
+        let read = |response: &HttpResponse| {
+            if !(200..300).contains(&response.status) {
+                let failure = failure(response, &self.redactor);
+                return Err(Failure { message: self.clean(&failure.message), ..failure });
+            }
+            let content_type = response.header("content-type").unwrap_or_default().to_owned();
+            Ok(Download { content_type, bytes: response.body.clone() })
+        };
+        self.access.exchange(call, sent, read).await
     }
 
     fn read(&self, response: &HttpResponse) -> Result<AskAnswer, Failure> {

@@ -23,7 +23,7 @@ pub mod wire;
 pub use chat_client::ChatClient;
 pub use embedder::Embedder;
 pub use json_service::{AnswerError, CHROMA, JsonService, QDRANT};
-pub use managed_retrieval::ManagedRetrieval;
+pub use managed_retrieval::{Download, ManagedRetrieval};
 pub use perplexity_agent::PerplexityAgent;
 pub use retry::{Failure, RetryPolicy};
 pub use stream::ended_by;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | What is served, and how is one question answered? | `service` |
 //! | Which paths are there, and what is refused before a handler sees it? | `routes`, `admission` |
+//! | Which documents can be downloaded, and what is never shown of where they come from? | `gateway` |
 //! | What do requests and replies look like? | `api`, `openapi` |
 //! | Which conversations are there, who may go on with one, and how do they survive a kill? | `sessions` |
 //! | What does whoever waits see meanwhile? | `status` |
@@ -23,6 +24,7 @@ mod admission;
 mod api;
 mod counters;
 mod event_log;
+mod gateway;
 mod openapi;
 mod routes;
 mod service;

@@ -61,7 +61,7 @@ fn error() -> Value {
 }
 
 /// The document.
-pub(super) fn document(options: &ServiceOptions) -> Value {
+pub(super) fn document(options: &ServiceOptions, has_gateway: bool) -> Value {
     let settings = SchemaSettings::openapi3();
     let mut generator = settings.into_generator();
     let request = generator.subschema_for::<QueryRequest>();
@@ -126,6 +126,20 @@ pub(super) fn document(options: &ServiceOptions) -> Value {
         },
         "components": {"schemas": schemas}
     });
+    if has_gateway {
+        let name = |name: &str| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}});
+        let error = json!({"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}});
+        document["paths"]["/gateway/download/{resource}/f/{field}/{file}"] = json!({"get": {
+            "summary": "Download a document that an answer links to",
+            "parameters": [name("resource"), name("field"), name("file")],
+            "responses": {
+                "200": {"description": "The document", "content": {"application/pdf": {}, "application/octet-stream": {}}},
+                "404": {"description": "There is no such document (`unknown_file`).", "content": error},
+                "502": {"description": "It cannot be fetched (`document_unavailable`).", "content": error},
+                "503": {"description": "Too many requests at the same time (`overloaded`).", "content": error}
+            }
+        }});
+    }
     if options.token.is_some() {
         document["components"]["securitySchemes"] = json!({"token": {"type": "http", "scheme": "bearer"}});
         document["security"] = json!([{"token": []}]);

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `POST /api/chat/query` | one question; `Accept: text/event-stream` shows what happens meanwhile |
 //! | `GET /api/chat/sessions/ID/artifacts/FILE` | a file that an answer of the session holds; `?version=N`, else the newest |
+//! | `GET /gateway/download/RESOURCE/f/FIELD/FILE` | a document that an answer links to, see [`gateway`] |
 //! | `GET /health` | whether it is up, without a token |
 //! | `GET /metrics` | counters |
 //! | `GET /openapi.json` | this, for programs |
@@ -11,6 +12,7 @@
 
 use super::admission;
 use super::api::{ApiError, QueryRequest};
+use super::gateway;
 use super::openapi;
 use super::service::Service;
 use super::status::Told;
@@ -45,6 +47,11 @@ pub fn routes(service: Shared) -> Router {
     let limits = ServiceBuilder::new().layer(HandleErrorLayer::new(turned_away)).timeout(longest);
     let mut api = Router::new().route("/api/chat/query", post(query)).layer(limits);
     api = api.route("/api/chat/sessions/{session}/artifacts/{file}", get(artifact));
+    if service.has_gateway() {
+        let limits = ServiceBuilder::new().layer(HandleErrorLayer::new(turned_away)).timeout(longest);
+        let links = format!("{}{{*link}}", gateway::PREFIX);
+        api = api.merge(Router::new().route(&links, get(gateway::download)).layer(limits));
+    }
     if service.options.test_target {
         api = api.route("/api/test/reset", post(reset));
     }
@@ -141,7 +148,7 @@ async fn metrics(State(service): State<Shared>) -> Response {
 }
 
 async fn document(State(service): State<Shared>) -> Json<Value> {
-    Json(openapi::document(&service.options))
+    Json(openapi::document(&service.options, service.has_gateway()))
 }
 
 async fn reset(State(service): State<Shared>) -> Response {

@@ -4,6 +4,7 @@
 use super::api::{ApiError, QueryRequest};
 use super::counters::Counters;
 use super::event_log::{self, EventLog};
+use super::gateway;
 use super::sessions::{Session, SessionError, Sessions};
 use super::status::{Told, Watcher};
 use crate::clock::{Clock, RealClock};
@@ -11,6 +12,7 @@ use crate::files;
 use crate::flow::{Abort, Flow, reply};
 use crate::knowledge::KeywordIndex;
 use crate::plan::PlannedTrial;
+use crate::provider::{Download, ErrorKind, ProviderError};
 use crate::trace::{Artifact, TurnOutcome, What};
 use crate::trial::{SetupError, TrialRunner};
 use axum::http::StatusCode;
@@ -156,10 +158,7 @@ impl Service {
         stream: Option<UnboundedSender<Told>>,
     ) -> Result<Value, ApiError> {
         request.check()?;
-        let Ok(_place) = self.places.try_acquire() else {
-            let message = "Too many questions are being answered: try again in a moment.";
-            return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message));
-        };
+        let Ok(_place) = self.places.try_acquire() else { return Err(overloaded()) };
         if request.tenant_id.is_some() && !self.flow.has_tenants() {
             let message = format!("`tenant_id`: the flow `{}` has no tenants", self.flow.name());
             return Err(ApiError::new(StatusCode::BAD_REQUEST, "invalid_request", message));
@@ -196,6 +195,23 @@ impl Service {
             let message = "The session holds no such file, or not that version of it.";
             ApiError::new(StatusCode::NOT_FOUND, "unknown_artifact", message)
         })
+    }
+
+    /// Whether answers link to documents of a service that only this one can reach.
+    pub(super) fn has_gateway(&self) -> bool {
+        self.flow.asks_managed_retrieval()
+    }
+
+    /// A document that an answer links to.
+    pub(super) async fn download(&self, resource: &str, field: &str) -> Result<Download, ApiError> {
+        let Ok(_place) = self.places.try_acquire() else { return Err(overloaded()) };
+        let not_available = || {
+            gateway::refused(&ProviderError::Failed { kind: ErrorKind::Server, status: None, message: String::new() })
+        };
+        let trial = self.settings.of_session("download", 0);
+        let context = self.runner.context(&trial).map_err(|_| not_available())?;
+        let managed = context.managed_retrieval.as_ref().ok_or_else(not_available)?;
+        managed.download(resource, field).await.result.map_err(|error| gateway::refused(&error))
     }
 
     fn session(&self, request: &QueryRequest) -> Result<Session, SessionError> {
@@ -261,4 +277,9 @@ impl Service {
         *self.keywords.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(KeywordIndex::in_memory());
         Ok(())
     }
+}
+
+fn overloaded() -> ApiError {
+    let message = "Too many questions are being answered: try again in a moment.";
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message)
 }

@@ -44,6 +44,14 @@ pub struct ManagedFile {
     pub pages: BTreeMap<u64, Vec<String>>,
 }
 
+impl ManagedFile {
+    /// Its pages, each behind a line with its number.
+    pub(super) fn text(&self) -> String {
+        let page = |(number, passages): (&u64, &Vec<String>)| format!("page {number}\n{}\n", passages.join("\n"));
+        self.pages.iter().map(page).collect()
+    }
+}
+
 /// An answer.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -65,6 +65,7 @@ pub async fn serve(
         .route("/v1/responses", post(agent))
         .route("/v1/embeddings", post(vectors))
         .route("/kb/{kb}/ask", post(ask))
+        .route("/kb/{kb}/resource/{resource}/file/{field}/download/field", get(file))
         .fallback(unknown)
         .layer(middleware::from_fn(admitted))
         .layer(DefaultBodyLimit::max(LONGEST_BODY))
@@ -255,14 +256,8 @@ async fn ask(State(server): State<Arc<Server>>, Path(kb): Path<String>, headers:
         return server.refuse("this behaviour declares no `managed`").await;
     };
     let said = |name: &str| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).unwrap_or_default();
-    let token = said("x-nuclia-serviceaccount").strip_prefix("Bearer ").unwrap_or_default();
-    if behaviour.token.as_ref().is_some_and(|wanted| wanted != token) {
-        let body = json!({"detail": "the service account's token is missing or wrong"});
-        return server.respond(StatusCode::UNAUTHORIZED, Duration::from_millis(5), &body).await;
-    }
-    if kb != behaviour.kb_id {
-        let body = json!({"detail": "there is no such knowledge box"});
-        return server.respond(StatusCode::NOT_FOUND, Duration::from_millis(5), &body).await;
+    if let Err((status, body)) = admitted_to(behaviour, &kb, said("x-nuclia-serviceaccount")) {
+        return server.respond(status, Duration::from_millis(5), &body).await;
     }
     let request = match parse(&body).and_then(|value| Ok(nuclia_ask::decode_request(&value)?)) {
         Ok(request) => request,
@@ -290,6 +285,37 @@ async fn ask(State(server): State<Arc<Server>>, Path(kb): Path<String>, headers:
         response.headers_mut().insert(nuclia_ask::LEARNING_ID_HEADER, id);
     }
     response
+}
+
+/// Whether somebody with this token may ask that box.
+fn admitted_to(behaviour: &managed::ManagedBehaviour, kb: &str, token: &str) -> Result<(), (StatusCode, Value)> {
+    let token = token.strip_prefix("Bearer ").unwrap_or_default();
+    if behaviour.token.as_ref().is_some_and(|wanted| wanted != token) {
+        return Err((StatusCode::UNAUTHORIZED, json!({"detail": "the service account's token is missing or wrong"})));
+    }
+    if kb != behaviour.kb_id {
+        return Err((StatusCode::NOT_FOUND, json!({"detail": "there is no such knowledge box"})));
+    }
+    Ok(())
+}
+
+async fn file(
+    State(server): State<Arc<Server>>,
+    Path((kb, resource, field)): Path<(String, String, String)>,
+    headers: HeaderMap,
+) -> Response {
+    let Some(behaviour) = &server.behaviour.managed else {
+        return server.refuse("this behaviour declares no `managed`").await;
+    };
+    let token = headers.get("x-nuclia-serviceaccount").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if let Err((status, body)) = admitted_to(behaviour, &kb, token) {
+        return server.respond(status, Duration::from_millis(5), &body).await;
+    }
+    let Some(file) = behaviour.files.get(&resource).filter(|_| field == "file") else {
+        let body = json!({"detail": "there is no such file"});
+        return server.respond(StatusCode::NOT_FOUND, Duration::from_millis(5), &body).await;
+    };
+    ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], file.text()).into_response()
 }
 
 async fn models(State(server): State<Arc<Server>>) -> Response {

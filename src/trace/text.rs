@@ -38,23 +38,6 @@ pub fn quote(text: &str, most: usize) -> String {
     clip(&line(text), most).into_owned()
 }
 
-/// The numbers that `text` cites in brackets, `[1]` and `[2, 3]`, in order and with repeats; the text of a link, `[1](…)`,
-/// is none.
-pub fn inline_citations(text: &str) -> Vec<u32> {
-    let mut found = Vec::new();
-    let mut rest = text;
-    while let Some((_, inside)) = rest.split_once('[') {
-        rest = inside;
-        let Some((inside, after)) = inside.split_once(']') else { break };
-        let numbers: Option<Vec<u32>> = inside.split(',').map(|part| part.trim().parse().ok()).collect();
-        if let Some(numbers) = numbers.filter(|_| !after.starts_with('(')) {
-            found.extend(numbers);
-            rest = after;
-        }
-    }
-    found
-}
-
 /// `1 file`, `2 files`.
 pub fn plural(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }

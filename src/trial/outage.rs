@@ -6,8 +6,9 @@
 
 use super::TrialRunner;
 use super::services::providers;
+use crate::flow::{self, Flow};
 use crate::plan::{PlannedTrial, VariantSettings};
-use crate::trace::{Attempt, Reply, Trace, TrialEnd, TrialError, TrialErrorKind, TurnOutcome, What};
+use crate::trace::{Attempt, Reply, Role, Trace, TrialEnd, TrialError, TrialErrorKind, TurnOutcome, What};
 use crate::transport::Service;
 use std::collections::BTreeMap;
 
@@ -47,7 +48,8 @@ impl TrialRunner {
             trace.end = TrialEnd::Error(outage.error(&host));
             return trace;
         }
-        let handled: Vec<Outage> = trace.events.iter().filter_map(|event| outage(&event.what, origin)).collect();
+        let handled: Vec<Outage> =
+            trace.events.iter().filter_map(|event| outage(&trace, &event.what, origin)).collect();
         for outage in handled {
             let (service, what) = (outage.service.as_str(), &outage.what);
             let note = format!(
@@ -62,8 +64,14 @@ impl TrialRunner {
     }
 
     fn host(&self, declared: &VariantSettings, service: Service) -> Option<String> {
-        let provider = self.loaded.project.providers.get(*providers(declared).get(&service)?)?;
-        Some(host_of(&provider.base_url).to_owned())
+        let project = &self.loaded.project;
+        let base_url = match service {
+            Service::ManagedRetrieval => {
+                &project.managed_retrieval.get(&declared.managed_retrieval.as_ref()?.name)?.base_url
+            }
+            _ => &project.providers.get(*providers(declared).get(&service)?)?.base_url,
+        };
+        Some(host_of(base_url).to_owned())
     }
 }
 
@@ -97,10 +105,10 @@ fn ended_by(trace: &Trace, origin: &Origin) -> Option<Outage> {
         let turn = (event.conversation, event.turn);
         match &event.what {
             What::ModelCalled(_) => {
-                last.insert(turn, outage(&event.what, origin));
+                last.insert(turn, outage(trace, &event.what, origin));
             }
             What::ToolCalled(called) if !called.attempts.is_empty() => {
-                last.insert(turn, outage(&event.what, origin));
+                last.insert(turn, outage(trace, &event.what, origin));
             }
             What::TurnEnded(ended) => match &ended.outcome {
                 TurnOutcome::Failed { kind, .. } if kind != "timeout" => {
@@ -118,19 +126,35 @@ fn ended_by(trace: &Trace, origin: &Origin) -> Option<Outage> {
 
 /// Every call of a service that an outage ended, whatever the flow made of it.
 pub(super) fn outages(trace: &Trace) -> impl Iterator<Item = Outage> + '_ {
-    trace.events.iter().filter_map(|event| outage(&event.what, &Origin::new()))
+    trace.events.iter().filter_map(|event| outage(trace, &event.what, &Origin::new()))
 }
 
-fn outage(what: &What, origin: &Origin) -> Option<Outage> {
+/// The service that a tool asks.
+fn service_of(trace: &Trace, tool: &str) -> Service {
+    let managed = flow::by_name(&trace.lane.flow).is_some_and(Flow::asks_managed_retrieval);
+    match trace.role(tool) {
+        Role::Knowledge if managed => Service::ManagedRetrieval,
+        Role::Knowledge => Service::Knowledge,
+        _ => Service::Search,
+    }
+}
+
+/// Whether the simulator answered for a service; of a knowledge base, that may be its server or its embeddings.
+fn is_simulated(service: Service, origin: &Origin) -> bool {
+    let by = |service: Service| origin.get(service.as_str()).is_some_and(|who| who == SIMULATOR);
+    by(service) || (service == Service::Knowledge && by(Service::Embeddings))
+}
+
+fn outage(trace: &Trace, what: &What, origin: &Origin) -> Option<Outage> {
     let (service, attempts, words) = match what {
         What::ModelCalled(called) => match &called.reply {
             Reply::Failure { message, .. } => (Service::Model, &called.attempts, message.clone()),
             Reply::Completion(_) => return None,
         },
-        What::ToolCalled(called) => (Service::Search, &called.attempts, String::new()),
+        What::ToolCalled(called) => (service_of(trace, &called.tool), &called.attempts, String::new()),
         _ => return None,
     };
-    let simulated = origin.get(service.as_str()).is_some_and(|who| who == SIMULATOR);
+    let simulated = is_simulated(service, origin);
     let last = attempts.last().filter(|last| !last.declared_fault && !simulated)?;
     let (what, remedy) = told(last)?;
     let what = last.status.map_or_else(|| what.to_owned(), |status| format!("{what} (HTTP {status})"));

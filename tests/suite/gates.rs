@@ -56,3 +56,28 @@ fn what_is_undecided_exits_with_4_and_with_0_where_the_criteria_let_it_through()
     outcome.expect_code(0);
     assert!(outcome.stdout.contains("INCONCLUSIVE and let through: FIRST"), "{}", outcome.stdout);
 }
+
+#[test]
+fn gates_of_nothing_take_away_the_gate_on_the_cases_and_nothing_else() {
+    let project = Project::shipped();
+    project.edit("scenarios/knowledge.yaml", "contains: [38 to 46 ohms]", "contains: [39 to 46 ohms]");
+    let criteria = "about: One.\ncriteria:\n  - {id: ENDED, about: Queries end with an answer., metric: turn_success_rate, \
+                    target: '>= 50%', kind: confidence}\n";
+    project.write("one.yaml", criteria);
+    let arguments = ["run", "scenarios/knowledge.yaml", "--criteria", "one.yaml"];
+    let outcome = project.run(&arguments);
+    assert!(outcome.expect_code(1).stdout.contains("failed: knowledge/cases"), "{}", outcome.stdout);
+    let text = project.read("scenarios/knowledge.yaml");
+    project.write("scenarios/knowledge.yaml", &format!("{text}gates: []\n"));
+    let outcome = project.run(&arguments);
+    assert!(outcome.expect_code(0).stdout.contains("1 required gate passed"), "{}", outcome.stdout);
+    let run = project.latest("run.json");
+    assert_eq!(run["gates"].as_array().map(Vec::len), Some(0), "{run}");
+    // The case is still seen to fail.
+    assert!(
+        project
+            .read("reports/latest/trials.csv")
+            .lines()
+            .any(|row| row.contains("valve-error") && row.contains("FAIL"))
+    );
+}

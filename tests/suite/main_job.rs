@@ -25,7 +25,7 @@ fn the_shipped_suite_passes_and_lists_eight_criteria_with_n_rate_bound_and_verdi
     assert!(
         outcome
             .stdout
-            .contains("50 required gates passed; NOT_MEASURED as declared: SC-004; cases left out of: SC-001 ("),
+            .contains("51 required gates passed; NOT_MEASURED as declared: SC-004; cases left out of: SC-001 ("),
         "{}",
         outcome.stdout
     );

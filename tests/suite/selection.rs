@@ -29,6 +29,40 @@ fn a_selected_case_that_fails_fails_the_run_and_one_that_was_not_selected_does_n
 }
 
 #[test]
+fn a_selection_that_selects_everything_is_judged_as_the_whole_run_is() {
+    let project = Project::shipped();
+    let run = |more: &[&str]| {
+        let outcome = project.run(&[&["run", "scenarios/knowledge.yaml", "--no-history"], more].concat());
+        let run = project.latest("run.json");
+        let conclusion = run["conclusion"].as_str().expect("a conclusion");
+        // Behind what was chosen stands the same.
+        let conclusion = conclusion
+            .split_once("): ")
+            .filter(|_| conclusion.starts_with("PART"))
+            .map_or(conclusion, |(_, rest)| rest);
+        (outcome.code, conclusion.to_owned())
+    };
+    let whole = run(&[]);
+    assert!(whole.1.contains("SC-005"), "{whole:?}");
+    for everything in [&["--only", "*"][..], &["--only", "knowledge/*"]] {
+        assert_eq!(run(everything), whole, "{everything:?}");
+    }
+    assert_ne!(run(&["--only", "valve-error"]), whole, "a selection is judged by its cases");
+}
+
+#[test]
+fn a_criterion_that_fails_over_the_selection_is_named_in_the_last_line_and_decides_nothing() {
+    let project = Project::shipped();
+    let criteria = "about: One.\ncriteria:\n  - {id: OUTSIDE, about: Every query goes outside., metric: mandatory_call_rate(external), \
+                    target: '>= 90%', kind: confidence}\n";
+    project.write("one.yaml", criteria);
+    let outcome = project.run(&[&ONE[..], &["--criteria", "one.yaml"]].concat());
+    outcome.expect_code(0);
+    let said = "3 selected trials passed; FAIL over the selection: OUTSIDE;";
+    assert!(outcome.stdout.contains(said), "{}", outcome.stdout);
+}
+
+#[test]
 fn tags_and_patterns_that_name_nothing_are_mistakes() {
     let project = Project::shipped();
     let tag = project.run(&["list", "--tag", "warrenty"]);

@@ -58,6 +58,10 @@ impl Flow for ManagedRag {
         include_str!("criteria.yaml")
     }
 
+    fn errors(&self) -> &'static [&'static str] {
+        &["model_calls_exhausted", "model_unavailable", "no_answer", "no_artifact", "no_tool_call", "timeout"]
+    }
+
     fn asks_managed_retrieval(&self) -> bool {
         true
     }

@@ -8,6 +8,7 @@ use super::document::{Reader, WireError, text, tokens};
 use crate::cassette::Profile;
 use crate::chat::Usage;
 use crate::provider::ErrorKind;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -125,6 +126,13 @@ pub struct AskAnswer {
 /// The path of the call below the base URL.
 pub fn path(kb_id: &str) -> String {
     format!("/kb/{kb_id}/ask")
+}
+
+/// The path of a file below the base URL. A name is one part of it, whatever it holds.
+pub fn download_path(kb_id: &str, resource: &str, field: &str) -> String {
+    const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~');
+    let [resource, field] = [resource, field].map(|part| utf8_percent_encode(part, PLAIN).to_string());
+    format!("/kb/{kb_id}/resource/{resource}/file/{field}/download/field")
 }
 
 /// Writes a request's body.

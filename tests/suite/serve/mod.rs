@@ -96,6 +96,31 @@ fn a_managed_answer_is_a_file_that_can_be_downloaded_in_each_of_its_versions() {
     {
         assert_eq!(service.get(&wrong).status, 404, "{wrong}");
     }
+    // The links of its answers lead to the documents, by this service alone.
+    let link = first["sources"][0]["url"].as_str().expect("a link");
+    let path = link.split('#').next().expect("a path");
+    let Answered { status, text, .. } = service.get(path);
+    assert!(status == 200 && text.contains("page 2") && text.contains("38 to 46 ohms"), "{link}: {status} {text}");
+    let same_origin = format!("http://{}", simulator.address);
+    for wrong in [
+        path.replace("/codes/", "/nothing/"),
+        path.replace("/codes/", "/%2e%2e/"),
+        path.replace("/codes/", "/..%2F..%2Fask%3F/"),
+        path.replace("/f/", "/t/"),
+        "/gateway/download/codes".into(),
+    ] {
+        let refused = service.get(&wrong);
+        assert_eq!(refused.status, 404, "{wrong}: {}", refused.text);
+        for secret in ["simulated-service-account-0451", &same_origin, "no such file", "no such knowledge box"] {
+            assert!(!refused.text.contains(secret), "{wrong}: {}", refused.text);
+        }
+    }
+    let paths = service.get("/openapi.json").body["paths"].clone();
+    assert!(paths["/gateway/download/{resource}/f/{field}/{file}"].is_object(), "{paths}");
+    drop(simulator);
+    let down = service.get(path);
+    assert_eq!(kind(&down), (502, "document_unavailable"), "{}", down.text);
+    assert!(!down.text.contains(&same_origin), "{}", down.text);
     let other = json!({"query": QUESTION, "session_id": session, "tool_context": {"user": {"country": "Peru"}}});
     assert_eq!(kind(&post(&service.address, &other, &[])), (400, "invalid_request"));
 }
