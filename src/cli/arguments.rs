@@ -15,17 +15,17 @@ use std::time::Duration;
 #[command(name = "ragcheck", version, after_help = exit::table(), propagate_version = true)]
 pub(super) struct Arguments {
     /// A folder outside of the project whose files may be read and written too; may be repeated.
-    #[arg(long, value_name = "DIR", global = true, help_heading = "Safety")]
+    #[arg(long, value_name = "DIR", global = true, help_heading = "Safety", hide_short_help = true)]
     pub allow_path: Vec<PathBuf>,
     /// A key that may be sent to a host: `KEY=HOST`, beside the well-known pairs; may be repeated, also in RAGCHECK_TRUST.
-    #[arg(long, value_name = "KEY=HOST", global = true, help_heading = "Safety")]
+    #[arg(long, value_name = "KEY=HOST", global = true, help_heading = "Safety", hide_short_help = true)]
     pub trust: Vec<String>,
     /// Where the agent of `flow: external` is, `http://127.0.0.1:8100`: a run speaks to no other, whatever a scenario names,
     /// in replay too; may be repeated, also in RAGCHECK_AGENT.
-    #[arg(long, value_name = "URL", global = true, help_heading = "Safety")]
+    #[arg(long, value_name = "URL", global = true, help_heading = "Safety", hide_short_help = true)]
     pub agent: Vec<String>,
-    /// Sets a limit on the size of inputs: `scenario-size=16MiB`; may be repeated. README lists the limits.
-    #[arg(long, value_name = "NAME=VALUE", global = true, help_heading = "Safety")]
+    /// Sets a limit on the size of inputs: `scenario-size=16MiB`; may be repeated. docs/limits.md lists the limits.
+    #[arg(long, value_name = "NAME=VALUE", global = true, help_heading = "Safety", hide_short_help = true)]
     pub limit: Vec<String>,
     #[command(subcommand)]
     pub command: Command,

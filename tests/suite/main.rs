@@ -41,6 +41,7 @@ mod not_measured;
 mod old_runs;
 mod orders;
 mod outages;
+mod pages;
 mod paraphrases;
 mod passages;
 mod paths;
