@@ -10,6 +10,8 @@
 mod collect;
 mod differences;
 mod error;
+#[cfg(test)]
+mod error_rates;
 mod flips;
 mod judged;
 mod pairing;

@@ -29,6 +29,8 @@ mod tally;
 #[cfg(test)]
 mod design_tests;
 #[cfg(test)]
+mod grade_error_rates;
+#[cfg(test)]
 mod scope_tests;
 #[cfg(test)]
 mod tests;

@@ -44,9 +44,10 @@ pub struct ResolvedCase {
 }
 
 impl ResolvedCase {
-    /// Whether anything is expected of it, beyond that its turns are answered.
+    /// Whether anything is expected of it, beyond that its turns are answered; labels for metrics are no expectation.
     pub fn expects_something(&self) -> bool {
-        self.expect.is_some() || self.turns().any(|turn| turn.expect.is_some())
+        let asserts = |expect: &Option<Expectation>| expect.as_ref().is_some_and(Expectation::asserts);
+        asserts(&self.expect) || self.turns().any(|turn| asserts(&turn.expect))
     }
 
     /// A case of one conversation.

@@ -41,6 +41,22 @@ pub struct Expectation {
     pub error: Option<ErrorExpectation>,
 }
 
+impl Expectation {
+    /// Whether anything is checked: facts and documents that only label an answer, for metrics, are no check.
+    pub fn asserts(&self) -> bool {
+        let checked = |answer: &AnswerExpectation| {
+            let labels = AnswerExpectation {
+                exact: answer.exact,
+                evidence: answer.evidence.clone(),
+                nuggets: answer.nuggets.clone(),
+                ..AnswerExpectation::default()
+            };
+            *answer != labels
+        };
+        Self { answer: None, ..self.clone() } != Self::default() || self.answer.as_ref().is_some_and(checked)
+    }
+}
+
 /// One expectation on tool calls.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -243,4 +259,26 @@ pub struct ErrorExpectation {
     /// The message contains each of these, both sides normalised.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contains: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_labels_an_answer_asserts_nothing() {
+        let read = |text: &str| crate::yaml::read::<Expectation>(text).expect("an expectation");
+        for labels in ["{answer: {nuggets: [{any_of: [24 months]}]}}", "{answer: {evidence: [warranty], exact: true}}"]
+        {
+            assert!(!read(labels).asserts(), "{labels}");
+        }
+        for checks in [
+            "{answer: {nuggets: [{any_of: [24 months]}], contains: [24]}}",
+            "{answer: {evidence: [warranty]}, sources: {internal: true}}",
+            "{answer: {refusal: true}}",
+            "{within: 10s}",
+        ] {
+            assert!(read(checks).asserts(), "{checks}");
+        }
+    }
 }
