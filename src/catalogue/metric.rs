@@ -66,8 +66,8 @@ pub enum Values {
     OneOf(&'static [&'static str]),
     /// Retry accounts, joined by `+`.
     Accounts,
-    /// A number of trials, 2 to 100.
-    Trials,
+    /// A number, 2 to 100.
+    Count,
     /// The id of a rubric's item.
     Item,
 }
@@ -128,7 +128,7 @@ impl Parameter {
             Values::Tool => Role::Knowledge.as_str(),
             Values::OneOf(words) => words.first().copied().unwrap_or_default(),
             Values::Accounts => "model+tool",
-            Values::Trials => "4",
+            Values::Count => "4",
             Values::Item => "grounded",
         }
     }

@@ -1,7 +1,18 @@
-//! What the tests of every flow share: a trace of events that a script gave.
+//! What the tests of every flow share: a trace of events that a script gave, and stages that take no time.
 
-use super::{Flow, roles};
+use super::{Flow, Stages, roles};
+use crate::clock::BoxFuture;
 use crate::trace::{Arm, Event, Evidence, Lane, Mode, Trace, TrialEnd, version_of};
+use std::time::Duration;
+
+/// Stages that take no time.
+pub(in crate::flow) struct NoTime;
+
+impl Stages for NoTime {
+    fn spent<'a>(&'a self, _: &'static str, _: Duration) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
 
 /// A completed trial of a flow that did these things.
 pub(in crate::flow) fn trace(flow: &dyn Flow, events: Vec<Event>) -> Trace {

@@ -17,6 +17,7 @@ pub(crate) mod sample;
 pub mod stages;
 mod text_match;
 mod tools;
+mod trajectory_session;
 pub mod turns;
 
 #[cfg(test)]
@@ -25,6 +26,8 @@ mod answers_tests;
 mod expectation_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod trajectory_tests;
 
 /// Declares the files of metrics and lists what they register: a new metric is its file and its line.
 macro_rules! metrics {
@@ -63,6 +66,7 @@ metrics! {
     inline_citations,
     tenant_isolation,
     managed_answers,
+    trajectory,
 }
 
 pub use calls::Patterns;

@@ -10,7 +10,7 @@ use super::catalogue::Registered;
 use super::{Group, Metric, Observation, TrialView};
 use crate::catalogue::{MetricEntry, Parameter, ResolvedMetric, Values};
 
-const TRIALS: Parameter = Parameter { name: "k", values: Values::Trials, default: None };
+const TRIALS: Parameter = Parameter { name: "k", values: Values::Count, default: None };
 
 /// What criteria may name.
 pub(super) const ENTRIES: &[Registered] = &[

@@ -117,6 +117,14 @@ impl Story {
         self.turn_shown(query, history)
     }
 
+    /// A turn that nothing was done in yet.
+    pub(crate) fn turn_begins(mut self, query: &str) -> Self {
+        let next = self.turns.entry(self.at.0).or_default();
+        self.at.1 = *next;
+        *next += 1;
+        self.push(What::TurnStarted { query: query.into() })
+    }
+
     /// A turn whose first completion is shown `history` before the user's words.
     pub(crate) fn turn_shown(mut self, query: &str, mut history: Vec<String>) -> Self {
         let next = self.turns.entry(self.at.0).or_default();
@@ -170,6 +178,15 @@ impl Story {
     /// A search that found these, none of them learned.
     pub(crate) fn search(self, ids: &[&str]) -> Self {
         self.search_with(ids, None, ids)
+    }
+
+    /// A search that the completion of that ordinal called.
+    pub(crate) fn search_of_completion(self, call: u32) -> Self {
+        let mut story = self.search(&["doc#1"]);
+        if let Some(What::ToolCalled(called)) = story.trace.events.last_mut().map(|event| &mut event.what) {
+            called.call = call;
+        }
+        story
     }
 
     /// A search that found these and, when given, an entry learned in that conversation; and would have found

@@ -81,9 +81,9 @@ fn wanted(parameter: &Parameter, value: &str) -> Option<String> {
             let wrong = value.split('+').find(|word| !ACCOUNTS.contains(word));
             wrong.map(|word| format!("{}, joined by `+`", did_you_mean(word, ACCOUNTS)))
         }
-        Values::Trials => match value.parse::<u32>() {
+        Values::Count => match value.parse::<u32>() {
             Ok(2..=100) => None,
-            _ => Some("a number of trials from 2 to 100".to_owned()),
+            _ => Some("a number from 2 to 100".to_owned()),
         },
         Values::Item => {
             let plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';

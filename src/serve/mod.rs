@@ -7,6 +7,7 @@
 //! | Which documents can be downloaded, and what is never shown of where they come from? | `gateway` |
 //! | What do requests and replies look like? | `api`, `openapi` |
 //! | Which conversations are there, who may go on with one, and how do they survive a kill? | `sessions` |
+//! | Where does a turn go on whose service was killed? | `under_way` |
 //! | What does whoever waits see meanwhile? | `status` |
 //! | What is written down and counted? | `event_log`, `counters` |
 //!
@@ -15,6 +16,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `sessions/ID.json` | one conversation (`sessions`) |
+//! | `under-way/ID.json` | its turn under way, of flows that store one (`under_way`) |
 //! | `keywords.sqlite` | what was learned, unless the project declares another file (`keyword_index`) |
 //! | `lock` | nothing: held by the one service that uses the folder |
 //! | `events.jsonl` | every event of every turn with its session, redacted; a line is one JSON object |
@@ -30,6 +32,7 @@ mod routes;
 mod service;
 mod sessions;
 mod status;
+mod under_way;
 
 pub use routes::routes;
 pub use service::{Service, ServiceError, ServiceOptions};

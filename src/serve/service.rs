@@ -250,6 +250,7 @@ impl Service {
         let mut context = self.runner.context(&trial).map_err(|why| broken(why.to_string()))?;
         context.keywords = Arc::clone(&self.keywords.lock().unwrap_or_else(PoisonError::into_inner));
         let (log, clock) = (Arc::clone(&self.log), Arc::clone(&self.clock));
+        context.sessions = Arc::new(session.under_way());
         let context = context.observed_by(Arc::new(Watcher { session: session.id.clone(), log, clock, stream }));
         if session.conversation.turns == 0 {
             context.conversation_started(&session.conversation);

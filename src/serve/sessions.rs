@@ -3,9 +3,11 @@
 //! A session is a file, `ID.json`: `{version, last_active, conversation}`, the conversation as
 //! [`ConversationState::to_json`] writes it; `conversation` is null in a session that expired, of which nothing else is
 //! kept. Only the service's user may read it. A build refuses a newer version. The file is replaced as a whole and made to last before a turn is
-//! acknowledged, so that a killed service has every answer that anybody was given.
+//! acknowledged, so that a killed service has every answer that anybody was given. What a turn under way stores stands beside
+//! it (`under_way`), and goes with the session.
 
 use super::api::ApiError;
+use super::under_way::UnderWay;
 use crate::files;
 use crate::flow::{ConversationState, StateError};
 use crate::secrets;
@@ -83,6 +85,8 @@ type Held = Arc<Mutex<BTreeSet<String>>>;
 #[derive(Debug)]
 pub(super) struct Sessions {
     folder: PathBuf,
+    /// The turns that are under way.
+    under_way: PathBuf,
     lifetime: Duration,
     /// Whether a caller may name a session that there is not: for tests of the service as an agent.
     adopts: bool,
@@ -96,6 +100,8 @@ pub(super) struct Session {
     pub(super) id: String,
     pub(super) conversation: ConversationState,
     file: PathBuf,
+    /// The file of its turn under way.
+    under_way: PathBuf,
     _hold: Hold,
 }
 
@@ -116,13 +122,16 @@ fn lock(held: &Held) -> MutexGuard<'_, BTreeSet<String>> {
 }
 
 impl Sessions {
-    /// The sessions in `folder`, which is made where it is missing; each ends when it is unused for `lifetime`.
+    /// The sessions in `folder`, and their turns under way beside it in `under-way`; both are made where they are missing.
+    /// Each session ends when it is unused for `lifetime`.
     ///
     /// # Errors
     /// When the folder cannot be made.
     pub(super) fn open(folder: &Path, lifetime: Duration, adopts: bool) -> io::Result<Self> {
+        let under_way = folder.with_file_name("under-way");
         files::create_private_dir(folder)?;
-        Ok(Self { folder: folder.to_owned(), lifetime, adopts, held: Held::default() })
+        files::create_private_dir(&under_way)?;
+        Ok(Self { folder: folder.to_owned(), under_way, lifetime, adopts, held: Held::default() })
     }
 
     /// Begins a session with an id that nobody can guess.
@@ -136,7 +145,7 @@ impl Sessions {
     }
 
     /// Removes what was said in sessions that expired before `now`; that there was one is kept. What cannot be read is left
-    /// to whoever asks for it.
+    /// to whoever asks for it. A turn under way of a session without an answer goes too: nobody was told its id.
     ///
     /// # Errors
     /// When the folder cannot be read, or a file cannot be written.
@@ -149,6 +158,14 @@ impl Sessions {
             };
             if self.is_over(last_active, now) {
                 store(&entry.path, &Stored { version: VERSION, last_active, conversation: None })?;
+                remove(&beside(&entry.path, &self.under_way))?;
+            }
+        }
+        for entry in files::entries(&self.under_way)? {
+            let session = beside(&entry.path, &self.folder);
+            let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+            if !self.adopts && files::metadata(&session).is_err_and(|error| is_missing(&error)) {
+                remove(&entry.path)?;
             }
         }
         Ok(())
@@ -162,7 +179,8 @@ impl Sessions {
         let hold = self.hold(id)?;
         let mut conversation = ConversationState::new(0, "main").of_tenant(tenant);
         id.clone_into(&mut conversation.session);
-        Ok(Session { id: id.to_owned(), conversation, file: self.file(id), _hold: hold })
+        let (file, under_way) = (self.folder.join(name(id)), self.under_way.join(name(id)));
+        Ok(Session { id: id.to_owned(), conversation, file, under_way, _hold: hold })
     }
 
     /// Goes on with a session at the time `now`, for a request of this tenant (of the session's own, where it names
@@ -171,7 +189,7 @@ impl Sessions {
     /// # Errors
     /// [`SessionError`] for a session that cannot be used.
     pub(super) fn resume(&self, id: &str, tenant: Option<&str>, now: Timestamp) -> Result<Session, SessionError> {
-        let file = self.file(id);
+        let (file, under_way) = (self.folder.join(name(id)), self.under_way.join(name(id)));
         if !is_minted(id) && !self.adopts {
             return Err(SessionError::Unknown);
         }
@@ -194,6 +212,7 @@ impl Sessions {
         if self.is_over(last_active, now) {
             // What was said is not kept beyond the session's life; that there was one is.
             store(&file, &Stored { version: VERSION, last_active, conversation: None })?;
+            remove(&under_way)?;
             return Err(SessionError::Expired);
         }
         let conversation = ConversationState::from_json(&conversation)?;
@@ -203,7 +222,7 @@ impl Sessions {
         if conversation.turns >= MOST_TURNS {
             return Err(SessionError::Expired);
         }
-        Ok(Session { id: id.to_owned(), conversation, file, _hold: hold })
+        Ok(Session { id: id.to_owned(), conversation, file, under_way, _hold: hold })
     }
 
     /// Forgets all sessions that no request holds.
@@ -211,8 +230,11 @@ impl Sessions {
     /// # Errors
     /// When a file cannot be removed.
     pub(super) fn clear(&self) -> io::Result<()> {
-        files::remove_dir_all(&self.folder)?;
-        files::create_private_dir(&self.folder)
+        for folder in [&self.folder, &self.under_way] {
+            files::remove_dir_all(folder)?;
+            files::create_private_dir(folder)?;
+        }
+        Ok(())
     }
 
     fn hold(&self, id: &str) -> Result<Hold, SessionError> {
@@ -222,12 +244,12 @@ impl Sessions {
             Err(SessionError::Busy)
         }
     }
+}
 
-    /// The file of a session; of an id that a caller chose, by its digest, so that no id leads anywhere else.
-    fn file(&self, id: &str) -> PathBuf {
-        let name = if is_minted(id) { id.to_owned() } else { format!("t-{}", hex::encode(Sha256::digest(id))) };
-        self.folder.join(format!("{name}.json"))
-    }
+/// The name of a session's files; of an id that a caller chose, its digest, so that no id leads anywhere else.
+fn name(id: &str) -> String {
+    let name = if is_minted(id) { id.to_owned() } else { format!("t-{}", hex::encode(Sha256::digest(id))) };
+    format!("{name}.json")
 }
 
 /// Whether an id is of the kind that is minted.
@@ -237,29 +259,56 @@ fn is_minted(id: &str) -> bool {
 }
 
 impl Session {
-    /// Stores the conversation as it is at `now`, for good.
+    /// Stores the conversation as it is at `now`, for good: no turn is under way any more.
     ///
     /// # Errors
     /// When it cannot be written: what was stored before stays.
     pub(super) fn save(&self, now: Timestamp) -> io::Result<()> {
         let conversation = Some(self.conversation.to_json());
-        store(&self.file, &Stored { version: VERSION, last_active: now, conversation })
+        store(&self.file, &Stored { version: VERSION, last_active: now, conversation })?;
+        remove(&self.under_way)
+    }
+
+    /// Where a turn of it is stored while it is under way.
+    pub(super) fn under_way(&self) -> UnderWay {
+        UnderWay::in_file(self.under_way.clone())
     }
 }
 
 fn store(file: &Path, stored: &Stored) -> io::Result<()> {
+    replace(file, &serde_json::to_vec(stored)?)
+}
+
+/// Replaces a file as a whole, without secrets, for good.
+///
+/// # Errors
+/// When it cannot be written: what was there before stays.
+pub(super) fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
     let mut new = files::temporary_file(folder)?;
-    new.write_all(&secrets::clean_bytes(&serde_json::to_vec(stored)?))?;
+    new.write_all(&secrets::clean_bytes(bytes))?;
     new.sync()?;
     files::persist_private(new, file)?;
     files::sync_folder(folder);
     Ok(())
 }
 
+/// The file of the same name in another folder.
+fn beside(file: &Path, folder: &Path) -> PathBuf {
+    folder.join(file.file_name().unwrap_or_default())
+}
+
+fn remove(file: &Path) -> io::Result<()> {
+    match files::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flow::SessionStore as _;
 
     const HOUR: Duration = Duration::from_hours(1);
 
@@ -311,6 +360,31 @@ mod tests {
         ] {
             assert_eq!(kind(sessions.resume(id, None, at(0))), "unknown_session", "{id}");
         }
+    }
+
+    #[test]
+    fn a_turn_under_way_outlasts_the_process_and_ends_with_its_answer_or_its_session() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut session = sessions(folder.path()).mint(None).expect("minted");
+        session.conversation.turns = 1;
+        session.save(at(0)).expect("is stored");
+        let id = session.id.clone();
+        session.under_way().save(&id, "observing", "half a turn").expect("is stored");
+        drop(session);
+        let nobodys = sessions(folder.path()).mint(None).expect("minted");
+        nobodys.under_way().save(&nobodys.id, "thinking", "a first turn").expect("is stored");
+        let again = sessions(folder.path());
+        again.forget_expired(at(60)).expect("looks");
+        assert_eq!(nobodys.under_way().load(&nobodys.id), Ok(None), "nobody knows its id");
+        let session = again.resume(&id, None, at(60)).expect("is found");
+        assert_eq!(session.under_way().load(&id), Ok(Some("half a turn".into())));
+        session.save(at(60)).expect("is stored");
+        assert_eq!(session.under_way().load(&id), Ok(None), "its answer is in the session");
+        session.under_way().save(&id, "thinking", "another").expect("is stored");
+        let store = session.under_way();
+        drop(session);
+        assert_eq!(kind(again.resume(&id, None, at(9_999))), "session_expired");
+        assert_eq!(store.load(&id), Ok(None), "the session has ended");
     }
 
     #[test]

@@ -151,6 +151,13 @@ fn assessment(behaviour: &ModelBehaviour, chunks: &[Chunk], asked: &[String], sc
     })
 }
 
+/// In how many parts the question is: one, and one for each further question word behind an `and`.
+fn parts(question: &str) -> usize {
+    static PART: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"(?i)\band (how|what|when|where|which|who|why)\b").ok());
+    1 + PART.as_ref().map_or(0, |part| part.find_iter(question).count())
+}
+
 /// The final answer: sentences of the passages with their numbers, or general knowledge where there are none.
 pub(super) fn answer(since: &[Message], asked: &[String], fixed: Option<&str>, length: usize) -> String {
     let chunks = passages(since);
@@ -158,9 +165,9 @@ pub(super) fn answer(since: &[Message], asked: &[String], fixed: Option<&str>, l
         let known = format!("In general, {} depends on the product; its manual says more.", asked.join(" "));
         return fixed.map_or(known, str::to_owned);
     }
-    // Asked for detail, it takes two sentences more.
+    // A sentence for each part of the question; asked for detail, it takes two more.
     let detailed = since.iter().any(|message| message.role == Role::System && message.content.contains("Detailed:"));
     let situation = Situation { searched: true, chunks, sufficient: true, ..Situation::default() };
     let asked = if asked.is_empty() { content_words(&since[0].content) } else { asked.to_vec() };
-    compose(&situation, &asked, fixed, &[], if detailed { length + 2 } else { 1 }).text
+    compose(&situation, &asked, fixed, &[], if detailed { length + 2 } else { parts(&since[0].content) }).text
 }

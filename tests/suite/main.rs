@@ -47,6 +47,7 @@ mod passages;
 mod paths;
 mod project;
 mod prompt_texts;
+mod react;
 mod recorded_knowledge;
 mod registries;
 mod sample;

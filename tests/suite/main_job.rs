@@ -25,7 +25,7 @@ fn the_shipped_suite_passes_and_lists_eight_criteria_with_n_rate_bound_and_verdi
     assert!(
         outcome
             .stdout
-            .contains("51 required gates passed; NOT_MEASURED as declared: SC-004; cases left out of: SC-001 ("),
+            .contains("63 required gates passed; NOT_MEASURED as declared: SC-004; cases left out of: SC-001 ("),
         "{}",
         outcome.stdout
     );
@@ -37,17 +37,28 @@ fn every_verdict_rests_on_enough_units_and_says_from_what_and_when() {
     let (project, _) = whole();
     let run = project.latest("run.json");
     let criteria = run["criteria"].as_array().expect("criteria");
-    assert_eq!(criteria.len(), 13);
+    // Those of `tool-rag`, and those of `react`.
+    assert_eq!(criteria.len(), 13 + 12);
     for row in criteria {
         let id = row["id"].as_str().expect("an id");
-        let least = if matches!(id, "SC-002" | "SC-005") { 124 } else { 60 };
+        let least = match id {
+            "SC-002" | "SC-005" => 124,
+            // What happens in few turns, and is counted where it does.
+            "approach-changes"
+            | "failures-in-context"
+            | "lessons-reach-retries"
+            | "compaction-saves"
+            | "compaction-keeps"
+            | "degradations-told" => 2,
+            _ => 60,
+        };
         assert!(row["n"].as_u64() >= Some(least), "{id}: {}", row["n"]);
         let evidence = row["evidence"].as_str().expect("evidence");
         assert!(evidence.starts_with("REPLAYED, recorded from simulator "), "{id}: {evidence}");
         assert!(evidence.contains("20"), "{id} has no date: {evidence}");
         let sentence = row["sentence"].as_str().expect("a sentence");
         assert!(sentence.contains('/'), "{id}: {sentence}");
-        if matches!(id, "SC-006-harm" | "ORDER" | "QUERIES") {
+        if matches!(id, "SC-006-harm" | "ORDER" | "QUERIES" | "relevant-citations") {
             assert!(sentence.contains("true rate at most"), "{id}: {sentence}");
         } else if id != "SC-004" {
             assert!(sentence.contains("true rate at least"), "{id}: {sentence}");

@@ -143,6 +143,12 @@ pub(super) struct TurnState {
     pub(super) estimated: u64,
     /// What broke it off, in words.
     pub(super) broken_off: String,
+    /// How often the session was stored in this turn.
+    #[serde(default)]
+    pub(super) stored: u32,
+    /// Messages of the history that could not be made shorter: it is not tried again before there are more.
+    #[serde(default)]
+    pub(super) incompressible: Option<usize>,
 }
 
 /// A finished turn, for whoever shows it.
@@ -161,4 +167,7 @@ pub(super) struct Report {
     pub(super) estimated_tokens: u64,
     /// What is unavailable.
     pub(super) unavailable: Vec<String>,
+    /// How often the session was stored: at the turn's beginning and at each of its changes, and no more.
+    #[serde(default)]
+    pub(super) stored: u32,
 }

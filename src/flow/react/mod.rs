@@ -11,6 +11,8 @@ mod memory;
 mod notices;
 mod policy;
 mod prompts;
+mod record;
+mod request;
 mod session;
 mod style;
 pub mod tools;

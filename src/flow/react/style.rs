@@ -1,4 +1,5 @@
-//! How long an answer is to be, and what a user decided or wishes for later: read from the user's words, by rules for English.
+//! How long an answer is to be, and what a user decided or wishes for later: read from the user's words, by rules for English and
+//! German. Questions in other languages are taken for short and direct ones; their wishes are the model's to heed.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,11 +36,40 @@ impl NoteKind {
     }
 }
 
-const BREVITY: [&str; 8] =
-    ["be brief", "briefly", "keep it short", "short answer", "short answers", "in one sentence", "just the", "concise"];
-const DETAIL: [&str; 7] =
-    ["in detail", "detailed", "at length", "step by step", "long answer", "thorough", "with all the reasons"];
-const EXPLORING: [&str; 11] = [
+const BREVITY: [&str; 15] = [
+    "be brief",
+    "briefly",
+    "keep it short",
+    "short answer",
+    "short answers",
+    "in one sentence",
+    "just the",
+    "concise",
+    "kurz",
+    "in einem satz",
+    "knapp",
+    "fasse dich kurz",
+    "kurze antwort",
+    "kurze antworten",
+    "nur die",
+];
+const DETAIL: [&str; 14] = [
+    "in detail",
+    "detailed",
+    "at length",
+    "step by step",
+    "long answer",
+    "thorough",
+    "with all the reasons",
+    "ausführlich",
+    "im detail",
+    "im einzelnen",
+    "schritt für schritt",
+    "genau erklären",
+    "mit allen gründen",
+    "detailliert",
+];
+const EXPLORING: [&str; 22] = [
     "why",
     "how does",
     "how do",
@@ -51,14 +81,53 @@ const EXPLORING: [&str; 11] = [
     "what if",
     "i wonder",
     "compare",
+    "warum",
+    "wieso",
+    "weshalb",
+    "wie funktioniert",
+    "erkläre",
+    "erklär",
+    "verstehen",
+    "was passiert",
+    "unterschied",
+    "was wäre, wenn",
+    "vergleiche",
 ];
-const DECIDED: [&str; 7] =
-    ["we decided", "i decided", "we will use", "i will use", "we chose", "i chose", "let us use"];
-const PREFERRED: [&str; 7] =
-    ["i prefer", "from now on", "in future", "always answer", "please always", "never use", "call me"];
+const DECIDED: [&str; 13] = [
+    "we decided",
+    "i decided",
+    "we will use",
+    "i will use",
+    "we chose",
+    "i chose",
+    "let us use",
+    "wir haben entschieden",
+    "wir haben beschlossen",
+    "wir haben uns für",
+    "ich habe mich für",
+    "wir nehmen",
+    "wir verwenden künftig",
+];
+const PREFERRED: [&str; 15] = [
+    "i prefer",
+    "from now on",
+    "in future",
+    "always answer",
+    "please always",
+    "never use",
+    "call me",
+    "ich bevorzuge",
+    "ab jetzt",
+    "von jetzt an",
+    "in zukunft",
+    "künftig",
+    "antworte immer",
+    "bitte immer",
+    "nenne mich",
+];
 
 /// Openings that say nothing; the sentence that begins so is left out where another one follows.
-const FILLER: [&str; 14] = [
+const FILLER: [&str; 24] = [
     "sure",
     "of course",
     "certainly",
@@ -73,6 +142,16 @@ const FILLER: [&str; 14] = [
     "as an ai",
     "happy to help",
     "based on the provided",
+    "gerne",
+    "natürlich",
+    "selbstverständlich",
+    "gute frage",
+    "tolle frage",
+    "vielen dank für",
+    "danke für",
+    "ich helfe gerne",
+    "als ki",
+    "basierend auf",
 ];
 
 /// Lower case, one space between words, plain apostrophes.
@@ -83,12 +162,10 @@ fn plain(text: &str) -> String {
 
 /// Whether `text` has one of `phrases` between ends of words.
 fn has(text: &str, phrases: &[&str]) -> bool {
-    let ends = |byte: Option<&u8>| byte.is_none_or(|byte| !byte.is_ascii_alphanumeric());
+    let ends = |letter: Option<char>| letter.is_none_or(|letter| !letter.is_alphanumeric());
     phrases.iter().any(|phrase| {
-        text.match_indices(phrase).any(|(at, found)| {
-            let before = at.checked_sub(1).and_then(|place| text.as_bytes().get(place));
-            ends(before) && ends(text.as_bytes().get(at + found.len()))
-        })
+        text.match_indices(phrase)
+            .any(|(at, found)| ends(text[..at].chars().next_back()) && ends(text[at + found.len()..].chars().next()))
     })
 }
 
@@ -178,6 +255,27 @@ mod tests {
             assert_eq!(of(query, &[]), Style::Detailed, "{query}");
         }
         assert_eq!(of("The whyever model", &[]), Style::Concise, "a part of a word is none");
+    }
+
+    #[test]
+    fn german_is_read_by_rules_of_its_own_and_other_languages_are_short_and_direct() {
+        for query in ["Warum blinkt der Ring gelb?", "Erkläre den Frostwächter.", "Was passiert dann?"] {
+            assert_eq!(of(query, &[]), Style::Detailed, "{query}");
+        }
+        for query in ["Wie lange gilt die Garantie?", "Der verkürzte Weg zum Warumbau", "Que signifie le code E-21 ?"]
+        {
+            assert_eq!(of(query, &[]), Style::Concise, "{query}");
+        }
+        assert_eq!(of("Warum? In einem Satz, bitte.", &["Ab jetzt ausführlich antworten."]), Style::Concise);
+        assert_eq!(of("Wie lange gilt die Garantie?", &["Ab jetzt ausführlich antworten."]), Style::Detailed);
+        let said = "Wir haben uns für den Canopy entschieden. Ab jetzt ausführlich. Welcher Port?";
+        let kinds: Vec<NoteKind> = notes(said).into_iter().map(|(kind, _)| kind).collect();
+        assert_eq!(kinds, [NoteKind::Decision, NoteKind::Preference]);
+        assert_eq!(without_filler("Gute Frage! Natürlich, 24 Monate [1]."), "24 Monate [1].");
+        assert_eq!(
+            without_filler("Natürlicher Schatten hilft, sagt das Handbuch."),
+            "Natürlicher Schatten hilft, sagt das Handbuch."
+        );
     }
 
     #[test]

@@ -2,55 +2,29 @@
 
 use super::budget::{self, Budget};
 use super::grade::{Grades, in_range};
-use super::memory::{Document, Finding, Memory, Note, Reflection, Report, TurnState};
+use super::memory::{Document, Finding, Memory, Note, Reflection, TurnState};
 use super::notices::Notice;
-use super::policy::{Event, FailureKind, State, Stop, efficiency};
-use super::tools::{self, ANALYSE, ASSESS, SEARCH, TOOLS};
-use super::{compaction, prompts, style};
-use crate::chat::{Message, Role, ToolCall, ToolChoice, ToolDefinition};
+use super::policy::{Event, FailureKind, State};
+use super::record::DOCUMENTS;
+use super::tools::{ANALYSE, ASSESS, SEARCH, TOOLS};
+use super::{prompts, style};
+use crate::chat::{Role, ToolCall, ToolChoice};
 use crate::flow::tools::{Declaration, End, Refusal};
-use crate::flow::turn::{Ask, Completed, Reply, Turn};
-use crate::flow::{Abort, StoreError, digest};
+use crate::flow::turn::{Completed, Turn};
+use crate::flow::{Abort, digest};
 use crate::settings::Enforcement;
-use crate::trace::{Answer, Logged, SourceRef, ToolResult, TurnOutcome, What};
-use serde_json::{Value, json};
-use std::sync::Arc;
+use crate::trace::{Logged, ToolResult};
+use serde_json::Value;
 
 /// Sources of one answer.
 const MOST_SOURCES: usize = 8;
-/// What is said to be unavailable where the documents cannot be searched.
-const DOCUMENTS: &str = "document search";
 
 /// One turn with what the flow knows of it.
 pub(super) struct UnderWay<'a> {
     pub(super) turn: Turn<'a>,
     pub(super) memory: Memory,
     pub(super) state: TurnState,
-    budget: Budget,
-}
-
-impl TurnState {
-    /// A turn that begins with these words.
-    pub(super) fn of(query: &str) -> Self {
-        Self { query: query.to_owned(), ..Self::default() }
-    }
-
-    /// The finished turn, for whoever shows it.
-    pub(super) fn report(&self, memory: &Memory) -> Report {
-        let useful = self.findings.iter().filter(|finding| finding.useful).count();
-        Report {
-            steps: self.progress.steps,
-            retries: self.progress.retries,
-            approaches: self.progress.tried.clone(),
-            style: self.style,
-            notices: self.notices.iter().map(|(_, text)| text.clone()).collect(),
-            efficiency: efficiency(u32::try_from(useful).unwrap_or(u32::MAX), self.progress.steps),
-            tokens: self.usage,
-            session_tokens: memory.usage,
-            estimated_tokens: self.estimated,
-            unavailable: memory.unavailable.clone(),
-        }
-    }
+    pub(super) budget: Budget,
 }
 
 impl<'a> UnderWay<'a> {
@@ -227,99 +201,6 @@ impl<'a> UnderWay<'a> {
         self.happen(Event::Answered)
     }
 
-    /// Asks the model in the state that the turn is in; `None` where it did not come to that, or nothing came of it.
-    async fn ask(&mut self, tool_choice: ToolChoice, tools: Arc<[ToolDefinition]>) -> Result<Option<Completed>, Abort> {
-        self.show();
-        let offered = budget::of_tools(&tools);
-        let mut shown = offered + budget::of_messages(self.turn.messages());
-        if shown >= self.budget.compacts_at() && !self.state.progress.short {
-            self.compact(offered);
-            self.show();
-            shown = offered + budget::of_messages(self.turn.messages());
-        }
-        if self.turn.model_calls_used_up().is_some() || !self.budget.allows(self.memory.usage, shown) {
-            self.happen(Event::BudgetUsedUp)?;
-            return Ok(None);
-        }
-        if self.state.progress.state == State::Thinking {
-            let grounding = self.turn.shown().last().cloned().unwrap_or_default();
-            self.turn.log(Logged::Grounding { step: self.state.progress.steps + 1, shown: grounding });
-        }
-        let asked = Ask { state: self.state.progress.state.name(), tools, tool_choice };
-        match self.turn.ask(asked).await? {
-            Reply::Completion(completion) => {
-                let wrote = budget::of_text(&completion.text)
-                    + completion.calls.iter().map(|call| budget::of_text(&call.arguments)).sum::<u64>();
-                let usage = (completion.usage.input.unwrap_or(shown), completion.usage.output.unwrap_or(wrote));
-                self.state.usage = self.state.usage.and(usage.0, usage.1);
-                self.memory.usage = self.memory.usage.and(usage.0, usage.1);
-                let (session_input, session_output) = (self.memory.usage.input, self.memory.usage.output);
-                self.turn.log(Logged::Used { input: usage.0, output: usage.1, session_input, session_output });
-                Ok(Some(completion))
-            }
-            Reply::Unavailable(why) => {
-                let state = self.state.progress.state;
-                self.state.broken_off = why;
-                if state != State::Reflecting && !self.state.progress.short {
-                    let without = "earlier parts of the conversation".into();
-                    let reason = self.state.broken_off.clone();
-                    self.turn.push(self.turn.env.clock.now(), What::Degraded { without, reason });
-                    self.notice(&Notice::ShorterContext);
-                }
-                self.log_failure("model_unavailable");
-                self.happen(Event::ModelFailed)?;
-                Ok(None)
-            }
-        }
-    }
-
-    /// What the model is shown in this state: what stays of the session, the question, where the turn stands, and the
-    /// call and result that it is about. Finished steps are there as their summaries alone.
-    fn show(&mut self) {
-        let env = self.turn.env;
-        let prompts = &env.settings.prompts;
-        let state = self.state.progress.state;
-        let mut messages = self.kept();
-        messages.push(Message::text(Role::User, self.state.query.as_str()));
-        if state == State::Answering {
-            messages.extend(self.relevant_passages());
-            messages.push(Message::text(Role::System, prompts::synthesis(prompts, &self.state)));
-        } else {
-            messages.extend(self.state.exchange.iter().cloned());
-            let spent = (self.budget, self.memory.usage);
-            let grounding = prompts::grounding(prompts, &self.state, &self.memory.unavailable, spent);
-            messages.push(Message::text(Role::System, grounding));
-        }
-        if state == State::Reflecting {
-            let kind = self.state.progress.failures.last().map_or("", |kind| kind.name());
-            messages.push(Message::text(Role::System, prompts::failure(prompts, kind, &self.state.trouble)));
-        }
-        let prompt = if state == State::Answering { prompts::ANSWER_SYSTEM } else { prompts::SYSTEM };
-        self.turn.show(prompt, !self.state.progress.short, messages);
-    }
-
-    /// What must never be lost: the user's decisions and preferences, and the lessons of failures.
-    fn kept(&self) -> Vec<Message> {
-        let prompts = &self.turn.env.settings.prompts;
-        let notes = self.memory.notes.iter().map(|note| Message::text(Role::User, prompts::note(prompts, note)));
-        let lessons = self.memory.reflections.iter();
-        let lessons = lessons.map(|lesson| Message::text(Role::System, prompts::reflection(prompts, lesson)));
-        notes.chain(lessons).collect()
-    }
-
-    /// The sources of the answer, as the result of one search; nothing where there are none.
-    fn relevant_passages(&self) -> Vec<Message> {
-        if self.state.relevant.is_empty() {
-            return Vec::new();
-        }
-        let query = self.state.queries.join("; ");
-        let arguments =
-            json!({"reasoning": "All relevant passages.", "query": query, "approach": "direct"}).to_string();
-        let call = ToolCall { id: "relevant".into(), name: SEARCH.into(), arguments };
-        let asked = Message { calls: vec![call], ..Message::text(Role::Assistant, "") };
-        vec![asked, Message::tool_result("relevant", tools::for_model(&self.state.relevant))]
-    }
-
     /// Takes the calls of one completion to their ends: the first of `tool` runs, and no other.
     async fn run(&mut self, completion: &Completed, tool: &'static str) -> Result<End, Abort> {
         let before = self.turn.messages().len() - 1;
@@ -340,34 +221,6 @@ impl<'a> UnderWay<'a> {
         Ok(first.unwrap_or(End::Unknown))
     }
 
-    /// Makes older turns of the history shorter, or says that it cannot be done.
-    fn compact(&mut self, offered: u64) {
-        let history = &self.turn.conversation.history;
-        let whole = offered + budget::of_messages(self.turn.messages());
-        let beside = whole.saturating_sub(budget::of_messages(history));
-        let keeps = self.kept().iter().map(|message| digest(message.role, &message.content)).collect();
-        match compaction::compact(history, beside) {
-            Ok(compacted) => {
-                let (before, after) = (compacted.before, compacted.after);
-                self.turn.log(Logged::Compacted { before, after, done: true, keeps });
-                self.turn.conversation.history = compacted.history;
-            }
-            Err(compaction::CannotCompact { before, after }) => {
-                self.turn.log(Logged::Compacted { before, after, done: false, keeps });
-                self.notice(&Notice::FullContext);
-            }
-        }
-    }
-
-    /// The tools of a request: one of them, or all.
-    fn offered(&self, only: Option<&str>) -> Arc<[ToolDefinition]> {
-        let all = self.turn.env.settings.prompts.tools();
-        match only {
-            Some(name) => all.iter().filter(|tool| tool.name == name).cloned().collect(),
-            None => Arc::clone(all),
-        }
-    }
-
     fn finding(&mut self, step: u32, summary: String, useful: bool) {
         self.turn.log(Logged::Summary { step, text: summary.clone() });
         let approach = self.state.progress.approach;
@@ -378,127 +231,6 @@ impl<'a> UnderWay<'a> {
         trouble.clone_into(&mut self.state.trouble);
         self.log_failure(kind.name());
         self.happen(Event::Failed(kind))
-    }
-
-    /// Writes down everything that the model was shown and the turn knows, at the moment of an error.
-    fn log_failure(&self, kind: &str) {
-        let progress = &self.state.progress;
-        let step = if progress.state == State::Thinking { progress.steps + 1 } else { progress.steps };
-        let context = json!({
-            "state": progress.state.name(),
-            "shown": self.turn.shown(),
-            "tried": progress.tried,
-            "failures": progress.failures,
-            "queries": self.state.queries,
-            "findings": self.state.findings.iter().map(|finding| &finding.summary).collect::<Vec<_>>(),
-            "relevant": self.state.relevant.iter().map(|one| &one.id).collect::<Vec<_>>(),
-            "reflections": self.memory.reflections.len(),
-            "notes": self.memory.notes.len(),
-            "tokens": {"turn": self.state.usage, "session": self.memory.usage},
-            "trouble": if kind == "model_unavailable" { &self.state.broken_off } else { &self.state.trouble },
-        });
-        let approach = progress.approach.name().to_owned();
-        self.turn.log(Logged::Failure { step, kind: kind.into(), approach, context });
-    }
-
-    fn say_status(&self, text: &str, tokens: Option<u64>) {
-        self.turn.log(Logged::Status { text: text.into(), tokens });
-    }
-
-    /// Tells the user, once.
-    pub(super) fn notice(&mut self, notice: &Notice) {
-        let told = (notice.about().to_owned(), notice.text());
-        if !told.1.is_empty() && !self.state.notices.contains(&told) {
-            self.turn.log(Logged::Notice { about: told.0.clone(), text: told.1.clone() });
-            self.state.notices.push(told);
-        }
-    }
-
-    /// Takes an event in: the transition is recorded and the state stored, before anything else is done.
-    pub(super) fn happen(&mut self, event: Event) -> Result<(), Abort> {
-        let Some(moved) = self.state.progress.on(event) else { return Ok(()) };
-        self.turn.moved(moved.from.name(), moved.on, moved.to.name());
-        let stop = self.state.progress.stop;
-        if moved.on == "partial_result" && self.state.answer.is_empty() {
-            self.state.answer = self.partial();
-            self.notice(&Notice::Partial);
-        }
-        if moved.to == State::Answering || moved.to.is_terminal() {
-            if let Some(stop) = stop {
-                self.notice(&Notice::Stopped(stop));
-            }
-            if self.memory.unavailable.iter().any(|feature| feature == DOCUMENTS) {
-                self.notice(&Notice::SearchUnavailable);
-            }
-            if self.state.relevant.is_empty() && moved.to != State::Failed {
-                self.notice(&Notice::OwnKnowledge);
-            }
-        }
-        if moved.to.is_terminal() {
-            let useful = self.state.findings.iter().filter(|finding| finding.useful).count();
-            let actual = self.state.progress.steps;
-            let optimal = u32::try_from(useful).unwrap_or(u32::MAX).clamp(1, actual.max(1));
-            self.turn.log(Logged::Efficiency { optimal, actual });
-        }
-        self.persist()
-    }
-
-    /// What was found, as it was noted, where no answer was written.
-    fn partial(&self) -> String {
-        let useful = self.state.findings.iter().filter(|finding| finding.useful);
-        useful.map(|finding| finding.summary.as_str()).collect::<Vec<_>>().join(" ")
-    }
-
-    /// Stores the session as it is now.
-    fn persist(&mut self) -> Result<(), Abort> {
-        let state = self.state.progress.state.name();
-        self.state.elapsed_us = u64::try_from(self.turn.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.state.model_calls = self.turn.model_calls();
-        self.state.minted = self.turn.minted();
-        let memory = Memory { under_way: Some(self.state.clone()), ..self.memory.clone() };
-        self.turn.conversation.keep(&memory)?;
-        let conversation = &*self.turn.conversation;
-        match self.turn.env.sessions.save(&conversation.session, state, &conversation.to_json()) {
-            Ok(()) => self.turn.log(Logged::Persisted { state: state.into() }),
-            Err(StoreError::Killed) => {
-                self.turn.log(Logged::Persisted { state: state.into() });
-                return Err(Abort::Killed);
-            }
-            Err(StoreError::Unusable(_)) => self.notice(&Notice::NotKept),
-        }
-        Ok(())
-    }
-
-    /// What the user gets: the answer with its notices and sources, or an error.
-    pub(super) fn outcome(&self) -> TurnOutcome {
-        let notices: Vec<&str> = self.state.notices.iter().map(|(_, text)| text.as_str()).collect();
-        let progress = &self.state.progress;
-        if progress.state != State::Answered {
-            let kind = match progress.stop {
-                Some(Stop::Model) => "model_unavailable",
-                Some(Stop::Budget) => "budget_used_up",
-                Some(Stop::Timeout) => "timeout",
-                _ => "no_answer",
-            };
-            let why = if self.state.broken_off.is_empty() || progress.stop != Some(Stop::Model) {
-                String::new()
-            } else {
-                format!(" ({})", self.state.broken_off)
-            };
-            let message = format!("No answer was ready{why}. {}", notices.join(" "));
-            return TurnOutcome::Failed { kind: kind.into(), message: message.trim_end().to_owned() };
-        }
-        let source =
-            |one: &Document| SourceRef { kind: "internal".into(), id: one.id.clone(), title: one.title.clone() };
-        let sources: Vec<SourceRef> = self.state.relevant.iter().map(source).collect();
-        let mut text = self.state.answer.clone();
-        for notice in notices {
-            text.push_str("\n\nNote: ");
-            text.push_str(notice);
-        }
-        let used_internal_kb = !sources.is_empty();
-        let (confidence, used_external_kb, refused) = (None, false, false);
-        TurnOutcome::Answered(Answer { text, sources, confidence, used_internal_kb, used_external_kb, refused })
     }
 }
 

@@ -3,6 +3,7 @@
 mod client;
 mod clients;
 mod crowd;
+mod goes_on;
 mod hostile;
 mod kills;
 mod recorded;

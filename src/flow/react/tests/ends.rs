@@ -84,7 +84,7 @@ fn what_was_found_is_given_when_the_answer_does_not_come() {
         let played = play([found.to_vec(), broken].concat(), &["How long?"]);
         let (text, end) = played.end();
         assert_eq!((end, played.took("partial_result")), ("answered", 1), "{text}");
-        assert!(text.starts_with("Passages [1, 2] tell of the warranty."), "{text}");
+        assert!(text.starts_with("Passages tell of the warranty."), "{text}");
         assert!(text.contains("Note: "), "{text}");
         assert_eq!(played.sources().len(), 2);
     }

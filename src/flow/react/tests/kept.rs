@@ -3,18 +3,6 @@
 
 use super::*;
 
-/// A turn through every state, with a failure in it.
-fn whole() -> Vec<Says> {
-    vec![
-        search("frost warranty", "direct"),
-        grades(&[], false),
-        analysis("Leave the frost out."),
-        search("warranty months", "broader"),
-        grades(&[1, 2, 3], true),
-        Says::Text("24 months [1]."),
-    ]
-}
-
 const QUESTION: &str = "We decided to use the Sprig. How long is its warranty?";
 
 #[test]
@@ -127,6 +115,30 @@ fn a_context_that_cannot_be_made_shorter_is_said_to_be_full_and_ends_by_the_budg
     assert_eq!((end, played.requests.len()), ("budget_used_up", 0));
     assert!(text.contains("could not be made shorter"), "{text}");
     assert!(played.log().iter().any(|one| matches!(one, Logged::Compacted { done: false, .. })));
+}
+
+#[test]
+fn a_history_that_could_not_be_made_shorter_is_not_tried_again_before_it_has_grown() {
+    let step = |query: &str| [search(query, "direct"), grades(&[1, 2, 3], false)];
+    let model = || {
+        let first = [search("warranty months", "direct"), grades(&[1, 2], true), Says::Text("24 months [1].")];
+        let last = [search("lasts", "direct"), grades(&[1, 2], true), Says::Text("24 months [1].")];
+        let steps = ["warranty", "months", "warranty part"].into_iter().flat_map(step);
+        first.into_iter().chain(steps).chain(last).collect()
+    };
+    let mut went_on = 0;
+    // The question fills the window from its first or from a later request on, and the history is short.
+    for length in (9_000..18_000).step_by(300) {
+        let question = "w ".repeat(length / 2);
+        let limits = Limits { model_calls: 30, window: Some(8_000), ..Limits::default() };
+        let played = Play { limits, ..Play::default() }.of(model(), &["One?", &question]);
+        let is_try = |event: &Recorded| matches!(event.what, What::Logged(Logged::Compacted { done: false, .. }));
+        let tries = played.events.iter().filter(|event| is_try(event)).count();
+        assert!(tries <= 1, "{tries} tries for one history, {length} bytes");
+        let after = played.events.iter().skip_while(|event| !is_try(event));
+        went_on += usize::from(after.filter(|event| matches!(event.what, What::ModelCalled(_))).count() >= 2);
+    }
+    assert!(went_on > 0, "some turn went on with a context that could not be made shorter");
 }
 
 #[test]

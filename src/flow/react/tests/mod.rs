@@ -10,7 +10,8 @@ use super::tools::{ANALYSE, ASSESS, SEARCH};
 use super::*;
 use crate::chat::{ChatRequest, ChatResponse, Finish, Role, ToolCall, Usage};
 use crate::clock::{Clock, VirtualClock, block_on};
-use crate::flow::{Prompts, Services, SessionStore, Settings, Stages, StoreError};
+use crate::flow::scripted::NoTime;
+use crate::flow::{Prompts, Services, SessionStore, Settings, StoreError};
 use crate::knowledge::{
     Corpus, Embedded, KeywordIndex, KnowledgeBase, KnowledgeBases, KnowledgeError, Passage, Search,
 };
@@ -45,6 +46,18 @@ fn grades(relevant: &[u64], goal_met: bool) -> Says {
 /// An analysis.
 fn analysis(lesson: &str) -> Says {
     Says::Calls(vec![(ANALYSE, json!({"cause": "The words were wrong.", "lesson": lesson}))])
+}
+
+/// A turn through every state, with a failure in it.
+fn whole() -> Vec<Says> {
+    vec![
+        search("frost warranty", "direct"),
+        grades(&[], false),
+        analysis("Leave the frost out."),
+        search("warranty months", "broader"),
+        grades(&[1, 2, 3], true),
+        Says::Text("24 months [1]."),
+    ]
 }
 
 struct Scripted {
@@ -92,14 +105,6 @@ impl ChatModel for Scripted {
             let response = ChatResponse { model, content, refusal: None, calls, finish, usage, passthrough: None };
             Attempted { result: Ok(response), attempts: vec![attempt(200, None)] }
         })
-    }
-}
-
-struct NoTime;
-
-impl Stages for NoTime {
-    fn spent<'a>(&'a self, _: &'static str, _: Duration) -> BoxFuture<'a, ()> {
-        Box::pin(std::future::ready(()))
     }
 }
 

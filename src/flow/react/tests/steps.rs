@@ -61,17 +61,8 @@ fn every_cycle_shows_where_it_stands_and_finished_steps_as_their_summaries_alone
 
 #[test]
 fn a_lesson_reaches_the_retry_and_later_turns_and_the_query_is_rewritten_by_another_approach() {
-    let model = vec![
-        search("frost warranty", "direct"),
-        grades(&[], false),
-        analysis("Leave the frost out."),
-        search("warranty months", "broader"),
-        grades(&[1, 2, 3], true),
-        Says::Text("24 months [1]."),
-        search("warranty", "direct"),
-        grades(&[1, 2], true),
-        Says::Text("Yes [1]."),
-    ];
+    let again = [search("warranty", "direct"), grades(&[1, 2], true), Says::Text("Yes [1].")];
+    let model = whole().into_iter().chain(again).collect();
     let played = play(model, &["How long is it?", "Is there a warranty?"]);
     assert_eq!((played.end().1, played.took("irrelevant"), played.took("change_approach")), ("answered", 1, 1));
     for request in [3, 4, 5, 6, 7] {

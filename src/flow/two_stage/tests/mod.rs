@@ -8,8 +8,9 @@ mod wander;
 use super::*;
 use crate::chat::{ChatRequest, ChatResponse, Finish, ToolCall, Usage};
 use crate::clock::{Clock, VirtualClock, block_on};
+use crate::flow::scripted::NoTime;
 use crate::flow::two_stage::tools::RETRIEVE_DOCUMENTS;
-use crate::flow::{Prompts, Services, Settings, Stages};
+use crate::flow::{Prompts, Services, Settings};
 use crate::knowledge::{
     Corpus, Embedded, KeywordIndex, KnowledgeBase, KnowledgeBases, KnowledgeError, Passage, Search,
 };
@@ -88,14 +89,6 @@ impl ChatModel for Scripted {
                 ChatResponse { model: "scripted".into(), content, refusal, calls, finish, usage, passthrough: None };
             Attempted { result: Ok(response), attempts: vec![attempt(200, None)] }
         })
-    }
-}
-
-struct NoTime;
-
-impl Stages for NoTime {
-    fn spent<'a>(&'a self, _: &'static str, _: Duration) -> BoxFuture<'a, ()> {
-        Box::pin(std::future::ready(()))
     }
 }
 

@@ -1,0 +1,398 @@
+//! What an agent that reasons in steps logs of itself, held against what it did.
+//!
+//! | metric | units | a unit holds when |
+//! |---|---|---|
+//! | `step_limit(most=5)` | turns with steps | no step beyond the limit was begun, by the log or by the searches that were made |
+//! | `reasoned_calls` | searches that ran | a thought was logged for each before it ran |
+//! | `approach_changes` | failures of a kind that the turn had before, with a step after them | that step takes another approach |
+//! | `failure_contexts` | logged failures | the context names the state and every message of the last completion |
+//! | `lessons_shown` | reflections with a completion after them in their turn | every such completion was shown the lesson |
+//! | `compaction_savings` | compactions that were done | the context became at least a fifth smaller |
+//! | `compaction_keeps` | compactions that were done, with a completion after them | it was shown every decision, preference and lesson |
+//! | `irrelevant_citation_rate` | sources of answers, and numbers that stand for none | counted: not graded relevant in its turn |
+//! | `degradation_notices` | what a turn went on without | a notice about it stands in the answer, or in the error |
+//! | `session_budget` | completions | the session's tokens are within its limit, and the log has those that the model reported |
+//! | `state_persistence` | changes of state, and turns that go on after a restart | stored before anything else is done; goes on in the state stored last |
+//!
+//! A failure of the model itself is no failure of an approach. What a turn went on without is read from its moves and
+//! results and not from its notices; a turn that was told that it cannot be stored has no changes to store. A flow that
+//! logs nothing has no units.
+
+use super::catalogue::Registered;
+use super::trajectory_session::Session;
+use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView, quote, turns::executed};
+use crate::catalogue::{MetricEntry, Parameter, Values};
+use crate::trace::citations::numbers_of;
+use crate::trace::{Logged, Role, ToolOutcome, Trace, TurnOutcome, What};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A limit of steps.
+const MOST: Parameter = Parameter { name: "most", values: Values::Count, default: Some("5") };
+
+/// What criteria may name.
+pub(super) const ENTRIES: &[Registered] = &[
+    Registered {
+        entry: MetricEntry::rate(
+            "step_limit",
+            "Of the turns with logged steps, those with no step beyond the limit.",
+            &[MOST],
+        ),
+        make: |asked| Box::new(Trajectory::Steps(asked.parameter("most").parse().unwrap_or(5))),
+    },
+    Registered {
+        entry: MetricEntry::rate(
+            "reasoned_calls",
+            "Of the searches that ran in logged steps, those with a thought logged before.",
+            &[],
+        ),
+        make: |_| Box::new(Trajectory::Reasoned),
+    },
+    Registered {
+        entry: MetricEntry::rate(
+            "approach_changes",
+            "Of the failures of a kind that their turn had before, those after which the next step takes another approach.",
+            &[],
+        ),
+        make: |_| Box::new(Trajectory::Approach),
+    },
+    Registered {
+        entry: MetricEntry::rate(
+            "lessons_shown",
+            "Of the logged reflections, those that every later completion of their turn was shown.",
+            &[],
+        ),
+        make: |_| Box::new(Trajectory::Lessons),
+    },
+    Registered {
+        entry: MetricEntry::rate(
+            "failure_contexts",
+            "Of the logged failures, those logged with the state and all messages that the model was shown last.",
+            &[],
+        ),
+        make: |_| Box::new(Trajectory::Contexts),
+    },
+    Registered {
+        entry: MetricEntry::rate(
+            "compaction_savings",
+            "Of the compactions of the context, those that made it at least a fifth smaller.",
+            &[],
+        ),
+        make: |_| Box::new(Trajectory::Savings),
+    },
+    Registered {
+        entry: MetricEntry::rate(
+            "compaction_keeps",
+            "Of the compactions of the context, those after which the model was shown all decisions, preferences and lessons.",
+            &[],
+        ),
+        make: |_| Box::new(Trajectory::Keeps),
+    },
+    Registered {
+        entry: MetricEntry::rate(
+            "irrelevant_citation_rate",
+            "Of the citations of answers to graded searches, those of what was not graded relevant; lower is better.",
+            &[],
+        )
+        .lower_is_better(),
+        make: |_| Box::new(Trajectory::Citations),
+    },
+    Registered {
+        entry: MetricEntry::rate(
+            "degradation_notices",
+            "Of what turns went on without, what the user was told of.",
+            &[],
+        ),
+        make: |_| Box::new(Trajectory::Notices),
+    },
+    Registered {
+        entry: MetricEntry::rate(
+            "session_budget",
+            "Of the completions, those after which the session's tokens are within its limit.",
+            &[],
+        ),
+        make: |_| Box::new(Trajectory::Budget),
+    },
+    Registered {
+        entry: MetricEntry::rate(
+            "state_persistence",
+            "Of the changes of state, those that were stored before anything else was done; and of the restarts, those that go on there.",
+            &[],
+        ),
+        make: |_| Box::new(Trajectory::Persistence),
+    },
+];
+
+/// What a turn goes on without after a move, and the subject of the notice about it.
+const MOVES: [(&str, &str); 7] = [
+    ("steps_used_up", "stopped"),
+    ("retries_used_up", "stopped"),
+    ("budget_used_up", "stopped"),
+    ("timeout", "stopped"),
+    ("model_unavailable", "stopped"),
+    ("shorter_context", "context"),
+    ("partial_result", "partial"),
+];
+
+/// See the module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trajectory {
+    Steps(u32),
+    Reasoned,
+    Approach,
+    Lessons,
+    Contexts,
+    Savings,
+    Keeps,
+    Citations,
+    Notices,
+    Budget,
+    Persistence,
+}
+
+impl Metric for Trajectory {
+    fn units(&self) -> &'static str {
+        match self {
+            Self::Steps(_) => "turns with steps",
+            Self::Reasoned => "searches",
+            Self::Approach => "repeated failures",
+            Self::Lessons => "reflections",
+            Self::Contexts => "failures",
+            Self::Savings | Self::Keeps => "compactions",
+            Self::Citations => "citations",
+            Self::Notices => "degradations",
+            Self::Budget => "completions",
+            Self::Persistence => "changes of state",
+        }
+    }
+
+    fn hidden_in_traffic(&self) -> Option<&'static str> {
+        Some("traffic does not show what an agent logs of its steps")
+    }
+
+    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
+        (mode == Mode::Imported).then_some("messages do not say what the agent logged of its steps")
+    }
+
+    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        let mut sessions: BTreeMap<u32, Session<'_>> = BTreeMap::new();
+        let mut units = Vec::new();
+        for turn in view.turns.iter().filter(|turn| logs(turn).next().is_some()) {
+            let session = sessions.entry(turn.conversation).or_default();
+            let seen = match self {
+                Self::Steps(most) => steps(turn, view.trace, *most),
+                Self::Reasoned => reasoned(turn, view.trace),
+                Self::Approach => approaches(turn),
+                Self::Lessons => lessons(turn),
+                Self::Contexts => contexts(turn),
+                Self::Savings => savings(turn),
+                Self::Keeps => session.keeps(turn),
+                Self::Citations => {
+                    units.extend(citations(turn));
+                    continue;
+                }
+                Self::Notices => notices(turn, view.trace),
+                Self::Budget => session.budget(turn),
+                Self::Persistence => session.persistence(turn),
+            };
+            units.extend(seen.into_iter().map(|(unit, held)| {
+                let unit = if unit.is_empty() { turn.label() } else { format!("{}, {unit}", turn.label()) };
+                match held {
+                    Ok(()) => Observation::success(unit),
+                    Err(Seen(seen)) => Observation::failure(unit, seen),
+                }
+            }));
+        }
+        units
+    }
+}
+
+/// Units of a turn, each by what it is called within the turn.
+pub(super) type Units = Vec<(String, Held)>;
+
+/// The log of a turn.
+pub(super) fn logs<'a>(turn: &TurnView<'a>) -> impl Iterator<Item = &'a Logged> {
+    turn.events.iter().filter_map(|what| if let What::Logged(entry) = what { Some(entry) } else { None })
+}
+
+/// Success where `held`, else what was seen.
+pub(super) fn hold(held: bool, seen: impl FnOnce() -> String) -> Held {
+    if held { Ok(()) } else { Err(Seen::new(seen())) }
+}
+
+fn steps(turn: &TurnView<'_>, trace: &Trace, most: u32) -> Units {
+    let logged = logs(turn).filter_map(|entry| match entry {
+        Logged::Thought { step, .. } | Logged::Grounding { step, .. } | Logged::Failure { step, .. } => Some(*step),
+        Logged::Efficiency { actual, .. } => Some(*actual),
+        _ => None,
+    });
+    let Some(logged) = logged.max() else { return Vec::new() };
+    let searches = turn.calls().filter(|call| trace.role(&call.tool) == Role::Knowledge);
+    let made: BTreeSet<u32> = searches.map(|call| call.call).collect();
+    let steps = logged.max(u32::try_from(made.len()).unwrap_or(u32::MAX));
+    vec![(String::new(), hold(steps <= most, || format!("{steps} steps")))]
+}
+
+fn reasoned(turn: &TurnView<'_>, trace: &Trace) -> Units {
+    let (mut thought, mut number, mut units) = (false, 0, Vec::new());
+    for what in &turn.events {
+        match what {
+            What::Logged(Logged::Thought { text, .. }) => thought = !text.trim().is_empty(),
+            What::ToolCalled(call) if trace.role(&call.tool) == Role::Knowledge && executed(call) => {
+                number += 1;
+                let held = hold(std::mem::take(&mut thought), || "no thought was logged before it".into());
+                units.push((format!("search {number}"), held));
+            }
+            _ => {}
+        }
+    }
+    units
+}
+
+/// The approach that an entry is of, and the kind of failure that it is.
+fn step_of(entry: &Logged) -> Option<(u32, &str, Option<&str>)> {
+    match entry {
+        Logged::Thought { step, approach, .. } => Some((*step, approach, None)),
+        Logged::Failure { kind, .. } if kind == "model_unavailable" => None,
+        Logged::Failure { step, approach, kind, .. } => Some((*step, approach, Some(kind))),
+        _ => None,
+    }
+}
+
+fn approaches(turn: &TurnView<'_>) -> Units {
+    let steps: Vec<_> = logs(turn).filter_map(step_of).collect();
+    let (mut before, mut units) = (BTreeSet::new(), Vec::new());
+    for (at, (step, approach, kind)) in steps.iter().enumerate() {
+        let Some(kind) = kind else { continue };
+        let again = !before.insert(kind);
+        let Some((_, next, _)) = steps[at..].iter().find(|later| again && later.0 > *step) else { continue };
+        let held = hold(next != approach, || format!("{} again, and again by {}", quote(kind, 40), quote(next, 40)));
+        units.push((format!("step {step}"), held));
+    }
+    units
+}
+
+fn lessons(turn: &TurnView<'_>) -> Units {
+    let mut units = Vec::new();
+    for (at, what) in turn.events.iter().enumerate() {
+        let What::Logged(Logged::Reflection { step, shown, trigger, .. }) = what else { continue };
+        let later = || {
+            let after = turn.events[at..].iter();
+            after.filter_map(|what| if let What::ModelCalled(called) = what { Some(called) } else { None })
+        };
+        if later().next().is_some() {
+            let missing = later().find(|called| !called.shown.contains(shown));
+            let held = missing.map_or(Ok(()), |called| {
+                Err(Seen::new(format!("{}: completion {} was not shown it", quote(trigger, 40), called.call)))
+            });
+            units.push((format!("reflection on step {step}"), held));
+        }
+    }
+    units
+}
+
+fn contexts(turn: &TurnView<'_>) -> Units {
+    let (mut last, mut units): (&[String], Units) = (&[], Vec::new());
+    for what in &turn.events {
+        match what {
+            What::ModelCalled(called) => last = &called.shown,
+            What::Logged(Logged::Failure { step, kind, context, .. }) => {
+                let logged = context["shown"].as_array().map_or(&[][..], Vec::as_slice);
+                let missing = last.iter().filter(|one| !logged.iter().any(|shown| shown == *one)).count();
+                let held = if context["state"].is_string() {
+                    hold(missing == 0, || format!("{missing} of {} messages are not in the log", last.len()))
+                } else {
+                    Err(Seen::new("the state is not in the log"))
+                };
+                units.push((format!("{} in step {step}", quote(kind, 40)), held));
+            }
+            _ => {}
+        }
+    }
+    units
+}
+
+fn savings(turn: &TurnView<'_>) -> Units {
+    let done = logs(turn).filter_map(|entry| match entry {
+        Logged::Compacted { before, after, done: true, .. } => Some((*before, *after)),
+        _ => None,
+    });
+    let unit = |(number, (before, after)): (u32, (u64, u64))| {
+        let held = after.saturating_mul(5) <= before.saturating_mul(4);
+        (format!("compaction {number}"), hold(held, || format!("{before} tokens before, {after} after")))
+    };
+    (1..).zip(done).map(unit).collect()
+}
+
+/// Units of `irrelevant_citation_rate`.
+fn citations(turn: &TurnView<'_>) -> Vec<Observation> {
+    let Some(answer) = turn.answer() else { return Vec::new() };
+    let graded = logs(turn).filter_map(|entry| match entry {
+        Logged::Graded { relevant, .. } => Some(relevant),
+        _ => None,
+    });
+    let relevant: BTreeSet<&String> = graded.flatten().collect();
+    let of_source = |id: &String| {
+        let unit = format!("{}, {}", turn.label(), quote(id, 60));
+        if relevant.contains(id) {
+            Observation::failure(unit, "")
+        } else {
+            Observation::occurrence(unit, "cited, and not graded relevant")
+        }
+    };
+    let sources = answer.sources.iter().map(|source| of_source(&source.id));
+    let most = answer.sources.len();
+    let numbers = numbers_of(&answer.text);
+    let outside = numbers.into_iter().filter(|number| *number == 0 || *number > most);
+    let outside = outside.map(|number| {
+        Observation::occurrence(format!("{}, [{number}]", turn.label()), format!("stands for none of {most} sources"))
+    });
+    sources.chain(outside).collect()
+}
+
+/// What a turn went on without, as subjects of notices, told by what happened.
+fn lacks(turn: &TurnView<'_>, trace: &Trace) -> BTreeSet<&'static str> {
+    let mut lacks = BTreeSet::new();
+    let mut search_failed = false;
+    for what in &turn.events {
+        match what {
+            What::Moved(moved) => lacks.extend(MOVES.iter().filter(|(on, _)| *on == moved.on).map(|(_, about)| *about)),
+            What::ToolCalled(call) if trace.role(&call.tool) == Role::Knowledge && executed(call) => {
+                search_failed = matches!(call.outcome, ToolOutcome::Failed { .. });
+            }
+            What::Logged(Logged::Compacted { done: false, .. }) => {
+                lacks.insert("window");
+            }
+            What::Logged(Logged::StartedAfresh { .. }) => {
+                lacks.insert("session");
+            }
+            What::Logged(Logged::Estimated { most, warn: Some(warn), .. }) if most > warn => {
+                lacks.insert("budget");
+            }
+            _ => {}
+        }
+    }
+    if search_failed {
+        lacks.insert("search");
+    }
+    if turn.answer().is_some_and(|answer| answer.sources.is_empty()) {
+        lacks.insert("own_knowledge");
+    }
+    lacks
+}
+
+fn notices(turn: &TurnView<'_>, trace: &Trace) -> Units {
+    let Some(ended) = turn.ended() else { return Vec::new() };
+    let got = match &ended.outcome {
+        TurnOutcome::Answered(answer) => &answer.text,
+        TurnOutcome::Failed { message, .. } => message,
+    };
+    let told = |about: &str| {
+        let mut of = logs(turn).filter_map(|entry| match entry {
+            Logged::Notice { about: subject, text } if subject == about => Some(text),
+            _ => None,
+        });
+        of.any(|text| got.contains(text.as_str()))
+    };
+    let unit = |about: &'static str| (format!("`{about}`"), hold(told(about), || "the user was not told of it".into()));
+    lacks(turn, trace).into_iter().map(unit).collect()
+}
