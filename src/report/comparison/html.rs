@@ -14,12 +14,9 @@ const PAGE: page::Page = page::Page {
     file: COMPARISON_HTML,
     kind: "comparison",
     template: include_str!("page.html"),
-    style: STYLE,
+    style: include_str!("comparison.css"),
     script: "",
 };
-
-/// Styles of comparisons.
-pub(in crate::report) const STYLE: &str = include_str!("comparison.css");
 
 #[derive(Serialize)]
 struct Page {

@@ -8,7 +8,7 @@ mod html;
 mod terminal;
 
 pub(in crate::report) use csv::csv;
-pub(in crate::report) use html::{Row as ShownRow, STYLE, row as shown_row};
+pub(in crate::report) use html::{Row as ShownRow, row as shown_row};
 pub(in crate::report) use terminal::table;
 pub use terminal::terminal;
 

@@ -13,7 +13,7 @@ const PAGE: page::Page = page::Page {
     file: VARIANTS_HTML,
     kind: "variants",
     template: include_str!("page.html"),
-    style: comparison::STYLE,
+    style: concat!(include_str!("../comparison/comparison.css"), include_str!("variants.css")),
     script: "",
 };
 
