@@ -10,7 +10,7 @@
 //! let reports = tempfile::tempdir()?;
 //! let suite = Suite::load(".".as_ref(), &["scenarios/context.yaml".into()], None)?;
 //! let options = RunOptions { reports: Some(reports.path().to_owned()), ..RunOptions::default() };
-//! let run = suite.run(&options, &mut |done, planned| eprintln!("{done} of {planned}"))?;
+//! let run = suite.run(&options)?;
 //! for gate in &run.evaluated.evaluation.gates {
 //!     assert_eq!(gate.verdict, Verdict::Pass, "{} of {}: {}", gate.successes, gate.n, gate.about);
 //! }

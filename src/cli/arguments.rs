@@ -49,6 +49,8 @@ pub(super) enum Command {
     Compare(Compare),
     /// Show the results of live runs and recordings over time, with lasting changes.
     History(History),
+    /// List the runs, newest first: verdict, date, suite, model, what failed.
+    Runs(Runs),
     /// Print a run's report in one format.
     Report(Report),
     /// Print one trial's conversation.
@@ -189,6 +191,50 @@ pub(super) struct Run {
     pub baseline: Option<String>,
     #[command(flatten)]
     pub comparing: Comparing,
+    /// Write the report to files besides: `junit=out.xml,markdown=summary.md`, by the formats of `ragcheck report`; may be
+    /// repeated. `csv` is the table of criteria.
+    #[arg(long, value_name = "FORMAT=FILE", value_delimiter = ',', value_parser = report_file)]
+    pub report: Vec<ReportFile>,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t = Printed::Human)]
+    pub format: Printed,
+}
+
+/// A report to be written to a file.
+#[derive(Debug, Clone)]
+pub(super) struct ReportFile {
+    /// The format, as `ragcheck report --to` names it.
+    pub format: String,
+    /// Where it goes.
+    pub file: PathBuf,
+}
+
+/// Why a typed report cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ReportFileError {
+    #[error("write FORMAT=FILE, `junit=out.xml`; formats are {}", crate::report::names().join(", "))]
+    Shape,
+    #[error("no report format is called `{0}`: there are {names}", names = crate::report::names().join(", "))]
+    Format(String),
+}
+
+/// Reads `junit=out.xml`.
+fn report_file(text: &str) -> Result<ReportFile, ReportFileError> {
+    let (format, file) = text.split_once('=').ok_or(ReportFileError::Shape)?;
+    if file.is_empty() {
+        return Err(ReportFileError::Shape);
+    }
+    if !crate::report::names().contains(&format) {
+        return Err(ReportFileError::Format(format.to_owned()));
+    }
+    Ok(ReportFile { format: format.to_owned(), file: file.into() })
+}
+
+#[derive(Debug, Clone, Args)]
+pub(super) struct Runs {
+    /// Where the run folders are; by default the project's.
+    #[arg(long, value_name = "DIR")]
+    pub report_dir: Option<PathBuf>,
     /// How the result is printed.
     #[arg(long, value_enum, default_value_t = Printed::Human)]
     pub format: Printed,
@@ -299,13 +345,18 @@ fn share(text: &str) -> Result<f64, AmountError> {
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct Compare {
-    /// The older side: a run folder, `RUN@variant`, or a baseline file.
-    pub a: String,
+    /// The older side: a run folder, `RUN@variant`, or a baseline file. With --previous, the newer side.
+    #[arg(required_unless_present = "previous")]
+    pub a: Option<String>,
     /// The newer side; without it, the variants of A are compared with each other, or A is only saved.
+    #[arg(conflicts_with = "previous")]
     pub b: Option<String>,
     /// Compare only these variants of A with each other, in this order; two or more.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "b")]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with_all = ["b", "previous"])]
     pub variants: Vec<String>,
+    /// Compare a run, the newest one by default, with the run of the same scenarios that was made before it.
+    #[arg(long)]
+    pub previous: bool,
     /// Save the newer side's figures, case by case, as a baseline to commit.
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,

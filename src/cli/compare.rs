@@ -4,7 +4,8 @@
 use super::arguments::{Compare, Comparing, FailOn, Printed};
 use super::exit::Exit;
 use super::output::{self, Problem};
-use super::select::reports_folder;
+use super::runs;
+use super::select::{newest_run, reports_folder};
 use super::show::conversation;
 use crate::compare::{Comparison, Summary, compare, compare_variants};
 use crate::evaluation;
@@ -107,11 +108,12 @@ impl Side {
 /// # Errors
 /// When a side cannot be read, or the two cannot be compared.
 pub(super) fn run(given: &Compare) -> Result<Exit, Problem> {
-    if given.b.is_none() && (given.save.is_none() || !given.variants.is_empty()) {
-        return each_pair(given);
+    let (older, newer) = sides(given)?;
+    if newer.is_none() && (given.save.is_none() || !given.variants.is_empty()) {
+        return each_pair(given, &older);
     }
-    let a = Side::read(&given.a, None)?;
-    let b = given.b.as_deref().map(|named| Side::read(named, Some(trace::COMPARISON_HTML))).transpose()?;
+    let a = Side::read(&older, None)?;
+    let b = newer.as_deref().map(|named| Side::read(named, Some(trace::COMPARISON_HTML))).transpose()?;
     if let Some(file) = &given.save {
         save(&b.as_ref().unwrap_or(&a).summary, file)?;
     }
@@ -122,7 +124,7 @@ pub(super) fn run(given: &Compare) -> Result<Exit, Problem> {
 }
 
 /// Compares the variants of a run, each with each, writes that into its folder, and prints it.
-fn each_pair(given: &Compare) -> Result<Exit, Problem> {
+fn each_pair(given: &Compare, named: &str) -> Result<Exit, Problem> {
     if given.comparing.fail_on.is_some() {
         return Err(Problem::Words(
             "`--fail-on` asks whether a newer side is worse, and of variants none is the newer one: name both sides, \
@@ -130,7 +132,7 @@ fn each_pair(given: &Compare) -> Result<Exit, Problem> {
                 .into(),
         ));
     }
-    let side = Side::read(&given.a, Some(trace::VARIANTS_HTML))?;
+    let side = Side::read(named, Some(trace::VARIANTS_HTML))?;
     let found = compare_variants(&side.summary, &given.variants, given.comparing.margin)?;
     if let Some(file) = &given.save {
         save(&side.summary, file)?;
@@ -152,6 +154,22 @@ fn each_pair(given: &Compare) -> Result<Exit, Problem> {
         }
     }
     Ok(Exit::Passed)
+}
+
+/// What is compared with what; the newer side is missing where one is only saved.
+fn sides(given: &Compare) -> Result<(String, Option<String>), Problem> {
+    let named = given.a.clone().unwrap_or_default();
+    if !given.previous {
+        return Ok((named, given.b.clone()));
+    }
+    let folder = match named.as_str() {
+        "" => newest_run(None),
+        name if Path::new(name).exists() => PathBuf::from(name),
+        name => reports_folder().join(name),
+    };
+    let previous = runs::previous(&folder)?;
+    let shown = |path: &Path| path.to_string_lossy().into_owned();
+    Ok((shown(&previous), Some(shown(&folder))))
 }
 
 fn save(summary: &Summary, file: &Path) -> Result<(), Problem> {
@@ -216,6 +234,10 @@ fn write(written: Vec<(&str, Vec<u8>)>, folder: &Path, linked: Option<&[u8]>) ->
         let file = folder.join(trace::INDEX_HTML);
         files::replace(&file, secrets::clean_text_bytes(index))
             .map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
+    }
+    // The list of runs links to the comparison.
+    if let Some(reports) = folder.parent().filter(|reports| reports.join(trace::INDEX_HTML).exists()) {
+        runs::write_page(reports)?;
     }
     Ok(())
 }

@@ -21,9 +21,11 @@ mod keywords;
 mod knowledge;
 pub mod list;
 mod output;
+mod progress;
 mod recording_age;
 mod report;
 mod run;
+mod runs;
 pub mod schema;
 mod score;
 mod select;
@@ -90,7 +92,10 @@ fn confine(arguments: &Arguments) -> Result<(), output::Problem> {
         Some(option) => PathBuf::from(option.split_once('=').map_or("", |(_, value)| value)),
         None => PathBuf::from(typed),
     };
-    let named: Vec<PathBuf> = std::env::args_os().skip(1).map(value).collect();
+    let mut named: Vec<PathBuf> = std::env::args_os().skip(1).map(value).collect();
+    if let Command::Run(given) = &arguments.command {
+        named.extend(given.report.iter().map(|report| report.file.clone()));
+    }
     let root = scenario::find_root(&here);
     // A folder that is there may be named, whatever lies in it; one that is not may not be filled.
     if let Command::Init(given) = &arguments.command {
@@ -161,6 +166,7 @@ pub fn main() -> ExitCode {
         Command::Knowledge(given) => knowledge::run(&given),
         Command::Keywords(given) => keywords::run(&given),
         Command::Cassette(given) => cassette::run(&given),
+        Command::Runs(given) => runs::run(&given),
         Command::Schema(given) => schema::run(&given),
     });
     let exit = exit.unwrap_or_else(|problem| {

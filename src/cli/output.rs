@@ -160,10 +160,12 @@ pub(super) fn heed_colour() {
     }
 }
 
-/// Columns to lay a result out in: the terminal's, or 120 where there is none.
+/// Columns to lay a result out in: the terminal's; where there is none, what `COLUMNS` says, or 120.
 pub(super) fn width() -> usize {
     let of_terminal = std::io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
-    of_terminal.map_or(120, |(terminal_size::Width(columns), _)| usize::from(columns))
+    let said = || std::env::var("COLUMNS").ok()?.trim().parse().ok().filter(|columns| *columns > 0);
+    let of_terminal = of_terminal.map(|(terminal_size::Width(columns), _)| usize::from(columns));
+    of_terminal.or_else(said).unwrap_or(120)
 }
 
 #[cfg(test)]

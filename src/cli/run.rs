@@ -1,19 +1,22 @@
 //! `ragcheck run`: run a suite, print its verdicts, compare it with a baseline.
 
-use super::arguments::{Arguments, Command, FailOn, Mode as TypedMode, Printed, Run};
+use super::arguments::{Arguments, Command, FailOn, Mode as TypedMode, Printed, ReportFile, Run};
 use super::compare::{self, Side};
 use super::exit::Exit;
 use super::history;
 use super::output::{self, Problem};
+use super::progress::ProgressLine;
 use super::score::print;
 use super::select::{bounded, load, newest_run, reports_folder, selection};
+use crate::evaluation::EvaluatedRun;
 use crate::files;
 use crate::gate::Verdict;
+use crate::report::{self, Format};
 use crate::run::JournalError;
+use crate::secrets;
 use crate::suite::{FinishedRun, HistoryPoint, Mode, RunOptions, StoppedRun, Suite};
-use crate::trace::text::plural;
+use crate::trace::{self, text::plural};
 use clap::Parser;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::path::{Path, PathBuf};
 
 /// Unused exchanges and missing trials that are named.
@@ -75,6 +78,7 @@ fn typed(given: &Run) -> Result<Exit, Problem> {
         }
     }
     let (mut done, exit) = carry_out(&suite, &options, given.format)?;
+    write_reports(&given.report, &done.evaluated)?;
     let Some(baseline) = baseline else { return Ok(exit) };
     let name = done.folder.file_name().unwrap_or_default().to_string_lossy();
     let summary = done.evaluated.summary(&name).ok_or_else(|| "the run kept no figures to compare".to_owned())?;
@@ -84,6 +88,26 @@ fn typed(given: &Run) -> Result<Exit, Problem> {
     // Asked for what changed alone, what the criteria say of the whole does not decide.
     let alone = given.comparing.fail_on == Some(FailOn::Flip) && matches!(exit, Exit::Failed | Exit::Undecided);
     Ok(if alone { change } else { exit.worse(change) })
+}
+
+/// Writes the reports that were asked for, each whole or not at all.
+fn write_reports(wanted: &[ReportFile], evaluated: &EvaluatedRun) -> Result<(), Problem> {
+    for ReportFile { format, file } in wanted {
+        let unwritten =
+            |why: std::io::Error| Problem::Unwritten(format!("{} cannot be written: {why}", file.display()));
+        let of_criteria = |one: &&dyn Format| format != "csv" || one.file() == trace::CRITERIA_CSV;
+        let Some(maker) = report::named(format).find(of_criteria) else { continue };
+        let mut bytes = Vec::new();
+        maker.write(&evaluated.view(), &mut bytes).map_err(unwritten)?;
+        let bytes = if format == "json" { secrets::clean_bytes(&bytes) } else { secrets::clean_text_bytes(&bytes) };
+        let above = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = above.filter(|folder| !folder.is_dir()) {
+            files::create_dir_all(folder).map_err(unwritten)?;
+        }
+        files::write(file, bytes).map_err(unwritten)?;
+        output::remark(&format!("{format}: {}", file.display()));
+    }
+    Ok(())
 }
 
 /// What was typed for the newest unfinished run, with `--resume`. Options that are for the whole program (`--trust`,
@@ -107,12 +131,10 @@ fn begun(reports: &Path) -> Result<Run, Problem> {
 /// # Errors
 /// When nothing could be run at all.
 pub(super) fn carry_out(suite: &Suite, options: &RunOptions, format: Printed) -> Result<(FinishedRun, Exit), Problem> {
-    let bar = progress(options.mode);
-    let done = suite.run(options, &mut |done, planned| {
-        bar.set_length(planned as u64);
-        bar.set_position(done as u64);
-    })?;
-    bar.finish_and_clear();
+    let line = ProgressLine::begin(&options.progress);
+    let done = suite.run(options);
+    drop(line);
+    let done = done?;
     done.notes.iter().for_each(|note| output::remark(note));
     print(&done.evaluated, format, &done.folder);
     if let Some(remark) = unused(&done.unused) {
@@ -150,6 +172,8 @@ fn next_steps(done: &FinishedRun, format: Printed) -> Option<String> {
         let failing = rows().filter(|row| row.verdict == Verdict::Fail);
         failing.flat_map(|row| &row.violations).next().map(|violation| violation.trial.clone())
     });
+    // One that could not be run comes last: its cause was printed with what to do.
+    let trial = trial.or_else(|| Some(evaluation.errors.first()?.trials.first()?.clone()));
     let trial = trial.filter(|_| format == Printed::Human)?;
     let newest = newest_run(None);
     let is_newest = files::resolved(&newest).ok() == files::resolved(&done.folder).ok();
@@ -195,11 +219,4 @@ fn unused(unused: &[String]) -> Option<String> {
 fn first(all: &[String]) -> impl Iterator<Item = String> {
     let more = (all.len() > SHOWN).then(|| format!("  and {} more", all.len() - SHOWN));
     all.iter().take(SHOWN).map(|one| format!("  {one}")).chain(more)
-}
-
-fn progress(mode: Mode) -> ProgressBar {
-    let target = if mode == Mode::Replay { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} trials, elapsed {elapsed}, about {eta} left");
-    let bar = ProgressBar::with_draw_target(None, target);
-    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

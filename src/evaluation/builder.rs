@@ -21,13 +21,19 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// The trial's verdict, as reports spell it; `None` when it could not be examined.
+    /// [`Prepared::verdict_of`] as reports spell it.
     pub fn verdict(&self) -> Option<&'static str> {
         self.verdict_of().map(Verdict::as_str)
     }
 
-    fn verdict_of(&self) -> Option<Verdict> {
+    /// The trial's verdict; `None` when it could not be examined.
+    pub fn verdict_of(&self) -> Option<Verdict> {
         self.examined.as_ref().ok().map(|examined| examined.result().verdict)
+    }
+
+    /// What the trial cost in US dollars, where that is known.
+    pub fn cost(&self) -> Option<f64> {
+        self.examined.as_ref().ok()?.result().cost
     }
 }
 

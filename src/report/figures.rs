@@ -69,6 +69,21 @@ pub(super) fn latency(row: &Latency) -> String {
     format!("{place}, {}{unanswered}: {}{stages}", counted(row.turns, "turn"), quantiles.join(", "))
 }
 
+/// The same in few words: `tool-rag.base, simulator: p50 1.20 s, p95 3.10 s (164 turns, 2 without an answer)`.
+pub(super) fn latency_in_brief(row: &Latency) -> String {
+    let shown = |q: f64| {
+        let one = row.quantiles.iter().find(|one| (one.q - q).abs() < 1e-9)?;
+        Some(format!("{} {}", quantile_name(q), edge(one.value)))
+    };
+    let quantiles: Vec<String> = [0.5, 0.95].into_iter().filter_map(shown).collect();
+    let unanswered = match row.unanswered {
+        0 => String::new(),
+        n => format!(", {} without an answer", count(n)),
+    };
+    let place = format!("{}.{}, {}", row.flow, row.variant, row.kind);
+    format!("{place}: {} ({}{unanswered})", quantiles.join(", "), counted(row.turns, "turn"))
+}
+
 /// A number with thousands set apart: `10,000`.
 pub(super) fn count(number: u64) -> String {
     let digits = number.to_string();
@@ -131,6 +146,13 @@ pub(super) fn observed(row: &CriterionResult) -> String {
     if row.observed_text.is_empty() { "–".into() } else { row.observed_text.clone() }
 }
 
+/// The same for a table: of a time, the quantile and the units below the limit, `p95 6.77 s, 626/632`.
+pub(super) fn observed_in_brief(row: &CriterionResult) -> String {
+    let text = observed(row);
+    let brief = matches!(target(row), Some(Target::AtMostTime(_))).then(|| text.split(" = ").next());
+    brief.flatten().map_or_else(|| text.clone(), str::to_owned)
+}
+
 /// The share that a time metric claims: 0.95 for `latency_p95`; `None` for what is no time.
 pub(super) fn claimed_share(metric: &str) -> Option<f64> {
     resolve_metric(metric, &catalogue::entries()).ok()?.entry.figure.quantile()
@@ -149,12 +171,6 @@ pub(super) fn tally(evaluation: &Evaluation) -> Vec<(Verdict, u64)> {
 /// Shares of 0 to 1 as `42.0 %, 27.3 %`.
 pub(super) fn percents(shares: &[f64]) -> String {
     shares.iter().map(|share| percent(*share)).collect::<Vec<_>>().join(", ")
-}
-
-/// What was repeated, and how often: `refunds, tool-rag.base (9 cases of 3 trials)`.
-pub(super) fn repeated(row: &Repeats) -> String {
-    let (cases, trials) = (counted(row.cases, "case"), counted(row.repetitions, "trial"));
-    format!("{} ({cases} of {trials})", place(row))
 }
 
 /// Where trials were repeated: `refunds, tool-rag.base`.

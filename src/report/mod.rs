@@ -12,6 +12,7 @@ mod figures;
 mod formats;
 pub mod history;
 mod page;
+pub mod runs;
 #[cfg(test)]
 mod sample;
 mod searchable;

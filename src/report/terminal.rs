@@ -1,25 +1,30 @@
 //! The result on a terminal: criteria in a table, what fails them, causes of ERROR, and the evidence.
 //!
-//! Verdicts are always words; colour only underlines them. Every text is made harmless first: a document cannot send
-//! escape sequences to the reader's terminal.
+//! What all rows share stands once, below the table, and a cause stands once, wherever it counts. Below [`NARROW`] columns each
+//! criterion takes two lines. Verdicts are always words; colour only underlines them. Every text is made harmless first: a
+//! document cannot send escape sequences to the reader's terminal.
 
 use super::{View, figures};
-use crate::gate::{CriterionResult, ErrorGroup, Repeats, Verdict};
+use crate::gate::{CriterionResult, ErrorGroup, Evaluation, Latency, Repeats, Verdict};
 use crate::trace::text::{clip, line};
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// Reasons that are listed for one criterion.
 const LISTED: usize = 5;
 
-/// Rows of times that are told.
-const TIMED: usize = 4;
+/// Lanes whose times are told, and sources of evidence that are named.
+const NAMED: usize = 3;
 
-/// Characters of a name in the column of evidence.
-const RESTS_ON: usize = 14;
-
-/// Columns below which the table of criteria has no room for where its figures come from.
+/// Columns below which a criterion takes two lines.
 const NARROW: usize = 100;
+
+/// Columns from which the table has room for the numbers of units, where rows differ in them.
+const WIDE: usize = 130;
+
+/// Columns of a criterion's id where it has a line of its own.
+const ID: usize = 14;
 
 /// The result in at most `width` columns (80 to 140 suit it), with ANSI colours when `colour` is set.
 pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
@@ -27,21 +32,31 @@ pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
     let width = width.clamp(60, 160);
     let paint = Paint { colour };
     let mut out = String::new();
-    out.push_str(&table(evaluation.criteria.iter().collect(), width, &paint));
-    // A gate that nothing depends on is there for its figure.
-    let open: Vec<_> = evaluation.gates.iter().filter(|gate| gate.verdict != Verdict::Pass || !gate.required).collect();
+    let criteria: Vec<_> = evaluation.criteria.iter().collect();
+    out.push_str(&if width < NARROW { lines(&criteria, width, &paint) } else { table(&criteria, width, &paint) });
+    shared(&mut out, &criteria, width, &paint);
     if !evaluation.gates.is_empty() {
         let counts = figures::verdict_counts(evaluation.gates.iter());
         let gates = figures::counted(evaluation.gates.len() as u64, "scenario gate");
         let _ = writeln!(out, "\n{gates}: {counts}");
-        out.push_str(&table(open.clone(), width, &paint));
+        // A gate that nothing depends on is there for its figure.
+        let watched = evaluation.gates.iter().filter(|gate| !gate.required && gate.verdict == Verdict::Pass);
+        let watched: Vec<_> = watched.map(|gate| format!("{} {}", name(gate), figures::observed(gate))).collect();
+        if !watched.is_empty() {
+            wrap(&mut out, &format!("not required: {}", watched.join("; ")), width, "  ");
+        }
     }
-    let unmet = evaluation.criteria.iter().chain(open).filter(|row| row.verdict != Verdict::Pass);
+    let gates = evaluation.gates.iter();
+    let unmet = evaluation.criteria.iter().chain(gates).filter(|row| row.verdict != Verdict::Pass);
     // Of selected cases only what they decide is told: the table has the others.
     let selected = view.plan.part.as_ref().is_some_and(|part| part.cases);
-    let unmet = unmet.filter(|row| row.required || !selected);
-    for row in unmet {
-        unmet_row(&mut out, row, width, &paint);
+    let mut told = BTreeSet::new();
+    for row in unmet.filter(|row| row.required || !selected) {
+        // Trials that could not be run are told once, with their cause.
+        let untried = row.verdict == Verdict::Error && row.errors > 0 && !evaluation.errors.is_empty();
+        if !untried {
+            unmet_row(&mut out, row, &mut told, width, &paint);
+        }
     }
     for group in &evaluation.errors {
         error(&mut out, group, width, &paint);
@@ -56,47 +71,7 @@ pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
     let total = figures::counted(evaluation.trials.len() as u64, "trial");
     let split = if trials.is_empty() { String::new() } else { format!(": {}", trials.join(", ")) };
     let _ = writeln!(out, "\n{total}{split}");
-    if let Some(stopped) = &evaluation.stopped {
-        wrap(&mut out, &stopped.sentence, width, "  ");
-    }
-    for evidence in &evaluation.evidence {
-        wrap(&mut out, evidence, width, "  ");
-    }
-    for note in &evaluation.notes {
-        wrap(&mut out, &format!("note: {note}"), width, "  ");
-    }
-    for row in evaluation.latency.iter().take(TIMED) {
-        wrap(&mut out, &format!("time of {}", figures::latency(row)), width, "  ");
-    }
-    if evaluation.latency.len() > TIMED {
-        let more = evaluation.latency.len() - TIMED;
-        wrap(&mut out, &format!("time of {more} more lanes and kinds of evidence: latency.csv"), width, "  ");
-    }
-    if let Some(spent) = figures::spent(&evaluation.spending.run) {
-        wrap(&mut out, &spent, width, "  ");
-    }
-    let (measured, other): (Vec<_>, Vec<_>) = evaluation.repeats.iter().partition(|row| row.not_measured.is_empty());
-    // Where nothing ever failed, rates of 100 % again and again tell nothing.
-    let always = |row: &&Repeats| row.all.iter().all(|share| *share >= 1.0);
-    let (always, measured): (Vec<_>, Vec<_>) = measured.into_iter().partition(always);
-    for row in measured {
-        wrap(&mut out, &figures::repeats(row), width, "  ");
-    }
-    if !always.is_empty() {
-        let rows: Vec<_> = always.into_iter().map(figures::repeated).collect();
-        wrap(&mut out, &format!("every repetition of every case passed: {}", rows.join("; ")), width, "  ");
-    }
-    match other.as_slice() {
-        [] => {}
-        [one] => wrap(&mut out, &figures::repeats(one), width, "  "),
-        [one, rest @ ..] => {
-            let more = format!("{}; likewise {} more", figures::repeats(one), rest.len());
-            wrap(&mut out, &more, width, "  ");
-        }
-    }
-    for row in &evaluation.grades {
-        wrap(&mut out, &figures::grades(row), width, "  ");
-    }
+    facts(&mut out, evaluation, width);
     let verdict = match evaluation.exit_code {
         0 => Verdict::Pass,
         1 => Verdict::Fail,
@@ -104,71 +79,159 @@ pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
         _ => Verdict::Error,
     };
     let mut conclusion = String::new();
-    let said = format!("{} (exit code {})", evaluation.conclusion, evaluation.exit_code);
-    wrap(&mut conclusion, &said, width, "");
+    // Which cases are left out stands above, with the rates that they would make.
+    let said = evaluation.conclusion.split("; cases left out of: ").next().unwrap_or_default();
+    wrap(&mut conclusion, &format!("{said} (exit code {})", evaluation.exit_code), width, "");
     let _ = writeln!(out, "\n{}", paint.as_verdict(verdict, conclusion.trim_end()));
     out
 }
 
-fn table(rows: Vec<&CriterionResult>, width: usize, paint: &Paint) -> String {
+/// What the trials rest on, took and cost.
+fn facts(out: &mut String, evaluation: &Evaluation, width: usize) {
+    if let Some(stopped) = &evaluation.stopped {
+        wrap(out, &stopped.sentence, width, "  ");
+    }
+    for evidence in &evaluation.evidence {
+        wrap(out, evidence, width, "  ");
+    }
+    for note in &evaluation.notes {
+        // The trials whose verdict changed are in the report, and those that fail now were told.
+        let changed = note.split_once(" came to another verdict when recorded: ");
+        let note = changed.map_or_else(|| note.clone(), |(n, _)| format!("{n} came to another verdict when recorded"));
+        wrap(out, &format!("note: {note}"), width, "  ");
+    }
+    times(out, &evaluation.latency, width);
+    if let Some(spent) = figures::spent(&evaluation.spending.run) {
+        wrap(out, &spent, width, "  ");
+    }
+    repeats(out, &evaluation.repeats, width);
+    for row in &evaluation.grades {
+        wrap(out, &figures::grades(row), width, "  ");
+    }
+}
+
+/// The times of some lanes, in one line each, and where the others are.
+fn times(out: &mut String, rows: &[Latency], width: usize) {
+    for row in rows.iter().take(NAMED) {
+        wrap(out, &format!("time of {}", figures::latency_in_brief(row)), width, "  ");
+    }
+    if rows.len() > NAMED {
+        let more = figures::counted((rows.len() - NAMED) as u64, "more lane");
+        wrap(out, &format!("time of {more}: latency.csv"), width, "  ");
+    }
+}
+
+/// Rates of repeated cases; where nothing ever failed, 100 % again and again tells nothing.
+fn repeats(out: &mut String, rows: &[Repeats], width: usize) {
+    let (measured, other): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.not_measured.is_empty());
+    let always = |row: &&Repeats| row.all.iter().all(|share| *share >= 1.0);
+    let (always, measured): (Vec<_>, Vec<_>) = measured.into_iter().partition(always);
+    for row in measured {
+        wrap(out, &figures::repeats(row), width, "  ");
+    }
+    if !always.is_empty() {
+        let cases = figures::counted(always.iter().map(|row| row.cases).sum(), "case");
+        wrap(out, &format!("repeated: {cases} passed in every repetition"), width, "  ");
+    }
+    if let Some((first, rest)) = other.split_first() {
+        let more = if rest.is_empty() { String::new() } else { format!("; likewise {} more", rest.len()) };
+        wrap(out, &format!("{}{more}", figures::repeats(first)), width, "  ");
+    }
+}
+
+/// What most rows have in common, if any.
+fn common(rows: &[&CriterionResult], of: impl Fn(&CriterionResult) -> String) -> Option<String> {
+    let values: Vec<String> = rows.iter().map(|row| of(row)).collect();
+    let times = |value: &String| values.iter().filter(|other| *other == value).count();
+    let most = values.iter().max_by_key(|value| times(value))?;
+    (times(most) * 2 > values.len()).then(|| most.clone())
+}
+
+fn evidence(row: &CriterionResult) -> String {
+    line(&figures::rests_on(row))
+}
+
+fn name(row: &CriterionResult) -> String {
+    line(&row.scenario.as_ref().map_or_else(|| row.id.clone(), |scenario| format!("{scenario}: {}", row.id)))
+}
+
+/// What is asked, and on what it rests where most others rest on something else.
+fn what(row: &CriterionResult, usual: Option<&String>) -> String {
+    let about = line(if row.about.is_empty() { &row.metric } else { &row.about });
+    let own = evidence(row);
+    if usual.is_none_or(|usual| *usual == own) || own == "–" { about } else { format!("{about} [{own}]") }
+}
+
+fn word(row: &CriterionResult) -> String {
+    if row.required { row.verdict.as_str().into() } else { format!("({})", row.verdict.as_str()) }
+}
+
+/// Two lines a criterion.
+fn lines(rows: &[&CriterionResult], width: usize, paint: &Paint) -> String {
+    let mut out = String::new();
+    let usual = common(rows, evidence);
+    for row in rows {
+        let (id, verdict) = (clip(&name(row), ID - 1).into_owned(), word(row));
+        let room = width.saturating_sub(ID + verdict.chars().count() + 1);
+        let about = clip(&what(row, usual.as_ref()), room).into_owned();
+        let _ = writeln!(out, "{}", paint.last_word(&format!("{id:<ID$}{about:<room$} {verdict}")));
+        let figures = format!(
+            "{}, {}, target {}, n {}",
+            figures::observed(row),
+            figures::bound(row),
+            row.target,
+            figures::units(row)
+        );
+        let figures = line(&figures);
+        let _ = writeln!(out, "{:ID$}{}", "", clip(&figures, width - ID));
+    }
+    out
+}
+
+/// One row a criterion.
+fn table(rows: &[&CriterionResult], width: usize, paint: &Paint) -> String {
     if rows.is_empty() {
         return String::new();
     }
+    let usual = common(rows, evidence);
+    let numbers = width >= WIDE && rows.iter().any(|row| figures::units(row) != figures::units(rows[0]));
     let mut table = Table::new();
     table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(u16::try_from(width).unwrap_or(160));
-    // Without room for all, what the lines below the table say anyway is left out.
-    let narrow = width < NARROW;
-    let mut header = vec!["id", "what", "n", "observed", "95 % bound", "target", "evidence", "verdict"];
-    if narrow {
-        header.retain(|name| *name != "evidence");
-    }
+    let mut header = vec!["id", "what", "observed", "95 % bound", "target"];
+    header.extend(numbers.then_some("n"));
+    header.push("verdict");
     table.set_header(header);
-    for row in &rows {
-        let name = match &row.scenario {
-            Some(scenario) => format!("{scenario}: {}", row.id),
-            None => row.id.clone(),
-        };
-        let what = if row.about.is_empty() { &row.metric } else { &row.about };
-        let verdict = if row.required { row.verdict.as_str().into() } else { format!("({})", row.verdict.as_str()) };
+    for row in rows {
         let mut cells = vec![
-            clip(&line(&name), 40).into_owned(),
-            clip(&line(what), 120).into_owned(),
-            figures::units(row),
-            line(&figures::observed(row)),
+            clip(&name(row), 40).into_owned(),
+            clip(&what(row, usual.as_ref()), 120).into_owned(),
+            line(&figures::observed_in_brief(row)),
             line(&figures::bound(row)),
             line(&row.target),
-            brief(&line(&figures::rests_on(row))),
-            verdict,
         ];
-        if narrow {
-            cells.remove(6);
-        }
+        cells.extend(numbers.then(|| figures::units(row)));
+        cells.push(word(row));
         table.add_row(cells);
     }
     let columns = table.column_count();
     for (index, column) in table.column_iter_mut().enumerate() {
-        let (last, gap) = (index + 1 == columns, if narrow { 1 } else { 2 });
-        column.set_padding((0, if last { 0 } else { gap }));
+        let last = index + 1 == columns;
+        column.set_padding((0, if last { 0 } else { 2 }));
         match index {
             1 => {}
             0 => {
-                let (lower, upper) = (Width::Fixed(if narrow { 13 } else { 8 }), Width::Fixed(24));
+                let (lower, upper) = (Width::Fixed(8), Width::Fixed(24));
                 column.set_constraint(ColumnConstraint::Boundaries { lower, upper });
             }
-            2 | 3 if narrow => {
-                column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(11)));
+            2 => {
+                column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(26)));
             }
-            6 if !last => {
-                // A date is never broken.
-                let (lower, upper) = (Width::Fixed(12), Width::Fixed(RESTS_ON as u16));
-                column.set_constraint(ColumnConstraint::Boundaries { lower, upper });
-            }
-            2 | 5 | 6 | 7 => {
-                column.set_constraint(ColumnConstraint::ContentWidth);
+            3 => {
+                column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(20)));
             }
             _ => {
-                column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(20)));
+                column.set_constraint(ColumnConstraint::ContentWidth);
             }
         }
     }
@@ -178,20 +241,68 @@ fn table(rows: Vec<&CriterionResult>, width: usize, paint: &Paint) -> String {
         let _ =
             if index == 0 { writeln!(out, "{}", paint.dim(row)) } else { writeln!(out, "{}", paint.last_word(row)) };
     }
-    if rows.iter().any(|row| !row.required) {
-        let _ = writeln!(out, "{}", paint.dim("(verdict in brackets: not required, does not change the exit code)"));
-    }
     out
 }
 
-fn unmet_row(out: &mut String, row: &CriterionResult, width: usize, paint: &Paint) {
-    let name = row.scenario.as_ref().map_or_else(|| row.id.clone(), |scenario| format!("{scenario}: {}", row.id));
-    let _ = writeln!(out, "\n{} {}", paint.verdict(row.verdict), line(&name));
-    wrap(out, &row.sentence, width, "  ");
+/// Once, below the table, what all rows share, or most.
+fn shared(out: &mut String, rows: &[&CriterionResult], width: usize, paint: &Paint) {
+    let mut said = Vec::new();
+    if let Some(evidence) = common(rows, evidence).filter(|evidence| evidence != "–") {
+        let but =
+            if rows.iter().any(|row| self::evidence(row) != evidence) { " unless a row says otherwise" } else { "" };
+        said.push(format!("evidence: {evidence}{but}"));
+    }
+    if let Some(first) =
+        rows.first().filter(|first| rows.iter().all(|row| figures::units(row) == figures::units(first)))
+    {
+        said.push(format!("n: {}", figures::units(first)));
+    }
+    if rows.iter().any(|row| !row.required) {
+        said.push("verdict in brackets: not required, does not change the exit code".to_owned());
+    }
+    if !said.is_empty() {
+        let mut text = String::new();
+        wrap(&mut text, &said.join("; "), width, "");
+        for line in text.lines() {
+            let _ = writeln!(out, "{}", paint.dim(line));
+        }
+    }
+}
+
+/// The sentence of a row without the figures that stand in the table.
+fn reason(row: &CriterionResult) -> &str {
+    let sample = if row.sample_text.is_empty() { String::new() } else { format!(" ({})", row.sample_text) };
+    let seen = format!("{}{sample}, {}; ", row.observed_text, row.bound_text);
+    row.sentence.strip_prefix(&seen).filter(|_| row.scenario.is_none()).unwrap_or(&row.sentence)
+}
+
+/// A row that does not pass, with the causes that no row before it had.
+fn unmet_row(
+    out: &mut String,
+    row: &CriterionResult,
+    told: &mut BTreeSet<(String, String)>,
+    width: usize,
+    paint: &Paint,
+) {
+    let optional = if row.required { "" } else { " (not required)" };
+    let mut text = String::new();
+    let head = format!("{} {}{optional}: {}", row.verdict.as_str(), name(row), reason(row));
+    wrap(&mut text, &head, width, "");
+    let painted = text.replacen(row.verdict.as_str(), &paint.verdict(row.verdict), 1);
+    let _ = write!(out, "\n{painted}");
     // A proxy's misses say nothing about the criterion: the HTML report lists them.
     let causes = if row.proxy { &[][..] } else { &row.causes[..] };
-    for cause in causes.iter().take(LISTED) {
+    let (mut listed, mut before) = (0, 0);
+    for cause in causes {
         let first = &cause.first;
+        if !told.insert((first.trial.clone(), cause.reason.clone())) {
+            before += 1;
+            continue;
+        }
+        listed += 1;
+        if listed > LISTED {
+            continue;
+        }
         let place = format!("{}, {}", first.trial, first.unit);
         // The first one in full where the reason leaves something out, and nothing twice.
         let full = first.note != cause.reason && !first.note.is_empty();
@@ -199,9 +310,12 @@ fn unmet_row(out: &mut String, row: &CriterionResult, width: usize, paint: &Pain
         let times = figures::count(cause.units);
         wrap(out, &format!("- {times} × {}, first in {first}", cause.reason), width, "  ");
     }
-    if causes.len() > LISTED {
-        let more = figures::counted((causes.len() - LISTED) as u64, "other reason");
+    if listed > LISTED {
+        let more = figures::counted((listed - LISTED) as u64, "other reason");
         let _ = writeln!(out, "  and {more}: violations.csv");
+    }
+    if before > 0 {
+        let _ = writeln!(out, "  and {} told above", figures::counted(before, "reason"));
     }
     if row.errors > 0 && !row.sentence.contains(" in ERROR ") {
         let _ = writeln!(out, "  {} in ERROR would have counted", figures::counted(row.errors, "trial"));
@@ -290,18 +404,10 @@ impl Paint {
     }
 }
 
-/// The evidence of a row in the width of its column: a long name is cut, for it stands in full below the table.
-fn brief(evidence: &str) -> String {
-    let Some((mode, rest)) = evidence.split_once(' ') else { return evidence.to_owned() };
-    match rest.rsplit_once(' ') {
-        Some((who, when)) => format!("{mode} {} {when}", clip(who, RESTS_ON)),
-        None => format!("{mode} {}", clip(rest, RESTS_ON)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gate::Cause;
     use crate::report::sample;
 
     #[test]
@@ -313,8 +419,46 @@ mod tests {
                 let shown = text.lines().find(|line| line.starts_with(&row.id)).expect("one line a criterion");
                 assert!(shown.trim_end_matches(')').ends_with(row.verdict.as_str()), "{shown}");
             }
-            assert_eq!(text.lines().next().is_some_and(|head| head.contains("evidence")), width == 110, "{text}");
+            assert_eq!(text.lines().next().is_some_and(|head| head.contains("verdict")), width == 110, "{text}");
         }
+    }
+
+    #[test]
+    fn what_all_rows_share_stands_once_and_below_100_columns_a_criterion_takes_two_lines() {
+        let run = sample::run(2);
+        for width in [80, 100, 140] {
+            let text = terminal(&run.view(), width, false);
+            assert_eq!(text.matches("evidence: ").count(), 1, "{text}");
+            assert_eq!(text.matches("verdict in brackets").count(), 1, "{text}");
+        }
+        let text = terminal(&run.view(), 80, false);
+        let rows = text.lines().take_while(|line| !line.starts_with("evidence: ")).count();
+        assert_eq!(rows, 2 * run.evaluation.criteria.len(), "{text}");
+    }
+
+    #[test]
+    fn a_cause_that_several_rows_share_is_printed_once() {
+        let mut run = sample::run(2);
+        let row = run.evaluation.criteria.iter_mut().find(|row| row.verdict == Verdict::Fail);
+        let row = row.expect("the sample has a criterion that fails");
+        let first = row.violations[0].clone();
+        row.causes = vec![Cause { reason: "answer.contains".into(), units: 2, trials: 2, first }];
+        let (row, cause) = (row.clone(), row.causes[0].clone());
+        run.evaluation.gates.push(CriterionResult { id: "again".into(), scenario: Some("s".into()), ..row });
+        let text = terminal(&run.view(), 160, false);
+        let printed = format!("× {}, first in {}", cause.reason, cause.first.trial);
+        assert_eq!(text.matches(&printed).count(), 1, "{text}");
+        assert!(text.contains("FAIL s: again") && text.contains("told above"), "{text}");
+    }
+
+    #[test]
+    fn the_terminal_at_80_100_and_140_columns() {
+        let run = sample::run(2);
+        insta::with_settings!({snapshot_path => "../../snapshots", prepend_module_to_snapshot => false}, {
+            for width in [80, 100, 140] {
+                insta::assert_snapshot!(format!("terminal-at-{width}-columns"), terminal(&run.view(), width, false));
+            }
+        });
     }
 
     #[test]

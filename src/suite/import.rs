@@ -2,7 +2,7 @@
 
 use super::{SuiteError, environment};
 use crate::bounds::Bound;
-use crate::evaluation::{EvaluatedRun, EvaluationBuilder};
+use crate::evaluation::{self, EvaluatedRun, EvaluationBuilder};
 use crate::files;
 use crate::import::{self, ImportError};
 use crate::run::folder::Writing;
@@ -104,7 +104,9 @@ fn written(read: import::Imported, reports: &Path, root: &Path) -> Result<(PathB
     let mut evaluated = builder.finish();
     evaluated.write(writing.path()).map_err(unwritten)?;
     environment::write(writing.path(), "import", None, root).map_err(unwritten)?;
-    Ok((writing.finish(false).map_err(unwritten)?, evaluated))
+    let folder = writing.finish(false).map_err(unwritten)?;
+    evaluation::write_runs_page(reports).map_err(unwritten)?;
+    Ok((folder, evaluated))
 }
 
 /// The content of a file, unpacked when it is gzip.

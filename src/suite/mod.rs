@@ -16,12 +16,14 @@ mod error;
 mod grading;
 mod import;
 mod options;
+mod progress;
 mod run;
 
 pub use error::SuiteError;
 pub use grading::{GradedRun, GradingError, GradingOptions, grade};
 pub use import::{ImportFileError, ImportedRun, import};
 pub use options::{DEFAULT_JOBS, Mode, RunOptions};
+pub use progress::{Progress, Reached};
 pub use run::{FinishedRun, HistoryPoint, StoppedRun};
 
 use crate::evaluation::{self, RecordedPasses};

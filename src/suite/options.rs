@@ -1,10 +1,12 @@
 //! How a suite is run.
 
+use super::Progress;
 use crate::plan::Selection;
 use crate::recordings::Ages;
 use crate::trial::Variables;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Trials at the same time in a live or recording run that was not told how many.
@@ -66,6 +68,8 @@ pub struct RunOptions {
     pub ages: Option<Ages>,
     /// Labels of the point that a live or recording run adds to the project's history; `None` adds none.
     pub history: Option<BTreeMap<String, String>>,
+    /// How far the run is, for another thread to read.
+    pub progress: Arc<Progress>,
     /// Keep the figures of every case, for a comparison.
     pub for_comparison: bool,
 }

@@ -63,12 +63,11 @@ pub enum HistoryPoint {
 }
 
 impl Suite {
-    /// Runs the selected trials, evaluates them and writes the run folder. `progress` is called after each trial with
-    /// how many are done and how many are planned; a trial of a live or recording run lasts by then.
+    /// Runs the selected trials, evaluates them and writes the run folder; [`RunOptions::progress`] says how far it is.
     ///
     /// # Errors
     /// [`SuiteError`] when nothing could be run, or the folder cannot be written.
-    pub fn run(&self, options: &RunOptions, progress: &mut dyn FnMut(usize, usize)) -> Result<FinishedRun, SuiteError> {
+    pub fn run(&self, options: &RunOptions) -> Result<FinishedRun, SuiteError> {
         let bounded = options.max_calls.is_some() || options.max_cost.is_some() || options.timeout.is_some();
         if options.mode == Mode::Replay && bounded {
             return Err(SuiteError::BoundedReplay);
@@ -77,6 +76,7 @@ impl Suite {
         let record = options.mode == Mode::Record;
         let _alone = record.then(|| recordings::lock("run --mode record")).transpose()?.flatten();
         let Prepared { plan, text, runner, kept, mut notes } = self.prepare(options)?;
+        options.progress.begin(plan.trials.len(), &runner);
         let journal = journal(options, &reports, &plan, &text)?;
         let unwritten = |error: io::Error| match &journal {
             // What was paid for is in the journal.
@@ -95,7 +95,6 @@ impl Suite {
         let preparer = builder.preparer();
         let mut writing = Writing::begin(&reports, &text).map_err(unwritten)?;
         let mut seen = Seen::default();
-        let mut done = 0;
         let mut commit = |step: Step<evaluation::Prepared>| {
             let mut trial = match step {
                 Step::Trial(trial) => *trial,
@@ -115,8 +114,6 @@ impl Suite {
             seen.add(trace, options);
             seen.unused.extend(trial.finished.unused);
             builder.add(Some(trace), &trial.finished.passages, trial.made).map_err(io::Error::other)?;
-            done += 1;
-            progress(done, plan.trials.len());
             Ok(ControlFlow::Continue(()))
         };
         let carried_out = carry_out(options, &runner, &plan, (journal.as_ref(), &kept), &preparer, &mut commit);
@@ -152,10 +149,12 @@ impl Suite {
         if let Some(journal) = journal {
             journal.end(stopped.is_none() && evaluated.evaluation.errors.is_empty());
         }
+        let unlisted = |error: io::Error| SuiteError::Write { reports: reports.clone(), error };
         if options.mode == Mode::Replay {
             let pruned = run::folder::prune(&reports, self.loaded().project.keep_replays(), &folder);
-            pruned.map_err(|error| SuiteError::Write { reports: reports.clone(), error })?;
+            pruned.map_err(unlisted)?;
         }
+        evaluation::write_runs_page(&reports).map_err(unlisted)?;
         Ok(FinishedRun { folder, evaluated, unused, old, stopped, notes, history })
     }
 
@@ -338,7 +337,11 @@ fn carry_out(
     preparer: &Preparer<'_>,
     commit: &mut Commit<'_, evaluation::Prepared>,
 ) -> io::Result<()> {
-    let inspect = |trace: &Trace| preparer.prepare(trace);
+    let inspect = |trace: &Trace| {
+        let prepared = preparer.prepare(trace);
+        options.progress.add(prepared.verdict_of(), prepared.cost());
+        prepared
+    };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let Some(journal) = journal else {
         return run::replay(runner, plan, options.jobs.map_or(cores, usize::from), kept, &inspect, commit);

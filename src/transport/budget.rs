@@ -179,6 +179,11 @@ impl Budget {
         }
     }
 
+    /// Trials under way.
+    pub fn under_way(&self) -> u64 {
+        self.under_way.load(Ordering::SeqCst)
+    }
+
     /// Requests sent so far.
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::SeqCst)

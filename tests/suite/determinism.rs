@@ -18,7 +18,7 @@ fn threads_language_and_time_zone_change_no_byte() {
         assert_eq!(ours, theirs, "stdout differs with {jobs} jobs");
         same(&files, &project.report("reports/latest"), &format!("{jobs} jobs, {locale}, {zone}"));
     }
-    assert_eq!(fs::read_dir(project.path("reports")).expect("reports").count(), 2, "one run folder and `latest`");
+    assert_eq!(fs::read_dir(project.path("reports")).expect("reports").count(), 3, "a run folder, `latest`, the list");
 }
 
 #[test]

@@ -50,6 +50,7 @@ mod prompt_texts;
 mod react;
 mod recorded_knowledge;
 mod registries;
+mod runs;
 mod sample;
 mod schemas;
 mod secrets;

@@ -1,0 +1,151 @@
+//! How far a run is, on stderr: one line that is drawn over on a terminal, and a line from time to time where there is
+//! none (a log of CI), so that a long run is never silent.
+
+use super::output;
+use crate::clock::{Clock, RealClock};
+use crate::price::dollars;
+use crate::suite::{Progress, Reached};
+use crate::trace::text::plural;
+use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How often the line of a terminal is drawn.
+const DRAWN: Duration = Duration::from_millis(250);
+/// How often a log hears of a run.
+const HEARTBEAT: Duration = Duration::from_secs(30);
+
+/// A thread that tells how far a run is until it is dropped.
+pub(super) struct ProgressLine {
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ProgressLine {
+    /// Begins to tell.
+    pub(super) fn begin(progress: &Arc<Progress>) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let every = if terminal { DRAWN } else { HEARTBEAT };
+        let width =
+            terminal_size::terminal_size().map_or(80, |(terminal_size::Width(columns), _)| usize::from(columns));
+        let tell = move |words: Option<&str>| match words {
+            Some(words) if terminal => {
+                let words: String = words.chars().take(width.saturating_sub(1)).collect();
+                let _ = write!(std::io::stderr(), "\r\u{1b}[2K{words}");
+            }
+            Some(words) => output::remark(words),
+            None if terminal => {
+                let _ = write!(std::io::stderr(), "\r\u{1b}[2K");
+            }
+            None => {}
+        };
+        Self::telling(progress, every, tell)
+    }
+
+    /// Tells `tell` every so often; `None` is the end.
+    fn telling(progress: &Arc<Progress>, every: Duration, mut tell: impl FnMut(Option<&str>) + Send + 'static) -> Self {
+        let progress = Arc::clone(progress);
+        let (end, ended) = channel::<()>();
+        let clock = RealClock::start();
+        let thread = std::thread::spawn(move || {
+            while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+                tell(Some(&line(&progress.reached(), clock.now())));
+            }
+            tell(None);
+        });
+        Self { end: Some(end), thread: Some(thread) }
+    }
+}
+
+impl Drop for ProgressLine {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has nothing more to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// `12 of 540 trials, 4 running, 1 failed, 1.2 trials/s, 96 requests, $0.0312, elapsed 10 s, about 8 min left`.
+fn line(reached: &Reached, elapsed: Duration) -> String {
+    let Reached { planned, done, failed, running, requests, dollars: spent } = *reached;
+    if planned == 0 {
+        return format!("reading, elapsed {}", about(elapsed));
+    }
+    let mut said = vec![format!("{done} of {}", plural(planned, "trial"))];
+    if running > 0 {
+        said.push(format!("{running} running"));
+    }
+    said.push(format!("{failed} failed"));
+    let rate = done as f64 / elapsed.as_secs_f64().max(1e-3);
+    if done > 0 {
+        said.push(if rate < 1.0 { format!("{:.1} trials/min", rate * 60.0) } else { format!("{rate:.1} trials/s") });
+    }
+    if requests > 0 {
+        said.push(plural(usize::try_from(requests).unwrap_or(usize::MAX), "request"));
+        said.extend(spent.map(dollars));
+    }
+    said.push(format!("elapsed {}", about(elapsed)));
+    if done > 0 && done < planned {
+        said.push(format!("about {} left", about(Duration::from_secs_f64((planned - done) as f64 / rate))));
+    }
+    said.join(", ")
+}
+
+/// A time in one unit, or two.
+fn about(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..=99 => format!("{seconds} s"),
+        seconds @ 100..=5_999 => format!("{} min", seconds.div_ceil(60)),
+        seconds => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn a_line_says_what_runs_failed_was_spent_and_is_left() {
+        let reached = Reached { planned: 540, done: 60, failed: 1, running: 4, requests: 96, dollars: Some(0.5) };
+        let told = line(&reached, Duration::from_mins(1));
+        for words in [
+            "60 of 540 trials",
+            "4 running",
+            "1 failed",
+            "1.0 trials/s",
+            "96 requests",
+            "$0.5",
+            "elapsed 60 s",
+            "8 min left",
+        ] {
+            assert!(told.contains(words), "{words} in {told}");
+        }
+    }
+
+    #[test]
+    fn before_the_first_trial_ended_it_speaks_too_and_promises_no_time() {
+        assert_eq!(line(&Reached::default(), Duration::ZERO), "reading, elapsed 0 s");
+        let begun = Reached { planned: 2, running: 2, ..Reached::default() };
+        assert_eq!(line(&begun, Duration::from_secs(3)), "0 of 2 trials, 2 running, 0 failed, elapsed 3 s");
+    }
+
+    #[test]
+    fn a_long_run_is_heard_of_again_and_again_until_it_ends() {
+        let (heard, hears) = mpsc::channel();
+        let progress = Arc::new(Progress::default());
+        let telling = ProgressLine::telling(&progress, Duration::from_millis(1), move |words| {
+            let _ = heard.send(words.map(str::to_owned));
+        });
+        for _ in 0..3 {
+            let told = hears.recv_timeout(Duration::from_mins(1)).expect("it speaks");
+            assert!(told.is_some_and(|words| words.starts_with("reading")));
+        }
+        drop(telling);
+        assert_eq!(hears.into_iter().last(), Some(None), "the line is cleared at the end");
+    }
+}

@@ -1,0 +1,70 @@
+//! `ragcheck runs`: the run folders of a project, newest first.
+
+use super::arguments::{Printed, Runs};
+use super::exit::Exit;
+use super::output::{self, Problem};
+use super::select::reports_folder;
+use crate::evaluation;
+use crate::report;
+use crate::report::runs::RunRow;
+use std::path::{Path, PathBuf};
+
+/// Does what `ragcheck runs` was asked to.
+///
+/// # Errors
+/// When the folder of reports cannot be read.
+pub(super) fn run(given: &Runs) -> Result<Exit, Problem> {
+    let reports = given.report_dir.clone().unwrap_or_else(reports_folder);
+    let runs = listed(&reports)?;
+    match given.format {
+        Printed::Human => output::result(&report::runs::terminal(&runs, output::width())),
+        Printed::Json => {
+            let text = serde_json::to_string_pretty(&runs).map_err(|why| why.to_string())?;
+            output::result(&format!("{text}\n"));
+        }
+    }
+    if reports.is_dir() {
+        write_page(&reports)?;
+    }
+    Ok(Exit::Passed)
+}
+
+/// Writes the list beside the run folders.
+///
+/// # Errors
+/// When it cannot be written.
+pub(super) fn write_page(reports: &Path) -> Result<(), Problem> {
+    let written = evaluation::write_runs_page(reports);
+    written.map_err(|why| Problem::Unwritten(format!("{}: index.html: {why}", reports.display())))
+}
+
+fn listed(reports: &Path) -> Result<Vec<RunRow>, Problem> {
+    let runs = evaluation::runs(reports);
+    Ok(runs.map_err(|why| format!("{} cannot be read: {why}", reports.display()))?)
+}
+
+/// The run before that in `newer`: the newest older one of the same scenarios, and of the same part of them.
+///
+/// # Errors
+/// When there is none.
+pub(super) fn previous(newer: &Path) -> Result<PathBuf, Problem> {
+    let whole = newer.canonicalize().map_err(|why| format!("{}: {why}", newer.display()))?;
+    let (Some(reports), Some(name)) = (whole.parent(), whole.file_name()) else {
+        return Err(Problem::Words(format!("{} is no run folder", newer.display())));
+    };
+    let runs = listed(reports)?;
+    let Some(own) = runs.iter().position(|run| name == run.name.as_str()) else {
+        return Err(Problem::Words(format!("{} is no run folder", newer.display())));
+    };
+    let like = |run: &&RunRow| run.scenarios == runs[own].scenarios && run.part == runs[own].part;
+    let mut older = runs.iter().skip(own + 1).filter(|run| run.broken.is_none() && run.made_at.is_some());
+    let found = older.find(like);
+    let found = found.ok_or_else(|| {
+        format!(
+            "no run of the same scenarios lies before {} in {}; `ragcheck runs` lists all of them",
+            name.to_string_lossy(),
+            reports.display()
+        )
+    })?;
+    Ok(newer.parent().filter(|folder| folder.join(&found.name).is_dir()).unwrap_or(reports).join(&found.name))
+}

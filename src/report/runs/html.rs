@@ -1,0 +1,98 @@
+//! `index.html` of a folder of reports: one page without a script.
+
+use super::RunRow;
+use crate::gate::Verdict;
+use crate::report::figures::counted;
+use crate::report::page;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Serialize;
+use std::io;
+
+/// What stands for itself in a link to a folder: no name is a scheme, and none leads upwards.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
+
+const PAGE: page::Page = page::Page {
+    file: "index.html",
+    kind: "runs",
+    template: include_str!("page.html"),
+    style: include_str!("runs.css"),
+    script: "",
+};
+
+#[derive(Serialize)]
+struct Page {
+    outcome: &'static str,
+    conclusion: String,
+    history: bool,
+    runs: Vec<Shown>,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    kind: &'static str,
+    verdict: &'static str,
+    made: String,
+    name: String,
+    latest: bool,
+    suite: String,
+    scenarios: String,
+    models: String,
+    mode: String,
+    part: String,
+    failures: String,
+    pages: Vec<(&'static str, String)>,
+}
+
+/// The page of the runs, newest first; with a link to the history where there is one.
+///
+/// # Errors
+/// When the template cannot be filled in, which would be a bug.
+pub fn html(runs: &[RunRow], history: bool) -> io::Result<Vec<u8>> {
+    let conclusion = match runs.first() {
+        None => "There is no run yet".to_owned(),
+        Some(newest) => {
+            let number = counted(runs.len() as u64, "run");
+            format!("{number}, the newest {} on {}", newest.verdict().as_str(), newest.made())
+        }
+    };
+    let outcome = runs.first().map_or("undecided", |newest| look(newest.verdict()));
+    let page = Page { outcome, conclusion, history, runs: runs.iter().map(shown).collect() };
+    Ok(page::render(&PAGE, page)?.into_bytes())
+}
+
+fn shown(run: &RunRow) -> Shown {
+    let recorded = match (run.recorded_on.first(), run.recorded_on.last()) {
+        (Some(first), Some(last)) if first == last => format!(", recorded on {first}"),
+        (Some(first), Some(last)) => format!(", recorded {first} to {last}"),
+        _ => String::new(),
+    };
+    // Of letters that stand for themselves in HTML.
+    let page = |file: &str, words: &'static str| {
+        let there = run.pages.iter().any(|page| page == file);
+        there.then(|| (words, format!("./{}/{file}", utf8_percent_encode(&run.name, PLAIN))))
+    };
+    let verdict = run.verdict();
+    Shown {
+        kind: look(verdict),
+        verdict: verdict.as_str(),
+        made: run.made(),
+        name: run.name.clone(),
+        latest: run.latest,
+        suite: if run.broken.is_some() { String::new() } else { run.suite() },
+        scenarios: run.scenarios.join(", "),
+        models: super::named(&run.models),
+        mode: format!("{}{recorded}", run.mode),
+        part: run.part.clone(),
+        failures: run.failures(),
+        pages: [page("index.html", "report"), page("comparison.html", "comparison")].into_iter().flatten().collect(),
+    }
+}
+
+fn look(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "pass",
+        Verdict::Fail => "fail",
+        Verdict::Inconclusive | Verdict::NotMeasured => "undecided",
+        Verdict::Error => "error",
+    }
+}

@@ -1,0 +1,33 @@
+//! The list on a terminal: two lines a run, newest first.
+
+use super::RunRow;
+use crate::report::terminal::wrap;
+use crate::trace::text::quote;
+
+/// The runs in at most `width` columns.
+pub fn terminal(runs: &[RunRow], width: usize) -> String {
+    let width = width.clamp(60, 160);
+    let mut out = String::new();
+    if runs.is_empty() {
+        return "There is no run yet: `ragcheck run` makes one.\n".to_owned();
+    }
+    for run in runs {
+        let latest = if run.latest { " (latest)" } else { "" };
+        let about = [
+            format!("{:<12} {}  {}{latest}", run.verdict().as_str(), run.made(), quote(&run.name, 60)),
+            if run.broken.is_some() { String::new() } else { run.suite() },
+            super::named(&run.models),
+            if run.part.is_empty() { String::new() } else { quote(&run.part, 60) },
+        ];
+        let said: Vec<String> = about.into_iter().filter(|words| !words.is_empty()).collect();
+        // The columns of the first part are kept: `wrap` would close them.
+        let line = said.join(", ");
+        out.push_str(&line.chars().take(width).collect::<String>());
+        out.push('\n');
+        let failures = run.failures();
+        if !failures.is_empty() {
+            wrap(&mut out, &failures, width, "             ");
+        }
+    }
+    out
+}

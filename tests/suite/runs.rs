@@ -1,0 +1,87 @@
+//! Runs listed, compared with the one before, and written to report files of other names.
+
+use super::project::Outcome;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+fn ragcheck(folder: &Path, arguments: &[&str]) -> Outcome {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+    Outcome::of(command.args(arguments).current_dir(folder).env_remove("COLUMNS"))
+}
+
+/// A new project with one run.
+fn started() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    ragcheck(folder.path(), &["init"]).expect_code(0);
+    ragcheck(folder.path(), &["run"]).expect_code(0);
+    folder
+}
+
+fn edit(file: &Path, from: &str, to: &str) {
+    let text = fs::read_to_string(file).expect("a file");
+    assert!(text.contains(from), "{} lacks {from}", file.display());
+    fs::write(file, text.replacen(from, to, 1)).expect("written");
+}
+
+fn latest(folder: &Path) -> String {
+    let run = fs::canonicalize(folder.join("reports/latest")).expect("a run");
+    run.file_name().expect("a name").to_string_lossy().into_owned()
+}
+
+#[test]
+fn runs_are_listed_and_each_is_compared_with_the_one_before() {
+    let folder = started();
+    let root = folder.path();
+    let alone = ragcheck(root, &["compare", "--previous"]);
+    alone.expect_code(2);
+    assert!(alone.stderr.contains("no run of the same scenarios lies before"), "{}", alone.stderr);
+
+    let first = latest(root);
+    edit(&root.join("scenarios/questions.yaml"), "80 euros", "90 euros");
+    ragcheck(root, &["run"]).expect_code(1);
+    let second = latest(root);
+    // A part is a run too, and nothing that a whole one is compared with.
+    ragcheck(root, &["run", "--only", "deposit"]);
+    fs::create_dir(root.join("reports/0123456789ab")).expect("a broken run");
+
+    let listed = ragcheck(root, &["runs"]);
+    listed.expect_code(0);
+    let place = |name: &str| listed.stdout.find(name).unwrap_or_else(|| panic!("{name} in\n{}", listed.stdout));
+    assert!(place(&second) < place(&first) && place(&first) < place("0123456789ab"), "{}", listed.stdout);
+    for words in ["(latest)", "FAIL", "PASS", "broken run folder: run.json", "questions"] {
+        place(words);
+    }
+    let page = fs::read_to_string(root.join("reports/index.html")).expect("the list");
+    assert!(page.contains(&format!("href=\"./{second}/index.html\"")) && page.contains("broken run folder"), "{page}");
+
+    let compared = ragcheck(root, &["compare", "--previous"]);
+    compared.expect_code(0);
+    assert!(compared.stdout.contains(&first) && compared.stdout.contains(&second), "{}", compared.stdout);
+    assert!(root.join("reports").join(&second).join("comparison.html").exists());
+    let page = fs::read_to_string(root.join("reports/index.html")).expect("the list");
+    assert!(page.contains(&format!("href=\"./{second}/comparison.html\"")), "{page}");
+}
+
+#[test]
+fn a_run_writes_its_report_to_the_files_that_are_named_wherever_they_are() {
+    let folder = started();
+    let elsewhere = tempfile::tempdir().expect("a folder outside of the project");
+    let junit = elsewhere.path().join("junit.xml");
+    let both = format!("junit={},markdown=out/summary.md", junit.display());
+    ragcheck(folder.path(), &["run", "--report", &both, "--report=csv=out/criteria.csv"]).expect_code(0);
+    let printed = |format: &str| ragcheck(folder.path(), &["report", "--to", format]).stdout;
+    let written = |file: &Path| fs::read_to_string(file).expect("a report");
+    assert_eq!(written(&junit), printed("junit"));
+    assert_eq!(written(&folder.path().join("out/summary.md")), printed("markdown"));
+    assert_eq!(written(&folder.path().join("out/criteria.csv")), printed("csv"));
+
+    for (typed, words) in [("junit", "FORMAT=FILE"), ("pdf=a.pdf", "no report format is called `pdf`")] {
+        let outcome = ragcheck(folder.path(), &["run", "--report", typed]);
+        outcome.expect_code(2);
+        assert!(outcome.stderr.contains(words), "{}", outcome.stderr);
+    }
+    let nowhere = ragcheck(folder.path(), &["run", "--report", "junit=/proc/none/junit.xml"]);
+    nowhere.expect_code(5);
+    assert!(nowhere.stderr.contains("cannot be written"), "{}", nowhere.stderr);
+}
