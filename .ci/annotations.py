@@ -6,6 +6,7 @@ plan.json, run.json and, where there is one, comparison.json, and nothing else. 
 import json
 import os
 import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -104,6 +105,21 @@ for row in run.get("latency", [])[:3]:
     p95 = next((one["value"] for one in row["quantiles"] if abs(one["q"] - 0.95) < 1e-9), None)
     if isinstance(p95, dict) and "us" in p95:
         facts.append(f"p95 of {row['flow']}.{row['variant']} {p95['us'] / 1e6:.2f} s")
+for row in (comparison or {}).get("rows", []):
+    if row.get("scale") == "time" and row.get("a") and row.get("b"):
+        facts.append(f"turn time {row['b']:.2f} s, on the base {row['a']:.2f} s")
 if facts:
     print(markdown("; ".join(facts)) + "\n")
-print("Reproduce it: `ragcheck run`, then `ragcheck show TRIAL`.\n")
+for change in (comparison or {}).get("prompts", [])[:5]:
+    # A fence that is longer than any run of backticks in the text: nothing in it ends the block.
+    lines = change["lines"][:60]
+    fence = "`" * max(3, 1 + max((len(ticks) for line in lines for ticks in re.findall("`+", line)), default=0))
+    print(f"<details><summary>The prompt {markdown(change['name'])} changed</summary>\n\n{fence}diff")
+    print("\n".join(line.replace("\r", " ") for line in lines))
+    print(f"{fence}\n\n</details>\n")
+
+# As it would be typed: the action's own words, quoted for a shell, and the first trial that went wrong.
+typed = shlex.join(["ragcheck", "run", *os.environ.get("RAGCHECK_ARGUMENTS", "").split()])
+first = [trial for _, (_, _, _, trial) in told[:1]] or [group["trials"][0] for group in run["errors"][:1] if group["trials"]]
+commands = [typed, *(shlex.join(["ragcheck", "show", trial]) for trial in first)]
+print("Reproduce it:\n\n```sh\n" + "\n".join(command.replace("`", "") for command in commands) + "\n```\n")

@@ -24,7 +24,7 @@ fn step(workspace: &Path, project: &Path, step: &str, settings: &[(&str, &str)])
 #[test]
 fn every_step_of_the_action_is_one_that_the_script_has() {
     let action = fs::read_to_string(format!("{ROOT}/action.yml")).expect("action.yml");
-    for step in ["build", "run", "tell"] {
+    for step in ["build", "run", "tell", "comment"] {
         assert!(action.contains(&format!("/.ci/action\" {step}'")), "{step}");
     }
     assert!(!action.contains("secrets."), "a pull request has none");
@@ -60,6 +60,82 @@ fn needs_a_bare_interpreter_the_action_says_what_regressed_where_it_stands() {
     let summary = fs::read_to_string(workspace.join("summary")).expect("the summary");
     assert!(summary.contains("| **REGRESSED** | questions/deposit | 2 |"), "{summary}");
     assert!(!summary.contains("<b>") && !summary.contains(" @all") && !summary.contains("[x](y)"), "{summary}");
+    let show = "```sh\nragcheck run\nragcheck show questions/deposit/tool-rag.s";
+    assert!(summary.contains(show), "the commands that reproduce it: {summary}");
     let codes = fs::read_to_string(workspace.join("output")).expect("the outputs");
     assert_eq!(codes, "exit-code=0\nexit-code=1\n");
+}
+
+/// A `gh` that keeps what it is asked, and knows the comment that was posted.
+#[cfg(unix)]
+const GH: &str = r#"#!/usr/bin/env bash
+echo "$*" >>"$GH_ASKED"
+case "$*" in
+  *--paginate*) cat "$GH_KNOWN" 2>/dev/null || true ;;
+  *"--method POST"*) echo 77 >"$GH_KNOWN" ;;
+esac
+"#;
+
+#[cfg(unix)]
+#[test]
+#[ignore = "needs python3"]
+fn needs_a_bare_interpreter_the_action_keeps_one_comment_up_to_date() {
+    use std::os::unix::fs::PermissionsExt;
+    let workspace = tempfile::tempdir().expect("a folder");
+    let workspace = workspace.path();
+    ragcheck(workspace, &["init", "bikes"]).expect_code(0);
+    let project = workspace.join("bikes");
+    let programs = workspace.join("bin");
+    fs::create_dir(&programs).expect("a folder");
+    fs::write(programs.join("gh"), GH).expect("gh");
+    fs::set_permissions(programs.join("gh"), fs::Permissions::from_mode(0o755)).expect("a program");
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
+    let (asked, known) = (workspace.join("asked"), workspace.join("known"));
+    let settings = [
+        ("PATH", path.as_str()),
+        ("GH_ASKED", asked.to_str().expect("a path")),
+        ("GH_KNOWN", known.to_str().expect("a path")),
+        ("GITHUB_REPOSITORY", "owner/bikes"),
+        ("RAGCHECK_PULL_REQUEST", "12"),
+    ];
+    for _ in 0..2 {
+        for one in ["run", "tell", "comment"] {
+            step(workspace, &project, one, &settings).expect_code(0);
+        }
+    }
+    let asked = fs::read_to_string(&asked).expect("requests");
+    let requests: Vec<&str> = asked.lines().collect();
+    assert_eq!(requests.len(), 4, "{asked}");
+    assert!(requests[1].contains("--method POST repos/owner/bikes/issues/12/comments"), "{asked}");
+    assert!(requests[3].contains("--method PATCH repos/owner/bikes/issues/comments/77"), "{asked}");
+    // Without a pull request nothing is asked.
+    step(workspace, &project, "comment", &settings[..4]).expect_code(0);
+    assert_eq!(fs::read_to_string(workspace.join("asked")).expect("requests"), asked.as_str());
+}
+
+/// JUnit as a common parser reads it, python's junitparser: `RAGCHECK_TABLES_PYTHON` names an interpreter that has it.
+#[test]
+#[ignore = "needs python3 with junitparser"]
+fn needs_pandas_and_duckdb_junit_is_read_by_a_common_parser() {
+    let python = std::env::var("RAGCHECK_TABLES_PYTHON").expect("RAGCHECK_TABLES_PYTHON names an interpreter");
+    let folder = tempfile::tempdir().expect("a folder");
+    ragcheck(folder.path(), &["init"]).expect_code(0);
+    let scenario = folder.path().join("scenarios/questions.yaml");
+    let text = fs::read_to_string(&scenario).expect("the scenario");
+    fs::write(&scenario, text.replace("80 euros", "'<&]]> 90 euros'")).expect("the scenario");
+    ragcheck(folder.path(), &["run", "--report", "junit=junit.xml"]).expect_code(1);
+    let program = "
+import sys
+from junitparser import JUnitXml, Failure
+report = JUnitXml.fromfile(sys.argv[1])
+cases = [case for suite in report for case in suite]
+failed = [case for case in cases if any(isinstance(one, Failure) for one in case.result)]
+print(len(cases), len(failed), sorted(case.name for case in failed)[-1])
+assert report.tests == len(cases) and report.failures == len(failed), (report.tests, report.failures)
+assert any('<&]]> 90 euros' in (one.message or '') for case in failed for one in case.result)
+";
+    let mut command = Command::new(python);
+    let read = Outcome::of(command.args(["-c", program]).arg(folder.path().join("junit.xml")));
+    read.expect_code(0);
+    assert_eq!(read.stdout.trim(), "24 3 questions/deposit/tool-rag.strict.1", "20 trials, 3 criteria and a gate");
 }
