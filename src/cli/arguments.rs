@@ -180,6 +180,10 @@ pub(super) struct Run {
     /// Most trials that a run until decided may take.
     #[arg(long, value_name = "N", requires = "until_decided", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_trials: Option<u64>,
+    /// Go on: replay again what a changed file touches (a scenario, prompt, document, recording, the criteria), and print what
+    /// that changed. Ctrl-C ends it.
+    #[arg(long, conflicts_with_all = ["failed", "resume", "until_decided", "baseline", "report"])]
+    pub watch: bool,
     /// Label of a live or recording run in the history: `release=1.4.0`; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     pub label: Vec<String>,
@@ -521,6 +525,8 @@ pub(super) enum Schemas {
     Project,
     /// Rubrics.
     Rubric,
+    /// Behaviour files of the simulator.
+    Behaviour,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -528,4 +534,7 @@ pub(super) struct Schema {
     /// Which kind of file.
     #[arg(value_enum, default_value_t = Schemas::Scenario)]
     pub of: Schemas,
+    /// Print a reference page in Markdown instead.
+    #[arg(long)]
+    pub markdown: bool,
 }

@@ -26,10 +26,19 @@ pub(super) fn run(given: &Init) -> Result<Exit, Problem> {
     let all: Vec<(String, String)> =
         starter::files().map(|(path, text)| (path, text.to_owned())).chain(schemas).collect();
     let (there, missing): (Vec<_>, Vec<_>) = all.into_iter().partition(|(path, _)| exists(&folder.join(path)));
+    // What an interrupted `init` wrote is as it should be: the rest completes it.
+    let (written, there): (Vec<_>, Vec<_>) =
+        there.into_iter().partition(|(path, text)| holds(&folder.join(path), text));
     let (kept, in_the_way): (Vec<_>, Vec<_>) =
         there.into_iter().partition(|(path, _)| MAY_STAY.contains(&path.as_str()));
     if !in_the_way.is_empty() {
         return Err(Problem::Words(refusal(folder, &in_the_way)));
+    }
+    if missing.is_empty() {
+        return Err(Problem::Words(format!(
+            "{} has the whole project already, and no file is overwritten: name another folder, `ragcheck init my-project`",
+            shown_folder(folder)
+        )));
     }
     for (path, text) in &missing {
         let path = folder.join(path);
@@ -37,8 +46,13 @@ pub(super) fn run(given: &Init) -> Result<Exit, Problem> {
         let written = written.and_then(|()| files::write(&path, text.as_bytes()));
         written.map_err(|why| Problem::Unwritten(format!("{} cannot be written: {why}", path.display())))?;
     }
-    output::result(&told(folder, missing.len(), &kept));
+    output::result(&told(folder, (missing.len(), written.len()), &kept));
     Ok(Exit::Passed)
+}
+
+/// Whether a file holds just that text.
+fn holds(path: &Path, text: &str) -> bool {
+    files::read_to_string(path).is_ok_and(|found| found == text)
 }
 
 /// Whether something has that name, be it a link that leads nowhere.
@@ -51,7 +65,8 @@ fn refusal(folder: &Path, in_the_way: &[(String, String)]) -> String {
     let more = in_the_way.len().saturating_sub(SHOWN);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!(
-        "{} has {}{more} already, and no file is overwritten: name another folder, `ragcheck init my-project`",
+        "{} has {}{more} already, with other text, and no file is overwritten: move them away, or name another folder, `ragcheck init \
+         my-project`",
         shown_folder(folder),
         shown.join(", ")
     )
@@ -69,8 +84,11 @@ fn shell_word(path: &str) -> String {
 }
 
 /// What was made, and what comes next.
-fn told(folder: &Path, written: usize, kept: &[(String, String)]) -> String {
+fn told(folder: &Path, (written, before): (usize, usize), kept: &[(String, String)]) -> String {
     let mut text = format!("wrote {} to {}\n", plural(written, "file"), shown_folder(folder));
+    if before > 0 {
+        let _ = writeln!(text, "{} of the project stood there already", plural(before, "file"));
+    }
     for (path, would_be) in kept {
         if path == "README.md" {
             text += "kept your README.md\n";

@@ -23,6 +23,7 @@ pub mod list;
 mod output;
 mod progress;
 mod recording_age;
+mod reference;
 mod report;
 mod run;
 mod runs;
@@ -32,6 +33,8 @@ mod select;
 mod serve;
 mod show;
 mod simulate;
+mod touched;
+mod watch;
 
 pub use exit::Exit;
 

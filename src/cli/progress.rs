@@ -4,7 +4,7 @@
 use super::output;
 use crate::clock::{Clock, RealClock};
 use crate::price::dollars;
-use crate::suite::{Progress, Reached};
+use crate::suite::{Mode, Progress, Reached};
 use crate::trace::text::plural;
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
@@ -14,8 +14,10 @@ use std::time::Duration;
 
 /// How often the line of a terminal is drawn.
 const DRAWN: Duration = Duration::from_millis(250);
-/// How often a log hears of a run.
+/// How often a log hears of a live or recording run.
 const HEARTBEAT: Duration = Duration::from_secs(30);
+/// How often of a replay, which is over in seconds unless it is a large one.
+const SLOW_HEARTBEAT: Duration = Duration::from_mins(2);
 
 /// A thread that tells how far a run is until it is dropped.
 pub(super) struct ProgressLine {
@@ -25,9 +27,13 @@ pub(super) struct ProgressLine {
 
 impl ProgressLine {
     /// Begins to tell.
-    pub(super) fn begin(progress: &Arc<Progress>) -> Self {
+    pub(super) fn begin(progress: &Arc<Progress>, mode: Mode) -> Self {
         let terminal = std::io::stderr().is_terminal();
-        let every = if terminal { DRAWN } else { HEARTBEAT };
+        let every = match mode {
+            _ if terminal => DRAWN,
+            Mode::Replay => SLOW_HEARTBEAT,
+            Mode::Record | Mode::Live => HEARTBEAT,
+        };
         let width =
             terminal_size::terminal_size().map_or(80, |(terminal_size::Width(columns), _)| usize::from(columns));
         let tell = move |words: Option<&str>| match words {

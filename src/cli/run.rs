@@ -8,6 +8,7 @@ use super::output::{self, Problem};
 use super::progress::ProgressLine;
 use super::score::print;
 use super::select::{bounded, load, newest_run, reports_folder, selection};
+use super::watch::watch;
 use crate::evaluation::EvaluatedRun;
 use crate::files;
 use crate::gate::Verdict;
@@ -39,6 +40,9 @@ fn typed(given: &Run) -> Result<Exit, Problem> {
         return Err(Problem::Words(
             "--label names a point of the history, and a replay adds none: its recording is one already; `ragcheck history add RUN --label …` adds one afterwards".into(),
         ));
+    }
+    if given.watch {
+        return watch(given);
     }
     let labels = history::labels(&given.label)?;
     if given.comparing.fail_on.is_some() && given.baseline.is_none() {
@@ -131,7 +135,7 @@ fn begun(reports: &Path) -> Result<Run, Problem> {
 /// # Errors
 /// When nothing could be run at all.
 pub(super) fn carry_out(suite: &Suite, options: &RunOptions, format: Printed) -> Result<(FinishedRun, Exit), Problem> {
-    let line = ProgressLine::begin(&options.progress);
+    let line = ProgressLine::begin(&options.progress, options.mode);
     let done = suite.run(options);
     drop(line);
     let done = done?;

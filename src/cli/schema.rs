@@ -3,21 +3,33 @@
 use super::arguments::{Schema, Schemas};
 use super::exit::Exit;
 use super::output::{self, Problem};
+use super::reference;
 use crate::scenario::schema;
+use crate::simulator;
+use serde_json::Value;
 
 /// The documents that have a schema, as file stems below `schema/`.
-pub const DOCUMENTS: [&str; 4] = ["scenario", "criteria", "project", "rubric"];
+pub const DOCUMENTS: [&str; 5] = ["scenario", "criteria", "project", "rubric", "behaviour"];
 
 /// The schema of a document, as text that ends with a line break; `None` for an unknown document.
 pub fn text(document: &str) -> Option<String> {
-    let schema = match document {
+    serde_json::to_string_pretty(&of(document)?).ok().map(|text| text + "\n")
+}
+
+/// The reference page of a document, made from its schema; `None` for an unknown document.
+pub fn page(document: &str) -> Option<String> {
+    Some(reference::page(document, &of(document)?))
+}
+
+fn of(document: &str) -> Option<Value> {
+    Some(match document {
         "scenario" => schema::scenario(&crate::catalogues()),
         "criteria" => schema::criteria(&crate::catalogues()),
         "project" => schema::project(&crate::catalogues()),
         "rubric" => schema::rubric(),
+        "behaviour" => simulator::schema(),
         _ => return None,
-    };
-    serde_json::to_string_pretty(&schema).ok().map(|text| text + "\n")
+    })
 }
 
 /// Does what `ragcheck schema` was asked to.
@@ -30,8 +42,10 @@ pub(super) fn run(given: &Schema) -> Result<Exit, Problem> {
         Schemas::Criteria => "criteria",
         Schemas::Project => "project",
         Schemas::Rubric => "rubric",
+        Schemas::Behaviour => "behaviour",
     };
-    let text = text(document).ok_or_else(|| format!("no schema is called `{document}`"))?;
+    let made = if given.markdown { page(document) } else { text(document) };
+    let text = made.ok_or_else(|| format!("no schema is called `{document}`"))?;
     output::result(&text);
     Ok(Exit::Passed)
 }

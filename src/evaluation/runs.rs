@@ -75,7 +75,7 @@ fn row(folder: &Path, latest: bool) -> RunRow {
     let models: BTreeSet<&String> = head.sources.iter().map(|source| &source.model).collect();
     let days: BTreeSet<&String> = head.sources.iter().flat_map(|source| &source.dates).collect();
     let listed = |names: BTreeSet<&String>| names.into_iter().filter(|name| !name.is_empty()).cloned().collect();
-    let pages = [trace::INDEX_HTML, trace::COMPARISON_HTML].into_iter();
+    let pages = [trace::INDEX_HTML, trace::COMPARISON_HTML, trace::VARIANTS_HTML].into_iter();
     RunRow {
         name: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         made_at: environment.written_at,

@@ -162,13 +162,27 @@ fn fits(pattern: &CallPattern, called: &Called<'_>, patterns: &Patterns) -> bool
     outcome
         && pattern.tool == called.call.tool
         && pattern.arguments.iter().all(|(name, condition)| {
-            called.call.arguments.get(name).is_some_and(|value| patterns.holds(condition, value))
+            let arguments = &called.call.arguments;
+            let value = if name.starts_with('/') { arguments.pointer(name) } else { arguments.get(name) };
+            value.is_some_and(|value| patterns.holds(condition, value))
         })
+        && (pattern.result.is_empty() || result_fits(pattern, called.call, patterns))
+}
+
+/// Whether a call gave a result with what a pattern asks of it.
+fn result_fits(pattern: &CallPattern, call: &ToolCalled, patterns: &Patterns) -> bool {
+    let ToolOutcome::Ok(result) = &call.outcome else { return false };
+    let Some(value) = result.value() else { return false };
+    let held = |(place, condition): (&String, &ArgumentPattern)| {
+        value.pointer(place).is_some_and(|part| patterns.holds(condition, part))
+    };
+    pattern.result.iter().all(held)
 }
 
 /// Every condition of an expectation: on arguments of calls, and on parts of the reply.
 fn conditions(expectation: &Expectation) -> impl Iterator<Item = &ArgumentPattern> {
-    let arguments = expectation.calls.iter().flat_map(listed).flat_map(|call| call.arguments.values());
+    let arguments =
+        expectation.calls.iter().flat_map(listed).flat_map(|call| call.arguments.values().chain(call.result.values()));
     arguments.chain(expectation.reply.values())
 }
 
@@ -230,6 +244,11 @@ fn describe_pattern(pattern: &CallPattern) -> String {
     let mut text = pattern.tool.clone();
     if !pattern.arguments.is_empty() {
         let conditions = pattern.arguments.iter().map(|(name, condition)| describe_condition(name, condition));
+        let _ = write!(text, " ({})", conditions.collect::<Vec<_>>().join(", "));
+    }
+    if !pattern.result.is_empty() {
+        let place = |place: &str| if place.is_empty() { "result".to_owned() } else { format!("result{place}") };
+        let conditions = pattern.result.iter().map(|(at, condition)| describe_condition(&place(at), condition));
         let _ = write!(text, " ({})", conditions.collect::<Vec<_>>().join(", "));
     }
     text += match pattern.outcome {

@@ -347,12 +347,33 @@ fn excluded(row: &CriterionResult) -> String {
     format!("{} {cases} ({} {}){with}", row.id, figures::count(units), row.units)
 }
 
+/// The words of a text; what is to be copied is one word, a command in backticks and `--limit name=value`, unless it is longer
+/// than `room` characters.
+fn unbroken(text: &str, room: usize) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut open = false;
+    for word in text.split(' ') {
+        let fits = words.last().is_some_and(|last| last.chars().count() + 1 + word.chars().count() <= room);
+        let option =
+            words.last().is_some_and(|last| last.starts_with("--") && !last.contains('=')) && word.contains('=');
+        match words.last_mut().filter(|_| (open || option) && fits) {
+            Some(last) => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            None => words.push(word.to_owned()),
+        }
+        open ^= word.matches('`').count() % 2 == 1;
+    }
+    words
+}
+
 /// Writes `words` on lines of at most `width` characters, each behind `indent`.
 pub(super) fn wrap(out: &mut String, words: &str, width: usize, indent: &str) {
     let words = line(words);
     let room = width.saturating_sub(indent.chars().count()).max(20);
     let mut row = String::new();
-    for word in words.split(' ') {
+    for word in unbroken(&words, room) {
         if !row.is_empty() && row.chars().count() + 1 + word.chars().count() > room {
             let _ = writeln!(out, "{indent}{row}");
             row.clear();
@@ -360,7 +381,7 @@ pub(super) fn wrap(out: &mut String, words: &str, width: usize, indent: &str) {
         if !row.is_empty() {
             row.push(' ');
         }
-        row.push_str(word);
+        row.push_str(&word);
     }
     let _ = writeln!(out, "{indent}{row}");
 }
@@ -449,6 +470,20 @@ mod tests {
         let printed = format!("× {}, first in {}", cause.reason, cause.first.trial);
         assert_eq!(text.matches(&printed).count(), 1, "{text}");
         assert!(text.contains("FAIL s: again") && text.contains("told above"), "{text}");
+    }
+
+    #[test]
+    fn a_command_in_backticks_stays_on_one_line() {
+        let mut out = String::new();
+        wrap(&mut out, "say so with `ragcheck run --trust KEY=127.0.0.1:80` or not at all", 40, "");
+        assert_eq!(out, "say so with\n`ragcheck run --trust KEY=127.0.0.1:80`\nor not at all\n");
+        let mut out = String::new();
+        wrap(&mut out, "it is too large; raise it with --limit trace-size=64MiB", 35, "");
+        assert_eq!(out, "it is too large; raise it with\n--limit trace-size=64MiB\n");
+        let long = format!("`{}`", "word ".repeat(40));
+        let mut out = String::new();
+        wrap(&mut out, &long, 40, "");
+        assert!(out.lines().all(|line| line.chars().count() <= 41), "{out}");
     }
 
     #[test]

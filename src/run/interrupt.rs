@@ -2,7 +2,7 @@
 
 /// Resolves when the run is to end, with why.
 #[cfg(unix)]
-pub(super) async fn interrupted() -> &'static str {
+pub async fn interrupted() -> &'static str {
     use tokio::signal::unix::{SignalKind, signal};
     let of = |kind: SignalKind, why: &'static str| async move {
         match signal(kind) {
@@ -29,7 +29,7 @@ pub(super) async fn interrupted() -> &'static str {
 
 /// Resolves when the run is to end, with why.
 #[cfg(not(unix))]
-pub(super) async fn interrupted() -> &'static str {
+pub async fn interrupted() -> &'static str {
     match tokio::signal::ctrl_c().await {
         Ok(()) => "the run was interrupted",
         // Without a handler the signal ends the process by itself.

@@ -14,6 +14,7 @@ mod live;
 mod replay;
 mod resend;
 
+pub use interrupt::interrupted;
 pub use journal::{Begun, Journal, JournalError, unfinished};
 pub use kept::Kept;
 pub use live::{LiveOptions, live};

@@ -2,7 +2,7 @@
 
 use super::check_sources::Citable;
 use super::diagnostic::{At, Mistake, did_you_mean};
-use super::expect::{ArgumentPattern, ContextExpectation, RetryExpectation};
+use super::expect::{ArgumentPattern, CallOutcome, ContextExpectation, RetryExpectation};
 use super::{CallExpectation, CallPattern, Expectation};
 use crate::bounds::Bound;
 use crate::catalogue::ToolEntry;
@@ -79,10 +79,7 @@ impl<'a> Expectations<'a> {
         let reply = at.key("reply");
         for (pointer, condition) in &expect.reply {
             let at = reply.key(pointer);
-            if !pointer.is_empty() && !pointer.starts_with('/') {
-                let mistake = Mistake::at(at, "bad-pointer", "not a JSON pointer").on_key();
-                self.say(mistake.label(format!("write `/{}`", pointer.replace('.', "/"))));
-            }
+            self.pointer(pointer, at);
             self.condition(condition, at);
         }
         self.keywords(expect, at.key("keywords"), scene);
@@ -261,12 +258,32 @@ impl<'a> Expectations<'a> {
         let here = at.key("arguments");
         for (name, condition) in &pattern.arguments {
             let at = here.key(name);
-            if let Some(declared) = declared.filter(|declared| !declared.arguments.contains(name)) {
-                let message = format!("`{}` has no argument `{name}`", pattern.tool);
+            // Of a pointer, the first step names the argument.
+            let first = name.strip_prefix('/').map_or(name.as_str(), |path| path.split('/').next().unwrap_or(path));
+            let first = first.replace("~1", "/").replace("~0", "~");
+            if let Some(declared) = declared.filter(|declared| !declared.arguments.contains(&first)) {
+                let message = format!("`{}` has no argument `{first}`", pattern.tool);
                 let mistake = Mistake::at(at, "unknown-argument", message).on_key();
-                self.say(mistake.label(did_you_mean(name, declared.arguments.iter().map(String::as_str))));
+                self.say(mistake.label(did_you_mean(&first, declared.arguments.iter().map(String::as_str))));
             }
             self.condition(condition, at);
+        }
+        let here = at.key("result");
+        for (pointer, condition) in &pattern.result {
+            let at = here.key(pointer);
+            self.pointer(pointer, at);
+            self.condition(condition, at);
+        }
+        if !pattern.result.is_empty() && pattern.outcome == Some(CallOutcome::Failed) {
+            let mistake = Mistake::at(at.key("outcome"), "contradiction", "a call that failed has no result");
+            self.say(mistake.on_key().label("remove `result`, or the outcome"));
+        }
+    }
+
+    fn pointer(&mut self, pointer: &str, at: At<'_>) {
+        if !pointer.is_empty() && !pointer.starts_with('/') {
+            let mistake = Mistake::at(at, "bad-pointer", "not a JSON pointer").on_key();
+            self.say(mistake.label(format!("write `/{}`", pointer.replace('.', "/"))));
         }
     }
 

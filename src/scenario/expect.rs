@@ -96,9 +96,13 @@ pub struct AtMost {
 pub struct CallPattern {
     /// The tool's name.
     pub tool: String,
-    /// Conditions on arguments, by name.
+    /// Conditions on arguments, by name; a key that begins with `/` is a JSON pointer into the arguments.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub arguments: BTreeMap<String, ArgumentPattern>,
+    /// Conditions on the result, by JSON pointer into it as `traces.jsonl` holds it (`/hits/0/id`); an empty pointer is the
+    /// whole result. A call without a result fits none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub result: BTreeMap<String, ArgumentPattern>,
     /// The outcome it must have; any when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<CallOutcome>,

@@ -245,7 +245,8 @@ impl<'a> Work<'a> {
             let place = project.scenarios.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
             self.diagnostics.push(
                 diagnostic.with_help(format!(
-                    "the project looks for {place}; name a file, or set `scenarios` in ragcheck.yaml"
+                    "the project looks for {place}; name a file, or set `scenarios` in ragcheck.yaml; `ragcheck init my-project` \
+                     makes a project that runs"
                 )),
             );
         }

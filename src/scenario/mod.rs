@@ -51,4 +51,5 @@ pub use criteria::{Criteria, Criterion, GateKind};
 pub use document::{Case, Conversation, KeywordIndexState, Scenario, SequenceStep, Turn, Variant};
 pub use expect::{CallExpectation, CallPattern, Expectation};
 pub use project::Project;
+pub use repair::mistakes_of_shape;
 pub use rubric::{Rubric, RubricEvidence, RubricItem};

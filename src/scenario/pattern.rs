@@ -12,9 +12,13 @@ use std::collections::BTreeMap;
 struct Written {
     /// The tool's name.
     tool: String,
-    /// Conditions on arguments, by name.
+    /// Conditions on arguments, by name; a key that begins with `/` is a JSON pointer into the arguments: `/filter/year`.
     #[serde(default)]
     arguments: BTreeMap<String, ArgumentPattern>,
+    /// Conditions on the result, by JSON pointer into it as `traces.jsonl` holds it: `/hits/0/id`. An empty pointer is the whole
+    /// result; a call that gave none fits no condition.
+    #[serde(default)]
+    result: BTreeMap<String, ArgumentPattern>,
     /// The outcome it must have.
     #[serde(default)]
     outcome: Option<CallOutcome>,
@@ -26,16 +30,17 @@ impl<'de> Visitor<'de> for PatternVisitor {
     type Value = CallPattern;
 
     fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("a tool's name, or a map with `tool`, `arguments`, `outcome`")
+        formatter.write_str("a tool's name, or a map with `tool`, `arguments`, `result`, `outcome`")
     }
 
     fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<CallPattern, E> {
-        Ok(CallPattern { tool: name.to_owned(), arguments: BTreeMap::new(), outcome: None })
+        let (arguments, result) = (BTreeMap::new(), BTreeMap::new());
+        Ok(CallPattern { tool: name.to_owned(), arguments, result, outcome: None })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CallPattern, A::Error> {
-        let Written { tool, arguments, outcome } = Written::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(CallPattern { tool, arguments, outcome })
+        let Written { tool, arguments, result, outcome } = Written::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(CallPattern { tool, arguments, result, outcome })
     }
 }
 

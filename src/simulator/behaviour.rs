@@ -14,18 +14,19 @@
 
 use super::aliases::{self, Aliases};
 use super::dice::{Latency, Span};
-use super::habit::Habits;
+use super::habit::{Habit, Habits};
 use super::judge::JudgeBehaviour;
 use super::managed::{self, ManagedBehaviour};
 use super::reason_act::StepScript;
 use crate::files;
 use crate::yaml;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// One behaviour file.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Behaviour {
     /// Its name: lower-case letters, digits and hyphens; sent in the header `x-ragcheck-simulator`.
@@ -54,7 +55,7 @@ pub struct Behaviour {
 }
 
 /// The simulated model for embeddings: texts with the same words are near to each other.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EmbeddingsBehaviour {
     /// How long an answer takes.
@@ -67,7 +68,7 @@ pub struct EmbeddingsBehaviour {
 }
 
 /// What happens with a declared latency. It always stands in the header `x-ragcheck-latency-us`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pace {
     /// It is slept before the answer goes out.
@@ -78,7 +79,7 @@ pub enum Pace {
 }
 
 /// The simulated chat model.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelBehaviour {
     /// How long a completion takes.
@@ -113,7 +114,7 @@ pub struct ModelBehaviour {
 }
 
 /// A file of rates: how often a model errs, apart from what it is asked and what is expected of it.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Rates {
     /// Where the figures come from.
@@ -127,7 +128,7 @@ struct Rates {
 }
 
 /// Mistakes that are made more often, or less, where the system prompt lacks some words.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UnlessTold {
     /// The words, letter by letter.
@@ -149,7 +150,7 @@ fn top_k() -> u32 {
 }
 
 /// What differs where `when` holds.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// Where it applies.
@@ -198,7 +199,7 @@ pub struct Rule {
 }
 
 /// A call that a rule says.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptedCall {
     /// The tool, by the agent's name.
@@ -209,7 +210,7 @@ pub struct ScriptedCall {
 }
 
 /// Where a rule, topic or failure applies; all that is given must hold.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct When {
     /// The user's last question, or the search query, matches.
@@ -242,6 +243,20 @@ pub struct Caller<'a> {
 #[derive(Debug, Clone)]
 pub struct Pattern(pub regex::Regex);
 
+impl JsonSchema for Pattern {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Pattern".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "examples": ["frost|ice"]})
+    }
+}
+
 impl<'de> Deserialize<'de> for Pattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
@@ -250,7 +265,7 @@ impl<'de> Deserialize<'de> for Pattern {
 }
 
 /// The simulated search service.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SearchBehaviour {
     /// How long an answer takes.
@@ -264,7 +279,7 @@ pub struct SearchBehaviour {
 }
 
 /// Something that the search service knows.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Topic {
     /// What it answers.
@@ -276,7 +291,7 @@ pub struct Topic {
 }
 
 /// One page found.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Page {
     /// Title.
@@ -291,7 +306,7 @@ pub struct Page {
 }
 
 /// A failure of the search service, or of the embeddings.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
     /// Which queries fail.
@@ -309,6 +324,20 @@ pub enum FailTimes {
     Count(u32),
     /// Always.
     Always,
+}
+
+impl JsonSchema for FailTimes {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "FailTimes".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}], "examples": [2, "always"]})
+    }
 }
 
 impl<'de> Deserialize<'de> for FailTimes {
@@ -416,6 +445,15 @@ pub fn load(path: &Path) -> Result<Behaviour, BehaviourError> {
     }
     check(&behaviour).map_err(|problem| BehaviourError::Value { path: path.to_owned(), problem })?;
     Ok(Behaviour { tools: aliases::by_tool(behaviour.tools), ..behaviour })
+}
+
+/// The schema of behaviour files.
+pub fn schema() -> serde_json::Value {
+    let mut schema = schemars::schema_for!(Behaviour).to_value();
+    let habits = schemars::schema_for!(Habit).to_value();
+    let names = habits["oneOf"].as_array().into_iter().flatten().map(|habit| habit["const"].clone());
+    schema["$defs"]["Habits"]["propertyNames"] = serde_json::json!({"enum": names.collect::<Vec<_>>()});
+    schema
 }
 
 fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, BehaviourError> {

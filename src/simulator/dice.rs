@@ -3,6 +3,7 @@
 //! So a lane gets the same answers in whatever order and company its requests arrive.
 
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 use sha2::{Digest, Sha256};
 use std::time::Duration;
@@ -49,7 +50,7 @@ impl Dice {
 }
 
 /// How long replies take.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Latency {
     /// Always this.
@@ -59,7 +60,7 @@ pub enum Latency {
 }
 
 /// A log-normal distribution.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lognormal {
     /// Half of all replies are faster.
@@ -104,6 +105,20 @@ impl Span {
         (0.0..=3.6e9)
             .contains(&(number * factor))
             .then(|| Self(Duration::from_micros((number * factor).round() as u64)))
+    }
+}
+
+impl JsonSchema for Span {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Span".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": r"^[0-9.]+ *(us|ms|s|m)$", "examples": ["900ms", "1.5s", "2m"]})
     }
 }
 

@@ -6,6 +6,7 @@
 //! own, `persist`, and happens once at most. An old reader refuses habits that it does not know.
 
 use super::dice::Dice;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
@@ -59,6 +60,19 @@ impl Step {
     }
 }
 
+impl JsonSchema for Step {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Step".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A step of a turn, by the role of the tool that it calls.",
+            "enum": Self::ALL.map(Self::role),
+        })
+    }
+}
+
 impl<'de> Deserialize<'de> for Step {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let word = String::deserialize(deserializer)?;
@@ -70,7 +84,7 @@ impl<'de> Deserialize<'de> for Step {
 }
 
 /// What can go wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Habit {
     /// Answers in free text instead of searching the knowledge base.
@@ -165,13 +179,17 @@ pub(super) struct Chance {
     pub at: Vec<Step>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "ChanceMap")]
 struct Written {
+    /// In this share of the attempts, 0 to 1.
     #[serde(default)]
     probability: Option<f64>,
+    /// In the first so many attempts.
     #[serde(default)]
     times: Option<u32>,
+    /// Only at these steps; at all that fit without.
     #[serde(default)]
     at: Vec<Step>,
 }
@@ -213,6 +231,20 @@ impl<'de> Visitor<'de> for ChanceVisitor {
     }
 }
 
+impl JsonSchema for Chance {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Chance".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let map = generator.subschema_for::<Written>();
+        json_schema!({
+            "description": "How often: a probability from 0 to 1, or a map with `probability` or `times`, and `at`.",
+            "oneOf": [{"type": "number", "minimum": 0, "maximum": 1}, map]
+        })
+    }
+}
+
 impl<'de> Deserialize<'de> for Chance {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ChanceVisitor)
@@ -220,8 +252,9 @@ impl<'de> Deserialize<'de> for Chance {
 }
 
 /// Habits by name.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(transparent)]
 pub struct Habits(BTreeMap<Habit, Chance>);
 
 impl Habits {

@@ -7,13 +7,14 @@ use super::dice::{Dice, Latency};
 use super::model::{Completion, Outcome};
 use super::sentences::{content_words, overlap, sentences};
 use crate::chat::{Finish, Message};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The simulated judge, as declared.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JudgeBehaviour {
     /// The model's name by which it is asked.
@@ -35,7 +36,7 @@ pub struct JudgeBehaviour {
 }
 
 /// What the judge counts: the share of the words of one part that are in another.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Looks {
     /// The part whose words are looked for.

@@ -6,13 +6,14 @@
 use super::behaviour::{Caller, Failure, Pattern, ValueError, When};
 use super::dice::{Dice, Latency};
 use crate::provider::wire::nuclia_ask::AskRequest;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The simulated service.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ManagedBehaviour {
     /// The knowledge box that it has; questions to any other are refused.
@@ -32,7 +33,7 @@ pub struct ManagedBehaviour {
 }
 
 /// A file of the service.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ManagedFile {
     /// Its name.
@@ -53,7 +54,7 @@ impl ManagedFile {
 }
 
 /// An answer.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ManagedReply {
     /// When it is given.
@@ -82,7 +83,7 @@ pub struct ManagedReply {
 }
 
 /// Words that rest on a passage.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ManagedCite {
     /// The resource.

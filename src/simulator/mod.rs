@@ -22,7 +22,7 @@ mod situation;
 mod stream;
 mod wire;
 
-pub use behaviour::{Behaviour, BehaviourError, Pace, load};
+pub use behaviour::{Behaviour, BehaviourError, Pace, load, schema};
 pub use server::{FAULT_HEADER, LATENCY_HEADER, NAME_HEADER, SEED_HEADER, serve};
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use super::sentences::{content_words, overlap, sentences};
 use super::situation::{Chunk, Situation};
 use crate::chat::{Message, Role};
 use regex::Regex;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
@@ -22,7 +23,7 @@ pub(super) const ASSESS: &str = "assess_search_results";
 pub(super) const ANALYSE: &str = "record_failure_analysis";
 
 /// What a rule says of one step; what it leaves out is done in the usual way.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StepScript {
     /// Free text in place of the call.

@@ -3,6 +3,7 @@
 use super::{Logged, ManagedAnswer};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// One thing that happened. For whatever takes time, `at_us` is its start and the kind carries `took_us`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -230,6 +231,17 @@ pub enum ToolResult {
 impl ToolResult {
     /// Characters of JSON that a result without a type keeps at most: a trace is no store of an agent's data.
     pub const MOST: usize = 4_000;
+
+    /// The result as JSON, without the word that says of what kind it is; `None` where there is nothing but that word.
+    pub fn value(&self) -> Option<Cow<'_, Value>> {
+        match self {
+            Self::Search(found) => serde_json::to_value(found).ok().map(Cow::Owned),
+            Self::External(found) => serde_json::to_value(found).ok().map(Cow::Owned),
+            Self::Indexed(indexed) => serde_json::to_value(indexed).ok().map(Cow::Owned),
+            Self::Responded => None,
+            Self::Other(value) => Some(Cow::Borrowed(value)),
+        }
+    }
 
     /// The answer of the external service, where it is one.
     pub fn external(&self) -> Option<&ExternalResult> {

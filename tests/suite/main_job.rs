@@ -23,7 +23,9 @@ fn the_shipped_suite_passes_and_lists_eight_criteria_with_n_rate_bound_and_verdi
     let conclusion = "63 required gates passed; NOT_MEASURED as declared: SC-004 (exit code 0)";
     assert!(outcome.stdout.contains(conclusion), "{}", outcome.stdout);
     assert!(outcome.stdout.lines().all(|line| line.chars().count() <= 120), "{}", outcome.stdout);
-    assert_eq!(outcome.stderr, "");
+    // On a machine that is busy for minutes, the run says how far it is.
+    let said: Vec<&str> = outcome.stderr.lines().filter(|line| !line.contains(", elapsed ")).collect();
+    assert!(said.is_empty(), "{said:?}");
 }
 
 #[test]

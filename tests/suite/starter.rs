@@ -84,6 +84,25 @@ fn a_new_project_passes_its_check_and_its_run_and_nothing_is_overwritten() {
 }
 
 #[test]
+fn a_folder_that_was_half_written_is_completed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    ragcheck(folder.path(), &["init"]).expect_code(0);
+    for file in ["ragcheck.yaml", "scenarios/questions.yaml"] {
+        fs::remove_file(folder.path().join(file)).expect("it was there");
+    }
+    let none = ragcheck(folder.path(), &["run"]);
+    none.expect_code(2);
+    let completed = ragcheck(folder.path(), &["init"]);
+    completed.expect_code(0);
+    assert!(completed.stdout.starts_with("wrote 2 files to this folder\n"), "{}", completed.stdout);
+    ragcheck(folder.path(), &["run"]).expect_code(0);
+    let empty = tempfile::tempdir().expect("a folder");
+    let hint = ragcheck(empty.path(), &["run"]);
+    hint.expect_code(2);
+    assert!(hint.stderr.contains("`ragcheck init my-project`"), "{}", hint.stderr);
+}
+
+#[test]
 fn a_folder_with_a_readme_of_its_own_keeps_it_and_one_file_in_the_way_stops_everything() {
     let folder = tempfile::tempdir().expect("a folder");
     let project: PathBuf = folder.path().join("mine");

@@ -84,7 +84,10 @@ fn shown(run: &RunRow) -> Shown {
         mode: format!("{}{recorded}", run.mode),
         part: run.part.clone(),
         failures: run.failures(),
-        pages: [page("index.html", "report"), page("comparison.html", "comparison")].into_iter().flatten().collect(),
+        pages: [page("index.html", "report"), page("comparison.html", "comparison"), page("variants.html", "variants")]
+            .into_iter()
+            .flatten()
+            .collect(),
     }
 }
 

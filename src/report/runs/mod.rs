@@ -42,7 +42,7 @@ pub struct RunRow {
     pub recorded_on: Vec<String>,
     /// Required criteria and gates that failed: `SC-002`, `refunds/gate 1`.
     pub failed: Vec<String>,
-    /// Files in the folder that can be opened, of `index.html` and `comparison.html`.
+    /// Pages in the folder: of `index.html`, `comparison.html` and `variants.html`, those that are there.
     pub pages: Vec<String>,
     /// Whether `latest` points to it.
     pub latest: bool,

@@ -129,6 +129,7 @@ fn expected(truth: &[(&str, &Map<String, Value>)], parameters: &BTreeMap<&str, &
             .filter(|(name, allowed)| needed(parameters, tool, name, allowed))
             .map(|(name, allowed)| (name.clone(), ArgumentPattern::Schema(schema(tool, name, allowed))))
             .collect(),
+        result: BTreeMap::new(),
         outcome: None,
     };
     let mut expected = vec![CallExpectation::AnyOrder(truth.iter().map(pattern).collect())];
@@ -145,7 +146,7 @@ fn expected(truth: &[(&str, &Map<String, Value>)], parameters: &BTreeMap<&str, &
     expected.extend(optional.map(|((tool, name), any)| {
         let other = ArgumentPattern::Schema(json!({"not": {"anyOf": any}}));
         let arguments = BTreeMap::from([(name.to_owned(), other)]);
-        CallExpectation::Never(CallPattern { tool: tool.to_owned(), arguments, outcome: None })
+        CallExpectation::Never(CallPattern { tool: tool.to_owned(), arguments, result: BTreeMap::new(), outcome: None })
     }));
     expected
 }

@@ -1,0 +1,214 @@
+//! `ragcheck run --watch`: replays again what a changed file touches, and prints what that changed.
+
+use super::arguments::{Mode, Printed, Run};
+use super::exit::Exit;
+use super::output::{self, Problem};
+use super::run::carry_out;
+use super::select::{bounded, load, reports_folder, selection};
+use super::touched::{Files, Touched, changed, look, touched};
+use crate::clock::{Clock, RealClock};
+use crate::files;
+use crate::gate::{Evaluation, Verdict};
+use crate::plan::Selection;
+use crate::run::interrupted;
+use crate::scenario;
+use crate::suite::{FinishedRun, RunOptions, Suite, SuiteError};
+use crate::trace::INDEX_HTML;
+use crate::trace::text::{plural, quote};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// Between two looks at the files, at least.
+const PAUSE: Duration = Duration::from_millis(200);
+/// A look takes no more than this share of the time.
+const SHARE: u32 = 10;
+/// Between two looks when files are being written.
+const SETTLES: Duration = Duration::from_millis(30);
+/// Looks at most until files are taken as they are.
+const LOOKS: usize = 100;
+/// Changed files and trials that are named.
+const SHOWN: usize = 10;
+
+/// Runs what was selected, then again what changes touch, until Ctrl-C.
+///
+/// # Errors
+/// When the project's folder cannot be read, or the first run has mistakes in what was typed.
+pub(super) fn watch(given: &Run) -> Result<Exit, Problem> {
+    if given.format == Printed::Json {
+        return Err(Problem::Words("--watch prints for people: it has no --format json".into()));
+    }
+    if given.mode != Mode::Replay {
+        return Err(Problem::Words(
+            "--watch replays: a live or recording run is paid for, and begins when you say so".into(),
+        ));
+    }
+    let ended = ends()?;
+    let root = scenario::find_root(&super::select::current_folder()?);
+    let reports = given.bounds.report_dir.clone().map_or_else(reports_folder, |folder| files::absolute(&folder));
+    let mut watched = Watched { given, verdicts: BTreeMap::new(), loaded: None };
+    let mut before = look(&root, &reports);
+    watched.first();
+    output::result("watching; Ctrl-C ends\n");
+    let mut pause = PAUSE;
+    while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+        let clock = RealClock::start();
+        let mut now = look(&root, &reports);
+        pause = PAUSE.max(clock.now() * SHARE);
+        if now == before {
+            continue;
+        }
+        now = settled(&ended, now, || look(&root, &reports));
+        watched.again(&changed(&before, &now));
+        before = now;
+    }
+    output::result("watching ended\n");
+    Ok(Exit::Passed)
+}
+
+/// The files once nobody writes them any more.
+fn settled(ended: &Receiver<()>, mut seen: Files, look: impl Fn() -> Files) -> Files {
+    for _ in 0..LOOKS {
+        // The channel stays closed, for whoever looks next.
+        if ended.recv_timeout(SETTLES) != Err(RecvTimeoutError::Timeout) {
+            break;
+        }
+        let now = look();
+        if now == seen {
+            break;
+        }
+        seen = now;
+    }
+    seen
+}
+
+/// What tells of Ctrl-C and of signals that ask for an end, by being closed.
+fn ends() -> Result<Receiver<()>, Problem> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|why| format!("signals cannot be waited for: {why}"))?;
+    let (end, ended) = channel();
+    std::thread::spawn(move || {
+        runtime.block_on(interrupted());
+        drop(end);
+    });
+    Ok(ended)
+}
+
+/// What is watched, and what it showed last.
+struct Watched<'g> {
+    given: &'g Run,
+    verdicts: BTreeMap<String, Verdict>,
+    loaded: Option<Suite>,
+}
+
+impl Watched<'_> {
+    /// The first run, printed like any other.
+    fn first(&mut self) {
+        if let Some(done) =
+            self.carried_out(|suite, options| carry_out(suite, options, self.given.format).map(|(done, _)| done))
+        {
+            self.compare(&done.evaluated.evaluation);
+        }
+    }
+
+    /// Runs what the changed files touch.
+    fn again(&mut self, files: &BTreeSet<String>) {
+        let named: Vec<&str> = files.iter().take(SHOWN).map(String::as_str).collect();
+        let more = files.len().saturating_sub(SHOWN);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        output::result(&format!("\nchanged: {}{more}\n", quote(&named.join(", "), 400)));
+        let plain = self.given.select.only.is_empty() && self.given.select.tag.is_empty();
+        // Files with mistakes when it was last read: everything may be other now.
+        let what = self.loaded.as_ref().map_or(Touched::Everything, |suite| touched(suite.loaded(), files, plain));
+        if what == Touched::Nothing {
+            output::result(
+                "no replay reads that; recordings change when they are made again: `ragcheck run --mode record`\n",
+            );
+            return;
+        }
+        let clock = RealClock::start();
+        let run = self.carried_out(|suite, options| {
+            let mut options = options.clone();
+            if let Touched::Cases(cases) = &what {
+                options.selection = Selection { only: cases.iter().cloned().collect(), ..options.selection };
+            }
+            match suite.run(&options) {
+                // What a pattern found has gone from the scenario.
+                Err(SuiteError::NothingSelected) => {
+                    Ok(suite.run(&RunOptions { selection: selection(&self.given.select), ..options })?)
+                }
+                done => Ok(done?),
+            }
+        });
+        let Some(done) = run else { return };
+        let took = clock.now();
+        let lines = self.compare(&done.evaluated.evaluation);
+        let evaluation = &done.evaluated.evaluation;
+        let trials = plural(evaluation.trials.len(), "trial");
+        let failed = evaluation.trials.iter().filter(|trial| trial.verdict != Verdict::Pass).count();
+        let left = if failed == 0 { "all PASS".to_owned() } else { format!("{failed} not PASS") };
+        let mut text = format!("{trials} in {:.2} s, {left}\n", took.as_secs_f64());
+        text.extend(lines);
+        if failed > 0 {
+            let _ = writeln!(text, "report: {}", done.folder.join(INDEX_HTML).display());
+        }
+        output::result(&text);
+    }
+
+    /// Loads the project and runs; a mistake is printed, and the next change may mend it.
+    fn carried_out(
+        &mut self,
+        run: impl FnOnce(&Suite, &RunOptions) -> Result<FinishedRun, Problem>,
+    ) -> Option<FinishedRun> {
+        let (given, mut read) = (self.given, None);
+        let done = load(&given.select).and_then(|suite| {
+            let options = RunOptions {
+                selection: selection(&given.select),
+                ..bounded(&given.bounds, &given.select, &suite.loaded().project)?
+            };
+            let suite = read.insert(suite);
+            run(suite, &options)
+        });
+        self.loaded = read;
+        match done {
+            Ok(done) => Some(done),
+            Err(problem) => {
+                output::problem(&problem);
+                None
+            }
+        }
+    }
+
+    /// One line for each trial whose verdict is another one than before, and notes the verdicts.
+    fn compare(&mut self, evaluation: &Evaluation) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut others = 0;
+        for trial in &evaluation.trials {
+            let id = trial.id.to_string();
+            let before = self.verdicts.insert(id.clone(), trial.verdict);
+            if before == Some(trial.verdict) || before.is_none() && trial.verdict == Verdict::Pass {
+                continue;
+            }
+            if lines.len() >= SHOWN {
+                others += 1;
+                continue;
+            }
+            let missed = trial.checks.iter().find(|check| !check.passed);
+            let why = match (trial.verdict, missed) {
+                (Verdict::Pass, _) => String::new(),
+                (_, Some(check)) => format!(": {}: {}", check.what, check.seen),
+                (_, None) => format!(": {}", trial.error),
+            };
+            let was = before.map_or_else(String::new, |before| format!(" (was {})", before.as_str()));
+            lines.push(format!("  {}{was} {}{}\n", trial.verdict.as_str(), id, quote(&why, 200)));
+        }
+        if others > 0 {
+            lines.push(format!("  and {} with another verdict\n", plural(others, "trial")));
+        }
+        if lines.is_empty() {
+            lines.push("  no verdict changed\n".to_owned());
+        }
+        lines
+    }
+}
