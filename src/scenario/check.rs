@@ -403,6 +403,8 @@ impl Checker<'_> {
         let path = self.around.path.parent().unwrap_or(self.around.root).join(file);
         files::read_at_most(path, Bound::PromptSize.most())
             .and_then(|bytes| String::from_utf8(bytes).map_err(|_| std::io::ErrorKind::InvalidData.into()))
+            // A checkout on Windows sends what one on another system sends, so that one recording serves both.
+            .map(|text| text.replace("\r\n", "\n"))
             .map_err(|error| match error.kind() {
                 std::io::ErrorKind::NotFound => PromptFileError::Missing,
                 std::io::ErrorKind::FileTooLarge => PromptFileError::TooLarge,

@@ -63,7 +63,9 @@ fn said((name, low, files, typed): Passed, more: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
     command.args(typed).args(more).current_dir(folder.path()).env("NO_COLOR", "1").env("COLUMNS", "400");
     let outcome = Outcome::of(&mut command);
-    outcome.stdout + &outcome.stderr
+    // The command to run again repeats what was typed.
+    let lines = outcome.stdout.lines().filter(|line| !line.starts_with("run again: "));
+    lines.collect::<Vec<_>>().join("\n") + &outcome.stderr
 }
 
 #[test]

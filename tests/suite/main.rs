@@ -28,6 +28,7 @@ mod keywords;
 mod knowledge_command;
 mod labelled_traces;
 mod learning;
+mod line_ends;
 mod live;
 mod live_equals_replay;
 mod local_model;

@@ -1,0 +1,38 @@
+//! A checkout with Windows line ends replays: scenarios, prompts, documents and recordings that a checkout made `\r\n`.
+
+use super::project::Outcome;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Gives every text file below a folder Windows line ends; the number of files.
+fn windows(folder: &Path) -> usize {
+    let mut changed = 0;
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            changed += windows(&path);
+        } else {
+            let text = fs::read_to_string(&path).expect("text");
+            fs::write(&path, text.replace("\r\n", "\n").replace('\n', "\r\n")).expect("written");
+            changed += 1;
+        }
+    }
+    changed
+}
+
+#[test]
+fn a_checkout_with_windows_line_ends_replays_with_the_same_verdicts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ragcheck = |arguments: &[&str]| {
+        Outcome::of(Command::new(env!("CARGO_BIN_EXE_ragcheck")).args(arguments).current_dir(folder.path()))
+    };
+    ragcheck(&["init"]).expect_code(0);
+    for part in ["scenarios", "knowledge", "recordings", "simulator"] {
+        assert!(windows(&folder.path().join(part)) > 0, "{part} has no file");
+        let outcome = ragcheck(&["run"]);
+        outcome.expect_code(0);
+        assert!(outcome.stdout.contains("20 trials: 20 PASS"), "{part}: {}", outcome.stdout);
+    }
+    ragcheck(&["check"]).expect_code(0);
+}
