@@ -27,6 +27,48 @@ pub struct Flip {
     pub why: String,
 }
 
+/// How often one case passed on both sides, of the repetitions that both have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairedCase {
+    /// `scenario/case`.
+    pub case: String,
+    /// The variant under A.
+    pub variant_a: String,
+    /// The variant under B.
+    pub variant_b: String,
+    /// Trials passed and run under A.
+    pub a: (u64, u64),
+    /// Trials passed and run under B.
+    pub b: (u64, u64),
+}
+
+/// Every case that ran on both sides, those that lost most first, then those that gained most, then as they stand.
+pub(super) fn paired(pairs: &[Pair<'_>]) -> Vec<PairedCase> {
+    let mut found = Vec::new();
+    for pair in pairs {
+        for (a, b) in &pair.rows {
+            let figures = a.paired(b, CASES);
+            if figures.a.1 > 0 && figures.b.1 > 0 {
+                let case = format!("{}/{}", pair.scenario, pair.case);
+                let (variant_a, variant_b) = (a.variant.clone(), b.variant.clone());
+                found.push(PairedCase { case, variant_a, variant_b, a: figures.a, b: figures.b });
+            }
+        }
+    }
+    let gap = |one: &PairedCase| one.b.0 as f64 / one.b.1 as f64 - one.a.0 as f64 / one.a.1 as f64;
+    let rank = |one: &PairedCase| {
+        if gap(one) < 0.0 {
+            0
+        } else if gap(one) > 0.0 {
+            1
+        } else {
+            2
+        }
+    };
+    found.sort_by(|one, other| rank(one).cmp(&rank(other)).then(gap(other).abs().total_cmp(&gap(one).abs())));
+    found
+}
+
 /// Every flip: worse ones first, then by the size of the difference and the name.
 pub(super) fn flips(pairs: &[Pair<'_>]) -> Vec<Flip> {
     let mut found: Vec<(f64, Flip)> = Vec::new();

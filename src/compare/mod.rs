@@ -27,7 +27,7 @@ mod variants;
 pub use collect::{Collector, Seen};
 pub use differences::{Difference, PromptChange};
 pub use error::CompareError;
-pub use flips::Flip;
+pub use flips::{Flip, PairedCase};
 pub use summary::{BASELINE_VERSION, CASES, CaseFigures, Measured, Setting, StoppedEarly, Summary, TrialOutcome};
 pub use usage::Usage;
 pub use variants::{Beside, Cell, Figure, InCase, Unit, VARIANTS_VERSION, Variant, Variants, compare_variants};
@@ -178,6 +178,9 @@ pub struct Comparison {
     pub rows: Vec<Row>,
     /// Cases that came out differently.
     pub flips: Vec<Flip>,
+    /// Every case that ran on both sides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paired: Vec<PairedCase>,
     /// Whether a gated row is worse.
     pub regression: bool,
     /// All of it in one sentence.
@@ -231,6 +234,7 @@ fn open(a: &Summary, b: &Summary, margin: f64) -> Result<Comparison, CompareErro
         regression: false,
         rows,
         flips: flips::flips(&pairing.pairs),
+        paired: flips::paired(&pairing.pairs),
         conclusion: first,
     })
 }

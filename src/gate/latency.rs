@@ -32,6 +32,10 @@ pub struct Latency {
     pub unanswered: u64,
     /// p50, p90, p95 and p99 of the time from the user's words to the answer.
     pub quantiles: Vec<Quantile>,
+    /// The times of answered turns, ascending: microseconds, and how many turns took at most so long; at most
+    /// [`CURVE`] of them, at equal steps of rank.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub curve: Vec<(u64, u64)>,
     /// Microseconds of all answered turns, by stage along the critical path.
     pub stages: Vec<(Stage, u64)>,
     /// Microseconds of all answered turns: the sum of the stages.
@@ -40,6 +44,9 @@ pub struct Latency {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_token: Option<FirstToken>,
 }
+
+/// Points of a curve.
+const CURVE: usize = 100;
 
 impl Latency {
     /// Turns that got an answer.
@@ -196,6 +203,7 @@ impl Latencies {
                 evidence: group.sources.line(),
                 turns: group.times_us.len() as u64,
                 unanswered: group.unanswered,
+                curve: curve(&group.times_us),
                 quantiles: quantiles(group.times_us),
                 answered_us: group.stages_us.values().sum(),
                 stages: group.stages_us.into_iter().collect(),
@@ -204,6 +212,20 @@ impl Latencies {
         };
         self.0.into_iter().map(row).filter(|row| row.turns > 0).collect()
     }
+}
+
+/// Answered times, thinned: a rank stands for all between it and the rank before.
+fn curve(values: &[(u64, u32)]) -> Vec<(u64, u64)> {
+    let mut sorted: Vec<u64> = values.iter().map(|(us, _)| *us).filter(|us| *us != u64::MAX).collect();
+    sorted.sort_unstable();
+    let steps = sorted.len().min(CURVE);
+    let rank = |step: usize| (step * sorted.len()).div_ceil(steps);
+    let mut points: Vec<(u64, u64)> = (1..=steps).map(rank).map(|rank| (sorted[rank - 1], rank as u64)).collect();
+    // Of equal times the last rank says it all.
+    points.reverse();
+    points.dedup_by_key(|(us, _)| *us);
+    points.reverse();
+    points
 }
 
 fn quantiles(values: Vec<(u64, u32)>) -> Vec<Quantile> {
@@ -241,6 +263,15 @@ mod tests {
         assert_eq!(found[2], (Edge::Unanswered, Edge::Us(17_000_000), Edge::Unbounded));
         assert_eq!(row.answered_us, (1..=18).sum::<u64>() * 1_000_000);
         assert_eq!(row.answered_us, row.stages.iter().map(|(_, us)| us).sum::<u64>());
+    }
+
+    #[test]
+    fn a_curve_has_few_points_and_ends_with_all_answered_turns() {
+        let times: Vec<(u64, u32)> = (0..1_000).map(|turn| (turn * 10, 0)).chain([(u64::MAX, 0)]).collect();
+        let found = curve(&times);
+        assert_eq!((found.len(), found[0], found[CURVE - 1]), (CURVE, (90, 10), (9_990, 1_000)));
+        assert_eq!(curve(&[(7, 0), (5, 0), (7, 1)]), [(5, 1), (7, 3)]);
+        assert_eq!(curve(&[(u64::MAX, 0)]), []);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::{Conditions, Point};
 use crate::stats::change_points::change_points;
+use crate::stats::rate::wilson;
 use std::collections::BTreeMap;
 
 /// The level, shared among the lines of a series, at which unchanged histories of 50 points that are looked at after
@@ -38,8 +39,12 @@ pub struct Line {
     pub name: String,
     /// Its target; empty for a time without one.
     pub target: String,
+    /// The metric of the criterion; empty for a time.
+    pub metric: String,
     /// What its values are.
     pub unit: Unit,
+    /// By point, Wilson's 95 % interval of a rate as if its units were independent: for display alone.
+    pub intervals: Vec<(usize, f64, f64)>,
     /// The values: index into the series' points, and value. Points that measured nothing have none.
     pub values: Vec<(usize, f64)>,
     /// Where it changed.
@@ -80,13 +85,21 @@ pub fn series(points: &[Point]) -> Vec<Series> {
     order.iter().map(of).collect()
 }
 
+/// Id, metric and target of a criterion.
+type Name = (String, String, String);
+
 fn lines(points: &[&Point]) -> Vec<Line> {
-    let mut names: Vec<(String, String, String)> = Vec::new();
-    let mut values: BTreeMap<(String, String, String), Vec<(usize, f64)>> = BTreeMap::new();
+    let mut names: Vec<Name> = Vec::new();
+    let mut values: BTreeMap<Name, Vec<(usize, f64)>> = BTreeMap::new();
+    let mut intervals: BTreeMap<Name, Vec<(usize, f64, f64)>> = BTreeMap::new();
     for (index, point) in points.iter().enumerate() {
         for rate in &point.rates {
             // Another metric or target under the same id is another question.
             let name = (rate.key.clone(), rate.metric.clone(), rate.target.clone());
+            if rate.n > 0 {
+                let (low, high) = wilson(rate.successes as f64, rate.n as f64);
+                intervals.entry(name.clone()).or_default().push((index, low, high));
+            }
             let line = values.entry(name.clone()).or_insert_with(|| {
                 names.push(name);
                 Vec::new()
@@ -102,7 +115,8 @@ fn lines(points: &[&Point]) -> Vec<Line> {
         .into_iter()
         .map(|name| {
             let values = values.remove(&name).unwrap_or_default();
-            line(name.0, name.2, Unit::Rate, values, level)
+            let intervals = intervals.remove(&name).unwrap_or_default();
+            Line { metric: name.1, intervals, ..line(name.0, name.2, Unit::Rate, values, level) }
         })
         .collect();
     for (name, of) in [("turn p50", 0), ("turn p95", 1)] {
@@ -131,7 +145,7 @@ fn line(name: String, target: String, unit: Unit, values: Vec<(usize, f64)>, lev
         p: change.p,
     });
     let changes = changes.collect();
-    Line { name, target, unit, values, changes }
+    Line { name, target, metric: String::new(), unit, intervals: Vec::new(), values, changes }
 }
 
 /// In how many ways so many points before and after a change could have come in another order. No order of points

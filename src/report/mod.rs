@@ -6,6 +6,7 @@
 //! Text from models and documents is hostile: [`crate::trace::text`] says what becomes of it. Nothing here asks the time, and no
 //! unordered map reaches the output: the same run gives the same bytes.
 
+mod charts;
 mod compact;
 pub mod comparison;
 mod figures;

@@ -1,9 +1,12 @@
 //! `comparison.html`: one page without a script, with the conversations of flipped cases side by side.
 
+use super::divergence::align;
 use super::terminal::{difference, p};
-use super::{SAME, Shown, differs};
-use crate::compare::{Finding, Scale};
+use super::{SAME, Shown, differs, headline};
+use crate::compare::{Comparison, Finding, PairedCase, Scale};
 use crate::percent::percent;
+use crate::report::charts;
+use crate::report::figures::count;
 use crate::report::page;
 use crate::trace::COMPARISON_HTML;
 use serde::Serialize;
@@ -22,6 +25,7 @@ const PAGE: page::Page = page::Page {
 struct Page {
     outcome: &'static str,
     word: &'static str,
+    headline: String,
     conclusion: String,
     sides: Vec<Side>,
     warnings: Vec<String>,
@@ -30,6 +34,8 @@ struct Page {
     prompts: Vec<Prompt>,
     notes: Vec<String>,
     rows: Vec<Row>,
+    paired: Vec<Paired>,
+    more_paired: usize,
     worse: usize,
     better: usize,
     flips: Vec<Flip>,
@@ -68,7 +74,22 @@ pub(in crate::report) struct Row {
     class: &'static str,
     finding: &'static str,
     sentence: String,
+    /// The difference on the axis of its scale; empty where nothing was compared.
+    chart: String,
 }
+
+/// A case on both sides.
+#[derive(Serialize)]
+struct Paired {
+    case: String,
+    variants: String,
+    /// Shape and figure of A and of B.
+    sides: [(&'static str, String); 2],
+    word: &'static str,
+}
+
+/// Cases of the paired grid; `comparison.json` has the others.
+const PAIRED: usize = 300;
 
 #[derive(Serialize)]
 struct Flip {
@@ -77,7 +98,10 @@ struct Flip {
     class: &'static str,
     counts: String,
     why: String,
-    sides: Vec<(String, String)>,
+    /// Events that both sides have, how many, and for each side its name, the event where they part, and the rest.
+    same: String,
+    equal: String,
+    sides: Vec<(String, String, String)>,
 }
 
 /// The page.
@@ -112,6 +136,7 @@ fn page(shown: &Shown<'_>) -> Page {
     Page {
         outcome,
         word,
+        headline: headline(found),
         conclusion: found.conclusion.clone(),
         sides: vec![side("A", &found.a), side("B", &found.b)],
         warnings: found.warnings.clone(),
@@ -119,7 +144,9 @@ fn page(shown: &Shown<'_>) -> Page {
         differences: found.differences.iter().map(differs).collect(),
         prompts: prompts.collect(),
         notes: found.notes.clone(),
-        rows: found.rows.iter().map(row).collect(),
+        rows: rows(found),
+        paired: found.paired.iter().take(PAIRED).map(paired).collect(),
+        more_paired: found.paired.len().saturating_sub(PAIRED),
         worse,
         better: found.flips.len() - worse,
         more: found.flips.len() - flips.len(),
@@ -136,8 +163,52 @@ fn class_of(line: &str) -> &'static str {
     }
 }
 
-/// A row for a page.
-pub(in crate::report) fn row(row: &crate::compare::Row) -> Row {
+fn paired(one: &PairedCase) -> Paired {
+    let shape = |(passed, run): (u64, u64)| match passed {
+        0 => "fail",
+        _ if passed == run => "pass",
+        _ => "undecided",
+    };
+    let side = |figures: (u64, u64)| (shape(figures), format!("{}/{}", count(figures.0), count(figures.1)));
+    let variants = if one.variant_a == one.variant_b {
+        one.variant_a.clone()
+    } else {
+        format!("{}, {}", one.variant_a, one.variant_b)
+    };
+    // Of equal denominators or not: products compare the shares exactly.
+    let (a, b) = (one.a.0 * one.b.1, one.b.0 * one.a.1);
+    let word = match b.cmp(&a) {
+        std::cmp::Ordering::Less => "worse",
+        std::cmp::Ordering::Greater => "better",
+        std::cmp::Ordering::Equal => "",
+    };
+    Paired { case: one.case.clone(), variants, sides: [side(one.a), side(one.b)], word }
+}
+
+/// The rows of a page, with a chart each.
+pub(in crate::report) fn rows(found: &Comparison) -> Vec<Row> {
+    let reach = |scale: Scale| {
+        let own = found.rows.iter().filter(|row| row.scale == scale);
+        charts::reach(own.flat_map(|row| {
+            row.difference.into_iter().chain(row.interval.into_iter().flat_map(|(low, high)| [low, high]))
+        }))
+    };
+    let (rates, times) = (reach(Scale::Rate), reach(Scale::Time));
+    let with_chart = |one: &crate::compare::Row| {
+        let (reach, margin) = match one.scale {
+            Scale::Rate => (rates, found.margin),
+            Scale::Time => (times, crate::compare::TIME_MARGIN),
+        };
+        let shown = row(one);
+        let chart =
+            one.difference.map(|difference| charts::forest(difference, one.interval, margin, reach, shown.class));
+        Row { chart: chart.unwrap_or_default(), ..shown }
+    };
+    found.rows.iter().map(with_chart).collect()
+}
+
+/// A row without its chart.
+fn row(row: &crate::compare::Row) -> Row {
     let level = |value: Option<f64>| match (value, row.scale) {
         (None, _) => "–".to_owned(),
         (Some(value), Scale::Rate) => percent(value),
@@ -160,6 +231,7 @@ pub(in crate::report) fn row(row: &crate::compare::Row) -> Row {
         },
         finding: row.finding.as_str(),
         sentence: row.sentence.clone(),
+        chart: String::new(),
     }
 }
 
@@ -173,16 +245,27 @@ fn flip(
         let name = trial.clone().unwrap_or_default();
         text.map(|text| (format!("{side}: {name}"), text))
     };
-    let sides: Vec<_> = [of(&flip.trial_a, conversations.0, "A"), of(&flip.trial_b, conversations.1, "B")]
-        .into_iter()
-        .flatten()
-        .collect();
+    let (a, b) = (of(&flip.trial_a, conversations.0, "A"), of(&flip.trial_b, conversations.1, "B"));
+    let (same, sides) = match (a, b) {
+        (Some((ours, a)), Some((theirs, b))) => {
+            let found = align(&a, &b);
+            let [(first, rest), (other_first, other_rest)] = found.sides;
+            (found.same, vec![(ours, first, rest), (theirs, other_first, other_rest)])
+        }
+        // One side alone, a baseline on the other: all of it.
+        (one, other) => {
+            let alone = one.into_iter().chain(other).map(|(name, text)| (name, String::new(), text));
+            (Vec::new(), alone.collect())
+        }
+    };
     (!sides.is_empty()).then(|| Flip {
         case: flip.case.clone(),
         word: if flip.worse { "worse" } else { "better" },
         class: if flip.worse { "fail" } else { "pass" },
         counts: format!("{}/{} passed, then {}/{}", flip.a.0, flip.a.1, flip.b.0, flip.b.1),
         why: flip.why.clone(),
+        equal: crate::trace::text::plural(same.len(), "event"),
+        same: same.join("\n"),
         sides,
     })
 }
@@ -214,7 +297,7 @@ mod tests {
     #[test]
     fn both_conversations_stand_side_by_side_and_the_others_are_counted() {
         let page = made();
-        assert_eq!(page.matches("<pre class=\"talk\">").count(), 2);
+        assert_eq!(page.matches("<pre class=\"talk\"").count(), 2);
         assert!(page.contains("7 more"), "eight flipped, one has conversations");
     }
 }

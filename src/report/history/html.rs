@@ -1,9 +1,12 @@
 //! `history.html`: one page without a script, newest series first.
 
-use super::{changed, chart, conditions, value, when};
+use super::{changed, conditions, value, when};
 use crate::history::{Line, Series};
-use crate::report::figures::counted;
+use crate::report::charts::{self, Beside};
+use crate::report::figures::{claimed_share, counted};
 use crate::report::page;
+use crate::scenario::{Target, parse_target};
+use jiff::Timestamp;
 use serde::Serialize;
 use std::io;
 
@@ -27,7 +30,8 @@ struct Shown {
     conditions: String,
     span: String,
     lines: Vec<Trend>,
-    points: Vec<(String, Vec<String>)>,
+    /// By point, newest first: its number from 1, when, and the figures.
+    points: Vec<(usize, String, Vec<String>)>,
 }
 
 #[derive(Serialize)]
@@ -36,7 +40,8 @@ struct Trend {
     target: String,
     newest: String,
     chart: String,
-    changes: Vec<String>,
+    /// Number, from 1, of the first point after it, and the change in words.
+    changes: Vec<(usize, String)>,
 }
 
 /// The page of a history.
@@ -65,7 +70,7 @@ fn shown(series: &Series) -> Shown {
             let own = line.values.iter().find(|(at, _)| *at == index);
             own.map_or_else(|| "–".to_owned(), |(_, seen)| value(line.unit, *seen))
         };
-        (when(point), series.lines.iter().map(figure).collect())
+        (index + 1, when(point), series.lines.iter().map(figure).collect())
     };
     let ends = series.points.first().zip(series.points.last());
     let span = ends.map(|(first, last)| {
@@ -86,7 +91,19 @@ fn trend(series: &Series, line: &Line) -> Trend {
         name: line.name.clone(),
         target: line.target.clone(),
         newest: line.values.last().map_or_else(String::new, |(_, seen)| value(line.unit, *seen)),
-        chart: chart::trend(series, line),
-        changes: line.changes.iter().map(|change| changed(series, line, change)).collect(),
+        chart: charts::trend(series, line, &beside(series, line)),
+        changes: line.changes.iter().map(|change| (change.point + 1, changed(series, line, change))).collect(),
     }
+}
+
+/// The target as a value of the line, the intervals, and the moments of the points.
+fn beside(series: &Series, line: &Line) -> Beside {
+    let target = match parse_target(&line.target) {
+        Ok(Target::AtLeastRate(share) | Target::AtMostRate(share)) => Some(share),
+        // The line of a time is the share of units below its limit.
+        Ok(Target::AtMostTime(_)) => claimed_share(&line.metric),
+        Err(_) => None,
+    };
+    let moments = series.points.iter().map(|(at, _)| at.parse().ok().map(Timestamp::as_second));
+    Beside { target, band: line.intervals.clone(), seconds: moments.collect::<Option<Vec<i64>>>().unwrap_or_default() }
 }

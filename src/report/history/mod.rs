@@ -3,7 +3,6 @@
 //! A change is always words and a shape, never a colour alone. Labels, models and names of criteria come from people
 //! and providers: they are escaped like everything else, and charts hold numbers only.
 
-mod chart;
 mod html;
 mod terminal;
 
@@ -82,7 +81,9 @@ mod tests {
         let line = |name: &str, target: &str, unit, low: f64, high: f64| Line {
             name: name.into(),
             target: target.into(),
+            metric: String::new(),
             unit,
+            intervals: if unit == Unit::Rate { (0..12).map(|day| (day, 0.8, 0.99)).collect() } else { Vec::new() },
             values: (0..12).map(|day| (day, if day < 6 { low } else { high })).collect(),
             changes: vec![Change { point: 6, before: low, after: high, p: 1e-9 }],
         };
@@ -117,6 +118,10 @@ mod tests {
         assert!(!page.contains("m\"onclick"));
         assert!(page.contains("Content-Security-Policy") && !page.contains("http://") && !page.contains("https://"));
         assert_eq!(page.matches("<svg class=\"trend\"").count(), 2, "one chart a line");
+        assert_eq!(page.matches("class=\"band\"").count(), 1, "times have no interval");
+        assert_eq!(page.matches("target 95.0 %").count(), 1, "a time without a target has no line");
+        assert!(page.contains(">2026-03-01</text>") && page.contains(">2026-03-12</text>"), "the days of the ends");
+        assert!(page.contains("href=\"#s1-p7\"") && page.contains("id=\"s1-p7\""), "a change leads to its point");
         assert!(page.contains("changed at 2026-03-07"));
         assert_eq!(html(&series()).expect("a page"), page.as_bytes(), "same bytes");
     }

@@ -92,7 +92,7 @@ fn figure(figure: &crate::compare::Figure) -> Figure<'_> {
 
 fn pair(pair: &crate::compare::Comparison) -> Pair<'_> {
     let (a, b) = names(pair);
-    let rows = pair.rows.iter().map(comparison::shown_row).collect();
+    let rows = comparison::shown_rows(pair);
     Pair { a, b, conclusion: &pair.conclusion, notes: &pair.notes, rows }
 }
 

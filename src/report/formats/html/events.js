@@ -74,8 +74,8 @@ const withMarks = (answer, sources, number) => {
     const place = Number(found[1]);
     parts.push(answer.slice(from, found.index));
     from = found.index + found[0].length;
-    if (place < 1 || place > sources) { parts.push(el("span", { class: "mark unknown", title: "no source has this number" }, found[0])); continue; }
-    const button = el("button", { type: "button", class: "mark", "aria-label": "source " + place }, found[0]);
+    if (place < 1 || place > sources) { parts.push(el("span", { class: "citing unknown", title: "no source has this number" }, found[0])); continue; }
+    const button = el("button", { type: "button", class: "citing", "aria-label": "source " + place }, found[0]);
     button.addEventListener("click", () => aim(document.getElementById("source-" + number + "-" + place)));
     parts.push(button);
   }

@@ -9,7 +9,7 @@ const fillSearchable = () => {
   gunzip(document.getElementById("searchable").textContent).then(({ s, t }) => {
     const texts = s.map((text) => text.toLowerCase());
     searchable = t.map((number) => texts[number]);
-    for (const trial of trials) trial.words = undefined;
+    for (const trial of trials) { trial.words = undefined; wordsOf(trial); }
     if (view.text) drawTable();
   }, () => {});
 };

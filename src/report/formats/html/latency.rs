@@ -1,13 +1,12 @@
 //! What the page shows of times: a distribution for each kind of evidence, quantiles with their bounds, the stages along
 //! the critical path, and the time to the first token.
 
-use super::chart::{self, Mark};
 use crate::gate::{Evaluation, Latency as Times, Quantile};
 use crate::metric::stages::Stage;
 use crate::percent::{at_most, percent};
+use crate::report::charts::{self, Curve};
 use crate::report::figures::{self, count, duration, target};
 use crate::scenario::Target;
-use crate::stats::quantile::nearest_rank;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,6 +26,9 @@ struct Distribution {
     chart: String,
     figures: Vec<(String, String)>,
     n: String,
+    /// The variants in the order of their curves, and how many have none.
+    names: Vec<String>,
+    more: usize,
 }
 
 #[derive(Serialize)]
@@ -60,12 +62,13 @@ pub(super) fn latency(evaluation: &Evaluation) -> Option<Latency> {
     if !rest.is_empty() {
         by_kind.entry("").or_default().extend(rest);
     }
-    let limits = limits(evaluation);
-    let kinds: Vec<_> = by_kind.into_iter().filter_map(|(kind, times)| distribution(kind, times, &limits)).collect();
+    let limits: Vec<u64> = limits(evaluation).into_iter().collect();
+    let rows = evaluation.latency.as_slice();
+    let kinds = by_kind.into_iter().filter_map(|(kind, times)| distribution(kind, times, rows, &limits));
+    let kinds: Vec<_> = kinds.collect();
     if kinds.is_empty() {
         return None;
     }
-    let rows = &evaluation.latency;
     let all: BTreeSet<&Stage> = rows.iter().flat_map(|row| row.stages.iter().map(|(stage, _)| stage)).collect();
     let first = rows.iter().filter_map(|row| {
         let first = row.first_token.as_ref()?;
@@ -85,36 +88,37 @@ fn name(row: &Times) -> String {
     format!("{}.{}", row.flow, row.variant)
 }
 
-/// The limits that criteria set to a time.
-pub(super) fn limits(evaluation: &Evaluation) -> Vec<Mark> {
-    let mut marks: Vec<Mark> = Vec::new();
-    for row in &evaluation.criteria {
-        if let Some(Target::AtMostTime(limit)) = target(row) {
-            let at_us = limit.as_micros() as u64;
-            if !marks.iter().any(|mark| mark.at_us == at_us) {
-                marks.push(Mark { label: format!("limit {}", duration(at_us)), at_us, limit: true });
-            }
-        }
-    }
-    marks
+/// The limits that criteria set to a time, in microseconds.
+pub(super) fn limits(evaluation: &Evaluation) -> BTreeSet<u64> {
+    let of = |row| match target(row) {
+        Some(Target::AtMostTime(limit)) => Some(limit.as_micros() as u64),
+        _ => None,
+    };
+    evaluation.criteria.iter().filter_map(of).collect()
 }
 
-fn distribution(kind: &str, mut sorted: Vec<u64>, limits: &[Mark]) -> Option<Distribution> {
+fn distribution(kind: &str, mut sorted: Vec<u64>, rows: &[Times], limits: &[u64]) -> Option<Distribution> {
     sorted.sort_unstable();
-    let mut marks = limits.to_vec();
-    for (label, share) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
-        // Turns without an answer stand at the end of the ranks, as in the table.
-        if let Some(at_us) = nearest_rank(&sorted, share).filter(|at_us| *at_us != u64::MAX) {
-            marks.push(Mark { label: label.into(), at_us, limit: false });
-        }
+    let own: Vec<&Times> = rows.iter().filter(|row| row.kind == kind).collect();
+    let mut curves: Vec<Curve<'_>> = Vec::new();
+    for row in &own {
+        let (turns, unanswered) = (row.turns, row.unanswered);
+        curves.push(Curve { name: name(row), points: &row.curve, turns, unanswered });
     }
-    let chart = chart::histogram(&sorted, &marks)?;
-    let mut figures = vec![("longest".into(), duration(sorted.last().copied().unwrap_or(0)))];
-    for mark in limits {
-        let late = sorted.iter().filter(|us| **us > mark.at_us).count() as u64;
-        figures.push((format!("over the {}", mark.label), count(late)));
+    let chart = charts::curves(&curves, limits)?;
+    let answered = sorted.partition_point(|us| *us < u64::MAX);
+    let longest = answered.checked_sub(1).map_or_else(|| "–".to_owned(), |last| duration(sorted[last]));
+    let mut figures = vec![
+        ("longest answered turn".into(), longest),
+        ("without an answer".into(), count((sorted.len() - answered) as u64)),
+    ];
+    for limit in limits {
+        let late = sorted.iter().filter(|us| **us > *limit).count() as u64;
+        figures.push((format!("over the limit {}", duration(*limit)), count(late)));
     }
-    Some(Distribution { kind: kind.to_owned(), chart, figures, n: count(sorted.len() as u64) })
+    let names = curves.iter().map(|one| one.name.clone());
+    let (shown, more): (Vec<String>, usize) = (names.take(charts::CURVES).collect(), own.len().saturating_sub(charts::CURVES));
+    Some(Distribution { kind: kind.to_owned(), chart, figures, n: count(sorted.len() as u64), names: shown, more })
 }
 
 fn quantiles(row: &Times) -> Row {
@@ -150,7 +154,7 @@ fn stages(row: &Times, all: &BTreeSet<&Stage>) -> Stages {
         kind: row.kind.clone(),
         n: count(row.answered()),
         total: mean(row.answered_us),
-        chart: chart::shares(&names, &parts),
+        chart: charts::shares(&names, &parts),
         parts: all.iter().map(|stage| took(stage)).map(|us| (mean(us), brief(share(us)))).collect(),
     }
 }

@@ -1,10 +1,11 @@
 //! What the template fills in: figures already worded, links already encoded, charts already drawn.
 
-use super::chart;
+use super::grid::{Grid, grids};
 use super::latency::{Latency, latency};
 use super::spending::{Spending, spending};
 use crate::gate::{CriterionResult, Evaluation, Repeats, Verdict, Violation};
 use crate::percent::percent;
+use crate::report::charts;
 use crate::report::figures::{self, count, counted};
 use crate::report::{TABLE_ROWS, View};
 use crate::trace::text::clip;
@@ -33,6 +34,7 @@ pub(super) struct Page {
     more_causes: usize,
     criteria: Vec<Row>,
     criteria_counts: String,
+    grids: Vec<Grid>,
     gates: Vec<Row>,
     gates_counts: String,
     errors: Vec<ErrorRow>,
@@ -48,8 +50,8 @@ pub(super) struct Page {
 }
 
 #[derive(Serialize)]
-struct Badge {
-    word: &'static str,
+pub(super) struct Badge {
+    pub word: &'static str,
     class: &'static str,
 }
 
@@ -96,9 +98,9 @@ struct CauseRow {
 }
 
 #[derive(Serialize)]
-struct Link {
+pub(super) struct Link {
     trial: String,
-    href: String,
+    pub href: String,
     unit: String,
     note: String,
 }
@@ -128,6 +130,7 @@ struct Flow {
     name: String,
     taken: usize,
     declared: usize,
+    graph: String,
     rows: Vec<(String, String, String, u64, String)>,
 }
 
@@ -136,7 +139,8 @@ struct Requirement {
     id: String,
     about: String,
     source: String,
-    cases: Vec<(String, u32, u32)>,
+    /// Name, trials passed and run, and where the table of trials shows them.
+    cases: Vec<(String, u32, u32, String)>,
     more: usize,
     /// Of the criterion with this id, or trials passed and run.
     figure: String,
@@ -159,10 +163,11 @@ pub(super) fn page(view: &View<'_>) -> Page {
         _ => "Not judged",
     };
     let rows = |rows: &[CriterionResult], prefix: &str| -> Vec<Row> {
+        let axis = charts::domain(rows);
         let mut rows: Vec<_> = rows.iter().enumerate().collect();
         // Worst first, and what decides the exit code before what does not; otherwise as they were written.
         rows.sort_by_key(|(_, result)| (worst_first(result.verdict), !result.required));
-        rows.into_iter().map(|(place, result)| row(result, &format!("{prefix}-{}", place + 1))).collect()
+        rows.into_iter().map(|(place, result)| row(result, &format!("{prefix}-{}", place + 1), axis)).collect()
     };
     let requirements: Vec<_> =
         evaluation.requirements.iter().map(|row| requirement(row, &evaluation.criteria)).collect();
@@ -181,6 +186,7 @@ pub(super) fn page(view: &View<'_>) -> Page {
         more_causes: causes.len().saturating_sub(LISTED),
         causes: causes.into_iter().take(LISTED).collect(),
         criteria: rows(&evaluation.criteria, "criterion"),
+        grids: grids(&evaluation.trials),
         criteria_counts: figures::verdict_counts(evaluation.criteria.iter()),
         gates: rows(&evaluation.gates, "gate"),
         gates_counts: figures::verdict_counts(evaluation.gates.iter()),
@@ -243,7 +249,7 @@ fn repeated(row: &Repeats) -> Repeated {
     }
 }
 
-fn badge(verdict: Verdict) -> Badge {
+pub(super) fn badge(verdict: Verdict) -> Badge {
     let class = match verdict {
         Verdict::Pass => "pass",
         Verdict::Fail => "fail",
@@ -254,7 +260,7 @@ fn badge(verdict: Verdict) -> Badge {
     Badge { word: verdict.as_str(), class }
 }
 
-fn row(result: &CriterionResult, anchor: &str) -> Row {
+fn row(result: &CriterionResult, anchor: &str, axis: (f64, f64)) -> Row {
     let excluded = result.excluded.iter().map(|one| {
         let figure = format!("{} of {} {}", count(one.successes), count(one.n), result.units);
         (one.case.clone(), one.reason.clone(), figure)
@@ -278,7 +284,7 @@ fn row(result: &CriterionResult, anchor: &str) -> Row {
         observed: together(&figures::observed(result)),
         bound: together(&figures::bound(result)),
         target: result.target.clone(),
-        chart: chart::interval(result).unwrap_or_default(),
+        chart: charts::interval(result, axis).unwrap_or_default(),
         sentence: result.sentence.clone(),
         evidence: result.evidence.clone(),
         excluded: excluded.collect(),
@@ -335,7 +341,8 @@ fn causes(evaluation: &Evaluation) -> Vec<CauseRow> {
     found.into_iter().map(|(_, cause)| cause).collect()
 }
 
-fn worst_first(verdict: Verdict) -> u8 {
+/// The worst verdict is the least.
+pub(super) fn worst_first(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Error => 0,
         Verdict::Fail => 1,
@@ -350,7 +357,7 @@ fn together(text: &str) -> String {
     text.replace(" %", "\u{a0}%")
 }
 
-fn link(trial: &str) -> Link {
+pub(super) fn link(trial: &str) -> Link {
     let href = format!("#trial={}", utf8_percent_encode(trial, FRAGMENT));
     Link { trial: trial.to_owned(), href, unit: String::new(), note: String::new() }
 }
@@ -377,6 +384,7 @@ fn transitions(evaluation: &Evaluation) -> Vec<Flow> {
         name: coverage.flow.clone(),
         taken: coverage.taken.iter().filter(|(.., times)| *times > 0).count(),
         declared: coverage.taken.len(),
+        graph: charts::graph(&coverage.flow, &coverage.taken).unwrap_or_default(),
         rows: coverage
             .taken
             .iter()
@@ -390,13 +398,17 @@ fn requirement(coverage: &crate::gate::RequirementCoverage, criteria: &[Criterio
     // A requirement that is a criterion has the criterion's figure: trials that fail something else are not its matter.
     let own = criteria.iter().find(|row| row.id == coverage.id && !row.observed_text.is_empty());
     let sum = |count: fn(&(String, u32, u32)) -> u32| coverage.cases.iter().map(|row| u64::from(count(row))).sum();
+    let case = |(case, passed, run): &(String, u32, u32)| {
+        let found = format!("#trials?text={}", utf8_percent_encode(&format!("{case}/"), FRAGMENT));
+        (case.clone(), *passed, *run, found)
+    };
     let (passed, run): (u64, u64) = (sum(|row| row.1), sum(|row| row.2));
     Requirement {
         figure: own.map_or_else(|| format!("{passed} of {run} trials"), |row| row.observed_text.clone()),
         id: coverage.id.clone(),
         about: coverage.about.clone(),
         source: coverage.source.clone(),
-        cases: coverage.cases.iter().take(LISTED).cloned().collect(),
+        cases: coverage.cases.iter().take(LISTED).map(case).collect(),
         more: coverage.cases.len().saturating_sub(LISTED),
     }
 }

@@ -71,7 +71,7 @@ pub(super) fn data(view: &View<'_>) -> serde_json::Result<String> {
     let files: BTreeMap<&str, &str> =
         view.plan.scenarios.iter().map(|scenario| (scenario.name.as_str(), scenario.file.as_str())).collect();
     let Broken { criteria, causes, of_trials } = broken(view.evaluation, &ordinals);
-    let limit = super::latency::limits(view.evaluation).iter().map(|mark| mark.at_us).min();
+    let limit = super::latency::limits(view.evaluation).into_iter().next();
     let beside = json!({
         "names": names.list,
         "abouts": abouts,

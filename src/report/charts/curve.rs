@@ -1,0 +1,140 @@
+//! The share of turns that are answered within a time: one empirical curve a variant, limits as lines, and to the right of
+//! the axis a bin for turns without an answer.
+
+use super::{escaped, round_step};
+use crate::percent::percent;
+use crate::report::figures::{count, duration};
+use std::fmt::Write as _;
+
+const WIDTH: f64 = 760.0;
+const LEFT: f64 = 48.0;
+/// Where the time axis ends and the bin of unanswered turns begins.
+const RIGHT: f64 = 650.0;
+const END: f64 = 744.0;
+const TOP: f64 = 22.0;
+const BASE: f64 = 222.0;
+/// Curves that a chart shows; the table beside it has all.
+pub(in crate::report) const MOST: usize = 8;
+
+/// The times of one variant.
+#[derive(Debug, Clone)]
+pub(in crate::report) struct Curve<'a> {
+    /// What it is called.
+    pub name: String,
+    /// Answered turns, ascending: a time in microseconds, and how many turns took at most so long.
+    pub points: &'a [(u64, u64)],
+    /// All turns, those without an answer too.
+    pub turns: u64,
+    /// Turns without an answer.
+    pub unanswered: u64,
+}
+
+/// The chart; `limits` are times in microseconds. `None` where no turn was answered.
+pub(in crate::report) fn curves(curves: &[Curve<'_>], limits: &[u64]) -> Option<String> {
+    let shown: Vec<_> = curves.iter().filter(|one| one.turns > 0).take(MOST).collect();
+    let longest = shown.iter().filter_map(|one| one.points.last()).map(|(us, _)| *us).max()?;
+    let limit = limits.iter().copied().max().unwrap_or(0);
+    let step = round_step(longest.max(limit).max(4) as f64 * 1.02 / 4.0);
+    let reach = step * 4.0;
+    let x = |us: f64| LEFT + us / reach * (RIGHT - LEFT);
+    let y = |share: f64| BASE - share * (BASE - TOP);
+    let mut svg = format!("<svg class=\"curves\" viewBox=\"0 0 {WIDTH:.0} 262\" role=\"img\"><title>");
+    svg.push_str("Share of turns answered within a time. ");
+    for one in &shown {
+        let _ = write!(svg, "{}: {} turns, {} without an answer. ", escaped(&one.name), one.turns, one.unanswered);
+    }
+    svg.push_str("</title>");
+    for (share, label) in [(0.0, "0 %"), (0.5, "50 %"), (0.95, "95 %"), (1.0, "")] {
+        let at = y(share);
+        let _ = write!(
+            svg,
+            "<path class=\"grid\" d=\"M{LEFT:.0} {at:.1}H{END:.0}\"/>\
+             <text x=\"{:.0}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>",
+            LEFT - 6.0,
+            at + 4.0
+        );
+    }
+    let _ = write!(svg, "<path class=\"axis\" d=\"M{LEFT:.0} {BASE:.0}H{RIGHT:.0}\"/>");
+    for tick in 0..=4 {
+        let us = step * f64::from(tick);
+        let class = if tick % 2 == 1 { " class=\"tick-odd\"" } else { "" };
+        let anchor = if tick == 4 { "end" } else { "middle" };
+        let _ = write!(
+            svg,
+            "<text{class} x=\"{:.1}\" y=\"242\" text-anchor=\"{anchor}\">{}</text>",
+            x(us),
+            duration(us as u64)
+        );
+    }
+    let _ = write!(
+        svg,
+        "<rect class=\"bin\" x=\"{:.0}\" y=\"{TOP:.0}\" width=\"{:.0}\" height=\"{:.0}\"/>",
+        RIGHT + 22.0,
+        END - RIGHT - 22.0,
+        BASE - TOP
+    );
+    let middle = f64::midpoint(RIGHT + 22.0, END);
+    let _ = write!(svg, "<text x=\"{middle:.0}\" y=\"242\" text-anchor=\"middle\">no answer</text>");
+    for us in limits {
+        let at = x(*us as f64);
+        let (shift, anchor) = if at > RIGHT * 0.8 { (-5.0, "end") } else { (5.0, "start") };
+        let _ = write!(
+            svg,
+            "<path class=\"target\" d=\"M{at:.1} {:.0}V{BASE:.0}\"/>\
+             <text class=\"mark\" x=\"{:.1}\" y=\"12\" text-anchor=\"{anchor}\">limit {}</text>",
+            TOP - 14.0,
+            at + shift,
+            duration(*us)
+        );
+    }
+    for (place, one) in shown.iter().enumerate() {
+        let share = |turns: u64| turns as f64 / one.turns as f64;
+        let mut line = format!("M{LEFT:.1} {BASE:.1}");
+        for (us, turns) in one.points {
+            let _ = write!(line, "H{:.1}V{:.1}", x(*us as f64), y(share(*turns)));
+        }
+        let _ = write!(line, "H{RIGHT:.1}");
+        let _ = write!(svg, "<path class=\"curve curve-{}\" d=\"{line}\"/>", place + 1);
+        if one.unanswered > 0 {
+            let slot = (END - RIGHT - 30.0) / shown.len() as f64;
+            let (at, answered) = (RIGHT + 26.0 + slot * (place as f64 + 0.5), share(one.turns - one.unanswered));
+            let _ = write!(
+                svg,
+                "<path class=\"curve lost curve-{}\" d=\"M{at:.1} {:.1}V{:.1}\"><title>{}: {} of {} without an answer, {}</title></path>",
+                place + 1,
+                y(answered),
+                y(1.0),
+                escaped(&one.name),
+                count(one.unanswered),
+                count(one.turns),
+                percent(share(one.unanswered)),
+            );
+        }
+    }
+    svg.push_str("</svg>");
+    Some(svg)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ends(svg: &str) -> Vec<f64> {
+        let paths = svg.split("class=\"curve curve-").skip(1).filter_map(|part| part.split(" d=\"").nth(1));
+        let last = |path: &str| path.split('"').next()?.rsplit('V').next()?.split('H').next()?.parse().ok();
+        paths.filter_map(last).collect()
+    }
+
+    #[test]
+    fn a_curve_ends_at_the_share_that_was_answered_and_the_bin_holds_the_others() {
+        let points = [(1_000_000, 1), (2_000_000, 2), (8_000_000, 3)];
+        let whole = Curve { name: "a.<b>".into(), points: &points, turns: 3, unanswered: 0 };
+        let part = Curve { turns: 4, unanswered: 1, ..whole.clone() };
+        let svg = curves(&[whole.clone(), part], &[10_000_000]).expect("answered");
+        assert_eq!(ends(&svg), [TOP, BASE - 0.75 * (BASE - TOP)]);
+        assert_eq!(svg.matches("curve lost").count(), 1);
+        assert!(svg.contains("limit 10.00 s") && svg.contains("1 of 4 without an answer, 25.0 %"), "{svg}");
+        assert!(!svg.contains("<b>"), "{svg}");
+        assert_eq!(curves(&[Curve { points: &[], unanswered: 3, ..whole }], &[]), None);
+    }
+}

@@ -1,0 +1,61 @@
+//! Every chart of the pages, as small inline SVG.
+//!
+//! | file | chart |
+//! |---|---|
+//! | `interval` | the figure of a criterion with its bounds and target, on the axis that all rows of a table share |
+//! | `curve` | shares of turns answered within a time, a curve a variant |
+//! | `shares` | shares of one whole, as one bar |
+//! | `graph` | the moves of a state machine |
+//! | `forest` | a difference with its interval, on the axis that all rows share |
+//! | `trend` | a figure over time |
+//!
+//! Colours come from classes in `page.css`, so that one chart serves light, dark and print; whatever colour says, a shape, a
+//! dash or a word says too. Each chart has a `<title>` that says in words what it shows. Numbers and fixed words go in as
+//! they are, any other text through [`escaped`].
+
+mod curve;
+mod forest;
+mod graph;
+mod interval;
+mod shares;
+mod trend;
+
+pub(super) use curve::{Curve, MOST as CURVES, curves};
+pub(super) use forest::{forest, reach};
+pub(super) use graph::graph;
+pub(super) use interval::{domain, interval};
+pub(super) use shares::shares;
+pub(super) use trend::{Beside, trend};
+
+/// Text that may stand in an element or an attribute of SVG.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in crate::trace::text::line(text).chars() {
+        match letter {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// The next of 1, 1.25, 2, 2.5, 4, 5 or 10 times a power of ten.
+fn round_step(step: f64) -> f64 {
+    let power = 10f64.powf(step.max(1.0).log10().floor());
+    [1.0, 1.25, 2.0, 2.5, 4.0, 5.0, 10.0]
+        .into_iter()
+        .map(|nice| nice * power)
+        .find(|nice| *nice >= step)
+        .unwrap_or(step)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn text_in_a_chart_is_text() {
+        assert_eq!(super::escaped("<b a=\"1\">&\u{1b}[2J"), "&lt;b a=&quot;1&quot;&gt;&amp;\u{fffd}[2J");
+    }
+}

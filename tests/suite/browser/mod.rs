@@ -1,0 +1,171 @@
+//! The pages in a real browser. `needs_chromium…` is the smoke of `.ci/run`; `needs_a_browser…`, with axe-core and a page of
+//! 50,000 trials, is in `.ci/slow`.
+
+mod chromium;
+
+use super::project::{Project, whole};
+use chromium::Chromium;
+use serde_json::{Value, json};
+use std::path::Path;
+
+const WIDE: (u32, u32) = (1280, 900);
+const NARROW: (u32, u32) = (390, 844);
+
+/// The address of a file of the newest run.
+fn address(project: &Project, file: &str, fragment: &str) -> String {
+    let folder = project.path("reports/latest").canonicalize().expect("a run folder");
+    format!("file://{}{fragment}", folder.join(file).display())
+}
+
+/// A trial with a violation, and its note.
+fn violation(project: &Project) -> (String, String) {
+    let run = project.latest("run.json");
+    let rows = run["criteria"].as_array().expect("criteria");
+    let first = rows.iter().flat_map(|row| row["violations"].as_array().into_iter().flatten()).next().expect("one");
+    (first["trial"].as_str().expect("a trial").to_owned(), first["note"].as_str().expect("a note").to_owned())
+}
+
+fn silent(browser: &Chromium) {
+    assert_eq!(browser.complaints(), Vec::<&Value>::new(), "the console is silent");
+    assert_eq!(browser.requests(), Vec::<&str>::new(), "nothing is asked for");
+}
+
+const FOUND: &str = "document.getElementById('found').textContent";
+
+#[test]
+#[ignore = "needs Chromium"]
+fn needs_chromium_the_report_is_filtered_searched_and_goes_to_where_a_trial_broke() {
+    let (project, _) = whole();
+    let mut browser = Chromium::start();
+    browser.open(&address(project, "index.html", ""), WIDE, false);
+    let all = browser.text(FOUND);
+    let number: usize = all.split(' ').next().and_then(|word| word.parse().ok()).expect("a number");
+    assert!(number > 300 && all.ends_with(" trials"), "{all}");
+
+    // The filter is in the address, and the address is a filter.
+    browser.value("document.querySelector('#chips [data-name=slow]').click()");
+    let slow = browser.text(FOUND);
+    assert!(slow.contains(" of ") && browser.text("location.hash") == "#trials?slow=1", "{slow}");
+    browser.open(&address(project, "index.html", "#trials?slow=1"), WIDE, false);
+    assert_eq!(browser.text(FOUND), slow);
+
+    // Reasons, questions, answers and documents are searched; what nobody said is not found.
+    let (trial, note) = violation(project);
+    for (words, what) in [(note.as_str(), "a reason"), ("valve coil", "a question"), ("warranty#4", "a document")] {
+        browser.value(&format!("location.hash = '#trials?text=' + encodeURIComponent({})", json!(words)));
+        browser.until(&format!("{FOUND}.includes(' of ')"));
+        assert!(!browser.text(FOUND).starts_with('0'), "{what}: {words}");
+    }
+    browser.value("location.hash = '#trials?text=nothingofthekind'");
+    browser.until(&format!("{FOUND} === 'No trial matches.'"));
+
+    // A trial opens, and its break is an event with an address of its own.
+    browser.value(&format!("location.hash = '#trial=' + {}", json!(trial)));
+    browser.until("document.querySelector('#trial .fall') !== null");
+    assert_eq!(browser.value("document.querySelectorAll('#trial .here').length > 0"), json!(true));
+    browser.value("document.querySelector('.jump.main').click()");
+    browser.until("document.querySelector('.aimed') !== null");
+    assert!(browser.text("location.hash").contains("&event="));
+    let shown = browser.value(
+        "(() => { const box = document.querySelector('.aimed').getBoundingClientRect(); \
+         return box.top < innerHeight && box.bottom > 0; })()",
+    );
+    assert_eq!(shown, json!(true), "the event is in view");
+    silent(&browser);
+}
+
+#[test]
+#[ignore = "needs Chromium; long: .ci/slow"]
+fn needs_a_browser_the_keyboard_alone_searches_opens_walks_and_jumps() {
+    let (project, _) = whole();
+    let mut browser = Chromium::start();
+    browser.open(&address(project, "index.html", ""), WIDE, false);
+    browser.press("/");
+    browser.until("document.activeElement.name === 'text'");
+    let (trial, _) = violation(project);
+    browser.write(trial.rsplit_once('/').expect("a lane").0);
+    browser.until(&format!("{FOUND}.includes(' of ')"));
+    // Behind the search stand the selects, the chips and the headings: the first link of the table is reached by Tab.
+    for _ in 0..80 {
+        browser.press("Tab");
+        if browser.value("document.activeElement.closest('#table tbody') !== null") == json!(true) {
+            break;
+        }
+    }
+    browser.press("Enter");
+    browser.until("location.hash.startsWith('#trial=') && document.querySelector('#trial .fall') !== null");
+    let first = browser.text("location.hash");
+    browser.press("j");
+    browser.until(&format!("location.hash !== {}", json!(first)));
+    browser.until("document.querySelector('#trial .fall') !== null");
+    browser.press("k");
+    browser.until(&format!("location.hash === {}", json!(first)));
+    browser.value(&format!("location.hash = '#trial=' + {}", json!(trial)));
+    browser.until("document.querySelector('.jump.main') !== null");
+    browser.press("b");
+    browser.until("document.activeElement.classList.contains('aimed')");
+    silent(&browser);
+}
+
+#[test]
+#[ignore = "needs Chromium; long: .ci/slow"]
+fn needs_a_browser_no_page_reaches_off_screen_and_axe_finds_nothing_serious() {
+    let axe = std::env::var("RAGCHECK_AXE").expect("RAGCHECK_AXE names axe.min.js of axe-core");
+    let axe = std::fs::read_to_string(&axe).unwrap_or_else(|why| panic!("{axe}: {why}"));
+    let project = Project::shipped();
+    project.run(&["run"]).expect_code(0);
+    project.run(&["compare", "reports/latest", "reports/latest"]);
+    project.run(&["history", "--html", "reports/history.html"]);
+    let (trial, _) = violation(&project);
+    let mut browser = Chromium::start();
+    for (size, dark) in [(WIDE, false), (WIDE, true), (NARROW, false), (NARROW, true)] {
+        let trial = format!("#trial={trial}&event=1");
+        for (file, fragment) in
+            [("index.html", ""), ("index.html", trial.as_str()), ("comparison.html", ""), ("../history.html", "")]
+        {
+            browser.open(&address(&project, file, fragment), size, dark);
+            browser.until("!location.hash.startsWith('#trial=') || document.querySelector('.aimed') !== null");
+            browser.value("document.querySelectorAll('details').forEach((one, at) => { one.open = at % 7 === 0; })");
+            assert_eq!(browser.off_screen(), json!([]), "{file}{fragment} at {size:?}");
+            assert_eq!(browser.serious(&axe), json!([]), "{file}{fragment} at {size:?}, dark: {dark}");
+        }
+    }
+    silent(&browser);
+}
+
+/// `RAGCHECK_LARGE_REPORT` is the page of 50,000 trials that `.ci/slow` makes.
+#[test]
+#[ignore = "needs Chromium; long: .ci/slow"]
+fn needs_a_browser_fifty_thousand_trials_open_and_filter_while_one_waits() {
+    let page = std::env::var("RAGCHECK_LARGE_REPORT").expect("RAGCHECK_LARGE_REPORT names a page of 50,000 trials");
+    let page = Path::new(&page).canonicalize().expect("the page");
+    let mut browser = Chromium::start();
+    // The best of some, for other work of the machine is no property of the page.
+    let mut opened = f64::INFINITY;
+    for _ in 0..5 {
+        browser.open(&format!("file://{}", page.display()), WIDE, false);
+        browser.until("performance.getEntriesByType('navigation')[0].loadEventEnd > 0");
+        assert!(browser.text(FOUND).starts_with("50,000"), "{}", browser.text(FOUND));
+        let took = browser.value("performance.getEntriesByType('navigation')[0].loadEventEnd");
+        opened = opened.min(took.as_f64().expect("milliseconds"));
+    }
+    // What is searched is unpacked once, when the search gets the focus.
+    browser.value("document.querySelector('#filter [name=text]').focus()");
+    browser.until("searchable !== null && searchable.length === trials.length");
+    let mut filtered = 0.0_f64;
+    for change in ["text.value = 'heat'", "text.value = 'heat pump 7'", "text.value = ''", "scenario.selectedIndex = 1"]
+    {
+        let mut best = f64::INFINITY;
+        for _ in 0..5 {
+            let took = browser.value(&format!(
+                "(() => {{ const {{ text, scenario }} = filter.elements; text.value = ''; scenario.selectedIndex = 0; \
+                 filter.dispatchEvent(new Event('input')); const from = performance.now(); {change}; \
+                 filter.dispatchEvent(new Event('input')); document.body.offsetHeight; return performance.now() - from; }})()"
+            ));
+            best = best.min(took.as_f64().expect("milliseconds"));
+        }
+        filtered = filtered.max(best);
+    }
+    println!("50,000 trials: opened in {opened:.0} ms, filtered in {filtered:.0} ms");
+    assert!(opened < 1_500.0 && filtered < 100.0, "opened in {opened:.0} ms, filtered in {filtered:.0} ms");
+}
