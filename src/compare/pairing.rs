@@ -24,9 +24,9 @@ pub(super) struct Pairing<'s> {
     pub pairs: Vec<Pair<'s>>,
     /// Settings on both sides, by scenario.
     pub settings: Vec<(&'s Setting, &'s Setting)>,
-    /// `scenario/case` that only A has.
+    /// `scenario/case` that only A has; with the variant where that alone is missing.
     pub only_a: Vec<String>,
-    /// `scenario/case` that only B has.
+    /// `scenario/case` that only B has; with the variant where that alone is missing.
     pub only_b: Vec<String>,
     /// Scenarios of both sides whose variants do not belong together.
     pub unmatched: Vec<String>,
@@ -62,6 +62,14 @@ pub(super) fn pair<'s>(a: &'s Summary, b: &'s Summary) -> Pairing<'s> {
         }
         for (case, ours) in &ours {
             let Some((_, theirs)) = theirs.iter().find(|(known, _)| known == case) else { continue };
+            let alone = |rows: &[&'s CaseFigures], paired: &dyn Fn(&str) -> bool| -> Vec<String> {
+                let alone = rows.iter().filter(|row| !paired(&row.variant));
+                alone.map(|row| format!("{scenario}/{case} ({})", row.variant)).collect()
+            };
+            let has = |rows: &[&'s CaseFigures], variant: &str| rows.iter().any(|row| row.variant == variant);
+            let in_both = |(one, other): &(&str, &str)| has(ours, one) && has(theirs, other);
+            pairing.only_a.extend(alone(ours, &|name| variants.iter().any(|pair| pair.0 == name && in_both(pair))));
+            pairing.only_b.extend(alone(theirs, &|name| variants.iter().any(|pair| pair.1 == name && in_both(pair))));
             let of = |rows: &[&'s CaseFigures], variant: &str| rows.iter().find(|row| row.variant == variant).copied();
             let rows = variants.iter().filter_map(|(one, other)| of(ours, one).zip(of(theirs, other)));
             let (rows, scenario, case): (Vec<_>, &'s str, &'s str) = (rows.collect(), scenario, case);
@@ -127,6 +135,8 @@ mod tests {
         let found = pair(&a, &b);
         assert!(found.pairs.is_empty() && found.unmatched == ["s"]);
         b.cases[1].variant = "base".into();
-        assert_eq!(pair(&a, &b).pairs[0].rows.len(), 1);
+        let found = pair(&a, &b);
+        assert_eq!((found.pairs[0].rows.len(), found.only_b), (1, vec!["s/one (terse)".to_owned()]));
+        assert_eq!(pair(&b, &a).only_a, ["s/one (terse)"]);
     }
 }

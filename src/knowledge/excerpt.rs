@@ -1,8 +1,15 @@
 //! The beginning of a text, for people who look at many.
 
+use crate::secrets;
+
 /// At most `most` characters from the beginning of `text`: up to the last end of a sentence in the second half of
 /// them, else up to the last space, with an ellipsis for what is left out. A text that is short enough comes back whole.
 pub fn excerpt(text: &str, most: usize) -> String {
+    if text.char_indices().nth(most).is_none() {
+        return text.to_owned();
+    }
+    // A secret that is cut would be found by nobody afterwards.
+    let text = &*secrets::clean(text);
     let Some((end, _)) = text.char_indices().nth(most) else { return text.to_owned() };
     let head = &text[..end];
     let ends = |place: usize, letter: char| {

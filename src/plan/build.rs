@@ -11,6 +11,7 @@ use crate::settings::ModelSettings;
 use crate::trace::{Arm, EXTERNAL, Lane};
 use globset::{GlobBuilder, GlobMatcher};
 use sha2::{Digest, Sha256};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which trials of a project are wanted; the default wants all.
@@ -98,8 +99,12 @@ pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, 
             scenarios.push(planned(source, cases, selection));
         }
     }
+    let mistakes = fits_nothing(loaded, selection, &wanted);
+    if !mistakes.is_empty() {
+        return Err(mistakes);
+    }
     if trials.is_empty() {
-        return Err(vec![nothing_selected(loaded, selection)]);
+        return Err(vec![Diagnostic::error("nothing-selected", "", "no trial is selected").with_help(SHOWS)]);
     }
     let stopping = selection.passes.map(|max_passes| Stopping {
         max_passes,
@@ -139,16 +144,22 @@ fn sources(loaded: &Loaded) -> BTreeMap<String, String> {
 
 struct Wanted<'a> {
     selection: &'a Selection,
-    only: Vec<GlobMatcher>,
-    exclude: Vec<GlobMatcher>,
+    only: Vec<Pattern>,
+    exclude: Vec<Pattern>,
+}
+
+/// One pattern of `--only` or `--exclude`, and whether a trial fitted it.
+struct Pattern {
+    glob: GlobMatcher,
+    fits: Cell<bool>,
 }
 
 impl<'a> Wanted<'a> {
     fn of(loaded: &Loaded, selection: &'a Selection) -> Result<Self, Vec<Diagnostic>> {
         let mut mistakes = Vec::new();
-        let mut matchers = |option: &str, patterns: &[String]| -> Vec<GlobMatcher> {
+        let mut matchers = |option: &str, patterns: &[String]| -> Vec<Pattern> {
             let matcher = |pattern: &String| match GlobBuilder::new(pattern).literal_separator(false).build() {
-                Ok(glob) => Some(glob.compile_matcher()),
+                Ok(glob) => Some(Pattern { glob: glob.compile_matcher(), fits: Cell::new(false) }),
                 Err(error) => {
                     let message = format!("`--{option} {pattern}` is not a pattern: {}", error.kind());
                     mistakes.push(Diagnostic::error("bad-glob", "", message));
@@ -184,39 +195,57 @@ impl<'a> Wanted<'a> {
     }
 
     fn wants(&self, id: &str, scenario: &str, case: &Case, lane: &Lane) -> bool {
-        let named = |globs: &[GlobMatcher]| {
+        let named = |patterns: &[Pattern]| {
             let both = format!("{scenario}/{}", case.case);
-            globs.iter().any(|glob| glob.is_match(id) || glob.is_match(&case.case) || glob.is_match(&both))
+            let fits = |glob: &GlobMatcher| glob.is_match(id) || glob.is_match(&case.case) || glob.is_match(&both);
+            // Each of them is asked: one that fits nothing is a mistake.
+            patterns.iter().fold(false, |any, pattern| {
+                let fits = fits(&pattern.glob);
+                pattern.fits.set(pattern.fits.get() || fits);
+                any || fits
+            })
         };
+        let (only, exclude) = (named(&self.only), named(&self.exclude));
         let of = |wanted: &Option<String>, own: &str| wanted.as_ref().is_none_or(|wanted| wanted == own);
         of(&self.selection.flow, &lane.flow)
             && of(&self.selection.variant, &lane.variant)
             && self.selection.trials.as_ref().is_none_or(|trials| trials.contains(id))
             && (self.selection.tags.is_empty() || self.selection.tags.iter().any(|tag| case.tags.contains(tag)))
-            && (self.only.is_empty() || named(&self.only))
-            && (self.exclude.is_empty() || !named(&self.exclude))
+            && (self.only.is_empty() || only)
+            && !exclude
     }
+}
+
+/// What fits nothing that there is: a name that was mistyped, or a case that is gone.
+fn fits_nothing(loaded: &Loaded, selection: &Selection, wanted: &Wanted<'_>) -> Vec<Diagnostic> {
+    let options = [("only", &selection.only, &wanted.only), ("exclude", &selection.exclude, &wanted.exclude)];
+    let mut mistakes = Vec::new();
+    for (option, written, patterns) in options {
+        for (text, _) in written.iter().zip(patterns).filter(|(_, pattern)| !pattern.fits.get()) {
+            let diagnostic =
+                Diagnostic::error("unknown-case", "", format!("`--{option} {text}` fits no case or trial"));
+            let help = nearest_case(loaded, text).map(|meant| format!("did you mean `--{option} {meant}`?"));
+            mistakes.push(diagnostic.with_help(help.unwrap_or_else(|| SHOWS.into())));
+        }
+    }
+    mistakes
+}
+
+const SHOWS: &str = "`ragcheck list` shows the cases and lanes that there are";
+
+fn nearest_case(loaded: &Loaded, pattern: &str) -> Option<String> {
+    let cases = loaded.scenarios.iter().flat_map(|source| {
+        source.scenario.cases.iter().map(|case| (source.scenario.scenario.as_str(), case.case.as_str()))
+    });
+    let cases: Vec<String> =
+        cases.flat_map(|(scenario, case)| [case.to_owned(), format!("{scenario}/{case}")]).collect();
+    diagnostic::nearest(pattern, cases.iter().map(String::as_str)).map(ToOwned::to_owned)
 }
 
 fn too_many() -> Diagnostic {
     let message = format!("more than {} trials: cases, variants and repetitions multiply", Bound::Trials.shown());
     Diagnostic::error("too-many-trials", "", message)
         .with_help(format!("select some with `--only` or `--variant`, or repeat less; {}", Bound::Trials.advice()))
-}
-
-fn nothing_selected(loaded: &Loaded, selection: &Selection) -> Diagnostic {
-    let diagnostic = Diagnostic::error("nothing-selected", "", "no trial is selected");
-    let cases = loaded.scenarios.iter().flat_map(|source| {
-        source.scenario.cases.iter().map(|case| (source.scenario.scenario.as_str(), case.case.as_str()))
-    });
-    let cases: Vec<String> =
-        cases.flat_map(|(scenario, case)| [case.to_owned(), format!("{scenario}/{case}")]).collect();
-    let meant = selection
-        .only
-        .iter()
-        .find_map(|pattern| diagnostic::nearest(pattern, cases.iter().map(String::as_str)))
-        .map(|meant| format!("did you mean `--only {meant}`?"));
-    diagnostic.with_help(meant.unwrap_or_else(|| "`ragcheck list` shows the cases and lanes that there are".into()))
 }
 
 fn variants(scenario: &Scenario) -> Vec<&str> {

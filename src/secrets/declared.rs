@@ -28,6 +28,12 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// The first `most` characters of a text without the secrets that were declared. Of a secret that is cut nothing tells
+/// afterwards that it was one, so it goes before.
+pub fn beginning(text: &str, most: usize) -> String {
+    clean(text).chars().take(most).collect()
+}
+
 /// A JSON document without the secrets that were declared: it stays a document, for only strings change.
 pub fn clean_bytes(document: &[u8]) -> Cow<'_, [u8]> {
     let redactor = declared();

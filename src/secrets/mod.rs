@@ -14,6 +14,6 @@ mod stream;
 mod tests;
 mod well_known;
 
-pub use declared::{clean, clean_bytes, clean_text_bytes, clean_value, declare, declared};
+pub use declared::{beginning, clean, clean_bytes, clean_text_bytes, clean_value, declare, declared};
 pub use redactor::Redactor;
 pub(crate) use stream::redact_stream;

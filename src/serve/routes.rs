@@ -159,7 +159,7 @@ async fn reset(State(service): State<Shared>) -> Response {
 }
 
 async fn unknown(request: Request) -> ApiError {
-    let path: String = request.uri().path().chars().take(100).collect();
+    let path = secrets::beginning(request.uri().path(), 100);
     let message = format!("nothing is served at {path}; see GET /openapi.json");
     ApiError::new(StatusCode::NOT_FOUND, "unknown_path", message)
 }

@@ -3,6 +3,7 @@
 //! Terminals obey escape sequences, bidirectional overrides turn lines around, and spreadsheets run formulas. Nothing
 //! of that survives here: control and direction characters are shown as U+FFFD, so that one sees that they were there.
 
+use crate::secrets;
 use std::borrow::Cow;
 
 /// Whether a character commands a terminal or turns the direction of reading, rather than showing anything.
@@ -29,8 +30,7 @@ pub fn clip(text: &str, most: usize) -> Cow<'_, str> {
     if text.char_indices().nth(most).is_none() {
         return Cow::Borrowed(text);
     }
-    let end = text.char_indices().nth(most.saturating_sub(1)).map_or(0, |(at, _)| at);
-    Cow::Owned(format!("{}…", &text[..end]))
+    Cow::Owned(secrets::beginning(text, most.saturating_sub(1)) + "…")
 }
 
 /// `text` on one line of at most `most` characters: [`line`], clipped.

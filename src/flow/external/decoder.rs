@@ -3,6 +3,7 @@
 //! What cannot be read stays what it is, and nothing is made up: a result without recognisable passages is kept as a
 //! document, and metrics that need passages have no unit then.
 
+use crate::secrets;
 use crate::trace::{Hit, IndexResult, SourceRef};
 use serde_json::{Map, Value};
 
@@ -53,7 +54,7 @@ fn passage(item: &Value) -> Option<Hit> {
         id,
         title: text(&["title", "name", "filename"]).to_owned(),
         raw_score: ["score", "similarity", "relevance"].into_iter().find_map(|n| item.get(n)?.as_f64()).unwrap_or(0.0),
-        excerpt: text(&TEXTS).chars().take(EXCERPT).collect(),
+        excerpt: secrets::beginning(text(&TEXTS), EXCERPT),
         learned: None,
     })
 }

@@ -6,6 +6,7 @@
 
 use super::{Trouble, unreached};
 use crate::chat::Message;
+use crate::secrets;
 use crate::transport::{HttpRequest, HttpResponse, Profile, Service, TransportError};
 use serde_json::{Value, json};
 
@@ -106,7 +107,7 @@ impl Target {
         };
         let body: Value = serde_json::from_slice(&response.body).unwrap_or(Value::Null);
         if !(200..300).contains(&response.status) {
-            let said: String = String::from_utf8_lossy(&response.body).trim().chars().take(WORDS).collect();
+            let said = secrets::beginning(String::from_utf8_lossy(&response.body).trim(), WORDS);
             return Reply::Failed("agent_error", format!("The agent answered with HTTP {}. {said}", response.status));
         }
         match body.pointer(&self.answer).and_then(Value::as_str) {

@@ -3,6 +3,7 @@
 //! An embed is `«artifact_content:NAME:VERSION»`: what stands there is put in when the answer goes out, so that the model
 //! writes a line and not the whole text again.
 
+use crate::secrets;
 use super::citations::Cited;
 use crate::settings::ManagedRetrievalSettings;
 use crate::trace::{Artifact, ManagedSource};
@@ -28,6 +29,7 @@ pub(super) fn create(settings: &ManagedRetrievalSettings, query: &str, cited: &C
 /// What the file is about: the query, cut where it is longer than that many characters.
 fn description(query: &str, most: u32) -> String {
     let query = query.split_whitespace().collect::<Vec<_>>().join(" ");
+    let query = secrets::clean(&query);
     let cut: String = query.chars().take(most as usize).collect();
     let more = if cut.len() < query.len() { "…" } else { "" };
     format!("Answer with sources to: {cut}{more}")

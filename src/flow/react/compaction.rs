@@ -3,6 +3,7 @@
 //! What must not be lost (decisions, preferences, reflections) stands in messages of its own and is not part of what is
 //! compacted. The summary is made of the turns' own first sentences, so that it says nothing that was not said.
 
+use crate::secrets;
 use super::budget;
 use crate::chat::{Message, Role};
 
@@ -79,6 +80,7 @@ fn first_sentence(text: &str) -> &str {
 }
 
 fn shortened(text: &str, most: usize) -> String {
+    let text = &*secrets::clean(text);
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", text[..end].trim_end()),
         None => text.to_owned(),

@@ -1,6 +1,7 @@
 //! How long an answer is to be, and what a user decided or wishes for later: read from the user's words, by rules for English and
 //! German. Questions in other languages are taken for short and direct ones; their wishes are the model's to heed.
 
+use crate::secrets;
 use serde::{Deserialize, Serialize};
 
 /// The length of an answer.
@@ -214,7 +215,7 @@ pub(super) fn notes(query: &str) -> Vec<(NoteKind, String)> {
         } else {
             return None;
         };
-        Some((kind, sentence.chars().take(300).collect()))
+        Some((kind, secrets::beginning(sentence, 300)))
     };
     sentences(query).filter_map(kind).collect()
 }

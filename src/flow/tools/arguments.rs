@@ -1,6 +1,7 @@
 //! From the text of a call to an object that fits the tool's schema, or to a reason why not.
 
 use super::{Declaration, Refusal};
+use crate::secrets;
 use crate::settings::Violation;
 use serde_json::{Map, Value};
 
@@ -20,7 +21,7 @@ pub(super) struct Arguments {
 pub(super) fn parse(raw: &str) -> Arguments {
     if raw.len() > MAX_ARGUMENTS {
         let reason = format!("the arguments have {} bytes, {MAX_ARGUMENTS} are allowed", raw.len());
-        let shown = Value::String(raw.chars().take(200).collect());
+        let shown = Value::String(secrets::beginning(raw, 200));
         return Arguments { shown, object: Err(Refusal::new("length", reason, "Send shorter arguments.")) };
     }
     let (shown, object) = match serde_json::from_str::<Value>(raw) {

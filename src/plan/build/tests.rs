@@ -126,7 +126,13 @@ fn a_flow_may_be_what_variants_differ_in() {
 fn a_selection_of_nothing_is_an_error_that_helps() {
     let code = |selection: Selection| build(&loaded(), &selection, 0).expect_err("an error")[0].clone();
     let only = code(Selection { only: vec!["onee".into()], ..Selection::default() });
-    assert_eq!((only.code, only.help[0].as_str()), ("nothing-selected", "did you mean `--only one`?"));
+    assert_eq!((only.code, only.help[0].as_str()), ("unknown-case", "did you mean `--only one`?"));
+    let beside = code(Selection { only: vec!["one".into(), "nosuch".into()], ..Selection::default() });
+    assert_eq!((beside.code, beside.message.as_str()), ("unknown-case", "`--only nosuch` fits no case or trial"));
+    let without = code(Selection { exclude: vec!["nosuch".into()], ..Selection::default() });
+    assert_eq!(without.message, "`--exclude nosuch` fits no case or trial");
+    let nothing = code(Selection { exclude: vec!["*".into()], ..Selection::default() });
+    assert_eq!(nothing.code, "nothing-selected");
     let variant = code(Selection { variant: Some("forcd".into()), ..Selection::default() });
     assert_eq!(variant.code, "unknown-variant");
     assert_eq!(code(Selection { flow: Some("react".into()), ..Selection::default() }).code, "unknown-flow");

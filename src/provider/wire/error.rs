@@ -6,6 +6,7 @@
 
 use super::document::WireError;
 use crate::provider::ErrorKind;
+use crate::secrets;
 use serde_json::Value;
 
 /// Sorts an error by HTTP status and body; the body may be anything.
@@ -17,7 +18,7 @@ pub fn error_kind(status: u16, body: &str) -> ErrorKind {
 /// The provider's sentence, or the beginning of what it sent instead.
 pub fn error_message(body: &str) -> String {
     let document: Value = serde_json::from_str(body).unwrap_or(Value::Null);
-    sentence(&document).map_or_else(|| body.trim().chars().take(300).collect(), str::to_owned)
+    sentence(&document).map_or_else(|| secrets::beginning(body.trim(), 300), str::to_owned)
 }
 
 /// The error that a document is, where it is one: an event in a stream, or a response that failed.

@@ -3,6 +3,7 @@
 //! Flags and sources must agree with what was called: nothing may be cited that was not shown, and every number in the
 //! answer stands for one of its sources.
 
+use crate::secrets;
 use super::GENERATE_RESPONSE;
 use crate::flow::tool_rag::memory::{Citable, TurnState};
 use crate::flow::tools::{Declaration, Output, Refusal, Scope, Tool, ToolError, sanitise};
@@ -137,7 +138,7 @@ fn agrees(call: &GenerateResponse, citable: &Citable) -> Result<(), Refusal> {
             }
         };
         if !known {
-            let shown: String = source.id.chars().take(120).collect();
+            let shown = secrets::beginning(&source.id, 120);
             let reason = format!("the {} source \"{shown}\" was not shown in this conversation", source.kind.as_str());
             return Err(Refusal::new("unknown_source", reason, guidance));
         }

@@ -5,6 +5,7 @@
 //! the answer that it indexes: a word in any form or spelling, an abbreviation, a compound. One in three may be another
 //! word for the subject, where no document holds it. Keywords that differ in case, spaces or a plural count once.
 
+use crate::secrets;
 use super::INDEX_KEYWORDS;
 use crate::flow::tool_rag::memory::TurnState;
 use crate::flow::tools::{Declaration, Output, Refusal, Scope, Tool, ToolError, guard, sanitise};
@@ -244,7 +245,7 @@ fn fits(call: &IndexKeywords, record: &ExternalRecord, bases: &KnowledgeBases) -
 }
 
 fn shown(keyword: &str) -> String {
-    keyword.chars().take(LONGEST).collect()
+    secrets::beginning(keyword, LONGEST)
 }
 
 /// Keeps the answer under the keywords.
