@@ -174,8 +174,7 @@ fn sides(given: &Compare) -> Result<(String, Option<String>), Problem> {
 
 fn save(summary: &Summary, file: &Path) -> Result<(), Problem> {
     let text = summary.to_text().map_err(|why| format!("{} cannot be saved: {why}", summary.label))?;
-    files::write(file, secrets::clean(&text).as_bytes())
-        .map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
+    files::write(file, secrets::clean(&text).as_bytes()).map_err(|why| unwritten(file, &why))?;
     let cases = summary.cases.len();
     output::remark(&format!("saved {}: {} with {cases} cases, to be committed", file.display(), summary.label));
     Ok(())
@@ -220,20 +219,39 @@ pub(super) fn conclude(
         }
         Printed::Json => output::remark(&format!("compared with {}: {}", found.a.label, found.conclusion)),
     }
-    Ok(exit(&found, comparing))
+    let exit = exit(&found, comparing);
+    if let Some(decided) = decided(comparing, exit) {
+        output::remark(&format!("{decided} (exit code {})", exit.code()));
+    }
+    Ok(exit)
+}
+
+/// What was asked for by `--fail-on`, and how it came out.
+fn decided(comparing: &Comparing, exit: Exit) -> Option<&'static str> {
+    Some(match (&comparing.fail_on, exit) {
+        (Some(FailOn::Flip), Exit::Failed) => "--fail-on flip: a case that passed on the older side fails now",
+        (Some(FailOn::Flip), Exit::Passed) => "--fail-on flip: no case that passed on the older side fails now",
+        (Some(FailOn::Regression), Exit::Failed) => {
+            "--fail-on regression: a required criterion is worse beyond the margin"
+        }
+        (Some(_), Exit::Incomplete) => "--fail-on: trials could not be run, or nothing could be compared",
+        _ => return None,
+    })
+}
+
+fn unwritten(file: &Path, why: &std::io::Error) -> Problem {
+    Problem::Unwritten(format!("{} cannot be written: {why}", file.display()))
 }
 
 /// Writes files of a comparison, and the report that links to them.
 fn write(written: Vec<(&str, Vec<u8>)>, folder: &Path, linked: Option<&[u8]>) -> Result<(), Problem> {
     for (name, bytes) in written {
         let file = folder.join(name);
-        files::write(&file, secrets::clean_text_bytes(&bytes))
-            .map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
+        files::write(&file, secrets::clean_text_bytes(&bytes)).map_err(|why| unwritten(&file, &why))?;
     }
     if let Some(index) = linked {
         let file = folder.join(trace::INDEX_HTML);
-        files::replace(&file, secrets::clean_text_bytes(index))
-            .map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
+        files::replace(&file, secrets::clean_text_bytes(index)).map_err(|why| unwritten(&file, &why))?;
     }
     // The list of runs links to the comparison.
     if let Some(reports) = folder.parent().filter(|reports| reports.join(trace::INDEX_HTML).exists()) {

@@ -75,7 +75,7 @@ impl Exit {
         TABLE.iter().find(|row| row.code == code).map_or(Self::Usage, |row| row.exit)
     }
 
-    fn code(self) -> u8 {
+    pub(super) fn code(self) -> u8 {
         TABLE.iter().find(|row| row.exit == self).map_or(2, |row| row.code)
     }
 }

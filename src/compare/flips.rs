@@ -13,7 +13,8 @@ pub struct Flip {
     pub variant_a: String,
     /// The variant under B.
     pub variant_b: String,
-    /// Trials passed and run under A, of the repetitions that both sides have.
+    /// Trials passed and run under A, of the repetitions that both sides have; of all, where one without a partner ends a
+    /// clean record.
     pub a: (u64, u64),
     /// Trials passed and run under B.
     pub b: (u64, u64),
@@ -75,8 +76,13 @@ pub(super) fn flips(pairs: &[Pair<'_>]) -> Vec<Flip> {
     for pair in pairs {
         for (a, b) in &pair.rows {
             let paired = a.paired(b, CASES);
-            let ((passed_a, trials_a), (passed_b, trials_b)) = (paired.a, paired.b);
-            if passed_a == passed_b || trials_a == 0 {
+            let ((mut passed_a, mut trials_a), (mut passed_b, mut trials_b)) = (paired.a, paired.b);
+            // A repetition without a partner counts where it ends a clean record.
+            let clean = |case: &CaseFigures| case.trials > 0 && case.passed == case.trials;
+            if passed_a == passed_b && trials_a > 0 && clean(a) != clean(b) {
+                ((passed_a, trials_a), (passed_b, trials_b)) = ((a.passed, a.trials), (b.passed, b.trials));
+            }
+            if trials_a == 0 || passed_a * trials_b == passed_b * trials_a {
                 continue;
             }
             let gap = passed_b as f64 / trials_b as f64 - passed_a as f64 / trials_a as f64;
@@ -115,6 +121,15 @@ fn flip(pair: &Pair<'_>, (a, b): (&CaseFigures, &CaseFigures), worse: bool) -> F
 mod tests {
     use super::super::{pairing::pair, sample::summary};
     use super::*;
+
+    #[test]
+    fn a_repetition_without_a_partner_that_fails_ends_a_clean_record() {
+        let (once, twice) = (summary("a", &[("one", 1, 1)]), summary("b", &[("one", 1, 2)]));
+        let found = flips(&pair(&once, &twice).pairs);
+        assert_eq!(found.iter().map(|flip| (flip.a, flip.b, flip.worse)).collect::<Vec<_>>(), [((1, 1), (1, 2), true)]);
+        assert!(!flips(&pair(&twice, &once).pairs)[0].worse);
+        assert!(flips(&pair(&once, &summary("b", &[("one", 2, 2)])).pairs).is_empty());
+    }
 
     #[test]
     fn worse_cases_come_first_each_with_a_passing_and_a_failing_trial() {

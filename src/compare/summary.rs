@@ -148,6 +148,20 @@ pub struct CaseFigures {
     pub usage: Usage,
 }
 
+/// More trials or units than any run has: figures beyond are no figures, and sums of them have no room.
+const MOST: u64 = 1 << 40;
+
+impl CaseFigures {
+    /// Whether no part of the figures is larger than its whole.
+    fn is_possible(&self) -> bool {
+        let possible = |good: u64, all: u64| good <= all && all <= MOST;
+        possible(self.passed, self.trials)
+            && self.errors <= MOST
+            && self.units.values().all(|(good, all)| possible(*good, *all))
+            && self.repetitions.values().flatten().all(|(_, good, all)| possible(*good, *all))
+    }
+}
+
 /// One trial that could be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrialOutcome {
@@ -253,7 +267,10 @@ impl Summary {
         if summary.version > BASELINE_VERSION {
             return Err(CompareError::NewerBaseline(summary.version));
         }
-        Ok(summary)
+        match summary.cases.iter().find(|case| !case.is_possible()) {
+            Some(case) => Err(CompareError::Impossible(format!("{}/{}", case.scenario, case.case))),
+            None => Ok(summary),
+        }
     }
 
     /// All modes of its trials: one, or none when nothing could be run.

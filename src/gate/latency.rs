@@ -188,7 +188,8 @@ impl Latencies {
         for turn in timed.answered {
             group.times_us.push((turn.took_us, trial));
             for (stage, more) in turn.stages_us {
-                *group.stages_us.entry(stage).or_default() += more;
+                let sum = group.stages_us.entry(stage).or_default();
+                *sum = sum.saturating_add(more);
             }
         }
     }
@@ -205,7 +206,7 @@ impl Latencies {
                 unanswered: group.unanswered,
                 curve: curve(&group.times_us),
                 quantiles: quantiles(group.times_us),
-                answered_us: group.stages_us.values().sum(),
+                answered_us: group.stages_us.values().fold(0, |sum: u64, more| sum.saturating_add(*more)),
                 stages: group.stages_us.into_iter().collect(),
                 first_token: (n > 0).then(|| FirstToken { n, quantiles: quantiles(group.first_tokens) }),
             }

@@ -45,6 +45,13 @@ mod tests {
         assert_eq!(excerpt("保証は二年です。充電は四時間です。", 10), "保証は二年です。");
     }
 
+    #[test]
+    fn a_secret_goes_before_the_cut_so_that_no_part_of_it_stays() {
+        secrets::declare([("EXCERPT_KEY".to_owned(), "only-in-the-excerpt-0453-and-long".to_owned())]);
+        let told = excerpt(&format!("{}-only-in-the-excerpt-0453-and-long", "x".repeat(150)), 160);
+        assert!(!told.contains("only-in"), "{told}");
+    }
+
     proptest! {
         #[test]
         fn it_is_never_longer_than_asked_and_begins_like_the_text(text in "(\\PC|[. \n]){0,60}", most in 1_usize..40) {

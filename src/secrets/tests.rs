@@ -334,13 +334,4 @@ fn what_the_process_declared_is_cleaned_from_documents_that_stay_documents() {
 fn a_secret_goes_before_a_text_is_cut_so_that_no_part_of_it_stays() {
     declare([("CUT_KEY".to_owned(), "only-in-that-test-0452-and-long".to_owned())]);
     assert_eq!(beginning("about only-in-that-test-0452-and-long here", 20), "about [redacted:CUT_");
-    let document = format!("{}-only-in-that-test-0452-and-long", "x".repeat(150));
-    let cuts = [
-        crate::knowledge::excerpt(&document, 160),
-        crate::trace::text::quote(&document, 160),
-        crate::trace::text::clip(&document, 160).into_owned(),
-    ];
-    for cut in cuts {
-        assert!(!cut.contains("only-in"), "{cut}");
-    }
 }

@@ -58,6 +58,13 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
+    fn a_secret_goes_before_the_cut_so_that_no_part_of_it_stays() {
+        secrets::declare([("QUOTED_KEY".to_owned(), "only-in-the-quote-0454-and-long".to_owned())]);
+        let text = format!("{}-only-in-the-quote-0454-and-long", "x".repeat(150));
+        assert!(!quote(&text, 160).contains("only-in") && !clip(&text, 160).contains("only-in"));
+    }
+
+    #[test]
     fn escape_sequences_and_overrides_are_shown_instead_of_obeyed() {
         assert_eq!(line("\u{1b}[31mred\u{202e}\nnext\tone"), "\u{fffd}[31mred\u{fffd} next one");
         assert_eq!(block("one\r\ntwo\rthree"), "one\ntwo\u{fffd}three");

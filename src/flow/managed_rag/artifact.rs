@@ -56,7 +56,7 @@ fn label(source: &ManagedSource) -> String {
         let escaped = |letter: char| if "\\`*_[]<>".contains(letter) { vec!['\\', letter] } else { vec![letter] };
         text.chars().filter(|letter| !letter.is_control()).flat_map(escaped).collect::<String>()
     };
-    let page = source.page.map_or_else(String::new, |page| format!(", page {}", page + 1));
+    let page = source.page.map_or_else(String::new, |page| format!(", page {}", page.saturating_add(1)));
     let title = if source.title.trim().is_empty() || source.title == source.filename {
         String::new()
     } else {
@@ -65,6 +65,9 @@ fn label(source: &ManagedSource) -> String {
     format!("{title}{}{page}", plain(&source.filename))
 }
 
+/// Bytes of an answer beyond which nothing more is put in: one file may be named a thousand times.
+const MOST_EMBEDDED: usize = 1 << 20;
+
 /// What an answer's text embeds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Embedded {
@@ -72,7 +75,7 @@ pub(super) struct Embedded {
     pub(super) text: String,
     /// The artifacts that were put in, by name and version, each once.
     pub(super) artifacts: Vec<(String, u32)>,
-    /// Embeds of artifacts that there are not, as written.
+    /// Embeds of artifacts that there are not, or that there is no room for, as written.
     pub(super) unknown: Vec<String>,
 }
 
@@ -86,14 +89,14 @@ pub(super) fn embed(text: &str, known: &[Artifact]) -> Embedded {
         let name = &inside[..end];
         embedded.text.push_str(&rest[..start]);
         match find(name, known) {
-            Some(artifact) => {
+            Some(artifact) if embedded.text.len() + artifact.content.len() <= MOST_EMBEDDED => {
                 embedded.text.push_str(artifact.content.trim_end());
                 let named = (artifact.filename.clone(), artifact.version);
                 if !embedded.artifacts.contains(&named) {
                     embedded.artifacts.push(named);
                 }
             }
-            None => embedded.unknown.push(name.to_owned()),
+            Some(_) | None => embedded.unknown.push(name.to_owned()),
         }
         rest = &inside[end + CLOSE.len_utf8()..];
     }
@@ -155,6 +158,14 @@ mod tests {
         let made = create(&ManagedRetrievalSettings::default(), "why?", &cited("So.[1]\n\n"), &[]);
         let line = r"1. [Codes \](http://example.org) · a\_\[b\].pdf, page 5](/gateway/download/r1/f/a/a.pdf#page=5)";
         assert_eq!(made.content, format!("So.[1]\n\n## Sources\n\n{line}\n"));
+    }
+
+    #[test]
+    fn a_file_that_is_named_a_thousand_times_does_not_fill_the_memory() {
+        let known = [artifact(1, &"long ".repeat(20_000))];
+        let embedded = embed(&embed_of(&known[0]).repeat(1_000), &known);
+        assert!(embedded.text.len() <= MOST_EMBEDDED && embedded.unknown.len() > 900);
+        assert_eq!(embedded.artifacts.len(), 1);
     }
 
     #[test]

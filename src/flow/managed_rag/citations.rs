@@ -116,7 +116,7 @@ fn source(number: u32, paragraph: &Paragraph) -> Option<ManagedSource> {
 pub(super) fn page_id(paragraph: &Paragraph) -> Option<String> {
     let file = paragraph.file.as_deref()?;
     let file = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
-    Some(paragraph.page.map_or_else(|| file.to_owned(), |page| format!("{file}#page={}", page + 1)))
+    Some(paragraph.page.map_or_else(|| file.to_owned(), |page| format!("{file}#page={}", page.saturating_add(1))))
 }
 
 /// The way to a page through the gateway. Readers count pages from 1, the service from 0.
@@ -129,7 +129,7 @@ fn link(paragraph: &Paragraph) -> Option<String> {
         part => utf8_percent_encode(part, PLAIN).to_string(),
     });
     let path = spelt.collect::<Vec<_>>().join("/");
-    let page = paragraph.page.map_or_else(String::new, |page| format!("#page={}", page + 1));
+    let page = paragraph.page.map_or_else(String::new, |page| format!("#page={}", page.saturating_add(1)));
     Some(format!("{GATEWAY}/{path}{page}"))
 }
 

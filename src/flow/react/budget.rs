@@ -46,13 +46,13 @@ pub(super) struct Usage {
 impl Usage {
     /// Both together.
     pub(super) fn total(self) -> u64 {
-        self.input + self.output
+        self.input.saturating_add(self.output)
     }
 
     /// With what one more request used.
     #[must_use]
     pub(super) fn and(self, input: u64, output: u64) -> Self {
-        Self { input: self.input + input, output: self.output + output }
+        Self { input: self.input.saturating_add(input), output: self.output.saturating_add(output) }
     }
 }
 
