@@ -96,7 +96,8 @@ impl Work<'_> {
         ReadCriteria { criteria: Criteria { flows: Vec::new(), criteria: rows, ..criteria }, of_flows, text }
     }
 
-    /// What the named flows declare, each for its own trials, without those that the file writes itself.
+    /// What the named flows declare, each for its own trials, without those that the file writes itself. Of a name that an
+    /// earlier flow declares too, this flow's is `FLOW/NAME`.
     fn criteria_of_flows(&mut self, criteria: &Criteria, catalogues: &Catalogues) -> Vec<Criterion> {
         let mut rows: Vec<Criterion> = Vec::new();
         for flow in criteria.flows.iter().filter_map(|name| catalogues.flow(name)) {
@@ -104,10 +105,13 @@ impl Work<'_> {
             let Some(declared) = parse::<Criteria>(flow.criteria, &file, "criteria", &[], &mut self.diagnostics) else {
                 continue;
             };
-            let own = |row: &Criterion| criteria.criteria.iter().chain(&rows).any(|other| other.id == row.id);
+            let own = |row: &Criterion| criteria.criteria.iter().any(|other| other.id == row.id);
             let mut new: Vec<Criterion> = declared.value.criteria.into_iter().filter(|row| !own(row)).collect();
             for row in &mut new {
                 row.flow = Some(flow.name.to_owned());
+                if rows.iter().any(|earlier| earlier.id == row.id) {
+                    row.id = format!("{}/{}", flow.name, row.id);
+                }
             }
             rows.append(&mut new);
         }

@@ -3,8 +3,8 @@
 //! An embed is `«artifact_content:NAME:VERSION»`: what stands there is put in when the answer goes out, so that the model
 //! writes a line and not the whole text again.
 
-use crate::secrets;
 use super::citations::Cited;
+use crate::secrets;
 use crate::settings::ManagedRetrievalSettings;
 use crate::trace::{Artifact, ManagedSource};
 use std::fmt::Write;

@@ -3,9 +3,9 @@
 //! What must not be lost (decisions, preferences, reflections) stands in messages of its own and is not part of what is
 //! compacted. The summary is made of the turns' own first sentences, so that it says nothing that was not said.
 
-use crate::secrets;
 use super::budget;
 use crate::chat::{Message, Role};
+use crate::secrets;
 
 /// Share of the context by which a compaction makes it smaller at least: 1 / 5.
 pub(super) const SAVES: u64 = 5;

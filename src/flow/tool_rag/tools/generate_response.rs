@@ -3,10 +3,10 @@
 //! Flags and sources must agree with what was called: nothing may be cited that was not shown, and every number in the
 //! answer stands for one of its sources.
 
-use crate::secrets;
 use super::GENERATE_RESPONSE;
 use crate::flow::tool_rag::memory::{Citable, TurnState};
 use crate::flow::tools::{Declaration, Output, Refusal, Scope, Tool, ToolError, sanitise};
+use crate::secrets;
 use crate::trace::citations::numbers_of;
 use crate::trace::{Answer, Role, SourceRef, ToolResult};
 use serde_json::{Map, Value, json};

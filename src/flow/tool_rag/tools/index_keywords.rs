@@ -5,11 +5,11 @@
 //! the answer that it indexes: a word in any form or spelling, an abbreviation, a compound. One in three may be another
 //! word for the subject, where no document holds it. Keywords that differ in case, spaces or a plural count once.
 
-use crate::secrets;
 use super::INDEX_KEYWORDS;
 use crate::flow::tool_rag::memory::TurnState;
 use crate::flow::tools::{Declaration, Output, Refusal, Scope, Tool, ToolError, guard, sanitise};
 use crate::knowledge::{Concepts, ExternalRecord, Indexed, KnowledgeBases, tokenize};
+use crate::secrets;
 use crate::trace::{IndexResult, Role, ToolResult};
 use serde_json::{Map, Value, json};
 
