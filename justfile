@@ -49,8 +49,8 @@ record:
 # record scenarios/local-model again, from the chat server that `local` in ragcheck.yaml names: start it first
 record-local:
     cargo build --release
-    rm -rf fixtures/cassettes/local-model fixtures/cassettes/local-two-stage
-    ./target/release/ragcheck simulate fixtures/simulator/fernlight.yaml --port 8091 & echo $! > target/simulator.pid; sleep 1; for name in local-model local-two-stage; do ./target/release/ragcheck run scenarios/$name --criteria scenarios/$name/criteria.yaml --mode record --jobs 1; echo $? > scenarios/$name/expected-exit-code; ./target/release/ragcheck report --to csv > scenarios/$name/expected-criteria.csv; done; kill $(cat target/simulator.pid)
+    rm -rf fixtures/cassettes/local-model fixtures/cassettes/local-two-stage fixtures/cassettes/local-react fixtures/cassettes/local-prompts
+    ./target/release/ragcheck simulate fixtures/simulator/fernlight.yaml --port 8091 & echo $! > target/simulator.pid; sleep 1; for name in local-model local-two-stage local-react local-prompts; do ./target/release/ragcheck run scenarios/$name --criteria scenarios/$name/criteria.yaml --mode record --jobs 1; echo $? > scenarios/$name/expected-exit-code; ./target/release/ragcheck report --to csv > scenarios/$name/expected-criteria.csv; done; kill $(cat target/simulator.pid)
 
 # accept changed snapshots, broken-file messages and schemas
 accept:

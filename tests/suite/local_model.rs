@@ -10,7 +10,7 @@ fn replay(project: &Project, name: &str, jobs: &str) -> Outcome {
 
 #[test]
 fn a_real_models_recordings_replay_to_the_shipped_verdicts_and_to_the_same_bytes() {
-    for name in ["local-model", "local-two-stage"] {
+    for name in ["local-model", "local-two-stage", "local-react", "local-prompts"] {
         let project = Project::shipped();
         let outcome = replay(&project, name, "1");
         let expected = project.read(&format!("scenarios/{name}/expected-exit-code"));
@@ -25,6 +25,19 @@ fn a_real_models_recordings_replay_to_the_shipped_verdicts_and_to_the_same_bytes
         for ((file, bytes), (_, more)) in project.report("reports/latest").iter().zip(again.report("reports/latest")) {
             assert!(*bytes == more, "{name}: {file} differs in the second replay");
         }
+    }
+}
+
+#[test]
+fn two_prompts_for_it_are_compared_and_so_few_cases_show_nothing() {
+    let project = Project::shipped();
+    replay(&project, "local-prompts", "2").expect_code(0);
+    let outcome = project.run(&["compare", "reports/latest@plain", "reports/latest@guarded"]);
+    outcome.expect_code(0);
+    for said in
+        ["DIFFERS prompt `system`", "50.0 %   50.0 %", "33.3 %   33.3 %", "1 case passes less often and 1 more often"]
+    {
+        assert!(outcome.stdout.contains(said), "{said}\n{}", outcome.stdout);
     }
 }
 

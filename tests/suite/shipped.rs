@@ -39,6 +39,8 @@ fn the_suites_for_a_local_model_are_sound() {
     };
     assert!(local("local-model").variants.contains_key("forced"));
     assert_eq!(local("local-two-stage").flow, "two-stage");
+    assert_eq!(local("local-react").flow, "react");
+    assert!(local("local-prompts").variants.contains_key("guarded"));
 }
 
 #[test]
