@@ -1,14 +1,14 @@
 //! The moves of a state machine: its states one below the other, moves onward as arcs on the right, moves back on the
-//! left. A move that was taken is a line, the thicker the more often; one that never was is dashed.
+//! left. A move that was taken is a line, the thicker the more often, with its count; one that never was is dashed.
 
 use super::escaped;
 use crate::report::figures::count;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-const STEP: f64 = 38.0;
+const STEP: f64 = 44.0;
 const HEIGHT: f64 = 24.0;
-const REACH: f64 = 24.0;
+const REACH: f64 = 36.0;
 
 /// From, on, to, and how often.
 pub(in crate::report) type Move = (String, String, String, u64);
@@ -45,6 +45,8 @@ pub(in crate::report) fn graph(name: &str, moves: &[Move]) -> Option<String> {
         states.len(),
         arcs.len()
     );
+    // Counts are drawn last: no line crosses them.
+    let mut counts = String::new();
     for ((from, to), (times, said)) in &arcs {
         let back = to <= from;
         let (start, end) = (y(*from) + 4.0, y(*to) - 4.0);
@@ -59,20 +61,19 @@ pub(in crate::report) fn graph(name: &str, moves: &[Move]) -> Option<String> {
             svg,
             "<g class=\"{class}\"><title>{}</title>\
              <path d=\"M{edge:.1} {start:.1}C{apex:.1} {start:.1} {apex:.1} {end:.1} {:.1} {end:.1}\" stroke-width=\"{weight:.1}\"/>\
-             <path class=\"tip\" d=\"M{edge:.1} {end:.1}l{:.1} -4v8z\"/>",
+             <path class=\"tip\" d=\"M{edge:.1} {end:.1}l{:.1} -4v8z\"/></g>",
             said.join("; "),
             edge - way * 5.0,
             -way * 7.0,
         );
         // The curve reaches three quarters of the way to its control points.
         let (at, anchor) = (edge + (apex - edge) * 0.75 - way * 4.0, if back { "end" } else { "start" });
-        let shown = if *times == 0 { "never".to_owned() } else { count(*times) };
-        let _ = write!(
-            svg,
-            "<text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{shown}</text></g>",
-            f64::midpoint(start, end) + 3.5
-        );
+        if *times > 0 {
+            let (middle, shown) = (f64::midpoint(start, end) + 3.5, count(*times));
+            let _ = write!(counts, "<text x=\"{at:.1}\" y=\"{middle:.1}\" text-anchor=\"{anchor}\">{shown}</text>");
+        }
     }
+    svg.push_str(&counts);
     for (state, name) in states.iter().enumerate() {
         let top = y(state) - HEIGHT / 2.0;
         let clipped: String = name.chars().take(32).collect();
@@ -133,6 +134,7 @@ mod tests {
         assert_eq!((svg.matches("class=\"move\"").count(), svg.matches("class=\"move never\"").count()), (3, 1));
         assert!(svg.contains("start –searched→ judging: 41") && svg.contains("gave&lt;up&gt;"), "{svg}");
         assert!(ordered(&moves).starts_with(&["start", "judging"]), "{:?}", ordered(&moves));
+        assert!(svg.rfind("class=\"tip\"") < svg.find(">41</text>"), "counts stand on the lines: {svg}");
         assert_eq!(graph("none", &[]), None);
     }
 }

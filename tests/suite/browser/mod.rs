@@ -75,6 +75,56 @@ fn needs_chromium_the_report_is_filtered_searched_and_goes_to_where_a_trial_brok
 }
 
 #[test]
+#[ignore = "needs Chromium"]
+fn needs_chromium_what_is_said_of_a_trial_leads_to_the_event_where_it_broke() {
+    let (project, _) = whole();
+    let mut browser = Chromium::start();
+    browser.open(&address(project, "index.html", ""), WIDE, false);
+    // Events as the page keeps them: when, conversation, turn, kind, fields.
+    let call = |tool: &str, took: u32, outcome: &str| json!([[0, tool, 0, took], null, outcome, "kb", []]);
+    let events = json!([
+        [0, 0, 0, "c", ["talk", null, null]],
+        [0, 0, 0, "u", ["How high is it?"]],
+        [0, 0, 0, "m", [[0, "searching", 1_500], true, ["model", "", null]]],
+        [1_500, 0, 0, "t", call("kb_search", 12, "search")],
+        [1_512, 0, 0, "t", call("web_search", 900, "failed")],
+        [2_412, 0, 0, "s", ["searching", "gave_up", "answering"]],
+        [2_412, 0, 0, "f", ["response", 0, "free_text", "Call the tool."]],
+        [2_412, 0, 0, "r", ["model", 0, 1, "web_search", "timeout", true]],
+        [2_412, 0, 0, "t", call("web_search", 5, "other")],
+        [2_417, 0, 0, "e", [2_417, true, "80 euros", []]],
+        [3_000, 0, 1, "u", ["And then?"]],
+        [3_100, 0, 1, "e", [100, false, "Sorry", "timeout"]],
+    ]);
+    for (label, said, event) in [
+        ("turn 1", "respond needed feedback: free_text", json!(6)),
+        ("turn 1, call 2 of web_search", "timeout", json!(8)),
+        ("turn 1, retry 1 of web_search", "timeout", json!(7)),
+        ("turn 1", "nothing learned from first was found", json!(3)),
+        ("turn 1", "took 2.42 s", json!(2)),
+        ("", "turn 1: calls.never: web_search", json!(4)),
+        ("turn 1", "moved from `answering` without a move", json!(5)),
+        ("", "turn 1: answer.contains: 90 euros", json!(9)),
+        ("turn 1", "web_search has no result", json!(4)),
+        ("turn 1", "kb_search comes late", json!(3)),
+        ("turn 1", "anything else", json!(4)),
+        ("turn 2", "anything else", json!(11)),
+    ] {
+        let found = browser.value(&format!(
+            "(() => {{ const story = {{ e: {events}, text: String }}; \
+             return breakOf(story, linksOf(story), {}, {}); }})()",
+            json!(label),
+            json!(said)
+        ));
+        assert_eq!(found, event, "{label}: {said}");
+    }
+    let nothing =
+        "(() => { const story = { e: [], text: String }; return breakOf(story, linksOf(story), '', 'x'); })()";
+    assert_eq!(browser.value(nothing), Value::Null, "nothing happened, nothing broke");
+    silent(&browser);
+}
+
+#[test]
 #[ignore = "needs Chromium; long: .ci/slow"]
 fn needs_a_browser_the_keyboard_alone_searches_opens_walks_and_jumps() {
     let (project, _) = whole();

@@ -24,7 +24,7 @@ const modelRow = (fields, { text }) => {
   return ["model", [head(name, duration(took), read + ", " + wrote), el("div", { class: "soft" }, text(said[0]) + ", " + where + "; " + ended), attemptList(attempts), say("", text(said[1])), said[2] === null ? null : say("refused", "Refusal: " + text(said[2]))]];
 };
 // The answers that cite what an event gave, as links.
-const citedBy = (shown, id) => (shown.links.cited.get(shown.conversation + "\n" + id) || []).map(([number, place]) => toEvent(shown.trial, number, "cited as [" + place + "]"));
+const citedBy = (shown, id) => (shown.links.cited.get(shown.conversation + "\n" + id) || []).map(([number, place]) => toEvent(shown.trial, number, "cited as [" + place + "] in turn " + (shown.story.e[number][2] + 1)));
 const hitRow = (hit, shown) => {
   const text = shown.text;
   const [id, title, score, excerpt, learned, whole] = hit;

@@ -149,6 +149,19 @@ mod tests {
     }
 
     #[test]
+    fn the_heading_is_the_verdict_and_what_it_leaves_out_stands_below_it() {
+        let mut run = sample::run(0);
+        run.evaluation.conclusion = "2 required gates passed; cases left out of: A (4 cases), B (1 case)".to_owned();
+        let html = written(&Html, &run.view());
+        let (heading, rest) = html.split_once("</h1>").expect("a heading");
+        assert!(heading.contains("<bdi>2 required gates passed</bdi>"));
+        assert!(rest.contains("<p class=\"caveats\"><bdi>cases left out of: A (4 cases), B (1 case)</bdi></p>"));
+        run.evaluation.conclusion = "failed: A; B".to_owned();
+        let html = written(&Html, &run.view());
+        assert!(html.contains("<bdi>failed: A; B</bdi>") && !html.contains("class=\"caveats\""));
+    }
+
+    #[test]
     fn times_have_bounds_and_stages_and_a_cost_without_a_price_is_not_measured() {
         let mut run = sample::run(2);
         let spending = |html: &str| {

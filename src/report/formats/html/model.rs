@@ -26,6 +26,8 @@ pub(super) struct Page {
     compared: bool,
     variants_compared: bool,
     conclusion: String,
+    /// What the conclusion leaves out: what is not measured as declared, excluded cases.
+    caveats: String,
     evidence: Vec<String>,
     facts: Vec<(String, String)>,
     tally: Vec<(Badge, String)>,
@@ -162,6 +164,7 @@ pub(super) fn page(view: &View<'_>) -> Page {
         4 => "Inconclusive",
         _ => "Not judged",
     };
+    let (conclusion, caveats) = heading(&evaluation.conclusion);
     let rows = |rows: &[CriterionResult], prefix: &str| -> Vec<Row> {
         let axis = charts::domain(rows);
         let mut rows: Vec<_> = rows.iter().enumerate().collect();
@@ -178,7 +181,8 @@ pub(super) fn page(view: &View<'_>) -> Page {
         exit_code: evaluation.exit_code,
         compared: view.compared,
         variants_compared: view.variants_compared,
-        conclusion: evaluation.conclusion.clone(),
+        conclusion: conclusion.to_owned(),
+        caveats: caveats.to_owned(),
         evidence: evaluation.evidence.iter().chain(&evaluation.notes).cloned().collect(),
         facts: facts(view),
         tally: figures::tally(evaluation).into_iter().map(|(verdict, n)| (badge(verdict), count(n))).collect(),
@@ -353,8 +357,18 @@ pub(super) fn worst_first(verdict: Verdict) -> u8 {
 }
 
 /// A number and its per cent sign on one line.
+/// Figures that no line may part: `591/602 = 98.2 %`, `6.77 s`.
 fn together(text: &str) -> String {
-    text.replace(" %", "\u{a0}%")
+    let text = text.replace(" %", "\u{a0}%").replace(" = ", "\u{a0}=\u{a0}");
+    let text = text.replace(" s,", "\u{a0}s,");
+    text.strip_suffix(" s").map(|start| format!("{start}\u{a0}s")).unwrap_or(text)
+}
+
+/// The verdict, and what it leaves out: the heading of a page is one sentence, not a list.
+fn heading(conclusion: &str) -> (&str, &str) {
+    let starts = ["; NOT_MEASURED as declared: ", "; cases left out of: "];
+    let cut = starts.iter().filter_map(|words| conclusion.find(words)).min().unwrap_or(conclusion.len());
+    (&conclusion[..cut], conclusion[cut..].trim_start_matches("; "))
 }
 
 pub(super) fn link(trial: &str) -> Link {

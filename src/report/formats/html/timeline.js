@@ -50,7 +50,7 @@ const turnsOf = (trial, story, links, broke) => links.turns.map((one) => {
     el("ol", { class: "line" }, one.events.map((number) => {
       const [when, conversation, turn, kind, fields] = story.e[number];
       const grades = kind === "e" ? story.g.filter((grade) => grade[0] === conversation && grade[1] === turn) : [];
-      return eventRow(when - one.start, kind, fields, { trial, links, text: story.text, number, conversation, grades, broke: at });
+      return eventRow(when - one.start, kind, fields, { trial, story, links, text: story.text, number, conversation, grades, broke: at });
     })));
 });
 const storyOf = (trial, story, links, broke) => {
@@ -96,10 +96,15 @@ const aim = (place) => {
   place.scrollIntoView({ block: "center", behavior: "instant" });
   place.focus({ preventScroll: true });
 };
+// The place of an event; of one without a place of its own (a conversation's beginning) that of the next, else of the last.
+const shownEvent = (number) => {
+  const rows = [...page.querySelectorAll("[id^=event-]")];
+  return rows.find((row) => Number(row.id.slice(6)) >= number) || rows[rows.length - 1];
+};
 let shownId = null;
 let firstBreak = null;
 const showTrial = async (id, event) => {
-  const goTo = () => { if (event) aim(document.getElementById("event-" + event)); };
+  const goTo = () => { if (event) aim(shownEvent(Number(event))); };
   if (shownId === id && !page.hidden) { goTo(); return; }
   const trial = byId.get(id);
   report.hidden = true;
