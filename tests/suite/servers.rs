@@ -163,6 +163,12 @@ fn needs_chroma_a_collection_is_filled_searched_recorded_and_replayed_when_it_is
     let (server, port) = chroma(&program, &project.path("chroma-data"));
     let simulator = Simulator::start(&project, "fixtures/simulator/fernlight.yaml");
     project.edit("ragcheck.yaml", "    server: chroma://127.0.0.1:8093/fernlight\n    folder: fernlight\n    embeddings: {provider: embeddings, model: all-MiniLM-L6-v2}", &format!("    server: \"chroma://127.0.0.1:{port}/fern?tenant=default_tenant&database=default_database\"\n    folder: fernlight\n    embeddings: {{provider: simulator, model: counted-words}}"));
+    // The documents of the collection, with vectors of the same provider.
+    project.edit(
+        "ragcheck.yaml",
+        "fernlight-vectors: {folder: fernlight-vectors,",
+        "fernlight-vectors: {folder: fernlight,",
+    );
     project.run(&["knowledge", "index", "fernlight-vectors"]).expect_code(0);
     let missing = project.run(&["knowledge", "search", "fernlight-chroma", "valve"]);
     missing.expect_code(2);
