@@ -174,7 +174,7 @@ fn sides(given: &Compare) -> Result<(String, Option<String>), Problem> {
 
 fn save(summary: &Summary, file: &Path) -> Result<(), Problem> {
     let text = summary.to_text().map_err(|why| format!("{} cannot be saved: {why}", summary.label))?;
-    files::write(file, secrets::clean(&text).as_bytes()).map_err(|why| unwritten(file, &why))?;
+    files::write(file, secrets::clean(&text).as_bytes()).map_err(|why| Problem::unwritten(file, &why))?;
     let cases = summary.cases.len();
     output::remark(&format!("saved {}: {} with {cases} cases, to be committed", file.display(), summary.label));
     Ok(())
@@ -239,19 +239,15 @@ fn decided(comparing: &Comparing, exit: Exit) -> Option<&'static str> {
     })
 }
 
-fn unwritten(file: &Path, why: &std::io::Error) -> Problem {
-    Problem::Unwritten(format!("{} cannot be written: {why}", file.display()))
-}
-
 /// Writes files of a comparison, and the report that links to them.
 fn write(written: Vec<(&str, Vec<u8>)>, folder: &Path, linked: Option<&[u8]>) -> Result<(), Problem> {
     for (name, bytes) in written {
         let file = folder.join(name);
-        files::write(&file, secrets::clean_text_bytes(&bytes)).map_err(|why| unwritten(&file, &why))?;
+        files::write(&file, secrets::clean_text_bytes(&bytes)).map_err(|why| Problem::unwritten(&file, &why))?;
     }
     if let Some(index) = linked {
         let file = folder.join(trace::INDEX_HTML);
-        files::replace(&file, secrets::clean_text_bytes(index)).map_err(|why| unwritten(&file, &why))?;
+        files::replace(&file, secrets::clean_text_bytes(index)).map_err(|why| Problem::unwritten(&file, &why))?;
     }
     // The list of runs links to the comparison.
     if let Some(reports) = folder.parent().filter(|reports| reports.join(trace::INDEX_HTML).exists()) {

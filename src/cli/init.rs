@@ -44,7 +44,7 @@ pub(super) fn run(given: &Init) -> Result<Exit, Problem> {
         let path = folder.join(path);
         let written = path.parent().map_or(Ok(()), files::create_dir_all);
         let written = written.and_then(|()| files::write(&path, text.as_bytes()));
-        written.map_err(|why| Problem::Unwritten(format!("{} cannot be written: {why}", path.display())))?;
+        written.map_err(|why| Problem::unwritten(&path, &why))?;
     }
     output::result(&told(folder, (missing.len(), written.len()), &kept));
     Ok(Exit::Passed)

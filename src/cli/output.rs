@@ -11,6 +11,7 @@ use crate::simulator::BehaviourError;
 use crate::suite::{GradingError, ImportFileError, SuiteError};
 use crate::trial::SetupError;
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::sync::OnceLock;
 
 /// Why a subcommand cannot do what was asked.
@@ -27,6 +28,11 @@ pub(super) enum Problem {
 }
 
 impl Problem {
+    /// A file that could not be written.
+    pub(super) fn unwritten(file: &Path, why: &std::io::Error) -> Self {
+        Self::Unwritten(format!("{} cannot be written: {why}", file.display()))
+    }
+
     /// How the process ends with it.
     pub(super) fn exit(&self) -> Exit {
         match self {

@@ -5,6 +5,7 @@
 
 use super::summary::{CaseFigures, Setting, Summary};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ptr;
 
 /// One case on both sides.
 #[derive(Debug, Clone)]
@@ -62,17 +63,16 @@ pub(super) fn pair<'s>(a: &'s Summary, b: &'s Summary) -> Pairing<'s> {
         }
         for (case, ours) in &ours {
             let Some((_, theirs)) = theirs.iter().find(|(known, _)| known == case) else { continue };
-            let alone = |rows: &[&'s CaseFigures], paired: &dyn Fn(&str) -> bool| -> Vec<String> {
-                let alone = rows.iter().filter(|row| !paired(&row.variant));
-                alone.map(|row| format!("{scenario}/{case} ({})", row.variant)).collect()
-            };
-            let has = |rows: &[&'s CaseFigures], variant: &str| rows.iter().any(|row| row.variant == variant);
-            let in_both = |(one, other): &(&str, &str)| has(ours, one) && has(theirs, other);
-            pairing.only_a.extend(alone(ours, &|name| variants.iter().any(|pair| pair.0 == name && in_both(pair))));
-            pairing.only_b.extend(alone(theirs, &|name| variants.iter().any(|pair| pair.1 == name && in_both(pair))));
             let of = |rows: &[&'s CaseFigures], variant: &str| rows.iter().find(|row| row.variant == variant).copied();
             let rows = variants.iter().filter_map(|(one, other)| of(ours, one).zip(of(theirs, other)));
             let (rows, scenario, case): (Vec<_>, &'s str, &'s str) = (rows.collect(), scenario, case);
+            let paired = |row: &CaseFigures| rows.iter().any(|(a, b)| ptr::eq(*a, row) || ptr::eq(*b, row));
+            let alone = |side: &[&CaseFigures]| -> Vec<String> {
+                let alone = side.iter().filter(|row| !paired(row));
+                alone.map(|row| format!("{scenario}/{case} ({})", row.variant)).collect()
+            };
+            pairing.only_a.extend(alone(ours));
+            pairing.only_b.extend(alone(theirs));
             if !rows.is_empty() {
                 pairing.pairs.push(Pair { scenario, case, rows });
             }

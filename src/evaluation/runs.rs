@@ -15,8 +15,6 @@ use std::fmt;
 use std::io::{self, BufReader};
 use std::path::Path;
 
-/// The list of runs, beside their folders.
-const PAGE: &str = "index.html";
 /// What stands in every such list, and in no page of another program.
 const OWN: &str = "<p class=\"brand\">ragcheck runs</p>";
 /// The page of the history, beside it.
@@ -46,7 +44,7 @@ pub fn runs(reports: &Path) -> io::Result<Vec<RunRow>> {
 /// # Errors
 /// When a folder cannot be read, or the page cannot be written.
 pub fn write_runs_page(reports: &Path) -> io::Result<()> {
-    let file = reports.join(PAGE);
+    let file = reports.join(trace::INDEX_HTML);
     // `--report-dir` may name a folder with an `index.html` of somebody's own.
     if file.exists() && !files::read_to_string(&file).is_ok_and(|text| text.contains(OWN)) {
         return Ok(());

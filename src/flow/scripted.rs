@@ -1,8 +1,17 @@
-//! What the tests of every flow share: a trace of events that a script gave, and stages that take no time.
+//! What the tests of every flow share: a model that a script speaks for, what came of its turns, a trace of it, and stages
+//! that take no time.
 
-use super::{Flow, Stages, roles};
-use crate::clock::BoxFuture;
-use crate::trace::{Arm, Event, Evidence, Lane, Mode, Trace, TrialEnd, version_of};
+use super::{Flow, Prompts, Services, Settings, Stages, roles};
+use crate::chat::{ChatRequest, ChatResponse, Finish, ToolCall, Usage};
+use crate::clock::{BoxFuture, Clock, VirtualClock};
+use crate::provider::{Attempt, Attempted, ChatModel, ErrorKind, ProviderError};
+use crate::settings::{Enforcement, Limits, ModelSettings};
+use crate::trace::{
+    Answer, Arm, Event, Evidence, Lane, Mode, Moved, ToolCalled, Trace, TrialEnd, TurnOutcome, What, version_of,
+};
+use serde_json::Value;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Stages that take no time.
@@ -12,6 +21,138 @@ impl Stages for NoTime {
     fn spent<'a>(&'a self, _: &'static str, _: Duration) -> BoxFuture<'a, ()> {
         Box::pin(std::future::ready(()))
     }
+}
+
+/// One scripted completion, or its failure.
+#[derive(Clone)]
+pub(in crate::flow) enum Says {
+    Calls(Vec<(&'static str, Value)>),
+    Text(&'static str),
+    /// A text that ended for that reason.
+    Ends(&'static str, Finish),
+    Refuses,
+    /// The provider answers 500.
+    Fails,
+    /// After any limit of a turn.
+    Late,
+}
+
+/// A model that says what a script tells, each after 100 ms, and keeps what it was asked.
+pub(in crate::flow) struct Scripted {
+    clock: VirtualClock,
+    script: Mutex<VecDeque<Says>>,
+    requests: Mutex<Vec<ChatRequest>>,
+}
+
+impl Scripted {
+    pub(in crate::flow) fn new(clock: &VirtualClock, script: Vec<Says>) -> Arc<Self> {
+        Arc::new(Self { clock: clock.clone(), script: Mutex::new(script.into()), requests: Mutex::default() })
+    }
+
+    /// What it was asked, in order.
+    pub(in crate::flow) fn requests(&self) -> Vec<ChatRequest> {
+        self.requests.lock().expect("not poisoned").clone()
+    }
+}
+
+impl ChatModel for Scripted {
+    fn complete<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Attempted<ChatResponse>> {
+        let number = {
+            let mut requests = self.requests.lock().expect("not poisoned");
+            requests.push(request.clone());
+            requests.len()
+        };
+        let says = self.script.lock().expect("not poisoned").pop_front().unwrap_or(Says::Text("(script over)"));
+        Box::pin(async move {
+            self.clock.sleep(Duration::from_millis(100)).await;
+            let attempt = |status, cause| Attempt {
+                status: Some(status),
+                cause,
+                took: Duration::from_millis(100),
+                wait: None,
+                first_token: None,
+                declared_fault: false,
+            };
+            let (content, refusal, made, finish) = match says {
+                Says::Fails => {
+                    let (kind, message) = (ErrorKind::Server, "upstream is down".to_owned());
+                    let result = Err(ProviderError::Failed { kind, status: Some(500), message });
+                    return Attempted { result, attempts: vec![attempt(500, Some(kind))] };
+                }
+                Says::Late => {
+                    self.clock.sleep(Duration::from_secs(999)).await;
+                    ("late".to_owned(), None, Vec::new(), Finish::Stop)
+                }
+                Says::Refuses => (String::new(), Some("No.".to_owned()), Vec::new(), Finish::Stop),
+                Says::Text(text) => (text.to_owned(), None, Vec::new(), Finish::Stop),
+                Says::Ends(text, finish) => (text.to_owned(), None, Vec::new(), finish),
+                Says::Calls(all) => (String::new(), None, all, Finish::ToolCalls),
+            };
+            let one = |(index, (name, arguments)): (usize, (&str, Value))| ToolCall {
+                id: format!("c{number}-{index}"),
+                name: name.into(),
+                arguments: arguments.to_string(),
+            };
+            let calls = made.into_iter().enumerate().map(one).collect();
+            let usage = Usage::default();
+            let response =
+                ChatResponse { model: "scripted".into(), content, refusal, calls, finish, usage, passthrough: None };
+            Attempted { result: Ok(response), attempts: vec![attempt(200, None)] }
+        })
+    }
+}
+
+/// Settings of a flow without services, with its own prompts.
+pub(in crate::flow) fn settings(flow: &dyn Flow, limits: Limits, enforcement: Enforcement) -> Settings {
+    Settings {
+        prompts: Arc::new(Prompts::resolve(flow, &BTreeMap::new(), Services::default()).expect("resolves")),
+        enforcement,
+        model: ModelSettings { name: "scripted".into(), ..ModelSettings::default() },
+        search: None,
+        managed_retrieval: None,
+        limits,
+        seed: None,
+        withhold_history: false,
+    }
+}
+
+/// How turns ended.
+pub(in crate::flow) fn outcomes(events: &[Event]) -> impl Iterator<Item = &TurnOutcome> {
+    events.iter().filter_map(|event| match &event.what {
+        What::TurnEnded(ended) => Some(&ended.outcome),
+        _ => None,
+    })
+}
+
+/// The same in a word: `answered`, `refused`, or the kind of the failure.
+pub(in crate::flow) fn ends(events: &[Event]) -> Vec<&str> {
+    outcomes(events)
+        .map(|outcome| match outcome {
+            TurnOutcome::Answered(answer) if answer.refused => "refused",
+            TurnOutcome::Answered(_) => "answered",
+            TurnOutcome::Failed { kind, .. } => kind.as_str(),
+        })
+        .collect()
+}
+
+/// The answers.
+pub(in crate::flow) fn answers(events: &[Event]) -> Vec<&Answer> {
+    outcomes(events)
+        .filter_map(|outcome| if let TurnOutcome::Answered(answer) = outcome { Some(answer) } else { None })
+        .collect()
+}
+
+/// The moves between states.
+pub(in crate::flow) fn moves(events: &[Event]) -> Vec<&Moved> {
+    events.iter().filter_map(|event| if let What::Moved(moved) = &event.what { Some(moved) } else { None }).collect()
+}
+
+/// The calls of tools.
+pub(in crate::flow) fn calls(events: &[Event]) -> Vec<&ToolCalled> {
+    events
+        .iter()
+        .filter_map(|event| if let What::ToolCalled(called) = &event.what { Some(called) } else { None })
+        .collect()
 }
 
 /// A completed trial of a flow that did these things.

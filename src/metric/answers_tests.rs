@@ -1,33 +1,15 @@
 //! Metrics of answers on traces told for them: evidence, nuggets, refusals, both sources.
 
-use super::sample::{Story, plan, story};
-use super::{Metric, Outcome, TrialView, catalogue, turns::turns};
-use crate::scenario::resolve_metric;
+use super::Outcome;
+use super::sample::{self, Story};
 
 fn observe(metric: &str, answer: &str, tell: impl Fn(Story) -> Story) -> Vec<String> {
     let cases = format!("[{{case: a, ask: q, expect: {{answer: {answer}}}}}]");
-    let plan = plan(&cases, "[]", 1);
-    let trace = tell(story(&plan, 0).turn("q")).done();
-    let metric: Box<dyn Metric> =
-        catalogue::resolve(&resolve_metric(metric, &catalogue::entries()).expect("a name")).expect("metric");
-    let (trial, scenario) = (&plan.trials[0], &plan.scenarios[0]);
-    let case = &scenario.cases[0];
-    let turns = turns(&case.case, &trace);
-    let view = TrialView {
-        plan: &plan,
-        trial,
-        scenario,
-        case,
-        trace: &trace,
-        turns: &turns,
-        checks: &[],
-        departures: None,
-        grades: &[],
-    };
-    let words = metric.observe(&view).into_iter().map(|unit| match unit.outcome {
-        Outcome::Success => format!("{}: yes", unit.unit),
-        _ => format!("{}: {}", unit.unit, unit.note),
-    });
+    let words =
+        sample::observe(metric, &cases, |story| tell(story.turn("q"))).into_iter().map(|unit| match unit.outcome {
+            Outcome::Success => format!("{}: yes", unit.unit),
+            _ => format!("{}: {}", unit.unit, unit.note),
+        });
     words.collect()
 }
 

@@ -1,7 +1,8 @@
 //! Plans from a few lines of YAML and traces told event by event, for tests of the verdict layer.
 
+use super::{Metric, Observation, TrialView, catalogue, turns::turns};
 use crate::plan::{PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, PlannedVariant, ResolvedCase};
-use crate::scenario::{Case, Criteria};
+use crate::scenario::{Case, Criteria, resolve_metric};
 use crate::trace::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -58,6 +59,19 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
         requirements: BTreeMap::new(),
         requirement_sources: BTreeMap::new(),
     }
+}
+
+/// What a metric, with its parameters, sees in one trial of the first of these cases, as it is told.
+pub(crate) fn observe(metric: &str, cases: &str, tell: impl Fn(Story) -> Story) -> Vec<Observation> {
+    let plan = plan(cases, "[]", 1);
+    let trace = tell(story(&plan, 0)).done();
+    let asked = resolve_metric(metric, &catalogue::entries()).expect("a name");
+    let metric: Box<dyn Metric> = catalogue::resolve(&asked).expect("metric");
+    let (trial, scenario) = (&plan.trials[0], &plan.scenarios[0]);
+    let case = &scenario.cases[0];
+    let turns = turns(&case.case, &trace);
+    let (plan, trace, turns) = (&plan, &trace, turns.as_slice());
+    metric.observe(&TrialView { plan, trial, scenario, case, trace, turns, checks: &[], departures: None, grades: &[] })
 }
 
 /// A trace in the making; each method adds what its name says.

@@ -1,31 +1,13 @@
 //! Metrics of trajectories on traces told for them: each holds, and fails by the one thing that it is about.
 
-use super::sample::{Story, plan, story};
-use super::{Metric, Outcome, TrialView, catalogue, turns::turns};
-use crate::scenario::resolve_metric;
+use super::Outcome;
+use super::sample::{self, Story};
 use crate::trace::{Logged, ModelCalled, Moved, Reply, What};
 use serde_json::json;
 
 fn observe(metric: &str, tell: impl Fn(Story) -> Story) -> Vec<String> {
-    let plan = plan("[{case: a, turns: [{ask: q}, {ask: r}], expect: {answer: {matches: [so]}}}]", "[]", 1);
-    let trace = tell(story(&plan, 0)).done();
-    let metric: Box<dyn Metric> =
-        catalogue::resolve(&resolve_metric(metric, &catalogue::entries()).expect("a name")).expect("metric");
-    let (trial, scenario) = (&plan.trials[0], &plan.scenarios[0]);
-    let case = &scenario.cases[0];
-    let turns = turns(&case.case, &trace);
-    let view = TrialView {
-        plan: &plan,
-        trial,
-        scenario,
-        case,
-        trace: &trace,
-        turns: &turns,
-        checks: &[],
-        departures: None,
-        grades: &[],
-    };
-    let words = metric.observe(&view).into_iter().map(|unit| match unit.outcome {
+    let cases = "[{case: a, turns: [{ask: q}, {ask: r}], expect: {answer: {matches: [so]}}}]";
+    let words = sample::observe(metric, cases, tell).into_iter().map(|unit| match unit.outcome {
         Outcome::Success if unit.note.is_empty() => format!("{}: yes", unit.unit),
         Outcome::Failure if unit.note.is_empty() => format!("{}: no", unit.unit),
         _ => format!("{}: {}", unit.unit, unit.note),

@@ -196,6 +196,9 @@ impl<'a> Wanted<'a> {
 
     fn wants(&self, id: &str, scenario: &str, case: &Case, lane: &Lane) -> bool {
         let named = |patterns: &[Pattern]| {
+            if patterns.is_empty() {
+                return false;
+            }
             let both = format!("{scenario}/{}", case.case);
             let fits = |glob: &GlobMatcher| glob.is_match(id) || glob.is_match(&case.case) || glob.is_match(&both);
             // Each of them is asked: one that fits nothing is a mistake.

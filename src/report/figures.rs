@@ -52,36 +52,55 @@ pub(super) fn quantile_name(q: f64) -> String {
 
 /// Times in a sentence: `tool-rag.base, simulator, 164 turns: p50 1.20 s, p95 3.10 s (2.80 s to unbounded); model 92 %, …`.
 pub(super) fn latency(row: &Latency) -> String {
-    let shown = |q: f64| {
-        let one = row.quantiles.iter().find(|one| (one.q - q).abs() < 1e-9)?;
-        Some(format!("{} {} ({})", quantile_name(q), edge(one.value), bounds(one)))
-    };
-    let quantiles: Vec<String> = [0.5, 0.95].into_iter().filter_map(shown).collect();
+    let bounded = |one: &Quantile| format!(" ({})", bounds(one));
     let share = |us: u64| us as f64 / row.answered_us.max(1) as f64;
     let spent = row.stages.iter().filter(|(_, us)| share(*us) >= 0.0005);
     let stages: Vec<String> = spent.map(|(stage, us)| format!("{} {}", stage.as_str(), percent(share(*us)))).collect();
-    let unanswered = match row.unanswered {
-        0 => String::new(),
-        n => format!(", {} without an answer", count(n)),
-    };
     let stages = if stages.is_empty() { String::new() } else { format!("; {}", stages.join(", ")) };
-    let place = format!("{}.{}, {}", row.flow, row.variant, row.kind);
-    format!("{place}, {}{unanswered}: {}{stages}", counted(row.turns, "turn"), quantiles.join(", "))
+    format!("{}, {}: {}{stages}", timed(row), turns(row), middle_and_p95(row, bounded))
 }
 
 /// The same in few words: `tool-rag.base, simulator: p50 1.20 s, p95 3.10 s (164 turns, 2 without an answer)`.
 pub(super) fn latency_in_brief(row: &Latency) -> String {
-    let shown = |q: f64| {
-        let one = row.quantiles.iter().find(|one| (one.q - q).abs() < 1e-9)?;
-        Some(format!("{} {}", quantile_name(q), edge(one.value)))
-    };
-    let quantiles: Vec<String> = [0.5, 0.95].into_iter().filter_map(shown).collect();
+    format!("{}: {} ({})", timed(row), middle_and_p95(row, |_| String::new()), turns(row))
+}
+
+/// Whose times they are: `tool-rag.base, simulator`.
+fn timed(row: &Latency) -> String {
+    format!("{}.{}, {}", row.flow, row.variant, row.kind)
+}
+
+/// `164 turns, 2 without an answer`.
+fn turns(row: &Latency) -> String {
     let unanswered = match row.unanswered {
         0 => String::new(),
         n => format!(", {} without an answer", count(n)),
     };
-    let place = format!("{}.{}, {}", row.flow, row.variant, row.kind);
-    format!("{place}: {} ({}{unanswered})", quantiles.join(", "), counted(row.turns, "turn"))
+    format!("{}{unanswered}", counted(row.turns, "turn"))
+}
+
+/// `p50 1.20 s, p95 3.10 s`, each with what `more` adds.
+fn middle_and_p95(row: &Latency, more: impl Fn(&Quantile) -> String) -> String {
+    let shown = |q: f64| {
+        let one = row.quantiles.iter().find(|one| (one.q - q).abs() < 1e-9)?;
+        Some(format!("{} {}{}", quantile_name(q), edge(one.value), more(one)))
+    };
+    [0.5, 0.95].into_iter().filter_map(shown).collect::<Vec<_>>().join(", ")
+}
+
+/// The verdict that an exit code stands for.
+pub(super) fn verdict_of(exit_code: u8) -> Verdict {
+    match exit_code {
+        0 => Verdict::Pass,
+        1 => Verdict::Fail,
+        4 => Verdict::Inconclusive,
+        _ => Verdict::Error,
+    }
+}
+
+/// What a criterion is called, with the scenario that it belongs to: `refunds: cases`.
+pub(super) fn name(row: &CriterionResult) -> String {
+    row.scenario.as_ref().map_or_else(|| row.id.clone(), |of| format!("{of}: {}", row.id))
 }
 
 /// A number with thousands set apart: `10,000`.

@@ -72,12 +72,7 @@ pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
     let split = if trials.is_empty() { String::new() } else { format!(": {}", trials.join(", ")) };
     let _ = writeln!(out, "\n{total}{split}");
     facts(&mut out, evaluation, width);
-    let verdict = match evaluation.exit_code {
-        0 => Verdict::Pass,
-        1 => Verdict::Fail,
-        4 => Verdict::Inconclusive,
-        _ => Verdict::Error,
-    };
+    let verdict = figures::verdict_of(evaluation.exit_code);
     let mut conclusion = String::new();
     // Which cases are left out stands above, with the rates that they would make.
     let said = evaluation.conclusion.split("; cases left out of: ").next().unwrap_or_default();
@@ -152,7 +147,7 @@ fn evidence(row: &CriterionResult) -> String {
 }
 
 fn name(row: &CriterionResult) -> String {
-    line(&row.scenario.as_ref().map_or_else(|| row.id.clone(), |scenario| format!("{scenario}: {}", row.id)))
+    line(&figures::name(row))
 }
 
 /// What is asked, and on what it rests where most others rest on something else.

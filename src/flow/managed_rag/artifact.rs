@@ -96,7 +96,7 @@ pub(super) fn embed(text: &str, known: &[Artifact]) -> Embedded {
                     embedded.artifacts.push(named);
                 }
             }
-            Some(_) | None => embedded.unknown.push(name.to_owned()),
+            _ => embedded.unknown.push(name.to_owned()),
         }
         rest = &inside[end + CLOSE.len_utf8()..];
     }

@@ -12,6 +12,8 @@ use sha2::{Digest as _, Sha256};
 use std::io;
 
 const SKELETON: &str = include_str!("skeleton.html");
+/// The shapes of verdicts, for pages that draw them: `{% include "shapes.html" %}`.
+const SHAPES: &str = include_str!("shapes.html");
 const STYLE: &str = concat!(include_str!("tokens.css"), include_str!("page.css"));
 
 /// What is a page's own.
@@ -38,6 +40,7 @@ fn fill(page: &Page, data: impl Serialize) -> Result<String, minijinja::Error> {
     let mut templates = minijinja::Environment::new();
     templates.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
     templates.add_template("skeleton.html", SKELETON)?;
+    templates.add_template("shapes.html", SHAPES)?;
     templates.add_template("page.html", page.template)?;
     let style = format!("{STYLE}{}", page.style);
     let hash = |text: &str| format!("sha256-{}", STANDARD.encode(Sha256::digest(text.as_bytes())));

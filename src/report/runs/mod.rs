@@ -9,7 +9,7 @@ mod terminal;
 pub use html::html;
 pub use terminal::terminal;
 
-use super::figures::counted;
+use super::figures::{counted, verdict_of};
 use crate::gate::Verdict;
 use crate::trace::text::quote;
 use serde::Serialize;
@@ -51,13 +51,7 @@ pub struct RunRow {
 impl RunRow {
     /// The verdict on the whole run: a broken folder is in ERROR.
     pub fn verdict(&self) -> Verdict {
-        match self.exit_code {
-            _ if self.broken.is_some() => Verdict::Error,
-            0 => Verdict::Pass,
-            1 => Verdict::Fail,
-            4 => Verdict::Inconclusive,
-            _ => Verdict::Error,
-        }
+        if self.broken.is_some() { Verdict::Error } else { verdict_of(self.exit_code) }
     }
 
     /// `2026-11-22 23:18 UTC`.

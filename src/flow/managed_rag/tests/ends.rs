@@ -57,7 +57,7 @@ fn ways() -> Vec<(Vec<Says>, &'static str)> {
 fn every_turn_ends_once_in_its_own_way_and_every_declared_transition_is_taken() {
     let mut taken = BTreeSet::new();
     let mut note = |played: &Played| {
-        taken.extend(played.moves().map(|moved| (moved.from.clone(), moved.on.clone(), moved.to.clone())));
+        taken.extend(played.moves().into_iter().map(|moved| (moved.from.clone(), moved.on.clone(), moved.to.clone())));
     };
     for (number, (model, end)) in ways().into_iter().enumerate() {
         let played = play(model, &QUESTION);

@@ -7,16 +7,16 @@ mod wander;
 
 use super::tools::NUCLIA_RAG;
 use super::*;
-use crate::chat::{ChatRequest, ChatResponse, Finish, ToolCall, Usage};
-use crate::clock::{Clock, VirtualClock, block_on};
-use crate::flow::{Prompts, Services, Settings, Stages};
+use crate::chat::{ChatRequest, Finish};
+use crate::clock::{VirtualClock, block_on};
+use crate::flow::Settings;
+use crate::flow::scripted::{self, NoTime, Says, Scripted};
 use crate::knowledge::{KeywordIndex, KnowledgeBases};
-use crate::provider::{Access, Attempt, Attempted, ChatModel, ErrorKind, ManagedRetrieval, ProviderError, RetryPolicy};
-use crate::settings::{Enforcement, Limits, ManagedRetrievalSettings, ModelSettings, TemplateParameter};
+use crate::provider::{Access, ChatModel, ManagedRetrieval, RetryPolicy};
+use crate::settings::{Enforcement, Limits, ManagedRetrievalSettings, TemplateParameter};
 use crate::trace::{Event, ManagedAnswer, Moved, ToolCalled, ToolOutcome, ToolResult, What};
 use crate::transport::{HttpRequest, HttpResponse, Transport, TransportError};
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -24,72 +24,8 @@ const REFUSAL: &str = "I found nothing about this in the knowledge base.";
 const HOST: &str = "europe-1.nuclia.cloud";
 const TOKEN: &str = "planted-token-0451";
 
-/// One scripted completion, or its failure.
-#[derive(Clone)]
-enum Says {
-    Calls(Vec<(&'static str, Value)>),
-    Text(&'static str),
-    Ends(&'static str, Finish),
-    Refuses,
-    Fails,
-    Late,
-}
-
 fn ask(query: &str) -> Says {
     Says::Calls(vec![(NUCLIA_RAG, json!({"query": query}))])
-}
-
-struct Scripted {
-    clock: VirtualClock,
-    script: Mutex<VecDeque<Says>>,
-    requests: Mutex<Vec<ChatRequest>>,
-}
-
-impl ChatModel for Scripted {
-    fn complete<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Attempted<ChatResponse>> {
-        let number = {
-            let mut requests = self.requests.lock().expect("not poisoned");
-            requests.push(request.clone());
-            requests.len()
-        };
-        let says = self.script.lock().expect("not poisoned").pop_front().unwrap_or(Says::Text("(script over)"));
-        Box::pin(async move {
-            self.clock.sleep(Duration::from_millis(100)).await;
-            let attempt = |status, cause| Attempt {
-                status: Some(status),
-                cause,
-                took: Duration::from_millis(100),
-                wait: None,
-                first_token: None,
-                declared_fault: false,
-            };
-            let (content, refusal, made, finish) = match says {
-                Says::Fails => {
-                    let (kind, message) = (ErrorKind::Server, "upstream is down".to_owned());
-                    let result = Err(ProviderError::Failed { kind, status: Some(500), message });
-                    return Attempted { result, attempts: vec![attempt(500, Some(kind))] };
-                }
-                Says::Late => {
-                    self.clock.sleep(Duration::from_secs(999)).await;
-                    ("late".to_owned(), None, Vec::new(), Finish::Stop)
-                }
-                Says::Refuses => (String::new(), Some("No.".to_owned()), Vec::new(), Finish::Stop),
-                Says::Text(text) => (text.to_owned(), None, Vec::new(), Finish::Stop),
-                Says::Ends(text, finish) => (text.to_owned(), None, Vec::new(), finish),
-                Says::Calls(all) => (String::new(), None, all, Finish::ToolCalls),
-            };
-            let one = |(index, (name, arguments)): (usize, (&str, Value))| ToolCall {
-                id: format!("c{number}-{index}"),
-                name: name.into(),
-                arguments: arguments.to_string(),
-            };
-            let calls = made.into_iter().enumerate().map(one).collect();
-            let usage = Usage::default();
-            let response =
-                ChatResponse { model: "scripted".into(), content, refusal, calls, finish, usage, passthrough: None };
-            Attempted { result: Ok(response), attempts: vec![attempt(200, None)] }
-        })
-    }
 }
 
 /// The service: it knows how long warranties last, holds nothing else, and fails where it is told to.
@@ -135,14 +71,6 @@ impl Transport for Service {
     }
 }
 
-struct NoTime;
-
-impl Stages for NoTime {
-    fn spent<'a>(&'a self, _: &'static str, _: Duration) -> BoxFuture<'a, ()> {
-        Box::pin(std::future::ready(()))
-    }
-}
-
 /// What came of a conversation.
 struct Played {
     events: Vec<Event>,
@@ -179,17 +107,10 @@ impl Default for Stage {
 impl Stage {
     fn play(&self, model: Vec<Says>, queries: &[&str]) -> Played {
         let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
-        let model =
-            Arc::new(Scripted { clock: clock.clone(), script: Mutex::new(model.into()), requests: Mutex::default() });
+        let model = Scripted::new(&clock, model);
         let settings = Settings {
-            prompts: Arc::new(Prompts::resolve(&FLOW, &BTreeMap::new(), Services::default()).expect("resolves")),
-            enforcement: self.enforcement,
-            model: ModelSettings { name: "scripted".into(), ..ModelSettings::default() },
-            search: None,
             managed_retrieval: Some(self.settings.clone()),
-            limits: self.limits.clone(),
-            seed: None,
-            withhold_history: false,
+            ..scripted::settings(&FLOW, self.limits.clone(), self.enforcement)
         };
         let service = Arc::new(Service::default());
         let transport = Arc::clone(&service) as Arc<dyn Transport>;
@@ -209,10 +130,9 @@ impl Stage {
         for query in queries {
             block_on(&clock, ManagedRag.turn(&env, &mut conversation, query)).expect("no deadlock").expect("no abort");
         }
-        let requests = model.requests.lock().expect("not poisoned").clone();
         let asked = service.requests.lock().expect("not poisoned").clone();
-        let played = Played { events: env.take_events(), requests, asked, conversation };
-        let departures = ManagedRag.machine().departures(&crate::flow::scripted::trace(&FLOW, played.events.clone()));
+        let played = Played { events: env.take_events(), requests: model.requests(), asked, conversation };
+        let departures = ManagedRag.machine().departures(&scripted::trace(&FLOW, played.events.clone()));
         assert!(departures.is_empty(), "{departures:?}");
         played
     }
@@ -224,40 +144,20 @@ fn play(model: Vec<Says>, queries: &[&str]) -> Played {
 }
 
 impl Played {
-    fn outcomes(&self) -> impl Iterator<Item = &TurnOutcome> {
-        self.events.iter().filter_map(|event| match &event.what {
-            What::TurnEnded(ended) => Some(&ended.outcome),
-            _ => None,
-        })
-    }
-
-    /// How the turns ended: `answered`, `refused`, or the kind of the failure.
     fn ends(&self) -> Vec<&str> {
-        self.outcomes()
-            .map(|outcome| match outcome {
-                TurnOutcome::Answered(answer) if answer.refused => "refused",
-                TurnOutcome::Answered(_) => "answered",
-                TurnOutcome::Failed { kind, .. } => kind.as_str(),
-            })
-            .collect()
+        scripted::ends(&self.events)
     }
 
-    /// The answers, in order.
     fn answers(&self) -> Vec<&Answer> {
-        self.outcomes()
-            .filter_map(|outcome| if let TurnOutcome::Answered(answer) = outcome { Some(answer) } else { None })
-            .collect()
+        scripted::answers(&self.events)
     }
 
-    fn moves(&self) -> impl Iterator<Item = &Moved> {
-        self.events.iter().filter_map(|event| if let What::Moved(moved) = &event.what { Some(moved) } else { None })
+    fn moves(&self) -> Vec<&Moved> {
+        scripted::moves(&self.events)
     }
 
     fn calls(&self) -> Vec<&ToolCalled> {
-        self.events
-            .iter()
-            .filter_map(|event| if let What::ToolCalled(called) = &event.what { Some(called) } else { None })
-            .collect()
+        scripted::calls(&self.events)
     }
 
     /// What was made of the service's answers.

@@ -10,7 +10,7 @@ use super::tools::{ANALYSE, ASSESS, SEARCH};
 use super::*;
 use crate::chat::{ChatRequest, ChatResponse, Finish, Role, ToolCall, Usage};
 use crate::clock::{Clock, VirtualClock, block_on};
-use crate::flow::scripted::NoTime;
+use crate::flow::scripted::{self, NoTime};
 use crate::flow::{Prompts, Services, SessionStore, Settings, StoreError};
 use crate::knowledge::{
     Corpus, Embedded, KeywordIndex, KnowledgeBase, KnowledgeBases, KnowledgeError, Passage, Search,
@@ -203,16 +203,7 @@ impl Play {
         let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
         let model =
             Arc::new(Scripted { clock: clock.clone(), script: Mutex::new(model.into()), requests: Mutex::default() });
-        let settings = Settings {
-            prompts: Arc::new(Prompts::resolve(&FLOW, &BTreeMap::new(), Services::default()).expect("resolves")),
-            enforcement: self.enforcement,
-            model: ModelSettings { name: "scripted".into(), ..ModelSettings::default() },
-            search: None,
-            managed_retrieval: None,
-            limits: self.limits,
-            seed: None,
-            withhold_history: false,
-        };
+        let settings = scripted::settings(&FLOW, self.limits, self.enforcement);
         let mut env = AgentContext::new(
             Arc::clone(&model) as Arc<dyn ChatModel>,
             None,
@@ -232,7 +223,7 @@ impl Play {
         let requests = model.requests.lock().expect("not poisoned").clone();
         let played = Played { events: env.take_events(), requests, conversation, store: self.store };
         if fresh {
-            let trace = crate::flow::scripted::trace(&FLOW, played.events.clone());
+            let trace = scripted::trace(&FLOW, played.events.clone());
             let departures = FLOW.machine().departures(&trace);
             assert!(departures.is_empty(), "{departures:?}");
         }
@@ -242,11 +233,7 @@ impl Play {
 
 impl Played {
     fn outcomes(&self) -> Vec<&TurnOutcome> {
-        let ended = |event: &'_ Recorded| matches!(event.what, What::TurnEnded(_));
-        let ended = self.events.iter().filter(|event| ended(event));
-        ended
-            .filter_map(|event| if let What::TurnEnded(end) = &event.what { Some(&end.outcome) } else { None })
-            .collect()
+        scripted::outcomes(&self.events).collect()
     }
 
     /// The text of the last turn's answer or error, and `answered` or the error's kind.
@@ -272,10 +259,7 @@ impl Played {
     }
 
     fn moves(&self) -> Vec<&Moved> {
-        self.events
-            .iter()
-            .filter_map(|event| if let What::Moved(moved) = &event.what { Some(moved) } else { None })
-            .collect()
+        scripted::moves(&self.events)
     }
 
     fn took(&self, on: &str) -> usize {

@@ -151,12 +151,7 @@ struct Requirement {
 /// Everything that the template shows of `view`.
 pub(super) fn page(view: &View<'_>) -> Page {
     let evaluation = view.evaluation;
-    let outcome = match evaluation.exit_code {
-        0 => Verdict::Pass,
-        1 => Verdict::Fail,
-        4 => Verdict::Inconclusive,
-        _ => Verdict::Error,
-    };
+    let outcome = figures::verdict_of(evaluation.exit_code);
     let word = match evaluation.exit_code {
         0 => "Passed",
         1 => "Failed",
@@ -170,7 +165,7 @@ pub(super) fn page(view: &View<'_>) -> Page {
         let mut rows: Vec<_> = rows.iter().enumerate().collect();
         // Worst first, and what decides the exit code before what does not; otherwise as they were written.
         rows.sort_by_key(|(_, result)| (worst_first(result.verdict), !result.required));
-        rows.into_iter().map(|(place, result)| row(result, &format!("{prefix}-{}", place + 1), axis)).collect()
+        rows.into_iter().map(|(place, result)| row(result, &anchor(prefix, place), axis)).collect()
     };
     let requirements: Vec<_> =
         evaluation.requirements.iter().map(|row| requirement(row, &evaluation.criteria)).collect();
@@ -301,23 +296,22 @@ fn row(result: &CriterionResult, anchor: &str, axis: (f64, f64)) -> Row {
     }
 }
 
-/// Every criterion and gate with the anchor that its row has.
-pub(super) fn anchored(evaluation: &Evaluation) -> impl Iterator<Item = (String, &CriterionResult)> {
-    let of = |prefix: &'static str| move |(place, row)| (format!("{prefix}-{}", place + 1), row);
-    let gates = evaluation.gates.iter().enumerate().map(of("gate"));
-    evaluation.criteria.iter().enumerate().map(of("criterion")).chain(gates)
+fn anchor(prefix: &str, place: usize) -> String {
+    format!("{prefix}-{}", place + 1)
 }
 
-/// What a criterion is called, with the scenario that it belongs to.
-pub(super) fn name_of(row: &CriterionResult) -> String {
-    row.scenario.as_ref().map_or_else(|| row.id.clone(), |of| format!("{of}: {}", row.id))
+/// Every criterion and gate with the anchor that its row has.
+pub(super) fn anchored(evaluation: &Evaluation) -> impl Iterator<Item = (String, &CriterionResult)> {
+    let of = |prefix: &'static str| move |(place, row)| (anchor(prefix, place), row);
+    let gates = evaluation.gates.iter().enumerate().map(of("gate"));
+    evaluation.criteria.iter().enumerate().map(of("criterion")).chain(gates)
 }
 
 /// Why criteria fail: each reason once, those of required criteria first, then the most frequent.
 fn causes(evaluation: &Evaluation) -> Vec<CauseRow> {
     let mut found: Vec<(u64, CauseRow)> = Vec::new();
     for (anchor, row) in anchored(evaluation).filter(|(_, row)| row.verdict == Verdict::Fail) {
-        let name = name_of(row);
+        let name = figures::name(row);
         for cause in &row.causes {
             if let Some((units, known)) = found.iter_mut().find(|(_, known)| known.reason == cause.reason) {
                 known.breaks.push((anchor.clone(), name.clone()));
@@ -345,7 +339,7 @@ fn causes(evaluation: &Evaluation) -> Vec<CauseRow> {
     found.into_iter().map(|(_, cause)| cause).collect()
 }
 
-/// The worst verdict is the least.
+/// The worst verdict is the least; the place of each in the script's list.
 pub(super) fn worst_first(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Error => 0,
@@ -356,7 +350,6 @@ pub(super) fn worst_first(verdict: Verdict) -> u8 {
     }
 }
 
-/// A number and its per cent sign on one line.
 /// Figures that no line may part: `591/602 = 98.2 %`, `6.77 s`.
 fn together(text: &str) -> String {
     let text = text.replace(" %", "\u{a0}%").replace(" = ", "\u{a0}=\u{a0}");

@@ -6,6 +6,8 @@
 //! A table of more than [`TABLE_ROWS`] rows shows so many, those that did not pass first.
 
 use crate::gate::{Evaluation, TrialResults, TrialRow, Verdict, reason};
+use super::model::{anchored, worst_first};
+use crate::report::figures;
 use crate::report::timelines::gzip;
 use crate::report::{TABLE_ROWS, View};
 use crate::trace::Arm;
@@ -54,18 +56,16 @@ pub(super) fn data(view: &View<'_>) -> serde_json::Result<String> {
     };
     let blocks: Vec<Vec<Value>> = view.timelines.blocks().iter().map(block).collect();
     let mut abouts: BTreeMap<String, &str> = BTreeMap::new();
-    for scenario in &view.plan.scenarios {
-        for planned in scenario.cases.iter().filter(|planned| !planned.case.about.is_empty()) {
-            abouts.insert(format!("{}/{}", scenario.name, planned.case.case), &planned.case.about);
-        }
-    }
     let mut asks: BTreeMap<String, String> = BTreeMap::new();
     for scenario in &view.plan.scenarios {
         for planned in &scenario.cases {
+            let name = format!("{}/{}", scenario.name, planned.case.case);
+            if !planned.case.about.is_empty() {
+                abouts.insert(name.clone(), &planned.case.about);
+            }
             let turns = planned.case.steps.iter().flatten().flat_map(|conversation| &conversation.turns);
             let asked: Vec<&str> = turns.map(|turn| turn.ask.as_str()).collect();
-            let asked = quote(&asked.join(" / "), ASKED);
-            asks.insert(format!("{}/{}", scenario.name, planned.case.case), asked);
+            asks.insert(name, quote(&asked.join(" / "), ASKED));
         }
     }
     let files: BTreeMap<&str, &str> =
@@ -84,9 +84,10 @@ pub(super) fn data(view: &View<'_>) -> serde_json::Result<String> {
         "limit": limit,
         "blocks": blocks,
     });
-    let beside = serde_json::to_string(&beside)?;
-    let rows = String::from_utf8_lossy(&rows);
-    Ok(format!("{},\"rows\":[{rows}]}}", beside.trim_end_matches('}')))
+    // The rows are text already: they go in before the object is closed.
+    let mut data = serde_json::to_string(&beside)?;
+    data.pop();
+    Ok(format!("{data},\"rows\":[{}]}}", String::from_utf8_lossy(&rows)))
 }
 
 /// What trials are found by besides their names and reasons, as gzip of JSON: the texts, each once, and for each row the
@@ -114,9 +115,9 @@ fn broken(evaluation: &Evaluation, ordinals: &HashMap<String, usize>) -> Broken 
     let mut found = Broken { criteria: Vec::new(), causes: Vec::new(), of_trials: BTreeMap::new() };
     let mut causes: HashMap<String, usize> = HashMap::new();
     let mut bytes: HashMap<usize, usize> = HashMap::new();
-    for (anchor, row) in super::model::anchored(evaluation) {
+    for (anchor, row) in anchored(evaluation) {
         let criterion = found.criteria.len();
-        found.criteria.push((anchor, super::model::name_of(row)));
+        found.criteria.push((anchor, figures::name(row)));
         for violation in &row.violations {
             let Some(&ordinal) = ordinals.get(&violation.trial) else { continue };
             let note = quote(&violation.note, WHY);
@@ -168,7 +169,7 @@ fn row(trial: &TrialRow<'_>, flawed: bool, names: &mut Names) -> Value {
         names.number(lane.variant),
         lane.repetition,
         u8::from(lane.arm == Arm::Control),
-        place(trial.verdict),
+        worst_first(trial.verdict),
         trial.turns,
         trial.model_calls,
         trial.tool_calls,
@@ -192,17 +193,6 @@ fn why(trial: &TrialRow<'_>) -> Value {
     let failed = trial.checks.iter().filter(|check| !check.passed).map(|check| format!("{}: {}", check.what, check.seen));
     let all: Vec<String> = failed.chain(trial.departures.iter().cloned()).collect();
     if all.is_empty() { json!(0) } else { json!(quote(&all.join("; "), WHY)) }
-}
-
-/// The verdict's place in the script's list, worst first.
-fn place(verdict: Verdict) -> u8 {
-    match verdict {
-        Verdict::Error => 0,
-        Verdict::Fail => 1,
-        Verdict::Inconclusive => 2,
-        Verdict::NotMeasured => 3,
-        Verdict::Pass => 4,
-    }
 }
 
 #[cfg(test)]
