@@ -130,7 +130,14 @@ fn report(criterion: &mut Criterion, plan: &Plan, traces: &[Trace]) {
     };
     criterion.bench_function("report/conversations of 1000 trials", |bencher| bencher.iter(conversations));
     let timelines = conversations();
-    let view = View { plan, evaluation: &evaluation, timelines: &timelines, compared: false, variants_compared: false };
+    let view = View {
+        plan,
+        evaluation: &evaluation,
+        timelines: &timelines,
+        comparison: None,
+        compared: false,
+        variants_compared: false,
+    };
     criterion.bench_function("report/html of 1000 trials", |bencher| {
         bencher.iter(|| {
             let mut page = Vec::new();

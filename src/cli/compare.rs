@@ -118,7 +118,7 @@ pub(super) fn run(given: &Compare) -> Result<Exit, Problem> {
         save(&b.as_ref().unwrap_or(&a).summary, file)?;
     }
     match b {
-        Some(b) => conclude(&a, &b, &given.comparing, given.format, true),
+        Some(b) => Ok(conclude(&a, &b, &given.comparing, given.format, true)?.0),
         None => Ok(Exit::Passed),
     }
 }
@@ -180,7 +180,8 @@ fn save(summary: &Summary, file: &Path) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Compares, writes the comparison into B's folder, and prints it; `json` says whether JSON may go to stdout.
+/// Compares, writes the comparison into B's folder, and prints it; `json` says whether JSON may go to stdout. The comparison
+/// is handed back for further reports.
 ///
 /// # Errors
 /// When the two cannot be compared, or the files cannot be written.
@@ -190,7 +191,7 @@ pub(super) fn conclude(
     comparing: &Comparing,
     format: Printed,
     json: bool,
-) -> Result<Exit, Problem> {
+) -> Result<(Exit, Comparison), Problem> {
     let found = compare(&a.summary, &b.summary, comparing.margin)?;
     let flips = || found.flips.iter().take(SHOWN);
     let (ours, theirs) = (
@@ -223,7 +224,7 @@ pub(super) fn conclude(
     if let Some(decided) = decided(comparing, exit) {
         output::remark(&format!("{decided} (exit code {})", exit.code()));
     }
-    Ok(exit)
+    Ok((exit, found))
 }
 
 /// What was asked for by `--fail-on`, and how it came out.

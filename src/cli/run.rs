@@ -82,13 +82,25 @@ fn typed(given: &Run) -> Result<Exit, Problem> {
         }
     }
     let (mut done, exit) = carry_out(&suite, &options, given.format)?;
-    write_reports(&given.report, &done.evaluated)?;
-    let Some(baseline) = baseline else { return Ok(exit) };
+    let Some(baseline) = baseline else {
+        write_reports(&given.report, &done.evaluated)?;
+        return Ok(exit);
+    };
     let name = done.folder.file_name().unwrap_or_default().to_string_lossy();
     let summary = done.evaluated.summary(&name).ok_or_else(|| "the run kept no figures to compare".to_owned())?;
     let linked = done.evaluated.linked(&done.folder, crate::trace::COMPARISON_HTML).map_err(|why| why.to_string())?;
     let this = Side::of_run(summary, &done.folder, linked);
-    let change = compare::conclude(&baseline, &this, &given.comparing, given.format, false)?;
+    let compared = compare::conclude(&baseline, &this, &given.comparing, given.format, false);
+    // Two sides that cannot be compared are no reason to lose the reports of this one.
+    let (change, comparison) = match compared {
+        Ok(compared) => compared,
+        Err(problem) => {
+            write_reports(&given.report, &done.evaluated)?;
+            return Err(problem);
+        }
+    };
+    done.evaluated.compare_with(comparison);
+    write_reports(&given.report, &done.evaluated)?;
     // Asked for what changed alone, what the criteria say of the whole does not decide.
     let alone = given.comparing.fail_on == Some(FailOn::Flip) && matches!(exit, Exit::Failed | Exit::Undecided);
     Ok(if alone { change } else { exit.worse(change) })

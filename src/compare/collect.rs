@@ -16,6 +16,8 @@ pub struct Seen<'a> {
     pub passed: bool,
     /// The first thing that it did not meet.
     pub why: String,
+    /// What it cost in US dollars, as far as that is known.
+    pub cost: Option<f64>,
     /// Its units, by metric as written.
     pub units: Vec<(&'a str, &'a [Observation])>,
 }
@@ -130,9 +132,10 @@ impl<'p> Collector<'p> {
             why: if seen.passed { String::new() } else { seen.why.clone() },
         };
         case.trials.insert(place, outcome);
-        case.figures.usage.add_calls(trace);
+        let usage = case.figures.usage.get_or_insert_default();
+        usage.add_calls(trace, seen.cost);
         for turn in turns(planned, trace) {
-            case.figures.usage.add_turn(turn.ended().map(|end| (&end.outcome, end.took_us)));
+            usage.add_turn(turn.ended().map(|end| (&end.outcome, end.took_us)));
         }
     }
 
@@ -143,7 +146,9 @@ impl<'p> Collector<'p> {
         let asked = self.criteria;
         let cases = self.cases.into_values().map(|mut case| {
             let mut figures = case.figures;
-            figures.usage.turns_us.sort_unstable();
+            let usage = figures.usage.get_or_insert_default();
+            usage.turns_us.sort_unstable();
+            figures.turn_us = nearest_rank(&usage.turns_us, 0.5).filter(|time| *time != u64::MAX);
             for (key, repetitions) in &case.open {
                 let group = asked.iter().find(|one| one.measured.key == *key).and_then(|one| one.group);
                 if let Some(group) = group {
@@ -155,7 +160,6 @@ impl<'p> Collector<'p> {
             figures.passed = figures.trials_run.iter().filter(|trial| trial.passed).count() as u64;
             let needed = case.planned.iter().filter(|repetition| passes.is_none_or(|last| **repetition <= last));
             figures.errors = (needed.count() as u64).saturating_sub(figures.trials);
-            figures.turn_us = nearest_rank(&figures.usage.turns_us, 0.5).filter(|time| *time != u64::MAX);
             let passed = figures.trials_run.iter().map(|trial| (trial.repetition, (u64::from(trial.passed), 1)));
             case.by_number.insert(CASES.into(), passed.collect());
             for (key, numbers) in case.by_number.into_iter().filter(|(_, numbers)| !numbers.is_empty()) {
@@ -336,10 +340,10 @@ mod tests {
         let slow = [Observation { unit: "turn 1".into(), outcome: Outcome::Took(2_000_000), note: String::new() }];
         let units: Vec<(&str, &[Observation])> = vec![("turn_success_rate", &answered), ("latency_p95", &slow)];
         let mut collector = Collector::new(&plan, |_| None);
-        collector.add(&good(&plan, 0), &Seen { passed: true, why: String::new(), units: units.clone() });
-        collector.add(&good(&plan, 1), &Seen { passed: false, why: "short".into(), units: units.clone() });
+        collector.add(&good(&plan, 0), &Seen { passed: true, why: String::new(), cost: None, units: units.clone() });
+        collector.add(&good(&plan, 1), &Seen { passed: false, why: "short".into(), cost: None, units: units.clone() });
         let failed = story(&plan, 2).turn("q").fail("model").done();
-        collector.add(&failed, &Seen { passed: false, why: "no answer".into(), units });
+        collector.add(&failed, &Seen { passed: false, why: "no answer".into(), cost: None, units });
         let summary = collector.finish("run", None, "");
         let [one, two] = summary.cases.as_slice() else { panic!("{summary:?}") };
         assert_eq!((one.trials, one.passed, one.errors, one.turn_us), (2, 1, 0, Some(2_000_000)));
@@ -368,7 +372,7 @@ mod tests {
         for (place, success) in [(1, true), (0, false), (2, true), (4, true)] {
             let seen = [unit(success)];
             let units: Vec<(&str, &[Observation])> = vec![("pass_all(k=2)", &seen), ("pass_any(k=2)", &seen)];
-            collector.add(&good(&plan, place), &Seen { passed: success, why: String::new(), units });
+            collector.add(&good(&plan, place), &Seen { passed: success, why: String::new(), cost: None, units });
         }
         let summary = collector.finish("run", None, "");
         assert_eq!((summary.cases[0].units["ALL"], summary.cases[0].units["ANY"]), ((0, 1), (1, 1)));

@@ -20,6 +20,7 @@ mod rates;
 pub(crate) mod sample;
 mod sentences;
 mod summary;
+mod taken;
 mod times;
 mod usage;
 mod variants;
@@ -181,6 +182,9 @@ pub struct Comparison {
     /// Every case that ran on both sides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paired: Vec<PairedCase>,
+    /// Tokens, money and turn times of A and of B over the cases on both sides; figures without a test.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taken: Vec<Figure>,
     /// Whether a gated row is worse.
     pub regression: bool,
     /// All of it in one sentence.
@@ -235,6 +239,7 @@ fn open(a: &Summary, b: &Summary, margin: f64) -> Result<Comparison, CompareErro
         rows,
         flips: flips::flips(&pairing.pairs),
         paired: flips::paired(&pairing.pairs),
+        taken: taken::taken(b, &pairing.pairs),
         conclusion: first,
     })
 }
@@ -290,8 +295,11 @@ fn side(summary: &Summary) -> Side {
 fn seed(a: &Summary, b: &Summary) -> u64 {
     let mut hash = Sha256::new();
     for side in [a, b] {
+        // What is drawn is of rates: a baseline that kept no tokens and times is drawn alike.
+        let rates: Vec<CaseFigures> =
+            side.cases.iter().map(|case| CaseFigures { usage: None, ..case.clone() }).collect();
         // Figures are numbers and strings: they always have a spelling.
-        hash.update(serde_json::to_vec(&side.cases).unwrap_or_default());
+        hash.update(serde_json::to_vec(&rates).unwrap_or_default());
     }
     hash.finalize().iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
 }

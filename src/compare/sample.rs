@@ -32,7 +32,7 @@ pub(crate) fn summary(label: &str, cases: &[(&str, u64, u64)]) -> Summary {
                 why: if repetition <= *passed { String::new() } else { "it was wrong".into() },
             })
             .collect(),
-        usage: Usage {
+        usage: Some(Usage {
             turns: *trials,
             answers: *trials,
             citing: *passed,
@@ -41,9 +41,10 @@ pub(crate) fn summary(label: &str, cases: &[(&str, u64, u64)]) -> Summary {
             tool_calls: 2 * trials,
             input_tokens: Some(100 * trials),
             output_tokens: Some(20 * trials),
+            cost: Some(0.25 * *trials as f64),
             turns_us: (1..=*trials).map(|number| number * 1_000_000).collect(),
             ..Usage::default()
-        },
+        }),
     });
     Summary {
         version: BASELINE_VERSION,

@@ -143,9 +143,9 @@ pub struct CaseFigures {
     /// The trials one by one, in plan order; a baseline file holds none.
     #[serde(skip)]
     pub trials_run: Vec<TrialOutcome>,
-    /// What they took; a baseline file does not hold it.
-    #[serde(skip)]
-    pub usage: Usage,
+    /// What they took; `None` in a baseline file of an older build.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
 }
 
 /// More trials or units than any run has: figures beyond are no figures, and sums of them have no room.
@@ -157,6 +157,7 @@ impl CaseFigures {
         let possible = |good: u64, all: u64| good <= all && all <= MOST;
         possible(self.passed, self.trials)
             && self.errors <= MOST
+            && self.usage.as_ref().is_none_or(|usage| usage.is_possible(MOST))
             && self.units.values().all(|(good, all)| possible(*good, *all))
             && self.repetitions.values().flatten().all(|(_, good, all)| possible(*good, *all))
     }
@@ -295,14 +296,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_baseline_reads_back_as_it_was_written_without_its_trials_and_what_they_took() {
+    fn a_baseline_reads_back_as_it_was_written_without_its_trials() {
         let mut summary = sample::summary("run", &[("one", 2, 3), ("two", 0, 3)]);
         summary.stopped = Some(StoppedEarly { passes: 3, max: 8 });
         summary.part = "1 of 6 trials not run".into();
         let text = summary.to_text().expect("JSON");
         for case in &mut summary.cases {
             case.trials_run.clear();
-            case.usage = Usage::default();
         }
         assert_eq!(Summary::parse(&text).expect("a baseline"), summary);
         assert_eq!(text.lines().filter(|line| line.contains("\"case\"")).count(), 2, "one case a line:\n{text}");

@@ -1,9 +1,10 @@
 //! What the trials of a case took, for figures side by side: calls, tokens, times, citations.
 
 use crate::trace::{Reply, ToolOutcome, ToolResult, Trace, TurnOutcome, What};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// What some trials took together; control arms are left out.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// Queries, those without an answer too.
     pub turns: u64,
@@ -25,7 +26,10 @@ pub struct Usage {
     pub service_answers: u64,
     /// Tokens that these services read and wrote; `None` where an answer does not say.
     pub service_tokens: Option<u64>,
-    /// Time of each query in microseconds, `u64::MAX` for one without an answer.
+    /// US dollars; `None` where a price or the tokens of a service are not known.
+    pub cost: Option<f64>,
+    /// Time of each query in microseconds, `u64::MAX` for one without an answer, which a file holds as `null`.
+    #[serde(serialize_with = "times", deserialize_with = "read_times")]
     pub turns_us: Vec<u64>,
 }
 
@@ -42,14 +46,16 @@ impl Default for Usage {
             output_tokens: Some(0),
             service_answers: 0,
             service_tokens: Some(0),
+            cost: Some(0.0),
             turns_us: Vec::new(),
         }
     }
 }
 
 impl Usage {
-    /// Adds what a trial called, read and wrote; its queries are told apart, see [`Usage::add_turn`].
-    pub(super) fn add_calls(&mut self, trace: &Trace) {
+    /// Adds what a trial called, read, wrote and cost in US dollars; its queries are told apart, see [`Usage::add_turn`].
+    pub(super) fn add_calls(&mut self, trace: &Trace, cost: Option<f64>) {
+        let calls = self.model_calls + self.service_answers;
         for event in &trace.events {
             match &event.what {
                 What::ModelCalled(called) => {
@@ -68,6 +74,10 @@ impl Usage {
                 _ => {}
             }
         }
+        // Who asked nobody owes nothing.
+        let asked = self.model_calls + self.service_answers > calls;
+        let cost = if asked { cost } else { Some(0.0) };
+        self.cost = self.cost.zip(cost).map(|(sum, more)| sum + more);
     }
 
     fn add_service(&mut self, result: &ToolResult) {
@@ -110,8 +120,30 @@ impl Usage {
         self.output_tokens = plus(self.output_tokens, other.output_tokens);
         self.service_answers += other.service_answers;
         self.service_tokens = plus(self.service_tokens, other.service_tokens);
+        self.cost = self.cost.zip(other.cost).map(|(sum, more)| sum + more);
         self.turns_us.extend(&other.turns_us);
     }
+
+    /// Whether no figure is larger than `most`, and no part larger than its whole.
+    pub(super) fn is_possible(&self, most: u64) -> bool {
+        let calls = [self.model_calls, self.tool_calls, self.service_answers, self.citations, self.turns];
+        let tokens = [self.input_tokens, self.output_tokens, self.service_tokens];
+        calls.into_iter().chain(tokens.into_iter().flatten()).all(|figure| figure <= most)
+            && self.citing <= self.answers
+            && self.answers <= self.turns
+            && self.turns_us.len() as u64 == self.turns
+            && self.turns_us.iter().filter(|time| **time != u64::MAX).all(|time| *time <= most)
+            && self.cost.is_none_or(|cost| (0.0..=most as f64).contains(&cost))
+    }
+}
+
+fn times<S: Serializer>(times: &[u64], out: S) -> Result<S::Ok, S::Error> {
+    out.collect_seq(times.iter().map(|time| Some(*time).filter(|time| *time != u64::MAX)))
+}
+
+fn read_times<'de, D: Deserializer<'de>>(text: D) -> Result<Vec<u64>, D::Error> {
+    let times = Vec::<Option<u64>>::deserialize(text)?;
+    Ok(times.into_iter().map(|time| time.unwrap_or(u64::MAX)).collect())
 }
 
 /// A sum with an unknown part is unknown, never smaller.

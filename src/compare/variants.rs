@@ -24,6 +24,8 @@ pub enum Unit {
     Number,
     /// Seconds.
     Seconds,
+    /// US dollars.
+    Dollars,
 }
 
 /// What one variant came to in one figure.
@@ -312,7 +314,7 @@ const TAKEN: [Taken; 9] = [
     }),
 ];
 
-fn without(why: &str) -> Cell {
+pub(super) fn without(why: &str) -> Cell {
     Cell { not_measured: why.to_owned(), ..Cell::default() }
 }
 
@@ -325,7 +327,7 @@ fn mean(sum: Option<u64>, of: u64) -> Cell {
 }
 
 /// A quantile of the times of all queries, the nearest rank; a query without an answer takes longer than any other.
-fn quantile(taken: &Usage, q: f64) -> Cell {
+pub(super) fn quantile(taken: &Usage, q: f64) -> Cell {
     let mut times = taken.turns_us.clone();
     times.sort_unstable();
     match nearest_rank(&times, q) {
@@ -350,7 +352,7 @@ fn rate(side: &Summary, key: &str) -> Cell {
 fn usage(side: &Summary) -> Usage {
     let mut sum = Usage::default();
     for case in &side.cases {
-        sum.add(&case.usage);
+        case.usage.iter().for_each(|usage| sum.add(usage));
     }
     sum
 }
@@ -365,7 +367,7 @@ fn beside(cases: &[Name<'_>], sides: &[Summary]) -> Vec<Beside> {
 }
 
 fn in_case(case: &CaseFigures) -> InCase {
-    let taken = &case.usage;
+    let taken = case.usage.clone().unwrap_or_default();
     let a_turn = |sum: u64| sum as f64 / taken.turns.max(1) as f64;
     InCase {
         passed: (case.passed, case.trials),
@@ -485,9 +487,11 @@ mod tests {
     #[test]
     fn tokens_that_a_service_does_not_tell_are_not_measured_and_never_0() {
         let mut run = run();
-        run.cases[0].usage.input_tokens = None;
+        run.cases[0].usage.as_mut().expect("kept").input_tokens = None;
         let asked = run.cases.iter_mut().filter(|case| case.variant == "b");
-        asked.for_each(|case| (case.usage.service_answers, case.usage.service_tokens) = (1, None));
+        asked.filter_map(|case| case.usage.as_mut()).for_each(|usage| {
+            (usage.service_answers, usage.service_tokens) = (1, None);
+        });
         let found = compare_variants(&run, &[], 0.02).expect("comparable");
         let cells = |key: &str| &found.figures.iter().find(|figure| figure.key == key).expect("a figure").cells;
         assert_eq!(cells("input tokens")[0], without("a service did not tell its tokens"));

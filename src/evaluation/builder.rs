@@ -1,6 +1,6 @@
 //! From traces to verdicts and the files of a run folder: the one way that runs, scores and imports share.
 
-use crate::compare::{Collector, Seen, Summary};
+use crate::compare::{Collector, Comparison, Seen, Summary};
 use crate::files;
 use crate::gate::{Evaluation, EvaluationError, Evaluator, Examined, Examiner, Verdict};
 use crate::plan::Plan;
@@ -132,6 +132,7 @@ impl<'p> EvaluationBuilder<'p> {
             let seen = Seen {
                 passed: result.verdict == Verdict::Pass,
                 why: missed.map(|check| format!("{}: {}", check.what, check.seen)).unwrap_or_default(),
+                cost: result.cost,
                 units: examiner.units(&examined).collect(),
             };
             collector.add(trace, &seen);
@@ -153,6 +154,7 @@ impl<'p> EvaluationBuilder<'p> {
             timelines: self.timelines.finish(),
             cases: self.collector.map(|collector| collector.finish("", passes, &evaluation.part)),
             evaluation,
+            comparison: None,
             compared: false,
             variants_compared: false,
         }
@@ -166,6 +168,7 @@ pub struct EvaluatedRun {
     pub evaluation: Evaluation,
     timelines: Timelines,
     cases: Option<Summary>,
+    comparison: Option<Comparison>,
     /// Whether a comparison lies beside its report.
     compared: bool,
     /// Whether a comparison of its variants does.
@@ -180,8 +183,9 @@ impl EvaluatedRun {
 
     /// What reports are made from.
     pub fn view(&self) -> View<'_> {
-        let Self { plan, evaluation, timelines, compared, variants_compared, .. } = self;
-        View { plan, evaluation, timelines, compared: *compared, variants_compared: *variants_compared }
+        let Self { plan, evaluation, timelines, comparison, compared, variants_compared, .. } = self;
+        let (comparison, compared, variants_compared) = (comparison.as_ref(), *compared, *variants_compared);
+        View { plan, evaluation, timelines, comparison, compared, variants_compared }
     }
 
     /// `index.html` with links to the comparisons in `folder`, `file` among them, which is about to be written.
@@ -194,6 +198,11 @@ impl EvaluatedRun {
         let mut out = Vec::new();
         report::Format::write(&report::Html, &View { compared, variants_compared, ..self.view() }, &mut out)?;
         Ok(out)
+    }
+
+    /// Takes what it was compared with, for reports that tell what changed.
+    pub fn compare_with(&mut self, comparison: Comparison) {
+        self.comparison = Some(comparison);
     }
 
     /// The figures of every case under the name `label`, once; `None` unless they were kept, and afterwards.

@@ -6,6 +6,7 @@
 //! Text from models and documents is hostile: [`crate::trace::text`] says what becomes of it. Nothing here asks the time, and no
 //! unordered map reaches the output: the same run gives the same bytes.
 
+mod against_base;
 mod charts;
 mod compact;
 pub mod comparison;
@@ -27,6 +28,7 @@ pub use self::searchable::Searchable;
 pub use self::terminal::terminal;
 pub use self::timelines::{BUDGET, Beside, Room, TimelineBuilder, Timelines};
 
+use crate::compare::Comparison;
 use crate::gate::Evaluation;
 use crate::plan::Plan;
 use std::io::{self, Write};
@@ -43,6 +45,8 @@ pub struct View<'a> {
     pub evaluation: &'a Evaluation,
     /// The trials' conversations; only the HTML report shows them.
     pub timelines: &'a Timelines,
+    /// The comparison with the base, for reports that tell what changed.
+    pub comparison: Option<&'a Comparison>,
     /// Whether a comparison lies beside the report, for a link to it.
     pub compared: bool,
     /// Whether a comparison of its variants does.

@@ -1,6 +1,7 @@
 //! `comparison.html`: one page without a script, with the conversations of flipped cases side by side.
 
 use super::divergence::align;
+use super::taken::taken;
 use super::terminal::{difference, p};
 use super::{SAME, Shown, differs, headline};
 use crate::compare::{Comparison, Finding, PairedCase, Scale};
@@ -34,6 +35,8 @@ struct Page {
     prompts: Vec<Prompt>,
     notes: Vec<String>,
     rows: Vec<Row>,
+    /// Tokens, money and times: name, A, B, difference.
+    taken: Vec<[String; 4]>,
     paired: Vec<Paired>,
     more_paired: usize,
     worse: usize,
@@ -145,6 +148,7 @@ fn page(shown: &Shown<'_>) -> Page {
         prompts: prompts.collect(),
         notes: found.notes.clone(),
         rows: rows(found),
+        taken: found.taken.iter().map(taken).collect(),
         paired: found.paired.iter().take(PAIRED).map(paired).collect(),
         more_paired: found.paired.len().saturating_sub(PAIRED),
         worse,

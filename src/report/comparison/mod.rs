@@ -6,10 +6,12 @@
 mod csv;
 mod divergence;
 mod html;
+mod taken;
 mod terminal;
 
 pub(in crate::report) use csv::csv;
 pub(in crate::report) use html::{Row as ShownRow, rows as shown_rows};
+pub(in crate::report) use taken::taken;
 pub(in crate::report) use terminal::table;
 pub use terminal::terminal;
 

@@ -1,5 +1,6 @@
 //! A comparison on a terminal: what differs, a row a criterion, and the cases that flipped with commands to look at them.
 
+use super::taken::taken_line;
 use super::{SAME, Shown, differs};
 use crate::compare::{Finding, Flip, Row, Scale};
 use crate::percent::{percent, points, points_interval};
@@ -49,6 +50,9 @@ pub fn terminal(shown: &Shown<'_>, width: usize, colour: bool) -> String {
         found.rows.iter().filter(|row| row.finding == Finding::NotCompared).map(|row| row.key.as_str()).collect();
     if !bare.is_empty() {
         wrap(&mut out, &format!("not compared, without units on both sides: {}", bare.join(", ")), width, "");
+    }
+    for row in &found.taken {
+        wrap(&mut out, &taken_line(row), width, "  ");
     }
     let told = |row: &&Row| !matches!(row.finding, Finding::NoDiscordance | Finding::NotCompared);
     for row in found.rows.iter().filter(told) {

@@ -1,11 +1,16 @@
-//! `report.md`: a short report for a pull request's comment.
+//! `report.md`: a short report for a pull request's summary and comment.
 //!
-//! The verdict, the criteria, the gates that do not pass, causes of ERROR and the first trials that failed. Text is
-//! escaped for GitHub: no markup, no mention, no issue link and no automatic link survives.
+//! What changed against the base comes first, then what does not hold, the verdict, the criteria and the gates that do not
+//! pass. Text is escaped for GitHub: no markup, no mention, no issue link and no automatic link survives. The whole fits
+//! into a comment: sections that do not are left out, with a line that says so.
 
+use crate::compare::Comparison;
 use crate::gate::{CriterionResult, Verdict};
+use crate::report::against_base::{Failing, commands, failing};
+use crate::report::comparison::taken;
 use crate::report::{Format, View, figures};
 use crate::trace::text;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 pub(super) const FORMATS: &[&dyn Format] = &[&Markdown];
@@ -14,8 +19,14 @@ pub(super) const FORMATS: &[&dyn Format] = &[&Markdown];
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Markdown;
 
-/// Trials that are listed one by one.
+/// Rows of a list or table.
 const LISTED: usize = 20;
+/// Rows of a table of criteria.
+const CRITERIA: usize = 60;
+/// Prompts whose difference is shown, lines of each, and characters of a line.
+const PROMPT: (usize, usize, usize) = (5, 60, 300);
+/// Bytes of the whole: GitHub takes 65,536 characters for a comment.
+const MOST: usize = 60_000;
 
 impl Format for Markdown {
     fn name(&self) -> &'static str {
@@ -28,107 +39,178 @@ impl Format for Markdown {
 
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let evaluation = view.evaluation;
-        writeln!(out, "### ragcheck: exit code {}\n", evaluation.exit_code)?;
-        writeln!(out, "{}\n", escaped(&evaluation.conclusion))?;
-        if let Some(stopped) = &evaluation.stopped {
-            writeln!(out, "- {}", escaped(&stopped.sentence))?;
-        }
-        for evidence in &evaluation.evidence {
-            writeln!(out, "- {}", escaped(evidence))?;
-        }
-        for note in &evaluation.notes {
-            writeln!(out, "- note: {}", escaped(note))?;
-        }
-        for row in &evaluation.grades {
-            writeln!(out, "- {}", escaped(&figures::grades(row)))?;
-        }
-        for row in evaluation.repeats.iter().filter(|row| row.not_measured.is_empty()) {
-            writeln!(out, "- {}", escaped(&figures::repeats(row)))?;
-        }
-        times_and_cost(view, out)?;
-        table(out, "Criteria", evaluation.criteria.iter())?;
+        let mut sections = vec![format!("### ragcheck: exit code {}\n\n", evaluation.exit_code)];
+        sections.push(format!("{}\n\n", escaped(&evaluation.conclusion)));
+        sections.push(changed(view.comparison));
+        sections.push(what_fails(view));
+        sections.extend(view.comparison.into_iter().flat_map(prompts));
+        sections.push(facts(view));
+        sections.push(table("Criteria", evaluation.criteria.iter()));
         let passed = evaluation.gates.iter().filter(|gate| gate.verdict == Verdict::Pass).count();
         if !evaluation.gates.is_empty() {
-            writeln!(
-                out,
-                "\n{passed} of {} passed.",
-                figures::counted(evaluation.gates.len() as u64, "scenario gate")
-            )?;
+            let gates = figures::counted(evaluation.gates.len() as u64, "scenario gate");
+            sections.push(format!("\n{passed} of {gates} passed.\n"));
         }
-        table(out, "Gates that do not pass", evaluation.gates.iter().filter(|gate| gate.verdict != Verdict::Pass))?;
-        if !evaluation.errors.is_empty() {
-            writeln!(out, "\n#### Trials that could not be run\n")?;
-            for group in &evaluation.errors {
-                let number = figures::counted(group.trials.len() as u64, "trial");
-                writeln!(out, "- {} × {}: {}", number, escaped(&group.kind), escaped(&group.message))?;
+        let open = evaluation.gates.iter().filter(|gate| gate.verdict != Verdict::Pass);
+        sections.push(table("Gates that do not pass", open));
+        let (mut room, mut left_out) = (MOST, false);
+        for section in &sections {
+            match room.checked_sub(section.len()) {
+                Some(rest) => {
+                    room = rest;
+                    out.write_all(section.as_bytes())?;
+                }
+                None => left_out = true,
             }
         }
-        failing(view, out)
+        if left_out {
+            writeln!(out, "\nSome of the report is left out here, for it would not fit into a comment: `index.html` has it all.")?;
+        }
+        Ok(())
     }
 }
 
-fn times_and_cost(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// Writes lines, at most `most` of them and a fifth of the whole, and how many there are besides.
+fn list(out: &mut String, most: usize, lines: impl Iterator<Item = String>) {
+    let (mut written, mut more, before) = (0, 0, out.len());
+    for line in lines {
+        if written < most && more == 0 && out.len() + line.len() < before + MOST / 5 {
+            let _ = writeln!(out, "{line}");
+            written += 1;
+        } else {
+            more += 1;
+        }
+    }
+    if more > 0 {
+        let _ = writeln!(out, "\nand {} more", figures::count(more));
+    }
+}
+
+/// What the comparison with the base comes to, with tokens, money and times.
+fn changed(comparison: Option<&Comparison>) -> String {
+    let Some(found) = comparison else { return String::new() };
+    let mut out = String::from("#### What changed against the base\n\n");
+    let _ = writeln!(out, "{}\n", escaped(&found.conclusion));
+    let warnings = found.warnings.iter().map(|warning| format!("- warning: {}", escaped(warning)));
+    let differences = found.differences.iter().map(|row| {
+        let of = if row.scenarios.is_empty() { String::new() } else { format!(" ({})", row.scenarios.join(", ")) };
+        format!("- {}: {} → {}{}", escaped(&row.what), escaped(&row.a), escaped(&row.b), escaped(&of))
+    });
+    list(&mut out, LISTED, warnings.chain(differences));
+    if !found.taken.is_empty() {
+        out.push_str("\n| | base | now | difference |\n|---|---:|---:|---:|\n");
+        list(
+            &mut out,
+            LISTED,
+            found.taken.iter().map(|row| {
+                let [name, base, now, difference] = taken(row).map(|text| escaped(&text));
+                format!("| {name} | {base} | {now} | {difference} |")
+            }),
+        );
+    }
+    out.push('\n');
+    out
+}
+
+/// Cases, criteria and causes of ERROR that do not hold, and the commands that reproduce the first.
+fn what_fails(view: &View<'_>) -> String {
+    let found = failing(view);
+    if found.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from("| | case or criterion | trials | why |\n|---|---|---:|---|\n");
+    let row = |one: &Failing| {
+        let trials = if one.trials > 0 { figures::count(one.trials) } else { String::new() };
+        format!("| **{}** | {} | {trials} | {} |", one.state.as_str(), escaped(&one.name), escaped(&one.why))
+    };
+    list(&mut out, LISTED, found.iter().map(row));
+    if let Some(commands) = commands(&found) {
+        let (fence, lines) = fenced(commands.iter().map(String::as_str));
+        let _ = writeln!(out, "\nReproduce it:\n\n{fence}sh\n{lines}{fence}\n");
+    }
+    out
+}
+
+/// Each prompt that differs, folded.
+fn prompts(found: &Comparison) -> Vec<String> {
+    let (most, lines, _) = PROMPT;
+    let section = |change: &crate::compare::PromptChange| {
+        let (fence, shown) = fenced(change.lines.iter().take(lines).map(String::as_str));
+        let more = change.lines.len().saturating_sub(lines);
+        let more = if more > 0 { format!("and {more} more lines\n\n") } else { String::new() };
+        let summary = format!("<details><summary>The prompt {} changed</summary>", escaped(&change.name));
+        format!("{summary}\n\n{fence}diff\n{shown}{fence}\n\n{more}</details>\n\n")
+    };
+    found.prompts.iter().take(most).map(section).collect()
+}
+
+/// A fence that is longer than any run of backticks in the lines, so that nothing in them ends the block; and the lines.
+fn fenced<'l>(lines: impl Iterator<Item = &'l str>) -> (String, String) {
+    let mut block = String::new();
+    for line in lines {
+        let line = text::block(line).replace('\n', " ");
+        block.push_str(&text::clip(&line, PROMPT.2));
+        block.push('\n');
+    }
+    let longest = block.split(|one| one != '`').map(str::len).max().unwrap_or(0);
+    ("`".repeat(longest.max(2) + 1), block)
+}
+
+/// Evidence, notes, grades, repeats, times and cost.
+fn facts(view: &View<'_>) -> String {
     let evaluation = view.evaluation;
+    let stopped = evaluation.stopped.iter().map(|stopped| stopped.sentence.clone());
+    let notes = evaluation.notes.iter().map(|note| format!("note: {note}"));
+    let repeats = evaluation.repeats.iter().filter(|row| row.not_measured.is_empty());
+    let mut out = String::new();
+    let said = stopped.chain(evaluation.evidence.iter().take(LISTED).cloned()).chain(notes.take(LISTED));
+    let said = said.chain(evaluation.grades.iter().take(LISTED).map(figures::grades));
+    for line in said.chain(repeats.take(LISTED).map(figures::repeats)) {
+        let _ = writeln!(out, "- {}", escaped(&line));
+    }
+    out + &times_and_cost(view)
+}
+
+fn times_and_cost(view: &View<'_>) -> String {
+    let evaluation = view.evaluation;
+    let mut out = String::new();
     for row in evaluation.latency.iter().take(LISTED) {
-        writeln!(out, "- Time of {}", escaped(&figures::latency(row)))?;
+        let _ = writeln!(out, "- Time of {}", escaped(&figures::latency(row)));
     }
     let said = |spent| figures::spent(spent).unwrap_or_else(|| format!("not measured: {}", spent.not_measured));
     if !evaluation.spending.is_empty() {
-        writeln!(out, "- Tokens and cost: {}", escaped(&said(&evaluation.spending.run)))?;
+        let _ = writeln!(out, "- Tokens and cost: {}", escaped(&said(&evaluation.spending.run)));
     }
     let variants = &evaluation.spending.variants;
     for (name, spent) in variants.iter().take(LISTED).filter(|_| variants.len() > 1) {
-        writeln!(out, "  - {}: {}", escaped(name), escaped(&said(spent)))?;
+        let _ = writeln!(out, "  - {}: {}", escaped(name), escaped(&said(spent)));
     }
-    Ok(())
+    out
 }
 
-fn table<'a>(out: &mut dyn Write, title: &str, rows: impl Iterator<Item = &'a CriterionResult>) -> io::Result<()> {
-    for (index, row) in rows.enumerate() {
-        if index == 0 {
-            writeln!(out, "\n#### {title}\n")?;
-            writeln!(out, "| | Criterion | n | Observed | 95 % bound | Target |\n|---|---|---:|---|---|---|")?;
-        }
-        let name = match &row.scenario {
-            Some(scenario) => format!("{scenario}: {}", row.id),
-            None => row.id.clone(),
-        };
-        writeln!(
-            out,
+fn table<'a>(title: &str, rows: impl Iterator<Item = &'a CriterionResult>) -> String {
+    let mut rows = rows.peekable();
+    if rows.peek().is_none() {
+        return String::new();
+    }
+    let mut out = format!(
+        "\n#### {title}\n\n| | Criterion | n | Observed | 95 % bound | Target |\n|---|---|---:|---|---|---|\n"
+    );
+    let row = |row: &CriterionResult| {
+        format!(
             "| {} **{}** | {} {} | {} | {} | {} | {} |",
             mark(row.verdict),
             escaped(row.verdict.as_str()),
-            escaped(&name),
+            escaped(&figures::name(row)),
             escaped(&row.about),
             figures::units(row),
             escaped(&figures::observed(row)),
             escaped(&figures::bound(row)),
             escaped(&row.target),
-        )?;
-    }
-    Ok(())
-}
-
-fn failing(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let failing: Vec<_> = view.evaluation.trials.iter().filter(|trial| trial.verdict == Verdict::Fail).collect();
-    if failing.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "\n#### Trials that failed\n")?;
-    for trial in failing.iter().take(LISTED) {
-        let check = trial.checks.iter().find(|check| !check.passed);
-        let why = match (check, trial.departures.first()) {
-            (Some(check), _) if check.seen.is_empty() => check.what.clone(),
-            (Some(check), _) => format!("{}, seen: {}", check.what, check.seen),
-            (None, Some(departure)) => departure.clone(),
-            (None, None) => "no check failed".into(),
-        };
-        writeln!(out, "- {}: {}", escaped(&trial.id), escaped(&why))?;
-    }
-    if failing.len() > LISTED {
-        writeln!(out, "- and {} more", figures::count((failing.len() - LISTED) as u64))?;
-    }
-    Ok(())
+        )
+    };
+    list(&mut out, CRITERIA, rows.map(row));
+    out
 }
 
 fn mark(verdict: Verdict) -> &'static str {
@@ -168,6 +250,7 @@ fn escaped(words: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::{compare, sample::summary};
     use crate::report::{sample, tests::written};
 
     #[test]
@@ -180,12 +263,65 @@ mod tests {
     }
 
     #[test]
-    fn at_most_twenty_failing_trials_are_listed_and_the_rest_is_counted() {
-        let run = sample::run(30);
-        let text = written(&Markdown, &run.view());
-        let failing = run.evaluation.trials.iter().filter(|trial| trial.verdict == Verdict::Fail).count();
-        assert!(failing > LISTED);
-        assert!(text.contains(&format!("and {} more", failing - LISTED)));
+    fn each_failing_case_is_a_row_with_its_trials_and_the_commands_that_reproduce_it_follow() {
+        let text = written(&Markdown, &sample::run(30).view());
+        assert!(text.contains("| **FAILS** | heat-pumps/skips-the-manual | 30 |"), "{text}");
+        assert!(text.contains("```sh\nragcheck run --only ") && text.contains("\nragcheck show "), "{text}");
+        assert!(!text.contains("against the base"), "nothing was compared: {text}");
+    }
+
+    #[test]
+    fn rows_beyond_twenty_are_counted() {
+        let mut out = String::new();
+        list(&mut out, LISTED, (0..LISTED + 7).map(|row| row.to_string()));
+        assert_eq!(out.lines().count(), LISTED + 2);
+        assert!(out.ends_with("\n\nand 7 more\n"), "{out}");
+    }
+
+    #[test]
+    fn what_changed_comes_first_with_tokens_money_and_p95_of_the_base_and_of_now() {
+        let run = sample::run(1);
+        let found = regression("```\n::stop-commands::x\n@everyone");
+        let text = written(&Markdown, &View { comparison: Some(&found), ..run.view() });
+        let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} in {text}"));
+        assert!(at("What changed against the base") < at("| **REGRESSED** | cases |") && at("REGRESSED") < at("#### Criteria"));
+        at("| | base | now | difference |");
+        at("| input tokens | 1,000 | 1,200 | +200, +20.0 % |");
+        at("| cost | \\$2.50 | \\$2.50 | the same |");
+        at("| turn p95 of tool-rag.base | 1.00 s | 1.00 s | the same |");
+        at("````diff\n@@");
+    }
+
+    #[test]
+    fn the_whole_fits_into_a_comment_however_long_the_texts_and_ends_no_block_early() {
+        let mut run = sample::run(40);
+        let long = "&[@everyone](https://x.example) ```\n".repeat(400);
+        for error in 0..500 {
+            let trials = vec![format!("{long}{error}")];
+            run.evaluation.errors.push(crate::gate::ErrorGroup {
+                kind: long.clone(),
+                message: long.clone(),
+                detail: vec![long.clone(); 9],
+                trials,
+            });
+        }
+        run.evaluation.notes = vec![long.clone(); 300];
+        run.evaluation.evidence = vec![long.clone(); 300];
+        let found = regression(&long);
+        let text = written(&Markdown, &View { comparison: Some(&found), ..run.view() });
+        assert!(text.len() < 65_536, "{}", text.len());
+        assert!(text.contains("**REGRESSED**") && text.contains("\nand 49"), "{text}");
+        assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
+    }
+
+    /// Ten cases that passed and fail now, with a prompt of these words and dearer tokens.
+    fn regression(prompt: &str) -> Comparison {
+        let names: Vec<String> = (0..10).map(|case| format!("c{case}")).collect();
+        let rows = |passed| names.iter().map(|name| (name.as_str(), passed, 1)).collect::<Vec<_>>();
+        let (a, mut b) = (summary("a", &rows(1)), summary("b", &rows(0)));
+        b.settings[0].prompts.insert("system".into(), prompt.into());
+        b.cases[0].usage.as_mut().expect("kept").input_tokens = Some(300);
+        compare(&a, &b, 0.02).expect("comparable")
     }
 
     #[test]
@@ -203,7 +339,8 @@ mod tests {
         let run = sample::run(1);
         let text = written(&Markdown, &run.view());
         let failing_gates = run.evaluation.gates.iter().filter(|gate| gate.verdict != Verdict::Pass).count();
-        let rows = text.lines().filter(|line| line.starts_with("| ") && line.contains("**")).count();
+        let marked = |line: &&str| ["✅", "❌", "❔", "⚪", "⚠️"].iter().any(|mark| line.starts_with(&format!("| {mark}")));
+        let rows = text.lines().filter(marked).count();
         assert_eq!(rows, run.evaluation.criteria.len() + failing_gates);
     }
 }

@@ -19,6 +19,7 @@ formats! {
     latency,
     junit,
     markdown,
+    annotations,
     json,
 }
 

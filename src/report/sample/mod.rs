@@ -32,6 +32,7 @@ impl Run {
             plan: &self.plan,
             evaluation: &self.evaluation,
             timelines: &self.timelines,
+            comparison: None,
             compared: false,
             variants_compared: false,
         }

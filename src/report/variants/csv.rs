@@ -33,6 +33,7 @@ pub(super) fn csv(found: &Variants) -> io::Result<Vec<u8>> {
                 Unit::Share => "share",
                 Unit::Number => "number",
                 Unit::Seconds => "s",
+                Unit::Dollars => "USD",
             },
             &cell.value.map_or_else(String::new, |value| format!("{value:.6}")),
             &cell.counts.map_or_else(String::new, |(number, _)| number.to_string()),

@@ -12,6 +12,7 @@ pub use terminal::terminal;
 
 use crate::compare::{Cell, Comparison, Unit, Variants};
 use crate::percent::percent;
+use crate::price::dollars;
 use crate::trace::{PAIRS_CSV, VARIANTS_CSV, VARIANTS_HTML, VARIANTS_JSON};
 use std::io;
 
@@ -38,6 +39,7 @@ fn shown(unit: Unit, cell: &Cell) -> String {
         (Some(value), Unit::Number) if value >= 100.0 => format!("{value:.0}"),
         (Some(value), Unit::Number) => format!("{value:.1}"),
         (Some(value), Unit::Seconds) => format!("{value:.2} s"),
+        (Some(value), Unit::Dollars) => dollars(value),
     }
 }
 

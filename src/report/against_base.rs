@@ -1,0 +1,206 @@
+//! What does not hold in a run, in the words of a pull request: whether it is new, was so on the base, or is not decided.
+
+use super::{View, figures};
+use crate::compare::{Comparison, Finding};
+use crate::gate::{CriterionResult, Verdict};
+use std::collections::BTreeMap;
+
+/// How something that does not hold came to be, the most urgent first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum State {
+    /// It held on the base.
+    Regressed,
+    /// Nothing is known of it on the base.
+    Fails,
+    /// It could not be run.
+    Outage,
+    /// A required criterion is INCONCLUSIVE.
+    Undecided,
+    /// It did not hold there either.
+    FailsOnBaseToo,
+}
+
+impl State {
+    /// As it is printed.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Regressed => "REGRESSED",
+            Self::Fails => "FAILS",
+            Self::Outage => "OUTAGE",
+            Self::Undecided => "UNDECIDED",
+            Self::FailsOnBaseToo => "FAILS ON BASE TOO",
+        }
+    }
+}
+
+/// A case, a criterion or a cause of ERROR that does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Failing {
+    pub(super) state: State,
+    /// `scenario/case`, the criterion, or the kind of error.
+    pub(super) name: String,
+    /// Trials of it that failed or could not be run; 0 for a criterion.
+    pub(super) trials: u64,
+    pub(super) why: String,
+    /// The first of these trials.
+    pub(super) trial: Option<String>,
+    /// The scenario's file and the line of the case in it.
+    pub(super) place: Option<(String, u32)>,
+}
+
+/// All that does not hold, the most urgent first, by name within a state.
+pub(super) fn failing(view: &View<'_>) -> Vec<Failing> {
+    let places = places(view);
+    let mut found = cases(view, &places);
+    let evaluation = view.evaluation;
+    found.extend(evaluation.errors.iter().map(|group| {
+        let first = group.trials.first().cloned();
+        let case = first.as_deref().and_then(|trial| trial.rsplit_once('/')).map(|(case, _)| case.to_owned());
+        Failing {
+            state: State::Outage,
+            name: group.kind.clone(),
+            trials: group.trials.len() as u64,
+            why: std::iter::once(&group.message).chain(&group.detail).cloned().collect::<Vec<_>>().join("\n"),
+            place: case.and_then(|case| places.get(&case).cloned()),
+            trial: first,
+        }
+    }));
+    found.extend(criteria(view, found.is_empty()));
+    found.sort_by(|one, other| one.state.cmp(&other.state).then_with(|| one.name.cmp(&other.name)));
+    found
+}
+
+/// Cases with a trial that failed.
+fn cases(view: &View<'_>, places: &BTreeMap<String, (String, u32)>) -> Vec<Failing> {
+    let mut cases: BTreeMap<String, Failing> = BTreeMap::new();
+    for trial in view.evaluation.trials.iter().filter(|trial| trial.verdict == Verdict::Fail) {
+        let name = format!("{}/{}", trial.scenario, trial.case);
+        let row = cases.entry(name).or_insert_with_key(|name| {
+            let why = match (trial.checks.iter().find(|check| !check.passed), trial.departures.first()) {
+                (Some(check), _) if check.seen.is_empty() => check.what.clone(),
+                (Some(check), _) => format!("{}, seen: {}", check.what, check.seen),
+                (None, Some(departure)) => departure.clone(),
+                (None, None) => "no check failed".into(),
+            };
+            Failing {
+                state: view.comparison.map_or(State::Fails, |found| state(found, name)),
+                name: name.clone(),
+                trials: 0,
+                why,
+                trial: Some(trial.id.clone().into_owned()),
+                place: places.get(name).cloned(),
+            }
+        });
+        row.trials += 1;
+    }
+    cases.into_values().collect()
+}
+
+/// The state of a case that fails now.
+fn state(found: &Comparison, case: &str) -> State {
+    let flipped = found.flips.iter().any(|flip| flip.worse && flip.case == case);
+    let failed_before = found.paired.iter().any(|pair| pair.case == case && pair.a.0 < pair.a.1);
+    match (flipped, failed_before) {
+        (true, _) => State::Regressed,
+        (false, true) => State::FailsOnBaseToo,
+        // The base did not run it, or not this repetition.
+        (false, false) => State::Fails,
+    }
+}
+
+/// Required criteria that are undecided, that are worse than on the base, and, where nothing else says why the run fails,
+/// those that fail.
+fn criteria(view: &View<'_>, alone: bool) -> Vec<Failing> {
+    let blank = |state, name: &str, why: &str| Failing {
+        state,
+        name: name.to_owned(),
+        trials: 0,
+        why: why.to_owned(),
+        trial: None,
+        place: None,
+    };
+    let worse = view.comparison.into_iter().flat_map(|found| &found.rows);
+    let worse = worse.filter(|row| row.gated && row.finding == Finding::Worse);
+    let mut found: Vec<Failing> = worse.map(|row| blank(State::Regressed, &row.key, &row.sentence)).collect();
+    for row in view.evaluation.criteria.iter().chain(&view.evaluation.gates).filter(|row| row.required) {
+        let state = match row.verdict {
+            Verdict::Inconclusive => State::Undecided,
+            Verdict::Fail | Verdict::NotMeasured if alone => State::Fails,
+            _ => continue,
+        };
+        let name = row.scenario.as_ref().map_or_else(|| row.id.clone(), |scenario| format!("{scenario}/{}", row.id));
+        if !found.iter().any(|known| known.name == name) {
+            let first = row.violations.first();
+            let trial = first.map(|violation| violation.trial.clone()).filter(|_| state == State::Fails);
+            found.push(Failing { trial, ..blank(state, &name, &measured(row)) });
+        }
+    }
+    found
+}
+
+/// A criterion's verdict with what was seen.
+fn measured(row: &CriterionResult) -> String {
+    let (seen, bound) = (figures::observed(row), figures::bound(row));
+    format!(
+        "{}: observed {seen}, bound {bound}, target {}, n {}",
+        row.verdict.as_str(),
+        row.target,
+        figures::units(row)
+    )
+}
+
+/// File and line of each `scenario/case`.
+fn places(view: &View<'_>) -> BTreeMap<String, (String, u32)> {
+    let scenarios = view.plan.scenarios.iter();
+    let cases = scenarios.flat_map(|scenario| scenario.cases.iter().map(move |case| (scenario, case)));
+    let place = cases
+        .map(|(scenario, one)| (format!("{}/{}", scenario.name, one.case.case), (scenario.file.clone(), one.line)));
+    place.collect()
+}
+
+/// The commands that show the first trial which went wrong, and run its case again.
+pub(super) fn commands(failing: &[Failing]) -> Option<[String; 2]> {
+    let trial = failing.iter().find_map(|one| one.trial.as_deref())?;
+    let case = trial.rsplit_once('/').map_or(trial, |(case, _)| case);
+    Some([format!("ragcheck run --only {}", quoted(case)), format!("ragcheck show {}", quoted(trial))])
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |one: char| one.is_ascii_alphanumeric() || "-_./=:@,%+".contains(one);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::{compare, sample::summary};
+    use crate::report::sample;
+
+    #[test]
+    fn a_case_regressed_failed_before_or_is_not_on_the_base() {
+        let base = summary("base", &[("good", 1, 1), ("bad", 0, 1)]);
+        let now = summary("now", &[("good", 0, 1), ("bad", 0, 1), ("new", 0, 1)]);
+        let found = compare(&base, &now, 0.02).expect("comparable");
+        let states = ["s/good", "s/bad", "s/new"].map(|case| state(&found, case));
+        assert_eq!(states, [State::Regressed, State::FailsOnBaseToo, State::Fails]);
+    }
+
+    #[test]
+    fn failing_cases_have_their_place_and_come_before_outages() {
+        let run = sample::run(2);
+        let found = failing(&run.view());
+        let states: Vec<State> = found.iter().map(|one| one.state).collect();
+        assert!(states.is_sorted() && states.contains(&State::Fails) && states.contains(&State::Outage), "{states:?}");
+        let case = found.iter().find(|one| one.name == "heat-pumps/skips-the-manual").expect("a case");
+        assert_eq!(case.trials, 2);
+        assert!(case.place.as_ref().is_some_and(|(file, line)| !file.is_empty() && *line > 0), "{case:?}");
+        let [again, show] = commands(&found).expect("a trial");
+        assert!(again.starts_with("ragcheck run --only ") && show.starts_with("ragcheck show "), "{again} {show}");
+    }
+
+    #[test]
+    fn a_word_for_a_shell_is_quoted_where_it_has_to_be() {
+        assert_eq!((quoted("a/b.1").as_str(), quoted("it's $(x)").as_str()), ("a/b.1", "'it'\\''s $(x)'"));
+    }
+}

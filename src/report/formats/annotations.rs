@@ -1,0 +1,104 @@
+//! `annotations.txt`: what does not hold as workflow commands of GitHub, each at the line of its case.
+//!
+//! A line is one command, `::error file=…,line=…,title=…::text`. Per cent signs, line ends, and in properties colons and
+//! commas, are escaped as the runner reads them, so that no text of a model or a scenario begins a command of its own.
+
+use crate::report::against_base::{Failing, State, failing};
+use crate::report::{Format, View};
+use crate::trace::text;
+use std::io::{self, Write};
+
+pub(super) const FORMATS: &[&dyn Format] = &[&Annotations];
+
+/// Writes `annotations.txt`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Annotations;
+
+/// GitHub shows ten annotations of a kind and step.
+const MOST: usize = 10;
+/// Characters of one annotation's text.
+const LENGTH: usize = 1_500;
+
+impl Format for Annotations {
+    fn name(&self) -> &'static str {
+        "annotations"
+    }
+
+    fn file(&self) -> &'static str {
+        "annotations.txt"
+    }
+
+    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let found = failing(view);
+        let mut shown = [0; 2];
+        for one in &found {
+            let warning = matches!(one.state, State::FailsOnBaseToo | State::Undecided);
+            let place = &mut shown[usize::from(warning)];
+            *place += 1;
+            if *place <= MOST {
+                annotate(one, if warning { "warning" } else { "error" }, out)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn annotate(one: &Failing, kind: &str, out: &mut dyn Write) -> io::Result<()> {
+    let place = one.place.as_ref().map_or_else(String::new, |(file, line)| format!("file={},line={line},", value(file)));
+    let trials = if one.trials > 0 { format!("\n{}", text::plural(one.trials as usize, "trial")) } else { String::new() };
+    let show = one.trial.as_ref().map_or_else(String::new, |trial| format!("; ragcheck show {trial}"));
+    let words = format!("{}{trials}{show}", text::clip(&text::block(&one.why), LENGTH));
+    let title = format!("{}: {}", one.state.as_str(), text::clip(&text::line(&one.name), 200));
+    writeln!(out, "::{kind} {place}title={}::{}", value(&title), data(&words))
+}
+
+/// The text of a command.
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// A property of a command.
+fn value(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{sample, tests::written};
+
+    #[test]
+    fn every_line_is_one_command_at_the_line_of_its_case() {
+        let run = sample::run(2);
+        let text = written(&Annotations, &run.view());
+        assert!(text.contains("title=FAILS%3A heat-pumps/skips-the-manual::"), "{text}");
+        assert!(text.lines().all(|line| line.starts_with("::error ") || line.starts_with("::warning ")), "{text}");
+        assert!(text.lines().any(|line| line.contains("file=") && line.contains(",line=")), "{text}");
+    }
+
+    #[test]
+    fn hostile_text_stays_within_its_annotation() {
+        let one = Failing {
+            state: State::Fails,
+            name: "s/c,line=1::stop".into(),
+            trials: 1,
+            why: "x\n::set-output name=exit-code::0\r\n%0A::stop-commands::t".into(),
+            trial: None,
+            place: Some(("a,b:c\n.yaml".into(), 3)),
+        };
+        let mut out = Vec::new();
+        annotate(&one, "error", &mut out).expect("memory");
+        let text = String::from_utf8(out).expect("UTF-8");
+        assert_eq!(text.lines().count(), 1, "{text}");
+        assert!(text.starts_with("::error file=a%2Cb%3Ac%0A.yaml,line=3,title=FAILS%3A s/c%2Cline=1%3A%3Astop::x%0A::set-output"));
+        assert!(text.contains("%250A"), "{text}");
+    }
+
+    #[test]
+    fn there_are_at_most_ten_of_a_kind() {
+        let mut run = sample::run(1);
+        let group = run.evaluation.errors.first().cloned().expect("an error");
+        run.evaluation.errors = vec![group; 30];
+        assert_eq!(written(&Annotations, &run.view()).lines().filter(|line| line.starts_with("::error")).count(), MOST);
+    }
+}
