@@ -223,7 +223,7 @@ pub(super) enum ReportFileError {
 }
 
 /// Reads `junit=out.xml`.
-fn report_file(text: &str) -> Result<ReportFile, ReportFileError> {
+pub(super) fn report_file(text: &str) -> Result<ReportFile, ReportFileError> {
     let (format, file) = text.split_once('=').ok_or(ReportFileError::Shape)?;
     if file.is_empty() {
         return Err(ReportFileError::Shape);

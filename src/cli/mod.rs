@@ -96,9 +96,13 @@ fn confine(arguments: &Arguments) -> Result<(), output::Problem> {
         None => PathBuf::from(typed),
     };
     let mut named: Vec<PathBuf> = std::env::args_os().skip(1).map(value).collect();
-    if let Command::Run(given) = &arguments.command {
-        named.extend(given.report.iter().map(|report| report.file.clone()));
-    }
+    // `--report FORMAT=FILE` is one word.
+    let reports = match &arguments.command {
+        Command::Run(given) => &given.report[..],
+        Command::Cassette(given) => given.command.reports(),
+        _ => &[],
+    };
+    named.extend(reports.iter().map(|report| report.file.clone()));
     let root = scenario::find_root(&here);
     // A folder that is there may be named, whatever lies in it; one that is not may not be filled.
     if let Command::Init(given) = &arguments.command {

@@ -107,7 +107,7 @@ fn typed(given: &Run) -> Result<Exit, Problem> {
 }
 
 /// Writes the reports that were asked for, each whole or not at all.
-fn write_reports(wanted: &[ReportFile], evaluated: &EvaluatedRun) -> Result<(), Problem> {
+pub(super) fn write_reports(wanted: &[ReportFile], evaluated: &EvaluatedRun) -> Result<(), Problem> {
     for ReportFile { format, file } in wanted {
         let unwritten = |why: std::io::Error| Problem::unwritten(file, &why);
         let of_criteria = |one: &&dyn Format| format != "csv" || one.file() == trace::CRITERIA_CSV;

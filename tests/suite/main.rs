@@ -10,6 +10,8 @@ mod broken;
 mod broken_agents;
 mod browser;
 mod cassette;
+#[cfg(unix)]
+mod ci_jobs;
 mod cli;
 mod compare;
 mod determinism;
@@ -67,3 +69,5 @@ mod tool_names;
 mod two_stage;
 mod until_decided;
 mod watch;
+#[cfg(unix)]
+mod workflow;

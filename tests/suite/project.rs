@@ -57,6 +57,13 @@ impl Project {
         Self { folder }
     }
 
+    /// What `ragcheck init` makes.
+    pub fn starter() -> Self {
+        let project = Self { folder: tempfile::tempdir().expect("a folder") };
+        project.run(&["init"]).expect_code(0);
+        project
+    }
+
     pub fn path(&self, relative: &str) -> PathBuf {
         self.folder.path().join(relative)
     }

@@ -1,6 +1,6 @@
 //! What may be typed behind `ragcheck cassette`.
 
-use crate::cli::arguments::{Bounds, Select};
+use crate::cli::arguments::{Bounds, ReportFile, Select, report_file};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -27,6 +27,13 @@ pub(crate) enum CassetteCommand {
 }
 
 /// Formats of other recorders.
+impl CassetteCommand {
+    /// The reports that it was asked to write.
+    pub(crate) fn reports(&self) -> &[ReportFile] {
+        if let Self::Refresh(given) = self { &given.report } else { &[] }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Foreign {
     /// VCR.py, in YAML or JSON.
@@ -56,6 +63,9 @@ pub(crate) struct Refresh {
     /// Do not ask for confirmation.
     #[arg(long)]
     pub yes: bool,
+    /// Write the report on what was recorded to files besides, as `ragcheck run --report` does; none where nothing was.
+    #[arg(long, value_name = "FORMAT=FILE", value_delimiter = ',', value_parser = report_file)]
+    pub report: Vec<ReportFile>,
     #[command(flatten)]
     pub bounds: Bounds,
 }

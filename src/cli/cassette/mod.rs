@@ -1,4 +1,4 @@
-//! `ragcheck cassette`: care for recordings, one file a verb.
+//! `ragcheck cassette`: manage recordings, one file a verb.
 
 pub(super) mod arguments;
 mod diff;

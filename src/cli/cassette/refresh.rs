@@ -44,7 +44,8 @@ pub(super) fn run(given: &Refresh) -> Result<Exit, Problem> {
     drop(runner);
     let options =
         RunOptions { mode: Mode::Record, selection: Selection { trials: Some(trials), ..selected }, ..options };
-    let (_, exit) = run::carry_out(&suite, &options, Printed::Human)?;
+    let (done, exit) = run::carry_out(&suite, &options, Printed::Human)?;
+    run::write_reports(&given.report, &done.evaluated)?;
     Ok(exit)
 }
 
