@@ -14,7 +14,11 @@ use crate::suite::DEFAULT_JOBS;
 use crate::trace;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
+
+/// The page of a history, in a folder of reports.
+const PAGE: &str = "history.html";
 
 /// Does what `ragcheck history` was asked to.
 ///
@@ -50,10 +54,8 @@ pub(super) fn run(given: &History) -> Result<Exit, Problem> {
 }
 
 fn show(given: &History, series: &[Series]) -> Result<(), Problem> {
-    let page = given.html.clone().unwrap_or_else(|| reports_folder().join("history.html"));
-    let bytes = report::history::html(series).map_err(|why| why.to_string())?;
-    files::replace(&page, secrets::clean_text_bytes(&bytes))
-        .map_err(|why| format!("{} cannot be written: {why}", page.display()))?;
+    let page = given.html.clone().unwrap_or_else(|| reports_folder().join(PAGE));
+    write_page(&page, series).map_err(|why| format!("{} cannot be written: {why}", page.display()))?;
     match given.format {
         Printed::Human => {
             output::result(&report::history::terminal(series, output::width()));
@@ -64,15 +66,39 @@ fn show(given: &History, series: &[Series]) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Writes the page of the history in `file` into a folder of reports, and the list of runs, which links to it.
+///
+/// # Errors
+/// When the history cannot be read, or a page cannot be written.
+pub(super) fn refresh_page(file: &Path, reports: &Path) -> io::Result<()> {
+    let points = history::load(file).map_err(io::Error::other)?;
+    write_page(&reports.join(PAGE), &history::series(&points))?;
+    evaluation::write_runs_page(reports)
+}
+
+fn write_page(page: &Path, series: &[Series]) -> io::Result<()> {
+    let folder = page.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let bytes = report::history::html(series, &evaluation::beside_history(folder)?)?;
+    files::replace(page, secrets::clean_text_bytes(&bytes))
+}
+
 fn as_json(series: &[Series]) -> Value {
     let line = |line: &history::Line| {
         let changes: Vec<Value> = (line.changes.iter())
             .map(|one| json!({"point": one.point, "before": one.before, "after": one.after, "p": one.p}))
             .collect();
-        json!({"name": line.name, "target": line.target, "values": line.values, "changes": changes})
+        json!({
+            "name": line.name,
+            "target": line.target,
+            "values": line.values,
+            "changes": changes,
+            "detectable": line.detectable,
+        })
     };
+    let point =
+        |one: &history::Shown| json!({"id": one.id, "at": one.at, "labels": one.labels, "scenarios": one.scenarios});
     let one = |series: &Series| {
-        let points: Vec<Value> = series.points.iter().map(|(at, labels)| json!({"at": at, "labels": labels})).collect();
+        let points: Vec<Value> = series.points.iter().map(point).collect();
         json!({
             "conditions": series.conditions,
             "points": points,

@@ -12,6 +12,7 @@ use super::watch::watch;
 use crate::evaluation::EvaluatedRun;
 use crate::files;
 use crate::gate::Verdict;
+use crate::history::HISTORY;
 use crate::report::{self, Format};
 use crate::run::JournalError;
 use crate::secrets;
@@ -156,7 +157,13 @@ pub(super) fn carry_out(suite: &Suite, options: &RunOptions, format: Printed) ->
         output::remark(&remark);
     }
     match &done.history {
-        HistoryPoint::NotAsked | HistoryPoint::Added => {}
+        HistoryPoint::NotAsked => {}
+        HistoryPoint::Added => {
+            let reports = done.folder.parent().unwrap_or(Path::new("."));
+            if let Err(why) = history::refresh_page(&suite.loaded().root.join(HISTORY), reports) {
+                output::remark(&format!("warning: the page of the history is as it was: {why}"));
+            }
+        }
         HistoryPoint::NoPoint(why) => output::remark(&format!("note: the run was not added to the history: {why}")),
         HistoryPoint::Failed(why) => output::remark(&format!(
             "warning: the run was not added to the history: {why}; fix it, then `ragcheck history add reports/latest`"

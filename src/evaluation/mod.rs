@@ -5,6 +5,7 @@
 //! | [`EvaluationBuilder`] | takes traces as they come and gives an [`EvaluatedRun`], which writes its files |
 //! | [`score`](fn@score) | the same of a run folder, from `plan.json`, `traces.jsonl` and `grades.jsonl` alone |
 //! | [`runs`](fn@runs), [`write_runs_page`] | the runs of a folder of reports, as a list and as its `index.html` |
+//! | [`beside_history`] | the reports that the page of a history can lead to |
 //! | [`estimate`](fn@estimate) | calls, money and the smallest visible difference of a live run, from recordings |
 //! | [`passes`], [`recorded_passes`], [`Designs`] | runs until decided: how many passes there may be, and where recordings say so |
 //!
@@ -20,6 +21,6 @@ mod until_decided;
 pub use builder::{EvaluatedRun, EvaluationBuilder, Prepared, Preparer};
 pub use deciding::Deciding;
 pub use estimate::{Estimate, Money, Requests, Visible, estimate, turns};
-pub use runs::{runs, write_runs_page};
+pub use runs::{beside_history, runs, write_runs_page};
 pub use score::{ScoreError, read_plan, read_traces, score};
 pub use until_decided::{Designs, RecordedPasses, StopError, passes, recorded_passes};

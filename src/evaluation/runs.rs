@@ -5,6 +5,7 @@
 
 use crate::files;
 use crate::gate::{Source, Verdict};
+use crate::report::history::Links;
 use crate::report::runs::{RunRow, html};
 use crate::secrets;
 use crate::trace;
@@ -39,6 +40,30 @@ pub fn runs(reports: &Path) -> io::Result<Vec<RunRow>> {
     Ok(rows)
 }
 
+/// What lies in `reports` beside the page of a history: the list of runs, and the reports of runs that are there.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn beside_history(reports: &Path) -> io::Result<Links> {
+    let mut links = Links { runs: lists(reports), ..Links::default() };
+    for run in runs(reports)?.into_iter().filter(|run| run.pages.iter().any(|page| page == trace::INDEX_HTML)) {
+        // The newest stands first: a recording that was replayed again has its newest report.
+        let name = run.name;
+        run.point.map(|point| links.reports.entry(point).or_insert(name));
+    }
+    Ok(links)
+}
+
+/// Whether `reports` has a list of runs.
+fn lists(reports: &Path) -> bool {
+    is_list(&reports.join(trace::INDEX_HTML))
+}
+
+/// Whether a file is a page that lists runs.
+fn is_list(file: &Path) -> bool {
+    files::read_to_string(file).is_ok_and(|text| text.contains(OWN))
+}
+
 /// Writes the page that lists the runs below `reports`; a file of that name that is none stays as it is.
 ///
 /// # Errors
@@ -46,7 +71,7 @@ pub fn runs(reports: &Path) -> io::Result<Vec<RunRow>> {
 pub fn write_runs_page(reports: &Path) -> io::Result<()> {
     let file = reports.join(trace::INDEX_HTML);
     // `--report-dir` may name a folder with an `index.html` of somebody's own.
-    if file.exists() && !files::read_to_string(&file).is_ok_and(|text| text.contains(OWN)) {
+    if file.exists() && !is_list(&file) {
         return Ok(());
     }
     let page = html(&runs(reports)?, reports.join(HISTORY).exists())?;
@@ -87,6 +112,7 @@ fn row(folder: &Path, latest: bool) -> RunRow {
         conclusion: head.conclusion,
         part: head.part,
         pages: pages.filter(|page| folder.join(page).exists()).map(str::to_owned).collect(),
+        point: environment.point,
         latest,
     }
 }
@@ -96,6 +122,7 @@ fn row(folder: &Path, latest: bool) -> RunRow {
 struct Environment {
     written_at: Option<String>,
     mode: Option<String>,
+    point: Option<String>,
 }
 
 /// Of `run.json`, what stands before the causes of ERROR and the trials.

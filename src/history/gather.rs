@@ -32,6 +32,7 @@ pub struct Gather {
     modes: BTreeSet<Mode>,
     models: BTreeSet<String>,
     answered_by: BTreeSet<String>,
+    scenarios: BTreeSet<String>,
     latest: Option<String>,
     errors: u64,
 }
@@ -50,10 +51,16 @@ impl Gather {
         let parts = [&recorded, &evidence.recorded_from, &evidence.model, &took].map(String::as_str).join("\u{1f}");
         self.trials.insert(trace.trial.clone(), parts);
         self.lanes.insert(format!("{}/{}/{}.{}", trace.scenario, trace.case, trace.lane.flow, trace.lane.variant));
+        self.scenarios.insert(trace.scenario.clone());
         self.modes.insert(evidence.mode);
         self.models.insert(evidence.model.clone());
         self.answered_by.extend(evidence.answered_by().map(str::to_owned));
         self.latest = self.latest.take().max(evidence.recorded_at.clone());
+    }
+
+    /// The identity of what was noted: of a run's point, and of every replay of what it recorded.
+    pub fn identity(&self) -> String {
+        digest(&mut self.trials.iter().map(|(trial, parts)| format!("{trial}\u{1f}{parts}")))
     }
 
     /// The run's point. `now` is when a live run was made (RFC 3339, UTC); a recording has its own time.
@@ -79,15 +86,7 @@ impl Gather {
             [mode] => *mode,
             _ => return Err(NoPoint::MixedModes),
         };
-        let digest = |parts: &mut dyn Iterator<Item = String>| {
-            let mut hash = Sha256::new();
-            for part in parts {
-                hash.update(part.as_bytes());
-                hash.update([0]);
-            }
-            let first = hash.finalize().iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
-            format!("{first:016x}")
-        };
+        let id = self.identity();
         let conditions = Conditions {
             mode: mode_word(mode),
             models: self.models,
@@ -97,15 +96,27 @@ impl Gather {
         };
         Ok(Point {
             version: POINT_VERSION,
-            id: digest(&mut self.trials.into_iter().map(|(trial, parts)| format!("{trial}\u{1f}{parts}"))),
+            id,
             at: self.latest.unwrap_or_else(|| now.to_owned()),
             conditions,
             labels,
+            scenarios: self.scenarios,
             trials: evaluation.trials.len() as u64,
             rates: rates(evaluation),
             times: times(evaluation),
         })
     }
+}
+
+/// Sixteen hexadecimal digits for those texts in that order.
+fn digest(parts: &mut dyn Iterator<Item = String>) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part.as_bytes());
+        hash.update([0]);
+    }
+    let first = hash.finalize().iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+    format!("{first:016x}")
 }
 
 fn rates(evaluation: &Evaluation) -> Vec<Rate> {

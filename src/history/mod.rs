@@ -13,7 +13,7 @@ mod trend;
 
 pub use gather::{Gather, NoPoint};
 pub use store::{HistoryError, append, edited, load, merge};
-pub use trend::{Change, Line, Series, Unit, series};
+pub use trend::{Change, Line, RECENT, Series, Shown, Unit, series};
 
 use crate::trace::Mode;
 use serde::{Deserialize, Serialize};
@@ -39,6 +39,9 @@ pub struct Point {
     /// What people call it: `release` to `1.4.0`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// The scenarios, by name; empty in points of older builds.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub scenarios: BTreeSet<String>,
     /// Trials.
     pub trials: u64,
     /// The criteria's rates, those that measured something.
@@ -46,6 +49,17 @@ pub struct Point {
     /// The times of turns; `None` when none ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<Times>,
+}
+
+impl Point {
+    /// The scenarios, by name; of a point that does not list them, those whose own gates it has.
+    fn scenarios(&self) -> BTreeSet<String> {
+        if !self.scenarios.is_empty() {
+            return self.scenarios.clone();
+        }
+        let gates = self.rates.iter().filter_map(|rate| rate.key.split_once('/'));
+        gates.map(|(scenario, _)| scenario.to_owned()).collect()
+    }
 }
 
 /// What must be equal for two points to be compared.

@@ -7,14 +7,15 @@ use serde_json::json;
 use std::io;
 use std::path::Path;
 
-/// Writes the file into a run folder.
+/// Writes the file into a run folder; `point` is the identity of what was run, as the history has it.
 #[expect(clippy::disallowed_methods, reason = "environment.json is where the wall clock may show")]
-pub(super) fn write(folder: &Path, mode: &str, jobs: Option<u16>, root: &Path) -> io::Result<()> {
+pub(super) fn write(folder: &Path, mode: &str, jobs: Option<u16>, root: &Path, point: Option<&str>) -> io::Result<()> {
     let environment = json!({
         "ragcheck": env!("CARGO_PKG_VERSION"),
         "written_at": jiff::Timestamp::now().to_string(),
         "mode": mode,
         "jobs": jobs,
+        "point": point,
         "project": root.display().to_string(),
         "arguments": std::env::args().skip(1).collect::<Vec<_>>(),
         "system": std::env::consts::OS,

@@ -103,7 +103,7 @@ fn written(read: import::Imported, reports: &Path, root: &Path) -> Result<(PathB
     }
     let mut evaluated = builder.finish();
     evaluated.write(writing.path()).map_err(unwritten)?;
-    environment::write(writing.path(), "import", None, root).map_err(unwritten)?;
+    environment::write(writing.path(), "import", None, root, None).map_err(unwritten)?;
     let folder = writing.finish(false).map_err(unwritten)?;
     evaluation::write_runs_page(reports).map_err(unwritten)?;
     Ok((folder, evaluated))

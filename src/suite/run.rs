@@ -129,7 +129,9 @@ impl Suite {
         notes.extend((left_out > 0).then(|| without_room(left_out)));
         evaluated.write(writing.path()).map_err(unwritten)?;
         let root = &self.loaded().root;
-        environment::write(writing.path(), options.mode.as_str(), options.jobs, root).map_err(unwritten)?;
+        let point = seen.gather.identity();
+        environment::write(writing.path(), options.mode.as_str(), options.jobs, root, Some(&point))
+            .map_err(unwritten)?;
         let ended = runner.budget().reason();
         let newest = ended.is_none() && !chosen.chooses_cases() && options.failed.is_none();
         let folder = writing.finish(newest).map_err(unwritten)?;

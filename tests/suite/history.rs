@@ -20,6 +20,7 @@ fn live_runs_and_recordings_add_a_point_each_and_replays_add_none() {
     let (project, simulator) = prepared();
     run(&project, &["--mode", "record", "--repeat", "2", "--label", "release=1.4.0"]);
     run(&project, &["--mode", "live", "--repeat", "2", "--jobs", "2"]);
+    assert!(project.read("reports/history.html").contains(">report</a>"), "a run that adds a point renews the page");
     run(&project, &["--mode", "live", "--repeat", "2", "--no-history"]);
     drop(simulator);
     run(&project, &["--repeat", "2"]);
@@ -39,6 +40,22 @@ fn live_runs_and_recordings_add_a_point_each_and_replays_add_none() {
     }
     let page = project.read("reports/history.html");
     assert!(page.contains("<svg class=\"trend\"") && page.contains("release=1.4.0"), "{page}");
+
+    // Each point leads to the report of its run, as long as that is there.
+    let links = |page: &str| page.matches(">report</a>").count();
+    assert_eq!(links(&page), 2, "{page}");
+    let folders = std::fs::read_dir(project.path("reports")).expect("reports").map(|entry| entry.expect("one").path());
+    let live = |folder: &std::path::PathBuf| {
+        std::fs::read_to_string(folder.join("environment.json")).is_ok_and(|text| text.contains("\"mode\": \"live\""))
+    };
+    let live: Vec<_> = folders.filter(|folder| !folder.ends_with("latest") && live(folder)).collect();
+    assert_eq!(live.len(), 2, "the second was not added");
+    for folder in &live {
+        std::fs::remove_dir_all(folder).expect("deleted");
+    }
+    project.run(&["history"]).expect_code(0);
+    assert_eq!(links(&project.read("reports/history.html")), 1);
+    assert!(project.read("reports/index.html").contains("href=\"./history.html\""));
 
     project.write("cached.jsonl", &project.read("history.jsonl").replace(&format!("{}", kept[1]["id"]), "\"other\""));
     let merged = project.run(&["history", "merge", "cached.jsonl", "history.jsonl"]);

@@ -8,6 +8,7 @@
 //! | `graph` | the moves of a state machine |
 //! | `forest` | a difference with its interval, on the axis that all rows share |
 //! | `trend` | a figure over time |
+//! | `moments` | no chart: where moments stand on an axis of time |
 //!
 //! Colours come from classes in `page.css`, so that one chart serves light, dark and print; whatever colour says, a shape, a
 //! dash or a word says too. Each chart has a `<title>` that says in words what it shows. Numbers and fixed words go in as
@@ -17,6 +18,7 @@ mod curve;
 mod forest;
 mod graph;
 mod interval;
+mod moments;
 mod shares;
 mod trend;
 

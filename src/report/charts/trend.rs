@@ -1,17 +1,25 @@
-//! One figure over time: points at their days joined by a line, the interval of each as a band, means between changes, a
-//! dashed line at each change, and the target.
+//! One figure over time: points at their moments joined by a line, the interval of each as a band, means between changes, a
+//! dashed line at each change, and the target. A pause that is long beside the others is cut short, and says how long it was:
+//! a year without a run would leave no room for the runs.
+//!
+//! The drawing is about as wide as a telephone, so that its words can be read there.
 
+use super::moments::{Moments, stretches};
 use crate::history::{Line, Series, Unit};
 use crate::percent::percent;
 use crate::report::figures::duration;
 use std::fmt::Write as _;
 
-const WIDTH: f64 = 640.0;
-const HEIGHT: f64 = 168.0;
-const LEFT: f64 = 64.0;
-const RIGHT: f64 = 16.0;
-const TOP: f64 = 14.0;
-const BASE: f64 = 132.0;
+const WIDTH: f64 = 460.0;
+const HEIGHT: f64 = 178.0;
+const LEFT: f64 = 62.0;
+const RIGHT: f64 = 10.0;
+const TOP: f64 = 16.0;
+const BASE: f64 = 142.0;
+/// The width of a day below the axis, at the larger letters of a narrow window.
+const DAY: f64 = 88.0;
+/// Marks below the axis that are nearer than this are one.
+const MARKS: f64 = 4.0;
 
 /// What a chart shows beside the values of its line.
 #[derive(Debug, Clone, Default)]
@@ -23,27 +31,27 @@ pub(in crate::report) struct Beside {
     /// By point, seconds since some moment, ascending; empty where a date cannot be read: points then stand at equal
     /// distances.
     pub seconds: Vec<i64>,
+    /// What the anchors of the points begin with: `s1-p` for `s1-p1` and so on.
+    pub anchors: String,
 }
 
 /// The chart of a line of `series`.
 pub(in crate::report) fn trend(series: &Series, line: &Line, beside: &Beside) -> String {
     let (low, high) = scale(line, beside);
-    let last = series.points.len().saturating_sub(1).max(1) as f64;
-    let span = beside.seconds.first().zip(beside.seconds.last()).map(|(first, last)| (*first, (last - first) as f64));
-    let span = span.filter(|(_, length)| *length > 0.0);
-    let x = |point: usize| {
-        let share = match (span, beside.seconds.get(point)) {
-            (Some((first, length)), Some(at)) => (at - first) as f64 / length,
-            _ => point as f64 / last,
-        };
-        LEFT + share * (WIDTH - LEFT - RIGHT)
-    };
+    let moments = Moments::new(series.points.len(), &beside.seconds);
+    let x = |point: usize| LEFT + moments.place(point) * (WIDTH - LEFT - RIGHT);
     let y = |value: f64| BASE - (value - low) / (high - low) * (BASE - TOP);
-    let mut svg = format!("<svg class=\"trend\" viewBox=\"0 0 {WIDTH:.0} {HEIGHT:.0}\" role=\"img\"><title>");
+    let radius = match line.values.len() {
+        0..=60 => "3.2",
+        61..=150 => "2.2",
+        _ => "1.5",
+    };
+    let dense = if line.values.len() > 60 { " dense" } else { "" };
+    let mut svg = format!("<svg class=\"trend{dense}\" viewBox=\"0 0 {WIDTH:.0} {HEIGHT:.0}\"><title>");
     if let Some(((_, first), (_, newest))) = line.values.first().zip(line.values.last()) {
-        let number = line.values.len();
+        let number = crate::trace::text::plural(line.values.len(), "point");
         let (first, newest) = (value(line.unit, *first), value(line.unit, *newest));
-        let _ = write!(svg, "{number} points, from {first} to {newest}, changes: {}", line.changes.len());
+        let _ = write!(svg, "{number}, from {first} to {newest}, changes: {}", line.changes.len());
     }
     if let Some(target) = beside.target {
         let _ = write!(svg, ", target {}", value(line.unit, target));
@@ -54,20 +62,49 @@ pub(in crate::report) fn trend(series: &Series, line: &Line, beside: &Beside) ->
         let _ = write!(svg, "<path class=\"grid\" d=\"M{LEFT:.0} {at:.1}H{:.1}\"/>", WIDTH - RIGHT);
         let _ = write!(svg, "<text x=\"{:.0}\" y=\"{:.1}\" text-anchor=\"end\">{shown}</text>", LEFT - 6.0, at + 4.0);
     }
-    days(&mut svg, series, &x);
-    let band = |side: fn(&(usize, f64, f64)) -> f64| {
-        beside.band.iter().map(move |point| format!("{:.1},{:.1}", x(point.0), y(side(point).clamp(low, high))))
-    };
-    if beside.band.len() > 1 {
-        let edge: Vec<String> = band(|point| point.2).chain(band(|point| point.1).rev()).collect();
+    days(&mut svg, series, &moments, &x);
+    for band in stretches(&beside.band, &moments, |point| point.0) {
+        if let [(point, from, to)] = band {
+            let _ = write!(svg, "<path class=\"whisker\" d=\"M{:.1} {:.1}V{:.1}\"/>", x(*point), y(*from), y(*to));
+            continue;
+        }
+        let side = |side: fn(&(usize, f64, f64)) -> f64| {
+            band.iter().map(move |point| format!("{:.1},{:.1}", x(point.0), y(side(point).clamp(low, high))))
+        };
+        let edge: Vec<String> = side(|point| point.2).chain(side(|point| point.1).rev()).collect();
         let _ = write!(svg, "<polygon class=\"band\" points=\"{}\"/>", edge.join(" "));
-    } else if let Some((point, from, to)) = beside.band.first() {
-        let _ = write!(svg, "<path class=\"whisker\" d=\"M{:.1} {:.1}V{:.1}\"/>", x(*point), y(*from), y(*to));
     }
     if let Some(at) = beside.target.map(y) {
         let _ = write!(svg, "<path class=\"target\" d=\"M{LEFT:.0} {at:.1}H{:.1}\"/>", WIDTH - RIGHT);
-        let _ = write!(svg, "<text x=\"{:.0}\" y=\"{:.1}\" text-anchor=\"end\">target</text>", WIDTH - RIGHT, at - 4.0);
+        // Below the line where there is no room above it.
+        let words = if at < TOP + 12.0 { at + 13.0 } else { at - 4.0 };
+        let _ = write!(svg, "<text class=\"on\" x=\"{LEFT:.0}\" dx=\"4\" y=\"{words:.1}\">target</text>");
     }
+    means(&mut svg, line, &x, &y);
+    for part in stretches(&line.values, &moments, |point| point.0) {
+        let joined: Vec<String> =
+            part.iter().map(|(point, value)| format!("{:.1},{:.1}", x(*point), y(*value))).collect();
+        let _ = write!(svg, "<polyline class=\"line\" points=\"{}\"/>", joined.join(" "));
+    }
+    for (point, seen) in &line.values {
+        // Rows of the table hold the same links for the keyboard.
+        let (at, shown) = (super::escaped(day(&series.points[*point].at)), value(line.unit, *seen));
+        let _ = write!(
+            svg,
+            "<a href=\"#{}{}\" tabindex=\"-1\" aria-label=\"{at}: {shown}\"><circle class=\"seen\" cx=\"{:.1}\" \
+             cy=\"{:.1}\" r=\"{radius}\"><title>{at}: {shown}</title></circle></a>",
+            beside.anchors,
+            point + 1,
+            x(*point),
+            y(*seen),
+        );
+    }
+    svg.push_str("</svg>");
+    svg
+}
+
+/// A dashed line at each change, and the mean before and after it.
+fn means(svg: &mut String, line: &Line, x: &impl Fn(usize) -> f64, y: &impl Fn(f64) -> f64) {
     let mut from = line.values.first().map_or(0, |(point, _)| *point);
     for (index, change) in line.changes.iter().enumerate() {
         let at = f64::midpoint(x(change.point), x(change.point.saturating_sub(1)));
@@ -80,45 +117,49 @@ pub(in crate::report) fn trend(series: &Series, line: &Line, beside: &Beside) ->
         }
         from = change.point;
     }
-    let joined: Vec<String> =
-        line.values.iter().map(|(point, value)| format!("{:.1},{:.1}", x(*point), y(*value))).collect();
-    let _ = write!(svg, "<polyline class=\"line\" points=\"{}\"/>", joined.join(" "));
-    for (point, seen) in &line.values {
-        let _ = write!(
-            svg,
-            "<circle class=\"seen\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\"><title>{}: {}</title></circle>",
-            x(*point),
-            y(*seen),
-            super::escaped(day(&series.points[*point].0)),
-            value(line.unit, *seen)
-        );
-    }
-    svg.push_str("</svg>");
-    svg
 }
 
-/// The first and the last day below the axis, and those between for which there is room.
-fn days(svg: &mut String, series: &Series, x: &impl Fn(usize) -> f64) {
+/// The first and the last day below the axis, and those between for which there is room; pauses that are cut short.
+fn days(svg: &mut String, series: &Series, moments: &Moments, x: &impl Fn(usize) -> f64) {
     let _ = write!(svg, "<path class=\"axis\" d=\"M{LEFT:.0} {BASE:.0}H{:.1}\"/>", WIDTH - RIGHT);
     let last = series.points.len().saturating_sub(1);
-    let mut taken = f64::NEG_INFINITY;
-    for (point, (at, _)) in series.points.iter().enumerate() {
+    let hours = moments.seconds().is_some_and(|length| length < 3 * 86_400);
+    let (mut marked, mut taken) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+    for (point, shown) in series.points.iter().enumerate() {
         let place = x(point);
-        let _ = write!(svg, "<path class=\"axis\" d=\"M{place:.1} {BASE:.0}v4\"/>");
-        let fits = place - taken > 90.0 && (point == last || x(last) - place > 90.0);
-        if !fits {
+        if place - marked >= MARKS {
+            marked = place;
+            let _ = write!(svg, "<path class=\"axis\" d=\"M{place:.1} {BASE:.0}v4\"/>");
+        }
+        // The first begins at its place and the last ends at it, so that none leaves the drawing.
+        let (anchor, from) = match point {
+            0 if last == 0 => ("middle", place - DAY / 2.0),
+            0 => ("start", place),
+            _ if point == last => ("end", place - DAY),
+            _ => ("middle", place - DAY / 2.0),
+        };
+        if from < taken || (point != last && from + DAY > x(last) - DAY && point != 0) {
             continue;
         }
-        taken = place;
-        let anchor = if point == 0 {
-            "start"
-        } else if point == last {
-            "end"
-        } else {
-            "middle"
-        };
-        let day = super::escaped(day(at));
-        let _ = write!(svg, "<text x=\"{place:.1}\" y=\"{:.0}\" text-anchor=\"{anchor}\">{day}</text>", BASE + 18.0);
+        taken = from + DAY;
+        let at = &shown.at;
+        let said = if hours { at.get(5..16).unwrap_or(at).replace('T', " ") } else { day(at).to_owned() };
+        let said = super::escaped(&said);
+        let _ = write!(svg, "<text x=\"{place:.1}\" y=\"{:.0}\" text-anchor=\"{anchor}\">{said}</text>", BASE + 20.0);
+    }
+    for (point, seconds) in moments.pauses() {
+        let at = f64::midpoint(x(point - 1), x(point));
+        let days = seconds / 86_400;
+        let _ = write!(
+            svg,
+            "<path class=\"pause\" d=\"M{:.1} {:.0}l-4 10M{:.1} {:.0}l-4 10\"><title>{days} days without a point, \
+             cut short</title></path>",
+            at,
+            BASE - 5.0,
+            at + 5.0,
+            BASE - 5.0
+        );
+        let _ = write!(svg, "<text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{days} d</text>", BASE - 10.0);
     }
 }
 

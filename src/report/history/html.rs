@@ -1,7 +1,7 @@
 //! `history.html`: one page without a script, newest series first.
 
-use super::{changed, conditions, value, when};
-use crate::history::{Line, Series};
+use super::{Links, changed, conditions, found_nothing, scenarios, value, when};
+use crate::history::{Line, Series, Shown};
 use crate::report::charts::{self, Beside};
 use crate::report::figures::{claimed_share, counted};
 use crate::report::page;
@@ -22,16 +22,30 @@ const PAGE: page::Page = page::Page {
 struct Page {
     outcome: &'static str,
     conclusion: String,
-    series: Vec<Shown>,
+    runs: bool,
+    series: Vec<SeriesShown>,
 }
 
 #[derive(Serialize)]
-struct Shown {
+struct SeriesShown {
+    title: String,
     conditions: String,
     span: String,
     lines: Vec<Trend>,
-    /// By point, newest first: its number from 1, when, and the figures.
-    points: Vec<(usize, String, Vec<String>)>,
+    /// Whether a point has a report to open.
+    linked: bool,
+    /// Newest first.
+    points: Vec<PointShown>,
+}
+
+#[derive(Serialize)]
+struct PointShown {
+    /// From 1.
+    number: usize,
+    when: String,
+    /// The address of its report; empty where there is none.
+    report: String,
+    figures: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -42,17 +56,19 @@ struct Trend {
     chart: String,
     /// Number, from 1, of the first point after it, and the change in words.
     changes: Vec<(usize, String)>,
+    /// What can be said when it did not change.
+    unchanged: String,
 }
 
-/// The page of a history.
+/// The page of a history; `links` says which reports and lists lie beside it.
 ///
 /// # Errors
 /// When the template cannot be filled in, which would be a bug.
-pub fn html(series: &[Series]) -> io::Result<Vec<u8>> {
-    Ok(page::render(&PAGE, page(series))?.into_bytes())
+pub fn html(series: &[Series], links: &Links) -> io::Result<Vec<u8>> {
+    Ok(page::render(&PAGE, page(series, links))?.into_bytes())
 }
 
-fn page(series: &[Series]) -> Page {
+fn page(series: &[Series], links: &Links) -> Page {
     let points: usize = series.iter().map(|series| series.points.len()).sum();
     let changes: usize = series.iter().flat_map(|series| &series.lines).map(|line| line.changes.len()).sum();
     let conclusion = match (points, changes) {
@@ -60,39 +76,60 @@ fn page(series: &[Series]) -> Page {
         (_, 0) => format!("{}, no change that lasts", counted(points as u64, "point")),
         _ => format!("{}, {}", counted(points as u64, "point"), counted(changes as u64, "lasting change")),
     };
-    let outcome = if changes > 0 { "undecided" } else { "pass" };
-    Page { outcome, conclusion, series: series.iter().rev().map(shown).collect() }
+    let outcome = match (points, changes) {
+        (0, _) => "unmeasured",
+        (_, 0) => "pass",
+        _ => "undecided",
+    };
+    // What was run last stands first.
+    let mut order: Vec<&Series> = series.iter().collect();
+    order.sort_by_key(|series| std::cmp::Reverse(series.points.last().map(|point| &point.at)));
+    let shown = |(place, series): (usize, &&Series)| shown(series, links, &format!("s{}-p", place + 1));
+    Page { outcome, conclusion, runs: links.runs, series: order.iter().enumerate().map(shown).collect() }
 }
 
-fn shown(series: &Series) -> Shown {
-    let row = |(index, point): (usize, &(String, _))| {
+fn shown(series: &Series, links: &Links, anchors: &str) -> SeriesShown {
+    let row = |(index, point): (usize, &Shown)| {
         let figure = |line: &Line| {
             let own = line.values.iter().find(|(at, _)| *at == index);
             own.map_or_else(|| "–".to_owned(), |(_, seen)| value(line.unit, *seen))
         };
-        (index + 1, when(point), series.lines.iter().map(figure).collect())
+        PointShown {
+            number: index + 1,
+            when: when(point),
+            report: links.reports.get(&point.id).map(|folder| page::below(folder, "index.html")).unwrap_or_default(),
+            figures: series.lines.iter().map(figure).collect(),
+        }
     };
     let ends = series.points.first().zip(series.points.last());
     let span = ends.map(|(first, last)| {
         let number = counted(series.points.len() as u64, "point");
-        let day = |at: &str| at.get(..10).unwrap_or(at).to_owned();
-        format!("{number}, {} to {}", day(&first.0), day(&last.0))
+        let day = |shown: &Shown| shown.at.get(..10).unwrap_or(&shown.at).to_owned();
+        if day(first) == day(last) {
+            format!("{number}, {}", day(first))
+        } else {
+            format!("{number}, {} to {}", day(first), day(last))
+        }
     });
-    Shown {
+    let points: Vec<PointShown> = series.points.iter().enumerate().map(row).rev().collect();
+    SeriesShown {
+        title: scenarios(series),
         conditions: conditions(series),
         span: span.unwrap_or_default(),
-        lines: series.lines.iter().map(|line| trend(series, line)).collect(),
-        points: series.points.iter().enumerate().map(row).rev().collect(),
+        lines: series.lines.iter().map(|line| trend(series, line, anchors)).collect(),
+        linked: points.iter().any(|point| !point.report.is_empty()),
+        points,
     }
 }
 
-fn trend(series: &Series, line: &Line) -> Trend {
+fn trend(series: &Series, line: &Line, anchors: &str) -> Trend {
     Trend {
         name: line.name.clone(),
         target: line.target.clone(),
         newest: line.values.last().map_or_else(String::new, |(_, seen)| value(line.unit, *seen)),
-        chart: charts::trend(series, line, &beside(series, line)),
+        chart: charts::trend(series, line, &Beside { anchors: anchors.to_owned(), ..beside(series, line) }),
         changes: line.changes.iter().map(|change| (change.point + 1, changed(series, line, change))).collect(),
+        unchanged: found_nothing(line),
     }
 }
 
@@ -104,6 +141,7 @@ fn beside(series: &Series, line: &Line) -> Beside {
         Ok(Target::AtMostTime(_)) => claimed_share(&line.metric),
         Err(_) => None,
     };
-    let moments = series.points.iter().map(|(at, _)| at.parse().ok().map(Timestamp::as_second));
-    Beside { target, band: line.intervals.clone(), seconds: moments.collect::<Option<Vec<i64>>>().unwrap_or_default() }
+    let moments = series.points.iter().map(|point| point.at.parse().ok().map(Timestamp::as_second));
+    let seconds = moments.collect::<Option<Vec<i64>>>().unwrap_or_default();
+    Beside { target, band: line.intervals.clone(), seconds, anchors: String::new() }
 }

@@ -10,10 +10,22 @@ pub use html::html;
 pub use terminal::terminal;
 
 use super::figures::duration;
-use crate::history::{Change, Line, Series, Unit};
+use crate::history::{Change, Line, RECENT, Series, Shown, Unit};
 use crate::percent::{percent, points};
 use crate::trace::text::quote;
 use std::collections::BTreeMap;
+
+/// What lies beside the page of a history.
+#[derive(Debug, Clone, Default)]
+pub struct Links {
+    /// Whether the list of runs does.
+    pub runs: bool,
+    /// By the identity of a point, the name of the run folder with its report.
+    pub reports: BTreeMap<String, String>,
+}
+
+/// Scenarios that stand in a heading one by one.
+const NAMED: usize = 4;
 
 /// A value of a line, for people.
 fn value(unit: Unit, value: f64) -> String {
@@ -30,9 +42,46 @@ fn labelled(labels: &BTreeMap<String, String>) -> String {
 }
 
 /// The day of a point, and its labels behind it.
-fn when((at, labels): &(String, BTreeMap<String, String>)) -> String {
-    let day = quote(at.get(..10).unwrap_or(at), 20);
-    if labels.is_empty() { day } else { format!("{day} ({})", labelled(labels)) }
+fn when(point: &Shown) -> String {
+    let day = quote(point.at.get(..10).unwrap_or(&point.at), 20);
+    if point.labels.is_empty() { day } else { format!("{day} ({})", labelled(&point.labels)) }
+}
+
+/// The scenarios of a series in few words.
+fn scenarios(series: &Series) -> String {
+    let newest = series.points.iter().rev().map(|point| &point.scenarios).find(|names| !names.is_empty());
+    let Some(names) = newest else { return "scenarios unknown".to_owned() };
+    let shown: Vec<String> = names.iter().take(NAMED).map(|name| quote(name, 40)).collect();
+    match names.len().saturating_sub(NAMED) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// What is said where no change could be found, however large.
+const TOO_FEW: &str = "Too few points to find a change.";
+
+/// That a line did not change, and which step would have shown.
+fn found_nothing(line: &Line) -> String {
+    let size = |step: f64| match line.unit {
+        Unit::Rate if step < 0.001 => "0.1 points".to_owned(),
+        Unit::Rate => format!("{:.1} points", 100.0 * step),
+        Unit::Time => duration(step.round() as u64),
+    };
+    let seen = line.detectable.filter(|step| line.unit == Unit::Time || *step < 1.0);
+    match (line.changes.is_empty(), seen) {
+        (true, Some(step)) => {
+            format!(
+                "No change that lasts. A step of {} that began {RECENT} points ago would be found half of the time.",
+                size(step)
+            )
+        }
+        (true, None) => TOO_FEW.to_owned(),
+        (false, Some(step)) => {
+            format!("Another step of {} that began {RECENT} points ago would be found half of the time.", size(step))
+        }
+        (false, None) => String::new(),
+    }
 }
 
 /// The conditions of a series in one line.
@@ -76,7 +125,8 @@ mod tests {
         let labels = BTreeMap::from([("release".to_owned(), "<script>alert(1)</script>\u{1b}[2J".to_owned())]);
         let points = (0..12).map(|day| {
             let labels = if day == 6 { labels.clone() } else { BTreeMap::new() };
-            (format!("2026-03-{:02}T08:00:00Z", day + 1), labels)
+            let scenarios = BTreeSet::from(["refunds".to_owned()]);
+            Shown { id: format!("p{day}"), at: format!("2026-03-{:02}T08:00:00Z", day + 1), labels, scenarios }
         });
         let line = |name: &str, target: &str, unit, low: f64, high: f64| Line {
             name: name.into(),
@@ -86,6 +136,7 @@ mod tests {
             intervals: if unit == Unit::Rate { (0..12).map(|day| (day, 0.8, 0.99)).collect() } else { Vec::new() },
             values: (0..12).map(|day| (day, if day < 6 { low } else { high })).collect(),
             changes: vec![Change { point: 6, before: low, after: high, p: 1e-9 }],
+            detectable: None,
         };
         vec![Series {
             conditions: Conditions {
@@ -113,7 +164,7 @@ mod tests {
 
     #[test]
     fn the_page_is_self_contained_and_hostile_words_stay_words() {
-        let page = String::from_utf8(html(&series()).expect("a page")).expect("text");
+        let page = String::from_utf8(html(&series(), &Links::default()).expect("a page")).expect("text");
         assert!(!page.contains("<script") && page.contains("&lt;script"), "{page}");
         assert!(!page.contains("m\"onclick"));
         assert!(page.contains("Content-Security-Policy") && !page.contains("http://") && !page.contains("https://"));
@@ -123,7 +174,46 @@ mod tests {
         assert!(page.contains(">2026-03-01</text>") && page.contains(">2026-03-12</text>"), "the days of the ends");
         assert!(page.contains("href=\"#s1-p7\"") && page.contains("id=\"s1-p7\""), "a change leads to its point");
         assert!(page.contains("changed at 2026-03-07"));
-        assert_eq!(html(&series()).expect("a page"), page.as_bytes(), "same bytes");
+        assert_eq!(html(&series(), &Links::default()).expect("a page"), page.as_bytes(), "same bytes");
+    }
+
+    #[test]
+    fn a_point_leads_to_its_report_where_one_lies_beside_the_page_and_nowhere_else() {
+        let page = |links: &Links| String::from_utf8(html(&series(), links).expect("a page")).expect("text");
+        let without = page(&Links::default());
+        assert!(!without.contains("report</a>") && !without.contains("./index.html"), "{without}");
+        let reports = BTreeMap::from([("p3".to_owned(), "a b\"<c".to_owned()), ("gone".to_owned(), "x".to_owned())]);
+        let with = page(&Links { runs: true, reports });
+        assert_eq!(with.matches(">report</a>").count(), 1, "{with}");
+        assert!(
+            with.contains("href=\"./a%20b%22%3Cc/index.html\"") && with.contains("href=\"./index.html\""),
+            "{with}"
+        );
+    }
+
+    #[test]
+    fn one_point_and_two_are_drawn_and_say_that_they_are_too_few() {
+        for number in [1, 2] {
+            let mut series = series();
+            series[0].points.truncate(number);
+            for line in &mut series[0].lines {
+                line.changes.clear();
+                line.values.truncate(number);
+                line.intervals.truncate(number);
+            }
+            let page = String::from_utf8(html(&series, &Links::default()).expect("a page")).expect("text");
+            assert_eq!(page.matches("aria-label=\"2026-").count(), 2 * number, "a circle for each point of both lines");
+            assert!(page.contains("Too few points to find a change.") && !page.contains("NaN"), "{page}");
+        }
+    }
+
+    #[test]
+    fn a_line_without_a_change_says_which_step_would_have_shown() {
+        let mut series = series();
+        let line = &mut series[0].lines[0];
+        (line.changes, line.detectable) = (Vec::new(), Some(0.0421));
+        let said = found_nothing(line);
+        assert!(said.contains("4.2 points that began 6 points ago would be found half of the time"), "{said}");
     }
 
     #[test]
@@ -132,6 +222,6 @@ mod tests {
         assert!(text.contains("SC-002") && text.contains("turn p95") && text.contains("changed at"), "{text}");
         assert!(!text.contains('\u{1b}') && text.lines().all(|line| line.chars().count() <= 100), "{text}");
         assert!(terminal(&[], 100).contains("--mode live"));
-        assert!(String::from_utf8(html(&[]).expect("a page")).expect("text").contains("no point"));
+        assert!(String::from_utf8(html(&[], &Links::default()).expect("a page")).expect("text").contains("no point"));
     }
 }

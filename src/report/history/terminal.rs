@@ -1,6 +1,6 @@
 //! A history on a terminal: each series with its lines, oldest value, newest value and changes.
 
-use super::{changed, conditions, value, when};
+use super::{TOO_FEW, changed, conditions, found_nothing, scenarios, value, when};
 use crate::history::Series;
 use crate::report::figures::counted;
 use crate::report::terminal::wrap;
@@ -18,11 +18,14 @@ pub fn terminal(series: &[Series], width: usize) -> String {
         if index > 0 {
             let _ = writeln!(out);
         }
-        wrap(&mut out, &conditions(one), width, "");
+        wrap(&mut out, &format!("{}: {}", scenarios(one), conditions(one)), width, "");
         let ends = one.points.first().zip(one.points.last());
         if let Some((first, last)) = ends {
             let number = counted(one.points.len() as u64, "point");
             wrap(&mut out, &format!("{number}, {} to {}", when(first), when(last)), width, "  ");
+        }
+        if one.lines.iter().all(|line| line.detectable.is_none() && line.changes.is_empty()) {
+            wrap(&mut out, TOO_FEW, width, "  ");
         }
         for line in &one.lines {
             let ends = line.values.first().zip(line.values.last());
@@ -34,6 +37,9 @@ pub fn terminal(series: &[Series], width: usize) -> String {
             wrap(&mut out, &said, width, "  ");
             for change in &line.changes {
                 wrap(&mut out, &changed(one, line, change), width, "    ");
+            }
+            if line.detectable.is_some() {
+                wrap(&mut out, &found_nothing(line), width, "    ");
             }
         }
     }

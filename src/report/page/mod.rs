@@ -7,6 +7,7 @@
 
 use crate::trace::text;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use std::io;
@@ -15,6 +16,14 @@ const SKELETON: &str = include_str!("skeleton.html");
 /// The shapes of verdicts, for pages that draw them: `{% include "shapes.html" %}`.
 const SHAPES: &str = include_str!("shapes.html");
 const STYLE: &str = concat!(include_str!("tokens.css"), include_str!("page.css"));
+
+/// What stands for itself in a link to a folder: no name is a scheme, and none leads upwards.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
+
+/// The address of `file` in a folder beside the page, of letters that stand for themselves in HTML.
+pub(super) fn below(folder: &str, file: &str) -> String {
+    format!("./{}/{file}", utf8_percent_encode(folder, PLAIN))
+}
 
 /// What is a page's own.
 pub(super) struct Page {

@@ -4,12 +4,8 @@ use super::RunRow;
 use crate::gate::Verdict;
 use crate::report::figures::counted;
 use crate::report::page;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use std::io;
-
-/// What stands for itself in a link to a folder: no name is a scheme, and none leads upwards.
-const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
 
 const PAGE: page::Page = page::Page {
     file: "index.html",
@@ -66,10 +62,9 @@ fn shown(run: &RunRow) -> Shown {
         (Some(first), Some(last)) => format!(", recorded {first} to {last}"),
         _ => String::new(),
     };
-    // Of letters that stand for themselves in HTML.
     let page = |file: &str, words: &'static str| {
         let there = run.pages.iter().any(|page| page == file);
-        there.then(|| (words, format!("./{}/{file}", utf8_percent_encode(&run.name, PLAIN))))
+        there.then(|| (words, page::below(&run.name, file)))
     };
     let verdict = run.verdict();
     Shown {

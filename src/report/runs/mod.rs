@@ -44,6 +44,9 @@ pub struct RunRow {
     pub failed: Vec<String>,
     /// Pages in the folder: of `index.html`, `comparison.html` and `variants.html`, those that are there.
     pub pages: Vec<String>,
+    /// The identity of what was run, as the history has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub point: Option<String>,
     /// Whether `latest` points to it.
     pub latest: bool,
 }
@@ -107,6 +110,7 @@ mod tests {
             recorded_on: vec!["2026-11-20".into()],
             failed: Vec::new(),
             pages: vec!["index.html".into()],
+            point: None,
             latest: false,
         }
     }
