@@ -13,7 +13,11 @@ pub const DOCUMENTS: [&str; 5] = ["scenario", "criteria", "project", "rubric", "
 
 /// The schema of a document, as text that ends with a line break; `None` for an unknown document.
 pub fn text(document: &str) -> Option<String> {
-    serde_json::to_string_pretty(&of(document)?).ok().map(|text| text + "\n")
+    let schema = match document {
+        "scenario" => schema::scenario_with_columns(&crate::catalogues()),
+        _ => of(document)?,
+    };
+    serde_json::to_string_pretty(&schema).ok().map(|text| text + "\n")
 }
 
 /// The reference page of a document, made from its schema; `None` for an unknown document.

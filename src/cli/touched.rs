@@ -89,18 +89,15 @@ fn of_file(loaded: &Loaded, file: &str) -> Touched {
         let known = loaded.scenarios.iter().any(|one| Some(&one.scenario.scenario.as_str()) == case.first());
         return if known && case.len() == 2 { Touched::Cases([case.join("/")].into()) } else { Touched::Everything };
     }
-    let readers: BTreeSet<String> = match below(&project.knowledge) {
-        Some(rest) => {
-            let reads = |one: &&LoadedScenario| {
-                let bases = one.scenario.knowledge.names().values();
-                bases.into_iter().any(|base| {
-                    rest == base || rest.starts_with(&format!("{base}/")) || rest.starts_with(&format!("{base}."))
-                })
-            };
-            loaded.scenarios.iter().filter(reads).map(whole).collect()
-        }
-        None => loaded.scenarios.iter().filter(|one| prompts(one).contains(file)).map(whole).collect(),
-    };
+    let in_knowledge = below(&project.knowledge);
+    let reads =
+        |one: &&LoadedScenario| match in_knowledge {
+            Some(rest) => one.scenario.knowledge.names().values().any(|base| {
+                rest == base || rest.starts_with(&format!("{base}/")) || rest.starts_with(&format!("{base}."))
+            }),
+            None => one.tables.contains(file) || prompts(one).contains(file),
+        };
+    let readers: BTreeSet<String> = loaded.scenarios.iter().filter(reads).map(whole).collect();
     let named = [project.ratings.as_ref(), project.agreement.as_ref(), project.price_file.as_ref()];
     if !readers.is_empty() {
         Touched::Cases(readers)
@@ -150,7 +147,7 @@ mod tests {
 
     #[test]
     fn each_kind_of_file_touches_what_reads_it() {
-        let loaded = starter();
+        let mut loaded = starter();
         let of = |file: &str| touched(&loaded, &[file.to_owned()].into(), true);
         let cases = |pattern: &str| Touched::Cases([pattern.to_owned()].into());
         assert_eq!(of("scenarios/questions.yaml"), cases("questions/*"));
@@ -164,6 +161,9 @@ mod tests {
         for none in ["README.md", "simulator/behaviour.yaml", "knowledge/other/a.md"] {
             assert_eq!(of(none), Touched::Nothing, "{none}");
         }
+        loaded.scenarios[0].tables = ["scenarios/rows.csv".to_owned()].into();
+        let touched_table = touched(&loaded, &["scenarios/rows.csv".to_owned()].into(), true);
+        assert_eq!(touched_table, cases("questions/*"));
         // What was selected by hand is run as it was selected.
         let selected = touched(&loaded, &["scenarios/questions.yaml".to_owned()].into(), false);
         assert_eq!(selected, Touched::Everything);

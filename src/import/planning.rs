@@ -65,7 +65,7 @@ pub(super) fn imported(
         agent: None,
         knowledge: BTreeMap::new(),
         variants: vec![PlannedVariant::named("base", "as imported", "imported")],
-        cases: cases.into_iter().map(|name| PlannedCase { line: 1, case: case(name, agent) }).collect(),
+        cases: cases.into_iter().map(|name| PlannedCase { table: None, line: 1, case: case(name, agent) }).collect(),
         gates: agent.and_then(|agent| agent.gates.clone()).unwrap_or_default(),
     };
     let expects = |case: &PlannedCase| case.case.expects_something();

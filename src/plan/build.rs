@@ -91,8 +91,9 @@ pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, 
                 return Err(vec![too_many()]);
             }
             if trials.len() > before {
-                let line = source.case_lines.get(index).copied().unwrap_or(1);
-                cases.push(PlannedCase { line, case: resolved(&source.scenario, case) });
+                let place = source.case_places.get(index);
+                let (table, line) = (place.and_then(|place| place.table.clone()), place.map_or(1, |place| place.line));
+                cases.push(PlannedCase { table, line, case: resolved(&source.scenario, case) });
             }
         }
         if !cases.is_empty() {

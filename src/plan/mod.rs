@@ -278,7 +278,10 @@ impl NamedRetrieval {
 /// One case of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlannedCase {
-    /// The line of the scenario file where the case begins, from 1.
+    /// The table whose row makes the case, from the project's folder; none for a case that stands in its scenario's file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<String>,
+    /// The line of that file where the case begins, from 1.
     pub line: u32,
     /// The case, resolved.
     pub case: ResolvedCase,

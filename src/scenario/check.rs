@@ -9,6 +9,7 @@ use super::check_sources::Citable;
 use super::criteria::Gate;
 use super::diagnostic::{At, Mistake, did_you_mean, nearest};
 use super::document::PromptText;
+use super::named_file::{NamedFileError, read_named};
 use super::names::is_name;
 use super::project::Project;
 use crate::bounds::Bound;
@@ -37,26 +38,6 @@ pub(super) struct Surroundings<'a> {
     ///
     /// [`expression_work`]: crate::settings::expression_work
     pub work: &'a AtomicU64,
-}
-
-/// Why the file of a prompt cannot be used.
-#[derive(Debug, thiserror::Error)]
-enum PromptFileError {
-    /// It is named by an absolute path.
-    #[error("an absolute path: it would not exist on another machine")]
-    Absolute,
-    /// It is not there.
-    #[error("no such file")]
-    Missing,
-    /// It is longer than a prompt may be.
-    #[error("larger than {}; {}", Bound::PromptSize.shown(), Bound::PromptSize.advice())]
-    TooLarge,
-    /// It is no text.
-    #[error("it is not UTF-8 text")]
-    NotText,
-    /// It cannot be read.
-    #[error("{0}")]
-    Unreadable(std::io::Error),
 }
 
 /// Prompt texts by variant, then by prompt.
@@ -396,21 +377,9 @@ impl Checker<'_> {
         texts
     }
 
-    fn prompt_file(&self, file: &str) -> Result<String, PromptFileError> {
-        if Path::new(file).is_absolute() {
-            return Err(PromptFileError::Absolute);
-        }
-        let path = self.around.path.parent().unwrap_or(self.around.root).join(file);
-        files::read_at_most(path, Bound::PromptSize.most())
-            .and_then(|bytes| String::from_utf8(bytes).map_err(|_| std::io::ErrorKind::InvalidData.into()))
-            // A checkout on Windows sends what one on another system sends, so that one recording serves both.
-            .map(|text| text.replace("\r\n", "\n"))
-            .map_err(|error| match error.kind() {
-                std::io::ErrorKind::NotFound => PromptFileError::Missing,
-                std::io::ErrorKind::FileTooLarge => PromptFileError::TooLarge,
-                std::io::ErrorKind::InvalidData => PromptFileError::NotText,
-                _ => PromptFileError::Unreadable(error),
-            })
+    fn prompt_file(&self, file: &str) -> Result<String, NamedFileError> {
+        // A checkout on Windows sends what one on another system sends, so that one recording serves both.
+        read_named(self.around.path, file, Bound::PromptSize).map(|text| text.replace("\r\n", "\n"))
     }
 
     /// Repetitions as files say; whoever starts a run may ask for more with `--repeat`.

@@ -1,6 +1,7 @@
 //! A scenario file as written.
 
 use super::KnowledgeNames;
+use super::case_table::CaseTable;
 use super::criteria::{Criteria, Gate};
 use super::expect::Expectation;
 use super::external::{AgentReset, AgentRoles, AgentTarget, ExternalAgent, MintedValue, USUAL_PROXY};
@@ -163,12 +164,16 @@ pub struct Variant {
     pub prompts: BTreeMap<String, PromptText>,
 }
 
-/// One case: exactly one of `ask`, `turns` and `sequence`.
+/// One case: exactly one of `ask`, `turns` and `sequence`. With a `table`, one case for each of its rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
     /// The case's name, unique in its scenario.
     pub case: String,
+    /// A table (`.csv`, `.tsv` or `.jsonl`) relative to the scenario: each of its rows makes one case of this one, in whose
+    /// texts `"{{ column }}"` stands for the row's cell. An empty cell leaves out what it alone would fill.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<CaseTable>,
     /// What it shows, in a sentence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,

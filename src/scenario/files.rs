@@ -24,6 +24,11 @@ pub(super) fn shown(root: &Path, path: &Path) -> String {
     parts.join("/").replace("//", "/")
 }
 
+/// The same without `.` and `..`, by its spelling alone.
+pub(super) fn from_root(root: &Path, path: &Path) -> String {
+    shown(&files::absolute(root), &files::absolute(path))
+}
+
 /// Whether a YAML text is a criteria file: it has `criteria:` and no `scenario:` at the top.
 pub(super) fn is_criteria(text: &str) -> bool {
     has(text, "criteria") && !has(text, "scenario")

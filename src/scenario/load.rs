@@ -10,6 +10,7 @@ use super::files::{self as found, PROJECT_FILE, shown};
 use super::lines::case_lines;
 use super::read_files::{ReadCriteria, read};
 use super::repair::{Parsed, parse};
+use super::tables::{Around, Tables, document_with_tables, with_tables};
 use super::{Criteria, Project, Rubric, check, check_criteria};
 use crate::bounds::Bound;
 use crate::catalogue::Catalogues;
@@ -52,12 +53,23 @@ pub struct LoadedScenario {
     pub file: String,
     /// The scenario as written.
     pub scenario: Scenario,
-    /// The line where each case begins, from 1.
-    pub case_lines: Vec<u32>,
+    /// Where each case begins.
+    pub case_places: Vec<CasePlace>,
+    /// The tables that cases are made from, relative to the root, with forward slashes.
+    pub tables: BTreeSet<String>,
     /// Replaced prompt texts, by variant (`base` without any), then by prompt.
     pub prompts: BTreeMap<String, BTreeMap<String, String>>,
     /// The managed retrieval service that it names, as the project declares it.
     pub managed_retrieval: Option<(String, ManagedRetrievalSettings)>,
+}
+
+/// Where a case begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CasePlace {
+    /// The table whose row makes the case, relative to the root; none for a case that stands in its scenario's file.
+    pub table: Option<String>,
+    /// The line there, from 1.
+    pub line: u32,
 }
 
 /// What loading found, good and bad.
@@ -192,8 +204,12 @@ impl<'a> Work<'a> {
             }
         }
         self.files += scenarios.len();
-        let parsed = scenarios.par_iter().map(|(path, file, text)| parsed_scenario(text, file, path));
-        let (parsed, shapes): (Vec<Option<Parsed<Scenario>>>, Vec<Vec<Diagnostic>>) = parsed.unzip();
+        let (root, size) = (self.root, AtomicU64::new(0));
+        let parsed = scenarios
+            .par_iter()
+            .map(|(path, file, text)| parsed_scenario(Around { root, path, file, text, size: &size }));
+        let (parsed, shapes): (Vec<Option<ParsedScenario>>, Vec<Vec<Diagnostic>>) = parsed.unzip();
+        self.files += parsed.iter().flatten().map(|(_, tables)| tables.files().len()).sum::<usize>();
         self.diagnostics.extend(shapes.into_iter().flatten());
         let known = Known {
             metrics: &catalogues.metrics,
@@ -220,7 +236,7 @@ impl<'a> Work<'a> {
         let with_gate = ids.iter().cloned().chain(["cases".to_owned()]).collect();
         let mistakes = check_criteria::not_measured(&project, &with_gate);
         self.diagnostics.extend(diagnose(mistakes, PROJECT_FILE, &project_text));
-        let (root, work) = (self.root, AtomicU64::new(0));
+        let work = AtomicU64::new(0);
         let results: Vec<Option<(LoadedScenario, Vec<Diagnostic>)>> = scenarios
             .par_iter()
             .zip(parsed)
@@ -317,10 +333,10 @@ impl<'a> Work<'a> {
 
 /// The tools that the flows of these scenarios declare; `None` without a scenario, where one cannot be read, or with one
 /// of an agent whose tools are known only at run time.
-fn declared_tools<'c>(scenarios: &[Option<Parsed<Scenario>>], catalogues: &'c Catalogues) -> Option<BTreeSet<&'c str>> {
+fn declared_tools<'c>(scenarios: &[Option<ParsedScenario>], catalogues: &'c Catalogues) -> Option<BTreeSet<&'c str>> {
     let mut tools = BTreeSet::new();
     for scenario in scenarios {
-        for name in scenario.as_ref()?.value.flows() {
+        for name in scenario.as_ref()?.0.value.flows() {
             // A name that is no flow is a mistake of its scenario; it is told there.
             let Some(flow) = catalogues.flow(name) else { continue };
             tools.extend(flow.tools.as_ref()?.iter().map(|tool| tool.name));
@@ -329,7 +345,11 @@ fn declared_tools<'c>(scenarios: &[Option<Parsed<Scenario>>], catalogues: &'c Ca
     (!tools.is_empty()).then_some(tools)
 }
 
-fn parsed_scenario(text: &str, file: &str, path: &Path) -> (Option<Parsed<Scenario>>, Vec<Diagnostic>) {
+/// A scenario with the tables that its cases are made from.
+type ParsedScenario = (Parsed<Scenario>, Tables);
+
+fn parsed_scenario(around: Around<'_>) -> (Option<ParsedScenario>, Vec<Diagnostic>) {
+    let Around { path, file, text, .. } = around;
     let mut diagnostics = Vec::new();
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let required = [
@@ -338,8 +358,19 @@ fn parsed_scenario(text: &str, file: &str, path: &Path) -> (Option<Parsed<Scenar
         ("model", json!({"provider": "", "name": ""})),
         ("cases", json!([])),
     ];
-    let parsed = parse::<Scenario>(text, file, "cases", &required, &mut diagnostics);
-    let cases = parsed.as_ref().map_or(0, |parsed| parsed.value.cases.len());
+    let names_table = |parsed: &Parsed<Scenario>| parsed.value.cases.iter().any(|case| case.table.is_some());
+    let mut tree = document_with_tables(text, false);
+    let mut parsed = None;
+    if tree.is_none() {
+        parsed = parse::<Scenario>(text, file, "cases", &required, &mut diagnostics);
+        // The key may be spelt with escapes.
+        tree = parsed.as_ref().filter(|parsed| names_table(parsed)).and_then(|_| document_with_tables(text, true));
+    }
+    let parsed = match tree {
+        Some(tree) => with_tables(&tree, &required, around, &mut diagnostics),
+        None => parsed.map(|parsed| (parsed, Tables::default())),
+    };
+    let cases = parsed.as_ref().map_or(0, |(parsed, _)| parsed.value.cases.len());
     if cases as u64 > Bound::Cases.most() {
         let message = format!("{cases} cases: a scenario has {} at most", Bound::Cases.shown());
         diagnostics.push(Diagnostic::error("too-large", file, message).with_help(Bound::Cases.advice()));
@@ -349,21 +380,35 @@ fn parsed_scenario(text: &str, file: &str, path: &Path) -> (Option<Parsed<Scenar
 }
 
 fn checked(
-    mut parsed: Parsed<Scenario>,
+    parsed: ParsedScenario,
     text: &str,
     file: &str,
     around: check::Surroundings<'_>,
 ) -> (LoadedScenario, Vec<Diagnostic>) {
+    let (mut parsed, tables) = parsed;
     let kept = parsed.kept(parsed.value.cases.len());
     let (mistakes, prompts) = check::scenario(&parsed.value, &kept, around);
-    let diagnostics = diagnose(parsed.own(mistakes), file, text);
-    let case_lines = case_lines(text, &kept);
+    let (mistakes, mut diagnostics) = tables.diagnose(parsed.own(mistakes), file, text);
+    diagnostics.extend(diagnose(mistakes, file, text));
+    let case_places = case_places(text, &kept, &tables);
     parsed.value.gates = parsed.value.all_gates(around.catalogues);
     let named = parsed.value.managed_retrieval.as_ref();
     let managed_retrieval =
         named.and_then(|name| Some((name.clone(), around.project.managed_retrieval.get(name)?.clone())));
-    let file = file.to_owned();
-    (LoadedScenario { file, scenario: parsed.value, case_lines, prompts, managed_retrieval }, diagnostics)
+    let (file, scenario, tables) = (file.to_owned(), parsed.value, tables.files());
+    (LoadedScenario { file, scenario, case_places, tables, prompts, managed_retrieval }, diagnostics)
+}
+
+/// Where the cases begin that have these indices.
+fn case_places(text: &str, kept: &[usize], tables: &Tables) -> Vec<CasePlace> {
+    let of_tables: Vec<Option<(String, u32)>> = tables.places(kept);
+    let own: Vec<usize> = kept.iter().zip(&of_tables).filter(|(_, row)| row.is_none()).map(|(kept, _)| *kept).collect();
+    let mut lines = case_lines(text, &own).into_iter();
+    let place = |row: Option<(String, u32)>| match row {
+        Some((table, line)) => CasePlace { table: Some(table), line },
+        None => CasePlace { table: None, line: lines.next().unwrap_or(1) },
+    };
+    of_tables.into_iter().map(place).collect()
 }
 
 #[cfg(test)]
@@ -386,7 +431,9 @@ mod tests {
             criteria: &criteria,
             work: &work,
         };
-        let (parsed, mut diagnostics) = parsed_scenario(text, "scenarios/sound.yaml", &path);
+        let size = AtomicU64::new(0);
+        let (parsed, mut diagnostics) =
+            parsed_scenario(Around { root, path: &path, file: "scenarios/sound.yaml", text, size: &size });
         let read = parsed.is_some();
         if let Some(parsed) = parsed {
             diagnostics.extend(checked(parsed, text, "scenarios/sound.yaml", around).1);

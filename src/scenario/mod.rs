@@ -2,12 +2,13 @@
 //!
 //! | question | files |
 //! |---|---|
-//! | what may be written | `document`, `expect`, `external`, `criteria`, `project`, `rubric`, `grammar`, `resolve`, `names`, `schema` |
-//! | which files, and how are they read | `files`, `load`, `read_files`, `lines`, `repair`, `ratings`, `prices` |
+//! | what may be written | `document`, `case_table`, `expect`, `external`, `criteria`, `project`, `rubric`, `grammar`, `resolve`, `names`, `schema` |
+//! | which files, and how are they read | `files`, `load`, `read_files`, `named_file`, `tables`, `lines`, `repair`, `ratings`, `prices` |
 //! | what is wrong, and where | `shape`, `check`, `check_case`, `check_expect`, `check_external`, `check_criteria`, `check_knowledge`, `check_managed`, `diagnostic` |
 //!
 //! Nothing here runs anything or knows how anything is run.
 
+pub mod case_table;
 mod check;
 mod check_case;
 mod check_criteria;
@@ -27,6 +28,7 @@ pub mod grammar;
 mod knowledge;
 mod lines;
 mod load;
+mod named_file;
 mod names;
 mod pattern;
 mod prices;
@@ -38,13 +40,14 @@ mod resolve;
 pub mod rubric;
 pub mod schema;
 mod shape;
+mod tables;
 
 pub use check_criteria::{CriterionError, ReadCriterion};
 pub use diagnostic::{Diagnostic, Place, Severity};
 pub use files::find_root;
 pub use grammar::{MetricCall, Target, parse_floor, parse_metric, parse_target};
 pub use knowledge::KnowledgeNames;
-pub use load::{Examined, Loaded, LoadedScenario, examine, load, load_project, load_rubric};
+pub use load::{CasePlace, Examined, Loaded, LoadedScenario, examine, load, load_project, load_rubric};
 pub use resolve::resolve_metric;
 
 pub use criteria::{Criteria, Criterion, GateKind};

@@ -20,6 +20,11 @@ pub(super) struct Parsed<T> {
 }
 
 impl<T> Parsed<T> {
+    /// A document of which the elements with these indices were kept, and these keys at the top filled in.
+    pub(super) fn repaired(value: T, kept: Vec<usize>, patched: BTreeSet<String>) -> Self {
+        Self { value, kept: Some(kept), patched }
+    }
+
     /// Indices in the file of the elements of the main list.
     pub(super) fn kept(&self, length: usize) -> Vec<usize> {
         self.kept.clone().unwrap_or_else(|| (0..length).collect())
@@ -74,17 +79,17 @@ pub fn mistakes_of_shape<T: DeserializeOwned + JsonSchema>(text: &str, file: &st
 }
 
 /// A document with its unsound parts taken out.
-struct Repaired {
+pub(super) struct Repaired {
     /// The rest.
-    value: Value,
+    pub value: Value,
     /// Indices in the file of the elements of the main list that were kept.
-    kept: Vec<usize>,
+    pub kept: Vec<usize>,
     /// Keys at the top that were taken out or filled in.
-    patched: BTreeSet<String>,
+    pub patched: BTreeSet<String>,
 }
 
 /// Takes out what has mistakes: elements of `list`, and other keys at the top; fills in `required` with stand-ins.
-fn repair(walked: &Walked, list: &str, required: &[(&str, Value)]) -> Option<Repaired> {
+pub(super) fn repair(walked: &Walked, list: &str, required: &[(&str, Value)]) -> Option<Repaired> {
     let mut value = walked.value.as_object()?.clone();
     let (mut patched, mut dropped) = (BTreeSet::new(), BTreeSet::new());
     for mistake in walked.mistakes.iter().filter(|mistake| mistake.code != shape::BAD_DURATION) {

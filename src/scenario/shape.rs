@@ -4,7 +4,9 @@
 //! missing key and every value of a wrong type, and turns the rest into a JSON value from which the sound parts can
 //! still be read and checked for their meaning.
 
+use super::case_table::{TABLE, names_table};
 use super::diagnostic::{At, Mistake, did_you_mean};
+use super::tables::has_columns;
 use crate::bounds::Bound;
 use crate::settings::{AgeLimit, TimeSpan};
 use crate::yaml::{Kind, Node};
@@ -27,14 +29,35 @@ pub(super) struct Walked {
     pub value: Value,
 }
 
-/// Walks a whole document.
+/// Walks a whole document. In a case that names a `table`, a text with columns may stand for any value.
 pub(super) fn walk(root: &Node<'_>, schema: &Value) -> Walked {
-    let mut walker = Walker { schema, mistakes: Vec::new(), more: 0, budget: BUDGET };
-    let value = walker.value(root, schema, At::ROOT);
+    walked(root, schema, Texts::Written, At::ROOT)
+}
+
+/// Walks a case that a row of a table made: one value may stand where a list does.
+pub(super) fn walk_filled(case: &Node<'_>, schema: &Value, at: At<'_>) -> Walked {
+    walked(case, schema, Texts::Filled, at)
+}
+
+fn walked(root: &Node<'_>, schema: &Value, texts: Texts, at: At<'_>) -> Walked {
+    let mut walker = Walker { schema, mistakes: Vec::new(), more: 0, budget: BUDGET, texts };
+    let value = walker.value(root, schema, at);
     Walked { mistakes: walker.mistakes, more: walker.more, value }
 }
 
+/// What the scalars of a document are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Texts {
+    /// As a person wrote them.
+    Written,
+    /// The same, in a case with columns in its texts.
+    Template,
+    /// Constants of a template, and cells.
+    Filled,
+}
+
 struct Walker<'s> {
+    texts: Texts,
     schema: &'s Value,
     mistakes: Vec<Mistake>,
     more: usize,
@@ -53,6 +76,11 @@ impl<'s> Walker<'s> {
         }
         self.budget -= 1;
         let schema = self.resolve(schema);
+        if self.texts == Texts::Template
+            && let Some(text) = node.written().filter(|text| has_columns(text))
+        {
+            return Value::String(text.to_owned());
+        }
         let alternatives = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array);
         if let Some(alternatives) = alternatives {
             return self.one_of(node, alternatives, at);
@@ -69,6 +97,10 @@ impl<'s> Walker<'s> {
                     items.iter().enumerate().map(|(index, item)| self.value(item, inner, at.index(index))).collect(),
                 )
             }
+            Kind::Scalar(..) if self.texts == Texts::Filled && types == ["array"] => {
+                let inner = schema.get("items").unwrap_or(&Value::Null);
+                Value::Array(vec![self.value(node, inner, at)])
+            }
             Kind::Scalar(text, _) => self.scalar(node, text, schema, &types, at),
             _ => self.wrong_type(node, &types, at),
         }
@@ -77,7 +109,11 @@ impl<'s> Walker<'s> {
     fn wrong_type(&mut self, node: &Node<'_>, types: &[&str], at: At<'_>) -> Value {
         let wanted: Vec<&str> = types.iter().filter(|name| **name != "null").map(|name| in_words(name)).collect();
         let message = format!("expected {}, found {}", wanted.join(" or "), node.describe());
-        self.mistakes.push(Mistake::at(at, "wrong-type", message));
+        let mistake = Mistake::at(at, "wrong-type", message);
+        self.mistakes.push(match unquoted_column(node) {
+            Some(name) => mistake.label(format!("in YAML, braces need quotes: `\"{{{{ {name} }}}}\"`")),
+            None => mistake,
+        });
         Value::Null
     }
 
@@ -204,6 +240,22 @@ impl<'s> Walker<'s> {
 
     fn object(&mut self, node: &Node<'_>, schema: &'s Value, at: At<'_>) -> Value {
         let properties = schema.get("properties").and_then(Value::as_object);
+        let texts = self.texts;
+        if texts == Texts::Written && properties.is_some_and(|known| known.contains_key(TABLE)) && names_table(node) {
+            self.texts = Texts::Template;
+        }
+        let value = self.properties(node, schema, properties, at);
+        self.texts = texts;
+        value
+    }
+
+    fn properties(
+        &mut self,
+        node: &Node<'_>,
+        schema: &'s Value,
+        properties: Option<&'s Map<String, Value>>,
+        at: At<'_>,
+    ) -> Value {
         let others = schema.get("additionalProperties");
         let mut map = Map::new();
         for (key, value) in self.pairs(node, at) {
@@ -269,6 +321,15 @@ impl<'s> Walker<'s> {
         }
         pairs
     }
+}
+
+/// The column that a person meant who wrote `{{ column }}` without quotes: a map whose only key is a map.
+fn unquoted_column<'n>(node: &'n Node<'_>) -> Option<&'n str> {
+    let Kind::Map(pairs) = node.kind() else { return None };
+    let [(key, _)] = pairs.as_slice() else { return None };
+    let Kind::Map(inner) = key.kind() else { return None };
+    let [(name, value)] = inner.as_slice() else { return None };
+    name.written().filter(|_| value.is_null())
 }
 
 fn types(schema: &Value) -> Vec<&str> {

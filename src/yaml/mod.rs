@@ -18,7 +18,7 @@ mod typed;
 mod write;
 
 pub(crate) use error::{Problem, ReadError};
-pub(crate) use node::{Kind, Node, Scalar};
+pub(crate) use node::{Kind, Node, Scalar, Style};
 pub(crate) use own_style::parse as parse_own_style;
 pub use place::{Focus, Place, Step};
 pub(crate) use tree::parse;

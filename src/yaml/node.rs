@@ -51,6 +51,22 @@ pub(crate) enum Scalar<'n> {
 }
 
 impl<'a> Node<'a> {
+    /// A value that was not read from YAML.
+    pub(crate) fn new(place: Place, kind: Kind<'a>) -> Self {
+        Self { place, kind }
+    }
+
+    /// Its items, where it is a list of its own.
+    ///
+    /// # Errors
+    /// What it is otherwise.
+    pub(crate) fn into_items(self) -> Result<Vec<Self>, Self> {
+        match self.kind {
+            Kind::List(items) => Ok(items),
+            kind => Err(Self { kind, ..self }),
+        }
+    }
+
     /// What it is; never [`Kind::Shared`].
     pub(crate) fn kind(&self) -> &Kind<'a> {
         match &self.kind {

@@ -1,5 +1,6 @@
 //! Every kind of mistake in what people write, with the message that it gets: `tests/broken/<case>.yaml` and `.txt`.
-//! A case that begins with `criteria-` or `project-` is that file; any other is a scenario. `UPDATE=1` renews.
+//! A case that begins with `criteria-` or `project-` is that file; any other is a scenario, with the table of its name beside
+//! it. `UPDATE=1` renews.
 
 use super::project::copy;
 use ragcheck::cli::check::check;
@@ -24,6 +25,13 @@ fn message(case: &Path) -> String {
         format!("scenarios/{name}")
     };
     fs::copy(case, folder.path().join(target)).expect("a copy");
+    for ending in ["csv", "jsonl"] {
+        let table = case.with_extension(ending);
+        if table.exists() {
+            let name = table.file_name().expect("a name");
+            fs::copy(&table, folder.path().join("scenarios").join(name)).expect("a copy");
+        }
+    }
     check(folder.path(), &[], None, None).text(false)
 }
 

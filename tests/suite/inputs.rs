@@ -53,8 +53,8 @@ fn the_lines_of_cases_and_the_prompts_of_variants_are_resolved() {
         .expect("a sound project");
     let source = &loaded.scenarios[0];
     let text = fs::read_to_string(root().join(&source.file)).expect("the scenario");
-    for (line, case) in source.case_lines.iter().zip(&source.scenario.cases) {
-        let written = text.lines().nth(*line as usize - 1).expect("the line");
+    for (place, case) in source.case_places.iter().zip(&source.scenario.cases) {
+        let written = text.lines().nth(place.line as usize - 1).expect("the line");
         assert_eq!(written.trim(), format!("- case: {}", case.case));
     }
     assert_eq!(source.prompts.keys().collect::<Vec<_>>(), ["feedback", "forced"]);

@@ -9,6 +9,7 @@ mod bounds;
 mod broken;
 mod broken_agents;
 mod browser;
+mod case_tables;
 mod cassette;
 #[cfg(unix)]
 mod ci_jobs;

@@ -1,7 +1,7 @@
 //! Plans made from loaded scenarios.
 
 use super::*;
-use crate::scenario::{Criteria, Project};
+use crate::scenario::{CasePlace, Criteria, Project};
 
 fn loaded() -> Loaded {
     let scenario: Scenario = serde_json::from_value(serde_json::json!({
@@ -14,8 +14,10 @@ fn loaded() -> Loaded {
         ]
     }))
     .expect("a scenario");
-    let (case_lines, prompts) = (vec![5, 9], BTreeMap::new());
-    let source = LoadedScenario { file: "s.yaml".into(), scenario, case_lines, prompts, managed_retrieval: None };
+    let case_places = [5, 9].map(|line| CasePlace { table: None, line }).to_vec();
+    let (tables, prompts) = (BTreeSet::new(), BTreeMap::new());
+    let file = "s.yaml".to_owned();
+    let source = LoadedScenario { file, scenario, case_places, tables, prompts, managed_retrieval: None };
     Loaded {
         root: ".".into(),
         project: Project::default(),

@@ -1,0 +1,84 @@
+//! The table that a case names, as written: its file alone, or a map with more.
+
+use crate::yaml::Node;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// The key that makes a case a template.
+pub(super) const TABLE: &str = "table";
+
+/// Whether a case, as it is written, names a table.
+pub(super) fn names_table(case: &Node<'_>) -> bool {
+    case.get(TABLE).is_some_and(|table| !table.is_null())
+}
+
+/// A table with a case for each of its rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaseTable {
+    /// The file, relative to the scenario: `.csv`, `.tsv` or `.jsonl`.
+    pub file: String,
+    /// Columns whose cells hold several values, with what stands between two of them: `;` for example.
+    pub lists: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FileAndLists {
+    /// The file, relative to the scenario: `.csv`, `.tsv` or `.jsonl`.
+    file: String,
+    /// Columns whose cells hold several values, with what stands between two of them: `;` for example. JSON lines have lists
+    /// of their own.
+    #[serde(default)]
+    lists: BTreeMap<String, String>,
+}
+
+impl Serialize for CaseTable {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.lists.is_empty() {
+            return serializer.serialize_str(&self.file);
+        }
+        FileAndLists { file: self.file.clone(), lists: self.lists.clone() }.serialize(serializer)
+    }
+}
+
+struct Either;
+
+impl<'de> Visitor<'de> for Either {
+    type Value = CaseTable;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("the name of a table, or a map with `file` and `lists`")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, file: &str) -> Result<CaseTable, E> {
+        Ok(CaseTable { file: file.to_owned(), lists: BTreeMap::new() })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CaseTable, A::Error> {
+        let FileAndLists { file, lists } = FileAndLists::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(CaseTable { file, lists })
+    }
+}
+
+impl<'de> Deserialize<'de> for CaseTable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl JsonSchema for CaseTable {
+    fn schema_name() -> Cow<'static, str> {
+        "CaseTable".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let map = generator.subschema_for::<FileAndLists>();
+        json_schema!({
+            "description": "A table with a case for each of its rows: its file alone, or a map with more.",
+            "oneOf": [{"type": "string"}, map]
+        })
+    }
+}

@@ -1,0 +1,253 @@
+//! What one row makes of a template: the same document with cells in the place of columns.
+//!
+//! An empty cell leaves out what it alone would fill: its key, or its entry of a list, and every list and map that is
+//! empty after that. Below `expect`, an entry of a list that loses a key goes as a whole, so that no condition becomes
+//! another one: of `never: {tool: a, arguments: {x: {equals: "{{ x }}"}}}` nothing stays where `x` is empty.
+
+use super::template::{Part, PartKind, Piece};
+use super::{Cell, CellValue, Row, Table};
+use crate::yaml::{Kind, Node, Place, Style};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// No place: what stands in the template and not in the table.
+const NOWHERE: Place = Place { line: 0, column: 0, length: 0 };
+
+/// Which places the filled document has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Places {
+    /// None.
+    None,
+    /// Those of cells in the table; a list or a map from which something was left out has that of the empty cell.
+    Table,
+    /// Those of the template.
+    Template,
+}
+
+/// An empty cell, and what came of it.
+pub(super) struct Gap {
+    pub(super) column: usize,
+    /// Where it stands in the table.
+    pub(super) place: Place,
+    /// Where in the template it leaves something out.
+    pub(super) template: Place,
+}
+
+/// A cell that cannot stand in a text.
+pub(super) struct Misfit {
+    pub(super) column: usize,
+    pub(super) message: &'static str,
+    /// Where the text stands in the template.
+    pub(super) template: Place,
+}
+
+/// One row in one template.
+pub(super) struct Filling<'r> {
+    table: &'r Table,
+    row: &'r Row,
+    /// What separates the values of a column that holds several.
+    lists: &'r BTreeMap<usize, String>,
+    places: Places,
+    pub(super) gaps: Vec<Gap>,
+    pub(super) misfits: Vec<Misfit>,
+    /// Bytes of texts, and one for each value.
+    pub(super) size: u64,
+    /// The size from which on nothing more is filled in.
+    most: u64,
+}
+
+/// Where in a case a value stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Inside {
+    /// Not below `expect`.
+    Case,
+    /// Below `expect`, in no list.
+    Expect,
+    /// In an entry of a list below `expect`.
+    Entry,
+}
+
+/// The entry of a list that a value stands in goes as a whole.
+struct EntryGoes;
+
+impl<'r> Filling<'r> {
+    pub(super) fn new(table: &'r Table, row: &'r Row, lists: &'r BTreeMap<usize, String>, places: Places) -> Self {
+        Self { table, row, lists, places, gaps: Vec::new(), misfits: Vec::new(), size: 0, most: u64::MAX }
+    }
+
+    /// The same, which stops where the case is larger than this.
+    pub(super) fn of_at_most(mut self, most: u64) -> Self {
+        self.most = most;
+        self
+    }
+
+    /// The case; `None` where every cell that it uses is empty, and nothing else stands in it.
+    pub(super) fn case(&mut self, template: &'r Part) -> Option<Node<'r>> {
+        self.part(template, Inside::Case).unwrap_or_default()
+    }
+
+    fn part(&mut self, part: &'r Part, inside: Inside) -> Result<Option<Node<'r>>, EntryGoes> {
+        self.size += 1;
+        match &part.kind {
+            PartKind::Constant(text, plain) => {
+                self.size += text.len() as u64;
+                let style = if *plain { Style::Plain } else { Style::Quoted };
+                Ok(Some(Node::new(self.of_template(part.place), Kind::Scalar(Cow::Borrowed(text), style))))
+            }
+            PartKind::Cell(column) => Ok(self.cell(*column, part.place)),
+            PartKind::Text(pieces) => Ok(Some(self.text(pieces, part.place))),
+            PartKind::List(items) => self.list(items, part.place, inside),
+            PartKind::Map(pairs) => self.map(pairs, part.place, inside),
+        }
+    }
+
+    fn list(&mut self, items: &'r [Part], place: Place, inside: Inside) -> Result<Option<Node<'r>>, EntryGoes> {
+        let first_gap = self.gaps.len();
+        let mut filled = Vec::new();
+        for item in items {
+            if let PartKind::Cell(column) = item.kind {
+                match self.cell(column, item.place).map(Node::into_items) {
+                    Some(Ok(values)) => filled.extend(values),
+                    Some(Err(value)) => filled.push(value),
+                    None => {}
+                }
+                continue;
+            }
+            let found = match inside {
+                Inside::Case => self.part(item, Inside::Case)?,
+                Inside::Expect => self.part(item, Inside::Entry).unwrap_or_default(),
+                Inside::Entry => self.part(item, Inside::Entry)?,
+            };
+            filled.extend(found);
+        }
+        let gone = filled.is_empty() && !items.is_empty();
+        let place = self.container(place, first_gap);
+        Ok((!gone).then(|| Node::new(place, Kind::List(filled))))
+    }
+
+    fn map(
+        &mut self,
+        pairs: &'r [(String, Place, Part)],
+        place: Place,
+        inside: Inside,
+    ) -> Result<Option<Node<'r>>, EntryGoes> {
+        let first_gap = self.gaps.len();
+        let mut filled = Vec::new();
+        for (key, key_place, value) in pairs {
+            self.size += key.len() as u64;
+            let below = if inside == Inside::Case && key == "expect" { Inside::Expect } else { inside };
+            let Some(node) = self.part(value, below)? else {
+                if inside == Inside::Entry {
+                    return Err(EntryGoes);
+                }
+                continue;
+            };
+            let key = Node::new(self.of_template(*key_place), Kind::Scalar(Cow::Borrowed(key), Style::Quoted));
+            filled.push((key, node));
+        }
+        let gone = filled.is_empty() && !pairs.is_empty();
+        let place = self.container(place, first_gap);
+        Ok((!gone).then(|| Node::new(place, Kind::Map(filled))))
+    }
+
+    fn of_template(&self, place: Place) -> Place {
+        if self.places == Places::Template { place } else { NOWHERE }
+    }
+
+    fn container(&self, place: Place, first_gap: usize) -> Place {
+        match (self.places, self.gaps.get(first_gap)) {
+            (Places::Table, Some(gap)) => gap.place,
+            _ => self.of_template(place),
+        }
+    }
+
+    /// Where a cell stands; the whole row where it has none.
+    fn place(&self, cell: Option<&Cell>, template: Place) -> Place {
+        match self.places {
+            Places::None => NOWHERE,
+            Places::Table => self.table.place(cell.map_or(&self.row.at, |cell| &cell.at)),
+            Places::Template => template,
+        }
+    }
+
+    /// A cell by itself, with its type; `None` where it is empty.
+    fn cell(&mut self, column: usize, template: Place) -> Option<Node<'r>> {
+        let cell = self.row.cell(column);
+        self.size += cell.map_or(0, |cell| cell.at.len()) as u64;
+        if self.size > self.most {
+            return None;
+        }
+        let place = self.place(cell, template);
+        let node = match (cell.map(|cell| &cell.value), self.lists.get(&column)) {
+            (None | Some(CellValue::Empty), _) => None,
+            (Some(CellValue::Word(text) | CellValue::Json(Value::String(text))), Some(separator)) => {
+                let values = text.split(separator.as_str()).map(str::trim).filter(|value| !value.is_empty());
+                let values: Vec<Node<'r>> = values.map(|value| quoted(value, place)).collect();
+                (!values.is_empty()).then(|| Node::new(place, Kind::List(values)))
+            }
+            (Some(CellValue::Word(text)), None) => {
+                let plain = Node::new(place, Kind::Scalar(Cow::Borrowed(text), Style::Plain));
+                // `null` and `~` are words here: what is nothing is an empty cell.
+                Some(if plain.is_null() { quoted(text, place) } else { plain })
+            }
+            (Some(CellValue::Json(value)), _) => Some(of_json(value, place)),
+        };
+        if node.is_none() {
+            let place = self.place(cell, template);
+            self.gaps.push(Gap { column, place, template });
+        }
+        node
+    }
+
+    fn text(&mut self, pieces: &'r [Piece], template: Place) -> Node<'r> {
+        let mut text = String::new();
+        let mut first = None;
+        for piece in pieces {
+            let column = match piece {
+                Piece::Words(words) => {
+                    text.push_str(words);
+                    continue;
+                }
+                Piece::Cell(column) => *column,
+            };
+            first.get_or_insert(column);
+            self.size += self.row.cell(column).map_or(0, |cell| cell.at.len()) as u64;
+            if self.size > self.most {
+                break;
+            }
+            let message = match self.row.cell(column).map(|cell| &cell.value) {
+                None | Some(CellValue::Empty) => "the cell is empty, and the text around it needs it",
+                Some(CellValue::Json(Value::Array(_) | Value::Object(_))) => "a list or a map cannot stand in a text",
+                Some(CellValue::Word(word) | CellValue::Json(Value::String(word))) => {
+                    text.push_str(word);
+                    continue;
+                }
+                Some(CellValue::Json(value)) => {
+                    text.push_str(&value.to_string());
+                    continue;
+                }
+            };
+            self.misfits.push(Misfit { column, message, template });
+        }
+        self.size += pieces.iter().map(Piece::size).sum::<u64>();
+        let place = self.place(first.and_then(|column| self.row.cell(column)), template);
+        Node::new(place, Kind::Scalar(Cow::Owned(text), Style::Quoted))
+    }
+}
+
+fn quoted(text: &str, place: Place) -> Node<'_> {
+    Node::new(place, Kind::Scalar(Cow::Borrowed(text), Style::Quoted))
+}
+
+fn of_json(value: &Value, place: Place) -> Node<'_> {
+    let kind = match value {
+        Value::String(text) => Kind::Scalar(Cow::Borrowed(text), Style::Quoted),
+        Value::Array(items) => Kind::List(items.iter().map(|item| of_json(item, place)).collect()),
+        Value::Object(pairs) => {
+            Kind::Map(pairs.iter().map(|(key, value)| (quoted(key, place), of_json(value, place))).collect())
+        }
+        word => Kind::Scalar(Cow::Owned(word.to_string()), Style::Plain),
+    };
+    Node::new(place, kind)
+}

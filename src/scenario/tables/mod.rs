@@ -1,0 +1,225 @@
+//! Cases from tables: a case that names a `table` is a template, and each row of the table makes one case of it.
+//!
+//! | question | file |
+//! |---|---|
+//! | what is in a table | `csv`, `json_lines` |
+//! | which columns does a template use, and where | `template` |
+//! | what does one row make of it | `fill` |
+//! | which cases come out | `expand` |
+//! | where in which file is a mistake in one of them | `places` |
+//!
+//! A cell is data: it is never read as YAML, and nothing in it is filled in again. What comes out are plain cases: behind
+//! this folder nothing knows of tables but the places of cases.
+
+mod csv;
+mod expand;
+mod fill;
+mod json_lines;
+mod places;
+mod template;
+
+pub(super) use expand::{Around, document_with_tables, with_tables};
+pub(super) use places::Tables;
+pub(super) use template::has_columns;
+
+use super::diagnostic::{Diagnostic, Place};
+use crate::bounds::Bound;
+use std::ops::Range;
+
+/// A table, read.
+struct Table {
+    /// Its file from the project's root, with forward slashes.
+    file: String,
+    /// The file's text, with `\n` alone for a line break.
+    text: String,
+    columns: Vec<Column>,
+    rows: Vec<Row>,
+}
+
+/// A column: the first cell of CSV that names it, or the first key of JSON lines.
+struct Column {
+    name: String,
+    at: Range<usize>,
+}
+
+/// One row: its cells by column, those that it lacks left out, sorted.
+struct Row {
+    at: Range<usize>,
+    cells: Vec<(usize, Cell)>,
+}
+
+/// One cell; `at` are its bytes in the text, quotes included.
+struct Cell {
+    at: Range<usize>,
+    value: CellValue,
+}
+
+/// What a cell holds.
+enum CellValue {
+    /// Nothing, white space alone, or JSON's `null`.
+    Empty,
+    /// A word or a text of CSV, which has no types: a number or a boolean where one is wanted.
+    Word(String),
+    /// A value of JSON lines, other than null.
+    Json(serde_json::Value),
+}
+
+/// Something wrong in a table.
+struct Flaw {
+    at: Range<usize>,
+    code: &'static str,
+    message: String,
+    help: Option<&'static str>,
+}
+
+impl Row {
+    fn cell(&self, column: usize) -> Option<&Cell> {
+        let found = self.cells.binary_search_by_key(&column, |(column, _)| *column).ok()?;
+        self.cells.get(found).map(|(_, cell)| cell)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.cells.iter().all(|(_, cell)| matches!(cell.value, CellValue::Empty))
+    }
+}
+
+impl Table {
+    /// Reads the text of a table by the ending of its file's name.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    fn read(file: String, text: &str) -> Result<Self, Vec<Diagnostic>> {
+        // A checkout on Windows makes the cases that one on another system makes.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
+        let mut table = Self { file, text, columns: Vec::new(), rows: Vec::new() };
+        let ending = table.file.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+        let flaws = match ending.as_deref() {
+            Some("csv") => csv::read(&mut table, None),
+            Some("tsv") => csv::read(&mut table, Some('\t')),
+            Some("jsonl") => json_lines::read(&mut table),
+            _ => {
+                let message = "not a table that can be read: its name does not end in .csv, .tsv or .jsonl";
+                return Err(vec![Diagnostic::error("unknown-table", &table.file, message)]);
+            }
+        };
+        if flaws.is_empty() { Ok(table) } else { Err(flaws.into_iter().map(|flaw| table.diagnose(flaw)).collect()) }
+    }
+
+    fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+
+    /// Where a part of the text stands.
+    fn place(&self, at: &Range<usize>) -> Place {
+        let before = self.text.get(..at.start).unwrap_or_default();
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        let part = self.text.get(at.clone()).unwrap_or_default();
+        let on_line = part.split('\n').next().unwrap_or_default();
+        Place {
+            line: 1 + before.matches('\n').count() as u32,
+            column: 1 + line.chars().count() as u32,
+            length: on_line.chars().count().max(1) as u32,
+        }
+    }
+
+    fn diagnose(&self, flaw: Flaw) -> Diagnostic {
+        let diagnostic = Diagnostic::error(flaw.code, &self.file, flaw.message).at(&self.text, self.place(&flaw.at));
+        match flaw.help {
+            Some(help) => diagnostic.with_help(help),
+            None => diagnostic,
+        }
+    }
+
+    /// Whether no more rows are read: a scenario has no more cases.
+    fn is_full(&self) -> bool {
+        self.rows.len() > Bound::Cases.most_in_memory()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn words(table: &Table) -> Vec<Vec<String>> {
+        let word = |cell: &Cell| match &cell.value {
+            CellValue::Empty => String::new(),
+            CellValue::Word(word) => word.clone(),
+            CellValue::Json(value) => value.to_string(),
+        };
+        table.rows.iter().map(|row| row.cells.iter().map(|(_, cell)| word(cell)).collect()).collect()
+    }
+
+    fn flaws(file: &str, text: &str) -> Vec<(String, u32, u32)> {
+        let told = Table::read(file.to_owned(), text).err().expect("flaws");
+        let place = |one: &Diagnostic| one.place.map_or((0, 0), |place| (place.line, place.column));
+        told.into_iter().map(|one| (one.message.clone(), place(&one).0, place(&one).1)).collect()
+    }
+
+    #[test]
+    fn a_byte_order_mark_crlf_quoted_line_breaks_and_empty_rows_are_read_as_spreadsheets_write_them() {
+        let text = "\u{feff}id, question\r\na,\"One\r\n\"\"two\"\"\"\r\n,\r\n\r\nb,Three\r\n";
+        let table = Table::read("t.csv".into(), text).expect("a table");
+        assert_eq!(table.columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>(), ["id", "question"]);
+        assert_eq!(words(&table), [vec!["a", "One\n\"two\""], vec!["b", "Three"]]);
+        let place = table.place(&table.rows[1].cells[1].1.at);
+        assert_eq!((place.line, place.column, place.length), (6, 3, 5));
+    }
+
+    #[test]
+    fn semicolons_and_tabs_separate_where_the_first_line_has_no_comma() {
+        for text in ["id;q\na;1,5\n", "id\tq\na\t1,5\n", "\"id\";\"q\"\na;\"1,5\"\n"] {
+            assert_eq!(words(&Table::read("t.csv".into(), text).expect("a table")), [vec!["a", "1,5"]], "{text}");
+        }
+        assert_eq!(words(&Table::read("t.tsv".into(), "a,b\tc\n1\t2\n").expect("a table")), [vec!["1", "2"]]);
+    }
+
+    #[test]
+    fn every_flaw_of_a_table_is_told_with_line_and_column() {
+        let told = flaws("t.csv", "id,q,id\na,b\nc,\"d\"e,f\ng,h,i,j\nk,l,\"m\nn\n");
+        let places: Vec<(u32, u32)> = told.iter().map(|(_, line, column)| (*line, *column)).collect();
+        assert_eq!(places, [(1, 6), (2, 1), (3, 6), (4, 7), (5, 5)], "{told:?}");
+        let told = flaws("t.jsonl", "{\"id\": 1}\n[1]\n{\"id\": 1, \"id\": 2}\n\n{\"id\": }\n");
+        let places: Vec<(u32, u32)> = told.iter().map(|(_, line, column)| (*line, *column)).collect();
+        assert_eq!(places, [(2, 1), (3, 17), (5, 8)], "{told:?}");
+        assert!(flaws("t.xlsx", "")[0].0.contains("does not end in .csv"));
+    }
+
+    #[test]
+    fn json_lines_keep_types_and_may_lack_keys() {
+        let table = Table::read("t.jsonl".into(), "{\"id\": \"a\", \"n\": 2}\n{\"more\": [\"x\"], \"id\": null}\n")
+            .expect("a table");
+        assert_eq!(words(&table), [vec!["\"a\"", "2"], vec!["", "[\"x\"]"]]);
+        assert_eq!(table.place(&table.rows[1].cells[1].1.at).column, 10);
+    }
+
+    proptest! {
+        #[test]
+        fn what_a_csv_writer_wrote_is_read_as_it_was(
+            rows in prop::collection::vec(prop::collection::vec("[a-z,;\t\"\n é]{0,8}", 3), 1..6),
+        ) {
+            let mut writer = ::csv::Writer::from_writer(Vec::new());
+            writer.write_record(["one", "two", "three"]).expect("written");
+            for row in &rows {
+                writer.write_record(row).expect("written");
+            }
+            let text = String::from_utf8(writer.into_inner().expect("written")).expect("UTF-8");
+            let table = Table::read("t.csv".into(), &text).map_err(|told| TestCaseError::fail(format!("{told:?}")))?;
+            let blank = |cell: &String| if cell.trim().is_empty() { String::new() } else { cell.clone() };
+            let wanted: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(blank).collect::<Vec<_>>())
+                .filter(|row| row.iter().any(|cell| !cell.is_empty())).collect();
+            prop_assert_eq!(words(&table), wanted);
+        }
+
+        #[test]
+        fn any_text_is_a_table_or_told_inside_of_it(text in "[a\",;\t\n\r{}:\\[\\]é]{0,60}", json in any::<bool>()) {
+            let file = if json { "t.jsonl" } else { "t.csv" };
+            if let Err(told) = Table::read(file.to_owned(), &text) {
+                for one in told {
+                    let place = one.place.expect("a place");
+                    prop_assert!(place.line as usize <= text.matches('\n').count() + 1, "{:?}", place);
+                }
+            }
+        }
+    }
+}

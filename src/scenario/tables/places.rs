@@ -1,0 +1,204 @@
+//! Where in which file a mistake in a case of a table is.
+//!
+//! A case of a table has an index behind those of the file's own list, so that checks name it like any other. Only when
+//! there is a mistake is its row filled in again, with places: those of cells, and those of the template, where a mistake
+//! that every row has is told once.
+
+use super::fill::{Filling, Places};
+use super::template::Part;
+use super::{Row, Table};
+use crate::bounds::Bound;
+use crate::scenario::diagnostic::{Diagnostic, Mistake, Place, Severity, Step, diagnose_in};
+use crate::yaml::Focus;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The tables of one scenario, and which case is of which row.
+#[derive(Default)]
+pub(in crate::scenario) struct Tables {
+    pub(super) used: Vec<Used>,
+    /// Entries of the file's own list of cases.
+    pub(super) first: usize,
+    /// The table and the row of each case behind those.
+    pub(super) rows: Vec<(usize, usize)>,
+}
+
+/// A table in the case that names it.
+pub(super) struct Used {
+    pub(super) table: Arc<Table>,
+    pub(super) template: Part,
+    pub(super) lists: BTreeMap<usize, String>,
+}
+
+/// Something wrong with a cell itself.
+pub(super) struct WrongCell {
+    pub(super) used: usize,
+    pub(super) row: usize,
+    pub(super) column: usize,
+    pub(super) message: &'static str,
+    /// Where the template needs it.
+    pub(super) template: Place,
+}
+
+/// Lines of a text, counted once for places in ascending order.
+struct Lines<'t> {
+    text: &'t str,
+    at: usize,
+    line: u32,
+}
+
+impl Lines<'_> {
+    fn line_of(&mut self, at: usize) -> u32 {
+        self.line += self.text.get(self.at..at).unwrap_or_default().matches('\n').count() as u32;
+        self.at = at.max(self.at);
+        self.line
+    }
+}
+
+impl Tables {
+    /// The tables' files, from the project's folder.
+    pub(in crate::scenario) fn files(&self) -> BTreeSet<String> {
+        self.used.iter().map(|used| used.table.file.clone()).collect()
+    }
+
+    fn of(&self, index: usize) -> Option<(&Used, &Row)> {
+        let (used, row) = self.rows.get(index.checked_sub(self.first)?)?;
+        let used = self.used.get(*used)?;
+        Some((used, used.table.rows.get(*row)?))
+    }
+
+    /// The table and the line of the cases with these indices; `None` for one that stands in the scenario file.
+    pub(in crate::scenario) fn places(&self, indices: &[usize]) -> Vec<Option<(String, u32)>> {
+        let mut lines: Vec<Lines<'_>> =
+            self.used.iter().map(|used| Lines { text: &used.table.text, at: 0, line: 1 }).collect();
+        let place = |index: &usize| {
+            let (number, row) = self.rows.get(index.checked_sub(self.first)?)?;
+            let table = &self.used.get(*number)?.table;
+            let line = lines.get_mut(*number)?.line_of(table.rows.get(*row)?.at.start);
+            Some((table.file.clone(), line))
+        };
+        indices.iter().map(place).collect()
+    }
+
+    pub(super) fn wrong_cell(&self, wrong: &WrongCell, file: &str) -> Diagnostic {
+        let Some(used) = self.used.get(wrong.used) else { return Diagnostic::error("bad-cell", file, wrong.message) };
+        let table = &used.table;
+        let row = table.rows.get(wrong.row);
+        let at = row.map_or(&(0..0), |row| row.cell(wrong.column).map_or(&row.at, |cell| &cell.at));
+        let name = table.columns.get(wrong.column).map_or("", |column| column.name.as_str());
+        let diagnostic = Diagnostic {
+            label: Some(format!("the column `{name}`")),
+            ..Diagnostic::error("bad-cell", &table.file, wrong.message)
+        };
+        diagnostic.at(&table.text, table.place(at)).with_help(used_at(file, wrong.template))
+    }
+
+    /// Takes the mistakes of cases that rows made out of `mistakes`, with their places; the others are returned.
+    pub(in crate::scenario) fn diagnose(
+        &self,
+        mistakes: Vec<Mistake>,
+        file: &str,
+        text: &str,
+    ) -> (Vec<Mistake>, Vec<Diagnostic>) {
+        let (mut others, mut first, mut further) = (Vec::new(), Vec::new(), Vec::new());
+        // One of each kind comes first, so that many of one kind hide no other.
+        let mut kinds = BTreeSet::new();
+        for mistake in mistakes {
+            let of_row = match mistake.path.as_slice() {
+                [Step::Key(key), Step::Index(index), rest @ ..] if key == "cases" && self.of(*index).is_some() => {
+                    Some((*index, rest.to_vec()))
+                }
+                _ => None,
+            };
+            match of_row {
+                None => others.push(mistake),
+                Some((index, path)) if kinds.insert((mistake.code, path.clone())) => first.push((mistake, index, path)),
+                Some((index, path)) => further.push((mistake, index, path)),
+            }
+        }
+        let mut told = Vec::new();
+        // What a constant of the template has wrong is found in each row, and told once.
+        let mut once = BTreeSet::new();
+        let mut more: BTreeMap<&str, (usize, Diagnostic)> = BTreeMap::new();
+        let most = Bound::Mistakes.most_in_memory();
+        for (mistake, index, path) in first.into_iter().chain(further) {
+            let Some((used, row)) = self.of(index) else { continue };
+            let same = (mistake.code, mistake.message.clone(), mistake.label.clone(), path.clone());
+            if once.contains(&same) {
+                continue;
+            }
+            if let Some((count, _)) = more.get_mut(used.table.file.as_str()) {
+                *count += 1;
+                continue;
+            }
+            let (diagnostic, is_constant) = used.diagnose(mistake, row, &path, file, text);
+            if is_constant {
+                once.insert(same);
+            }
+            if told.len() >= most {
+                more.insert(&used.table.file, (1, diagnostic));
+            } else {
+                told.push(diagnostic);
+            }
+        }
+        for (count, first) in more.into_values() {
+            let message = format!("{count} more mistakes from here on are not listed");
+            let help = format!("correct these first; {}", Bound::Mistakes.advice());
+            told.push(Diagnostic { code: "more-mistakes", message, label: None, help: vec![help], ..first });
+        }
+        (others, told)
+    }
+}
+
+impl Used {
+    /// A mistake with its place, and whether that is one of the template.
+    fn diagnose(&self, mistake: Mistake, row: &Row, path: &[Step], file: &str, text: &str) -> (Diagnostic, bool) {
+        let locate = |places: Places, focus: Focus| {
+            let mut filling = Filling::new(&self.table, row, &self.lists, places);
+            let filled = filling.case(&self.template);
+            (filled.map_or(self.template.place, |filled| filled.locate(path, focus)), filling.gaps)
+        };
+        let (mut cell, gaps) = locate(Places::Table, mistake.focus);
+        // Of a case that expects nothing, what it would expect is the empty cell that matters.
+        if let ("expects-nothing", Some(expect)) = (mistake.code, self.template.get("expect")) {
+            let below = gaps.iter().find(|gap| gap.template >= expect.place);
+            cell = below.map_or(cell, |gap| gap.place);
+        }
+        let (template, _) = locate(Places::Template, mistake.focus);
+        if cell.line == 0 {
+            let mistake = Mistake { place: Some(template), ..mistake };
+            return (one(mistake, file, text), true);
+        }
+        let empty = gaps.iter().find(|gap| gap.place == cell);
+        let empty = empty.and_then(|gap| self.table.columns.get(gap.column));
+        let is_error = mistake.severity == Severity::Error;
+        let mut told = one(Mistake { place: Some(cell), ..mistake }, &self.table.file, &self.table.text);
+        if let Some(column) = empty.filter(|_| is_error) {
+            told =
+                told.with_help(format!("`{}` is empty in this row, which leaves out what it would fill", column.name));
+        }
+        (told.with_help(used_at(file, template)), false)
+    }
+}
+
+fn one(mistake: Mistake, file: &str, text: &str) -> Diagnostic {
+    let fallback = Diagnostic::error(mistake.code, file, mistake.message.clone());
+    diagnose_in(vec![mistake], 0, file, text, None).pop().unwrap_or(fallback)
+}
+
+fn used_at(file: &str, place: Place) -> String {
+    format!("it goes into the case at {file}:{}:{}", place.line, place.column)
+}
+
+/// At most as many as are listed of one file.
+pub(super) fn capped(mut told: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let most = Bound::Mistakes.most_in_memory();
+    let more = told.len().saturating_sub(most);
+    told.truncate(most);
+    if let Some(last) = told.last().filter(|_| more > 0) {
+        let message = format!("{more} more mistakes from here on are not listed");
+        let rest = Diagnostic { code: "more-mistakes", message, label: None, help: Vec::new(), ..last.clone() };
+        told.push(rest.with_help(format!("correct these first; {}", Bound::Mistakes.advice())));
+    }
+    told
+}

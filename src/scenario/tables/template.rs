@@ -1,0 +1,174 @@
+//! A case with `{{ column }}` in its texts, read once for all rows of its table.
+//!
+//! The braces are those of prompts (`{{ name }}`): a single one stands in many questions and in every JSON text. There are
+//! no conditions and no filters. Keys hold no columns.
+
+use super::Table;
+use crate::bounds::Bound;
+use crate::scenario::diagnostic::{At, Mistake, did_you_mean};
+use crate::yaml::{Kind, Node, Place, Style};
+use std::collections::BTreeSet;
+
+/// How a column begins and ends.
+const OPEN: &str = "{{";
+const CLOSE: &str = "}}";
+
+/// Whether a text names columns, or tries to.
+pub(crate) fn has_columns(text: &str) -> bool {
+    text.contains(OPEN)
+}
+
+/// One value of a template.
+pub(super) struct Part {
+    pub(super) place: Place,
+    pub(super) kind: PartKind,
+}
+
+pub(super) enum PartKind {
+    /// A text, number or boolean without a column; whether it was written without quotes.
+    Constant(String, bool),
+    /// One column and nothing else: its cell, of whatever type.
+    Cell(usize),
+    /// Words with columns in them.
+    Text(Vec<Piece>),
+    List(Vec<Part>),
+    Map(Vec<(String, Place, Part)>),
+}
+
+pub(super) enum Piece {
+    Words(String),
+    Cell(usize),
+}
+
+impl Piece {
+    /// Bytes of words.
+    pub(super) fn size(&self) -> u64 {
+        match self {
+            Self::Words(words) => words.len() as u64,
+            Self::Cell(_) => 0,
+        }
+    }
+}
+
+/// What a template was read with and what was found.
+pub(super) struct Reading<'t> {
+    pub(super) table: &'t Table,
+    /// The columns that it uses.
+    pub(super) used: BTreeSet<usize>,
+    pub(super) mistakes: Vec<Mistake>,
+    /// Bytes that it may still have: what anchors share counts as often as it stands there.
+    pub(super) room: u64,
+}
+
+impl<'t> Reading<'t> {
+    pub(super) fn of(table: &'t Table) -> Self {
+        Self { table, used: BTreeSet::new(), mistakes: Vec::new(), room: Bound::ScenarioSize.most() }
+    }
+
+    /// Reads the case at `at`, without its key `without`.
+    pub(super) fn case(&mut self, node: &Node<'_>, without: &str, at: At<'_>) -> Part {
+        let mut part = self.part(node, at);
+        if let PartKind::Map(pairs) = &mut part.kind {
+            pairs.retain(|(key, ..)| key != without);
+        }
+        part
+    }
+
+    fn part(&mut self, node: &Node<'_>, at: At<'_>) -> Part {
+        let size = node.written().map_or(0, str::len) as u64 + 1;
+        if self.room < size {
+            if self.room > 0 {
+                self.room = 0;
+                let message = format!("the case is larger than {}", Bound::ScenarioSize.shown());
+                self.mistakes.push(Mistake::at(at, "too-large", message).help(Bound::ScenarioSize.advice()));
+            }
+            return Part { place: node.place, kind: PartKind::List(Vec::new()) };
+        }
+        self.room -= size;
+        let kind = match node.kind() {
+            Kind::Scalar(text, style) if !has_columns(text) => {
+                PartKind::Constant(text.clone().into_owned(), *style == Style::Plain)
+            }
+            Kind::Scalar(text, _) => self.text(text, at),
+            Kind::List(items) => {
+                PartKind::List(items.iter().enumerate().map(|(index, item)| self.part(item, at.index(index))).collect())
+            }
+            Kind::Map(_) => PartKind::Map(self.pairs(node, at)),
+            Kind::Shared(_) | Kind::Skipped => PartKind::Constant(String::new(), true),
+        };
+        Part { place: node.place, kind }
+    }
+
+    fn pairs(&mut self, node: &Node<'_>, at: At<'_>) -> Vec<(String, Place, Part)> {
+        let mut seen = BTreeSet::new();
+        let mut pairs = Vec::new();
+        for (key, value) in node.entries() {
+            let Some(name) = key.written() else { continue };
+            if !seen.insert(name) {
+                continue;
+            }
+            if has_columns(name) {
+                let mistake = Mistake::at(at.key(name), "column-in-key", "a key holds no column").on_key();
+                self.mistakes.push(mistake.label("columns stand in values"));
+            }
+            pairs.push((name.to_owned(), key.place, self.part(value, at.key(name))));
+        }
+        pairs
+    }
+
+    fn text(&mut self, text: &str, at: At<'_>) -> PartKind {
+        let (mut pieces, mut rest) = (Vec::new(), text);
+        while let Some((words, behind)) = rest.split_once(OPEN) {
+            let start = text.chars().count() - behind.chars().count() - OPEN.len();
+            if !words.is_empty() {
+                pieces.push(Piece::Words(words.to_owned()));
+            }
+            let Some((name, after)) = behind.split_once(CLOSE) else {
+                let mistake = Mistake::at(at, "bad-column", format!("`{OPEN}` without `{CLOSE}`"));
+                self.mistakes.push(mistake.within(start, OPEN.len()).help(
+                    "a text that has these braces itself comes from a cell: nothing in a cell is filled in again",
+                ));
+                return PartKind::Text(pieces);
+            };
+            rest = after;
+            let name = name.trim();
+            if let Some(column) = self.table.column(name).filter(|_| !name.is_empty()) {
+                self.used.insert(column);
+                pieces.push(Piece::Cell(column));
+                continue;
+            }
+            let shown: String = name.chars().take(60).collect();
+            let message = format!("{} has no column `{shown}`", self.table.file);
+            let known = self.table.columns.iter().map(|column| column.name.as_str());
+            let label = did_you_mean(&shown, known.filter(|name| !name.is_empty()));
+            let length = behind.chars().count() - after.chars().count() + OPEN.len();
+            self.mistakes.push(Mistake::at(at, "unknown-column", message).label(label).within(start, length));
+        }
+        if !rest.is_empty() {
+            pieces.push(Piece::Words(rest.to_owned()));
+        }
+        match pieces.as_slice() {
+            [Piece::Cell(column)] => PartKind::Cell(*column),
+            _ => PartKind::Text(pieces),
+        }
+    }
+}
+
+impl Part {
+    /// Whether a cell stands in it.
+    pub(super) fn varies(&self) -> bool {
+        match &self.kind {
+            PartKind::Constant(..) => false,
+            PartKind::Cell(_) => true,
+            PartKind::Text(pieces) => pieces.iter().any(|piece| matches!(piece, Piece::Cell(_))),
+            PartKind::List(items) => items.iter().any(Self::varies),
+            PartKind::Map(pairs) => pairs.iter().any(|(_, _, value)| value.varies()),
+        }
+    }
+
+    /// The value of a key.
+    pub(super) fn get(&self, key: &str) -> Option<&Self> {
+        let PartKind::Map(pairs) = &self.kind else { return None };
+        pairs.iter().find(|(name, ..)| name == key).map(|(_, _, value)| value)
+    }
+}
