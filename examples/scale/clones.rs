@@ -59,7 +59,7 @@ fn multiply(plan: &mut Plan, traces: usize) -> Vec<(PlannedTrial, usize)> {
     let repeat = traces.div_ceil(copies * SOURCES);
     let (mut trials, mut source) = (Vec::new(), 0);
     for (place, scenario) in plan.scenarios.iter_mut().enumerate() {
-        for PlannedCase { line, case } in std::mem::take(&mut scenario.cases) {
+        for PlannedCase { table, line, case } in std::mem::take(&mut scenario.cases) {
             for copy in 0..copies {
                 let mut case = case.clone();
                 case.case = format!("{}-{copy:02}", case.case);
@@ -73,7 +73,7 @@ fn multiply(plan: &mut Plan, traces: usize) -> Vec<(PlannedTrial, usize)> {
                     let trial = PlannedTrial { id, scenario: place, case: scenario.cases.len(), lane, seed };
                     trials.push((trial, source));
                 }
-                scenario.cases.push(PlannedCase { line, case });
+                scenario.cases.push(PlannedCase { table: table.clone(), line, case });
             }
             source += 1;
         }
