@@ -1,8 +1,10 @@
 //! What may be typed.
 
+use super::amount::money;
 use super::cassette::arguments::Cassette;
 use super::exit;
 use super::index_arguments::{Keywords, Knowledge};
+use super::runs_arguments::{Compare, Comparing, History, Runs};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;
@@ -235,16 +237,6 @@ pub(super) fn report_file(text: &str) -> Result<ReportFile, ReportFileError> {
 }
 
 #[derive(Debug, Clone, Args)]
-pub(super) struct Runs {
-    /// Where the run folders are; by default the project's.
-    #[arg(long, value_name = "DIR")]
-    pub report_dir: Option<PathBuf>,
-    /// How the result is printed.
-    #[arg(long, value_enum, default_value_t = Printed::Human)]
-    pub format: Printed,
-}
-
-#[derive(Debug, Clone, Args)]
 pub(super) struct Judge {
     /// The run folder.
     pub run: PathBuf,
@@ -269,106 +261,6 @@ pub(super) struct Judge {
     /// A file of `KEY=VALUE` lines with the providers' keys; it wins over the environment. No file is read by default.
     #[arg(long, value_name = "FILE")]
     pub env_file: Option<PathBuf>,
-}
-
-#[derive(Debug, Clone, Args)]
-pub(super) struct History {
-    #[command(subcommand)]
-    pub command: Option<HistoryCommand>,
-    /// The history; by default the project's `history.jsonl`.
-    #[arg(long, value_name = "FILE", global = true)]
-    pub file: Option<PathBuf>,
-    /// Where the page goes; by default `history.html` in the project's folder of reports.
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-    /// How the result is printed.
-    #[arg(long, value_enum, default_value_t = Printed::Human)]
-    pub format: Printed,
-}
-
-#[derive(Debug, Clone, Subcommand)]
-pub(super) enum HistoryCommand {
-    /// Add a run folder, of a live run or a recording, to the history.
-    Add {
-        /// The run folder; by default the project's newest run.
-        run: Option<PathBuf>,
-        /// Label of the run: `release=1.4.0`; may be repeated.
-        #[arg(long, value_name = "KEY=VALUE")]
-        label: Vec<String>,
-    },
-    /// Add the runs of other history files, each once.
-    Merge {
-        /// The other files.
-        #[arg(required = true)]
-        files: Vec<PathBuf>,
-    },
-}
-
-/// What makes a comparison fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum FailOn {
-    /// A required criterion that is worse beyond the margin, corrected p below 0.05 (exit code 1).
-    Regression,
-    /// A case that passed on the older side and fails now (exit code 1). Of `run --baseline` this alone decides then: verdicts on
-    /// criteria do not.
-    Flip,
-}
-
-/// How a comparison is decided.
-#[derive(Debug, Clone, Args)]
-pub(super) struct Comparing {
-    /// Exit with 1 on this.
-    #[arg(long, value_enum, value_name = "WHAT")]
-    pub fail_on: Option<FailOn>,
-    /// A loss up to this much does not matter (turn times: never below 10%).
-    #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = share)]
-    pub margin: f64,
-}
-
-/// Why a typed amount is none.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum AmountError {
-    #[error("write US dollars, `2.50`")]
-    Money,
-    #[error("write a share from 0% up to 99%, `2%`")]
-    Share,
-}
-
-/// Reads a sum above 0.
-pub(super) fn money(text: &str) -> Result<f64, AmountError> {
-    let amount = text.trim().trim_start_matches('$').parse::<f64>().ok();
-    amount.filter(|amount| amount.is_finite() && *amount > 0.0).ok_or(AmountError::Money)
-}
-
-/// Reads `2%` or `0.02`.
-fn share(text: &str) -> Result<f64, AmountError> {
-    let (number, scale) = text.trim().strip_suffix('%').map_or((text.trim(), 1.0), |number| (number.trim(), 100.0));
-    let value = number.parse::<f64>().ok().map(|value| value / scale);
-    value.filter(|value| (0.0..1.0).contains(value)).ok_or(AmountError::Share)
-}
-
-#[derive(Debug, Clone, Args)]
-pub(super) struct Compare {
-    /// The older side: a run folder, `RUN@variant`, or a baseline file. With --previous, the newer side.
-    #[arg(required_unless_present = "previous")]
-    pub a: Option<String>,
-    /// The newer side; without it, the variants of A are compared with each other, or A is only saved.
-    #[arg(conflicts_with = "previous")]
-    pub b: Option<String>,
-    /// Compare only these variants of A with each other, in this order; two or more.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with_all = ["b", "previous"])]
-    pub variants: Vec<String>,
-    /// Compare a run, the newest one by default, with the run of the same scenarios that was made before it.
-    #[arg(long)]
-    pub previous: bool,
-    /// Save the newer side's figures, case by case, as a baseline to commit.
-    #[arg(long, value_name = "FILE")]
-    pub save: Option<PathBuf>,
-    #[command(flatten)]
-    pub comparing: Comparing,
-    /// How the result is printed.
-    #[arg(long, value_enum, default_value_t = Printed::Human)]
-    pub format: Printed,
 }
 
 #[derive(Debug, Clone, Args)]

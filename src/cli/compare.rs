@@ -1,10 +1,11 @@
 //! `ragcheck compare`: two runs, a run and a saved baseline, or the variants of one run; and the same of two sides at
 //! the end of `ragcheck run --baseline`.
 
-use super::arguments::{Compare, Comparing, FailOn, Printed};
+use super::arguments::Printed;
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::runs;
+use super::runs_arguments::{Compare, Comparing, FailOn};
 use super::select::{newest_run, reports_folder};
 use super::show::conversation;
 use crate::compare::{Comparison, Summary, compare, compare_variants};

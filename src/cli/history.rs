@@ -1,8 +1,9 @@
 //! `ragcheck history`: what live runs and recordings showed over time.
 
-use super::arguments::{History, HistoryCommand, Printed};
+use super::arguments::Printed;
 use super::exit::Exit;
 use super::output::{self, Problem};
+use super::runs_arguments::{History, HistoryCommand};
 use super::select::{newest_run, reports_folder};
 use crate::evaluation;
 use crate::files;

@@ -3,6 +3,7 @@
 //! Results go to stdout, everything else to stderr. A subcommand returns an [`Exit`]; `main` turns it into the
 //! process's exit code and prints nothing itself.
 
+mod amount;
 mod arguments;
 mod cassette;
 pub mod check;
@@ -27,6 +28,7 @@ mod reference;
 mod report;
 mod run;
 mod runs;
+mod runs_arguments;
 pub mod schema;
 mod score;
 mod select;

@@ -1,11 +1,12 @@
 //! `ragcheck run`: run a suite, print its verdicts, compare it with a baseline.
 
-use super::arguments::{Arguments, Command, FailOn, Mode as TypedMode, Printed, ReportFile, Run};
+use super::arguments::{Arguments, Command, Mode as TypedMode, Printed, ReportFile, Run};
 use super::compare::{self, Side};
 use super::exit::Exit;
 use super::history;
 use super::output::{self, Problem};
 use super::progress::ProgressLine;
+use super::runs_arguments::FailOn;
 use super::score::print;
 use super::select::{bounded, load, newest_run, reports_folder, selection};
 use super::watch::watch;

@@ -1,8 +1,9 @@
 //! `ragcheck runs`: the run folders of a project, newest first.
 
-use super::arguments::{Printed, Runs};
+use super::arguments::Printed;
 use super::exit::Exit;
 use super::output::{self, Problem};
+use super::runs_arguments::Runs;
 use super::select::reports_folder;
 use crate::evaluation;
 use crate::report;

@@ -23,6 +23,7 @@ mod summary;
 mod taken;
 mod times;
 mod usage;
+mod variant_figures;
 mod variants;
 
 pub use collect::{Collector, Seen};

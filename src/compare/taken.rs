@@ -5,7 +5,8 @@
 use super::pairing::Pair;
 use super::summary::{CaseFigures, Summary};
 use super::usage::Usage;
-use super::variants::{Cell, Figure, Unit, quantile, without};
+use super::variant_figures::{quantile, without};
+use super::variants::{Cell, Figure, Unit};
 use std::collections::BTreeMap;
 
 /// Why a baseline of an older build has no such figure.

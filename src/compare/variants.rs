@@ -5,9 +5,8 @@
 //! p-values of all required rows of all pairs are corrected together by Holm, the others by Benjamini and Hochberg: with
 //! four variants there are six pairs, and a chance finding in any of them would be taken for one.
 
-use super::usage::Usage;
-use super::{CaseFigures, CompareError, Comparison, Finding, Measured, Summary, close, open, sentences};
-use crate::stats::quantile::nearest_rank;
+use super::variant_figures::figures;
+use super::{CaseFigures, CompareError, Comparison, Finding, Summary, close, open, sentences};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -256,107 +255,6 @@ fn variant(name: &str, side: &Summary) -> Variant {
     }
 }
 
-/// Every figure of these sides.
-fn figures(criteria: &[Measured], sides: &[Summary]) -> Vec<Figure> {
-    let mut figures: Vec<Figure> = criteria
-        .iter()
-        .filter(|measured| {
-            sides.iter().any(|side| side.cases.iter().any(|case| case.units.contains_key(&measured.key)))
-        })
-        .map(|measured| Figure {
-            key: measured.key.clone(),
-            about: if measured.about.is_empty() { measured.metric.clone() } else { measured.about.clone() },
-            unit: Unit::Share,
-            cells: sides.iter().map(|side| rate(side, &measured.key)).collect(),
-        })
-        .collect();
-    let usages: Vec<Usage> = sides.iter().map(usage).collect();
-    for (key, about, unit, cell) in TAKEN {
-        figures.push(Figure { key: key.into(), about: about.into(), unit, cells: usages.iter().map(cell).collect() });
-    }
-    figures
-}
-
-/// A figure of what was taken: name, meaning, unit, and how it is made.
-type Taken = (&'static str, &'static str, Unit, fn(&Usage) -> Cell);
-
-const TAKEN: [Taken; 9] = [
-    ("model calls", "Calls of the model a query.", Unit::Number, |taken| mean(Some(taken.model_calls), taken.turns)),
-    ("tool calls", "Calls of tools a query, executed or not.", Unit::Number, |taken| {
-        mean(Some(taken.tool_calls), taken.turns)
-    }),
-    ("input tokens", "Tokens that the model read a query.", Unit::Number, |taken| {
-        mean(taken.input_tokens, taken.turns)
-    }),
-    ("output tokens", "Tokens that the model wrote a query.", Unit::Number, |taken| {
-        mean(taken.output_tokens, taken.turns)
-    }),
-    (
-        "service tokens",
-        "Tokens that external search and managed retrieval read and wrote a query.",
-        Unit::Number,
-        |taken| {
-            if taken.service_answers == 0 {
-                return without("no service was asked for an answer");
-            }
-            mean(taken.service_tokens, taken.turns)
-        },
-    ),
-    ("turn p50", "Time from the user's words to the answer, the median of all queries.", Unit::Seconds, |taken| {
-        quantile(taken, 0.5)
-    }),
-    ("turn p95", "The time that 95 of 100 queries do not exceed.", Unit::Seconds, |taken| quantile(taken, 0.95)),
-    ("citations", "Sources that an answer names.", Unit::Number, |taken| {
-        if taken.answers == 0 { without("no query was answered") } else { mean(Some(taken.citations), taken.answers) }
-    }),
-    ("citing answers", "Answers that name a source.", Unit::Share, |taken| {
-        if taken.answers == 0 { without("no query was answered") } else { mean(Some(taken.citing), taken.answers) }
-    }),
-];
-
-pub(super) fn without(why: &str) -> Cell {
-    Cell { not_measured: why.to_owned(), ..Cell::default() }
-}
-
-fn mean(sum: Option<u64>, of: u64) -> Cell {
-    match sum {
-        None => without("a service did not tell its tokens"),
-        Some(_) if of == 0 => without("no query"),
-        Some(sum) => Cell { value: Some(sum as f64 / of as f64), counts: Some((sum, of)), not_measured: String::new() },
-    }
-}
-
-/// A quantile of the times of all queries, the nearest rank; a query without an answer takes longer than any other.
-pub(super) fn quantile(taken: &Usage, q: f64) -> Cell {
-    let mut times = taken.turns_us.clone();
-    times.sort_unstable();
-    match nearest_rank(&times, q) {
-        None => without("no query"),
-        Some(u64::MAX) => without("falls on a query without an answer"),
-        Some(us) => Cell { value: Some(us as f64 / 1e6), ..Cell::default() },
-    }
-}
-
-/// The mean of the cases' rates, as the pairs compare them.
-fn rate(side: &Summary, key: &str) -> Cell {
-    let units: Vec<(u64, u64)> =
-        side.cases.iter().filter_map(|case| case.units.get(key).copied()).filter(|(_, n)| *n > 0).collect();
-    if units.is_empty() {
-        return without("no unit");
-    }
-    let sum = units.iter().map(|(good, n)| *good as f64 / *n as f64).sum::<f64>();
-    let counts = units.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-    Cell { value: Some(sum / units.len() as f64), counts: Some(counts), not_measured: String::new() }
-}
-
-fn usage(side: &Summary) -> Usage {
-    let mut sum = Usage::default();
-    for case in &side.cases {
-        case.usage.iter().for_each(|usage| sum.add(usage));
-    }
-    sum
-}
-
 fn beside(cases: &[Name<'_>], sides: &[Summary]) -> Vec<Beside> {
     let known: Vec<BTreeMap<Name<'_>, &CaseFigures>> =
         sides.iter().map(|side| side.cases.iter().map(|case| (name_of(case), case)).collect()).collect();
@@ -411,6 +309,7 @@ fn conclusion(names: &[String], pairs: &[Comparison], cases: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::sample::summary;
+    use super::super::variant_figures::without;
     use super::*;
 
     /// A run of three variants over ten cases: the third fails them all.

@@ -2,7 +2,8 @@
 
 use super::Verdict;
 use super::design::{Design, Pass};
-use super::evaluator::{EvaluationError, Evaluator, evaluate};
+use super::error::EvaluationError;
+use super::evaluator::{Evaluator, evaluate};
 use super::rule::Asked;
 use crate::metric::sample::{good, plan, story};
 use crate::plan::{Plan, Stopping};

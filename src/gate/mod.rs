@@ -10,6 +10,7 @@ mod conclusion;
 mod coverage;
 mod criterion;
 mod design;
+mod error;
 mod evaluator;
 mod examine;
 mod format;
@@ -36,7 +37,8 @@ mod scope_tests;
 mod tests;
 
 pub use cause::{Cause, reason};
-pub use evaluator::{EvaluationError, Evaluator, evaluate};
+pub use error::EvaluationError;
+pub use evaluator::{Evaluator, evaluate};
 pub use examine::{Examined, Examiner};
 pub use grades::ItemGrades;
 pub use latency::{Edge, FirstToken, Latency, Quantile};
