@@ -13,7 +13,7 @@ pub use project::{Size, write};
 use ragcheck::clock::{Clock, VirtualClock, block_on};
 use ragcheck::plan::{self, Plan, PlannedTrial, Selection};
 use ragcheck::scenario;
-use ragcheck::trace::TrialEnd;
+use ragcheck::trace::{ToolOutcome, TrialEnd, What};
 use ragcheck::trial::TrialRunner;
 use rayon::prelude::*;
 use script::Script;
@@ -46,7 +46,16 @@ fn record_one(runner: &TrialRunner, plan: &Plan, trial: &PlannedTrial, brief: bo
     let shared: Arc<dyn Clock> = Arc::new(clock.clone());
     let script = Arc::new(Script::new(&trial.id, project::indexes(trial.case), brief, Arc::clone(&shared)));
     let finished = block_on(&clock, runner.record_with(plan, trial, shared, script));
-    match finished.map_err(|deadlock| deadlock.to_string())?.trace.end {
+    let trace = finished.map_err(|deadlock| deadlock.to_string())?.trace;
+    // A script that the flow no longer accepts would measure failing trials.
+    let refused = trace.events.iter().find_map(|event| match &event.what {
+        What::ToolCalled(call) if !matches!(call.outcome, ToolOutcome::Ok(_)) => Some((&call.tool, &call.outcome)),
+        _ => None,
+    });
+    if let Some((tool, outcome)) = refused {
+        return Err(format!("{}: the scripted call of {tool} was refused: {outcome:?}", trial.id));
+    }
+    match trace.end {
         TrialEnd::Completed => Ok(()),
         TrialEnd::Error(why) => Err(format!("{}: {}\n{}", trial.id, why.message, why.detail.join("\n"))),
     }

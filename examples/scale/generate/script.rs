@@ -54,7 +54,9 @@ impl Script {
             }
             (1, true) => ("perplexity_search", json!({"query": words.words(6)})),
             (2, true) => {
-                let keywords: Vec<String> = (0..4).map(|_| words.words(2)).collect();
+                // The titles of what came from outside, shortened: a keyword shares a word with what it is learned from.
+                let (titles, _) = self.outside();
+                let keywords: Vec<String> = titles.iter().take(4).map(|title| beginning(title)).collect();
                 let query = words.words(6);
                 ("index_keywords", json!({"keywords": keywords, "query": query, "perplexity_result_id": "result-1"}))
             }
@@ -72,12 +74,19 @@ impl Script {
         })
     }
 
-    fn search(&self) -> Value {
+    /// The titles of the pages outside, and the words that the rest of the answer is made of.
+    fn outside(&self) -> (Vec<String>, Words) {
         let mut words = self.words("outside");
-        let results: Vec<Value> = (1..=5)
-            .map(|id| {
+        ((0..5).map(|_| words.words(4)).collect(), words)
+    }
+
+    fn search(&self) -> Value {
+        let (titles, mut words) = self.outside();
+        let results: Vec<Value> = (1..)
+            .zip(&titles)
+            .map(|(id, title)| {
                 let url = format!("https://pages.example.org/{}", words.word());
-                json!({"id": id, "title": words.words(4), "url": url, "snippet": words.text(self.length(500)), "source": "web"})
+                json!({"id": id, "title": title, "url": url, "snippet": words.text(self.length(500)), "source": "web"})
             })
             .collect();
         let text = format!("{} [1] [2]", words.text(self.length(1_200)));
@@ -91,6 +100,11 @@ impl Script {
             "usage": {"input_tokens": 900, "output_tokens": 300, "total_tokens": 1_200},
         })
     }
+}
+
+/// The first three words of a title.
+fn beginning(title: &str) -> String {
+    title.splitn(4, ' ').take(3).collect::<Vec<_>>().join(" ")
 }
 
 /// Cites the first passage that was shown, and what came from outside.
