@@ -217,7 +217,7 @@ impl Packer {
     }
 }
 
-pub(super) fn gzip(json: &[u8], level: Compression) -> Vec<u8> {
+fn gzip(json: &[u8], level: Compression) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(json.len() / 4), level);
     // Writing into a vector cannot fail; an empty member would show as a conversation that is not there.
     encoder.write_all(json).and_then(|()| encoder.finish()).unwrap_or_default()

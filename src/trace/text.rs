@@ -21,8 +21,21 @@ pub fn block(text: &str) -> String {
 
 /// `text` on one line, runs of white space as one space, as harmless as [`block`].
 pub fn line(text: &str) -> String {
-    let words = block(text);
-    words.split_whitespace().collect::<Vec<_>>().join(" ")
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    let mut apart = false;
+    while let Some(character) = rest.next() {
+        let breaks = character == '\t' || (character == '\r' && rest.peek() == Some(&'\n'));
+        if breaks || (character.is_whitespace() && !is_treacherous(character)) {
+            apart = !out.is_empty();
+            continue;
+        }
+        if std::mem::take(&mut apart) {
+            out.push(' ');
+        }
+        out.push(if is_treacherous(character) { '\u{fffd}' } else { character });
+    }
+    out
 }
 
 /// At most `most` characters of `text`, an ellipsis among them when something was cut.
@@ -99,6 +112,11 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_line_is_the_words_of_the_block(text in "[a \\n\\r\\t\u{85}\u{a0}\u{2028}\u{3000}\u{1b}é]{0,12}") {
+            prop_assert_eq!(line(&text), block(&text).split_whitespace().collect::<Vec<_>>().join(" "));
+        }
+
         #[test]
         fn a_line_never_holds_a_control_character(text in any::<String>()) {
             prop_assert!(!line(&text).chars().any(char::is_control));

@@ -8,13 +8,13 @@
 use crate::gate::{Evaluation, TrialResults, TrialRow, Verdict, reason};
 use super::model::{anchored, worst_first};
 use crate::report::figures;
-use crate::report::timelines::gzip;
 use crate::report::{TABLE_ROWS, View};
 use crate::trace::Arm;
 use crate::trace::text::quote;
-use flate2::Compression;
+use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
+use std::io::BufWriter;
 
 /// Bytes of what criteria say of one trial.
 const BROKEN: usize = 2_000;
@@ -93,12 +93,26 @@ pub(super) fn data(view: &View<'_>) -> serde_json::Result<String> {
 /// What trials are found by besides their names and reasons, as gzip of JSON: the texts, each once, and for each row the
 /// number of its text.
 pub(super) fn searchable(view: &View<'_>) -> serde_json::Result<Vec<u8>> {
-    let mut texts = Names::default();
-    let of = |trial: TrialRow<'_>| {
-        texts.number(view.timelines.searchable(&trial.id).map_or("", |found| found.words.as_ref()))
+    #[derive(serde::Serialize)]
+    struct Found<'v> {
+        s: Vec<&'v str>,
+        t: Vec<usize>,
+    }
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
+    let mut texts = Vec::new();
+    let mut number = |trial: TrialRow<'_>| {
+        let words = view.timelines.searchable(&trial.id).map_or("", |found| found.words.as_ref());
+        *numbers.entry(words).or_insert_with(|| {
+            texts.push(words);
+            texts.len() - 1
+        })
     };
-    let rows: Vec<usize> = shown(&view.evaluation.trials, TABLE_ROWS).map(of).collect();
-    Ok(gzip(&serde_json::to_vec(&json!({"s": texts.list, "t": rows}))?, Compression::fast()))
+    let rows = shown(&view.evaluation.trials, TABLE_ROWS).map(&mut number).collect();
+    // Ten megabytes of text in a large run: compressed as it is written.
+    let mut out = BufWriter::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    serde_json::to_writer(&mut out, &Found { s: texts, t: rows })?;
+    let encoder = out.into_inner().map_err(|error| serde_json::Error::io(error.into_error()))?;
+    encoder.finish().map_err(serde_json::Error::io)
 }
 
 /// What criteria say of the trials in the table, those too that passed.
