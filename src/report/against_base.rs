@@ -153,11 +153,10 @@ fn measured(row: &CriterionResult) -> String {
 fn places(view: &View<'_>) -> BTreeMap<String, (String, u32)> {
     let scenarios = view.plan.scenarios.iter();
     let cases = scenarios.flat_map(|scenario| scenario.cases.iter().map(move |case| (scenario, case)));
-    let place = cases
-        .map(|(scenario, one)| {
-            let file = one.table.as_ref().unwrap_or(&scenario.file);
-            (format!("{}/{}", scenario.name, one.case.case), (file.clone(), one.line))
-        });
+    let place = cases.map(|(scenario, one)| {
+        let file = one.table.as_ref().unwrap_or(&scenario.file);
+        (format!("{}/{}", scenario.name, one.case.case), (file.clone(), one.line))
+    });
     place.collect()
 }
 
