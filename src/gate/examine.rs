@@ -2,12 +2,12 @@
 //! can be examined side by side.
 
 use super::behaviour::behaviour;
-use super::coverage::taken;
+use super::coverage;
 use super::latency::Timed;
 use super::{EvaluationError, TrialResult, Verdict, part, sources, spending};
 use crate::bounds::Bound;
 use crate::metric::turns::turns;
-use crate::metric::{Check, Metric, Observation, Patterns, TrialView, expectation, offer};
+use crate::metric::{Check, Metric, Observation, Patterns, TrialView, expectation, offer, taken};
 use crate::plan::{Plan, PlannedTrial};
 use crate::state_machine::Machine;
 use crate::trace::{
@@ -199,10 +199,17 @@ impl<'p> Examiner<'p> {
         }
         let timed = trial.lane.arm == Arm::Main && mode != Mode::Imported;
         (examined.units, examined.out_of_scope) = (units, out_of_scope);
-        examined.taken = machine.map(|machine| taken(machine, trace)).unwrap_or_default();
+        examined.taken = machine.map(|machine| coverage::taken(machine, trace)).unwrap_or_default();
         if timed {
             examined.turn_times = turns.iter().map(answered_us).collect();
             examined.timed = Timed::of(trace, &turns);
+        }
+        if let Some(error) = taken::not_measured(&checks) {
+            examined.units.clear();
+            examined.result.error.clone_from(&error.message);
+            examined.error = Some(error);
+            examined.result.checks = checks;
+            return Ok(examined);
         }
         // A trial of which nothing is expected shows nothing.
         let passed = !checks.is_empty() && checks.iter().all(|check| check.passed);

@@ -4,10 +4,9 @@
 //! plan; what one service does not tell, or nobody priced, makes it not measured, with the reason, and never smaller.
 
 use super::{TrialResult, TrialResults, TrialRow};
-use crate::plan::{NamedRetrieval, Plan, Planned, PlannedTrial};
-use crate::price::Tokens;
-use crate::settings::SearchSettings;
-use crate::trace::{Reply, SearchResult, ToolOutcome, ToolResult, Trace, What};
+use crate::metric::taken::{Taken, services};
+use crate::plan::{Plan, Planned, PlannedTrial};
+use crate::trace::Trace;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -136,12 +135,10 @@ impl Sum {
         let unknown = || {
             self.unknown_of.iter().flat_map(|(scenario, variants)| variants.iter().map(|variant| (*scenario, variant)))
         };
-        if unknown().any(|(scenario, variant)| model(plan, scenario, variant).is_none()) {
+        if unknown().any(|(scenario, variant)| services(plan, scenario, variant)[0].is_none()) {
             return "the plan does not say which model was asked".to_owned();
         }
-        let models = unknown().flat_map(|(scenario, variant)| {
-            [model(plan, scenario, variant), search(plan, scenario, variant), managed(plan, scenario, variant)]
-        });
+        let models = unknown().flat_map(|(scenario, variant)| services(plan, scenario, variant));
         let unpriced: BTreeSet<String> = models.flatten().filter(|model| !plan.prices.contains_key(model)).collect();
         if unpriced.is_empty() {
             return format!("the services of {} of {} trials did not tell their tokens", self.unknown, self.trials);
@@ -151,69 +148,14 @@ impl Sum {
     }
 }
 
-/// `provider/model` of a trial's model, where the plan knows.
-fn model(plan: &Plan, scenario: usize, variant: &str) -> Option<String> {
-    Some(plan.scenarios.get(scenario)?.variant(variant)?.settings.as_ref()?.model.price_name())
-}
-
-/// `provider/model` of a trial's search service.
-fn search(plan: &Plan, scenario: usize, variant: &str) -> Option<String> {
-    let settings = plan.scenarios.get(scenario)?.variant(variant)?.settings.as_ref()?;
-    settings.search.as_ref().map(SearchSettings::price_name)
-}
-
-/// `NAME/ask` of a trial's managed retrieval service.
-fn managed(plan: &Plan, scenario: usize, variant: &str) -> Option<String> {
-    let settings = plan.scenarios.get(scenario)?.variant(variant)?.settings.as_ref()?;
-    settings.managed_retrieval.as_ref().map(NamedRetrieval::price_name)
-}
-
 /// Takes the tokens of a trial's completions into `result`, and what the trial cost.
 pub(super) fn account(plan: &Plan, trial: &PlannedTrial, trace: &Trace, result: &mut TrialResult) {
-    let price = |name: Option<String>| name.and_then(|name| plan.prices.get(&name));
-    let prices = (
-        price(model(plan, trial.scenario, &trial.lane.variant)),
-        price(search(plan, trial.scenario, &trial.lane.variant)),
-        price(managed(plan, trial.scenario, &trial.lane.variant)),
-    );
-    // A completion that does not say makes the sum unknown, never smaller.
-    let mut cost = Some(0.0);
-    let mut charge = |dollars: Option<f64>| cost = cost.zip(dollars).map(|(sum, more)| sum + more);
-    let (mut sum, mut calls) = (Tokens { input: Some(0), cached: None, output: Some(0) }, 0);
-    let plus = |sum: Option<u64>, more: Option<u64>| sum.zip(more).and_then(|(sum, more)| sum.checked_add(more));
-    for event in &trace.events {
-        match &event.what {
-            What::ModelCalled(called) => {
-                calls += 1;
-                let Reply::Completion(done) = &called.reply else { continue };
-                let tokens =
-                    Tokens { input: done.input_tokens, cached: done.cached_tokens, output: done.output_tokens };
-                sum.input = plus(sum.input, tokens.input);
-                sum.output = plus(sum.output, tokens.output);
-                sum.cached =
-                    tokens.cached.map_or(sum.cached, |more| Some(sum.cached.unwrap_or(0).saturating_add(more)));
-                charge(prices.0.and_then(|price| price.of(tokens)));
-            }
-            What::ToolCalled(called) => {
-                let ToolOutcome::Ok(result) = &called.outcome else { continue };
-                let (price, tokens) = match result {
-                    ToolResult::External(found) => (
-                        prices.1,
-                        Tokens { input: found.input_tokens, cached: found.cached_tokens, output: found.output_tokens },
-                    ),
-                    ToolResult::Search(SearchResult { managed: Some(answer), .. }) => {
-                        (prices.2, Tokens { input: answer.input_tokens, cached: None, output: answer.output_tokens })
-                    }
-                    _ => continue,
-                };
-                charge(price.and_then(|price| price.of(tokens)));
-            }
-            _ => {}
-        }
-    }
-    if calls > 0 {
-        (result.input_tokens, result.cached_tokens, result.output_tokens) = (sum.input, sum.cached, sum.output);
-        result.cost = cost;
+    let names = services(plan, trial.scenario, &trial.lane.variant);
+    let prices = names.each_ref().map(|name| name.as_ref().and_then(|name| plan.prices.get(name)));
+    let taken = Taken::of(trace.events.iter().map(|event| &event.what), prices);
+    if taken.model_calls > 0 {
+        (result.input_tokens, result.cached_tokens, result.output_tokens) = (taken.input, taken.cached, taken.output);
+        result.cost = taken.cost;
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a case and its turns expect, checked against the trace.
 //!
 //! An expectation on a turn sees that turn. One on the case sees all turns: calls, keywords and retries over all of
-//! them, `within` on each, `answer`, `sources`, `context` and `error` on the last. Every turn must answer unless an
+//! them, `tokens` and `cost` of them together, `within` on each, `answer`, `sources`, `context` and `error` on the last. Every turn must answer unless an
 //! error is expected of it, whether or not anything else is. In the control arm all is turned round: history is
 //! withheld there, so at least one context probe must fail.
 
@@ -9,7 +9,7 @@ use super::calls::{self, Patterns};
 use super::refusal_rate::{claims_nothing, says_so};
 use super::text_match::contains;
 use super::turns::names;
-use super::{Check, Held, Seen, TrialView, TurnView, keywords, quote};
+use super::{Check, Held, Seen, TrialView, TurnView, keywords, quote, taken};
 use crate::plan::PlannedCase;
 use crate::plan::ResolvedCase;
 use crate::scenario::expect::{
@@ -100,6 +100,7 @@ fn turn_checks(expect: &Expectation, turn: &TurnView<'_>, view: &TrialView<'_>, 
     let mut results = shared_checks(expect, &[turn], view.turns, patterns);
     results.extend(last_turn_checks(expect, turn, patterns));
     results.extend(expect.within.iter().map(|limit| (format!("within: {limit}"), within(limit, turn))));
+    results.extend(taken::checks(expect, &[turn], view));
     results
 }
 
@@ -116,6 +117,7 @@ fn case_checks(expect: &Expectation, view: &TrialView<'_>, patterns: &Patterns) 
             .try_for_each(|turn| within(limit, turn).map_err(|seen| Seen::new(format!("{}: {seen}", turn.label()))));
         results.push((format!("within: {limit}"), each));
     }
+    results.extend(taken::checks(expect, &turns, view));
     results
 }
 

@@ -15,6 +15,7 @@ mod refusal_words;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod stages;
+pub mod taken;
 mod text_match;
 mod tools;
 mod trajectory_session;

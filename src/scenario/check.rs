@@ -79,6 +79,7 @@ impl<'a> Checker<'a> {
             expectations.errors = flows.iter().flat_map(|flow| flow.errors.iter().copied()).collect();
         }
         expectations.limits = scenario.limits.clone();
+        expectations.unpriced = unpriced(scenario, around.project);
         let gates = scenario.all_gates(around.catalogues).unwrap_or_default();
         Self { scenario, around, mistakes: Vec::new(), flows, tools, expectations, gates }
     }
@@ -397,6 +398,19 @@ impl Checker<'_> {
         }
         is_name(name)
     }
+}
+
+/// The services that a scenario's cost is of and that have no price, as prices name them.
+fn unpriced(scenario: &Scenario, project: &Project) -> BTreeSet<String> {
+    let own = scenario.variants.is_empty() || scenario.variants.values().any(|variant| variant.model.is_none());
+    let models = own
+        .then_some(&scenario.model)
+        .into_iter()
+        .chain(scenario.variants.values().filter_map(|one| one.model.as_ref()));
+    let search = scenario.search.iter().map(SearchSettings::price_name);
+    let managed = scenario.managed_retrieval.iter().map(|name| format!("{name}/ask"));
+    let names = models.map(ModelSettings::price_name).chain(search).chain(managed);
+    names.filter(|name| !project.prices.contains_key(name)).collect()
 }
 
 /// Whether a flow asks a managed retrieval service, and no knowledge base.

@@ -38,6 +38,8 @@ pub(super) struct Expectations<'a> {
     pub(super) limits: Limits,
     /// The tenant of the users whose expectations are checked, where they have one.
     pub(super) tenant: Option<String>,
+    /// Services of the scenario without a price, as prices name them.
+    pub(super) unpriced: BTreeSet<String>,
     compiled: BTreeMap<String, Option<String>>,
     /// The work of compiling expressions so far, in all scenarios.
     work: &'a AtomicU64,
@@ -47,7 +49,17 @@ impl<'a> Expectations<'a> {
     /// Before the first expectation of an agent with these tools and sources.
     pub(super) fn new(tools: Option<Vec<&'a ToolEntry>>, citable: Option<&'a Citable>, work: &'a AtomicU64) -> Self {
         let (errors, limits) = (BTreeSet::new(), Limits::default());
-        Self { mistakes: Vec::new(), tools, citable, errors, limits, tenant: None, compiled: BTreeMap::new(), work }
+        Self {
+            mistakes: Vec::new(),
+            tools,
+            citable,
+            errors,
+            limits,
+            tenant: None,
+            unpriced: BTreeSet::new(),
+            compiled: BTreeMap::new(),
+            work,
+        }
     }
 
     pub(super) fn say(&mut self, mistake: Mistake) {
@@ -93,6 +105,7 @@ impl<'a> Expectations<'a> {
         if expect.within.as_ref().is_some_and(|within| within.is_zero()) {
             self.say(Mistake::at(at.key("within"), "bad-duration", "no time at all: no turn can end in it"));
         }
+        self.spending(expect, at);
         self.possible(expect, at);
         if expect.error.is_some() {
             for (key, given) in [("answer", expect.answer.is_some()), ("sources", expect.sources.is_some())] {
@@ -164,6 +177,34 @@ impl<'a> Expectations<'a> {
             let message = "`found_by` must name a later conversation of this case";
             let mistake = Mistake::at(at.key("found_by"), "unknown-conversation", message);
             self.say(mistake.label(did_you_mean(name, known())));
+        }
+    }
+
+    fn spending(&mut self, expect: &Expectation, at: At<'_>) {
+        if let Some(tokens) = &expect.tokens {
+            let at = at.key("tokens");
+            let bounds = [
+                ("at_most", tokens.at_most),
+                ("input_at_most", tokens.input_at_most),
+                ("output_at_most", tokens.output_at_most),
+            ];
+            if bounds.iter().all(|(_, bound)| bound.is_none()) {
+                self.nothing(at, "this expectation on tokens asserts nothing");
+            }
+            for (key, _) in bounds.iter().filter(|(_, bound)| *bound == Some(0)) {
+                self.say(Mistake::at(at.key(key), "impossible", "every completion takes tokens"));
+            }
+        }
+        let Some(cost) = &expect.cost else { return };
+        let at = at.key("cost");
+        if !cost.at_most.is_finite() || cost.at_most < 0.0 {
+            self.say(Mistake::at(at.key("at_most"), "bad-value", "a cost is 0 or more US dollars"));
+        }
+        if !self.unpriced.is_empty() {
+            let names: Vec<String> = self.unpriced.iter().map(|name| format!("`{name}`")).collect();
+            let message = format!("no cost can be measured: {} has no price", names.join(", "));
+            let mistake = Mistake::at(at, "no-price", message).on_key();
+            self.say(mistake.help("add it under `prices` in ragcheck.yaml; 0 for what costs nothing"));
         }
     }
 

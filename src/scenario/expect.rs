@@ -36,6 +36,14 @@ pub struct Expectation {
     /// The turn must end within this time, `10s` for example.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<TimeSpan>,
+    /// Tokens of the model: of the turn, or of all turns of a case together. Where a completion does not tell its tokens, the
+    /// trial is an ERROR and never passes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<TokensExpectation>,
+    /// US dollars for the model, the search service and managed retrieval, by the prices of the project: of the turn, or of all
+    /// turns of a case together. Where something of it is not known, the trial is an ERROR and never passes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<CostExpectation>,
     /// The turn must end with this error instead of an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorExpectation>,
@@ -195,6 +203,29 @@ pub struct SourcesExpectation {
     /// At least so many sources.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<u32>,
+}
+
+/// Bounds on tokens, over all completions.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TokensExpectation {
+    /// At most so many input and output tokens together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<u32>,
+    /// At most so many input tokens, cached ones included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_at_most: Option<u32>,
+    /// At most so many output tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_at_most: Option<u32>,
+}
+
+/// A bound on money.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CostExpectation {
+    /// At most so many US dollars.
+    pub at_most: f64,
 }
 
 /// Expectations on keyword indexing.

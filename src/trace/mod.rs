@@ -236,6 +236,8 @@ pub enum TrialErrorKind {
     ConversationBroken,
     /// The case expects calls of a tool that the agent was not offered.
     ToolNotOffered,
+    /// The case expects something of tokens or cost, and a service did not tell them, or has no price.
+    UsageUnknown,
 }
 
 impl TrialErrorKind {
@@ -251,6 +253,7 @@ impl TrialErrorKind {
             Self::Panic => "panic",
             Self::ConversationBroken => "conversation broken",
             Self::ToolNotOffered => "tool not offered",
+            Self::UsageUnknown => "usage unknown",
         }
     }
 }

@@ -195,6 +195,15 @@ fn of_ten_thousand_wrong_rows_a_hundred_are_listed_and_a_mistake_of_the_template
 }
 
 #[test]
+fn the_shipped_table_is_sound_and_replays() {
+    let project = super::project::Project::shipped();
+    let criteria = "scenarios/case-table/criteria.yaml";
+    let checked = project.run(&["check", "scenarios/case-table", "--criteria", criteria]);
+    assert!(checked.stdout.starts_with("0 errors, 0 notes"), "{}", checked.stdout);
+    project.run(&["run", "scenarios/case-table", "--criteria", criteria, "--no-history"]).expect_code(0);
+}
+
+#[test]
 fn a_template_with_columns_for_numbers_and_lists_is_valid_against_the_schema_for_editors() {
     let text = schema::text("scenario").expect("a schema");
     let (mut compiler, mut schemas) = (boon::Compiler::new(), boon::Schemas::new());

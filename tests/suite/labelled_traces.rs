@@ -106,7 +106,8 @@ impl Teller {
                 let call = self.completions;
                 self.completions += 1;
                 self.push(json!({"model_called": {"call": call, "state": "s", "took_us": 1, "shown": shown, "tool_choice": "auto", "attempts": [],
-                    "reply": {"completion": {"model": "m", "finish": "stop", "calls": value("calls", json!([]))}}}}));
+                    "reply": {"completion": {"model": "m", "finish": "stop", "calls": value("calls", json!([])),
+                        "input_tokens": given.get("input"), "output_tokens": given.get("output")}}}}));
             }
             "search" => {
                 let ids = if given.is_array() { given.clone() } else { value("ids", json!(["doc#1"])) };

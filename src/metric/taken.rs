@@ -1,0 +1,318 @@
+//! What a turn, or a whole case, took: tokens of the model and money.
+//!
+//! Tokens are the model's, over all completions. Money is of the model, the search service and managed retrieval, by the
+//! prices in the plan. What a service does not tell, or nobody priced, makes the sum unknown and never smaller; a request
+//! that failed has no tokens.
+
+use super::{Held, Seen, TrialView, TurnView};
+use crate::plan::{NamedRetrieval, Plan};
+use crate::price::{Price, Tokens, dollars};
+use crate::scenario::expect::{CostExpectation, Expectation, TokensExpectation};
+use crate::settings::SearchSettings;
+use crate::trace::{Reply, SearchResult, ToolOutcome, ToolResult, TrialError, TrialErrorKind, What};
+
+/// `provider/model` of the services of a variant, as prices name them, as far as the plan knows: the model, the search
+/// service, managed retrieval.
+pub fn services(plan: &Plan, scenario: usize, variant: &str) -> [Option<String>; 3] {
+    let found = plan.scenarios.get(scenario).and_then(|scenario| scenario.variant(variant)?.settings.as_ref());
+    let Some(settings) = found else { return [None, None, None] };
+    let search = settings.search.as_ref().map(SearchSettings::price_name);
+    [Some(settings.model.price_name()), search, settings.managed_retrieval.as_ref().map(NamedRetrieval::price_name)]
+}
+
+/// What some events took.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Taken {
+    /// Calls of the model, failed ones included.
+    pub model_calls: u32,
+    /// Completions.
+    completions: u32,
+    /// Completions that do not tell their tokens.
+    silent: u32,
+    /// Tokens read, cached ones included; `None` where a completion does not say.
+    pub input: Option<u64>,
+    /// Of these, from the provider's cache, as far as completions say; `None` when none does.
+    pub cached: Option<u64>,
+    /// Tokens written; `None` where a completion does not say.
+    pub output: Option<u64>,
+    /// US dollars; `None` when something of it is not known.
+    pub cost: Option<f64>,
+    /// Tokens read and written that were told.
+    told: (u128, u128),
+    /// US dollars that are known.
+    known: f64,
+}
+
+impl Taken {
+    /// Adds up events; `prices` are of the model, the search service and managed retrieval.
+    pub fn of<'e>(events: impl IntoIterator<Item = &'e What>, prices: [Option<&Price>; 3]) -> Self {
+        let mut taken = Self {
+            model_calls: 0,
+            completions: 0,
+            silent: 0,
+            input: Some(0),
+            cached: None,
+            output: Some(0),
+            cost: Some(0.0),
+            told: (0, 0),
+            known: 0.0,
+        };
+        for event in events {
+            match event {
+                What::ModelCalled(called) => {
+                    taken.model_calls += 1;
+                    let Reply::Completion(done) = &called.reply else { continue };
+                    let tokens =
+                        Tokens { input: done.input_tokens, cached: done.cached_tokens, output: done.output_tokens };
+                    taken.completion(tokens);
+                    taken.charge(prices[0], tokens);
+                }
+                What::ToolCalled(called) => {
+                    let ToolOutcome::Ok(result) = &called.outcome else { continue };
+                    match result {
+                        ToolResult::External(found) => {
+                            let (input, cached, output) =
+                                (found.input_tokens, found.cached_tokens, found.output_tokens);
+                            taken.charge(prices[1], Tokens { input, cached, output });
+                        }
+                        ToolResult::Search(SearchResult { managed: Some(answer), .. }) => {
+                            let (input, output) = (answer.input_tokens, answer.output_tokens);
+                            taken.charge(prices[2], Tokens { input, cached: None, output });
+                        }
+                        _ => {}
+                    }
+                }
+                _ => {}
+            }
+        }
+        taken
+    }
+
+    fn completion(&mut self, tokens: Tokens) {
+        let plus = |sum: Option<u64>, more: Option<u64>| sum.zip(more).and_then(|(sum, more)| sum.checked_add(more));
+        self.completions += 1;
+        self.silent += u32::from(tokens.input.is_none() || tokens.output.is_none());
+        self.input = plus(self.input, tokens.input);
+        self.output = plus(self.output, tokens.output);
+        self.cached = tokens.cached.map_or(self.cached, |more| Some(self.cached.unwrap_or(0).saturating_add(more)));
+        self.told.0 += u128::from(tokens.input.unwrap_or(0));
+        self.told.1 += u128::from(tokens.output.unwrap_or(0));
+    }
+
+    fn charge(&mut self, price: Option<&Price>, tokens: Tokens) {
+        let dollars = price.and_then(|price| price.of(tokens));
+        self.cost = self.cost.zip(dollars).map(|(sum, more)| sum + more);
+        self.known += dollars.unwrap_or(0.0);
+    }
+}
+
+/// What is said of a sum that is not known, at the beginning of what a check saw.
+const NOT_MEASURED: &str = "not measured: ";
+
+/// Checks what `turns` took together.
+pub(super) fn checks(expect: &Expectation, turns: &[&TurnView<'_>], view: &TrialView<'_>) -> Vec<(String, Held)> {
+    if expect.tokens.is_none() && expect.cost.is_none() {
+        return Vec::new();
+    }
+    let names = services(view.plan, view.trial.scenario, &view.trial.lane.variant);
+    let prices = [0, 1, 2].map(|place: usize| names[place].as_ref().and_then(|name| view.plan.prices.get(name)));
+    let taken = Taken::of(turns.iter().flat_map(|turn| turn.events.iter().copied()), prices);
+    let mut results = Vec::new();
+    if let Some(TokensExpectation { at_most, input_at_most, output_at_most }) = &expect.tokens {
+        let (input, output) = taken.told;
+        for (name, limit, told) in [
+            ("at_most", at_most, input + output),
+            ("input_at_most", input_at_most, input),
+            ("output_at_most", output_at_most, output),
+        ] {
+            if let Some(limit) = limit {
+                results.push((format!("tokens.{name}: {limit}"), tokens(&taken, *limit, told)));
+            }
+        }
+    }
+    if let Some(CostExpectation { at_most }) = &expect.cost {
+        let what = format!("cost.at_most: {}", dollars(*at_most));
+        let unpriced: Vec<&str> =
+            names.iter().flatten().filter(|name| !view.plan.prices.contains_key(*name)).map(String::as_str).collect();
+        results.push((what, cost(&taken, *at_most, &unpriced)));
+    }
+    results
+}
+
+fn unknown(why: impl std::fmt::Display) -> Held {
+    Err(Seen::new(format!("{NOT_MEASURED}{why}")))
+}
+
+/// What was told is a part of the sum: where the part alone is too much, so is the sum.
+fn tokens(taken: &Taken, limit: u32, told: u128) -> Held {
+    let least = if taken.silent > 0 { "at least " } else { "" };
+    match (told > u128::from(limit), taken.completions, taken.silent) {
+        (true, ..) => Err(Seen::new(format!("it took {least}{told} tokens"))),
+        (false, 0, _) => unknown("no completion of the model"),
+        (false, _, 0) => Ok(()),
+        (false, all, silent) => unknown(format!("{silent} of {all} completions did not tell their tokens")),
+    }
+}
+
+fn cost(taken: &Taken, limit: f64, unpriced: &[&str]) -> Held {
+    let least = if taken.cost.is_none() { "at least " } else { "" };
+    // Sums of prices are a little off: what is written as the limit is within it.
+    if taken.known > limit + limit.abs() * 1e-9 {
+        return Err(Seen::new(format!("it cost {least}{}", dollars(taken.known))));
+    }
+    match taken.cost {
+        Some(_) if taken.completions == 0 => unknown("no completion of the model"),
+        Some(_) => Ok(()),
+        None if unpriced.is_empty() => unknown("not every service told its tokens"),
+        None => unknown(format!("no price of {}", unpriced.join(", "))),
+    }
+}
+
+/// Why a trial of which everything else holds is an ERROR: what it took is not known, so that it neither holds nor fails.
+pub fn not_measured(checks: &[super::Check]) -> Option<TrialError> {
+    let mut failing = checks.iter().filter(|check| !check.passed).peekable();
+    let first = failing.peek().copied()?.clone();
+    let is_spend = |check: &super::Check| {
+        check.seen.starts_with(NOT_MEASURED) && ["tokens.", "cost."].iter().any(|key| check.what.contains(key))
+    };
+    let only = failing.all(is_spend);
+    let detail = vec!["remove the expectation, add the price, or let the service report its tokens".to_owned()];
+    only.then(|| TrialError {
+        kind: TrialErrorKind::UsageUnknown,
+        message: format!("{}: {}", first.what, first.seen),
+        cause: format!("what a case expects of tokens or cost is {}", first.seen),
+        detail,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::{plan, story};
+    use super::super::{Check, Patterns, TrialView, expectation, turns::turns};
+    use super::*;
+    use crate::plan::VariantSettings;
+    use crate::settings::ModelSettings;
+    use crate::trace::Trace;
+
+    type Change = dyn Fn(&mut Trace);
+
+    /// What a case of two turns expects, and what fails of it. Each turn makes completions of 10 and 2 tokens.
+    fn checked(expect: &str, turn: &str, change: &Change) -> Vec<Check> {
+        let mut plan =
+            plan(&format!("[{{case: a, turns: [{{ask: q, expect: {turn}}}, {{ask: r}}], expect: {expect}}}]"), "[]", 1);
+        let model = ModelSettings { provider: "acme".into(), name: "m".into(), ..ModelSettings::default() };
+        plan.scenarios[0].variants[0].settings = Some(VariantSettings { model, ..VariantSettings::default() });
+        plan.prices.insert("acme/m".into(), Price { input: 1_000.0, cached: None, output: 10_000.0, request: None });
+        let mut trace = story(&plan, 0).turn("q").deliver("x", &[], 1).turn("r").deliver("y", &[], 1).done();
+        change(&mut trace);
+        let trial = plan.trials.iter().next().expect("planned");
+        let (scenario, case) = (&plan.scenarios[0], &plan.scenarios[0].cases[0]);
+        let turns = turns(&case.case, &trace);
+        let view = TrialView {
+            plan: &plan,
+            trial,
+            scenario,
+            case,
+            trace: &trace,
+            turns: &turns,
+            checks: &[],
+            departures: None,
+            grades: &[],
+        };
+        expectation::checks(&view, &Patterns::of(&case.case))
+    }
+
+    fn failing(expect: &str, turn: &str, change: &Change) -> Vec<String> {
+        let checks = checked(expect, turn, change);
+        checks
+            .into_iter()
+            .filter(|check| !check.passed)
+            .map(|check| format!("{} | {}", check.what, check.seen))
+            .collect()
+    }
+
+    fn each_completion(trace: &mut Trace, change: impl Fn(usize, &mut crate::trace::Completion)) {
+        let called = trace.events.iter_mut().filter_map(|event| match &mut event.what {
+            What::ModelCalled(called) => Some(called),
+            _ => None,
+        });
+        for (place, called) in called.enumerate() {
+            if let Reply::Completion(done) = &mut called.reply {
+                change(place, done);
+            }
+        }
+    }
+
+    #[test]
+    fn a_turn_has_its_own_tokens_and_a_case_those_of_all_its_turns() {
+        let none: &Change = &|_| ();
+        let whole = "{tokens: {at_most: 24, input_at_most: 20, output_at_most: 4}, cost: {at_most: 0.06}}";
+        assert_eq!(failing(whole, "{tokens: {at_most: 12}, cost: {at_most: 0.03}}", none), Vec::<String>::new());
+        assert_eq!(
+            failing(
+                "{tokens: {at_most: 23, input_at_most: 19, output_at_most: 3}, cost: {at_most: 0.059}}",
+                "{tokens: {at_most: 11}}",
+                none
+            ),
+            [
+                "turn 1: tokens.at_most: 11 | it took 12 tokens",
+                "tokens.at_most: 23 | it took 24 tokens",
+                "tokens.input_at_most: 19 | it took 20 tokens",
+                "tokens.output_at_most: 3 | it took 4 tokens",
+                "cost.at_most: $0.0590 | it cost $0.0600",
+            ]
+        );
+    }
+
+    #[test]
+    fn tokens_that_are_not_told_never_pass_and_still_fail_where_what_is_told_is_too_much() {
+        let silent: &Change = &|trace| {
+            each_completion(trace, |place, done| {
+                if place == 1 {
+                    done.output_tokens = None;
+                }
+            });
+        };
+        let expect = "{tokens: {at_most: 1000}, cost: {at_most: 100}}";
+        let told = failing(expect, "{tokens: {at_most: 1000}}", silent);
+        assert_eq!(
+            told,
+            [
+                "tokens.at_most: 1000 | not measured: 1 of 2 completions did not tell their tokens",
+                "cost.at_most: $100.00 | not measured: not every service told its tokens",
+            ]
+        );
+        let error = not_measured(&checked(expect, "{tokens: {at_most: 1000}}", silent)).expect("an error");
+        assert!(error.message.starts_with("tokens.at_most: 1000: not measured"), "{}", error.message);
+        assert_eq!(
+            failing("{tokens: {at_most: 21}}", "{within: 10s}", silent),
+            ["tokens.at_most: 21 | it took at least 22 tokens"]
+        );
+        let mixed = checked("{tokens: {at_most: 1000}, answer: {contains: [absent]}}", "{within: 10s}", silent);
+        assert_eq!(not_measured(&mixed), None, "what fails, fails");
+    }
+
+    #[test]
+    fn what_is_resent_counts_once_what_failed_has_no_tokens_and_huge_numbers_do_not_wrap() {
+        let resent: &Change = &|trace| {
+            let mut events = trace.events.clone();
+            let place = events.iter().position(|event| matches!(event.what, What::ModelCalled(_))).expect("a call");
+            let mut failed = events[place].clone();
+            if let What::ModelCalled(called) = &mut failed.what {
+                called.reply = Reply::Failure { kind: "server_error".into(), message: "503".into() };
+            }
+            events.insert(place, failed);
+            trace.events = events;
+        };
+        assert_eq!(failing("{tokens: {at_most: 24}}", "{tokens: {at_most: 12}}", resent), Vec::<String>::new());
+        let huge: &Change = &|trace| each_completion(trace, |_, done| done.input_tokens = Some(u64::MAX));
+        let told = failing("{tokens: {at_most: 4000000000}, cost: {at_most: 1}}", "{within: 10s}", huge);
+        assert_eq!(told[0], "tokens.at_most: 4000000000 | it took 36893488147419103234 tokens");
+        assert!(told[1].starts_with("cost.at_most: $1.00 | it cost $"), "{told:?}");
+        let nobody: &Change = &|trace| trace.events.retain(|event| !matches!(event.what, What::ModelCalled(_)));
+        assert!(
+            failing("{tokens: {at_most: 5}}", "{within: 10s}", nobody)[0]
+                .ends_with("not measured: no completion of the model")
+        );
+    }
+}
