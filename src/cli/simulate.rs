@@ -5,7 +5,7 @@ use super::exit::Exit;
 use super::output::{self, Problem};
 use crate::clock::RealClock;
 use crate::files;
-use crate::scenario;
+use crate::scenario::{self, Diagnostic};
 use crate::simulator::{self, Behaviour, BehaviourError};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -35,13 +35,21 @@ pub(super) fn run(given: &Simulate) -> Result<Exit, Problem> {
     })
 }
 
-/// Every mistake of shape in a behaviour file, with its place; where it has none, the one that was found.
+/// Every mistake in a behaviour file, with its place: those of shape, or those of values where its shape is right.
 fn mistakes(given: &Simulate, error: BehaviourError) -> Problem {
-    let file = given.behaviour.display().to_string();
-    let text = match &error {
-        BehaviourError::Shape { path, .. } if *path == given.behaviour => files::read_to_string(path).ok(),
-        _ => None,
-    };
-    let found = text.map(|text| scenario::mistakes_of_shape::<Behaviour>(&text, &file)).unwrap_or_default();
-    if found.is_empty() { error.into() } else { Problem::Diagnostics(found) }
+    let BehaviourError::Invalid { path, mistakes } = &error else { return error.into() };
+    let Ok(text) = files::read_to_string(path) else { return error.into() };
+    let file = path.display().to_string();
+    if *path == given.behaviour {
+        let found = scenario::mistakes_of_shape::<Behaviour>(&text, &file);
+        if !found.is_empty() {
+            return Problem::Diagnostics(found);
+        }
+    }
+    let told = mistakes.iter().map(|mistake| {
+        let message = format!("the behaviour file is not valid: {mistake}");
+        let diagnostic = Diagnostic::error("bad-behaviour", &file, message);
+        mistake.place.map_or_else(|| diagnostic.clone(), |place| diagnostic.clone().at(&text, place))
+    });
+    Problem::Diagnostics(told.collect())
 }

@@ -2,8 +2,8 @@
 //!
 //! Requests are put in the model's words before it sees them, its calls in the agent's before they go out.
 
-use super::behaviour::ValueError;
 use super::habit::Step;
+use super::mistake::ValueError;
 use super::model::Completion;
 use super::wire::ChatBody;
 use crate::chat::{Role, ToolChoice};
@@ -12,18 +12,19 @@ use std::collections::BTreeMap;
 /// The agent's name of each tool that it calls otherwise, by its role or by our name.
 pub(super) type Aliases = BTreeMap<String, String>;
 
-/// What is wrong with them.
-pub(super) fn check(aliases: &Aliases) -> Result<(), ValueError> {
+/// What is wrong with them, by the name that is written.
+pub(super) fn check(aliases: &Aliases) -> Vec<(&str, ValueError)> {
+    let mut wrong = Vec::new();
     for (ours, theirs) in aliases {
         if Step::named(ours).is_none() {
             let known = Step::ALL.map(Step::role).join(", ");
-            return Err(ValueError::UnknownRole { role: ours.clone(), known });
+            wrong.push((ours.as_str(), ValueError::UnknownRole { role: ours.clone(), known }));
         }
         if theirs.trim().is_empty() {
-            return Err(ValueError::EmptyName(ours.clone()));
+            wrong.push((ours.as_str(), ValueError::EmptyName(ours.clone())));
         }
     }
-    Ok(())
+    wrong
 }
 
 /// The same by our names alone.
@@ -92,7 +93,11 @@ mod tests {
             Completion { text: String::new(), refusal: None, calls: vec![call], finish: Finish::ToolCalls };
         outward(&aliases, &mut completion);
         assert_eq!(completion.calls[0].name, "look");
-        let wrong = check(&Aliases::from([("knowledge_base".into(), "look".into())])).expect_err("no such tool");
-        assert!(wrong.to_string().contains("knowledge, external, index, respond"), "{wrong}");
+        let aliases = Aliases::from([("knowledge_base".into(), "look".into()), ("respond".into(), " ".into())]);
+        let wrong: Vec<String> = check(&aliases).into_iter().map(|(_, wrong)| wrong.to_string()).collect();
+        assert!(
+            wrong[0].contains("knowledge, external, index, respond") && wrong[1].contains("empty name"),
+            "{wrong:?}"
+        );
     }
 }

@@ -12,17 +12,14 @@
 //!   topics: [{when: {asks: frost}, answer: "Frost tonight [1].", results: [...]}]
 //! ```
 
-use super::aliases::{self, Aliases};
+use super::aliases::Aliases;
 use super::dice::{Latency, Span};
 use super::habit::{Habit, Habits};
 use super::judge::JudgeBehaviour;
-use super::managed::{self, ManagedBehaviour};
+use super::managed::ManagedBehaviour;
 use super::reason_act::StepScript;
-use crate::files;
-use crate::yaml;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// One behaviour file.
@@ -116,15 +113,15 @@ pub struct ModelBehaviour {
 /// A file of rates: how often a model errs, apart from what it is asked and what is expected of it.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Rates {
+pub(super) struct Rates {
     /// Where the figures come from.
     #[serde(rename = "source")]
     _source: String,
     /// The mistakes.
-    habits: Habits,
+    pub(super) habits: Habits,
     /// What a prompt is worth.
     #[serde(default)]
-    unless_told: Vec<UnlessTold>,
+    pub(super) unless_told: Vec<UnlessTold>,
 }
 
 /// Mistakes that are made more often, or less, where the system prompt lacks some words.
@@ -260,7 +257,12 @@ impl JsonSchema for Pattern {
 impl<'de> Deserialize<'de> for Pattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        regex::RegexBuilder::new(&text).case_insensitive(true).build().map(Self).map_err(serde::de::Error::custom)
+        let found = regex::RegexBuilder::new(&text).case_insensitive(true).build();
+        found.map(Self).map_err(|error| {
+            let words = error.to_string();
+            let why = words.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            serde::de::Error::custom(format!("not a regular expression: {why}"))
+        })
     }
 }
 
@@ -352,101 +354,6 @@ impl<'de> Deserialize<'de> for FailTimes {
     }
 }
 
-/// Why a behaviour file cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum BehaviourError {
-    /// It cannot be read.
-    #[error("the behaviour file {} cannot be read: {error}", .path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        error: std::io::Error,
-    },
-    /// It is not what a behaviour file looks like.
-    #[error("{}{place}: the behaviour file is not valid: {words}", .path.display())]
-    Shape {
-        /// The file.
-        path: PathBuf,
-        /// `:LINE:COLUMN`, where that is known.
-        place: String,
-        /// What is wrong.
-        words: String,
-    },
-    /// It declares what cannot be.
-    #[error("the behaviour file {} is not valid: {problem}", .path.display())]
-    Value {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, and what to write.
-        problem: ValueError,
-    },
-}
-
-/// What is wrong with a declared value.
-#[derive(Debug, thiserror::Error)]
-pub enum ValueError {
-    /// The name cannot be one.
-    #[error("name `{0}`: use lower-case letters, digits and hyphens")]
-    Name(String),
-    /// Tools are renamed that there are not.
-    #[error("tools: `{role}` is no role of a tool; known: {known}")]
-    UnknownRole {
-        /// What is written.
-        role: String,
-        /// The roles that there are.
-        known: String,
-    },
-    /// A tool is renamed to nothing.
-    #[error("tools: `{0}` has an empty name")]
-    EmptyName(String),
-    /// A number is out of its range.
-    #[error("{what} must lie between {least} and {most}, not {found}")]
-    Range {
-        /// Which number.
-        what: &'static str,
-        /// The least that it may be.
-        least: f64,
-        /// The most.
-        most: f64,
-        /// What it is.
-        found: f64,
-    },
-    /// Nothing would be searched.
-    #[error("top_k must be at least 1")]
-    NoHits,
-    /// A page or passage is counted from 0.
-    #[error("managed: `{0}`: pages and passages are counted from 1")]
-    NoPage(String),
-    /// Words are cited that the answer does not hold.
-    #[error("managed: the answer does not hold the cited words `{0}`")]
-    NotInAnswer(String),
-    /// A topic of the search service answers with nothing.
-    #[error("the topic `{0}` needs at least one result")]
-    NoResults(String),
-}
-
-/// Whether a number lies in its range.
-fn within(what: &'static str, found: f64, least: f64, most: f64) -> Result<(), ValueError> {
-    if (least..=most).contains(&found) { Ok(()) } else { Err(ValueError::Range { what, least, most, found }) }
-}
-
-/// Reads and checks a behaviour file.
-///
-/// # Errors
-/// [`BehaviourError`] with the file, what is wrong and where.
-pub fn load(path: &Path) -> Result<Behaviour, BehaviourError> {
-    let mut behaviour: Behaviour = read(path)?;
-    if let Some(file) = &behaviour.model.rates {
-        let rates: Rates = read(&path.with_file_name(file))?;
-        let own = std::mem::replace(&mut behaviour.model.habits, rates.habits);
-        behaviour.model.habits.overlay(&own);
-        behaviour.model.unless_told = rates.unless_told;
-    }
-    check(&behaviour).map_err(|problem| BehaviourError::Value { path: path.to_owned(), problem })?;
-    Ok(Behaviour { tools: aliases::by_tool(behaviour.tools), ..behaviour })
-}
-
 /// The schema of behaviour files.
 pub fn schema() -> serde_json::Value {
     let mut schema = schemars::schema_for!(Behaviour).to_value();
@@ -454,98 +361,4 @@ pub fn schema() -> serde_json::Value {
     let names = habits["oneOf"].as_array().into_iter().flatten().map(|habit| habit["const"].clone());
     schema["$defs"]["Habits"]["propertyNames"] = serde_json::json!({"enum": names.collect::<Vec<_>>()});
     schema
-}
-
-fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, BehaviourError> {
-    let text =
-        files::read_to_string(path).map_err(|error| BehaviourError::Unreadable { path: path.to_owned(), error })?;
-    yaml::read(&text).map_err(|error| {
-        let place = error.place.map_or_else(String::new, |at| format!(":{}:{}", at.line, at.column));
-        BehaviourError::Shape { path: path.to_owned(), place, words: error.to_string() }
-    })
-}
-
-fn check(behaviour: &Behaviour) -> Result<(), ValueError> {
-    let named = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if behaviour.name.is_empty() || !behaviour.name.chars().all(named) {
-        return Err(ValueError::Name(behaviour.name.clone()));
-    }
-    aliases::check(&behaviour.tools)?;
-    within("sufficient_overlap", behaviour.model.sufficient_overlap, 0.0, 1.0)?;
-    within("variety", behaviour.model.variety, 0.0, 1.0)?;
-    if behaviour.model.top_k == 0 {
-        return Err(ValueError::NoHits);
-    }
-    if let Some(judge) = &behaviour.judge {
-        let shares = [("judge: errs", judge.errs), ("judge: swayed", judge.swayed), ("judge: garbles", judge.garbles)];
-        let looks = judge.items.values().map(|looks| ("judge: at_least", looks.at_least));
-        shares.into_iter().chain(looks).try_for_each(|(what, share)| within(what, share, 0.0, 1.0))?;
-    }
-    let judge = behaviour.judge.as_ref().map(|judge| &judge.latency);
-    let embeddings = behaviour.embeddings.as_ref().map(|embeddings| &embeddings.latency);
-    let managed = behaviour.managed.as_ref().map(|managed| &managed.latency);
-    let others = judge.into_iter().chain(embeddings).chain(managed);
-    for latency in [&behaviour.model.latency, &behaviour.search.latency].into_iter().chain(others) {
-        if let Latency::Lognormal(shape) = latency {
-            within("sigma", shape.sigma, 0.0, 3.0)?;
-        }
-    }
-    let embeddings = behaviour.embeddings.as_ref();
-    if let Some(embeddings) = embeddings {
-        within("embeddings: dimensions", embeddings.dimensions as f64, 2.0, 4_096.0)?;
-    }
-    if let Some(behaviour) = &behaviour.managed {
-        managed::check(behaviour)?;
-    }
-    let failures = embeddings.into_iter().flat_map(|embeddings| &embeddings.failures);
-    let failures = failures.chain(behaviour.managed.iter().flat_map(|managed| &managed.failures));
-    for failure in behaviour.search.failures.iter().chain(failures) {
-        within("a failure's status", f64::from(failure.status), 400.0, 599.0)?;
-    }
-    for topic in &behaviour.search.topics {
-        if topic.results.is_empty() {
-            return Err(ValueError::NoResults(topic.answer.clone()));
-        }
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SMALL: &str = "
-name: small
-seed: 1
-model: {latency: {constant: 1s}}
-search: {latency: {constant: 1s}, failures: [{when: {asks: tide}, status: 503, times: 2}, {when: {}, status: 500, times: always}]}
-";
-
-    fn written(text: &str) -> Result<Behaviour, BehaviourError> {
-        let file = tempfile::NamedTempFile::new().expect("file");
-        std::fs::write(file.path(), text).expect("write");
-        load(file.path())
-    }
-
-    #[test]
-    fn a_small_file_loads_with_its_defaults() {
-        let behaviour = written(SMALL).expect("valid");
-        assert_eq!(behaviour.pace, Pace::Real);
-        assert_eq!(behaviour.search.failures[0].times, FailTimes::Count(2));
-        assert_eq!(behaviour.search.failures[1].times, FailTimes::Always);
-    }
-
-    #[test]
-    fn mistakes_name_the_file_and_the_place() {
-        for (from, to, part) in [
-            ("seed: 1", "seed: 1\nsped: 2", "sped"),
-            ("name: small", "name: Big Name", "Big Name"),
-            ("asks: tide", "asks: '('", "regex"),
-            ("status: 503", "status: 200", "400"),
-            ("constant: 1s", "constant: 1", "length of time"),
-        ] {
-            let error = written(&SMALL.replacen(from, to, 1)).expect_err(to).to_string();
-            assert!(error.contains(part) && error.contains("behaviour file"), "{error}");
-        }
-    }
 }

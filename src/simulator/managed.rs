@@ -3,8 +3,9 @@
 //! Where words of an answer stand is counted here, in characters, so that a behaviour file names the words alone. Pages
 //! are counted from 1 in the file and from 0 in what is sent, as the service does.
 
-use super::behaviour::{Caller, Failure, Pattern, ValueError, When};
+use super::behaviour::{Caller, Failure, Pattern, When};
 use super::dice::{Dice, Latency};
+use super::mistake::ValueError;
 use crate::provider::wire::nuclia_ask::AskRequest;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -250,23 +251,32 @@ fn resources(behaviour: &ManagedBehaviour, cites: &[ManagedCite], most: usize) -
 }
 
 /// What is wrong with what is declared.
-pub(super) fn check(behaviour: &ManagedBehaviour) -> Result<(), ValueError> {
-    for reply in &behaviour.answers {
-        for cite in &reply.cites {
-            if cite.page == 0 || cite.passage == 0 {
-                return Err(ValueError::NoPage(cite.resource.clone()));
+pub(super) fn check(behaviour: &ManagedBehaviour) -> Vec<(Vec<String>, ValueError)> {
+    let mut wrong = Vec::new();
+    let path = |parts: &[&str]| parts.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>();
+    for (answer, reply) in behaviour.answers.iter().enumerate() {
+        for (place, cite) in reply.cites.iter().enumerate() {
+            let (answer, place) = (answer.to_string(), place.to_string());
+            let here = ["answers", &answer, "cites", &place];
+            for (key, is_zero) in [("page", cite.page == 0), ("passage", cite.passage == 0)] {
+                if is_zero {
+                    wrong.push((path(&[&here[..], &[key]].concat()), ValueError::NoPage(cite.resource.clone())));
+                }
             }
-            if let Some(words) =
-                cite.words.iter().find(|words| words.is_empty() || !reply.answer.contains(words.as_str()))
-            {
-                return Err(ValueError::NotInAnswer(words.clone()));
+            for (index, words) in cite.words.iter().enumerate() {
+                if words.is_empty() || !reply.answer.contains(words.as_str()) {
+                    let at = path(&[&here[..], &["words", &index.to_string()]].concat());
+                    wrong.push((at, ValueError::NotInAnswer(words.clone())));
+                }
             }
         }
     }
-    if behaviour.files.values().any(|file| file.pages.contains_key(&0)) {
-        return Err(ValueError::NoPage("files".to_owned()));
+    for (name, file) in &behaviour.files {
+        if file.pages.contains_key(&0) {
+            wrong.push((path(&["files", name, "pages"]), ValueError::NoPage(name.clone())));
+        }
     }
-    Ok(())
+    wrong
 }
 
 #[cfg(test)]
@@ -289,7 +299,7 @@ mod tests {
     #[test]
     fn words_are_cited_where_they_stand_and_both_forms_say_the_same() {
         let behaviour = behaviour();
-        check(&behaviour).expect("sound");
+        assert_eq!(check(&behaviour), []);
         let request = AskRequest { query: "The coil?".into(), top_k: 2, ..AskRequest::default() };
         let answered = ask(&behaviour, 1, Caller::default(), &request);
         let whole = nuclia_ask::decode_response(answered.document.to_string().as_bytes()).expect("reads");
@@ -315,6 +325,8 @@ mod tests {
     fn words_that_the_answer_does_not_hold_are_a_mistake() {
         let mut wrong = behaviour();
         wrong.answers[1].cites[0].words = vec!["47 ohms".into()];
-        assert!(check(&wrong).expect_err("refused").to_string().contains("47 ohms"));
+        let told = check(&wrong);
+        assert_eq!(told[0].0.join("."), "answers.1.cites.0.words.0");
+        assert!(told[0].1.to_string().contains("47 ohms"));
     }
 }

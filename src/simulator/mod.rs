@@ -12,7 +12,9 @@ mod dice;
 mod embed;
 mod habit;
 mod judge;
+mod load;
 mod managed;
+mod mistake;
 mod model;
 mod reason_act;
 mod search;
@@ -22,7 +24,9 @@ mod situation;
 mod stream;
 mod wire;
 
-pub use behaviour::{Behaviour, BehaviourError, Pace, load, schema};
+pub use behaviour::{Behaviour, Pace, schema};
+pub use load::load;
+pub use mistake::{BehaviourError, BehaviourMistake, BehaviourProblem, ValueError};
 pub use server::{FAULT_HEADER, LATENCY_HEADER, NAME_HEADER, SEED_HEADER, serve};
 
 #[cfg(test)]
