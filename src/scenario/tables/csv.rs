@@ -22,7 +22,9 @@ pub(super) fn read(table: &mut Table, separator: Option<char>) -> Vec<Flaw> {
             table.columns.push(Column { name, at });
         }
     }
-    while let Some(record) = reader.record(&mut flaws) {
+    while !table.is_full(&flaws)
+        && let Some(record) = reader.record(&mut flaws)
+    {
         if record.broken || (record.cells.len() == 1 && record.at.is_empty()) {
             continue;
         }
@@ -41,9 +43,6 @@ pub(super) fn read(table: &mut Table, separator: Option<char>) -> Vec<Flaw> {
         let row = Row { at: record.at, cells: record.cells.into_iter().map(cell).enumerate().collect() };
         if !row.is_empty() {
             table.rows.push(row);
-        }
-        if table.is_full() {
-            break;
         }
     }
     table.text = text;

@@ -178,7 +178,7 @@ impl Expanding<'_> {
                 self.around.size.fetch_add(text.len() as u64, Ordering::Relaxed);
                 match Table::read(shown_file.clone(), &text) {
                     Err(told) => {
-                        self.out.extend(capped(told));
+                        self.out.extend(told);
                         None
                     }
                     Ok(table) if table.rows.is_empty() => {
@@ -232,8 +232,10 @@ impl Expanding<'_> {
             }
         }
         self.tables.used.push(used);
+        let wrong_cells = wrong.len();
+        wrong.truncate(Bound::Mistakes.most_in_memory());
         let wrong = wrong.iter().map(|cell| self.tables.wrong_cell(cell, self.around.file)).collect();
-        self.out.extend(capped(wrong));
+        self.out.extend(capped(wrong, wrong_cells));
         let (_, told) = self.tables.diagnose(mistakes, self.around.file, self.around.text);
         self.out.extend(told);
         Some(())
@@ -273,7 +275,7 @@ fn lists(table: &Table, named: &CaseTable, at: At<'_>) -> (BTreeMap<usize, Strin
         match table.column(name) {
             None => {
                 let message = format!("{} has no column `{name}`", table.file);
-                let known = table.columns.iter().map(|column| column.name.as_str()).filter(|name| !name.is_empty());
+                let known = table.names();
                 let mistake = Mistake::at(at.key(name), "unknown-column", message).on_key();
                 mistakes.push(mistake.label(did_you_mean(name, known)));
             }
@@ -301,7 +303,7 @@ enum Made {
 impl Used {
     /// The case of one row, and its size.
     fn case(&self, row: &Row, schema: &Value, at: At<'_>, room: u64) -> (Made, u64) {
-        let mut filling = Filling::new(&self.table, row, &self.lists, Places::None).of_at_most(room);
+        let mut filling = Filling::new(row, &self.lists, Places::None).of_at_most(room);
         let filled = filling.case(&self.template);
         if filling.size > room {
             return (Made::TooMuch, filling.size);

@@ -5,30 +5,42 @@
 //! another one: of `never: {tool: a, arguments: {x: {equals: "{{ x }}"}}}` nothing stays where `x` is empty.
 
 use super::template::{Part, PartKind, Piece};
-use super::{Cell, CellValue, Row, Table};
+use super::{CellValue, Row};
 use crate::yaml::{Kind, Node, Place, Style};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// No place: what stands in the template and not in the table.
-const NOWHERE: Place = Place { line: 0, column: 0, length: 0 };
+pub(super) const NOWHERE: Place = Place { line: 0, column: 0, length: 0 };
 
 /// Which places the filled document has.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Places {
     /// None.
     None,
-    /// Those of cells in the table; a list or a map from which something was left out has that of the empty cell.
+    /// Those of cells in the table, as [`of_column`]; a list or a map from which something was left out has that of the empty
+    /// cell.
     Table,
     /// Those of the template.
     Template,
 }
 
+/// The place that stands for a cell of the row: finding the true one takes the whole text, and is done for the one cell
+/// that a mistake is in.
+fn of_column(column: usize) -> Place {
+    Place { line: u32::try_from(column).unwrap_or(u32::MAX).saturating_add(1), column: 0, length: 0 }
+}
+
+/// The column whose cell a place stands for.
+pub(super) fn column_of(place: Place) -> Option<usize> {
+    place.line.checked_sub(1).map(|column| column as usize)
+}
+
 /// An empty cell, and what came of it.
 pub(super) struct Gap {
     pub(super) column: usize,
-    /// Where it stands in the table.
+    /// What stands for it.
     pub(super) place: Place,
     /// Where in the template it leaves something out.
     pub(super) template: Place,
@@ -44,7 +56,6 @@ pub(super) struct Misfit {
 
 /// One row in one template.
 pub(super) struct Filling<'r> {
-    table: &'r Table,
     row: &'r Row,
     /// What separates the values of a column that holds several.
     lists: &'r BTreeMap<usize, String>,
@@ -72,8 +83,8 @@ enum Inside {
 struct EntryGoes;
 
 impl<'r> Filling<'r> {
-    pub(super) fn new(table: &'r Table, row: &'r Row, lists: &'r BTreeMap<usize, String>, places: Places) -> Self {
-        Self { table, row, lists, places, gaps: Vec::new(), misfits: Vec::new(), size: 0, most: u64::MAX }
+    pub(super) fn new(row: &'r Row, lists: &'r BTreeMap<usize, String>, places: Places) -> Self {
+        Self { row, lists, places, gaps: Vec::new(), misfits: Vec::new(), size: 0, most: u64::MAX }
     }
 
     /// The same, which stops where the case is larger than this.
@@ -162,11 +173,11 @@ impl<'r> Filling<'r> {
         }
     }
 
-    /// Where a cell stands; the whole row where it has none.
-    fn place(&self, cell: Option<&Cell>, template: Place) -> Place {
+    /// Where a cell stands.
+    fn place(&self, column: usize, template: Place) -> Place {
         match self.places {
             Places::None => NOWHERE,
-            Places::Table => self.table.place(cell.map_or(&self.row.at, |cell| &cell.at)),
+            Places::Table => of_column(column),
             Places::Template => template,
         }
     }
@@ -178,7 +189,7 @@ impl<'r> Filling<'r> {
         if self.size > self.most {
             return None;
         }
-        let place = self.place(cell, template);
+        let place = self.place(column, template);
         let node = match (cell.map(|cell| &cell.value), self.lists.get(&column)) {
             (None | Some(CellValue::Empty), _) => None,
             (Some(CellValue::Word(text) | CellValue::Json(Value::String(text))), Some(separator)) => {
@@ -194,7 +205,7 @@ impl<'r> Filling<'r> {
             (Some(CellValue::Json(value)), _) => Some(of_json(value, place)),
         };
         if node.is_none() {
-            let place = self.place(cell, template);
+            let place = self.place(column, template);
             self.gaps.push(Gap { column, place, template });
         }
         node
@@ -231,7 +242,7 @@ impl<'r> Filling<'r> {
             self.misfits.push(Misfit { column, message, template });
         }
         self.size += pieces.iter().map(Piece::size).sum::<u64>();
-        let place = self.place(first.and_then(|column| self.row.cell(column)), template);
+        let place = first.map_or_else(|| self.of_template(template), |column| self.place(column, template));
         Node::new(place, Kind::Scalar(Cow::Owned(text), Style::Quoted))
     }
 }

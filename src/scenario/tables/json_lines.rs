@@ -20,6 +20,9 @@ pub(super) fn read(table: &mut Table) -> Vec<Flaw> {
         if line.is_empty() {
             continue;
         }
+        if table.is_full(&flaws) {
+            break;
+        }
         let pairs = match serde_json::from_str::<Pairs<'_>>(line) {
             Ok(Pairs(pairs)) => pairs,
             Err(error) => {
@@ -50,9 +53,6 @@ pub(super) fn read(table: &mut Table) -> Vec<Flaw> {
         }
         if !row.is_empty() {
             table.rows.push(row);
-        }
-        if table.is_full() {
-            break;
         }
     }
     table.text = text;

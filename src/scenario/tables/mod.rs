@@ -24,6 +24,7 @@ pub(super) use template::has_columns;
 
 use super::diagnostic::{Diagnostic, Place};
 use crate::bounds::Bound;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// A table, read.
@@ -33,6 +34,8 @@ struct Table {
     /// The file's text, with `\n` alone for a line break.
     text: String,
     columns: Vec<Column>,
+    /// The columns that have a name, by it.
+    by_name: BTreeMap<String, usize>,
     rows: Vec<Row>,
 }
 
@@ -91,9 +94,9 @@ impl Table {
     fn read(file: String, text: &str) -> Result<Self, Vec<Diagnostic>> {
         // A checkout on Windows makes the cases that one on another system makes.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
-        let mut table = Self { file, text, columns: Vec::new(), rows: Vec::new() };
+        let mut table = Self { file, text, columns: Vec::new(), by_name: BTreeMap::new(), rows: Vec::new() };
         let ending = table.file.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
-        let flaws = match ending.as_deref() {
+        let mut flaws = match ending.as_deref() {
             Some("csv") => csv::read(&mut table, None),
             Some("tsv") => csv::read(&mut table, Some('\t')),
             Some("jsonl") => json_lines::read(&mut table),
@@ -102,11 +105,29 @@ impl Table {
                 return Err(vec![Diagnostic::error("unknown-table", &table.file, message)]);
             }
         };
-        if flaws.is_empty() { Ok(table) } else { Err(flaws.into_iter().map(|flaw| table.diagnose(flaw)).collect()) }
+        if flaws.is_empty() {
+            let named = table.columns.iter().enumerate().filter(|(_, column)| !column.name.is_empty());
+            table.by_name = named.map(|(index, column)| (column.name.clone(), index)).collect();
+            return Ok(table);
+        }
+        let is_cut = flaws.len() > Bound::Mistakes.most_in_memory();
+        flaws.truncate(Bound::Mistakes.most_in_memory());
+        let mut told: Vec<Diagnostic> = flaws.into_iter().map(|flaw| table.diagnose(flaw)).collect();
+        if let Some(last) = told.last().filter(|_| is_cut) {
+            let message = "the table was not read from here on".to_owned();
+            let help = vec![format!("correct these first; {}", Bound::Mistakes.advice())];
+            told.push(Diagnostic { code: "more-mistakes", message, label: None, help, ..last.clone() });
+        }
+        Err(told)
     }
 
     fn column(&self, name: &str) -> Option<usize> {
-        self.columns.iter().position(|column| column.name == name)
+        self.by_name.get(name).copied()
+    }
+
+    /// The names of its columns, in their order.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(|column| column.name.as_str()).filter(|name| !name.is_empty())
     }
 
     /// Where a part of the text stands.
@@ -130,9 +151,9 @@ impl Table {
         }
     }
 
-    /// Whether no more rows are read: a scenario has no more cases.
-    fn is_full(&self) -> bool {
-        self.rows.len() > Bound::Cases.most_in_memory()
+    /// Whether no more rows are read: a scenario has no more cases, or no more mistakes are told.
+    fn is_full(&self, flaws: &[Flaw]) -> bool {
+        self.rows.len() > Bound::Cases.most_in_memory() || flaws.len() > Bound::Mistakes.most_in_memory()
     }
 }
 

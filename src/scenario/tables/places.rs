@@ -4,7 +4,7 @@
 //! there is a mistake is its row filled in again, with places: those of cells, and those of the template, where a mistake
 //! that every row has is told once.
 
-use super::fill::{Filling, Places};
+use super::fill::{Filling, NOWHERE, Places, column_of};
 use super::template::Part;
 use super::{Row, Table};
 use crate::bounds::Bound;
@@ -154,9 +154,9 @@ impl Used {
     /// A mistake with its place, and whether that is one of the template.
     fn diagnose(&self, mistake: Mistake, row: &Row, path: &[Step], file: &str, text: &str) -> (Diagnostic, bool) {
         let locate = |places: Places, focus: Focus| {
-            let mut filling = Filling::new(&self.table, row, &self.lists, places);
+            let mut filling = Filling::new(row, &self.lists, places);
             let filled = filling.case(&self.template);
-            (filled.map_or(self.template.place, |filled| filled.locate(path, focus)), filling.gaps)
+            (filled.map_or(NOWHERE, |filled| filled.locate(path, focus)), filling.gaps)
         };
         let (mut cell, gaps) = locate(Places::Table, mistake.focus);
         // Of a case that expects nothing, what it would expect is the empty cell that matters.
@@ -165,14 +165,15 @@ impl Used {
             cell = below.map_or(cell, |gap| gap.place);
         }
         let (template, _) = locate(Places::Template, mistake.focus);
-        if cell.line == 0 {
+        let Some(column) = column_of(cell) else {
             let mistake = Mistake { place: Some(template), ..mistake };
             return (one(mistake, file, text), true);
-        }
+        };
+        let place = self.table.place(row.cell(column).map_or(&row.at, |cell| &cell.at));
         let empty = gaps.iter().find(|gap| gap.place == cell);
         let empty = empty.and_then(|gap| self.table.columns.get(gap.column));
         let is_error = mistake.severity == Severity::Error;
-        let mut told = one(Mistake { place: Some(cell), ..mistake }, &self.table.file, &self.table.text);
+        let mut told = one(Mistake { place: Some(place), ..mistake }, &self.table.file, &self.table.text);
         if let Some(column) = empty.filter(|_| is_error) {
             told =
                 told.with_help(format!("`{}` is empty in this row, which leaves out what it would fill", column.name));
@@ -190,11 +191,9 @@ fn used_at(file: &str, place: Place) -> String {
     format!("it goes into the case at {file}:{}:{}", place.line, place.column)
 }
 
-/// At most as many as are listed of one file.
-pub(super) fn capped(mut told: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    let most = Bound::Mistakes.most_in_memory();
-    let more = told.len().saturating_sub(most);
-    told.truncate(most);
+/// Those that are listed of `all`, with a word on the others.
+pub(super) fn capped(mut told: Vec<Diagnostic>, all: usize) -> Vec<Diagnostic> {
+    let more = all.saturating_sub(told.len());
     if let Some(last) = told.last().filter(|_| more > 0) {
         let message = format!("{more} more mistakes from here on are not listed");
         let rest = Diagnostic { code: "more-mistakes", message, label: None, help: Vec::new(), ..last.clone() };

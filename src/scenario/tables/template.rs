@@ -117,9 +117,9 @@ impl<'t> Reading<'t> {
     }
 
     fn text(&mut self, text: &str, at: At<'_>) -> PartKind {
-        let (mut pieces, mut rest) = (Vec::new(), text);
+        let (mut pieces, mut rest, mut passed) = (Vec::new(), text, 0);
         while let Some((words, behind)) = rest.split_once(OPEN) {
-            let start = text.chars().count() - behind.chars().count() - OPEN.len();
+            let start = passed + words.chars().count();
             if !words.is_empty() {
                 pieces.push(Piece::Words(words.to_owned()));
             }
@@ -131,17 +131,20 @@ impl<'t> Reading<'t> {
                 return PartKind::Text(pieces);
             };
             rest = after;
+            let length = name.chars().count() + OPEN.len() + CLOSE.len();
+            passed = start + length;
             let name = name.trim();
-            if let Some(column) = self.table.column(name).filter(|_| !name.is_empty()) {
+            if let Some(column) = self.table.column(name) {
                 self.used.insert(column);
                 pieces.push(Piece::Cell(column));
                 continue;
             }
+            if self.mistakes.len() > Bound::Mistakes.most_in_memory() {
+                continue;
+            }
             let shown: String = name.chars().take(60).collect();
             let message = format!("{} has no column `{shown}`", self.table.file);
-            let known = self.table.columns.iter().map(|column| column.name.as_str());
-            let label = did_you_mean(&shown, known.filter(|name| !name.is_empty()));
-            let length = behind.chars().count() - after.chars().count() + OPEN.len();
+            let label = did_you_mean(&shown, self.table.names());
             self.mistakes.push(Mistake::at(at, "unknown-column", message).label(label).within(start, length));
         }
         if !rest.is_empty() {
