@@ -252,10 +252,7 @@ fn write(written: Vec<(&str, Vec<u8>)>, folder: &Path, linked: Option<&[u8]>) ->
         files::replace(&file, secrets::clean_text_bytes(index)).map_err(|why| Problem::unwritten(&file, &why))?;
     }
     // The list of runs links to the comparison.
-    if let Some(reports) = folder.parent().filter(|reports| reports.join(trace::INDEX_HTML).exists()) {
-        runs::write_page(reports)?;
-    }
-    Ok(())
+    runs::renew_page(folder)
 }
 
 /// A comparison fails only where that was asked for; one with trials that could not be run, or that compared nothing,

@@ -25,18 +25,21 @@ pub(super) fn run(given: &Runs) -> Result<Exit, Problem> {
         }
     }
     if reports.is_dir() {
-        write_page(&reports)?;
+        evaluation::write_page_of(&reports, &runs).map_err(|why| unwritten(&reports, &why))?;
     }
     Ok(Exit::Passed)
 }
 
-/// Writes the list beside the run folders.
+/// Writes the list beside a run folder again, where there is one.
 ///
 /// # Errors
 /// When it cannot be written.
-pub(super) fn write_page(reports: &Path) -> Result<(), Problem> {
-    let written = evaluation::write_runs_page(reports);
-    written.map_err(|why| Problem::Unwritten(format!("{}: index.html: {why}", reports.display())))
+pub(super) fn renew_page(folder: &Path) -> Result<(), Problem> {
+    evaluation::renew_runs_page(folder).map_err(|why| unwritten(folder.parent().unwrap_or(folder), &why))
+}
+
+fn unwritten(reports: &Path, why: &std::io::Error) -> Problem {
+    Problem::Unwritten(format!("{}: index.html: {why}", reports.display()))
 }
 
 fn listed(reports: &Path) -> Result<Vec<RunRow>, Problem> {

@@ -4,6 +4,7 @@ use super::arguments::{Printed, Score};
 use super::exit::Exit;
 use super::import;
 use super::output::{self, Problem};
+use super::runs;
 use super::select::newest_run;
 use crate::evaluation::{self, EvaluatedRun};
 use crate::report;
@@ -21,6 +22,7 @@ pub(super) fn run(given: &Score) -> Result<Exit, Problem> {
     let run = newest_run(given.run.as_deref());
     let mut evaluated = evaluation::score(&run, false)?;
     evaluated.write(&run).map_err(|why| format!("{} cannot be written: {why}", run.display()))?;
+    runs::renew_page(&run)?;
     print(&evaluated, given.format, &run);
     Ok(Exit::of_code(evaluated.evaluation.exit_code))
 }

@@ -21,6 +21,6 @@ mod until_decided;
 pub use builder::{EvaluatedRun, EvaluationBuilder, Prepared, Preparer};
 pub use deciding::Deciding;
 pub use estimate::{Estimate, Money, Requests, Visible, estimate, turns};
-pub use runs::{beside_history, runs, write_runs_page};
+pub use runs::{beside_history, renew_runs_page, runs, write_page_of, write_runs_page};
 pub use score::{ScoreError, read_plan, read_traces, score};
 pub use until_decided::{Designs, RecordedPasses, StopError, passes, recorded_passes};

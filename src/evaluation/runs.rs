@@ -9,17 +9,20 @@ use crate::report::history::Links;
 use crate::report::runs::{RunRow, html};
 use crate::secrets;
 use crate::trace;
+use rayon::prelude::*;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io::{self, BufReader};
+use std::io::{self, Read as _};
 use std::path::Path;
 
 /// What stands in every such list, and in no page of another program.
 const OWN: &str = "<p class=\"brand\">ragcheck runs</p>";
 /// The page of the history, beside it.
 const HISTORY: &str = "history.html";
+/// Bytes of a `run.json` that are read at first; twice as many where the verdicts are longer.
+const BEGINNING: u64 = 1 << 18;
 /// The most bytes of an `environment.json`.
 const ENVIRONMENT_BYTES: u64 = 1 << 20;
 
@@ -35,7 +38,10 @@ pub fn runs(reports: &Path) -> io::Result<Vec<RunRow>> {
     let latest = files::resolved(&reports.join("latest")).ok();
     let latest = latest.as_deref().and_then(Path::file_name);
     let folders = entries.into_iter().filter(|entry| entry.is_folder && is_run(&entry.path));
-    let mut rows: Vec<RunRow> = folders.map(|entry| row(&entry.path, latest == entry.path.file_name())).collect();
+    let folders: Vec<_> = folders.map(|entry| entry.path).collect();
+    let rows = folders.par_iter().map(|folder| row(folder, latest == folder.file_name()));
+    // One that another process removes meanwhile is no broken run.
+    let mut rows: Vec<RunRow> = rows.filter(|row| row.broken.is_none() || reports.join(&row.name).is_dir()).collect();
     rows.sort_by(|one, other| other.made_at.cmp(&one.made_at).then_with(|| one.name.cmp(&other.name)));
     Ok(rows)
 }
@@ -69,13 +75,34 @@ fn is_list(file: &Path) -> bool {
 /// # Errors
 /// When a folder cannot be read, or the page cannot be written.
 pub fn write_runs_page(reports: &Path) -> io::Result<()> {
+    write_page_of(reports, &runs(reports)?)
+}
+
+/// The same of runs that have just been read.
+///
+/// # Errors
+/// When the page cannot be written.
+pub fn write_page_of(reports: &Path, runs: &[RunRow]) -> io::Result<()> {
     let file = reports.join(trace::INDEX_HTML);
     // `--report-dir` may name a folder with an `index.html` of somebody's own.
     if file.exists() && !is_list(&file) {
         return Ok(());
     }
-    let page = html(&runs(reports)?, reports.join(HISTORY).exists())?;
+    let page = html(runs, reports.join(HISTORY).exists())?;
     files::replace(file, secrets::clean_text_bytes(&page))
+}
+
+/// Writes the list beside a run folder again, whose verdict may be another one now; where there is none, none is made.
+///
+/// # Errors
+/// When a folder cannot be read, or the page cannot be written.
+pub fn renew_runs_page(folder: &Path) -> io::Result<()> {
+    // `latest` stands beside the folder that it names.
+    let whole = files::resolved(folder).unwrap_or_else(|_| folder.to_owned());
+    match whole.parent() {
+        Some(reports) if reports.join(trace::INDEX_HTML).exists() => write_runs_page(reports),
+        _ => Ok(()),
+    }
 }
 
 fn is_run(folder: &Path) -> bool {
@@ -153,13 +180,19 @@ impl Brief {
 
 /// Reads the beginning of a `run.json`: that of a run with many trials is read no further.
 fn head(folder: &Path) -> io::Result<Head> {
-    let file = files::open(folder.join(trace::RUN))?;
-    let mut reading = Reading::default();
-    let read = reading.deserialize(&mut serde_json::Deserializer::from_reader(BufReader::new(file)));
-    // Left in the middle, the reader complains of what it has not read.
-    match read {
-        Err(error) if !reading.enough => Err(error.into()),
-        _ => Ok(reading.head),
+    let mut file = files::open(folder.join(trace::RUN))?;
+    let (mut text, mut most) = (Vec::new(), BEGINNING);
+    loop {
+        let read = (&mut file).take(most).read_to_end(&mut text)?;
+        let mut reading = Reading::default();
+        // From memory it is read several times as fast as from a file.
+        let parsed = reading.deserialize(&mut serde_json::Deserializer::from_slice(&text));
+        // Left in the middle, the reader complains of what it has not read.
+        match parsed {
+            Err(error) if !reading.enough && error.is_eof() && read as u64 == most => most = text.len() as u64,
+            Err(error) if !reading.enough => return Err(error.into()),
+            _ => return Ok(reading.head),
+        }
     }
 }
 
@@ -258,6 +291,35 @@ mod tests {
         write_runs_page(reports.path()).expect("a page");
         let page = fs::read_to_string(reports.path().join("index.html")).expect("a page");
         assert_eq!(page.matches("broken run folder").count(), 3);
+    }
+
+    #[test]
+    fn verdicts_that_are_longer_than_what_is_read_at_first_are_read_whole() {
+        let reports = tempfile::tempdir().expect("a folder");
+        let long = "x".repeat(3 * BEGINNING as usize);
+        run(reports.path(), "000000000001", "2026-11-20T10:00:00Z", &RUN.replace("failed: SC-002", &long));
+        run(
+            reports.path(),
+            "000000000002",
+            "2026-11-21T10:00:00Z",
+            &RUN[..RUN.len() / 2].replace("failed: SC-002", &long),
+        );
+        let rows = runs(reports.path()).expect("a list");
+        assert!(rows[0].broken.is_some() && rows[1].broken.is_none(), "cut off in the middle is broken");
+        assert_eq!((rows[1].conclusion.len(), rows[1].failed.len()), (long.len(), 2));
+    }
+
+    #[test]
+    fn the_list_beside_a_run_is_renewed_and_none_is_made() {
+        let reports = tempfile::tempdir().expect("a folder");
+        run(reports.path(), "000000000001", "2026-11-20T10:00:00Z", RUN);
+        let (folder, page) = (reports.path().join("000000000001"), reports.path().join("index.html"));
+        renew_runs_page(&folder).expect("nothing to do");
+        assert!(!page.exists());
+        write_runs_page(reports.path()).expect("a page");
+        fs::write(folder.join("run.json"), RUN.replace("SC-002", "SC-009")).expect("written");
+        renew_runs_page(&folder).expect("renewed");
+        assert!(fs::read_to_string(&page).expect("the page").contains("SC-009"));
     }
 
     #[test]

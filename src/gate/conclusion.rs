@@ -100,6 +100,24 @@ pub(super) fn of_selection(result: &mut CriterionResult) -> Option<String> {
     missed.then(|| name(result))
 }
 
+/// What of a criterion remains required of a run of some of the project's scenarios: what they decide. One that measures
+/// nothing in them, or needs more than they have, is shown; the others may have it. Gates of a scenario are all there.
+pub(super) fn of_scenarios(result: &mut CriterionResult) -> Option<String> {
+    let open = match result.verdict {
+        Verdict::NotMeasured if !result.not_measured_ok => true,
+        Verdict::Inconclusive => true,
+        _ => false,
+    };
+    let shown = result.scenario.is_none() && result.required && open;
+    result.required &= !shown;
+    shown.then(|| format!("{} ({})", name(result), result.verdict.as_str()))
+}
+
+/// What the scenarios do not decide, behind the conclusion of a run of some of them.
+pub(super) fn not_decided(open: &[String]) -> String {
+    if open.is_empty() { String::new() } else { format!("; not decided by these scenarios: {}", listed(open)) }
+}
+
 /// `scenario/id` of a gate, the id of a criterion.
 fn name(result: &CriterionResult) -> String {
     result.scenario.as_ref().map_or_else(|| result.id.clone(), |of| format!("{of}/{}", result.id))

@@ -1,6 +1,6 @@
 //! The judge: takes examined trials in any order, and gives the run's judgement.
 
-use super::conclusion::{NOT_RUN, conclude, conclude_selection, group, of_selection};
+use super::conclusion::{NOT_RUN, conclude, conclude_selection, group, not_decided, of_scenarios, of_selection};
 use super::criterion::Item;
 use super::design::Design;
 use super::error::EvaluationError;
@@ -286,13 +286,16 @@ impl<'p> Evaluator<'p> {
         let mut results: Vec<_> = items.map(|item| item.result(plan, metrics[item.metric].as_ref(), closed)).collect();
         // Rates that speak of all cases are shown of a selection, and decide nothing.
         let selected = plan.part.as_ref().is_some_and(|part| part.cases) && plan.stopping.is_none();
+        let some = plan.part.as_ref().is_some_and(|part| part.scenarios) && plan.stopping.is_none();
         let (exit_code, mut conclusion) = if selected {
             let shown = results.iter().any(|result| result.required && result.n > 0);
             let missed: Vec<String> = results.iter_mut().filter_map(of_selection).collect();
             let failed = trials.iter().filter(|trial| trial.verdict == Verdict::Fail).count() as u64;
             conclude_selection(results.iter(), &missed, shown, (failed, in_error, needed as u64))
         } else {
-            conclude(results.iter(), in_error, needed as u64, plan.criteria.undecided)
+            let open: Vec<String> = results.iter_mut().filter(|_| some).filter_map(of_scenarios).collect();
+            let found = conclude(results.iter(), in_error, needed as u64, plan.criteria.undecided);
+            (found.0, found.1 + &not_decided(&open))
         };
         let part = part(plan, needed, errors.iter().map(|(_, error)| error.as_ref()));
         if !part.is_empty() {

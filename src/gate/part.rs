@@ -10,7 +10,9 @@ use crate::trace::{Trace, TrialEnd, TrialError, TrialErrorKind};
 pub(super) fn part<'e>(plan: &Plan, planned: usize, errors: impl Iterator<Item = Option<&'e TrialError>>) -> String {
     let missing = errors.filter(|error| error.is_none_or(|error| error.kind == TrialErrorKind::Stopped)).count();
     let trials = count(planned as u64, "trial", "trials");
-    let selected = plan.part.as_ref().map(|part| format!("{planned} of {} trials, selected by {}", part.of, part.by));
+    // Whole scenarios are no part of themselves: the conclusion says what they do not decide.
+    let selected = plan.part.as_ref().filter(|part| part.of > 0);
+    let selected = selected.map(|part| format!("{planned} of {} trials, selected by {}", part.of, part.by));
     let missing = (missing > 0).then(|| format!("{missing} of {trials} not run"));
     [selected, missing].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
@@ -93,7 +95,9 @@ mod tests {
         let (part, conclusion) = told(&plan, &traces[..3]);
         assert_eq!(part, "1 of 4 trials not run");
         assert!(conclusion.starts_with("PART (1 of 4 trials not run): "), "{conclusion}");
-        plan.part = Some(Part { of: 90, by: "--only a".into(), cases: false });
+        plan.part = Some(Part { of: 90, by: "--only a".into(), cases: false, scenarios: false });
         assert_eq!(told(&plan, &traces).0, "4 of 90 trials, selected by --only a");
+        plan.part = Some(Part { of: 0, by: String::new(), cases: false, scenarios: true });
+        assert_eq!(told(&plan, &traces).0, "");
     }
 }

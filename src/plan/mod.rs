@@ -93,13 +93,16 @@ pub struct Plan {
 /// What a plan is a part of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// Trials of the whole.
+    /// Trials of the whole; 0 where whole scenarios were chosen.
     pub of: u64,
-    /// What chose them, as it was typed: `--only refund-*`.
+    /// What chose them, as it was typed: `--only refund-*`; empty where whole scenarios were chosen.
     pub by: String,
     /// Whether single cases or trials were chosen: then these decide, and no rate that speaks of all of them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cases: bool,
+    /// Whether only some of the project's scenarios were chosen: a criterion that these do not decide decides nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub scenarios: bool,
 }
 
 /// The design of a run until decided: complete passes, each one repetition of every selected case, and a look at the

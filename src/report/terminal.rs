@@ -48,8 +48,8 @@ pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
     }
     let gates = evaluation.gates.iter();
     let unmet = evaluation.criteria.iter().chain(gates).filter(|row| row.verdict != Verdict::Pass);
-    // Of selected cases only what they decide is told: the table has the others.
-    let selected = view.plan.part.as_ref().is_some_and(|part| part.cases);
+    // Of selected cases or scenarios only what they decide is told: the table has the others.
+    let selected = view.plan.part.as_ref().is_some_and(|part| part.cases || part.scenarios);
     let mut told = BTreeSet::new();
     for row in unmet.filter(|row| row.required || !selected) {
         // Trials that could not be run are told once, with their cause.

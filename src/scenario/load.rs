@@ -34,6 +34,8 @@ pub struct Loaded {
     pub project_file: Option<String>,
     /// The scenarios, by file.
     pub scenarios: Vec<LoadedScenario>,
+    /// Whether the paths name some of the project's scenarios and leave out others, to be judged by its criteria.
+    pub partial: bool,
     /// The criteria on the whole run; none when no file states any.
     pub criteria: Criteria,
     /// The criteria file relative to the root; empty when there is none.
@@ -175,6 +177,20 @@ impl<'a> Work<'a> {
         Self { root, diagnostics: Vec::new(), files: 0, criteria_file: String::new() }
     }
 
+    /// Whether all of `found` are files that the project declares, and another scenario of it is not among them.
+    fn leaves_out(&self, project: &Project, paths: &[PathBuf], found: &[PathBuf], criteria: Option<&Path>) -> bool {
+        if paths.is_empty() {
+            return false;
+        }
+        let declared = found::discover(self.root, project, &[]).unwrap_or_default();
+        let scenario = |path: &&PathBuf| {
+            let text = read(path, "").unwrap_or_default();
+            Some(path.as_path()) != criteria && !found::is_criteria(&text) && !found::is_rubric(&text)
+        };
+        found.iter().all(|path| declared.contains(path))
+            && declared.iter().filter(|path| !found.contains(path)).any(|path| scenario(&path))
+    }
+
     fn load(&mut self, paths: &[PathBuf], criteria: Option<&Path>, catalogues: &Catalogues) -> Option<Loaded> {
         let (project, project_file, project_text) = self.project(catalogues);
         let scenarios_found = match found::discover(self.root, &project, paths) {
@@ -185,6 +201,7 @@ impl<'a> Work<'a> {
             }
         };
         let named = self.criteria_path(&project, criteria);
+        let partial = criteria.is_none() && self.leaves_out(&project, paths, &scenarios_found, named.as_deref());
         let mut room = Bound::ScenariosSize.most();
         let mut scenarios = Vec::new();
         let mut others = Vec::new();
@@ -276,6 +293,7 @@ impl<'a> Work<'a> {
             project,
             project_file,
             scenarios: loaded,
+            partial,
             criteria: found_criteria.criteria,
             criteria_file,
             ratings,

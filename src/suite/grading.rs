@@ -149,6 +149,7 @@ pub fn grade(folder: &Path, options: &GradingOptions) -> Result<GradedRun, Gradi
         }
         let mut evaluated = evaluation::score(folder, false)?;
         evaluated.write(folder).map_err(unwritten)?;
+        evaluation::renew_runs_page(folder).map_err(unwritten)?;
         graded.evaluated = Some(evaluated);
     }
     Ok(graded)

@@ -197,7 +197,7 @@ impl Suite {
                 name_models(options, &mut plan);
                 (plan.machines, plan.mode) = (machines, mode);
                 runner = self.runner(options, &plan)?;
-                plan.part = Some(plan::Part { of, by: "--failed".to_owned(), cases: true });
+                plan.part = Some(plan::Part { of, by: "--failed".to_owned(), cases: true, scenarios: false });
                 if options.mode != Mode::Replay {
                     plan.order = plan::interleaved(&plan.trials, plan.seed);
                 }
@@ -227,8 +227,9 @@ impl Suite {
         let chosen = &options.selection;
         let mut by = chosen.typed();
         by.extend(chosen.trials.is_some().then(|| "the lanes to record again".to_owned()));
+        let scenarios = self.loaded().partial;
         if by.is_empty() {
-            return Ok(None);
+            return Ok(scenarios.then_some(plan::Part { of: 0, by: String::new(), cases: false, scenarios }));
         }
         let passes = plan.stopping.map(|stopping| stopping.max_passes);
         let all = Selection { repeat: chosen.repeat, ..Selection::default() };
@@ -237,6 +238,7 @@ impl Suite {
             of,
             by: by.join(", "),
             cases: chosen.chooses_cases() && (plan.trials.number() as u64) < of,
+            scenarios,
         }))
     }
 

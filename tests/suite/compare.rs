@@ -160,9 +160,10 @@ fn a_case_that_passed_and_fails_now_is_a_flip_that_alone_decides() {
     let scenario = "scenarios/knowledge.yaml";
     project.run(&["run", scenario]);
     project.run(&["compare", "reports/latest", "--save", "base.json"]).expect_code(0);
-    let gated = ["run", scenario, "--baseline", "base.json", "--fail-on", "flip"];
+    let all = "--criteria=scenarios/success-criteria.yaml";
+    let gated = ["run", scenario, all, "--baseline", "base.json", "--fail-on", "flip"];
     // The criteria cannot pass on one scenario; nothing changed, so that this does not matter.
-    assert_ne!(project.run(&gated[..4]).code, 0);
+    assert_ne!(project.run(&gated[..5]).code, 0);
     project.run(&gated).expect_code(0);
     project.edit(scenario, "contains: [38 to 46 ohms]", "contains: [99 ohms]");
     let flipped = project.run(&gated);

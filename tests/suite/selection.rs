@@ -89,3 +89,65 @@ fn a_project_without_recordings_gets_one_note_and_one_command() {
     assert_eq!(outcome.stdout.matches("have no recording").count(), 0, "{}", outcome.stdout);
     assert!(outcome.stdout.contains("ragcheck run --mode record"), "{}", outcome.stdout);
 }
+
+#[test]
+fn a_scenario_file_alone_is_judged_by_its_gates_and_by_what_it_decides() {
+    let project = Project::shipped();
+    for (file, open) in
+        [("scenarios/react.yaml", "SC-001 (NOT_MEASURED)"), ("scenarios/knowledge.yaml", "SC-001 (INCONCLUSIVE)")]
+    {
+        let outcome = project.run(&["run", file]);
+        outcome.expect_code(0);
+        let run = project.latest("run.json");
+        let conclusion = run["conclusion"].as_str().expect("a conclusion");
+        assert!(!conclusion.contains("PART"), "{conclusion}");
+        assert!(conclusion.contains("; not decided by these scenarios: ") && conclusion.contains(open), "{conclusion}");
+        assert!(
+            !outcome.stdout.contains("NOT_MEASURED SC-"),
+            "what others measure is told row by row: {}",
+            outcome.stdout
+        );
+    }
+    // What it measures counts: an expectation that a case misses, and a criterion that fails.
+    project.run(&["run", "scenarios/parameters.yaml"]).expect_code(1);
+    project.edit("scenarios/knowledge.yaml", "contains: [38 to 46 ohms]", "contains: [99 ohms]");
+    project.run(&["run", "scenarios/knowledge.yaml"]).expect_code(1);
+}
+
+#[test]
+fn all_scenarios_by_name_are_judged_as_the_whole_and_others_by_their_own_criteria() {
+    let project = Project::shipped();
+    let text = project.read("ragcheck.yaml");
+    let few = "scenarios: [scenarios/react.yaml, scenarios/react-down.yaml]";
+    project.write("ragcheck.yaml", &text.replacen("scenarios: [scenarios/*.yaml]", few, 1));
+    // Nothing in the project measures SC-001: named or not, that fails.
+    for paths in [&[][..], &["scenarios/react.yaml", "scenarios/react-down.yaml"], &["scenarios/react*.yaml"][..]] {
+        let outcome = project.run(&[&["run"], paths].concat());
+        outcome.expect_code(1);
+        assert!(outcome.stdout.contains("NOT_MEASURED: SC-001"), "{paths:?}: {}", outcome.stdout);
+        assert!(!outcome.stdout.contains("not decided by these scenarios"), "{paths:?}: {}", outcome.stdout);
+    }
+    // Criteria that were typed are those to judge by, all of them.
+    let typed = ["run", "scenarios/react.yaml", "--criteria", "scenarios/success-criteria.yaml"];
+    project.run(&typed).expect_code(1);
+    project.run(&typed[..2]).expect_code(0);
+}
+
+#[test]
+fn a_scenario_that_nothing_required_counts_does_not_pass_alone() {
+    let project = Project::shipped();
+    let text = project.read("scenarios/react-down.yaml");
+    project.write("scenarios/react-down.yaml", &format!("{}\ngates: []\n", without_gates(&text)));
+    let criteria = project.read("scenarios/success-criteria.yaml");
+    let own = criteria.replace("tool-rag, react", "tool-rag");
+    project.write("scenarios/success-criteria.yaml", &own);
+    let outcome = project.run(&["run", "scenarios/react-down.yaml"]);
+    outcome.expect_code(1);
+    assert!(outcome.stdout.contains("nothing was shown"), "{}", outcome.stdout);
+}
+
+/// A scenario's text without what it says of gates.
+fn without_gates(text: &str) -> String {
+    let kept = text.lines().filter(|line| !line.starts_with("gates"));
+    kept.collect::<Vec<_>>().join("\n")
+}

@@ -19,6 +19,7 @@ fn loaded() -> Loaded {
     let file = "s.yaml".to_owned();
     let source = LoadedScenario { file, scenario, case_places, tables, prompts, managed_retrieval: None };
     Loaded {
+        partial: false,
         root: ".".into(),
         project: Project::default(),
         project_file: None,
