@@ -16,7 +16,7 @@ const DOCUMENTS: usize = 400;
 /// Words that a trial is found by.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Searchable {
-    /// Answers and documents.
+    /// Answers and documents, in small letters.
     pub words: Box<str>,
     /// Whether a citation of an answer is lost, invented or renumbered.
     pub flawed: bool,
@@ -53,7 +53,7 @@ impl Searchable {
         }
         let (answers, documents) = (quote(&answers.join(" / "), ANSWERS), quote(&documents.join(" / "), DOCUMENTS));
         let flawed = !answers.is_empty() && provenance(trace).values().any(|cited| !cited.flaws.is_empty());
-        Self { words: format!("{answers} {documents}").into(), flawed }
+        Self { words: format!("{answers} {documents}").to_lowercase().into(), flawed }
     }
 }
 
@@ -75,11 +75,11 @@ mod tests {
             _ => None,
         });
         let answer = answer.expect("the first case answers");
-        let first: String = answer.text.chars().take(40).collect();
+        let first: String = answer.text.chars().take(40).collect::<String>().to_lowercase();
         assert!(found.words.contains(&first), "{found:?}");
         answer.text = format!("As in [9]. {}", "x".repeat(100_000));
         let search = run.traces[0].searches().next().expect("a search");
-        assert!(found.words.contains(&search.hits[0].id), "{found:?}");
+        assert!(found.words.contains(&search.hits[0].id.to_lowercase()), "{found:?}");
         let found = Searchable::of(&trace);
         assert!(found.words.chars().count() <= ANSWERS + DOCUMENTS + 1);
         assert!(found.flawed, "[9] is no source");

@@ -1,26 +1,34 @@
 // Which trials the table shows: words, verdict, scenario, variant, cause, slow ones, flawed citations; the address holds it.
 const filter = document.getElementById("filter");
 const FILTERS = ["text", "verdict", "scenario", "variant", "cause", "slow", "flawed"];
-// Answers and documents of each trial; unpacked when something is looked for.
+// Answers and documents of each trial, in small letters; unpacked while nobody waits, or when something is looked for.
 let searchable = null;
+let prepared = 0;
+const idle = (work) => (window.requestIdleCallback ? requestIdleCallback(work) : setTimeout(work, 20));
+// Some milliseconds at a time, so that a key is never waited for.
+const prepareWords = () => {
+  const until = performance.now() + 8;
+  // No text holds a line break: what is looked for in vain is ready to be looked through.
+  while (prepared < trials.length && (prepared % 64 || performance.now() < until)) { holds(trials[prepared], "\n"); prepared += 1; }
+  if (prepared < trials.length) idle(prepareWords);
+};
 const fillSearchable = () => {
   if (searchable) return;
   searchable = [];
   gunzip(document.getElementById("searchable").textContent).then(({ s, t }) => {
-    const texts = s.map((text) => text.toLowerCase());
-    searchable = t.map((number) => texts[number]);
-    for (const trial of trials) { trial.words = undefined; wordsOf(trial); }
+    searchable = t.map((number) => s[number]);
     if (view.text) drawTable();
-  }, () => {});
+  }, () => {}).then(() => idle(prepareWords));
 };
 const wordsOf = (trial) => {
   if (trial.words === undefined) {
     const place = trial.scenario + "/" + trial.case;
     const notes = brokenBy(trial).map(([criterion, , , note]) => data.criteria[criterion][1] + " " + note).join(" ");
-    trial.words = (trial.id + " " + trial.error + " " + trial.why + " " + (data.asks[place] || "") + " " + (data.abouts[place] || "") + " " + notes).toLowerCase() + " " + ((searchable && searchable[trial.ordinal]) || "");
+    trial.words = (trial.id + " " + trial.error + " " + trial.why + " " + (data.asks[place] || "") + " " + (data.abouts[place] || "") + " " + notes).toLowerCase();
   }
   return trial.words;
 };
+const holds = (trial, word) => wordsOf(trial).includes(word) || Boolean(searchable && searchable[trial.ordinal] && searchable[trial.ordinal].includes(word));
 // A turn is slow that takes longer than the smallest limit of a criterion; without a limit, one of the slowest 5 %.
 const LIMIT = (() => {
   if (data.limit !== null) return data.limit;
@@ -49,7 +57,7 @@ const shownTrials = () => {
   if (words.length) fillSearchable();
   const verdict = VERDICTS.findIndex((one) => one[0] === view.verdict);
   const cause = data.causes.indexOf(view.cause);
-  return sortedTrials().filter((t) => (view.verdict === "" || t.verdict === verdict) && (view.scenario === "" || t.scenario === view.scenario) && (view.variant === "" || t.variant === view.variant) && (view.slow === "" || isSlow(t)) && (view.flawed === "" || t.flawed) && (view.cause === "" || brokenBy(t).some((one) => one[1] === cause)) && words.every((word) => wordsOf(t).includes(word)));
+  return sortedTrials().filter((t) => (view.verdict === "" || t.verdict === verdict) && (view.scenario === "" || t.scenario === view.scenario) && (view.variant === "" || t.variant === view.variant) && (view.slow === "" || isSlow(t)) && (view.flawed === "" || t.flawed) && (view.cause === "" || brokenBy(t).some((one) => one[1] === cause)) && words.every((word) => holds(t, word)));
 };
 // The filter as the address of this page, so that a link holds it.
 const filterHash = () => {
@@ -57,7 +65,17 @@ const filterHash = () => {
   if (view.sort !== "verdict" || view.down) words.push("sort=" + (view.down ? "-" : "") + view.sort);
   return words.length ? "#trials?" + words.join("&") : "#trials";
 };
-const keepAddress = () => history.replaceState(null, "", filterHash());
+// Browsers refuse many changes of it within some seconds: while somebody types, it is brought up to date now and then.
+const CALM = 200;
+let keptAt = -CALM;
+let keepLater = 0;
+const keepAddress = () => {
+  clearTimeout(keepLater);
+  const since = performance.now() - keptAt;
+  if (since < CALM) { keepLater = setTimeout(() => { if (page.hidden) keepAddress(); }, CALM - since); return; }
+  keptAt = performance.now();
+  history.replaceState(null, "", filterHash());
+};
 const filterBy = (hash) => {
   const given = new URLSearchParams(hash);
   for (const name of FILTERS) view[name] = given.get(name) || "";
@@ -108,4 +126,5 @@ const startTable = () => {
   filter.addEventListener("submit", (event) => { event.preventDefault(); read(); });
   filter.elements.text.addEventListener("focus", fillSearchable);
   drawTable();
+  window.addEventListener("load", () => idle(fillSearchable));
 };

@@ -15,6 +15,9 @@ use serde::Serialize;
 /// Trials that an ERROR group or a requirement lists by name.
 const LISTED: usize = 12;
 
+/// Gates that pass stand beside the others up to so many; more are folded.
+const PASSING: usize = 4;
+
 /// Violations of a criterion that the page lists; `violations.csv` has the others.
 const VIOLATIONS: usize = 100;
 
@@ -38,6 +41,8 @@ pub(super) struct Page {
     criteria_counts: String,
     grids: Vec<Grid>,
     gates: Vec<Row>,
+    /// Those that pass, where they are too many to stand beside the others.
+    passing_gates: Vec<Row>,
     gates_counts: String,
     errors: Vec<ErrorRow>,
     repeats: Vec<Repeated>,
@@ -167,6 +172,10 @@ pub(super) fn page(view: &View<'_>) -> Page {
         rows.sort_by_key(|(_, result)| (worst_first(result.verdict), !result.required));
         rows.into_iter().map(|(place, result)| row(result, &anchor(prefix, place), axis)).collect()
     };
+    let mut gates = rows(&evaluation.gates, "gate");
+    let passing = gates.iter().position(|row| row.verdict.class == "pass").unwrap_or(gates.len());
+    let few = gates.len() - passing <= PASSING;
+    let passing_gates = if few { Vec::new() } else { gates.split_off(passing) };
     let requirements: Vec<_> =
         evaluation.requirements.iter().map(|row| requirement(row, &evaluation.criteria)).collect();
     let causes = causes(evaluation);
@@ -187,7 +196,8 @@ pub(super) fn page(view: &View<'_>) -> Page {
         criteria: rows(&evaluation.criteria, "criterion"),
         grids: grids(&evaluation.trials),
         criteria_counts: figures::verdict_counts(evaluation.criteria.iter()),
-        gates: rows(&evaluation.gates, "gate"),
+        gates,
+        passing_gates,
         gates_counts: figures::verdict_counts(evaluation.gates.iter()),
         errors: errors(evaluation),
         repeats: evaluation.repeats.iter().map(repeated).collect(),
@@ -448,6 +458,23 @@ mod tests {
             found.iter().map(|cause| (cause.reason.as_str(), cause.times.as_str(), cause.breaks.len())).collect();
         assert_eq!(told, [("lost", "3", 2), ("took …", "9", 1)]);
         assert_eq!(found[1].find, "#trials?cause=took%20%E2%80%A6");
+    }
+
+    #[test]
+    fn many_gates_that_pass_stand_behind_one_line_and_the_others_stay_in_sight() {
+        let mut run = crate::report::sample::run(1);
+        let gate = run.evaluation.criteria[0].clone();
+        let with = |verdict| CriterionResult { verdict, ..gate.clone() };
+        run.evaluation.gates = vec![with(Verdict::Pass); PASSING + 1];
+        run.evaluation.gates.insert(2, with(Verdict::Fail));
+        run.evaluation.gates.push(with(Verdict::Inconclusive));
+        let shown = page(&run.view());
+        let anchors = |rows: &[Row]| rows.iter().map(|row| row.anchor.clone()).collect::<Vec<_>>();
+        assert_eq!(anchors(&shown.gates), ["gate-3", "gate-7"]);
+        assert_eq!(anchors(&shown.passing_gates), ["gate-1", "gate-2", "gate-4", "gate-5", "gate-6"]);
+        run.evaluation.gates.pop();
+        run.evaluation.gates.remove(0);
+        assert_eq!(page(&run.view()).gates.len(), PASSING + 1, "few are not folded");
     }
 
     #[test]

@@ -90,8 +90,8 @@ pub(super) fn data(view: &View<'_>) -> serde_json::Result<String> {
     Ok(format!("{data},\"rows\":[{}]}}", String::from_utf8_lossy(&rows)))
 }
 
-/// What trials are found by besides their names and reasons, as gzip of JSON: the texts, each once, and for each row the
-/// number of its text.
+/// What trials are found by besides their names and reasons, as gzip of JSON: the texts in small letters, each once, and
+/// for each row the number of its text.
 pub(super) fn searchable(view: &View<'_>) -> serde_json::Result<Vec<u8>> {
     #[derive(serde::Serialize)]
     struct Found<'v> {

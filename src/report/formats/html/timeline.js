@@ -87,11 +87,16 @@ const copied = (label, words) => {
   });
   return button;
 };
+const foldsAround = (place) => {
+  const folds = [];
+  for (let fold = place.closest("details"); fold; fold = fold.parentElement.closest("details")) folds.push(fold);
+  return folds;
+};
 // Brings a place of the page into view and marks it until another one is.
 const aim = (place) => {
   for (const one of page.querySelectorAll(".aimed")) one.classList.remove("aimed");
   if (!place) return;
-  for (let fold = place.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+  for (const fold of foldsAround(place)) fold.open = true;
   place.classList.add("aimed");
   place.scrollIntoView({ block: "center", behavior: "instant" });
   place.focus({ preventScroll: true });
@@ -166,19 +171,30 @@ const route = () => {
     filterBy(raw.slice(7));
   } else if (raw.startsWith("trials=")) {
     filterBy("verdict=" + raw.slice(7));
-  } else if (returning && raw) {
+  } else if (raw) {
     const place = document.getElementById(unescaped(raw));
-    for (const fold of place ? place.querySelectorAll(".more > td > details") : []) fold.open = true;
-    if (place) place.scrollIntoView({ behavior: "instant" });
+    if (!place || !report.contains(place)) return;
+    const inside = place.tagName === "TBODY" ? [...place.querySelectorAll(".more > td > details")] : [];
+    const closed = [...inside, ...foldsAround(place)].filter((fold) => !fold.open);
+    for (const fold of closed) fold.open = true;
+    if (returning || closed.length) place.scrollIntoView({ behavior: "instant" });
   }
 };
-// Keys: j and k go through the trials of the table, b to where the trial broke, / to the search.
+// Paper has no folds.
+let opened = [];
+window.addEventListener("beforeprint", () => { opened = [...document.querySelectorAll("#report details:not([open])")]; for (const fold of opened) fold.open = true; });
+window.addEventListener("afterprint", () => { for (const fold of opened) fold.open = false; opened = []; });
+// Keys: o opens or closes the folds of the report, j and k go through the trials of the table, b to where the trial broke, / to the search.
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
   if (event.key === "/" && filter) {
     event.preventDefault();
     if (!page.hidden) location.hash = filterHash();
     setTimeout(() => { filter.elements.text.focus(); filter.scrollIntoView(); }, 0);
+  } else if (event.key === "o" && page.hidden) {
+    const folds = [...report.querySelectorAll("details.fold")];
+    const open = folds.some((fold) => !fold.open);
+    for (const fold of folds) fold.open = open;
   } else if (event.key === "b" && firstBreak && !page.hidden) {
     if (location.hash === firstBreak) route(); else location.hash = firstBreak;
   } else if ((event.key === "j" || event.key === "k") && current.length) {
