@@ -35,21 +35,27 @@ pub(super) fn run(given: &Simulate) -> Result<Exit, Problem> {
     })
 }
 
-/// Every mistake in a behaviour file, with its place: those of shape, or those of values where its shape is right.
+/// Every mistake in a behaviour file, with its place: those of shape and those of values.
 fn mistakes(given: &Simulate, error: BehaviourError) -> Problem {
     let BehaviourError::Invalid { path, mistakes } = &error else { return error.into() };
     let Ok(text) = files::read_to_string(path) else { return error.into() };
     let file = path.display().to_string();
-    if *path == given.behaviour {
-        let found = scenario::mistakes_of_shape::<Behaviour>(&text, &file);
-        if !found.is_empty() {
-            return Problem::Diagnostics(found);
+    let is_main = *path == given.behaviour;
+    let mut found = if is_main { scenario::mistakes_of_shape::<Behaviour>(&text, &file) } else { Vec::new() };
+    for mistake in mistakes {
+        let message = format!("the behaviour file is not valid: {mistake}");
+        let mut told = Diagnostic::error("bad-behaviour", &file, message);
+        if let Some(place) = mistake.place {
+            told = told.at(&text, place);
+        }
+        let begin = |one: &Diagnostic| one.place.map(|place| (place.line, place.column));
+        match found.iter_mut().find(|known| begin(known) == begin(&told)) {
+            // What a value says of itself says more than that it has another type.
+            Some(known) if known.code == "wrong-type" && !mistake.to_string().starts_with("expected") => *known = told,
+            Some(_) => {}
+            None => found.push(told),
         }
     }
-    let told = mistakes.iter().map(|mistake| {
-        let message = format!("the behaviour file is not valid: {mistake}");
-        let diagnostic = Diagnostic::error("bad-behaviour", &file, message);
-        mistake.place.map_or_else(|| diagnostic.clone(), |place| diagnostic.clone().at(&text, place))
-    });
-    Problem::Diagnostics(told.collect())
+    found.sort_by_key(|one| one.place);
+    Problem::Diagnostics(found)
 }

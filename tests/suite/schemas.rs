@@ -56,6 +56,27 @@ fn the_shipped_behaviour_files_are_valid_against_their_schema_and_every_mistake_
     for words in ["broken.yaml:2:", "sped", "topk"] {
         assert!(told.stderr.contains(words), "{words}: {}", told.stderr);
     }
+    fs::write(
+        folder.path().join("values.yaml"),
+        "name: Big Name\nseed: 1\nmodel: {latency: {constant: 1}, recall: ['(']}\nsearch: {latency: {constant: 1s}, failures: [{when: {asks: '(tide'}, \
+         status: 200, times: often}]}\n",
+    )
+    .expect("written");
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+    let told = super::project::Outcome::of(command.args(["simulate", "values.yaml"]).current_dir(folder.path()));
+    told.expect_code(2);
+    for words in [
+        "values.yaml:1:7",
+        "values.yaml:3:29",
+        "no length of time",
+        "values.yaml:3:42",
+        "unclosed group",
+        "values.yaml:4:60",
+        "between 400 and 599",
+        "or `always`",
+    ] {
+        assert!(told.stderr.contains(words), "{words}: {}", told.stderr);
+    }
 }
 
 #[test]

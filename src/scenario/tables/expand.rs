@@ -203,6 +203,9 @@ impl Expanding<'_> {
         let size = self.around.size;
         let made = used.table.rows.par_iter().enumerate().map(|(index, row)| {
             let room = Bound::ScenariosSize.most().saturating_sub(size.load(Ordering::Relaxed));
+            if room == 0 {
+                return Made::TooMuch;
+            }
             let (made, bytes) = used.case(row, &schema, cases.index(first + index), room);
             size.fetch_add(bytes, Ordering::Relaxed);
             if bytes > room { Made::TooMuch } else { made }
