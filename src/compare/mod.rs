@@ -240,7 +240,7 @@ fn open(a: &Summary, b: &Summary, margin: f64) -> Result<Comparison, CompareErro
         rows,
         flips: flips::flips(&pairing.pairs),
         paired: flips::paired(&pairing.pairs),
-        taken: taken::taken(b, &pairing.pairs),
+        taken: taken::taken(a, b, &pairing.pairs),
         conclusion: first,
     })
 }

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 const NOT_KEPT: &str = "not known in the base, which an older ragcheck saved";
 
 /// The figures of A and of B, in this order: input tokens, output tokens, cost where one side knows it, and `turn p95`
-/// of each flow and variant.
-pub(super) fn taken(b: &Summary, pairs: &[Pair<'_>]) -> Vec<Figure> {
+/// of each flow and variant, of two where the sides have different ones.
+pub(super) fn taken(a: &Summary, b: &Summary, pairs: &[Pair<'_>]) -> Vec<Figure> {
     let rows = || pairs.iter().flat_map(|pair| &pair.rows).filter(|(a, b)| a.trials > 0 && b.trials > 0);
     let ours = Side::of(rows().map(|(a, _)| *a));
     let theirs = Side::of(rows().map(|(_, b)| *b));
@@ -41,12 +41,12 @@ pub(super) fn taken(b: &Summary, pairs: &[Pair<'_>]) -> Vec<Figure> {
     let about = format!("US dollars{of} of the model, the search service and managed retrieval.");
     add(&format!("cost{of}"), &about, Unit::Dollars, cost(&ours), cost(&theirs));
     let mut agents: BTreeMap<String, (Side, Side)> = BTreeMap::new();
-    for (a, b_row) in rows() {
-        let flow = b.settings.iter().find(|one| one.scenario == b_row.scenario && one.variant == b_row.variant);
-        let flow = flow.map_or("", |setting| setting.flow.as_str());
-        let sides = agents.entry(format!("{flow}.{}", b_row.variant)).or_default();
-        sides.0.add(a);
-        sides.1.add(b_row);
+    for (of_a, of_b) in rows() {
+        let (older, newer) = (agent(a, of_a), agent(b, of_b));
+        let name = if older == newer { newer } else { format!("{older} and {newer}") };
+        let sides = agents.entry(name).or_default();
+        sides.0.add(of_a);
+        sides.1.add(of_b);
     }
     for (agent, (a, b)) in agents {
         let about = "The time that 95 of 100 turns do not exceed, over the cases on both sides.";
@@ -54,6 +54,12 @@ pub(super) fn taken(b: &Summary, pairs: &[Pair<'_>]) -> Vec<Figure> {
         add(&format!("turn p95 of {agent}"), about, Unit::Seconds, p95(&a), p95(&b));
     }
     figures
+}
+
+/// Flow and variant of a case's figures.
+fn agent(side: &Summary, of: &CaseFigures) -> String {
+    let setting = side.settings.iter().find(|one| one.scenario == of.scenario && one.variant == of.variant);
+    format!("{}.{}", setting.map_or("", |setting| setting.flow.as_str()), of.variant)
 }
 
 /// What the trials of one side took together.
@@ -122,6 +128,15 @@ mod tests {
                 row("turn p95 of tool-rag.base", 2.0, 3.0)
             ]
         );
+    }
+
+    #[test]
+    fn sides_of_two_variants_are_both_named() {
+        let (mut a, b) = (summary("a", &[("one", 1, 2)]), summary("b", &[("one", 1, 2)]));
+        a.settings.iter_mut().for_each(|one| "strict".clone_into(&mut one.variant));
+        a.cases.iter_mut().for_each(|one| "strict".clone_into(&mut one.variant));
+        let keys: Vec<String> = figures(&a, &b).into_iter().map(|(key, ..)| key).collect();
+        assert!(keys.contains(&"turn p95 of tool-rag.strict and tool-rag.base".to_owned()), "{keys:?}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::check::Checker;
 use super::check_expect::Scene;
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::document::{Conversation, RelatedKind};
+use super::expect::{AnswerExpectation, Expectation};
 use super::{Case, SequenceStep, Turn};
 use crate::trace::EXTERNAL;
 use rayon::prelude::*;
@@ -82,6 +83,10 @@ impl Checker<'_> {
             let mistake =
                 Mistake::at(at, "expects-nothing", "the case expects nothing: it would pass whatever happens");
             self.say(mistake.help("add `expect:` to the case or to one of its turns"));
+        } else if !asserts(case) {
+            let message = "the case expects nothing: `evidence` and `nuggets` label an answer for metrics, and `exact` says how others compare";
+            let mistake = Mistake::at(at, "expects-nothing", message);
+            self.say(mistake.help("add what must hold; `answer: {refusal: false}` where any answer will do"));
         }
         if case.control && !has_probes(case) {
             let mistake = Mistake::at(
@@ -220,6 +225,14 @@ fn all_turns(case: &Case) -> impl Iterator<Item = &Turn> {
 
 fn expects(case: &Case) -> bool {
     case.expect.is_some() || all_turns(case).any(|turn| turn.expect.is_some())
+}
+
+/// Whether an expectation is left when labels are left out; one that says nothing at all is a mistake of its own.
+fn asserts(case: &Case) -> bool {
+    let all = || case.expect.iter().chain(all_turns(case).filter_map(|turn| turn.expect.as_ref()));
+    all().any(|expect| {
+        expect.asserts() || *expect == Expectation::default() || expect.answer == Some(AnswerExpectation::default())
+    })
 }
 
 fn has_probes(case: &Case) -> bool {

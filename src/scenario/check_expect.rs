@@ -11,6 +11,9 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Expressions that every text matches.
+const MATCH_ALL: [&str; 8] = ["", "^", "$", ".*", "^.*", ".*$", "(?s).*", ".?"];
+
 /// Where in its case an expectation stands.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scene {
@@ -126,6 +129,9 @@ impl<'a> Expectations<'a> {
         let matches = at.key("matches");
         for (index, pattern) in answer.matches.iter().enumerate() {
             self.regex(pattern, matches.index(index));
+            if MATCH_ALL.contains(&pattern.trim()) {
+                self.say(Mistake::at(matches.index(index), "empty-text", "every text matches this expression"));
+            }
         }
         for (key, list) in
             [("contains", &answer.contains), ("not_contains", &answer.not_contains), ("cites", &answer.cites)]
@@ -158,7 +164,8 @@ impl<'a> Expectations<'a> {
 
     /// Empty text is contained in every text.
     fn texts(&mut self, list: &[String], at: At<'_>) {
-        for (index, _) in list.iter().enumerate().filter(|(_, text)| text.trim().is_empty()) {
+        let blank = |text: &str| text.chars().all(|one| one.is_whitespace() || has_no_width(one) || one == '`');
+        for (index, _) in list.iter().enumerate().filter(|(_, text)| blank(text)) {
             self.say(Mistake::at(at.index(index), "empty-text", "empty text is contained in every text"));
         }
     }
@@ -390,4 +397,10 @@ impl<'a> Expectations<'a> {
 fn last_line(text: &str) -> String {
     let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     last.strip_prefix("error: ").unwrap_or(last).to_owned()
+}
+
+/// Whether a character shows nothing, so that comparisons leave it out.
+fn has_no_width(character: char) -> bool {
+    matches!(character, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
+        || matches!(character, '\u{2060}'..='\u{2069}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
 }

@@ -183,7 +183,12 @@ impl Expanding<'_> {
                     }
                     Ok(table) if table.rows.is_empty() => {
                         let mistake = Mistake::at(at, "empty-table", "the table has no rows");
-                        self.say(vec![mistake.help("each row makes a case; the first line of CSV names the columns")]);
+                        let help = if table.text.contains('\r') {
+                            "its lines end with a carriage return alone: save it with line feeds"
+                        } else {
+                            "each row makes a case; the first line of CSV names the columns"
+                        };
+                        self.say(vec![mistake.help(help)]);
                         None
                     }
                     Ok(table) => Some(Arc::new(table)),
