@@ -18,9 +18,9 @@ pub enum CompareError {
     /// A file that is no baseline.
     #[error("not a baseline: {0}; `ragcheck compare RUN --save FILE` writes one from a run folder")]
     NoBaseline(serde_json::Error),
-    /// A baseline with a case of more successes than units, or of more than any run has.
+    /// A baseline with a case of more successes than units, or of more tokens, money or time than any run has.
     #[error(
-        "not a baseline: its figures of {0} are impossible (more successes than units?); write it again from its run \
+        "not a baseline: its figures of {0} are impossible (more successes than units, or tokens, money or times that no run has?); write it again from its run \
          folder with `ragcheck compare RUN --save FILE`"
     )]
     Impossible(String),
