@@ -6,7 +6,7 @@ use super::output::{self, Problem};
 use super::schema;
 use crate::files;
 use crate::starter;
-use crate::trace::text::plural;
+use crate::trace::text::{plural, shell_word};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -77,10 +77,8 @@ fn shown_folder(folder: &Path) -> String {
 }
 
 /// A path as a shell reads it as one word that is no option.
-fn shell_word(path: &str) -> String {
-    let path = if path.starts_with('-') { format!("./{path}") } else { path.to_owned() };
-    let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '/' | '.' | '_' | '-');
-    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
+fn shell_path(path: &str) -> String {
+    if path.starts_with('-') { shell_word(&format!("./{path}")) } else { shell_word(path) }
 }
 
 /// What was made, and what comes next.
@@ -99,7 +97,7 @@ fn told(folder: &Path, (written, before): (usize, usize), kept: &[(String, Strin
     }
     text += "\nnext:\n";
     if folder != Path::new(".") {
-        let _ = writeln!(text, "  cd {}", shell_word(&folder.display().to_string()));
+        let _ = writeln!(text, "  cd {}", shell_path(&folder.display().to_string()));
     }
     text += "  ragcheck run\n  ragcheck compare reports/latest@strict reports/latest@short\n";
     text + "README.md there says what is in it and how to make it your own.\n"

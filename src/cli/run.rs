@@ -94,15 +94,12 @@ fn typed(given: &Run) -> Result<Exit, Problem> {
     let this = Side::of_run(summary, &done.folder, linked);
     let compared = compare::conclude(&baseline, &this, &given.comparing, given.format, false);
     // Two sides that cannot be compared are no reason to lose the reports of this one.
-    let (change, comparison) = match compared {
-        Ok(compared) => compared,
-        Err(problem) => {
-            write_reports(&given.report, &done.evaluated)?;
-            return Err(problem);
-        }
-    };
-    done.evaluated.compare_with(comparison);
+    let change = compared.map(|(change, comparison)| {
+        done.evaluated.compare_with(comparison);
+        change
+    });
     write_reports(&given.report, &done.evaluated)?;
+    let change = change?;
     // Asked for what changed alone, what the criteria say of the whole does not decide.
     let alone = given.comparing.fail_on == Some(FailOn::Flip) && matches!(exit, Exit::Failed | Exit::Undecided);
     Ok(if alone { change } else { exit.worse(change) })

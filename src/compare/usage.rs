@@ -1,6 +1,7 @@
 //! What the trials of a case took, for figures side by side: calls, tokens, times, citations.
 
-use crate::trace::{Reply, ToolOutcome, ToolResult, Trace, TurnOutcome, What};
+use crate::metric::taken::Taken;
+use crate::trace::{ToolOutcome, ToolResult, Trace, TurnOutcome, What};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// What some trials took together; control arms are left out.
@@ -56,22 +57,16 @@ impl Usage {
     /// Adds what a trial called, read, wrote and cost in US dollars; its queries are told apart, see [`Usage::add_turn`].
     pub(super) fn add_calls(&mut self, trace: &Trace, cost: Option<f64>) {
         let calls = self.model_calls + self.service_answers;
+        let taken = Taken::of(trace.events.iter().map(|event| &event.what), [None; 3]);
+        self.model_calls += u64::from(taken.model_calls);
+        self.input_tokens = plus(self.input_tokens, taken.input);
+        self.output_tokens = plus(self.output_tokens, taken.output);
         for event in &trace.events {
-            match &event.what {
-                What::ModelCalled(called) => {
-                    self.model_calls += 1;
-                    if let Reply::Completion(done) = &called.reply {
-                        self.input_tokens = plus(self.input_tokens, done.input_tokens);
-                        self.output_tokens = plus(self.output_tokens, done.output_tokens);
-                    }
+            if let What::ToolCalled(called) = &event.what {
+                self.tool_calls += 1;
+                if let ToolOutcome::Ok(result) = &called.outcome {
+                    self.add_service(result);
                 }
-                What::ToolCalled(called) => {
-                    self.tool_calls += 1;
-                    if let ToolOutcome::Ok(result) = &called.outcome {
-                        self.add_service(result);
-                    }
-                }
-                _ => {}
             }
         }
         // Who asked nobody owes nothing.

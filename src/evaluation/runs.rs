@@ -51,18 +51,13 @@ pub fn runs(reports: &Path) -> io::Result<Vec<RunRow>> {
 /// # Errors
 /// When the folder cannot be read.
 pub fn beside_history(reports: &Path) -> io::Result<Links> {
-    let mut links = Links { runs: lists(reports), ..Links::default() };
+    let mut links = Links { runs: is_list(&reports.join(trace::INDEX_HTML)), ..Links::default() };
     for run in runs(reports)?.into_iter().filter(|run| run.pages.iter().any(|page| page == trace::INDEX_HTML)) {
         // The newest stands first: a recording that was replayed again has its newest report.
         let name = run.name;
         run.point.map(|point| links.reports.entry(point).or_insert(name));
     }
     Ok(links)
-}
-
-/// Whether `reports` has a list of runs.
-fn lists(reports: &Path) -> bool {
-    is_list(&reports.join(trace::INDEX_HTML))
 }
 
 /// Whether a file is a page that lists runs.

@@ -33,6 +33,8 @@ pub(in crate::flow) enum Says {
     Refuses,
     /// The provider answers 500.
     Fails,
+    /// No answer within the time of a request.
+    TimesOut,
     /// After any limit of a turn.
     Late,
 }
@@ -42,11 +44,28 @@ pub(in crate::flow) struct Scripted {
     clock: VirtualClock,
     script: Mutex<VecDeque<Says>>,
     requests: Mutex<Vec<ChatRequest>>,
+    /// Whether calls have ids, and end with the reason that says so.
+    exact: bool,
 }
 
 impl Scripted {
     pub(in crate::flow) fn new(clock: &VirtualClock, script: Vec<Says>) -> Arc<Self> {
-        Arc::new(Self { clock: clock.clone(), script: Mutex::new(script.into()), requests: Mutex::default() })
+        Arc::new(Self {
+            clock: clock.clone(),
+            script: Mutex::new(script.into()),
+            requests: Mutex::default(),
+            exact: true,
+        })
+    }
+
+    /// One behind a server that gives calls no ids, and says of them that the model stopped.
+    pub(in crate::flow) fn loose(clock: &VirtualClock, script: Vec<Says>) -> Arc<Self> {
+        Arc::new(Self {
+            clock: clock.clone(),
+            script: Mutex::new(script.into()),
+            requests: Mutex::default(),
+            exact: false,
+        })
     }
 
     /// What it was asked, in order.
@@ -79,6 +98,11 @@ impl ChatModel for Scripted {
                     let result = Err(ProviderError::Failed { kind, status: Some(500), message });
                     return Attempted { result, attempts: vec![attempt(500, Some(kind))] };
                 }
+                Says::TimesOut => {
+                    let (kind, message) = (ErrorKind::Timeout, "no answer in time".to_owned());
+                    let result = Err(ProviderError::Failed { kind, status: None, message });
+                    return Attempted { result, attempts: vec![attempt(504, Some(kind))] };
+                }
                 Says::Late => {
                     self.clock.sleep(Duration::from_secs(999)).await;
                     ("late".to_owned(), None, Vec::new(), Finish::Stop)
@@ -86,10 +110,11 @@ impl ChatModel for Scripted {
                 Says::Refuses => (String::new(), Some("No.".to_owned()), Vec::new(), Finish::Stop),
                 Says::Text(text) => (text.to_owned(), None, Vec::new(), Finish::Stop),
                 Says::Ends(text, finish) => (text.to_owned(), None, Vec::new(), finish),
-                Says::Calls(all) => (String::new(), None, all, Finish::ToolCalls),
+                Says::Calls(all) if self.exact => (String::new(), None, all, Finish::ToolCalls),
+                Says::Calls(all) => (String::new(), None, all, Finish::Stop),
             };
             let one = |(index, (name, arguments)): (usize, (&str, Value))| ToolCall {
-                id: format!("c{number}-{index}"),
+                id: if self.exact { format!("c{number}-{index}") } else { String::new() },
                 name: name.into(),
                 arguments: arguments.to_string(),
             };

@@ -20,7 +20,7 @@ pub(super) fn conclude<'a>(
     let (mut held, mut asked) = (0_u64, 0_u64);
     let (mut declared, mut excluded) = (vec![], vec![]);
     for result in results {
-        let name = name(result);
+        let name = result.key();
         if result.verdict == Verdict::NotMeasured && result.not_measured_ok {
             declared.push(name.clone());
         }
@@ -97,7 +97,7 @@ pub(super) fn of_selection(result: &mut CriterionResult) -> Option<String> {
     let was_required = result.required;
     result.required &= broken || matches!(result.verdict, Verdict::Pass | Verdict::Error);
     let missed = was_required && !result.required && result.verdict == Verdict::Fail;
-    missed.then(|| name(result))
+    missed.then(|| result.key())
 }
 
 /// What of a criterion remains required of a run of some of the project's scenarios: what they decide. One that measures
@@ -110,17 +110,12 @@ pub(super) fn of_scenarios(result: &mut CriterionResult) -> Option<String> {
     };
     let shown = result.scenario.is_none() && result.required && open;
     result.required &= !shown;
-    shown.then(|| format!("{} ({})", name(result), result.verdict.as_str()))
+    shown.then(|| format!("{} ({})", result.key(), result.verdict.as_str()))
 }
 
 /// What the scenarios do not decide, behind the conclusion of a run of some of them.
 pub(super) fn not_decided(open: &[String]) -> String {
     if open.is_empty() { String::new() } else { format!("; not decided by these scenarios: {}", listed(open)) }
-}
-
-/// `scenario/id` of a gate, the id of a criterion.
-fn name(result: &CriterionResult) -> String {
-    result.scenario.as_ref().map_or_else(|| result.id.clone(), |of| format!("{of}/{}", result.id))
 }
 
 /// The same as [`conclude`] for a run of selected cases: their own expectations decide, and invariants; `shown` is
@@ -134,7 +129,7 @@ pub(super) fn conclude_selection<'a>(
 ) -> (u8, String) {
     let broken: Vec<String> = results
         .filter(|result| result.required && matches!(result.verdict, Verdict::Fail | Verdict::Error))
-        .map(name)
+        .map(CriterionResult::key)
         .collect();
     let missed =
         if missed.is_empty() { String::new() } else { format!("; FAIL over the selection: {}", listed(missed)) };

@@ -164,6 +164,13 @@ pub struct CriterionResult {
     pub sequential: Option<Sequential>,
 }
 
+impl CriterionResult {
+    /// What it is called among all of a run: the id of a criterion, `scenario/id` of a gate.
+    pub fn key(&self) -> String {
+        self.scenario.as_ref().map_or_else(|| self.id.clone(), |of| format!("{of}/{}", self.id))
+    }
+}
+
 /// A case that does not count for a criterion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Excluded {

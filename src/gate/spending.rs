@@ -4,7 +4,7 @@
 //! plan; what one service does not tell, or nobody priced, makes it not measured, with the reason, and never smaller.
 
 use super::{TrialResult, TrialResults, TrialRow};
-use crate::metric::taken::{Taken, services};
+use crate::metric::taken::{Taken, prices, services};
 use crate::plan::{Plan, Planned, PlannedTrial};
 use crate::trace::Trace;
 use serde::{Deserialize, Serialize};
@@ -150,8 +150,7 @@ impl Sum {
 
 /// Takes the tokens of a trial's completions into `result`, and what the trial cost.
 pub(super) fn account(plan: &Plan, trial: &PlannedTrial, trace: &Trace, result: &mut TrialResult) {
-    let names = services(plan, trial.scenario, &trial.lane.variant);
-    let prices = names.each_ref().map(|name| name.as_ref().and_then(|name| plan.prices.get(name)));
+    let prices = prices(plan, &services(plan, trial.scenario, &trial.lane.variant));
     let taken = Taken::of(trace.events.iter().map(|event| &event.what), prices);
     if taken.model_calls > 0 {
         (result.input_tokens, result.cached_tokens, result.output_tokens) = (taken.input, taken.cached, taken.output);

@@ -115,15 +115,14 @@ fn digest(parts: &mut dyn Iterator<Item = String>) -> String {
         hash.update(part.as_bytes());
         hash.update([0]);
     }
-    let first = hash.finalize().iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
-    format!("{first:016x}")
+    hex::encode(&hash.finalize()[..8])
 }
 
 fn rates(evaluation: &Evaluation) -> Vec<Rate> {
     let rows = evaluation.criteria.iter().chain(&evaluation.gates);
     let measured = rows.filter(|row| row.n > 0 && row.verdict != Verdict::Error && !row.proxy);
     let rate = |row: &crate::gate::CriterionResult| Rate {
-        key: row.scenario.as_ref().map_or_else(|| row.id.clone(), |scenario| format!("{scenario}/{}", row.id)),
+        key: row.key(),
         metric: row.metric.clone(),
         target: row.target.clone(),
         successes: row.successes,

@@ -20,6 +20,11 @@ pub fn services(plan: &Plan, scenario: usize, variant: &str) -> [Option<String>;
     [Some(settings.model.price_name()), search, settings.managed_retrieval.as_ref().map(NamedRetrieval::price_name)]
 }
 
+/// The prices of services in the plan, in their order; `None` for one that nobody priced.
+pub fn prices<'p>(plan: &'p Plan, services: &[Option<String>; 3]) -> [Option<&'p Price>; 3] {
+    services.each_ref().map(|name| name.as_ref().and_then(|name| plan.prices.get(name)))
+}
+
 /// What some events took.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Taken {
@@ -115,8 +120,7 @@ pub(super) fn checks(expect: &Expectation, turns: &[&TurnView<'_>], view: &Trial
         return Vec::new();
     }
     let names = services(view.plan, view.trial.scenario, &view.trial.lane.variant);
-    let prices = [0, 1, 2].map(|place: usize| names[place].as_ref().and_then(|name| view.plan.prices.get(name)));
-    let taken = Taken::of(turns.iter().flat_map(|turn| turn.events.iter().copied()), prices);
+    let taken = Taken::of(turns.iter().flat_map(|turn| turn.events.iter().copied()), prices(view.plan, &names));
     let mut results = Vec::new();
     if let Some(TokensExpectation { at_most, input_at_most, output_at_most }) = &expect.tokens {
         let (input, output) = taken.told;

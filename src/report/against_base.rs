@@ -3,6 +3,7 @@
 use super::{View, figures};
 use crate::compare::{Comparison, Finding};
 use crate::gate::{CriterionResult, Verdict};
+use crate::trace::text::shell_word;
 use std::collections::BTreeMap;
 
 /// How something that does not hold came to be, the most urgent first.
@@ -128,7 +129,7 @@ fn criteria(view: &View<'_>, alone: bool) -> Vec<Failing> {
             Verdict::Fail | Verdict::NotMeasured if alone => State::Fails,
             _ => continue,
         };
-        let name = row.scenario.as_ref().map_or_else(|| row.id.clone(), |scenario| format!("{scenario}/{}", row.id));
+        let name = row.key();
         if !found.iter().any(|known| known.name == name) {
             let first = row.violations.first();
             let trial = first.map(|violation| violation.trial.clone()).filter(|_| state == State::Fails);
@@ -164,13 +165,7 @@ fn places(view: &View<'_>) -> BTreeMap<String, (String, u32)> {
 pub(super) fn commands(failing: &[Failing]) -> Option<[String; 2]> {
     let trial = failing.iter().find_map(|one| one.trial.as_deref())?;
     let case = trial.rsplit_once('/').map_or(trial, |(case, _)| case);
-    Some([format!("ragcheck run --only {}", quoted(case)), format!("ragcheck show {}", quoted(trial))])
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |one: char| one.is_ascii_alphanumeric() || "-_./=:@,%+".contains(one);
-    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    Some([format!("ragcheck run --only {}", shell_word(case)), format!("ragcheck show {}", shell_word(trial))])
 }
 
 #[cfg(test)]
@@ -199,10 +194,5 @@ mod tests {
         assert!(case.place.as_ref().is_some_and(|(file, line)| !file.is_empty() && *line > 0), "{case:?}");
         let [again, show] = commands(&found).expect("a trial");
         assert!(again.starts_with("ragcheck run --only ") && show.starts_with("ragcheck show "), "{again} {show}");
-    }
-
-    #[test]
-    fn a_word_for_a_shell_is_quoted_where_it_has_to_be() {
-        assert_eq!((quoted("a/b.1").as_str(), quoted("it's $(x)").as_str()), ("a/b.1", "'it'\\''s $(x)'"));
     }
 }

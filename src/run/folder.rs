@@ -90,9 +90,7 @@ impl Writing {
         self.flush()?;
         self.traces.get_ref().sync_all()?;
         self.passages.out().get_ref().sync_all()?;
-        let digest = self.digest.finalize();
-        let first = digest.iter().take(6).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
-        let name = format!("{first:012x}");
+        let name = hex::encode(&self.digest.finalize()[..6]);
         let place = self.reports.join(&name);
         let _turn = files::turn();
         if place.is_dir() {

@@ -253,8 +253,7 @@ pub fn answer_digest(answer: &Answer) -> String {
         add(&source.kind);
         add(&source.id);
     }
-    let first = hash.finalize().iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
-    format!("{first:016x}")
+    hex::encode(&hash.finalize()[..8])
 }
 
 /// The grade, of these, that is not of an answer of `trace`: it was made of another run.

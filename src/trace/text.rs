@@ -51,6 +51,12 @@ pub fn quote(text: &str, most: usize) -> String {
     clip(&line(text), most).into_owned()
 }
 
+/// A word as a shell takes it: in quotes where it holds more than letters, digits and `/._-`.
+pub fn shell_word(word: &str) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '/' | '.' | '_' | '-');
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
 /// `1 file`, `2 files`.
 pub fn plural(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
@@ -109,6 +115,11 @@ mod tests {
         for harmless in ["-5", "+0.25", "tool-rag", "", "a=b", ">= 95%"] {
             assert_eq!(cell(harmless), harmless);
         }
+    }
+
+    #[test]
+    fn a_word_for_a_shell_is_quoted_where_it_has_to_be() {
+        assert_eq!((shell_word("a/b.1").as_str(), shell_word("it's $(x)").as_str()), ("a/b.1", "'it'\\''s $(x)'"));
     }
 
     proptest! {

@@ -205,7 +205,6 @@ impl<'r> Filling<'r> {
             (Some(CellValue::Json(value)), _) => Some(of_json(value, place)),
         };
         if node.is_none() {
-            let place = self.place(column, template);
             self.gaps.push(Gap { column, place, template });
         }
         node

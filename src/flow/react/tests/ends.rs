@@ -64,7 +64,7 @@ fn a_model_that_times_out_is_asked_again_with_a_shorter_context_and_the_user_is_
         search("warranty", "direct"),
         grades(&[1, 2], true),
         Says::Text("24 months [1]."),
-        Says::Fails,
+        Says::TimesOut,
         search("warranty", "direct"),
         grades(&[1, 2], true),
         Says::Text("24 months [1]."),
@@ -80,7 +80,7 @@ fn a_model_that_times_out_is_asked_again_with_a_shorter_context_and_the_user_is_
 #[test]
 fn what_was_found_is_given_when_the_answer_does_not_come() {
     let found = [search("warranty", "direct"), grades(&[1, 2], true)];
-    for broken in [vec![Says::Fails, Says::Fails], vec![Says::Text(" ")], vec![Says::Late]] {
+    for broken in [vec![Says::TimesOut, Says::TimesOut], vec![Says::Text(" ")], vec![Says::Late]] {
         let played = play([found.to_vec(), broken].concat(), &["How long?"]);
         let (text, end) = played.end();
         assert_eq!((end, played.took("partial_result")), ("answered", 1), "{text}");
@@ -92,7 +92,7 @@ fn what_was_found_is_given_when_the_answer_does_not_come() {
 
 #[test]
 fn a_turn_that_found_nothing_ends_in_an_error_that_says_why() {
-    for (model, kind) in [(vec![Says::Fails, Says::Fails], "model_unavailable"), (vec![Says::Late], "timeout")] {
+    for (model, kind) in [(vec![Says::TimesOut, Says::TimesOut], "model_unavailable"), (vec![Says::Late], "timeout")] {
         let played = play(model, &["How long?"]);
         assert_eq!(played.end().1, kind);
     }

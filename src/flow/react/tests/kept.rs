@@ -145,19 +145,10 @@ fn a_history_that_could_not_be_made_shorter_is_not_tried_again_before_it_has_gro
 fn the_end_of_a_session_removes_it_from_the_store() {
     let played = play(whole(), &[QUESTION]);
     let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
-    let settings = Settings {
-        prompts: Arc::new(Prompts::resolve(&FLOW, &BTreeMap::new(), Services::default()).expect("resolves")),
-        enforcement: Enforcement::Feedback,
-        model: ModelSettings::default(),
-        search: None,
-        managed_retrieval: None,
-        limits: Limits::default(),
-        seed: None,
-        withhold_history: false,
-    };
-    let model = Scripted { clock: clock.clone(), script: Mutex::default(), requests: Mutex::default() };
+    let settings = scripted::settings(&FLOW, Limits::default(), Enforcement::Feedback);
+    let model = Scripted::loose(&clock, Vec::new());
     let mut env = AgentContext::new(
-        Arc::new(model),
+        model,
         None,
         base(0),
         Arc::new(KeywordIndex::in_memory()),

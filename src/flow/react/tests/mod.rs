@@ -8,28 +8,18 @@ mod wander;
 
 use super::tools::{ANALYSE, ASSESS, SEARCH};
 use super::*;
-use crate::chat::{ChatRequest, ChatResponse, Finish, Role, ToolCall, Usage};
-use crate::clock::{Clock, VirtualClock, block_on};
-use crate::flow::scripted::{self, NoTime};
-use crate::flow::{Prompts, Services, SessionStore, Settings, StoreError};
+use crate::chat::{ChatRequest, Role};
+use crate::clock::{VirtualClock, block_on};
+use crate::flow::scripted::{self, NoTime, Says, Scripted};
+use crate::flow::{SessionStore, StoreError};
 use crate::knowledge::{
     Corpus, Embedded, KeywordIndex, KnowledgeBase, KnowledgeBases, KnowledgeError, Passage, Search,
 };
-use crate::provider::{Attempt, Attempted, ChatModel, ErrorKind, ProviderError};
-use crate::settings::{Enforcement, Limits, ModelSettings};
+use crate::provider::ChatModel;
+use crate::settings::{Enforcement, Limits};
 use crate::trace::{Event as Recorded, Moved, TurnOutcome};
 use serde_json::json;
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
-
-/// One scripted completion, or its failure.
-#[derive(Debug, Clone)]
-enum Says {
-    Calls(Vec<(&'static str, Value)>),
-    Text(&'static str),
-    Fails,
-    Late,
-}
 
 /// A search of an approach.
 fn search(query: &str, approach: &str) -> Says {
@@ -58,54 +48,6 @@ fn whole() -> Vec<Says> {
         grades(&[1, 2, 3], true),
         Says::Text("24 months [1]."),
     ]
-}
-
-struct Scripted {
-    clock: VirtualClock,
-    script: Mutex<VecDeque<Says>>,
-    requests: Mutex<Vec<ChatRequest>>,
-}
-
-impl ChatModel for Scripted {
-    fn complete<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Attempted<ChatResponse>> {
-        self.requests.lock().expect("not poisoned").push(request.clone());
-        let says = self.script.lock().expect("not poisoned").pop_front().unwrap_or(Says::Text("(script over)"));
-        Box::pin(async move {
-            self.clock.sleep(Duration::from_millis(100)).await;
-            let attempt = |status, cause| Attempt {
-                status: Some(status),
-                cause,
-                took: Duration::from_millis(100),
-                wait: None,
-                first_token: None,
-                declared_fault: false,
-            };
-            let (content, made) = match says {
-                Says::Fails => {
-                    let (kind, message) = (ErrorKind::Timeout, "no answer in time".to_owned());
-                    let result = Err(ProviderError::Failed { kind, status: None, message });
-                    return Attempted { result, attempts: vec![attempt(504, Some(kind))] };
-                }
-                Says::Late => {
-                    self.clock.sleep(Duration::from_secs(999)).await;
-                    ("late".to_owned(), Vec::new())
-                }
-                Says::Text(text) => (text.to_owned(), Vec::new()),
-                Says::Calls(all) => (String::new(), all),
-            };
-            // Without ids: the flow gives its own.
-            let one = |(name, arguments): (&str, Value)| ToolCall {
-                id: String::new(),
-                name: name.into(),
-                arguments: arguments.to_string(),
-            };
-            let calls = made.into_iter().map(one).collect();
-            let (finish, usage) = (Finish::Stop, Usage::default());
-            let model = "scripted".into();
-            let response = ChatResponse { model, content, refusal: None, calls, finish, usage, passthrough: None };
-            Attempted { result: Ok(response), attempts: vec![attempt(200, None)] }
-        })
-    }
 }
 
 /// A base that fails so many times.
@@ -201,8 +143,7 @@ fn play(model: Vec<Says>, queries: &[&str]) -> Played {
 impl Play {
     fn of(self, model: Vec<Says>, queries: &[&str]) -> Played {
         let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
-        let model =
-            Arc::new(Scripted { clock: clock.clone(), script: Mutex::new(model.into()), requests: Mutex::default() });
+        let model = Scripted::loose(&clock, model);
         let settings = scripted::settings(&FLOW, self.limits, self.enforcement);
         let mut env = AgentContext::new(
             Arc::clone(&model) as Arc<dyn ChatModel>,
@@ -220,7 +161,7 @@ impl Play {
         for query in queries {
             block_on(&clock, FLOW.turn(&env, &mut conversation, query)).expect("no deadlock").expect("no abort");
         }
-        let requests = model.requests.lock().expect("not poisoned").clone();
+        let requests = model.requests();
         let played = Played { events: env.take_events(), requests, conversation, store: self.store };
         if fresh {
             let trace = scripted::trace(&FLOW, played.events.clone());

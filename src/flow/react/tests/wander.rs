@@ -11,7 +11,7 @@ fn anything(random: &mut ChaCha8Rng) -> Says {
     match random.random_range(0..16) {
         0 => Says::Text("It is so [1] [7]."),
         1 => Says::Text(""),
-        2 => Says::Fails,
+        2 => Says::TimesOut,
         3 => Says::Late,
         4 => Says::Calls(vec![("web_search", json!({}))]),
         5 => Says::Calls(vec![(SEARCH, json!({"query": "warranty"}))]),
