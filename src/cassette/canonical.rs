@@ -7,9 +7,9 @@
 
 use super::cache::remembered;
 use super::drift::is_system;
+use super::keys::Keys;
 use crate::secrets::Redactor;
 use serde_json::{Map, Number, Value};
-use sha2::{Digest, Sha256};
 use std::io::Write;
 
 /// How requests of one dialect are compared.
@@ -43,16 +43,7 @@ pub struct Request<'a> {
 
 /// The key of a request: the first 32 hex digits of SHA-256 over its canonical form.
 pub fn key(request: Request<'_>, redactor: &Redactor) -> String {
-    let form = form(request, redactor);
-    let clean = std::str::from_utf8(&form).is_ok_and(|text| redactor.is_surely_clean(text));
-    let form = if clean {
-        form
-    } else {
-        let body = redactor.redact_value(request.body);
-        let path = redactor.redact(request.path);
-        self::form(Request { path: &path, body: &body, ..request }, redactor)
-    };
-    hex(&Sha256::digest(&form), 32)
+    Keys::default().of(request, redactor)
 }
 
 /// The body as a cassette keeps it: redacted, and without the members that do not count.
@@ -74,9 +65,9 @@ pub fn stored_body(profile: &Profile, body: &Value, redactor: &Redactor) -> Valu
 
 /// The canonical form of a JSON document by itself.
 pub(super) fn canonical(value: &Value) -> Vec<u8> {
-    let mut writer = Writer { out: Vec::new(), calls: Vec::new() };
+    let mut writer = Writer::into(Vec::new());
     writer.value(value, &[]);
-    writer.out
+    writer.form.text
 }
 
 /// Lower-case hex, cut to `digits`.
@@ -86,36 +77,59 @@ pub fn hex(bytes: &[u8], digits: usize) -> String {
     text
 }
 
-fn form(request: Request<'_>, redactor: &Redactor) -> Vec<u8> {
-    let mut writer = Writer { out: Vec::with_capacity(16 * 1024), calls: Vec::new() };
-    writer.out.extend_from_slice(request.profile.name.as_bytes());
+/// The canonical form of a request.
+#[derive(Debug, Default)]
+pub(super) struct Form {
+    /// The form; JSON below a line of profile, method and path.
+    pub text: Vec<u8>,
+    /// Where each element of a list of the body ends, in order: what a conversation adds comes behind one of them.
+    pub ends: Vec<usize>,
+}
+
+/// The form of a request, written into `memory`.
+pub(super) fn form(request: Request<'_>, redactor: &Redactor, mut memory: Vec<u8>) -> Form {
+    memory.clear();
+    memory.reserve(16 * 1024);
+    let mut writer = Writer::into(memory);
+    writer.form.text.extend_from_slice(request.profile.name.as_bytes());
     for part in [request.method, request.path] {
-        writer.out.push(b' ');
-        writer.out.extend_from_slice(part.as_bytes());
+        writer.form.text.push(b' ');
+        writer.form.text.extend_from_slice(part.as_bytes());
     }
-    writer.out.push(b'\n');
+    writer.form.text.push(b'\n');
     match request.body {
         Value::Object(entries) => writer.body(entries, request.profile.drop, redactor),
         other => writer.value(other, &[]),
     }
-    writer.out
+    writer.form
 }
 
 struct Writer<'a> {
-    out: Vec<u8>,
+    form: Form,
     /// Ids of tool calls in order of appearance.
     calls: Vec<&'a str>,
 }
 
 impl<'a> Writer<'a> {
+    fn into(text: Vec<u8>) -> Self {
+        Self { form: Form { text, ends: Vec::new() }, calls: Vec::new() }
+    }
+
     fn body(&mut self, entries: &'a Map<String, Value>, drop: &[&str], redactor: &Redactor) {
         self.object(entries, drop, |writer, name, value| match (name, value) {
             ("tools", Value::Array(_)) | ("instructions", Value::String(_)) => {
                 writer.reference(&remembered(value, redactor));
             }
             ("messages", Value::Array(messages)) => {
-                writer.list(messages, |writer, message| writer.message(message, redactor));
+                writer.list(messages, |writer, message| {
+                    writer.message(message, redactor);
+                    writer.form.ends.push(writer.form.text.len());
+                });
             }
+            (_, Value::Array(items)) => writer.list(items, |writer, item| {
+                writer.value(item, &[]);
+                writer.form.ends.push(writer.form.text.len());
+            }),
             _ => writer.value(value, &below(drop, name)),
         });
     }
@@ -146,34 +160,34 @@ impl<'a> Writer<'a> {
         let mut sorted: Vec<(&String, &Value)> =
             entries.iter().filter(|(name, value)| counts(name, value, drop)).collect();
         sorted.sort_unstable_by_key(|(name, _)| *name);
-        self.out.push(b'{');
+        self.form.text.push(b'{');
         for (index, (name, value)) in sorted.into_iter().enumerate() {
             if index > 0 {
-                self.out.push(b',');
+                self.form.text.push(b',');
             }
             self.string(name);
-            self.out.push(b':');
+            self.form.text.push(b':');
             member(self, name, value);
         }
-        self.out.push(b'}');
+        self.form.text.push(b'}');
     }
 
     fn list(&mut self, items: &'a [Value], mut item: impl FnMut(&mut Self, &'a Value)) {
-        self.out.push(b'[');
+        self.form.text.push(b'[');
         for (index, value) in items.iter().enumerate() {
             if index > 0 {
-                self.out.push(b',');
+                self.form.text.push(b',');
             }
             item(self, value);
         }
-        self.out.push(b']');
+        self.form.text.push(b']');
     }
 
     fn value(&mut self, value: &'a Value, drop: &[&str]) {
         match value {
-            Value::Null => self.out.extend_from_slice(b"null"),
-            Value::Bool(true) => self.out.extend_from_slice(b"true"),
-            Value::Bool(false) => self.out.extend_from_slice(b"false"),
+            Value::Null => self.form.text.extend_from_slice(b"null"),
+            Value::Bool(true) => self.form.text.extend_from_slice(b"true"),
+            Value::Bool(false) => self.form.text.extend_from_slice(b"false"),
             Value::Number(number) => self.number(number),
             Value::String(text) => self.string(text),
             Value::Array(items) => self.list(items, |writer, item| writer.value(item, &[])),
@@ -190,12 +204,12 @@ impl<'a> Writer<'a> {
             Some(float) if float.fract() == 0.0 => format!("{:.0}", float + 0.0),
             _ => number.to_string(),
         };
-        self.out.extend_from_slice(text.as_bytes());
+        self.form.text.extend_from_slice(text.as_bytes());
     }
 
     fn string(&mut self, text: &str) {
-        if serde_json::to_writer(&mut self.out, text).is_err() {
-            self.out.extend_from_slice(b"\"\"");
+        if serde_json::to_writer(&mut self.form.text, text).is_err() {
+            self.form.text.extend_from_slice(b"\"\"");
         }
     }
 
@@ -205,13 +219,13 @@ impl<'a> Writer<'a> {
             self.calls.len() - 1
         });
         // Writing to memory does not fail.
-        let _ = write!(self.out, "\"call#{place}\"");
+        let _ = write!(self.form.text, "\"call#{place}\"");
     }
 
     fn reference(&mut self, hash: &str) {
-        self.out.extend_from_slice(b"{\"$sha256\":\"");
-        self.out.extend_from_slice(hash.as_bytes());
-        self.out.extend_from_slice(b"\"}");
+        self.form.text.extend_from_slice(b"{\"$sha256\":\"");
+        self.form.text.extend_from_slice(hash.as_bytes());
+        self.form.text.extend_from_slice(b"\"}");
     }
 }
 

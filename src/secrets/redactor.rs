@@ -91,6 +91,12 @@ impl Redactor {
         Self { secrets: known }
     }
 
+    /// Whether both know the same secrets, in the same order.
+    pub(crate) fn knows_the_same_as(&self, other: &Self) -> bool {
+        let same = |(a, b): (&Secret, &Secret)| a.name == b.name && a.value == b.value;
+        self.secrets.len() == other.secrets.len() && self.secrets.iter().zip(&other.secrets).all(same)
+    }
+
     /// The text without its secrets; borrowed when there were none. Redacting twice is redacting once.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let out = self.without_known(text);

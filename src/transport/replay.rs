@@ -1,10 +1,11 @@
 //! Answers from a cassette: the recorded bytes after the recorded time, or an explained miss. No socket is opened.
 
-use super::{HttpRequest, HttpResponse, Miss, Transport, TransportError, links};
-use crate::cassette::{self, Cassette, Outcome, Pool, Redactor, Request, Taken};
+use super::{HttpRequest, HttpResponse, Miss, Service, Transport, TransportError, links};
+use crate::cassette::{self, Cassette, Keys, Outcome, Pool, Redactor, Request, Taken};
 use crate::clock::{BoxFuture, Clock};
 use crate::secrets;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// What an abandoned exchange takes beyond the time its caller had waited: longer than any time limit.
@@ -14,6 +15,8 @@ const BEYOND: Duration = Duration::from_hours(24);
 pub struct ReplayTransport {
     cassette: Cassette,
     pool: Pool,
+    /// Those of each service's requests, which follow each other.
+    keys: Mutex<BTreeMap<Service, Keys>>,
     clock: Arc<dyn Clock>,
     redactor: Redactor,
     rerecord: String,
@@ -23,7 +26,8 @@ impl ReplayTransport {
     /// Replays `cassette` on `clock`; `rerecord` is the command that records the lane again, for messages.
     pub fn new(cassette: Cassette, clock: Arc<dyn Clock>, rerecord: String) -> Self {
         let pool = Pool::new(&cassette);
-        Self { cassette, pool, clock, redactor: Redactor::default(), rerecord }
+        let keys = Mutex::default();
+        Self { cassette, pool, keys, clock, redactor: Redactor::default(), rerecord }
     }
 
     /// With the secrets that were known while recording, where requests hold any.
@@ -45,6 +49,11 @@ impl ReplayTransport {
             .collect()
     }
 
+    fn key(&self, service: Service, request: Request<'_>, redactor: &Redactor) -> String {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        keys.entry(service).or_default().of(request, redactor)
+    }
+
     async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
         if let Some(message) = links::broken(&request.body) {
             return Err(TransportError::Invalid { message });
@@ -52,7 +61,7 @@ impl ReplayTransport {
         let canonical =
             Request { profile: request.profile, method: request.method, path: &request.path, body: &request.body };
         let redactor = self.redactor.knowing(request.secrets());
-        let key = cassette::key(canonical, &redactor);
+        let key = self.key(request.service, canonical, &redactor);
         let taken = self.pool.take(&key);
         let found = match taken {
             Taken::Exchange(index) => self.cassette.exchanges.get(index),

@@ -1,0 +1,124 @@
+//! The keys of requests that follow each other, each hashed from where it leaves the one before.
+//!
+//! A conversation grows by what is said: most of a request's canonical form is that of the request before it. What both
+//! begin with was looked through for secrets and hashed already; it is compared, and no more.
+
+use super::canonical::{Form, Request, form, hex};
+use crate::secrets::Redactor;
+use sha2::{Digest, Sha256};
+
+/// Makes the keys of the requests of one conversation; they are those of each request alone.
+#[derive(Debug, Default)]
+pub struct Keys {
+    /// The last form; empty where it held a secret.
+    last: Form,
+    /// The hash of the last form up to each of its ends.
+    states: Vec<Sha256>,
+    /// What the last form was looked through for.
+    redactor: Redactor,
+    /// Memory of the form before the last.
+    spare: Vec<u8>,
+}
+
+impl Keys {
+    /// The key of a request: the first 32 hex digits of SHA-256 over its canonical form.
+    pub fn of(&mut self, request: Request<'_>, redactor: &Redactor) -> String {
+        let form = form(request, redactor, std::mem::take(&mut self.spare));
+        let common = if self.redactor.knows_the_same_as(redactor) { common(&self.last, &form) } else { 0 };
+        let mut from = common.checked_sub(1).map_or(0, |last| form.ends[last]);
+        // No secret goes over the end of a message: both sides of it are JSON.
+        let clean = std::str::from_utf8(&form.text[from..]).is_ok_and(|text| redactor.is_surely_clean(text));
+        if !clean {
+            *self = Self { spare: form.text, ..Self::default() };
+            return redacted(request, redactor);
+        }
+        self.states.truncate(common);
+        let mut state = self.states.last().cloned().unwrap_or_default();
+        for end in &form.ends[common..] {
+            state.update(&form.text[from..*end]);
+            self.states.push(state.clone());
+            from = *end;
+        }
+        state.update(&form.text[from..]);
+        self.spare = std::mem::replace(&mut self.last, form).text;
+        if !self.redactor.knows_the_same_as(redactor) {
+            self.redactor = redactor.clone();
+        }
+        hex(&state.finalize(), 32)
+    }
+}
+
+/// The key of a request in which secrets may stand.
+fn redacted(request: Request<'_>, redactor: &Redactor) -> String {
+    let body = redactor.redact_value(request.body);
+    let path = redactor.redact(request.path);
+    hex(&Sha256::digest(form(Request { path: &path, body: &body, ..request }, redactor, Vec::new()).text), 32)
+}
+
+/// How many elements two forms begin with in common.
+fn common(before: &Form, form: &Form) -> usize {
+    let mut from = 0;
+    let same = |(a, b): &(&usize, &usize)| {
+        let same = a == b && before.text[from..**a] == form.text[from..**a];
+        from = **a;
+        same
+    };
+    before.ends.iter().zip(&form.ends).take_while(same).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::canonical::{Profile, key};
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    const PROFILE: Profile = Profile { name: "test", version: 1, drop: &["/user"] };
+
+    fn request(body: &Value) -> Request<'_> {
+        Request { profile: &PROFILE, method: "POST", path: "/x", body }
+    }
+
+    fn message() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            "[a-c]{0,3}".prop_map(|text| json!({"role": "user", "content": text})),
+            "[ab]".prop_map(|id| json!({"role": "tool", "tool_call_id": id, "content": "found"})),
+            "[ab]".prop_map(|id| json!({"role": "assistant", "tool_calls": [{"id": id, "function": {"name": "f"}}]})),
+            Just(json!({"role": "user", "content": "Bearer 0123456789abcdef0123"})),
+            Just(json!({"role": "system", "content": "Be brief."})),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn keys_in_a_row_are_the_keys_of_each_request_alone(
+            bodies in prop::collection::vec((prop::collection::vec(message(), 0..5), 0..2_u8, any::<bool>()), 1..12),
+        ) {
+            let redactors = [Redactor::default(), Redactor::new([("KEY".to_owned(), "found".to_owned())])];
+            let mut keys = Keys::default();
+            let mut said: Vec<Value> = Vec::new();
+            for (more, which, goes_on) in bodies {
+                if !goes_on {
+                    said.clear();
+                }
+                said.extend(more);
+                let body = json!({"model": "m", "input": said.iter().take(2).collect::<Vec<_>>(), "messages": said, "user": "u"});
+                let redactor = &redactors[usize::from(which)];
+                prop_assert_eq!(keys.of(request(&body), redactor), key(request(&body), redactor));
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_conversation_adds_is_hashed_and_the_rest_is_compared() {
+        let body = |said: &[&str]| {
+            let said: Vec<Value> = said.iter().map(|text| json!({"role": "user", "content": text})).collect();
+            json!({"messages": said})
+        };
+        let (first, next, other) = (body(&["a", "b"]), body(&["a", "b", "c"]), body(&["a", "x", "c"]));
+        let form = |body: &Value| form(request(body), &Redactor::default(), Vec::new());
+        assert_eq!(common(&form(&first), &form(&next)), 2);
+        assert_eq!(common(&form(&next), &form(&other)), 1);
+        assert_eq!(common(&Form::default(), &form(&first)), 0);
+    }
+}
