@@ -6,7 +6,7 @@ use crate::gate::{Evaluation, EvaluationError, Evaluator, Examined, Examiner, Ve
 use crate::plan::Plan;
 use crate::report::{self, Beside, Room, Searchable, TimelineBuilder, Timelines, View};
 use crate::secrets;
-use crate::trace::{self, Grades, PassageText, Trace};
+use crate::trace::{self, Grades, NamedPassage, Trace};
 use rayon::prelude::*;
 use std::io;
 use std::path::Path;
@@ -117,7 +117,7 @@ impl<'p> EvaluationBuilder<'p> {
     pub fn add(
         &mut self,
         trace: Option<&Trace>,
-        passages: &[PassageText],
+        passages: &[Arc<NamedPassage>],
         prepared: Prepared,
     ) -> Result<(), EvaluationError> {
         let examined = prepared.examined?;

@@ -194,7 +194,7 @@ impl GradingTask {
 mod tests {
     use super::*;
     use crate::metric::sample::{plan, story};
-    use crate::trace::{PASSAGES, PassageText, PassageWriter, Searched};
+    use crate::trace::{NamedPassage, PASSAGES, PassageText, PassageWriter, Searched};
 
     const CASE: &str = "[{case: a, turns: [{ask: q}, {ask: r}]}]";
 
@@ -220,13 +220,13 @@ mod tests {
     #[test]
     fn a_passage_that_the_run_folder_holds_is_shown_whole_and_another_one_shortened() {
         let (plan, mut trace) = both();
-        let passage =
-            PassageText { base: "desk".into(), id: "doc#1".into(), title: "Doc".into(), text: "two years ".repeat(40) };
-        let names = [("doc#1".to_owned(), passage.name())].into();
+        let (base, id, title) = ("desk".into(), "doc#1".into(), "Doc".into());
+        let passage = NamedPassage::of(PassageText { base, id, title, text: "two years ".repeat(40) });
+        let names = [("doc#1".to_owned(), passage.name().to_owned())].into();
         trace.passages = vec![Searched { base: "desk".into(), passages: names }];
         let folder = tempfile::tempdir().expect("a folder");
         let mut writer = PassageWriter::new(Vec::new(), &Passages::default());
-        writer.add(std::slice::from_ref(&passage)).expect("written");
+        writer.add(&[passage.clone().into()]).expect("written");
         std::fs::write(folder.path().join(PASSAGES), writer.out()).expect("a file");
         let whole = Passages::read(folder.path(), |_| true).expect("reads");
         let shown = tasks(&plan, &trace, Scope::BothSources, &whole);

@@ -324,7 +324,7 @@ fn attempts(attempts: &[Attempt]) -> Vec<AttemptRow<'_>> {
 mod tests {
     use super::*;
     use crate::report::sample;
-    use crate::trace::PassageText;
+    use crate::trace::{NamedPassage, PassageText};
     use serde_json::{Value, json};
 
     fn encoded(copies: usize) -> Value {
@@ -366,7 +366,8 @@ mod tests {
         let search = run.traces[0].searches().next().expect("a search");
         let (hit, base) = (&search.hits[0], search.kb_id.clone());
         let text = format!("{} and what follows", hit.excerpt);
-        let passages = [PassageText { base, id: hit.id.clone(), title: hit.title.clone(), text: text.clone() }];
+        let passage = PassageText { base, id: hit.id.clone(), title: hit.title.clone(), text: text.clone() };
+        let passages = [NamedPassage::of(passage).into()];
         let grade = json!({"version": 1, "trial": "t", "conversation": 0, "turn": 0, "label": "turn 1", "answer": "a",
             "item": "grounded", "kind": "model", "value": "fail", "evidence": "the words it quotes", "model": "grader",
             "rubric": "r", "content": "c"});

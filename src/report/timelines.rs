@@ -8,7 +8,7 @@
 use super::Searchable;
 use super::compact::Encoder;
 use crate::gate::{TrialResult, Verdict};
-use crate::trace::{Grade, PassageText, Trace};
+use crate::trace::{Grade, NamedPassage, Trace};
 use flate2::{Compression, write::GzEncoder};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -22,13 +22,13 @@ pub struct Beside<'a> {
     /// What models with a rubric said of its answers.
     pub grades: &'a [Grade],
     /// The passages that its searches found, whole, as far as they were kept.
-    pub passages: &'a [PassageText],
+    pub passages: &'a [Arc<NamedPassage>],
 }
 
 impl<'a> Beside<'a> {
     /// The whole text of a passage that a search in `base` found; a name that no base has is that of any.
     pub(super) fn passage(&self, base: &str, id: &str) -> Option<&'a str> {
-        let of = |one: &&PassageText| one.id == id;
+        let of = |one: &&Arc<NamedPassage>| one.id == id;
         let named = self.passages.iter().filter(of).find(|one| one.base == base);
         named.or_else(|| self.passages.iter().find(of)).map(|one| one.text.as_str())
     }

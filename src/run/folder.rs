@@ -7,13 +7,14 @@
 use crate::files;
 use crate::secrets;
 use crate::trace::{
-    COMPARISON_JSON, ENVIRONMENT, GRADES, PASSAGES, PLAN, PassageText, PassageWriter, Passages, TRACES, VARIANTS_JSON,
+    COMPARISON_JSON, ENVIRONMENT, GRADES, NamedPassage, PASSAGES, PLAN, PassageWriter, Passages, TRACES, VARIANTS_JSON,
     seal,
 };
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Folders called `latest` that are put aside, at most.
 #[cfg(unix)]
@@ -62,7 +63,7 @@ impl Writing {
     ///
     /// # Errors
     /// When they cannot be written.
-    pub fn passages(&mut self, found: &[PassageText]) -> io::Result<()> {
+    pub fn passages(&mut self, found: &[Arc<NamedPassage>]) -> io::Result<()> {
         self.passages.add(found).map(|_| ())
     }
 

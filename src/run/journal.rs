@@ -18,7 +18,7 @@ use super::kept::Kept;
 use crate::files;
 use crate::plan::{Plan, differences};
 use crate::secrets;
-use crate::trace::{self, PASSAGES, PLAN, PassageText, PassageWriter, Passages, TRACES, Trace};
+use crate::trace::{self, NamedPassage, PASSAGES, PLAN, PassageWriter, Passages, TRACES, Trace};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -26,7 +26,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Version of `begun.json`.
 const VERSION: u32 = 1;
@@ -233,7 +233,7 @@ impl Journal {
     ///
     /// # Errors
     /// When it cannot be written; the journal is then as it was before.
-    pub fn keep(&self, trace: &Trace, found: &[PassageText]) -> io::Result<()> {
+    pub fn keep(&self, trace: &Trace, found: &[Arc<NamedPassage>]) -> io::Result<()> {
         let mut line = Vec::with_capacity(8 * 1024);
         trace::write_trace(&mut line, trace)?;
         let (line, _) = stored_line(&line);

@@ -33,7 +33,7 @@ pub use event::*;
 pub use folder::*;
 pub use grade::*;
 pub use managed::*;
-pub use passages::{PASSAGES, PassageText, PassageWriter, Passages, PassagesError, Searched};
+pub use passages::{NamedPassage, PASSAGES, PassageText, PassageWriter, Passages, PassagesError, Searched};
 pub use result::*;
 pub(crate) use role::version_1;
 pub use role::{Role, Roles};

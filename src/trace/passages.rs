@@ -15,9 +15,10 @@ use crate::files;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fmt::Write as _;
 use std::io::{self, BufReader, Write};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Version of the lines that this build writes.
 const VERSION: u32 = 1;
@@ -36,6 +37,40 @@ pub struct PassageText {
     pub title: String,
     /// Its text.
     pub text: String,
+}
+
+/// A passage with its name; the trials that found it share it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedPassage {
+    passage: PassageText,
+    name: String,
+}
+
+impl NamedPassage {
+    /// With the name that its text gives.
+    pub fn of(passage: PassageText) -> Self {
+        Self { name: passage.name(), passage }
+    }
+
+    /// What names it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn line(&self) -> io::Result<String> {
+        let PassageText { base, id, title, text } = self.passage.clone();
+        let line =
+            serde_json::to_string(&Line { version: VERSION, passage: self.name.clone(), base, id, title, text })?;
+        Ok(seal(&line).0 + "\n")
+    }
+}
+
+impl Deref for NamedPassage {
+    type Target = PassageText;
+
+    fn deref(&self) -> &PassageText {
+        &self.passage
+    }
 }
 
 /// The passages of one knowledge base that the searches of a trial found.
@@ -87,17 +122,7 @@ impl PassageText {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part.as_bytes());
         }
-        let mut name = String::with_capacity(16);
-        for byte in hash.finalize().iter().take(8) {
-            let _ = write!(name, "{byte:02x}");
-        }
-        name
-    }
-
-    fn line(&self, name: String) -> io::Result<String> {
-        let Self { base, id, title, text } = self.clone();
-        let line = serde_json::to_string(&Line { version: VERSION, passage: name, base, id, title, text })?;
-        Ok(seal(&line).0 + "\n")
+        hex::encode(&hash.finalize()[..8])
     }
 }
 
@@ -121,14 +146,14 @@ impl<W: Write> PassageWriter<W> {
     ///
     /// # Errors
     /// When they cannot be written.
-    pub fn add(&mut self, passages: &[PassageText]) -> io::Result<bool> {
+    pub fn add(&mut self, passages: &[Arc<NamedPassage>]) -> io::Result<bool> {
         let mut new = false;
         for passage in passages {
-            let name = passage.name();
-            if !self.named.insert(name.clone()) {
+            if self.named.contains(passage.name()) {
                 continue;
             }
-            let line = passage.line(name)?;
+            self.named.insert(passage.name().to_owned());
+            let line = passage.line()?;
             let Some(room) = self.room.checked_sub(line.len() as u64) else {
                 self.left_out += 1;
                 continue;
@@ -153,7 +178,7 @@ impl<W: Write> PassageWriter<W> {
 /// Whole passages, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Passages {
-    known: HashMap<String, PassageText>,
+    known: HashMap<String, Arc<NamedPassage>>,
     /// Bytes of the lines that are whole.
     size: u64,
     edited: bool,
@@ -223,11 +248,11 @@ impl Passages {
         if version > VERSION {
             return Err(LineError::Newer(version));
         }
-        let found = PassageText { base, id, title, text: whole };
-        if sealed(text) != Seal::Whole || found.name() != passage {
+        let found = NamedPassage::of(PassageText { base, id, title, text: whole });
+        if sealed(text) != Seal::Whole || found.name != passage {
             self.edited = true;
         } else if wanted(&passage) {
-            self.known.insert(passage, found);
+            self.known.insert(passage, Arc::new(found));
         }
         Ok(())
     }
@@ -244,13 +269,13 @@ impl Passages {
 
     /// The one of that name.
     pub fn get(&self, name: &str) -> Option<&PassageText> {
-        self.known.get(name)
+        self.known.get(name).map(|named| &named.passage)
     }
 
     /// Those that the searches of a trial found, by base and id.
-    pub fn of(&self, trace: &Trace) -> Vec<PassageText> {
+    pub fn of(&self, trace: &Trace) -> Vec<Arc<NamedPassage>> {
         let names = trace.passages.iter().flat_map(|searched| searched.passages.values());
-        names.filter_map(|name| self.get(name).cloned()).collect()
+        names.filter_map(|name| self.known.get(name).cloned()).collect()
     }
 
     /// The whole text of a hit: that of its passage, or, of something learned, the external answer.
@@ -297,11 +322,12 @@ impl Trace {
 mod tests {
     use super::*;
 
-    fn passage(id: &str, text: &str) -> PassageText {
-        PassageText { base: "desk".into(), id: id.into(), title: "Pumps".into(), text: text.into() }
+    fn passage(id: &str, text: &str) -> Arc<NamedPassage> {
+        let (base, title) = ("desk".into(), "Pumps".into());
+        Arc::new(NamedPassage::of(PassageText { base, id: id.into(), title, text: text.into() }))
     }
 
-    fn written(passages: &[PassageText]) -> Vec<u8> {
+    fn written(passages: &[Arc<NamedPassage>]) -> Vec<u8> {
         let mut writer = PassageWriter::new(Vec::new(), &Passages::default());
         writer.add(passages).expect("written");
         writer.out
@@ -319,7 +345,7 @@ mod tests {
         let text = written(&[one.clone(), other.clone(), one.clone()]);
         assert_eq!(String::from_utf8_lossy(&text).lines().count(), 2);
         let passages = read(&text).expect("reads");
-        assert_eq!((passages.get(&one.name()), passages.get(&other.name())), (Some(&one), Some(&other)));
+        assert_eq!((passages.get(one.name()), passages.get(other.name())), (Some(&**one), Some(&**other)));
         assert!(!passages.are_edited());
         assert_eq!(read(b"").expect("an empty file"), Passages::default());
         let folder = tempfile::tempdir().expect("a folder");

@@ -6,7 +6,6 @@
 
 use super::keyword_index;
 use super::outage::{Origin, outages};
-use super::passages;
 use super::recording::{Recorder, RecordingError, Subject};
 use super::replay::{aborted, error, failed, foreign};
 use super::services::{Keys, LiveAccess, providers};
@@ -16,7 +15,7 @@ use super::{Finished, SetupError, TrialRunner, VariantSetup, names, no_evidence,
 use crate::cassette::{self, Cassette, CassetteError, Header, LocalTimes, Redactor, StoppingDesign, Take};
 use crate::clock::{Clock, RealClock};
 use crate::plan::{Plan, PlannedTrial, STOPPING_ALPHA, VariantSettings};
-use crate::trace::{Event, Evidence, Mode, PassageText, Trace, TrialEnd, TrialError, TrialErrorKind, version_of};
+use crate::trace::{Event, Evidence, Mode, NamedPassage, Trace, TrialEnd, TrialError, TrialErrorKind, version_of};
 use crate::transport::{LiveTransport, Transport};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -226,7 +225,7 @@ impl TrialRunner {
         setup: &VariantSetup,
         clock: Arc<dyn Clock>,
         transport: Arc<dyn Transport>,
-    ) -> (Trace, Arc<LocalTimes>, Vec<PassageText>) {
+    ) -> (Trace, Arc<LocalTimes>, Vec<Arc<NamedPassage>>) {
         let times = Arc::new(LocalTimes::recording());
         let stages = Arc::new(RecordedStages::noting(Arc::clone(&times), Arc::clone(&clock)));
         let evidence = live_evidence(&setup.declared);
@@ -258,7 +257,7 @@ impl TrialRunner {
         trace.events = environment.take_events();
         trace.version = version_of(&trace.events);
         setup.tell_tools(&mut trace);
-        let (passages, _) = passages::named(&mut trace, &found, &self.redactor());
+        let (passages, _) = self.found.name(&mut trace, &found, &self.redactor());
         (trace, times, passages)
     }
 }

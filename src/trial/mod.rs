@@ -38,7 +38,7 @@ use crate::knowledge::{KnowledgeSource, KnowledgeSources};
 use crate::plan::{Plan, PlannedScenario, PlannedTrial, VariantSettings};
 use crate::proxy::Proxy;
 use crate::scenario::Loaded;
-use crate::trace::{ASKED_NOBODY, EXTERNAL, Evidence, Mode, PassageText, Roles, Trace, TrialEnd, version_of};
+use crate::trace::{ASKED_NOBODY, EXTERNAL, Evidence, Mode, NamedPassage, Roles, Trace, TrialEnd, version_of};
 use crate::transport::{Budget, LiveError, LiveTransport, Pace};
 pub use external::Doing;
 use external_setup::ExternalSetup;
@@ -123,7 +123,7 @@ pub struct Finished {
     /// Recordings of its lane that nothing asked for, in words.
     pub unused: Vec<String>,
     /// The passages that its searches found, whole; its trace names them.
-    pub passages: Vec<PassageText>,
+    pub passages: Vec<Arc<NamedPassage>>,
 }
 
 impl Finished {
@@ -171,6 +171,8 @@ pub struct TrialRunner {
     setups: Vec<BTreeMap<String, Setup>>,
     proxies: tokio::sync::Mutex<BTreeMap<SocketAddr, Arc<Proxy>>>,
     turnstile: Arc<tokio::sync::Mutex<()>>,
+    /// Passages that trials found.
+    found: passages::Named,
 }
 
 impl TrialRunner {
@@ -194,6 +196,7 @@ impl TrialRunner {
             setups,
             proxies: tokio::sync::Mutex::default(),
             turnstile: Arc::default(),
+            found: passages::Named::default(),
         })
     }
 

@@ -2,7 +2,6 @@
 
 use super::keyword_index;
 use super::live::redacted;
-use super::passages;
 use super::settings::environment;
 use super::stages::RecordedStages;
 use super::{Finished, TrialRunner, VariantSetup, no_evidence, trace_of};
@@ -93,7 +92,7 @@ impl TrialRunner {
         setup.tell_tools(&mut trace);
         // What services sent was redacted when it was recorded: keys can stand in questions and in documents alone.
         let redactor = self.redactor();
-        let (passages, mut clean) = passages::named(&mut trace, &found, &redactor);
+        let (passages, mut clean) = self.found.name(&mut trace, &found, &redactor);
         clean &= case.conversations().flat_map(|one| &one.turns).all(|turn| redactor.is_surely_clean(&turn.ask));
         let trace = if clean { trace } else { redacted(trace, &redactor) };
         let trace = self.with_outage(trial, trace, &header.recorded_from);
