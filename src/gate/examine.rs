@@ -182,7 +182,7 @@ impl<'p> Examiner<'p> {
         };
         let mut checks = expectation::checks(&view, &self.patterns[trial.scenario][trial.case]);
         let note = missing.note(trace).map(|note| format!("note: {note}"));
-        checks.extend(note.map(|what| Check { what, passed: true, seen: String::new() }));
+        checks.extend(note.map(|what| Check { what, passed: true, seen: String::new(), unknown: false }));
         view.checks = &checks;
         let metrics = self.relevant[trial.scenario].iter();
         let mode = trace.evidence.mode;

@@ -279,7 +279,7 @@ fn seen(all: &[Called<'_>]) -> Seen {
     if all.len() > 12 {
         let _ = write!(text, " and {} more", all.len() - 12);
     }
-    Seen(text)
+    Seen::new(text)
 }
 
 /// Whether the calls of `turns` are as expected; if not, what was seen instead.

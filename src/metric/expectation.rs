@@ -33,9 +33,11 @@ pub fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
     }
     let mut checks = Vec::new();
     let mut add = |label: &str, (what, result): Checked| {
-        let passed = result.is_ok();
         let what = if label.is_empty() { what } else { format!("{label}: {what}") };
-        checks.push(Check { what, passed, seen: result.err().map(|Seen(seen)| seen).unwrap_or_default() });
+        checks.push(match result {
+            Ok(()) => Check { what, passed: true, seen: String::new(), unknown: false },
+            Err(Seen { words, unknown }) => Check { what, passed: false, seen: words, unknown },
+        });
     };
     let whole = view.case.case.expect.as_ref();
     for turn in view.turns {
@@ -58,7 +60,7 @@ pub fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
     }
     if let Some(departures) = view.departures {
         let seen = departures.first().map(|first| format!("turn {}: {}", first.turn.saturating_add(1), first.what));
-        add("", ("moves that the state machine declares".into(), seen.map_or(Ok(()), |seen| Err(Seen(seen)))));
+        add("", ("moves that the state machine declares".into(), seen.map_or(Ok(()), |seen| Err(Seen::new(seen)))));
     }
     checks
 }
@@ -68,7 +70,7 @@ fn rewarded(reward: f64) -> Check {
     // Rewards are sums of parts: 1 as floats add up to it.
     let passed = reward >= 1.0 - 1e-6;
     let seen = if passed { String::new() } else { format!("a reward of {reward}") };
-    Check { what: "the full reward, as graded with the conversation".into(), passed, seen }
+    Check { what: "the full reward, as graded with the conversation".into(), passed, seen, unknown: false }
 }
 
 fn is_last(view: &TrialView<'_>, turn: &TurnView<'_>) -> bool {
@@ -165,7 +167,7 @@ fn last_turn_checks(expect: &Expectation, turn: &TurnView<'_>, patterns: &Patter
 }
 
 fn ending(turn: &TurnView<'_>) -> Seen {
-    Seen(match turn.ended().map(|end| &end.outcome) {
+    Seen::new(match turn.ended().map(|end| &end.outcome) {
         Some(TurnOutcome::Failed { message, .. }) => format!("it {}: {}", turn.ending(), quote(message, 160)),
         _ => format!("it {}", turn.ending()),
     })
@@ -219,7 +221,7 @@ fn answer(expected: &AnswerExpectation, turn: &TurnView<'_>, patterns: &Patterns
 
 fn cited(answer: &Answer) -> Seen {
     let ids: Vec<_> = answer.sources.iter().take(8).map(|source| quote(&source.id, 80)).collect();
-    Seen(if ids.is_empty() { "it cites no source".into() } else { format!("it cites: {}", ids.join(", ")) })
+    Seen::new(if ids.is_empty() { "it cites no source".into() } else { format!("it cites: {}", ids.join(", ")) })
 }
 
 fn sources(expected: &SourcesExpectation, turn: &TurnView<'_>) -> Vec<Checked> {
@@ -370,5 +372,6 @@ fn control(view: &TrialView<'_>) -> Check {
         (_, true) => String::new(),
         (_, false) => "every probe holds without history: they prove no memory".to_owned(),
     };
-    Check { what: "control: a context probe fails without history".into(), passed: seen.is_empty(), seen }
+    let what = "control: a context probe fails without history".into();
+    Check { what, passed: seen.is_empty(), seen, unknown: false }
 }

@@ -67,7 +67,7 @@ impl Metric for ForcedRetrieval {
         let asked = view.turns.iter().filter(|turn| turn.models().next().is_some() || turn.ended().is_none());
         let unit = |turn: &TurnView<'_>| match judge(turn, view.trace) {
             Ok(()) => Observation::success(turn.label()),
-            Err(Seen(note)) => Observation::failure(turn.label(), note),
+            Err(seen) => Observation::failure(turn.label(), seen.words),
         };
         asked.map(unit).collect()
     }

@@ -99,7 +99,7 @@ impl Metric for InlineCitations {
             let found = searches.map(|search| search.hits.len()).sum();
             Some(match self.judge(turn.answer()?, found)? {
                 Ok(()) => Observation::success(turn.label()),
-                Err(Seen(note)) => Observation::failure(turn.label(), note),
+                Err(seen) => Observation::failure(turn.label(), seen.words),
             })
         };
         view.turns.iter().filter_map(unit).collect()

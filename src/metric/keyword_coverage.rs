@@ -64,7 +64,7 @@ impl Metric for KeywordCoverage {
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
         let unit = |turn: &TurnView<'_>| match indexed(turn) {
             Ok(()) => Observation::success(turn.label()),
-            Err(Seen(note)) => Observation::failure(turn.label(), note),
+            Err(seen) => Observation::failure(turn.label(), seen.words),
         };
         view.turns.iter().filter(|turn| turn.externals().next().is_some()).map(unit).collect()
     }

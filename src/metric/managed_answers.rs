@@ -125,7 +125,7 @@ impl Metric for ManagedAnswers {
             let mut say = |unit: String, held: Held| {
                 units.push(match held {
                     Ok(()) => Observation::success(unit),
-                    Err(Seen(seen)) => Observation::failure(unit, seen),
+                    Err(seen) => Observation::failure(unit, seen.words),
                 });
             };
             if *self == Self::Parameters {

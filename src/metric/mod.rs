@@ -109,7 +109,7 @@ impl TrialView<'_> {
     fn by_turn(&self, judge: impl Fn(&TurnView<'_>) -> Held) -> Vec<Observation> {
         let unit = |turn: &TurnView<'_>| match judge(turn) {
             Ok(()) => Observation::success(turn.label()),
-            Err(Seen(note)) => Observation::failure(turn.label(), note),
+            Err(seen) => Observation::failure(turn.label(), seen.words),
         };
         self.turns.iter().map(unit).collect()
     }
@@ -117,12 +117,21 @@ impl TrialView<'_> {
 
 /// What was seen where something does not hold, in words: the note of a failed unit or check.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct Seen(pub String);
+#[error("{words}")]
+pub(crate) struct Seen {
+    /// In words.
+    pub words: String,
+    /// Whether it could not be told: then it neither holds nor fails.
+    pub unknown: bool,
+}
 
 impl Seen {
-    fn new(seen: impl Into<String>) -> Self {
-        Self(seen.into())
+    fn new(words: impl Into<String>) -> Self {
+        Self { words: words.into(), unknown: false }
+    }
+
+    fn unknown(words: impl Into<String>) -> Self {
+        Self { words: words.into(), unknown: true }
     }
 }
 
@@ -262,4 +271,7 @@ pub struct Check {
     /// What was seen instead; of a check that holds, what is worth knowing of it, else empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub seen: String,
+    /// Whether it could not be told; a trial of which all else holds is an ERROR then. Not kept in files.
+    #[serde(skip)]
+    pub unknown: bool,
 }

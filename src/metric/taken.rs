@@ -111,9 +111,6 @@ impl Taken {
     }
 }
 
-/// What is said of a sum that is not known, at the beginning of what a check saw.
-const NOT_MEASURED: &str = "not measured: ";
-
 /// Checks what `turns` took together.
 pub(super) fn checks(expect: &Expectation, turns: &[&TurnView<'_>], view: &TrialView<'_>) -> Vec<(String, Held)> {
     if expect.tokens.is_none() && expect.cost.is_none() {
@@ -144,7 +141,7 @@ pub(super) fn checks(expect: &Expectation, turns: &[&TurnView<'_>], view: &Trial
 }
 
 fn unknown(why: impl std::fmt::Display) -> Held {
-    Err(Seen::new(format!("{NOT_MEASURED}{why}")))
+    Err(Seen::unknown(format!("not measured: {why}")))
 }
 
 /// What was told is a part of the sum: where the part alone is too much, so is the sum.
@@ -176,10 +173,7 @@ fn cost(taken: &Taken, limit: f64, unpriced: &[&str]) -> Held {
 pub fn not_measured(checks: &[super::Check]) -> Option<TrialError> {
     let mut failing = checks.iter().filter(|check| !check.passed).peekable();
     let first = failing.peek().copied()?.clone();
-    let is_spend = |check: &super::Check| {
-        check.seen.starts_with(NOT_MEASURED) && ["tokens.", "cost."].iter().any(|key| check.what.contains(key))
-    };
-    let only = failing.all(is_spend);
+    let only = failing.all(|check| check.unknown);
     let detail = vec!["remove the expectation, add the price, or let the service report its tokens".to_owned()];
     only.then(|| TrialError {
         kind: TrialErrorKind::UsageUnknown,

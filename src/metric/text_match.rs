@@ -10,7 +10,15 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 /// Whether `text` has `part`, both normalised; an empty part is in no text.
 pub(super) fn contains(text: &str, part: &str) -> bool {
-    let (text, part) = (tokens(&normalise(text)), tokens(&normalise(part)));
+    let (text, part) = (normalise(text), normalise(part));
+    // Without a digit, and what joins digits, there is nothing to take as a whole.
+    let letters = !part.bytes().any(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'.' | b','));
+    if letters { !part.is_empty() && text.contains(&part) } else { has_tokens(&text, &part) }
+}
+
+/// Whether normalised `text` has `part`, number by number and letter by letter.
+fn has_tokens(text: &str, part: &str) -> bool {
+    let (text, part) = (tokens(text), tokens(part));
     !part.is_empty() && text.windows(part.len()).any(|window| window == part.as_slice())
 }
 
@@ -255,6 +263,16 @@ mod tests {
                 folded.nfc().collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
             };
             prop_assert_eq!(normalise(&text), long_way(&text));
+        }
+
+        #[test]
+        fn a_part_without_digits_is_found_as_number_by_number(
+            text in "[ab1.,-]{0,12}", part in "[ab _*]{1,4}", start in 0..12_usize, length in 1..4_usize,
+        ) {
+            let own = text.get(start..(start + length).min(text.len())).unwrap_or("a");
+            for part in [part.as_str(), own] {
+                prop_assert_eq!(contains(&text, part), has_tokens(&normalise(&text), &normalise(part)), "{:?}", part);
+            }
         }
 
         #[test]

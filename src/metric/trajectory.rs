@@ -198,7 +198,7 @@ impl Metric for Trajectory {
                 let unit = if unit.is_empty() { turn.label() } else { format!("{}, {unit}", turn.label()) };
                 match held {
                     Ok(()) => Observation::success(unit),
-                    Err(Seen(seen)) => Observation::failure(unit, seen),
+                    Err(seen) => Observation::failure(unit, seen.words),
                 }
             }));
         }
