@@ -226,8 +226,7 @@ fn without(value: &serde_json::Value, left_out: &dyn Fn(&str) -> bool) -> serde_
 
 fn digest(value: &serde_json::Value) -> String {
     use sha2::Digest as _;
-    let hash = sha2::Sha256::digest(value.to_string());
-    hash.iter().take(8).fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+    hex::encode(&sha2::Sha256::digest(value.to_string())[..8])
 }
 
 fn measured<'m>(

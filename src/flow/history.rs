@@ -7,7 +7,6 @@ use super::ConversationState;
 use crate::chat::{Message, Role};
 use crate::trace::TurnOutcome;
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 
 impl ConversationState {
     /// Adds a turn to the history.
@@ -32,11 +31,7 @@ impl ConversationState {
 
 /// `role:digest`, the digest being the first 12 hex digits of SHA-256 over the content.
 pub fn digest(role: Role, content: &str) -> String {
-    let mut told = format!("{}:", role.as_str());
-    for byte in Sha256::digest(content.as_bytes()).iter().take(6) {
-        let _ = write!(told, "{byte:02x}");
-    }
-    told
+    format!("{}:{}", role.as_str(), hex::encode(&Sha256::digest(content.as_bytes())[..6]))
 }
 
 #[cfg(test)]

@@ -187,8 +187,7 @@ fn plain(name: &str) -> String {
     if kept == name && !kept.is_empty() {
         return kept;
     }
-    let digest = Sha256::digest(name.as_bytes());
-    format!("{kept}-{:02x}{:02x}{:02x}{:02x}", digest[0], digest[1], digest[2], digest[3])
+    format!("{kept}-{}", hex::encode(&Sha256::digest(name.as_bytes())[..4]))
 }
 
 /// What can be asked of any conversation; `expected` says whether anything is expected of one beyond answers.

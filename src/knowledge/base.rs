@@ -4,7 +4,6 @@ use super::{FoundPassages, KnowledgeError, Passage};
 use crate::clock::BoxFuture;
 use crate::provider::{Access, Attempt, Attempted, ProviderError};
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 use std::sync::Arc;
 
 pub use crate::settings::DEFAULT_KB;
@@ -183,11 +182,7 @@ impl KnowledgeBases {
         for (name, base) in &self.bases {
             hasher.update(format!("{name}\0{}\0", base.hash()));
         }
-        let mut told = String::new();
-        for byte in hasher.finalize().iter().take(16) {
-            let _ = write!(told, "{byte:02x}");
-        }
-        told
+        hex::encode(&hasher.finalize()[..16])
     }
 }
 

@@ -3,7 +3,6 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 
 /// An external answer, and where it was received.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,11 +49,7 @@ fn digest_of<'a>(parts: impl Iterator<Item = &'a str>) -> String {
         digest.update((part.len() as u64).to_le_bytes());
         digest.update(part.as_bytes());
     }
-    let mut told = String::with_capacity(32);
-    for byte in digest.finalize().iter().take(16) {
-        let _ = write!(told, "{byte:02x}");
-    }
-    told
+    hex::encode(&digest.finalize()[..16])
 }
 
 /// An external answer that a search found through its keywords.

@@ -1,5 +1,6 @@
 //! Keys that are told by their form, without being known.
 
+use memchr::memmem;
 use regex::{Captures, Regex};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -41,7 +42,8 @@ static SUSPICIONS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&WELL_K
 /// Whether escaped text surely holds no key of a well-known form.
 pub(super) fn is_surely_clean(json: &str) -> bool {
     // A character of a key may be escaped as any character may.
-    !json.contains("\\u00") && SUSPICIONS.as_ref().is_some_and(|patterns| !patterns.is_match(json))
+    memmem::find(json.as_bytes(), b"\\u00").is_none()
+        && SUSPICIONS.as_ref().is_some_and(|patterns| !patterns.is_match(json))
 }
 
 /// Where keys of a well-known form stand, in order; `None` for what is known by the word before it alone.

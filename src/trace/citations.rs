@@ -4,6 +4,8 @@
 //! `[source 9]`, `[9†source]`, `[9](url)`, `[[9]]`, `\[9\]`, `［9］`, `【9】`, `〔9〕`, `<sup>9</sup>`; `[doc#7]` and `[learned:7]`;
 //! any `http` address. Other words in brackets cite nothing.
 
+use std::borrow::Cow;
+
 /// Words before a number that must agree for it to be taken for a copied one.
 pub const WORDS: usize = 4;
 
@@ -46,8 +48,13 @@ pub fn numbers_of(text: &str) -> Vec<usize> {
 
 /// Everything that `text` cites, in order.
 pub fn marks(text: &str) -> Vec<Mark> {
-    let plain: String = text.chars().filter_map(bracket).collect();
-    let plain = plain.replace("<sup>", "[").replace("</sup>", "]");
+    let mut plain = Cow::Borrowed(text);
+    if !text.is_ascii() || text.contains('\\') {
+        plain = Cow::Owned(text.chars().filter_map(bracket).collect());
+    }
+    if plain.contains("sup>") {
+        plain = Cow::Owned(plain.replace("<sup>", "[").replace("</sup>", "]"));
+    }
     let mut found = Vec::new();
     let mut from = 0;
     while let Some(open) = plain[from..].find('[').map(|at| from + at) {
@@ -131,6 +138,9 @@ fn words_before(text: &str) -> Vec<String> {
 /// The addresses in a text, without the punctuation after them.
 pub fn addresses(text: &str) -> Vec<String> {
     let mut found = Vec::new();
+    if memchr::memmem::find(text.as_bytes(), b"://").is_none() {
+        return found;
+    }
     let lower = text.to_ascii_lowercase();
     let mut from = 0;
     while let Some(at) = lower[from..].find("http").map(|at| from + at) {

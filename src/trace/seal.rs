@@ -74,11 +74,7 @@ fn split(text: &str) -> Option<(&str, &str)> {
 
 fn digest(body: &str) -> String {
     let body = if body.contains('\r') { Cow::Owned(body.replace("\r\n", "\n")) } else { Cow::Borrowed(body) };
-    let mut hex = String::with_capacity(DIGITS);
-    for byte in Sha256::digest(body.as_bytes()).iter().take(DIGITS / 2) {
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
+    hex::encode(&Sha256::digest(body.as_bytes())[..DIGITS / 2])
 }
 
 #[cfg(test)]

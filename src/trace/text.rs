@@ -22,18 +22,22 @@ pub fn block(text: &str) -> String {
 /// `text` on one line, runs of white space as one space, as harmless as [`block`].
 pub fn line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut rest = text.chars().peekable();
+    let mut rest = text;
     let mut apart = false;
-    while let Some(character) = rest.next() {
-        let breaks = character == '\t' || (character == '\r' && rest.peek() == Some(&'\n'));
-        if breaks || (character.is_whitespace() && !is_treacherous(character)) {
+    while let Some(character) = rest.chars().next() {
+        // Words of ASCII, which most texts are made of, as they are.
+        let word = rest.bytes().take_while(u8::is_ascii_graphic).count();
+        let (taken, behind) = rest.split_at(word.max(character.len_utf8()));
+        rest = behind;
+        let breaks = character == '\t' || (character == '\r' && rest.starts_with('\n'));
+        if word == 0 && (breaks || (character.is_whitespace() && !is_treacherous(character))) {
             apart = !out.is_empty();
             continue;
         }
         if std::mem::take(&mut apart) {
             out.push(' ');
         }
-        out.push(if is_treacherous(character) { '\u{fffd}' } else { character });
+        out.push_str(if is_treacherous(character) { "\u{fffd}" } else { taken });
     }
     out
 }

@@ -6,6 +6,7 @@
 
 use super::node::{Kind, Node, Style};
 use super::place::Place;
+use memchr::{memchr, memchr2};
 use std::borrow::Cow;
 
 /// Parses a document in the writer's style; entries named in `skip` become [`Kind::Skipped`] unread.
@@ -40,7 +41,7 @@ impl<'a> Lines<'a> {
         }
         let rest = &self.text[start..];
         self.start = start;
-        self.end = start + rest.find('\n').unwrap_or(rest.len());
+        self.end = start + memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len());
         self.indent = rest.bytes().take_while(|byte| *byte == b' ').count();
         self.number += 1;
     }
@@ -250,7 +251,7 @@ fn plain(text: &str) -> Option<Kind<'_>> {
 
 fn single_quoted(text: &str) -> Option<Cow<'_, str>> {
     let inner = text.strip_prefix('\'')?.strip_suffix('\'')?;
-    if !inner.contains('\'') {
+    if memchr(b'\'', inner.as_bytes()).is_none() {
         return Some(Cow::Borrowed(inner));
     }
     let unescaped = inner.replace("''", "\u{0}");
@@ -260,14 +261,14 @@ fn single_quoted(text: &str) -> Option<Cow<'_, str>> {
 /// The string at the start of `text`, and what follows its closing quote.
 fn double_quoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
     let inner = text.strip_prefix('"')?;
-    let stop = inner.find(['"', '\\'])?;
+    let stop = memchr2(b'"', b'\\', inner.as_bytes())?;
     if inner.as_bytes()[stop] == b'"' {
         return Some((Cow::Borrowed(&inner[..stop]), &inner[stop + 1..]));
     }
     let mut string = String::with_capacity(inner.len());
     let mut rest = inner;
     loop {
-        let stop = rest.find(['"', '\\'])?;
+        let stop = memchr2(b'"', b'\\', rest.as_bytes())?;
         string.push_str(&rest[..stop]);
         if rest.as_bytes()[stop] == b'"' {
             return Some((Cow::Owned(string), &rest[stop + 1..]));

@@ -10,6 +10,9 @@ fn is_invisible(letter: char) -> bool {
 
 /// Normalised text; line breaks and tabs stay, other control characters go.
 pub fn text(raw: &str) -> String {
+    if raw.bytes().all(|byte| byte.is_ascii_graphic() || matches!(byte, b' ' | b'\n' | b'\t')) {
+        return raw.trim().to_owned();
+    }
     let stays = |letter: &char| !is_invisible(*letter) && (!letter.is_control() || matches!(letter, '\n' | '\t'));
     // ASCII has one form only.
     let plain: String =

@@ -22,7 +22,6 @@ use crate::catalogue::PassageNames;
 use pieces::Piece;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
-use std::fmt::Write;
 use std::path::Path;
 
 /// How the sources of a folder are named, for whoever checks citations.
@@ -169,11 +168,7 @@ pub(super) fn hash_of<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
         digest.update((part.len() as u64).to_le_bytes());
         digest.update(part.as_bytes());
     }
-    let mut hash = String::with_capacity(16);
-    for byte in digest.finalize().iter().take(8) {
-        let _ = write!(hash, "{byte:02x}");
-    }
-    hash
+    hex::encode(&digest.finalize()[..8])
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
