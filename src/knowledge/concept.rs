@@ -5,6 +5,7 @@
 //! a rule here, and `tests` hold them against a measured set of good keywords and of unrelated ones.
 
 use super::tokenize;
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 /// Letters at their beginning that two forms of one word share at least.
@@ -23,23 +24,27 @@ const JOINED: usize = 6;
 const ABBREVIATION: std::ops::RangeInclusive<usize> = 3..=6;
 
 /// What an answer speaks of: its words, in their order and in their stems.
-#[derive(Debug, Clone, Default)]
-pub struct Concepts {
+#[derive(Debug, Clone)]
+pub struct Concepts<'t> {
+    texts: Vec<&'t str>,
+    stems: BTreeSet<String>,
+    /// Made when a keyword repeats none of the stems.
+    close: OnceCell<Close>,
+}
+
+/// What other forms and spellings are found by.
+#[derive(Debug, Clone)]
+struct Close {
     stems: Vec<Stem>,
     words: Vec<Vec<String>>,
 }
 
-impl Concepts {
+impl<'t> Concepts<'t> {
     /// Those of several texts.
-    pub fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut concepts = Self::default();
-        let mut stems = BTreeSet::new();
-        for text in texts {
-            stems.extend(tokenize::stems(text));
-            concepts.words.push(tokenize::words(text));
-        }
-        concepts.stems = stems.into_iter().map(Stem::of).collect();
-        concepts
+    pub fn of(texts: impl IntoIterator<Item = &'t str>) -> Self {
+        let texts: Vec<&str> = texts.into_iter().collect();
+        let stems = texts.iter().flat_map(|text| tokenize::stems(text)).collect();
+        Self { texts, stems, close: OnceCell::new() }
     }
 
     /// Whether a word of `keyword` is one of these, in another form or spelling, or an abbreviation of several; or the
@@ -47,15 +52,18 @@ impl Concepts {
     pub fn share(&self, keyword: &str) -> bool {
         let stems = tokenize::stems(keyword);
         // Most keywords repeat a word of their answer, which is found without comparing letters.
-        let repeats = |stem: &String| self.stems.binary_search_by(|concept| concept.text.cmp(stem)).is_ok();
-        if stems.iter().any(repeats) {
+        if stems.iter().any(|stem| self.stems.contains(stem)) {
             return true;
         }
+        let close = self.close.get_or_init(|| Close {
+            stems: self.stems.iter().cloned().map(Stem::of).collect(),
+            words: self.texts.iter().map(|text| tokenize::words(text)).collect(),
+        });
         let words = tokenize::words(keyword);
         let stems: Vec<Stem> = stems.into_iter().map(Stem::of).collect();
-        stems.iter().any(|stem| self.stems.iter().any(|concept| is_one_word(stem, concept)))
-            || words.iter().any(|word| self.words.iter().any(|text| is_made_of(word, text)))
-            || self.words.iter().flatten().any(|word| is_made_of(word, &words))
+        stems.iter().any(|stem| close.stems.iter().any(|concept| is_one_word(stem, concept)))
+            || words.iter().any(|word| close.words.iter().any(|text| is_made_of(word, text)))
+            || close.words.iter().flatten().any(|word| is_made_of(word, &words))
     }
 }
 

@@ -31,7 +31,7 @@ pub fn apart(text: &str) -> Cow<'_, str> {
     let is_han =
         |letter: char| matches!(letter, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}');
     let is_hiragana = |letter: char| matches!(letter, '\u{3040}'..='\u{309f}');
-    if !text.chars().any(|letter| is_han(letter) || is_hiragana(letter)) {
+    if text.is_ascii() || !text.chars().any(|letter| is_han(letter) || is_hiragana(letter)) {
         return Cow::Borrowed(text);
     }
     let mut apart = String::with_capacity(text.len() * 2);
