@@ -19,6 +19,8 @@ pub mod runs;
 mod sample;
 mod searchable;
 mod terminal;
+mod terminal_lines;
+mod terminal_table;
 mod timelines;
 pub mod variants;
 

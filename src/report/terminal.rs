@@ -4,10 +4,11 @@
 //! criterion takes two lines. Verdicts are always words; colour only underlines them. Every text is made harmless first: a
 //! document cannot send escape sequences to the reader's terminal.
 
+use super::terminal_lines::{Paint, wrap};
+use super::terminal_table::{criteria, name};
 use super::{View, figures};
 use crate::gate::{CriterionResult, ErrorGroup, Evaluation, Latency, Repeats, Verdict};
-use crate::trace::text::{clip, line};
-use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
+use crate::trace::text::line;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -17,24 +18,15 @@ const LISTED: usize = 5;
 /// Lanes whose times are told, and sources of evidence that are named.
 const NAMED: usize = 3;
 
-/// Columns below which a criterion takes two lines.
-const NARROW: usize = 100;
-
-/// Columns from which the table has room for the numbers of units, where rows differ in them.
-const WIDE: usize = 130;
-
-/// Columns of a criterion's id where it has a line of its own.
-const ID: usize = 14;
-
 /// The result in at most `width` columns (80 to 140 suit it), with ANSI colours when `colour` is set.
 pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
     let evaluation = view.evaluation;
     let width = width.clamp(60, 160);
     let paint = Paint { colour };
     let mut out = String::new();
-    let criteria: Vec<_> = evaluation.criteria.iter().collect();
-    out.push_str(&if width < NARROW { lines(&criteria, width, &paint) } else { table(&criteria, width, &paint) });
-    shared(&mut out, &criteria, width, &paint);
+    // Of selected cases or scenarios only what they decide is told.
+    let selected = view.plan.part.as_ref().is_some_and(|part| part.cases || part.scenarios);
+    criteria(&mut out, &evaluation.criteria, selected, width, &paint);
     if !evaluation.gates.is_empty() {
         let counts = figures::verdict_counts(evaluation.gates.iter());
         let gates = figures::counted(evaluation.gates.len() as u64, "scenario gate");
@@ -48,8 +40,6 @@ pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
     }
     let gates = evaluation.gates.iter();
     let unmet = evaluation.criteria.iter().chain(gates).filter(|row| row.verdict != Verdict::Pass);
-    // Of selected cases or scenarios only what they decide is told: the table has the others.
-    let selected = view.plan.part.as_ref().is_some_and(|part| part.cases || part.scenarios);
     let mut told = BTreeSet::new();
     for row in unmet.filter(|row| row.required || !selected) {
         // Trials that could not be run are told once, with their cause.
@@ -134,136 +124,6 @@ fn repeats(out: &mut String, rows: &[Repeats], width: usize) {
     }
 }
 
-/// What most rows have in common, if any.
-fn common(rows: &[&CriterionResult], of: impl Fn(&CriterionResult) -> String) -> Option<String> {
-    let values: Vec<String> = rows.iter().map(|row| of(row)).collect();
-    let times = |value: &String| values.iter().filter(|other| *other == value).count();
-    let most = values.iter().max_by_key(|value| times(value))?;
-    (times(most) * 2 > values.len()).then(|| most.clone())
-}
-
-fn evidence(row: &CriterionResult) -> String {
-    line(&figures::rests_on(row))
-}
-
-fn name(row: &CriterionResult) -> String {
-    line(&figures::name(row))
-}
-
-/// What is asked, and on what it rests where most others rest on something else.
-fn what(row: &CriterionResult, usual: Option<&String>) -> String {
-    let about = line(if row.about.is_empty() { &row.metric } else { &row.about });
-    let own = evidence(row);
-    if usual.is_none_or(|usual| *usual == own) || own == "–" { about } else { format!("{about} [{own}]") }
-}
-
-fn word(row: &CriterionResult) -> String {
-    if row.required { row.verdict.as_str().into() } else { format!("({})", row.verdict.as_str()) }
-}
-
-/// Two lines a criterion.
-fn lines(rows: &[&CriterionResult], width: usize, paint: &Paint) -> String {
-    let mut out = String::new();
-    let usual = common(rows, evidence);
-    for row in rows {
-        let (id, verdict) = (clip(&name(row), ID - 1).into_owned(), word(row));
-        let room = width.saturating_sub(ID + verdict.chars().count() + 1);
-        let about = clip(&what(row, usual.as_ref()), room).into_owned();
-        let _ = writeln!(out, "{}", paint.last_word(&format!("{id:<ID$}{about:<room$} {verdict}")));
-        let figures = format!(
-            "{}, {}, target {}, n {}",
-            figures::observed(row),
-            figures::bound(row),
-            row.target,
-            figures::units(row)
-        );
-        let figures = line(&figures);
-        let _ = writeln!(out, "{:ID$}{}", "", clip(&figures, width - ID));
-    }
-    out
-}
-
-/// One row a criterion.
-fn table(rows: &[&CriterionResult], width: usize, paint: &Paint) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
-    let usual = common(rows, evidence);
-    let numbers = width >= WIDE && rows.iter().any(|row| figures::units(row) != figures::units(rows[0]));
-    let mut table = Table::new();
-    table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(u16::try_from(width).unwrap_or(160));
-    let mut header = vec!["id", "what", "observed", "95 % bound", "target"];
-    header.extend(numbers.then_some("n"));
-    header.push("verdict");
-    table.set_header(header);
-    for row in rows {
-        let mut cells = vec![
-            clip(&name(row), 40).into_owned(),
-            clip(&what(row, usual.as_ref()), 120).into_owned(),
-            line(&figures::observed_in_brief(row)),
-            line(&figures::bound(row)),
-            line(&row.target),
-        ];
-        cells.extend(numbers.then(|| figures::units(row)));
-        cells.push(word(row));
-        table.add_row(cells);
-    }
-    let columns = table.column_count();
-    for (index, column) in table.column_iter_mut().enumerate() {
-        let last = index + 1 == columns;
-        column.set_padding((0, if last { 0 } else { 2 }));
-        match index {
-            1 => {}
-            0 => {
-                let (lower, upper) = (Width::Fixed(8), Width::Fixed(24));
-                column.set_constraint(ColumnConstraint::Boundaries { lower, upper });
-            }
-            2 => {
-                column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(26)));
-            }
-            3 => {
-                column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(20)));
-            }
-            _ => {
-                column.set_constraint(ColumnConstraint::ContentWidth);
-            }
-        }
-    }
-    let mut out = String::new();
-    for (index, row) in table.lines().enumerate() {
-        let row = row.trim_end();
-        let _ =
-            if index == 0 { writeln!(out, "{}", paint.dim(row)) } else { writeln!(out, "{}", paint.last_word(row)) };
-    }
-    out
-}
-
-/// Once, below the table, what all rows share, or most.
-fn shared(out: &mut String, rows: &[&CriterionResult], width: usize, paint: &Paint) {
-    let mut said = Vec::new();
-    if let Some(evidence) = common(rows, evidence).filter(|evidence| evidence != "–") {
-        let but =
-            if rows.iter().any(|row| self::evidence(row) != evidence) { " unless a row says otherwise" } else { "" };
-        said.push(format!("evidence: {evidence}{but}"));
-    }
-    if let Some(first) =
-        rows.first().filter(|first| rows.iter().all(|row| figures::units(row) == figures::units(first)))
-    {
-        said.push(format!("n: {}", figures::units(first)));
-    }
-    if rows.iter().any(|row| !row.required) {
-        said.push("verdict in brackets: not required, does not change the exit code".to_owned());
-    }
-    if !said.is_empty() {
-        let mut text = String::new();
-        wrap(&mut text, &said.join("; "), width, "");
-        for line in text.lines() {
-            let _ = writeln!(out, "{}", paint.dim(line));
-        }
-    }
-}
-
 /// The sentence of a row without the figures that stand in the table.
 fn reason(row: &CriterionResult) -> &str {
     let sample = if row.sample_text.is_empty() { String::new() } else { format!(" ({})", row.sample_text) };
@@ -342,84 +202,6 @@ fn excluded(row: &CriterionResult) -> String {
     format!("{} {cases} ({} {}){with}", row.id, figures::count(units), row.units)
 }
 
-/// The words of a text; what is to be copied is one word, a command in backticks and `--limit name=value`, unless it is longer
-/// than `room` characters.
-fn unbroken(text: &str, room: usize) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    let mut open = false;
-    for word in text.split(' ') {
-        let fits = words.last().is_some_and(|last| last.chars().count() + 1 + word.chars().count() <= room);
-        let option =
-            words.last().is_some_and(|last| last.starts_with("--") && !last.contains('=')) && word.contains('=');
-        match words.last_mut().filter(|_| (open || option) && fits) {
-            Some(last) => {
-                last.push(' ');
-                last.push_str(word);
-            }
-            None => words.push(word.to_owned()),
-        }
-        open ^= word.matches('`').count() % 2 == 1;
-    }
-    words
-}
-
-/// Writes `words` on lines of at most `width` characters, each behind `indent`.
-pub(super) fn wrap(out: &mut String, words: &str, width: usize, indent: &str) {
-    let words = line(words);
-    let room = width.saturating_sub(indent.chars().count()).max(20);
-    let mut row = String::new();
-    for word in unbroken(&words, room) {
-        if !row.is_empty() && row.chars().count() + 1 + word.chars().count() > room {
-            let _ = writeln!(out, "{indent}{row}");
-            row.clear();
-        }
-        if !row.is_empty() {
-            row.push(' ');
-        }
-        row.push_str(&word);
-    }
-    let _ = writeln!(out, "{indent}{row}");
-}
-
-struct Paint {
-    colour: bool,
-}
-
-impl Paint {
-    fn dim(&self, text: &str) -> String {
-        if self.colour { format!("\u{1b}[2m{text}\u{1b}[0m") } else { text.to_owned() }
-    }
-
-    fn verdict(&self, verdict: Verdict) -> String {
-        self.as_verdict(verdict, verdict.as_str())
-    }
-
-    fn as_verdict(&self, verdict: Verdict, text: &str) -> String {
-        if !self.colour {
-            return text.to_owned();
-        }
-        let code = match verdict {
-            Verdict::Pass => "32",
-            Verdict::Fail => "1;31",
-            Verdict::Inconclusive => "33",
-            Verdict::NotMeasured => "36",
-            Verdict::Error => "1;35",
-        };
-        format!("\u{1b}[{code}m{text}\u{1b}[0m")
-    }
-
-    /// Colours the verdict that a row of the table ends with.
-    fn last_word(&self, row: &str) -> String {
-        let (rest, word) = row.rsplit_once(' ').unwrap_or(("", row));
-        let bare = word.trim_matches(['(', ')']);
-        let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Inconclusive, Verdict::NotMeasured, Verdict::Error];
-        match verdicts.into_iter().find(|verdict| verdict.as_str() == bare) {
-            Some(verdict) if self.colour => format!("{rest} {}", self.as_verdict(verdict, word)),
-            _ => row.to_owned(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -465,20 +247,6 @@ mod tests {
         let printed = format!("× {}, first in {}", cause.reason, cause.first.trial);
         assert_eq!(text.matches(&printed).count(), 1, "{text}");
         assert!(text.contains("FAIL s: again") && text.contains("told above"), "{text}");
-    }
-
-    #[test]
-    fn a_command_in_backticks_stays_on_one_line() {
-        let mut out = String::new();
-        wrap(&mut out, "say so with `ragcheck run --trust KEY=127.0.0.1:80` or not at all", 40, "");
-        assert_eq!(out, "say so with\n`ragcheck run --trust KEY=127.0.0.1:80`\nor not at all\n");
-        let mut out = String::new();
-        wrap(&mut out, "it is too large; raise it with --limit trace-size=64MiB", 35, "");
-        assert_eq!(out, "it is too large; raise it with\n--limit trace-size=64MiB\n");
-        let long = format!("`{}`", "word ".repeat(40));
-        let mut out = String::new();
-        wrap(&mut out, &long, 40, "");
-        assert!(out.lines().all(|line| line.chars().count() <= 41), "{out}");
     }
 
     #[test]

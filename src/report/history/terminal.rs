@@ -3,7 +3,7 @@
 use super::{TOO_FEW, changed, conditions, found_nothing, scenarios, value, when};
 use crate::history::Series;
 use crate::report::figures::counted;
-use crate::report::terminal::wrap;
+use crate::report::terminal_lines::wrap;
 use std::fmt::Write as _;
 
 /// The history in at most `width` columns.

@@ -1,7 +1,7 @@
 //! The list on a terminal: two lines a run, newest first.
 
 use super::RunRow;
-use crate::report::terminal::wrap;
+use crate::report::terminal_lines::wrap;
 use crate::trace::text::quote;
 
 /// The runs in at most `width` columns.

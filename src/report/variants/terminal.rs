@@ -4,7 +4,7 @@ use super::{corrected, names, shown};
 use crate::compare::{Figure, Finding, Row, Variants};
 use crate::report::comparison;
 use crate::report::figures::{count, counted};
-use crate::report::terminal::wrap;
+use crate::report::terminal_lines::wrap;
 use crate::trace::text::{clip, line};
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use std::fmt::Write as _;
