@@ -4,7 +4,7 @@
 //! plan; what one service does not tell, or nobody priced, makes it not measured, with the reason, and never smaller.
 
 use super::{TrialResult, TrialResults, TrialRow};
-use crate::metric::taken::{Taken, prices, services};
+use crate::metric::taken::{Taken, plus, prices, services};
 use crate::plan::{Plan, Planned, PlannedTrial};
 use crate::trace::Trace;
 use serde::{Deserialize, Serialize};
@@ -105,9 +105,10 @@ impl Sum {
     fn add(&mut self, trial: &Planned<'_>, result: &TrialRow<'_>) {
         self.trials += 1;
         self.model_calls += u64::from(result.model_calls);
-        self.input = self.input.zip(result.input_tokens).map(|(sum, more)| sum + more);
-        self.output = self.output.zip(result.output_tokens).map(|(sum, more)| sum + more);
-        self.cached = result.cached_tokens.map_or(self.cached, |more| Some(self.cached.unwrap_or(0) + more));
+        self.input = plus(self.input, result.input_tokens);
+        self.output = plus(self.output, result.output_tokens);
+        self.cached =
+            result.cached_tokens.map_or(self.cached, |more| Some(self.cached.unwrap_or(0).saturating_add(more)));
         self.cost = self.cost.zip(result.cost).map(|(sum, more)| sum + more);
         if result.cost.is_none() {
             self.unknown += 1;
@@ -201,6 +202,16 @@ mod tests {
         assert_eq!((silent.spending.run.cost, silent.spending.run.output_tokens), (None, None));
         let why = silent.spending.run.not_measured;
         assert_eq!(why, "the services of 1 of 2 trials did not tell their tokens");
+    }
+
+    #[test]
+    fn a_sum_that_passes_64_bits_is_unknown_and_never_smaller() {
+        let plan = asking("acme");
+        let asks = |event: &&crate::trace::Event| matches!(event.what, What::ModelCalled(_));
+        let of_one = good(&plan, 1).events.iter().filter(asks).count() as u64;
+        let vast = run(&plan, |output| *output = Some((u64::MAX - 1) / of_one));
+        assert!(vast.trials.iter().all(|trial| trial.output_tokens.is_some()), "each trial by itself is known");
+        assert_eq!((vast.spending.run.output_tokens, vast.spending.run.input_tokens.is_some()), (None, true));
     }
 
     #[test]

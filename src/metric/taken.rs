@@ -48,6 +48,11 @@ pub struct Taken {
     known: f64,
 }
 
+/// A sum of tokens with more of them: known as long as all of them are, and 64 bits hold it.
+pub fn plus(sum: Option<u64>, more: Option<u64>) -> Option<u64> {
+    sum?.checked_add(more?)
+}
+
 impl Taken {
     /// Adds up events; `prices` are of the model, the search service and managed retrieval.
     pub fn of<'e>(events: impl IntoIterator<Item = &'e What>, prices: [Option<&Price>; 3]) -> Self {
@@ -94,7 +99,6 @@ impl Taken {
     }
 
     fn completion(&mut self, tokens: Tokens) {
-        let plus = |sum: Option<u64>, more: Option<u64>| sum.zip(more).and_then(|(sum, more)| sum.checked_add(more));
         self.completions += 1;
         self.silent += u32::from(tokens.input.is_none() || tokens.output.is_none());
         self.input = plus(self.input, tokens.input);

@@ -4,6 +4,7 @@ use super::grid::{Grid, grids};
 use super::latency::{Latency, latency};
 use super::spending::{Spending, spending};
 use crate::gate::{CriterionResult, Evaluation, Repeats, Verdict, Violation};
+use crate::metric::taken::plus;
 use crate::percent::percent;
 use crate::report::charts;
 use crate::report::figures::{self, count, counted};
@@ -219,8 +220,8 @@ fn facts(view: &View<'_>) -> Vec<(String, String)> {
         calls += u64::from(trial.model_calls);
         tools += u64::from(trial.tool_calls);
         if trial.verdict != Verdict::Error {
-            read = read.zip(trial.input_tokens).map(|(sum, more): (u64, u64)| sum + more);
-            written = written.zip(trial.output_tokens).map(|(sum, more): (u64, u64)| sum + more);
+            read = plus(read, trial.input_tokens);
+            written = plus(written, trial.output_tokens);
         }
     }
     let tokens = match (read, written) {
