@@ -28,6 +28,7 @@ pub mod grammar;
 mod knowledge;
 mod lines;
 mod load;
+mod load_scenario;
 mod named_file;
 mod names;
 mod pattern;

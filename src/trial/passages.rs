@@ -6,8 +6,8 @@ use crate::trace::{NamedPassage, PassageText, Searched, Trace};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// More passages than these are looked through anew in each trial that finds them.
-const MOST_REMEMBERED: usize = 4_096;
+/// Bytes of passages that are remembered; those beyond are looked through anew in each trial that finds them.
+const MOST_REMEMBERED: usize = 32 << 20;
 
 /// Passages that were looked through for secrets and named: the trials of a plan find the same ones again and again.
 #[derive(Default)]
@@ -21,7 +21,7 @@ struct Remembered {
     redactor: Redactor,
     /// Those that held no secret, by id.
     passages: HashMap<String, Vec<One>>,
-    count: usize,
+    bytes: usize,
 }
 
 /// A passage as it was found, and as runs keep it.
@@ -74,8 +74,9 @@ impl Named {
         if !remembered.redactor.knows_the_same_as(redactor) {
             *remembered = Remembered { redactor: redactor.clone(), ..Remembered::default() };
         }
-        if remembered.count < MOST_REMEMBERED {
-            remembered.count += 1;
+        let bytes = 2 * (found.id.len() + found.title.len() + found.text.len()) + base.len();
+        if remembered.bytes + bytes <= MOST_REMEMBERED {
+            remembered.bytes += bytes;
             let one = One { base: base.to_owned(), named: Arc::clone(named), found };
             remembered.passages.entry(one.found.id.clone()).or_default().push(one);
         }
@@ -120,6 +121,9 @@ mod tests {
         assert_eq!(known(&named, text, &key), None, "the key is looked for now");
         assert_eq!(known(&named, "another text", &none), None);
         assert_eq!(named.known("other", &passage(text), &none), None);
+        let long = "x".repeat(MOST_REMEMBERED / 2);
+        named.remember("desk", passage(&long), &Arc::new(cleaned("desk", &passage(&long), &none).0), &none);
+        assert_eq!(known(&named, &long, &none), None, "there is no room for it");
         let (redacted, clean) = cleaned("desk", &passage(text), &key);
         assert!(!clean && redacted.text.contains("[redacted:KEY]"), "{}", redacted.text);
     }

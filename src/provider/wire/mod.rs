@@ -24,6 +24,7 @@ pub mod embeddings;
 mod gemini_parts;
 mod gemini_stream;
 pub mod nuclia_ask;
+mod nuclia_ask_answer;
 mod openai_chat_answer;
 mod openai_chat_legacy;
 mod openai_chat_stream;

@@ -1,6 +1,7 @@
 //! Cases against variants: for each scenario a grid with a shape and a colour a cell, which opens the worst of its trials.
 
-use super::model::{Badge, badge, link, worst_first};
+use super::causes::link;
+use super::model::{Badge, badge, worst_first};
 use crate::gate::{TrialResults, Verdict};
 use crate::report::figures::{count, counted};
 use crate::trace::Arm;

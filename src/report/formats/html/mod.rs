@@ -5,6 +5,7 @@
 //! something is looked for; each `.block` is gzip in base64 with up to 200 conversations,
 //! unpacked when one of them is opened. The script puts data into the page as text only, never as markup.
 
+mod causes;
 mod grid;
 mod latency;
 mod model;

@@ -1,20 +1,20 @@
 //! What the template fills in: figures already worded, links already encoded, charts already drawn.
 
+use super::causes::{CauseRow, ErrorRow, FRAGMENT, Link, causes, errors, violation};
 use super::grid::{Grid, grids};
 use super::latency::{Latency, latency};
 use super::spending::{Spending, spending};
-use crate::gate::{CriterionResult, Evaluation, Repeats, Verdict, Violation};
+use crate::gate::{CriterionResult, Evaluation, Repeats, Verdict};
 use crate::metric::taken::plus;
 use crate::percent::percent;
 use crate::report::charts;
 use crate::report::figures::{self, count, counted};
 use crate::report::{TABLE_ROWS, View};
-use crate::trace::text::clip;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::utf8_percent_encode;
 use serde::Serialize;
 
 /// Trials that an ERROR group or a requirement lists by name.
-const LISTED: usize = 12;
+pub(super) const LISTED: usize = 12;
 
 /// Gates that pass stand beside the others up to so many; more are folded.
 const PASSING: usize = 4;
@@ -89,38 +89,6 @@ struct Row {
     errors: u64,
     variants: Vec<(String, String)>,
     open: bool,
-}
-
-/// A reason for which required criteria, or else any, do not hold.
-#[derive(Serialize)]
-struct CauseRow {
-    reason: String,
-    times: String,
-    trials: String,
-    /// Anchor and name of each criterion that it breaks.
-    breaks: Vec<(String, String)>,
-    first: Link,
-    required: bool,
-    /// Where the table of trials shows them.
-    find: String,
-}
-
-#[derive(Serialize)]
-pub(super) struct Link {
-    trial: String,
-    pub href: String,
-    unit: String,
-    note: String,
-}
-
-#[derive(Serialize)]
-struct ErrorRow {
-    kind: String,
-    message: String,
-    detail: String,
-    number: String,
-    trials: Vec<Link>,
-    more: usize,
 }
 
 #[derive(Serialize)]
@@ -318,38 +286,6 @@ pub(super) fn anchored(evaluation: &Evaluation) -> impl Iterator<Item = (String,
     evaluation.criteria.iter().enumerate().map(of("criterion")).chain(gates)
 }
 
-/// Why criteria fail: each reason once, those of required criteria first, then the most frequent.
-fn causes(evaluation: &Evaluation) -> Vec<CauseRow> {
-    let mut found: Vec<(u64, CauseRow)> = Vec::new();
-    for (anchor, row) in anchored(evaluation).filter(|(_, row)| row.verdict == Verdict::Fail) {
-        let name = figures::name(row);
-        for cause in &row.causes {
-            if let Some((units, known)) = found.iter_mut().find(|(_, known)| known.reason == cause.reason) {
-                known.breaks.push((anchor.clone(), name.clone()));
-                known.required |= row.required;
-                // The same units may fail both: the larger number is sure.
-                if cause.units > *units {
-                    (*units, known.times) = (cause.units, count(cause.units));
-                    known.trials = counted(cause.trials, "trial");
-                }
-                continue;
-            }
-            let cause_row = CauseRow {
-                reason: cause.reason.clone(),
-                times: count(cause.units),
-                trials: counted(cause.trials, "trial"),
-                breaks: vec![(anchor.clone(), name.clone())],
-                first: violation(&cause.first),
-                required: row.required,
-                find: format!("#trials?cause={}", utf8_percent_encode(&cause.reason, FRAGMENT)),
-            };
-            found.push((cause.units, cause_row));
-        }
-    }
-    found.sort_by_key(|(units, cause)| (!cause.required, std::cmp::Reverse(*units)));
-    found.into_iter().map(|(_, cause)| cause).collect()
-}
-
 /// The worst verdict is the least; the place of each in the script's list.
 pub(super) fn worst_first(verdict: Verdict) -> u8 {
     match verdict {
@@ -373,28 +309,6 @@ fn heading(conclusion: &str) -> (&str, &str) {
     let starts = ["; NOT_MEASURED as declared: ", "; cases left out of: "];
     let cut = starts.iter().filter_map(|words| conclusion.find(words)).min().unwrap_or(conclusion.len());
     (&conclusion[..cut], conclusion[cut..].trim_start_matches("; "))
-}
-
-pub(super) fn link(trial: &str) -> Link {
-    let href = format!("#trial={}", utf8_percent_encode(trial, FRAGMENT));
-    Link { trial: trial.to_owned(), href, unit: String::new(), note: String::new() }
-}
-
-fn violation(violation: &Violation) -> Link {
-    let (unit, note) = (violation.unit.clone(), clip(&violation.note, 300).into_owned());
-    Link { unit, note, ..link(&violation.trial) }
-}
-
-fn errors(evaluation: &Evaluation) -> Vec<ErrorRow> {
-    let group = |group: &crate::gate::ErrorGroup| ErrorRow {
-        kind: group.kind.clone(),
-        message: group.message.clone(),
-        detail: clip(&group.detail.join("\n"), 4_000).into_owned(),
-        number: counted(group.trials.len() as u64, "trial"),
-        trials: group.trials.iter().take(LISTED).map(|trial| link(trial)).collect(),
-        more: group.trials.len().saturating_sub(LISTED),
-    };
-    evaluation.errors.iter().map(group).collect()
 }
 
 fn transitions(evaluation: &Evaluation) -> Vec<Flow> {
@@ -431,35 +345,9 @@ fn requirement(coverage: &crate::gate::RequirementCoverage, criteria: &[Criterio
     }
 }
 
-/// What stays as it is in the value of a URL's fragment: unreserved characters and `/`.
-const FRAGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_reason_stands_once_with_what_it_breaks_and_required_criteria_go_first() {
-        let mut run = crate::report::sample::run(1);
-        let violation = run.evaluation.criteria[0].violations[0].clone();
-        let cause = |reason: &str, units: u64| crate::gate::Cause {
-            reason: reason.into(),
-            units,
-            trials: units,
-            first: violation.clone(),
-        };
-        for (place, (required, causes)) in
-            [(false, vec![cause("took …", 9), cause("lost", 2)]), (true, vec![cause("lost", 3)])].into_iter().enumerate()
-        {
-            let row = &mut run.evaluation.criteria[place];
-            (row.verdict, row.required, row.causes) = (Verdict::Fail, required, causes);
-        }
-        let found = causes(&run.evaluation);
-        let told: Vec<_> =
-            found.iter().map(|cause| (cause.reason.as_str(), cause.times.as_str(), cause.breaks.len())).collect();
-        assert_eq!(told, [("lost", "3", 2), ("took …", "9", 1)]);
-        assert_eq!(found[1].find, "#trials?cause=took%20%E2%80%A6");
-    }
 
     #[test]
     fn many_gates_that_pass_stand_behind_one_line_and_the_others_stay_in_sight() {
@@ -476,10 +364,5 @@ mod tests {
         run.evaluation.gates.pop();
         run.evaluation.gates.remove(0);
         assert_eq!(page(&run.view()).gates.len(), PASSING + 1, "few are not folded");
-    }
-
-    #[test]
-    fn fragments_hold_only_unreserved_characters() {
-        assert_eq!(utf8_percent_encode("a/b c.ü<", FRAGMENT).to_string(), "a/b%20c.%C3%BC%3C");
     }
 }
