@@ -166,12 +166,37 @@ fn is_json(name: &str) -> bool {
     matches!(name.rsplit_once('.'), Some((_, "json")))
 }
 
-/// Puts requests together again, within [`Bound::RecordingSize`]; `read` gives a blob's text by name.
+/// Why a request's prompt or tools are not there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum BlobProblem {
+    /// No file has that name, or it cannot be read.
+    #[error("the blob {0} is missing")]
+    Missing(String),
+    /// It has another text.
+    #[error("the blob {0} was edited: its text is not the one that it is named by; put it back, or record again")]
+    Edited(String),
+}
+
+/// The text of a blob with that name, where it is the one that was recorded, whatever its line ends are now.
+pub(super) fn as_recorded(name: &str, text: String) -> Result<String, BlobProblem> {
+    let named = name.split('.').next().unwrap_or_default();
+    let gives = |text: &str| canonical::hex(&Sha256::digest(text.as_bytes()), 16) == named;
+    if gives(&text) {
+        return Ok(text);
+    }
+    let plain = text.replace("\r\n", "\n");
+    if gives(&plain) {
+        return Ok(plain);
+    }
+    Err(BlobProblem::Edited(name.to_owned()))
+}
+
+/// Puts requests together again, within [`Bound::RecordingSize`]; `read` gives a blob's text by name, or why there is none.
 ///
 /// Takes `(ordinal, service, request mapping)`; what is missing is said in [`StoredRequest::problem`].
 pub(super) fn decode(
     entries: &[(u32, String, Option<&Node<'_>>)],
-    read: &dyn Fn(&str) -> Option<String>,
+    read: &dyn Fn(&str) -> Result<String, BlobProblem>,
 ) -> Vec<StoredRequest> {
     let mut earlier: Vec<(u32, StoredRequest)> = Vec::new();
     let mut room = Room(Bound::RecordingSize.most());
@@ -210,18 +235,17 @@ pub(super) fn decode(
         };
         let mut restore = |value: &mut Value| {
             let Some(name) = value.get(BLOB).and_then(Value::as_str) else { return };
-            let content = read(name);
-            *value = match content {
-                None => {
-                    problem = Some(format!("the blob {name} is missing"));
-                    json!(format!("[{name} is missing]"))
+            *value = match read(name) {
+                Err(why) => {
+                    problem = Some(why.to_string());
+                    json!(format!("[{name} is not there]"))
                 }
-                Some(text) if room.take_blob(name, &text).is_none() => {
+                Ok(text) if room.take_blob(name, &text).is_none() => {
                     problem = Some(no_room());
                     json!(format!("[{name} is left out]"))
                 }
-                Some(text) if is_json(name) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
-                Some(text) => Value::String(text),
+                Ok(text) if is_json(name) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+                Ok(text) => Value::String(text),
             };
         };
         if let Some(Value::Array(own)) = own {

@@ -139,7 +139,16 @@ mod tests {
         let before = loaded.exchanges.clone();
         let unknown = RekeyProblem::Profile { name: "openai-chat".into(), exchange: 0 };
         assert_eq!(loaded.rekey(|_| None), Err(unknown));
-        std::fs::remove_dir_all(folder.path().join("refunds/blobs")).expect("the blobs");
+        let blobs = folder.path().join("refunds/blobs");
+        let prompt = std::fs::read_dir(&blobs).expect("blobs").filter_map(Result::ok).map(|entry| entry.path());
+        let prompt = prompt.filter(|path| path.extension().is_some_and(|end| end == "txt")).min().expect("a prompt");
+        let recorded = std::fs::read_to_string(&prompt).expect("reads");
+        std::fs::write(&prompt, recorded.replace("Always", "Never")).expect("an edit");
+        let edited = loaded.rekey(|_| Some(&NEWER)).expect_err("no model saw this text").to_string();
+        assert!(edited.contains("was edited: its text is not the one that it is named by"), "{edited}");
+        std::fs::write(&prompt, recorded.replace('\n', "\r\n")).expect("a checkout with other line ends");
+        assert!(loaded.clone().rekey(|_| Some(&NEWER)).is_ok());
+        std::fs::remove_dir_all(blobs).expect("the blobs");
         let gone = loaded.rekey(|_| Some(&NEWER)).expect_err("blobs are gone");
         assert!(matches!(gone, RekeyProblem::Incomplete { exchange: 0, .. }), "{gone}");
         assert_eq!(loaded.exchanges, before);

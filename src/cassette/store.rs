@@ -190,7 +190,8 @@ impl Cassette {
         delta::decode(&entries, &|name| {
             let plain = name.chars().all(|char| char.is_ascii_alphanumeric() || char == '.') && !name.contains("..");
             let read = || files::read_text_at_most(source.blobs.join(name), Bound::RecordingSize.most());
-            plain.then(|| read().ok()).flatten()
+            let text = plain.then(|| read().ok()).flatten();
+            delta::as_recorded(name, text.ok_or_else(|| delta::BlobProblem::Missing(name.to_owned()))?)
         })
     }
 
