@@ -44,12 +44,12 @@ impl Price {
         [("input", Some(self.input)), ("cached", self.cached), ("output", Some(self.output)), ("request", self.request)]
     }
 
-    /// What one request with these tokens costs; `None` when its tokens are not known. Nothing said of a cache is no
-    /// use of it.
+    /// What one request with these tokens costs; `None` when its tokens are not known, or contradict each other. Nothing
+    /// said of a cache is no use of it.
     pub fn of(&self, tokens: Tokens) -> Option<f64> {
         let (input, output) = (tokens.input?, tokens.output?);
-        let cached = tokens.cached.unwrap_or(0).min(input);
-        let millionths = (input - cached) as f64 * self.input
+        let cached = tokens.cached.unwrap_or(0);
+        let millionths = input.checked_sub(cached)? as f64 * self.input
             + cached as f64 * self.cached.unwrap_or(self.input)
             + output as f64 * self.output;
         Some(millionths / 1e6 + self.request.unwrap_or(0.0))
@@ -84,6 +84,11 @@ mod tests {
     fn what_a_service_did_not_tell_makes_the_cost_unknown() {
         assert_eq!(PRICE.of(Tokens { input: Some(1), ..Tokens::default() }), None);
         assert_eq!(PRICE.of(Tokens { output: Some(1), ..Tokens::default() }), None);
+    }
+
+    #[test]
+    fn more_tokens_of_a_cache_than_were_read_make_the_cost_unknown() {
+        assert_eq!(PRICE.of(Tokens { input: Some(10), cached: Some(11), output: Some(1) }), None);
     }
 
     #[test]

@@ -72,8 +72,9 @@ impl Taken {
                 What::ModelCalled(called) => {
                     taken.model_calls += 1;
                     let Reply::Completion(done) = &called.reply else { continue };
-                    let tokens =
-                        Tokens { input: done.input_tokens, cached: done.cached_tokens, output: done.output_tokens };
+                    // Every completion reads something: a service that says 0 does not count.
+                    let input = done.input_tokens.filter(|tokens| *tokens > 0);
+                    let tokens = Tokens { input, cached: done.cached_tokens, output: done.output_tokens };
                     taken.completion(tokens);
                     taken.charge(prices[0], tokens);
                 }
