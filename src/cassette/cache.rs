@@ -6,18 +6,19 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::sync::{PoisonError, RwLock};
 
-/// Hashes of long values that come again and again, compared as values, the newest last.
-static REMEMBERED: RwLock<Vec<(Value, String)>> = RwLock::new(Vec::new());
+/// Hashes of long values that come again and again, compared as values, the newest last; each with the secrets that it was
+/// looked through for, since another process's key may stand in it.
+static REMEMBERED: RwLock<Vec<(Value, Redactor, String)>> = RwLock::new(Vec::new());
 /// More distinct prompts and tool lists than this are hashed anew each time.
 const REMEMBERED_AT_MOST: usize = 64;
 
 /// The hash of a value's canonical form, redacted.
 pub(super) fn remembered(value: &Value, redactor: &Redactor) -> String {
-    {
-        let known = REMEMBERED.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, hash)) = known.iter().find(|(candidate, _)| same(candidate, value)) {
-            return hash.clone();
-        }
+    let known = |(candidate, looked_for, _): &&(Value, Redactor, String)| {
+        same(candidate, value) && looked_for.knows_the_same_as(redactor)
+    };
+    if let Some((.., hash)) = REMEMBERED.read().unwrap_or_else(PoisonError::into_inner).iter().find(known) {
+        return hash.clone();
     }
     let plain = canonical(value);
     let clean = std::str::from_utf8(&plain).is_ok_and(|text| redactor.is_surely_clean(text));
@@ -25,9 +26,9 @@ pub(super) fn remembered(value: &Value, redactor: &Redactor) -> String {
         return hex(&Sha256::digest(canonical(&redactor.redact_value(value))), 64);
     }
     let hash = hex(&Sha256::digest(&plain), 64);
-    let mut known = REMEMBERED.write().unwrap_or_else(PoisonError::into_inner);
-    if known.len() < REMEMBERED_AT_MOST && !known.iter().any(|(candidate, _)| same(candidate, value)) {
-        known.push((value.clone(), hash.clone()));
+    let mut remembered = REMEMBERED.write().unwrap_or_else(PoisonError::into_inner);
+    if remembered.len() < REMEMBERED_AT_MOST && !remembered.iter().any(|one| known(&one)) {
+        remembered.push((value.clone(), redactor.clone(), hash.clone()));
     }
     hash
 }
@@ -41,5 +42,21 @@ fn same(a: &Value, b: &Value) -> bool {
         }
         (Value::Array(_) | Value::Object(_), _) => false,
         _ => a == b,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_was_hashed_without_a_key_is_looked_through_for_it_again() {
+        let prompt = Value::from("Search with only-in-this-prompt-4711 first.");
+        let key = Redactor::new([("KEY".to_owned(), "only-in-this-prompt-4711".to_owned())]);
+        let plain = remembered(&prompt, &Redactor::default());
+        let redacted = remembered(&prompt, &key);
+        assert_ne!(plain, redacted);
+        assert_eq!(redacted, remembered(&Value::from("Search with [redacted:KEY] first."), &Redactor::default()));
+        assert_eq!(plain, remembered(&prompt, &Redactor::default()));
     }
 }

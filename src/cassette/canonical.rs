@@ -217,7 +217,9 @@ impl<'a> Writer<'a> {
             rest = behind;
             // Without a branch for each byte, so that many are looked at together.
             if piece.iter().fold(false, |found, byte| found | escaped(*byte)) {
-                piece.iter().for_each(|byte| push_escaped(out, *byte));
+                for byte in piece {
+                    push_escaped(out, *byte);
+                }
             } else {
                 out.extend_from_slice(piece);
             }
@@ -246,7 +248,7 @@ const PIECE: usize = 32;
 
 /// Whether a byte of a string is written as an escape.
 fn escaped(byte: u8) -> bool {
-    (byte < 0x20) | (byte == b'"') | (byte == b'\\')
+    matches!(byte, 0..0x20 | b'"' | b'\\')
 }
 
 fn push_escaped(out: &mut Vec<u8>, byte: u8) {

@@ -6,8 +6,12 @@ use super::difference::{Difference, differences, distance};
 use super::exchange::{Cassette, StoredRequest};
 use super::pool::Taken;
 use super::word_diff::printable;
-use crate::secrets::Redactor;
+use crate::secrets::{MARK, Redactor};
 use serde_json::Value;
+
+/// What to do where a request holds a secret: recorded without it, it is never the same again.
+const SECRET: &str = "a secret stands in what is sent, and recordings hold none: take it out of the prompt, the question or the \
+                      document before recording again";
 
 /// A miss in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +85,11 @@ pub fn explain(
     let listed = listed(&found);
     let only = if found.len() == 1 { "only " } else { "" };
     let differ = if found.len() == 1 { "differs" } else { "differ" };
+    let same_place = cassette.exchanges[index].profile == request.profile.name
+        && nearest.method == request.method
+        && nearest.path == redactor.redact(request.path);
     let relation = match found.as_slice() {
+        [] if same_place => "the same request, under a key that is not its own".to_owned(),
         [] => "same content, but another profile, method or path".to_owned(),
         [one] if one.only_length => one.what.clone(),
         [one] if one.what.starts_with("knowledge: ") => {
@@ -94,8 +102,15 @@ pub fn explain(
         nearest.problem.iter().map(|problem| format!("note: that request is incomplete: {}", printable(problem, 200))),
     );
     detail.extend(found.iter().flat_map(|difference| difference.lines.iter().cloned()));
+    if found.is_empty() && same_place {
+        detail.push("`ragcheck cassette rekey` makes the keys anew from the recorded requests".to_owned());
+    }
+    if found.iter().flat_map(|difference| &difference.lines).any(|line| line.contains(MARK)) {
+        detail.push(SECRET.to_owned());
+    }
     let left = unused.iter().any(|index| cassette.exchanges[*index].service == service);
     let summary = match found.as_slice() {
+        [] if same_place => "the recorded key is not that of its request: the recording was edited".to_owned(),
         [] => "the request goes elsewhere than the recorded one".to_owned(),
         [one] if one.only_length && !left => {
             "no exchange left: the conversation goes on after its recording ends".to_owned()
@@ -195,6 +210,24 @@ mod tests {
                 "re-record: ragcheck run x.yaml --mode record     (about 3 calls)".to_owned(),
             ]
         );
+    }
+
+    #[test]
+    fn an_edited_key_and_a_secret_in_the_prompt_are_told_as_what_they_are() {
+        let mut edited = lane();
+        let asked = edited.exchanges[0].request.clone().expect("recorded").body;
+        edited.exchanges[0].key = "0".repeat(32);
+        let told = miss(&edited, &asked, 0);
+        assert!(
+            told.message.ends_with("the recorded key is not that of its request: the recording was edited"),
+            "{told:?}"
+        );
+        assert!(told.detail.iter().any(|line| line.contains("cassette rekey")), "{told:?}");
+        let mut secret = lane();
+        let request = secret.exchanges[0].request.as_mut().expect("recorded");
+        request.body["messages"][0]["content"] = json!("Always search with [redacted:KEY].");
+        let told = miss(&secret, &conversation("Always search with 0123456789.", &[]), 0);
+        assert!(told.detail.iter().any(|line| line.starts_with("a secret stands in what is sent")), "{told:?}");
     }
 
     #[test]

@@ -55,16 +55,17 @@ const LONG: usize = 16;
 /// Lets everything that is printed or written know what looks like a key in the environment, by its variable's name and
 /// its value: before anything is looked at, since whatever was typed may be one by mistake.
 fn heed_environment() {
-    let secret = |name: &str, value: &str| {
-        let says = SECRET_NAMES.iter().any(|end| name.to_ascii_uppercase().ends_with(end));
-        let looks = value.len() >= LONG
-            && value.chars().any(|letter| letter.is_ascii_digit())
-            && value.chars().any(|letter| letter.is_ascii_alphabetic())
-            && !value.contains([' ', '\\'])
-            && !Path::new(value).exists();
-        says && looks
-    };
-    secrets::declare(variables().filter(|(name, value)| secret(name, value)));
+    secrets::declare(variables().filter(|(name, value)| looks_secret(name, value)));
+}
+
+fn looks_secret(name: &str, value: &str) -> bool {
+    let says = SECRET_NAMES.iter().any(|end| name.to_ascii_uppercase().ends_with(end));
+    let looks = value.len() >= LONG
+        && value.chars().any(|letter| letter.is_ascii_digit())
+        && value.chars().any(|letter| letter.is_ascii_alphabetic())
+        && !value.contains([' ', '\\'])
+        && !Path::new(value).exists();
+    says && looks
 }
 
 /// The environment, as far as it is text.
@@ -72,7 +73,20 @@ fn variables() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
-/// The same for the keys that the project names, of any length. The limits that the project lowers hold from here on.
+/// The variables of every file that `--env-file` names, as far as it can be read: whoever needs them says what is wrong.
+fn typed_variables() -> Vec<(String, String)> {
+    let typed: Vec<_> = std::env::args_os().skip(1).collect();
+    let files =
+        typed.iter().enumerate().filter_map(|(place, word)| match word.to_str()?.strip_prefix("--env-file")? {
+            "" => typed.get(place + 1).map(PathBuf::from),
+            file => file.strip_prefix('=').map(PathBuf::from),
+        });
+    let texts = files.filter_map(|file| files::read_to_string(file).ok());
+    texts.filter_map(|text| trial::read_variables(&text).ok()).flatten().collect()
+}
+
+/// The same for the keys that the project names, of any length, and for the files of variables that were typed. The limits
+/// that the project lowers hold from here on.
 fn heed_project() {
     let root = crate::scenario::find_root(&std::env::current_dir().unwrap_or_default());
     let project = crate::scenario::load_project(&root, &crate::catalogues()).ok();
@@ -87,6 +101,8 @@ fn heed_project() {
         })
     };
     secrets::declare(variables().filter(|(name, _)| named(name)));
+    let of_files = typed_variables().into_iter();
+    secrets::declare(of_files.filter(|(name, value)| named(name) || looks_secret(name, value)));
 }
 
 /// From here on nothing is opened but the project's files, what `--allow-path` names, and what was typed: any argument

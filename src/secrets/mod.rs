@@ -15,5 +15,6 @@ mod tests;
 mod well_known;
 
 pub use declared::{beginning, clean, clean_bytes, clean_text_bytes, clean_value, declare, declared};
+pub(crate) use redactor::MARK;
 pub use redactor::Redactor;
 pub(crate) use stream::redact_stream;

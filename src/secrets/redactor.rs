@@ -44,7 +44,7 @@ const PLACEHOLDERS: [&str; 20] = [
     "sk-no-key-required",
 ];
 /// What stands where a secret stood.
-const MARK: &str = "[redacted:";
+pub(crate) const MARK: &str = "[redacted:";
 
 /// Finds and replaces secrets.
 #[derive(Debug, Clone, Default)]

@@ -90,6 +90,27 @@ fn names_of_members_are_redacted_too_and_debug_shows_no_value() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn what_is_surely_clean_as_json_however_deep_has_nothing_to_redact(
+        parts in prop::collection::vec(prop_oneof![
+            Just("Bearer".to_owned()), Just("bearer ".to_owned()), Just("api_key=".to_owned()), Just("key=".to_owned()),
+            "[ \\\\nrt\"]{1,3}", "[\n\r\t\u{1} ]{1,2}", "[a-n0-9.-]{16,18}", "[nrt]", Just("sk-".to_owned()), Just("é".to_owned()),
+        ], 1..7),
+    ) {
+        let redactor = Redactor::default();
+        let text = parts.concat();
+        let once = json!({"a": text}).to_string();
+        for (outer, inner) in [(json!(text).to_string(), &text), (json!({"arguments": once}).to_string(), &once)] {
+            if redactor.is_surely_clean(&outer) {
+                prop_assert_eq!(redactor.redact(inner), inner.as_str(), "{}", outer);
+            }
+        }
+    }
+}
+
+proptest! {
     #[test]
     fn redacting_twice_is_redacting_once(
         secret in "[A-Za-z0-9+/]{12,24}",

@@ -36,8 +36,15 @@ const KINDS: [Kind; 9] = [
 ];
 
 static PATTERNS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(WELL_KNOWN).ok());
-/// The same without word boundaries: in escaped text the `n` of a line break touches the key behind it.
-static SUSPICIONS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&WELL_KNOWN.replace(r"\b", "")).ok());
+/// The same without word boundaries: in escaped text the `n` of a line break touches the key behind it, and any escape may
+/// stand where a space does.
+static SUSPICIONS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let spaced = format!("{HEAD}\\ +");
+    let escaped = format!(r"{HEAD}(?:\ |\\[nrtbf\x22]?)+");
+    Regex::new(&WELL_KNOWN.replace(&spaced, &escaped).replace(r"\b", "")).ok()
+});
+/// The word before a key that needs no other sign.
+const HEAD: &str = "[Bb]earer";
 
 /// Whether escaped text surely holds no key of a well-known form.
 pub(super) fn is_surely_clean(json: &str) -> bool {

@@ -43,6 +43,25 @@ fn a_key_that_is_typed_or_set_where_none_belongs_is_not_repeated() {
     said(&["check"], Some("RAGCHECK_AGENT"));
 }
 
+#[test]
+fn a_key_of_a_typed_file_of_variables_stands_in_nothing_that_a_run_keeps() {
+    const KEY: &str = "acme9f8e7d6c5b4a3210";
+    let project = Project::shipped();
+    project.write("keys.env", &format!("OPENAI_API_KEY={KEY}\n"));
+    let asked = SCENARIO.replace("the Sprig controller", KEY).replace("provider: echoing", "provider: simulator");
+    project.write("echo.yaml", &asked);
+    for typed in [&["--env-file", "keys.env"][..], &["--env-file=keys.env"]] {
+        let outcome = project.run(&[&["run", "echo.yaml"], typed].concat());
+        outcome.expect_code(3);
+        assert!(!(outcome.stdout.clone() + &outcome.stderr).contains(KEY), "{}", outcome.stderr);
+        let kept = project.report(&project.newest());
+        assert!(kept.iter().any(|(name, _)| name.ends_with("plan.json")), "there is a plan");
+        for (name, bytes) in kept {
+            assert!(!String::from_utf8_lossy(&bytes).contains(KEY), "{name}");
+        }
+    }
+}
+
 fn spellings() -> Vec<String> {
     let encode = |bytes: &[u8]| {
         const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
