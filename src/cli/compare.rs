@@ -49,6 +49,9 @@ impl Side {
         {
             return Ok(Self { summary: found.summary.of_variant(variant)?, ..found });
         }
+        let path = PathBuf::from(named.rsplit_once('@').map_or(named, |(run, _)| run));
+        let below = if path.components().count() > 1 { path } else { reports_folder().join(path) };
+        runs::newest_is_there(&below)?;
         Err(Problem::Words(format!(
             "`{named}` is neither a run folder, nor RUN@variant, nor a baseline file; runs are below {}",
             reports_folder().display()
@@ -168,6 +171,7 @@ fn sides(given: &Compare) -> Result<(String, Option<String>), Problem> {
         name if Path::new(name).exists() => PathBuf::from(name),
         name => reports_folder().join(name),
     };
+    runs::newest_is_there(&folder)?;
     let previous = runs::previous(&folder)?;
     let shown = |path: &Path| path.to_string_lossy().into_owned();
     Ok((shown(&previous), Some(shown(&folder))))

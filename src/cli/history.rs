@@ -3,6 +3,7 @@
 use super::arguments::Printed;
 use super::exit::Exit;
 use super::output::{self, Problem};
+use super::runs::newest_is_there;
 use super::runs_arguments::{History, HistoryCommand};
 use super::select::{newest_run, reports_folder};
 use crate::evaluation;
@@ -31,6 +32,7 @@ pub(super) fn run(given: &History) -> Result<Exit, Problem> {
     match &given.command {
         Some(HistoryCommand::Add { run, label }) => {
             let (run, labels) = (newest_run(run.as_deref()), labels(label)?);
+            newest_is_there(&run)?;
             let added = of_folder(&run, labels).and_then(|point| history::append(&file, &point).map_err(words))?;
             let said = if added { "added to" } else { "is already in" };
             output::result(&format!("{} {said} {}\n", run.display(), file.display()));

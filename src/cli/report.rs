@@ -3,6 +3,7 @@
 use super::arguments::{Report, Rows};
 use super::exit::Exit;
 use super::output::{self, Problem};
+use super::runs::newest_is_there;
 use super::select::newest_run;
 use crate::compare::Comparison;
 use crate::{evaluation, files, report, trace};
@@ -15,6 +16,7 @@ use std::path::Path;
 /// When the folder does not hold a readable run.
 pub(super) fn run(given: &Report) -> Result<Exit, Problem> {
     let folder = newest_run(given.run.as_deref());
+    newest_is_there(&folder)?;
     let mut evaluated = evaluation::score(&folder, false)?;
     if let Some(comparison) = beside(&folder) {
         evaluated.compare_with(comparison);

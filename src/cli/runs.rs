@@ -47,6 +47,28 @@ fn listed(reports: &Path) -> Result<Vec<RunRow>, Problem> {
     Ok(runs.map_err(|why| format!("{} cannot be read: {why}", reports.display()))?)
 }
 
+/// Nothing, where `folder` is not the newest run of the project or that is there.
+///
+/// # Errors
+/// Which runs there are instead: one of some cases is never the newest.
+pub(super) fn newest_is_there(folder: &Path) -> Result<(), Problem> {
+    let newest = folder.file_name().is_some_and(|name| name == "latest");
+    if !newest || folder.exists() {
+        return Ok(());
+    }
+    let reports = folder.parent().unwrap_or(folder);
+    let runs = if reports.is_dir() { listed(reports)? } else { Vec::new() };
+    Err(Problem::Words(match runs.first() {
+        None => format!("{}: there is no run yet; make one: ragcheck run", folder.display()),
+        Some(run) => format!(
+            "{}: there is no run of whole scenarios yet, and one of some cases is never the latest; name one: {} \
+             (ragcheck runs lists them)",
+            folder.display(),
+            reports.join(&run.name).display()
+        ),
+    }))
+}
+
 /// The run before that in `newer`: the newest older one of the same scenarios, and of the same part of them.
 ///
 /// # Errors

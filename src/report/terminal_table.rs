@@ -22,7 +22,10 @@ const ID: usize = 14;
 /// The criteria, and once below them what all share. Of `selected` cases or scenarios those that had nothing to measure, and
 /// that nothing depends on, are only named.
 pub(super) fn criteria(out: &mut String, rows: &[CriterionResult], selected: bool, width: usize, paint: &Paint) {
-    let idle = |row: &&CriterionResult| selected && !row.required && row.n == 0 && row.verdict == Verdict::NotMeasured;
+    let idle = |row: &&CriterionResult| {
+        let nothing = row.n == 0 && row.errors == 0 && row.excluded.is_empty() && row.verdict == Verdict::NotMeasured;
+        selected && !row.required && nothing
+    };
     let (idle, rows): (Vec<_>, Vec<_>) = rows.iter().partition(idle);
     out.push_str(&if width < NARROW { lines(&rows, width, paint) } else { table(&rows, width, paint) });
     let mut below = String::new();
@@ -177,7 +180,8 @@ mod tests {
         let mut rows = run.evaluation.criteria.clone();
         let (measured, idle) = rows.split_at_mut(2);
         for row in idle.iter_mut() {
-            (row.n, row.required, row.verdict) = (0, false, Verdict::NotMeasured);
+            (row.n, row.errors, row.required, row.verdict) = (0, 0, false, Verdict::NotMeasured);
+            row.excluded.clear();
             row.evidence.clear();
         }
         let usual = evidence(&measured[0]);

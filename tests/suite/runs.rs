@@ -1,6 +1,6 @@
 //! Runs listed, compared with the one before, and written to report files of other names.
 
-use super::project::Outcome;
+use super::project::{Outcome, Project};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -84,4 +84,26 @@ fn a_run_writes_its_report_to_the_files_that_are_named_wherever_they_are() {
     let nowhere = ragcheck(folder.path(), &["run", "--report", "junit=/proc/none/junit.xml"]);
     nowhere.expect_code(5);
     assert!(nowhere.stderr.contains("cannot be written"), "{}", nowhere.stderr);
+}
+
+#[test]
+fn where_only_parts_were_run_a_command_about_the_latest_run_names_the_one_that_there_is() {
+    let project = Project::shipped();
+    let said = |typed: &[&str]| {
+        let outcome = project.run(typed);
+        outcome.expect_code(2);
+        outcome.stderr
+    };
+    let show = ["show", "context/corrected-serial/tool-rag.base.1"];
+    let none = said(&show);
+    assert!(none.contains("there is no run yet; make one: ragcheck run"), "{none}");
+    project.run(&["run", "scenarios/context.yaml", "--only", "corrected-serial"]).expect_code(0);
+    let newest = project.newest();
+    for typed in
+        [&show[..], &["score"], &["report", "--to", "json"], &["compare", "reports/latest@a", "reports/latest@b"]]
+    {
+        let told = said(typed);
+        let wanted = "there is no run of whole scenarios yet, and one of some cases is never the latest";
+        assert!(told.contains(wanted) && told.contains(&newest), "{typed:?}: {told}");
+    }
 }
