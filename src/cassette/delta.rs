@@ -200,6 +200,8 @@ pub(super) fn decode(
 ) -> Vec<StoredRequest> {
     let mut earlier: Vec<(u32, StoredRequest)> = Vec::new();
     let mut room = Room(Bound::RecordingSize.most());
+    // Each is read once, however often it is named.
+    let mut blobs: BTreeMap<String, Result<String, BlobProblem>> = BTreeMap::new();
     for (ordinal, _, node) in entries {
         let mut problem = None;
         let text = |name: &str| node.and_then(|node| node.get(name)?.text().map(str::to_owned)).unwrap_or_default();
@@ -235,17 +237,17 @@ pub(super) fn decode(
         };
         let mut restore = |value: &mut Value| {
             let Some(name) = value.get(BLOB).and_then(Value::as_str) else { return };
-            *value = match read(name) {
+            *value = match blobs.entry(name.to_owned()).or_insert_with(|| read(name)) {
                 Err(why) => {
                     problem = Some(why.to_string());
                     json!(format!("[{name} is not there]"))
                 }
-                Ok(text) if room.take_blob(name, &text).is_none() => {
+                Ok(text) if room.take_blob(name, text).is_none() => {
                     problem = Some(no_room());
                     json!(format!("[{name} is left out]"))
                 }
-                Ok(text) if is_json(name) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
-                Ok(text) => Value::String(text),
+                Ok(text) if is_json(name) => serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone())),
+                Ok(text) => Value::String(text.clone()),
             };
         };
         if let Some(Value::Array(own)) = own {

@@ -52,7 +52,9 @@ impl Spending {
         let mut run = Sum::default();
         let mut variants: BTreeMap<(usize, String), Sum> = BTreeMap::new();
         let mut cases: BTreeMap<(usize, usize), Sum> = BTreeMap::new();
-        for (trial, result) in plan.trials.each().zip(trials).filter(|(_, result)| result.model_calls > 0) {
+        // Where no call came to a completion, as in a replay without its recording, nothing was taken.
+        let asked = |result: &TrialRow<'_>| result.model_calls > 0 && result.input_tokens != Some(0);
+        for (trial, result) in plan.trials.each().zip(trials).filter(|(_, result)| asked(result)) {
             run.add(&trial, &result);
             variants.entry((trial.scenario, trial.variant.to_owned())).or_default().add(&trial, &result);
             cases.entry((trial.scenario, trial.case)).or_default().add(&trial, &result);
@@ -250,6 +252,19 @@ mod tests {
         let priced = cost(&plan, &answered(Some(100))).cost.expect("known");
         assert!((priced - without - 2.0 * (0.01 + 500.0 / 1e6)).abs() < 1e-12, "{priced} {without}");
         assert_eq!(cost(&plan, &answered(None)).cost, None, "tokens that are not told are never 0");
+    }
+
+    #[test]
+    fn where_no_call_was_answered_nothing_is_said_to_be_spent() {
+        let plan = asking("acme");
+        let mut traces: Vec<Trace> = (0..2).map(|place| good(&plan, place)).collect();
+        for event in traces.iter_mut().flat_map(|trace| &mut trace.events) {
+            if let What::ModelCalled(called) = &mut event.what {
+                called.reply = Reply::Failure { kind: "server_error".into(), message: "503".into() };
+            }
+        }
+        let spending = evaluate(&plan, traces.into_iter().map(Ok)).expect("can be judged").spending;
+        assert!(spending.is_empty() && spending.cases.is_empty(), "{spending:?}");
     }
 
     #[test]

@@ -250,6 +250,9 @@ pub(super) fn verdict_counts<'a>(rows: impl Iterator<Item = &'a CriterionResult>
 
 /// Tokens and money in a sentence; `None` when nothing is known of either.
 pub(super) fn spent(spent: &Spent) -> Option<String> {
+    if spent.trials == 0 {
+        return None;
+    }
     let tokens = spent.input_tokens.zip(spent.output_tokens).map(|(input, output)| {
         let cached = spent.cached_tokens.map_or_else(String::new, |cached| format!(" ({} cached)", count(cached)));
         format!("{} tokens read{cached}, {} written", count(input), count(output))
