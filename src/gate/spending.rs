@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What some trials took together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spent {
-    /// Trials that asked a model.
+    /// Trials in which a model answered.
     pub trials: u64,
-    /// Completions of the model.
+    /// Calls of the model in them, failed ones included.
     pub model_calls: u64,
     /// Tokens read, cached ones included; `None` where a completion does not say.
     pub input_tokens: Option<u64>,
@@ -42,7 +42,7 @@ pub struct Spending {
 }
 
 impl Spending {
-    /// Whether no trial asked a model.
+    /// Whether no model answered in any trial.
     pub fn is_empty(&self) -> bool {
         self.run.trials == 0
     }

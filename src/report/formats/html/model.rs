@@ -5,8 +5,8 @@ use super::grid::{Grid, grids};
 use super::latency::{Latency, latency};
 use super::spending::{Spending, spending};
 use crate::gate::{CriterionResult, Evaluation, Repeats, Verdict};
-use crate::metric::taken::plus;
 use crate::percent::percent;
+use crate::price::dollars;
 use crate::report::charts;
 use crate::report::figures::{self, count, counted};
 use crate::report::{TABLE_ROWS, View};
@@ -183,18 +183,21 @@ pub(super) fn page(view: &View<'_>) -> Page {
 
 fn facts(view: &View<'_>) -> Vec<(String, String)> {
     let evaluation = view.evaluation;
-    let (mut calls, mut tools, mut read, mut written) = (0, 0, Some(0), Some(0));
+    let (mut calls, mut tools) = (0, 0);
     for trial in &evaluation.trials {
         calls += u64::from(trial.model_calls);
         tools += u64::from(trial.tool_calls);
-        if trial.verdict != Verdict::Error {
-            read = plus(read, trial.input_tokens);
-            written = plus(written, trial.output_tokens);
-        }
     }
-    let tokens = match (read, written) {
+    let spent = &evaluation.spending.run;
+    let tokens = match (spent.input_tokens, spent.output_tokens) {
+        _ if spent.trials == 0 => "none".into(),
         (Some(input), Some(output)) => format!("{} in, {} out", count(input), count(output)),
         _ => "not known for every call".into(),
+    };
+    let cost = match spent.cost {
+        _ if spent.trials == 0 => "none".into(),
+        Some(cost) => dollars(cost),
+        None => "not measured".into(),
     };
     let cases: usize = view.plan.scenarios.iter().map(|scenario| scenario.cases.len()).sum();
     let mut facts: Vec<(String, String)> = [
@@ -205,7 +208,7 @@ fn facts(view: &View<'_>) -> Vec<(String, String)> {
         ("Model calls", count(calls)),
         ("Tool calls", count(tools)),
         ("Tokens", tokens),
-        ("Cost", evaluation.spending.run.cost.map_or_else(|| "not measured".to_owned(), crate::price::dollars)),
+        ("Cost", cost),
         ("Seed", view.plan.seed.to_string()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
