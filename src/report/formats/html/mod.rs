@@ -140,7 +140,7 @@ mod tests {
             "No criterion was judged.",
             "No scenario gate besides the criteria.",
             "No turn was timed.",
-            "No trial asked a model.",
+            "No model answered in any trial.",
             "No transition is declared.",
             "No requirement is listed.",
             "Every trial could be run.",

@@ -30,7 +30,7 @@ struct Row {
 /// Cases that the page lists.
 const LISTED: usize = 500;
 
-/// The spending of a run; `None` when no trial asked a model.
+/// The spending of a run; `None` when no model answered in any trial.
 pub(super) fn spending(sums: &Sums) -> Option<Spending> {
     let rows = |rows: &[(String, Spent)]| rows.iter().map(|(name, spent)| row(name, spent)).collect::<Vec<_>>();
     (!sums.is_empty()).then(|| Spending {
