@@ -67,7 +67,7 @@ pub fn stored_body(profile: &Profile, body: &Value, redactor: &Redactor) -> Valu
 pub(super) fn canonical(value: &Value) -> Vec<u8> {
     let mut writer = Writer::into(Vec::new());
     writer.value(value, &[]);
-    writer.form.text
+    writer.out
 }
 
 /// Lower-case hex, cut to `digits`.
@@ -91,28 +91,30 @@ pub(super) fn form(request: Request<'_>, redactor: &Redactor, mut memory: Vec<u8
     memory.clear();
     memory.reserve(16 * 1024);
     let mut writer = Writer::into(memory);
-    writer.form.text.extend_from_slice(request.profile.name.as_bytes());
+    writer.out.extend_from_slice(request.profile.name.as_bytes());
     for part in [request.method, request.path] {
-        writer.form.text.push(b' ');
-        writer.form.text.extend_from_slice(part.as_bytes());
+        writer.out.push(b' ');
+        writer.out.extend_from_slice(part.as_bytes());
     }
-    writer.form.text.push(b'\n');
+    writer.out.push(b'\n');
     match request.body {
         Value::Object(entries) => writer.body(entries, request.profile.drop, redactor),
         other => writer.value(other, &[]),
     }
-    writer.form
+    Form { text: writer.out, ends: writer.ends }
 }
 
 struct Writer<'a> {
-    form: Form,
+    out: Vec<u8>,
+    /// As in [`Form::ends`].
+    ends: Vec<usize>,
     /// Ids of tool calls in order of appearance.
     calls: Vec<&'a str>,
 }
 
 impl<'a> Writer<'a> {
-    fn into(text: Vec<u8>) -> Self {
-        Self { form: Form { text, ends: Vec::new() }, calls: Vec::new() }
+    fn into(out: Vec<u8>) -> Self {
+        Self { out, ends: Vec::new(), calls: Vec::new() }
     }
 
     fn body(&mut self, entries: &'a Map<String, Value>, drop: &[&str], redactor: &Redactor) {
@@ -123,12 +125,12 @@ impl<'a> Writer<'a> {
             ("messages", Value::Array(messages)) => {
                 writer.list(messages, |writer, message| {
                     writer.message(message, redactor);
-                    writer.form.ends.push(writer.form.text.len());
+                    writer.ends.push(writer.out.len());
                 });
             }
             (_, Value::Array(items)) => writer.list(items, |writer, item| {
                 writer.value(item, &[]);
-                writer.form.ends.push(writer.form.text.len());
+                writer.ends.push(writer.out.len());
             }),
             _ => writer.value(value, &below(drop, name)),
         });
@@ -160,34 +162,34 @@ impl<'a> Writer<'a> {
         let mut sorted: Vec<(&String, &Value)> =
             entries.iter().filter(|(name, value)| counts(name, value, drop)).collect();
         sorted.sort_unstable_by_key(|(name, _)| *name);
-        self.form.text.push(b'{');
+        self.out.push(b'{');
         for (index, (name, value)) in sorted.into_iter().enumerate() {
             if index > 0 {
-                self.form.text.push(b',');
+                self.out.push(b',');
             }
             self.string(name);
-            self.form.text.push(b':');
+            self.out.push(b':');
             member(self, name, value);
         }
-        self.form.text.push(b'}');
+        self.out.push(b'}');
     }
 
     fn list(&mut self, items: &'a [Value], mut item: impl FnMut(&mut Self, &'a Value)) {
-        self.form.text.push(b'[');
+        self.out.push(b'[');
         for (index, value) in items.iter().enumerate() {
             if index > 0 {
-                self.form.text.push(b',');
+                self.out.push(b',');
             }
             item(self, value);
         }
-        self.form.text.push(b']');
+        self.out.push(b']');
     }
 
     fn value(&mut self, value: &'a Value, drop: &[&str]) {
         match value {
-            Value::Null => self.form.text.extend_from_slice(b"null"),
-            Value::Bool(true) => self.form.text.extend_from_slice(b"true"),
-            Value::Bool(false) => self.form.text.extend_from_slice(b"false"),
+            Value::Null => self.out.extend_from_slice(b"null"),
+            Value::Bool(true) => self.out.extend_from_slice(b"true"),
+            Value::Bool(false) => self.out.extend_from_slice(b"false"),
             Value::Number(number) => self.number(number),
             Value::String(text) => self.string(text),
             Value::Array(items) => self.list(items, |writer, item| writer.value(item, &[])),
@@ -204,12 +206,12 @@ impl<'a> Writer<'a> {
             Some(float) if float.fract() == 0.0 => format!("{:.0}", float + 0.0),
             _ => number.to_string(),
         };
-        self.form.text.extend_from_slice(text.as_bytes());
+        self.out.extend_from_slice(text.as_bytes());
     }
 
     /// As `serde_json` writes it, in the time that copying takes where there is little to escape.
     fn string(&mut self, text: &str) {
-        let out = &mut self.form.text;
+        let out = &mut self.out;
         out.push(b'"');
         let mut rest = text.as_bytes();
         while !rest.is_empty() {
@@ -233,13 +235,13 @@ impl<'a> Writer<'a> {
             self.calls.len() - 1
         });
         // Writing to memory does not fail.
-        let _ = write!(self.form.text, "\"call#{place}\"");
+        let _ = write!(self.out, "\"call#{place}\"");
     }
 
     fn reference(&mut self, hash: &str) {
-        self.form.text.extend_from_slice(b"{\"$sha256\":\"");
-        self.form.text.extend_from_slice(hash.as_bytes());
-        self.form.text.extend_from_slice(b"\"}");
+        self.out.extend_from_slice(b"{\"$sha256\":\"");
+        self.out.extend_from_slice(hash.as_bytes());
+        self.out.extend_from_slice(b"\"}");
     }
 }
 

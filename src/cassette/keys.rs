@@ -23,13 +23,16 @@ pub struct Keys {
 impl Keys {
     /// The key of a request: the first 32 hex digits of SHA-256 over its canonical form.
     pub fn of(&mut self, request: Request<'_>, redactor: &Redactor) -> String {
+        if !self.redactor.knows_the_same_as(redactor) {
+            *self = Self { redactor: redactor.clone(), ..Self::default() };
+        }
         let form = form(request, redactor, std::mem::take(&mut self.spare));
-        let common = if self.redactor.knows_the_same_as(redactor) { common(&self.last, &form) } else { 0 };
+        let common = common(&self.last, &form);
         let mut from = common.checked_sub(1).map_or(0, |last| form.ends[last]);
         // No secret goes over the end of a message: both sides of it are JSON.
         let clean = std::str::from_utf8(&form.text[from..]).is_ok_and(|text| redactor.is_surely_clean(text));
         if !clean {
-            *self = Self { spare: form.text, ..Self::default() };
+            (self.last, self.spare) = (Form::default(), form.text);
             return redacted(request, redactor);
         }
         self.states.truncate(common);
@@ -41,9 +44,6 @@ impl Keys {
         }
         state.update(&form.text[from..]);
         self.spare = std::mem::replace(&mut self.last, form).text;
-        if !self.redactor.knows_the_same_as(redactor) {
-            self.redactor = redactor.clone();
-        }
         hex(&state.finalize(), 32)
     }
 }

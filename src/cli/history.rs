@@ -3,9 +3,9 @@
 use super::arguments::Printed;
 use super::exit::Exit;
 use super::output::{self, Problem};
-use super::runs::newest_is_there;
+use super::runs::typed_or_newest;
 use super::runs_arguments::{History, HistoryCommand};
-use super::select::{newest_run, reports_folder};
+use super::select::reports_folder;
 use crate::evaluation;
 use crate::files;
 use crate::history::{self, Gather, HISTORY, Series};
@@ -31,8 +31,7 @@ pub(super) fn run(given: &History) -> Result<Exit, Problem> {
     let words = |why: history::HistoryError| Problem::Words(why.to_string());
     match &given.command {
         Some(HistoryCommand::Add { run, label }) => {
-            let (run, labels) = (newest_run(run.as_deref()), labels(label)?);
-            newest_is_there(&run)?;
+            let (run, labels) = (typed_or_newest(run.as_deref())?, labels(label)?);
             let added = of_folder(&run, labels).and_then(|point| history::append(&file, &point).map_err(words))?;
             let said = if added { "added to" } else { "is already in" };
             output::result(&format!("{} {said} {}\n", run.display(), file.display()));

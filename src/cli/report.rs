@@ -3,8 +3,7 @@
 use super::arguments::{Report, Rows};
 use super::exit::Exit;
 use super::output::{self, Problem};
-use super::runs::newest_is_there;
-use super::select::newest_run;
+use super::runs::typed_or_newest;
 use crate::compare::Comparison;
 use crate::{evaluation, files, report, trace};
 use std::io;
@@ -15,8 +14,7 @@ use std::path::Path;
 /// # Errors
 /// When the folder does not hold a readable run.
 pub(super) fn run(given: &Report) -> Result<Exit, Problem> {
-    let folder = newest_run(given.run.as_deref());
-    newest_is_there(&folder)?;
+    let folder = typed_or_newest(given.run.as_deref())?;
     let mut evaluated = evaluation::score(&folder, false)?;
     if let Some(comparison) = beside(&folder) {
         evaluated.compare_with(comparison);

@@ -4,7 +4,7 @@ use super::arguments::Printed;
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::runs_arguments::Runs;
-use super::select::reports_folder;
+use super::select::{newest_run, reports_folder};
 use crate::evaluation;
 use crate::report;
 use crate::report::runs::RunRow;
@@ -45,6 +45,16 @@ fn unwritten(reports: &Path, why: &std::io::Error) -> Problem {
 fn listed(reports: &Path) -> Result<Vec<RunRow>, Problem> {
     let runs = evaluation::runs(reports);
     Ok(runs.map_err(|why| format!("{} cannot be read: {why}", reports.display()))?)
+}
+
+/// The run folder that was typed, or the newest one.
+///
+/// # Errors
+/// As [`newest_is_there`].
+pub(super) fn typed_or_newest(typed: Option<&Path>) -> Result<PathBuf, Problem> {
+    let folder = newest_run(typed);
+    newest_is_there(&folder)?;
+    Ok(folder)
 }
 
 /// Nothing, where `folder` is not the newest run of the project or that is there.

@@ -5,8 +5,6 @@ use super::exit::Exit;
 use super::import;
 use super::output::{self, Problem};
 use super::runs;
-use super::runs::newest_is_there;
-use super::select::newest_run;
 use crate::evaluation::{self, EvaluatedRun};
 use crate::report;
 use crate::trace;
@@ -20,8 +18,7 @@ pub(super) fn run(given: &Score) -> Result<Exit, Problem> {
     if let Some(named) = &given.import {
         return import::run(named, given);
     }
-    let run = newest_run(given.run.as_deref());
-    newest_is_there(&run)?;
+    let run = runs::typed_or_newest(given.run.as_deref())?;
     let mut evaluated = evaluation::score(&run, false)?;
     evaluated.write(&run).map_err(|why| format!("{} cannot be written: {why}", run.display()))?;
     runs::renew_page(&run)?;

@@ -1,6 +1,6 @@
 //! What the trials of a case took, for figures side by side: calls, tokens, times, citations.
 
-use crate::metric::taken::Taken;
+use crate::metric::taken::{Taken, plus};
 use crate::trace::{ToolOutcome, ToolResult, Trace, TurnOutcome, What};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -139,9 +139,4 @@ fn times<S: Serializer>(times: &[u64], out: S) -> Result<S::Ok, S::Error> {
 fn read_times<'de, D: Deserializer<'de>>(text: D) -> Result<Vec<u64>, D::Error> {
     let times = Vec::<Option<u64>>::deserialize(text)?;
     Ok(times.into_iter().map(|time| time.unwrap_or(u64::MAX)).collect())
-}
-
-/// A sum with an unknown part is unknown, never smaller.
-fn plus(sum: Option<u64>, more: Option<u64>) -> Option<u64> {
-    sum.zip(more).and_then(|(sum, more)| sum.checked_add(more))
 }
