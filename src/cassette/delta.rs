@@ -173,7 +173,7 @@ pub(super) enum BlobProblem {
     #[error("the blob {0} is missing")]
     Missing(String),
     /// It has another text.
-    #[error("the blob {0} was edited: its text is not the one that it is named by; put it back, or record again")]
+    #[error("the blob {0} was edited: its text is not the one that it is named by")]
     Edited(String),
 }
 

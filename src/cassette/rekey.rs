@@ -34,7 +34,7 @@ pub enum RekeyProblem {
         exchange: u32,
     },
     /// Its stored request lacks something.
-    #[error("the request of exchange {exchange} is incomplete: {problem}")]
+    #[error("the request of exchange {exchange} is incomplete: {problem}; put it back, or record again")]
     Incomplete {
         /// Its ordinal.
         exchange: u32,

@@ -2,7 +2,7 @@
 //!
 //! Nothing here goes into a report: the same run gives the same bytes on another day.
 
-use crate::cassette::{Cassette, CassetteError};
+use crate::cassette::{self, Cassette, CassetteError};
 use crate::files;
 use crate::plan::{self, Plan, PlannedScenario, PlannedTrial, Selection};
 use crate::scenario::{Diagnostic, Loaded};
@@ -163,26 +163,63 @@ fn unused(runner: &TrialRunner, plan: &Plan, scenario: usize) -> Option<Diagnost
 
 /// The file of a trial's recording; `cassettes` wins over the project's folder.
 pub fn lane_file(loaded: &Loaded, cassettes: Option<&Path>, trial: &str) -> PathBuf {
-    let folder = cassettes.map_or_else(|| PathBuf::from(&loaded.project.cassettes), Path::to_path_buf);
-    loaded.root.join(folder).join(format!("{trial}.yaml"))
+    folder_of(loaded, cassettes).join(format!("{trial}.yaml"))
 }
 
-/// One error for each recording that cannot be read: cut off, or no cassette.
+fn folder_of(loaded: &Loaded, cassettes: Option<&Path>) -> PathBuf {
+    loaded.root.join(cassettes.unwrap_or(Path::new(&loaded.project.cassettes)))
+}
+
+/// One error for each recording that cannot be read (cut off, or no cassette), and one for each cause that leaves requests
+/// of a scenario's recordings incomplete: such recordings replay, but a miss cannot be explained by them.
 pub fn broken(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnostic> {
     let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
-    let errors = plan.trials.par_iter().filter_map(|trial| {
+    let read = plan.trials.par_iter().filter_map(|trial| {
         let file = lane_file(loaded, cassettes, &trial.id);
         let shown = file.strip_prefix(&loaded.root).unwrap_or(&file).to_owned();
-        let error = Cassette::load_as(&file, &shown, Path::new("")).err()?;
-        if matches!(error, CassetteError::Missing { .. }) {
-            return None;
+        let scenario = &plan.scenarios[trial.scenario];
+        let blobs = cassette::blobs_dir(&folder_of(loaded, cassettes), &scenario.name);
+        match Cassette::load_as(&file, &shown, &blobs) {
+            Ok(cassette) => {
+                let problem = cassette.requests().into_iter().find_map(|request| request.problem)?;
+                Some((trial, Err(problem)))
+            }
+            Err(CassetteError::Missing { .. }) => None,
+            Err(error) => {
+                let command = record(scenario, &scenario.cases[trial.case].case.case);
+                let help = format!("fix it, or record it again: {command}");
+                Some((
+                    trial,
+                    Ok(Diagnostic::error("broken-recording", &scenario.file, error.to_string()).with_help(help)),
+                ))
+            }
         }
-        let (scenario, case) = (&plan.scenarios[trial.scenario], &plan.scenarios[trial.scenario].cases[trial.case]);
-        let command = record(scenario, &case.case.case);
-        let help = format!("fix it, or record it again: {command}");
-        Some(Diagnostic::error("broken-recording", &scenario.file, error.to_string()).with_help(help))
     });
-    errors.collect()
+    let read: Vec<_> = read.collect();
+    let mut incomplete: BTreeMap<(usize, String), Vec<&str>> = BTreeMap::new();
+    let mut errors = Vec::new();
+    for (trial, found) in read {
+        match found {
+            Ok(error) => errors.push(error),
+            Err(problem) => incomplete.entry((trial.scenario, problem)).or_default().push(&trial.id),
+        }
+    }
+    errors.extend(incomplete.into_iter().map(|((scenario, problem), lanes)| {
+        let scenario = &plan.scenarios[scenario];
+        let which = match lanes.as_slice() {
+            [one] => format!("a request of {one}"),
+            lanes => format!("requests of {} lanes, {} first", lanes.len(), lanes[0]),
+        };
+        let blobs = cassette::blobs_dir(&folder_of(loaded, cassettes), &scenario.name);
+        let blobs = blobs.strip_prefix(&loaded.root).unwrap_or(&blobs).display();
+        let file = &scenario.file;
+        let agent = agent(scenario);
+        let help = format!(
+            "take it from version control ({blobs}), or record again: ragcheck run {file} --mode record{agent}"
+        );
+        Diagnostic::error("incomplete-request", &scenario.file, format!("{which}: {problem}")).with_help(help)
+    }));
+    errors
 }
 
 /// One note for each case with lanes that have no recording, with the command that records them; where nothing is recorded

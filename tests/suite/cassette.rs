@@ -101,6 +101,29 @@ fn check_notes_what_is_old_what_drifted_and_what_belongs_to_nothing() {
 }
 
 #[test]
+fn check_tells_a_shared_prompt_that_was_edited_or_lost() {
+    let project = Project::shipped();
+    let lane = project.read(LANE);
+    let blob = lane.split("\"$blob\": \"").nth(1).and_then(|rest| rest.split('"').next()).expect("a blob");
+    let file = format!("fixtures/cassettes/knowledge/blobs/{blob}");
+    let check = || {
+        let outcome = project.run(&["check", "scenarios/knowledge.yaml"]);
+        outcome.expect_code(2);
+        assert!(outcome.stdout.contains("1 error, 0 notes"), "{}", outcome.stdout);
+        assert!(outcome.stdout.contains("error: requests of 24 lanes, knowledge/"), "{}", outcome.stdout);
+        assert!(outcome.stdout.contains("(fixtures/cassettes/knowledge/blobs)"), "{}", outcome.stdout);
+        assert!(outcome.stdout.contains("ragcheck run scenarios/knowledge.yaml --mode record"), "{}", outcome.stdout);
+        outcome.stdout
+    };
+    project.write(&file, &format!("{} Be brief.", project.read(&file)));
+    let told = check();
+    assert!(told.contains(&format!("the blob {blob} was edited")), "{told}");
+    std::fs::remove_file(project.path(&file)).expect("the blob");
+    let told = check();
+    assert!(told.contains(&format!("the blob {blob} is missing")), "{told}");
+}
+
+#[test]
 fn rekeying_changes_nothing_of_a_sound_recording_mends_a_key_and_refuses_what_lacks_a_request() {
     let project = Project::shipped();
     let outcome = project.run(&["cassette", "rekey"]);
