@@ -17,12 +17,15 @@ const STOP_WORDS: &[&str] = &[
     "why", "will", "with", "would", "you", "your",
 ];
 
+/// Bytes of the longest of them.
+const LONGEST_STOP_WORD: usize = 6;
+
 /// Terms of one query at most; the rest of a longer one is passed over.
 const MAX_TERMS: usize = 64;
 
 /// Whether `word` (lower case) carries no meaning of its own.
 pub fn is_stop_word(word: &str) -> bool {
-    STOP_WORDS.binary_search(&word).is_ok()
+    word.len() <= LONGEST_STOP_WORD && STOP_WORDS.binary_search(&word).is_ok()
 }
 
 /// Text with its words apart, for scripts that write none: Han characters stand alone, hiragana (mostly grammar)
@@ -143,6 +146,7 @@ mod tests {
     #[test]
     fn stop_words_are_sorted_so_that_they_can_be_searched() {
         assert!(STOP_WORDS.is_sorted());
+        assert_eq!(STOP_WORDS.iter().map(|word| word.len()).max(), Some(LONGEST_STOP_WORD));
     }
 
     #[test]

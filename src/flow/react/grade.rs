@@ -61,35 +61,32 @@ pub(super) fn same_search(query: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The text without numbers in brackets that none of `count` sources has; a list loses its wrong numbers alone.
+/// The text without numbers in brackets that none of `count` sources has; a list loses its wrong numbers alone. What closes
+/// around a removed one is looked at again: `[9[7]]` leaves nothing.
 pub(super) fn in_range(text: &str, count: usize) -> String {
     let mut kept = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(open) = rest.find('[') {
-        let inside = rest[open + 1..].find(']').map(|end| &rest[open + 1..open + 1 + end]);
-        let numbers: Option<Vec<usize>> = inside.and_then(|inside| {
-            let each = inside.split(',').map(|number| number.trim().parse().ok());
-            each.collect()
-        });
-        let (Some(inside), Some(numbers)) = (inside, numbers) else {
-            kept.push_str(&rest[..=open]);
-            rest = &rest[open + 1..];
-            continue;
-        };
-        let sound: Vec<String> =
-            numbers.iter().filter(|number| (1..=count).contains(number)).map(ToString::to_string).collect();
-        if sound.is_empty() {
-            kept.push_str(rest[..open].trim_end());
-        } else {
-            kept.push_str(&rest[..open]);
-            kept.push('[');
-            kept.push_str(&sound.join(", "));
-            kept.push(']');
+    for letter in text.chars() {
+        match (letter == ']').then(|| list_at_the_end(&kept, count)).flatten() {
+            Some((open, sound)) if sound.is_empty() => kept.truncate(kept[..open].trim_end().len()),
+            Some((open, sound)) => kept.replace_range(open.., &format!("[{sound}]")),
+            None => kept.push(letter),
         }
-        rest = &rest[open + 1 + inside.len() + 1..];
     }
-    kept.push_str(rest);
     kept
+}
+
+/// Where the list opens whose closing bracket comes next, and its numbers from 1 to `count`.
+fn list_at_the_end(text: &str, count: usize) -> Option<(usize, String)> {
+    let is_of_list = |letter: char| letter.is_ascii_digit() || letter == ',' || letter.is_whitespace();
+    let open = text.trim_end_matches(is_of_list).strip_suffix('[')?.len();
+    let numbers: Vec<&str> = text[open + 1..].split(',').map(str::trim).collect();
+    if numbers.iter().any(|number| number.is_empty() || number.contains(char::is_whitespace)) {
+        return None;
+    }
+    // One of more digits than fit into a word is no source's.
+    let is_sound = |number: &&&str| number.parse().is_ok_and(|number: usize| (1..=count).contains(&number));
+    let sound: Vec<&str> = numbers.iter().filter(is_sound).copied().collect();
+    Some((open, sound.join(", ")))
 }
 
 #[cfg(test)]
@@ -126,6 +123,7 @@ mod tests {
     #[test]
     fn numbers_without_a_source_go_and_all_other_text_stays() {
         assert_eq!(in_range("So [1]. But [7]. [sic] [2, 9] [", 2), "So [1]. But. [sic] [2] [");
+        assert_eq!(in_range("x [9 [7]] [99999999999999999999] [] [1,,2] 3] [[1]]", 2), "x [] [1,,2] 3] [[1]]");
     }
 
     proptest! {
