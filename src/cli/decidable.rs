@@ -7,7 +7,7 @@ use crate::scenario::criteria::Estimand;
 use crate::scenario::{Criterion, Diagnostic, GateKind, Loaded, resolve_metric};
 use crate::stats::population;
 use crate::trace::Arm;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One error for each case whose repetitions do not fill whole units of a criterion that takes several of them.
 pub(super) fn ragged(loaded: &Loaded) -> Vec<Diagnostic> {
@@ -96,12 +96,16 @@ pub(super) fn too_few_cases(loaded: &Loaded) -> Vec<Diagnostic> {
     if plan.criteria.estimand != Estimand::Population {
         return Vec::new();
     }
-    let all: usize = plan.scenarios.iter().map(|scenario| scenario.cases.len()).sum();
-    let whole = plan.criteria.criteria.iter().map(|written| (None, written, all));
-    let gates = plan
-        .scenarios
-        .iter()
-        .flat_map(|scenario| scenario.gates.iter().map(move |gate| (Some(scenario), gate, scenario.cases.len())));
+    let first = plan.first_alike();
+    let distinct = |of: Option<usize>| {
+        let cases = first.iter().filter(|((scenario, _), _)| of.is_none_or(|of| of == *scenario));
+        cases.map(|(_, first)| first).collect::<BTreeSet<_>>().len()
+    };
+    let whole = plan.criteria.criteria.iter().map(|written| (None, written, distinct(None)));
+    let gates = plan.scenarios.iter().enumerate().flat_map(|(at, scenario)| {
+        let cases = distinct(Some(at));
+        scenario.gates.iter().map(move |gate| (Some(scenario), gate, cases))
+    });
     let note = |(scenario, written, cases): (Option<&plan::PlannedScenario>, &Criterion, usize)| {
         let read = written.read(&catalogue::entries()).ok()?;
         let quantile =
@@ -123,7 +127,7 @@ pub(super) fn too_few_cases(loaded: &Loaded) -> Vec<Diagnostic> {
             "{id} cannot pass: with `estimand: population` a rate of {:.1} % or more needs {needed} cases without a \
              failure, and there are {}",
             bound * 100.0,
-            if cases == 1 { "1 case".to_owned() } else { format!("{cases} cases") }
+            if cases == 1 { "1 distinct case".to_owned() } else { format!("{cases} distinct cases") }
         );
         let help =
             "write more cases (repetitions of a case add none), lower the target, or say `estimand: fixed_suite`";

@@ -16,6 +16,7 @@ use crate::stats::stopping::Decision;
 use crate::stats::{ALPHA, Clusters, Sample};
 use crate::trace::EXTERNAL;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A unit of several repetitions: scenario, case, variant, and which unit of them.
 pub(super) type UnitKey = (usize, usize, String, u32);
@@ -47,6 +48,8 @@ pub(super) struct Item<'p> {
     pub design: Option<Design>,
     /// Why the grades that it would count say nothing of it.
     pub doubt: Option<String>,
+    /// Where the claim is about cases not seen yet: see [`Plan::first_alike`].
+    pub first_alike: Arc<BTreeMap<(usize, usize), usize>>,
 }
 
 impl Item<'_> {
@@ -210,11 +213,8 @@ impl Item<'_> {
             result.sentence = format!("{}; the bound includes the grader's errors, seen in {rated}", result.sentence);
         }
         self.overrule(&mut result, metric.agreement(plan).is_some());
-        let single: usize = self.open.values().map(Vec::len).sum();
-        if let Some(group) = metric.group().filter(|_| single > 0) {
-            let trials = count(single as u64, "trial", "trials");
-            result.sentence =
-                format!("{}; {trials} left out, since {} repetitions are one unit", result.sentence, group.size);
+        if let Some(group) = metric.group() {
+            self.leave_over(&mut result, group, plan);
         }
         if left_out.1 > 0 {
             let cases = count(result.excluded.len() as u64, "case", "cases");
@@ -227,13 +227,41 @@ impl Item<'_> {
         result
     }
 
+    /// Says how many trials fill no unit. Without them nothing passes, unless the run itself decided how many there are:
+    /// those that fail would be the ones to leave over.
+    fn leave_over(&self, result: &mut CriterionResult, group: Group, plan: &Plan) {
+        let counts = |(scenario, case, ..): &&UnitKey| {
+            !plan.scenarios[*scenario].cases[*case].case.excluded_from.contains_key(&self.written.id)
+        };
+        let over: usize = self.open.iter().filter(|(key, _)| counts(key)).map(|(_, trials)| trials.len()).sum();
+        if over == 0 {
+            return;
+        }
+        let (trials, size) = (count(over as u64, "trial", "trials"), group.size);
+        let mut open = String::new();
+        if result.verdict == Verdict::Pass && self.design.is_none() {
+            result.verdict = Verdict::Inconclusive;
+            open = format!(": inconclusive until every case is repeated a multiple of {size} times");
+        }
+        result.sentence =
+            format!("{}; {trials} left out, since {size} repetitions are one unit{open}", result.sentence);
+    }
+
     /// What the rate was seen in.
     fn sample(&self, plan: &Plan) -> Sample {
         let good =
             |(successes, n): &(u64, u64)| (if self.target.is_ceiling() { n - successes } else { *successes }, *n);
         match plan.criteria.estimand {
             Estimand::FixedSuite => Sample::Fixed(self.tally.clusters.clone()),
-            Estimand::Population => Sample::population(self.tally.by_case.values().map(good)),
+            Estimand::Population => {
+                let mut distinct: BTreeMap<Option<&usize>, (u64, u64)> = BTreeMap::new();
+                for (case, sums) in &self.tally.by_case {
+                    let (successes, n) = good(sums);
+                    let sum = distinct.entry(self.first_alike.get(case)).or_default();
+                    *sum = (sum.0 + successes, sum.1 + n);
+                }
+                Sample::population(distinct.into_values())
+            }
         }
     }
 

@@ -68,6 +68,8 @@ impl<'p> Evaluator<'p> {
         let mut names: Vec<&str> = Vec::new();
         let mut items = Vec::new();
         let table = catalogue::entries();
+        let population = plan.criteria.estimand == Estimand::Population;
+        let first_alike = Arc::new(if population { plan.first_alike() } else { BTreeMap::new() });
         let whole = plan.criteria.criteria.iter().map(|criterion| (None, criterion));
         let gates = plan.scenarios.iter().enumerate();
         let gates = gates.flat_map(|(index, scenario)| scenario.gates.iter().map(move |gate| (Some(index), gate)));
@@ -95,6 +97,7 @@ impl<'p> Evaluator<'p> {
                 open: BTreeMap::new(),
                 design: None,
                 doubt: metrics[index].doubt(plan, &grades, target),
+                first_alike: Arc::clone(&first_alike),
             });
         }
         // Failing one of several gates is enough to fail the run: the probability is shared among those that can err.

@@ -227,6 +227,19 @@ fn a_population_is_named_and_counts_cases() {
 }
 
 #[test]
+fn copies_of_a_case_are_no_further_cases() {
+    let judged = |ask: fn(u32) -> String| {
+        let cases: Vec<String> = (0..59).map(|number| format!("{{case: c{number}, ask: {}}}", ask(number))).collect();
+        let mut plan = plan(&format!("[{}]", cases.join(", ")), &confidence(), 1);
+        plan.criteria.estimand = Estimand::Population;
+        run(&plan, all_good(&plan)).criteria.remove(0)
+    };
+    let (copies, distinct) = (judged(|_| "q".to_owned()), judged(|number| format!("q{number}")));
+    assert_eq!((copies.verdict, copies.clusters), (Verdict::Inconclusive, 1), "{}", copies.sentence);
+    assert_eq!((distinct.verdict, distinct.clusters), (Verdict::Pass, 59), "{}", distinct.sentence);
+}
+
+#[test]
 fn what_cannot_be_judged_is_refused_with_a_reason() {
     for (criterion, part) in [
         ("{id: A, metric: latncy_p95, target: '<= 1s', kind: point}", "did you mean `latency_p95`"),
@@ -324,7 +337,37 @@ fn repetitions_that_fill_no_unit_are_said_to_be_left_out() {
     let plan = plan(CASES, criteria, 7);
     let result = run(&plan, all_good(&plan)).criteria.remove(0);
     assert_eq!((result.n, result.clusters), (2, 2));
-    assert!(result.sentence.ends_with("; 1 trial left out, since 3 repetitions are one unit"), "{}", result.sentence);
+    assert!(result.sentence.contains("; 1 trial left out, since 3 repetitions are one unit"), "{}", result.sentence);
+}
+
+#[test]
+fn repetitions_that_fill_no_unit_let_nothing_pass() {
+    let criteria = "[{id: K, metric: pass_all(k=2), target: '= 100%', kind: invariant}]";
+    let failing = |repetitions: u32| {
+        let plan = plan(CASES, criteria, repetitions);
+        let last = plan.trials.len() - 1;
+        let fails = |place| story(&plan, place).turn("q").fail("timeout").done();
+        let trace = |place| if place == last { fails(place) } else { good(&plan, place) };
+        run(&plan, (0..plan.trials.len()).map(trace)).criteria.remove(0)
+    };
+    let over = failing(3);
+    assert_eq!(over.verdict, Verdict::Inconclusive, "{}", over.sentence);
+    assert!(over.sentence.ends_with("until every case is repeated a multiple of 2 times"), "{}", over.sentence);
+    assert_eq!(failing(4).verdict, Verdict::Fail);
+    let mut excluded = plan(CASES, criteria, 2);
+    let mut out = excluded.scenarios[0].cases[0].clone();
+    out.case.case = "out".into();
+    out.case.excluded_from.insert("K".into(), "why not".into());
+    excluded.scenarios[0].cases.push(out);
+    let mut trials = excluded.trials.to_vec();
+    trials.push(crate::plan::PlannedTrial {
+        id: "s/out/tool-rag.base.1".into(),
+        case: excluded.scenarios[0].cases.len() - 1,
+        ..trials[0].clone()
+    });
+    excluded.trials = trials.into();
+    let result = run(&excluded, all_good(&excluded)).criteria.remove(0);
+    assert_eq!(result.verdict, Verdict::Pass, "{}", result.sentence);
 }
 
 #[test]

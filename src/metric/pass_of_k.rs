@@ -2,8 +2,8 @@
 //!
 //! pass^k (Yao et al. 2024) and pass@k (Chen et al. 2021) as a claim that a gate can bound: repetitions 1 to k of a case
 //! are one unit, k + 1 to 2k the next. Units share no trial, so the exact bounds of a rate hold; with k repetitions of
-//! each case the observed rate is the published estimator, with more it has the same mean. Repetitions that do not fill
-//! a unit count for nothing.
+//! each case the observed rate is the published estimator, with more it has the same mean. While
+//! repetitions that fill no unit are left over, such a criterion does not pass.
 
 use super::case_pass_rate::CasePassRate;
 use super::catalogue::Registered;

@@ -50,6 +50,13 @@ impl ResolvedCase {
         asserts(&self.expect) || self.turns().any(|turn| asserts(&turn.expect))
     }
 
+    /// What is asked and expected in it, without its name, its labels and what it is left out of.
+    #[must_use]
+    pub fn content(&self) -> Self {
+        let (case, about, covers, tags) = (String::new(), String::new(), Vec::new(), Vec::new());
+        Self { case, about, covers, tags, excluded_from: BTreeMap::new(), ..self.clone() }
+    }
+
     /// A case of one conversation.
     pub fn single(name: impl Into<String>, turns: Vec<Turn>) -> Self {
         Self {

@@ -133,6 +133,24 @@ impl Plan {
         self.scenario_of(trial)?.variant(&trial.lane.variant)
     }
 
+    /// For each scenario and case the place, among all cases, of the first that asks and expects the same of the same agents
+    /// over the same knowledge: a copy of a case says nothing of cases not seen yet.
+    pub fn first_alike(&self) -> BTreeMap<(usize, usize), usize> {
+        let mut known: BTreeMap<String, usize> = BTreeMap::new();
+        let mut first = BTreeMap::new();
+        for (at, scenario) in self.scenarios.iter().enumerate() {
+            let flows: Vec<&str> = scenario.variants.iter().map(|variant| variant.flow.as_str()).collect();
+            for (number, planned) in scenario.cases.iter().enumerate() {
+                let content = (&flows, &scenario.agent, &scenario.knowledge, planned.case.content());
+                // A plan was read from JSON or is written to it: there is a spelling.
+                let text = serde_json::to_string(&content).unwrap_or_else(|_| format!("{at}/{number}"));
+                let place = first.len();
+                first.insert((at, number), *known.entry(text).or_insert(place));
+            }
+        }
+        first
+    }
+
     /// The places of a pass's trials, `from` to `to`, in the order in which a live run begins them.
     pub fn begun(&self, from: usize, to: usize) -> Vec<usize> {
         let drawn = self.order.get(from..to).unwrap_or_default().iter().map(|place| *place as usize);
