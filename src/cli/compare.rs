@@ -70,8 +70,15 @@ impl Side {
         }
         let text = files::read_to_string(&path).map_err(|why| format!("{}: {why}", path.display()))?;
         let summary = Summary::parse(&text).map_err(|why| format!("{}: {why}", path.display()))?;
-        if trace::sealed(&text) == trace::Seal::Edited {
-            output::remark(&format!("note: {} was EDITED BY HAND after it was saved", path.display()));
+        match trace::sealed(&text) {
+            trace::Seal::Whole => {}
+            trace::Seal::Edited => {
+                output::remark(&format!("note: {} was EDITED BY HAND after it was saved", path.display()));
+            }
+            trace::Seal::None => output::remark(&format!(
+                "note: {} has no digest: an older ragcheck saved it, or it was edited by hand; save it again",
+                path.display()
+            )),
         }
         Ok(Some(Self { summary, folder: None, linked: None }))
     }

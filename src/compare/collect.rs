@@ -3,11 +3,16 @@
 use super::summary::{BASELINE_VERSION, CASES, CaseFigures, Measured, Setting, StoppedEarly, Summary, TrialOutcome};
 use crate::metric::turns::turns;
 use crate::metric::{Group, Metric, Observation, Outcome};
-use crate::plan::{Plan, ResolvedCase};
+use crate::plan::{Plan, PlannedScenario, ResolvedCase};
 use crate::scenario::{Criterion, GateKind, Target, parse_target};
 use crate::stats::quantile::nearest_rank;
 use crate::trace::{Arm, Trace, What};
 use std::collections::BTreeMap;
+
+/// The metric of a scenario's gate on its cases.
+const ON_CASES: &str = "case_pass_rate";
+/// What stands for the gate of a scenario that has none.
+pub(super) const NO_GATE: &str = "none";
 
 /// What judging found out about one trial that could be run.
 #[derive(Debug, Clone)]
@@ -60,7 +65,7 @@ impl<'p> Collector<'p> {
         let gates = plan.scenarios.iter().enumerate();
         let gates = gates.flat_map(|(index, scenario)| scenario.gates.iter().map(move |gate| (Some(index), gate)));
         // Every scenario's gate on its cases is part of the one row on all cases.
-        let gates = gates.filter(|(_, gate)| gate.metric != "case_pass_rate");
+        let gates = gates.filter(|(_, gate)| gate.metric != ON_CASES);
         let mut criteria = Vec::new();
         for (scenario, written) in whole.chain(gates) {
             let group = metric(&written.metric).and_then(Metric::group);
@@ -171,7 +176,7 @@ impl<'p> Collector<'p> {
             figures
         });
         let cases = cases.collect();
-        let on_cases = |gate: &Criterion| gate.metric == "case_pass_rate" && gate.is_required();
+        let on_cases = |gate: &Criterion| gate.metric == ON_CASES && gate.is_required();
         let gated = self.plan.scenarios.iter().any(|scenario| scenario.gates.iter().any(on_cases));
         Summary {
             version: BASELINE_VERSION,
@@ -185,8 +190,16 @@ impl<'p> Collector<'p> {
             cases,
             stopped: stopped.map(|(stopping, passes)| StoppedEarly { passes, max: stopping.max_passes }),
             part: part.to_owned(),
+            gates: Some(self.plan.scenarios.iter().map(gates_on_cases).collect()),
         }
     }
+}
+
+/// A scenario, and how the gates on its cases are judged.
+fn gates_on_cases(scenario: &PlannedScenario) -> (String, String) {
+    let gates = scenario.gates.iter().filter(|gate| gate.metric == ON_CASES);
+    let words: Vec<String> = gates.map(|gate| format!("{}, {}", gate.target, judged(gate))).collect();
+    (scenario.name.clone(), if words.is_empty() { NO_GATE.to_owned() } else { words.join("; ") })
 }
 
 /// Successes and units of several repetitions each: 1 to k, k + 1 to 2k, and so on, by the number of the unit. One that

@@ -1,8 +1,9 @@
 //! What differs between the two sides besides their figures: to be read before any of those.
 
+use super::collect::NO_GATE;
 use super::pairing::Pair;
 use super::sentences::{count, named};
-use super::summary::{CaseFigures, Setting, Summary};
+use super::summary::{CaseFigures, Measured, Setting, Summary};
 use serde::{Deserialize, Serialize};
 use similar::TextDiff;
 use std::collections::{BTreeMap, BTreeSet};
@@ -79,16 +80,26 @@ fn expected(figures: &CaseFigures) -> &str {
 pub(super) fn asked(a: &Summary, b: &Summary, pairs: &[Pair<'_>]) -> Vec<Difference> {
     let mut rows = Vec::new();
     for one in &a.criteria {
-        let Some(other) = b.criteria.iter().find(|other| other.key == one.key) else { continue };
-        let both = [one, other].map(|measured| {
+        let words = |measured: &Measured| {
             let judged = if measured.judged.is_empty() { String::new() } else { format!(", {}", measured.judged) };
             format!("{}{judged}", measured.target)
-        });
-        if both[0] != both[1] {
-            let [a, b] = both;
-            rows.push(Difference { what: format!("criterion {}", one.key), a, b, scenarios: Vec::new() });
+        };
+        let of_both = one.key.split_once('/').is_none_or(|(scenario, _)| b.has(scenario));
+        let other = match b.criteria.iter().find(|other| other.key == one.key) {
+            Some(other) => words(other),
+            None if one.required && of_both => NO_GATE.to_owned(),
+            None => continue,
+        };
+        if words(one) != other {
+            rows.push(Difference {
+                what: format!("criterion {}", one.key),
+                a: words(one),
+                b: other,
+                scenarios: Vec::new(),
+            });
         }
     }
+    gates(a, b, &mut rows);
     for (what, digest) in [("case text", case_text as Digest), ("expectations", expected)] {
         let differs = |pair: &&Pair<'_>| {
             let known = |(a, b): &&(&CaseFigures, &CaseFigures)| !digest(a).is_empty() && !digest(b).is_empty();
@@ -107,6 +118,25 @@ pub(super) fn asked(a: &Summary, b: &Summary, pairs: &[Pair<'_>]) -> Vec<Differe
         rows.push(Difference { what: what.into(), a: "as before".into(), b, scenarios });
     }
     rows
+}
+
+/// The gates on the cases of a scenario that both sides have, where both say which they are.
+fn gates(a: &Summary, b: &Summary, rows: &mut Vec<Difference>) {
+    const WHAT: &str = "gate on cases";
+    let (Some(ours), Some(theirs)) = (&a.gates, &b.gates) else { return };
+    for (scenario, one) in ours {
+        let Some(other) = theirs.get(scenario).filter(|other| *other != one) else { continue };
+        let told = rows.iter_mut().find(|row| row.what == WHAT && row.a == *one && row.b == *other);
+        match told {
+            Some(row) => note(&mut row.scenarios, scenario),
+            None => rows.push(Difference {
+                what: WHAT.into(),
+                a: one.clone(),
+                b: other.clone(),
+                scenarios: vec![scenario.clone()],
+            }),
+        }
+    }
 }
 
 fn note(scenarios: &mut Vec<String>, scenario: &str) {

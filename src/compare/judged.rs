@@ -23,12 +23,17 @@ pub(super) fn tested(a: &Summary, b: &Summary, pairs: &[Pair<'_>], seed: u64, no
                 "{}: not compared, A measures `{} {}` and B `{} {}`",
                 measured.key, other.metric, other.target, measured.metric, measured.target
             )),
-            Some(_) => rows.push(rate_row(pairs, measured, trial_seed(seed, &measured.key))),
+            Some(other) => {
+                let mut row = rate_row(pairs, measured, trial_seed(seed, &measured.key));
+                // A side that no longer requires what it lost takes no loss back.
+                row.gated |= other.required && !other.proxy;
+                rows.push(row);
+            }
         }
     }
     let gone = a.criteria.iter().filter(|one| !b.criteria.iter().any(|other| other.key == one.key));
     notes.extend(gone.map(|one| format!("{}: not compared, only A measures it", one.key)));
-    let timed = b.criteria.iter().any(|one| one.required && one.limit_us.is_some());
+    let timed = a.criteria.iter().chain(&b.criteria).any(|one| one.required && one.limit_us.is_some());
     rows.push(time_row(pairs, timed, notes));
     rows
 }
@@ -168,7 +173,11 @@ mod tests {
         let names: Vec<String> = (0..8).map(|index| format!("c{index}")).collect();
         let run = |passed: u64| {
             let mut run = summary("run", &names.iter().map(|name| (name.as_str(), passed, 1)).collect::<Vec<_>>());
-            run.criteria = vec![cases_row(), Measured { required: false, ..cases_row() }];
+            run.criteria = vec![cases_row(), Measured { key: "free".into(), required: false, ..cases_row() }];
+            for case in &mut run.cases {
+                let same = case.repetitions[super::super::CASES].clone();
+                case.repetitions.insert("free".into(), same);
+            }
             run.criteria.iter_mut().for_each(&change);
             run
         };

@@ -71,7 +71,7 @@ fn open(a: &Summary, b: &Summary, margin: f64) -> Result<Comparison, CompareErro
         a: side(a),
         b: side(b),
         margin,
-        cases: pairing.pairs.len() as u64,
+        cases: sentences::compared(&pairing),
         warnings,
         differences,
         prompts,
@@ -227,6 +227,45 @@ mod tests {
                 ("model", "other")
             ]
         );
+    }
+
+    #[test]
+    fn a_gate_that_was_weakened_or_taken_away_is_told_and_takes_no_regression_back() {
+        let (a, mut b) = (run("a", &[1; 10], 1), run("b", &[0; 10], 1));
+        b.criteria[0].required = false;
+        b.gates = Some([("s".to_owned(), "none".to_owned())].into());
+        let found = compare(&a, &b, 0.0).expect("comparable");
+        assert!(found.regression, "{}", found.rows[0].sentence);
+        let told: Vec<_> = found.differences.iter().map(|row| (row.what.as_str(), row.b.as_str())).collect();
+        assert_eq!(told, [("gate on cases", "none")]);
+        let older = Summary { gates: None, ..a.clone() };
+        assert_eq!(compare(&older, &b, 0.0).expect("comparable").differences, [], "an older build kept no gates");
+
+        let (mut a, b) = (run("a", &[1; 6], 1), run("b", &[1; 6], 1));
+        a.criteria.push(Measured { key: "s/mine".into(), target: ">= 90%".into(), ..collect::cases_row() });
+        a.criteria.push(Measured { key: "elsewhere/mine".into(), ..collect::cases_row() });
+        let found = compare(&a, &b, 0.0).expect("comparable");
+        let told: Vec<_> = found.differences.iter().map(|row| (row.what.as_str(), row.b.as_str())).collect();
+        assert_eq!(told, [("criterion s/mine", "none")], "a scenario that was not selected lacks no gate");
+    }
+
+    #[test]
+    fn lanes_that_ran_on_one_side_alone_are_named_with_their_variant_and_their_cases_are_not_counted() {
+        let (mut a, mut b) = (run("a", &[1; 6], 1), run("b", &[1; 6], 1));
+        for side in [&mut a, &mut b] {
+            let strict = side.cases.iter().map(|case| CaseFigures { variant: "strict".into(), ..case.clone() });
+            let strict: Vec<CaseFigures> = strict.collect();
+            side.cases.extend(strict);
+        }
+        b.cases[6].trials = 0;
+        let found = compare(&a, &b, 0.0).expect("comparable");
+        assert_eq!(found.warnings, ["B ran no trial of 1 case and variant of the other side: s/c00 (strict)"]);
+        assert_eq!(found.cases, 6);
+        b.cases[0].trials = 0;
+        let found = compare(&a, &b, 0.0).expect("comparable");
+        assert_eq!(found.warnings, ["B ran no trial of 1 case of the other side: s/c00"]);
+        assert_eq!(found.cases, 5);
+        assert!(found.conclusion.contains("(over 5 cases)"), "{}", found.conclusion);
     }
 
     #[test]

@@ -50,6 +50,7 @@ pub(crate) fn summary(label: &str, cases: &[(&str, u64, u64)]) -> Summary {
         version: BASELINE_VERSION,
         label: label.into(),
         criteria: vec![cases_row()],
+        gates: Some([("s".to_owned(), ">= 100%, confidence".to_owned())].into()),
         settings: vec![Setting {
             scenario: "s".into(),
             variant: "base".into(),

@@ -148,18 +148,37 @@ pub(super) fn dropped(pairing: &Pairing<'_>) -> Vec<String> {
     }
     let empty = |of: &super::CaseFigures, other: &super::CaseFigures| of.trials == 0 && other.trials > 0;
     for of in 0..2 {
-        let hit = pairing
-            .pairs
-            .iter()
-            .filter(|pair| pair.rows.iter().any(|(a, b)| if of == 0 { empty(a, b) } else { empty(b, a) }));
-        let names: Vec<String> = hit.map(|pair| format!("{}/{}", pair.scenario, pair.case)).collect();
-        if !names.is_empty() {
-            let cases = count(names.len() as u64, "case", "cases");
-            let side = if of == 0 { "A" } else { "B" };
-            said.push(format!("{side} ran no trial of {cases} of the other side: {}", named(&names)));
+        let side = if of == 0 { "A" } else { "B" };
+        let (mut whole, mut in_part) = (Vec::new(), Vec::new());
+        for pair in &pairing.pairs {
+            let name = format!("{}/{}", pair.scenario, pair.case);
+            let hit: Vec<_> =
+                pair.rows.iter().filter(|(a, b)| if of == 0 { empty(a, b) } else { empty(b, a) }).collect();
+            if hit.len() == pair.rows.len() {
+                whole.push(name);
+            } else {
+                let variant = |(a, b): &(&super::CaseFigures, &super::CaseFigures)| {
+                    format!("{name} ({})", if of == 0 { &a.variant } else { &b.variant })
+                };
+                in_part.extend(hit.into_iter().map(variant));
+            }
+        }
+        if !whole.is_empty() {
+            let cases = count(whole.len() as u64, "case", "cases");
+            said.push(format!("{side} ran no trial of {cases} of the other side: {}", named(&whole)));
+        }
+        if !in_part.is_empty() {
+            let lanes = count(in_part.len() as u64, "case and variant", "cases and variants");
+            said.push(format!("{side} ran no trial of {lanes} of the other side: {}", named(&in_part)));
         }
     }
     said
+}
+
+/// Cases that ran on both sides.
+pub(super) fn compared(pairing: &Pairing<'_>) -> u64 {
+    let ran = |(a, b): &(&super::CaseFigures, &super::CaseFigures)| a.trials > 0 && b.trials > 0;
+    pairing.pairs.iter().filter(|pair| pair.rows.iter().any(ran)).count() as u64
 }
 
 /// What could not be compared, side by side.

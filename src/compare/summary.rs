@@ -36,6 +36,9 @@ pub struct Summary {
     /// Of what it is a part, in words; empty for a whole run.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub part: String,
+    /// How the gates on its cases are judged, in words, by scenario; `None` in a baseline file of an older build.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gates: Option<BTreeMap<String, String>>,
 }
 
 /// Where a run until decided stopped before its last pass.
@@ -248,6 +251,9 @@ impl Summary {
         if !self.part.is_empty() {
             let _ = write!(out, ",\n\"part\": {}", serde_json::to_string(&self.part)?);
         }
+        if let Some(gates) = &self.gates {
+            let _ = write!(out, ",\n\"gates\": {}", serde_json::to_string(gates)?);
+        }
         for (name, rows) in [("criteria", criteria), ("settings", settings), ("cases", cases)] {
             let _ = write!(out, ",\n\"{name}\": [\n{}\n]", rows.join(",\n"));
         }
@@ -277,6 +283,11 @@ impl Summary {
     /// All modes of its trials: one, or none when nothing could be run.
     pub fn modes(&self) -> BTreeSet<&str> {
         self.settings.iter().flat_map(|setting| setting.modes.iter().map(String::as_str)).collect()
+    }
+
+    /// Whether it has a scenario of that name.
+    pub(super) fn has(&self, scenario: &str) -> bool {
+        self.cases.iter().any(|case| case.scenario == scenario)
     }
 
     /// Planned trials that could not be run.

@@ -152,6 +152,10 @@ fn a_baseline_without_figures_shows_no_absence_of_a_regression_and_one_that_was_
     blind.expect_code(3);
     assert!(blind.stdout.contains("nothing that is required was compared"), "{}", blind.stdout);
     assert!(blind.stderr.contains("baseline.json was EDITED BY HAND"), "{}", blind.stderr);
+    baseline.as_object_mut().expect("an object").remove("digest");
+    project.write("baseline.json", &baseline.to_string());
+    let without = project.run(&gated);
+    assert!(without.stderr.contains("baseline.json has no digest"), "{}", without.stderr);
 }
 
 #[test]
