@@ -44,11 +44,18 @@ pub(super) fn run(given: &History) -> Result<Exit, Problem> {
         None => {
             let series = history::series(&history::load(&file).map_err(words)?);
             show(given, &series)?;
-            let edited = history::edited(&file).map_err(words)?;
+            let doubtful = history::doubtful(&file).map_err(words)?;
+            let lines = |doubt: &str| {
+                let lines = doubtful.iter().filter(|(_, why)| *why == doubt).map(|(line, _)| line.to_string());
+                lines.collect::<Vec<_>>().join(", ")
+            };
+            let (edited, unsealed) = (lines(history::EDITED), lines(history::NO_DIGEST));
             if !edited.is_empty() {
-                let lines: Vec<String> = edited.iter().map(usize::to_string).collect();
-                let lines = lines.join(", ");
-                output::remark(&format!("note: {} was EDITED BY HAND, in line {lines}", file.display()));
+                output::remark(&format!("note: {} was EDITED BY HAND, in line {edited}", file.display()));
+            }
+            if !unsealed.is_empty() {
+                let what = "an older ragcheck wrote it, or it was edited by hand";
+                output::remark(&format!("note: {} has no digest in line {unsealed}: {what}", file.display()));
             }
         }
     }
@@ -97,8 +104,7 @@ fn as_json(series: &[Series]) -> Value {
             "detectable": line.detectable,
         })
     };
-    let point =
-        |one: &history::Shown| json!({"id": one.id, "at": one.at, "labels": one.labels, "scenarios": one.scenarios});
+    let point = |one: &history::Shown| json!({"id": one.id, "at": one.at, "labels": one.labels, "scenarios": one.scenarios, "doubt": one.doubt});
     let one = |series: &Series| {
         let points: Vec<Value> = series.points.iter().map(point).collect();
         json!({

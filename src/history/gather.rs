@@ -104,6 +104,7 @@ impl Gather {
             trials: evaluation.trials.len() as u64,
             rates: rates(evaluation),
             times: times(evaluation),
+            doubt: "",
         })
     }
 }

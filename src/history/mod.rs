@@ -12,7 +12,7 @@ mod store;
 mod trend;
 
 pub use gather::{Gather, NoPoint};
-pub use store::{HistoryError, append, edited, load, merge};
+pub use store::{EDITED, HistoryError, NO_DIGEST, append, doubtful, load, merge};
 pub use trend::{Change, Line, RECENT, Series, Shown, Unit, series};
 
 use crate::trace::Mode;
@@ -49,9 +49,17 @@ pub struct Point {
     /// The times of turns; `None` when none ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<Times>,
+    /// What its line in the file says against it: edited by hand, or without a digest. Empty for one that is as it was written.
+    #[serde(skip)]
+    pub doubt: &'static str,
 }
 
 impl Point {
+    /// Whether no part of a figure is larger than its whole.
+    fn is_possible(&self) -> bool {
+        self.rates.iter().all(|rate| rate.successes <= rate.n)
+    }
+
     /// The scenarios, by name; of a point that does not list them, those whose own gates it has.
     fn scenarios(&self) -> BTreeSet<String> {
         if !self.scenarios.is_empty() {

@@ -36,6 +36,14 @@ pub enum HistoryError {
         /// Why, with the column.
         error: serde_json::Error,
     },
+    /// A point of which more units succeeded than there are.
+    #[error("{path}, line {line}: more successes than units; repair or remove the line", path = path.display())]
+    Impossible {
+        /// The file.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+    },
     /// A point that a newer build wrote.
     #[error("{path}, line {line}: version {version} is newer than this build reads ({POINT_VERSION}); update ragcheck", path = path.display())]
     Newer {
@@ -56,13 +64,18 @@ pub fn load(path: &Path) -> Result<Vec<Point>, HistoryError> {
     Ok(read(path)?.into_iter().map(|line| line.point).collect())
 }
 
-/// The lines of a file (from 1) that were edited by hand after they were written.
+/// What is said of a line that was edited by hand after it was written.
+pub const EDITED: &str = "EDITED BY HAND";
+/// What is said of one that an older build wrote, or whose digest was taken away.
+pub const NO_DIGEST: &str = "no digest";
+
+/// The lines of a file (from 1) of which it is not known that they are as they were written, with why.
 ///
 /// # Errors
 /// As [`load`].
-pub fn edited(path: &Path) -> Result<Vec<usize>, HistoryError> {
-    let edited = read(path)?.into_iter().filter(|line| line.seal == Seal::Edited);
-    Ok(edited.map(|line| line.number).collect())
+pub fn doubtful(path: &Path) -> Result<Vec<(usize, &'static str)>, HistoryError> {
+    let lines = read(path)?.into_iter().map(|line| (line.number, line.point.doubt));
+    Ok(lines.filter(|(_, doubt)| !doubt.is_empty()).collect())
 }
 
 /// A line of a history.
@@ -71,7 +84,6 @@ struct Line {
     point: Point,
     /// As it stands there.
     text: String,
-    seal: Seal,
 }
 
 fn read(path: &Path) -> Result<Vec<Line>, HistoryError> {
@@ -86,12 +98,20 @@ fn read(path: &Path) -> Result<Vec<Line>, HistoryError> {
     let (mut lines, mut known) = (Vec::new(), BTreeSet::new());
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let wrong = |error| HistoryError::Line { path: path.to_owned(), line: index + 1, error };
-        let point: Point = serde_json::from_str(line).map_err(wrong)?;
+        let mut point: Point = serde_json::from_str(line).map_err(wrong)?;
         if point.version > POINT_VERSION {
             return Err(HistoryError::Newer { path: path.to_owned(), line: index + 1, version: point.version });
         }
+        if !point.is_possible() {
+            return Err(HistoryError::Impossible { path: path.to_owned(), line: index + 1 });
+        }
+        point.doubt = match sealed(line) {
+            Seal::Whole => "",
+            Seal::Edited => EDITED,
+            Seal::None => NO_DIGEST,
+        };
         if known.insert(point.id.clone()) {
-            lines.push(Line { number: index + 1, point, text: line.to_owned(), seal: sealed(line) });
+            lines.push(Line { number: index + 1, point, text: line.to_owned() });
         }
     }
     Ok(lines)

@@ -47,6 +47,8 @@ pub struct Shown {
     pub labels: BTreeMap<String, String>,
     /// The scenarios, by name, as far as the point says.
     pub scenarios: BTreeSet<String>,
+    /// What its line in the file says against it; empty for one that is as it was written.
+    pub doubt: &'static str,
 }
 
 /// What a line's values are.
@@ -116,7 +118,7 @@ pub fn series(points: &[Point]) -> Vec<Series> {
 
 fn shown(point: &Point) -> Shown {
     let (id, at, labels) = (point.id.clone(), point.at.clone(), point.labels.clone());
-    Shown { id, at, labels, scenarios: point.scenarios() }
+    Shown { id, at, labels, scenarios: point.scenarios(), doubt: point.doubt }
 }
 
 /// Id, metric and target of a criterion.
@@ -226,6 +228,7 @@ pub(super) mod tests {
                 n: 1_000,
             }],
             times: Some(Times { n: 10, p50_us: 2_000_000, p95_us: 4_000_000 }),
+            doubt: "",
         }
     }
 

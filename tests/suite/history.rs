@@ -76,6 +76,29 @@ fn a_broken_history_changes_no_verdict_and_says_what_to_do() {
 }
 
 #[test]
+fn a_point_that_was_edited_or_lost_its_digest_is_marked_on_the_page_and_an_impossible_one_is_refused() {
+    let (project, _simulator) = prepared();
+    let arguments: Vec<&str> = RUN.into_iter().chain(["--mode", "live", "--repeat", "6"]).collect();
+    project.run(&arguments).expect_code(0);
+    let point = project.read("history.jsonl");
+    let marked = |line: &str, mark: &str, told: &str| {
+        project.write("history.jsonl", line);
+        let outcome = project.run(&["history"]);
+        outcome.expect_code(0);
+        assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
+        assert!(project.read("reports/history.html").contains(mark), "{mark}");
+    };
+    let seal = point.find(",\"digest\"").expect("a digest");
+    marked(&point.replacen("\"trials\":", "\"trials\":1", 1), ", EDITED BY HAND", "EDITED BY HAND, in line 1");
+    marked(&format!("{}}}\n", &point[..seal]), ", no digest", "has no digest in line 1");
+    let n = point.find("\"successes\":").expect("a rate");
+    project.write("history.jsonl", &format!("{}\"successes\":99{}", &point[..n], &point[n + "\"successes\":".len()..]));
+    let outcome = project.run(&["history"]);
+    outcome.expect_code(2);
+    assert!(outcome.stderr.contains("line 1: more successes than units"), "{}", outcome.stderr);
+}
+
+#[test]
 fn labels_are_for_runs_that_add_a_point_and_are_pairs() {
     let project = Project::shipped();
     let replayed = project.run(&["run", "--label", "release=1.4.0"]);

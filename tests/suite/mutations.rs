@@ -130,8 +130,8 @@ fn histories(times: u64) {
         let now = std::fs::read(&file).expect("the file");
         // Points come and go with the branches that added them: whole lines are not missed.
         let whole_lines = now.is_empty() || (whole.starts_with(&now) && whole.get(now.len() - 1) == Some(&b'\n'));
-        match (history::load(&file), history::edited(&file)) {
-            (Ok(points), Ok(edited)) if edited.is_empty() && (now == whole || !whole_lines) => Read::Said(points),
+        match (history::load(&file), history::doubtful(&file)) {
+            (Ok(points), Ok(doubtful)) if doubtful.is_empty() && (now == whole || !whole_lines) => Read::Said(points),
             _ => Read::Told,
         }
     });

@@ -41,10 +41,12 @@ fn labelled(labels: &BTreeMap<String, String>) -> String {
     pairs.collect::<Vec<_>>().join(", ")
 }
 
-/// The day of a point, and its labels behind it.
+/// The day of a point, its labels behind it, and what its line in the file says against it.
 fn when(point: &Shown) -> String {
     let day = quote(point.at.get(..10).unwrap_or(&point.at), 20);
-    if point.labels.is_empty() { day } else { format!("{day} ({})", labelled(&point.labels)) }
+    let labels = if point.labels.is_empty() { String::new() } else { format!(" ({})", labelled(&point.labels)) };
+    let doubt = if point.doubt.is_empty() { String::new() } else { format!(", {}", point.doubt) };
+    format!("{day}{labels}{doubt}")
 }
 
 /// The scenarios of a series in few words.
@@ -126,7 +128,8 @@ mod tests {
         let points = (0..12).map(|day| {
             let labels = if day == 6 { labels.clone() } else { BTreeMap::new() };
             let scenarios = BTreeSet::from(["refunds".to_owned()]);
-            Shown { id: format!("p{day}"), at: format!("2026-03-{:02}T08:00:00Z", day + 1), labels, scenarios }
+            let doubt = if day == 2 { crate::history::EDITED } else { "" };
+            Shown { id: format!("p{day}"), at: format!("2026-03-{:02}T08:00:00Z", day + 1), labels, scenarios, doubt }
         });
         let line = |name: &str, target: &str, unit, low: f64, high: f64| Line {
             name: name.into(),
