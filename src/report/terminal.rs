@@ -51,7 +51,8 @@ pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
     for group in &evaluation.errors {
         error(&mut out, group, width, &paint);
     }
-    let excluded: Vec<_> = evaluation.criteria.iter().filter(|row| !row.excluded.is_empty()).map(excluded).collect();
+    let left_out = evaluation.criteria.iter().chain(&evaluation.gates).filter(|row| !row.excluded.is_empty());
+    let excluded: Vec<_> = left_out.map(excluded).collect();
     if !excluded.is_empty() {
         let _ = writeln!(out);
         wrap(&mut out, &format!("Excluded: {}", excluded.join("; ")), width, "");
@@ -199,7 +200,7 @@ fn excluded(row: &CriterionResult) -> String {
     let units: u64 = row.excluded.iter().map(|one| one.n).sum();
     let cases = figures::counted(row.excluded.len() as u64, "case");
     let with = if row.with_excluded.is_empty() { String::new() } else { format!(", with them {}", row.with_excluded) };
-    format!("{} {cases} ({} {}){with}", row.id, figures::count(units), row.units)
+    format!("{} {cases} ({} {}){with}", name(row), figures::count(units), row.units)
 }
 
 #[cfg(test)]
