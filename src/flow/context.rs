@@ -5,7 +5,7 @@
 use super::{ConversationState, MemoryStore, Observer, SessionStore, Settings, Status};
 use crate::clock::{BoxFuture, Clock};
 use crate::knowledge::{KeywordIndex, KnowledgeBases};
-use crate::provider::{Access, ChatModel, ManagedRetrieval, SearchService};
+use crate::provider::{Access, Attempt, ChatModel, ManagedRetrieval, Refusals, SearchService};
 use crate::trace::{Event, TurnOutcome, What};
 use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -45,6 +45,7 @@ pub struct AgentContext {
     pub managed_retrieval: Option<ManagedRetrieval>,
     /// Where sessions are kept while a turn is under way.
     pub sessions: Arc<dyn SessionStore>,
+    refusals: Option<Arc<Refusals>>,
     observer: Option<Arc<dyn Observer>>,
     started: Duration,
     record: Mutex<Record>,
@@ -69,6 +70,7 @@ impl AgentContext {
     ) -> Self {
         let started = clock.now();
         let (access, managed_retrieval, observer, record) = (None, None, None, Mutex::default());
+        let refusals = None;
         let sessions = Arc::new(MemoryStore::default());
         Self {
             model,
@@ -81,6 +83,7 @@ impl AgentContext {
             access,
             managed_retrieval,
             sessions,
+            refusals,
             observer,
             started,
             record,
@@ -91,6 +94,17 @@ impl AgentContext {
     #[must_use]
     pub fn with_access(self, access: Access) -> Self {
         Self { access: Some(access), ..self }
+    }
+
+    /// With what keeps the refusals of the services that it asks.
+    #[must_use]
+    pub fn with_refusals(self, refusals: Arc<Refusals>) -> Self {
+        Self { refusals: Some(refusals), ..self }
+    }
+
+    /// What services refused of what was sent at `from` or later, with nothing since that worked.
+    pub(in crate::flow) fn refused_since(&self, from: Duration) -> Vec<Attempt> {
+        self.refusals.as_ref().map(|refusals| refusals.since(from)).unwrap_or_default()
     }
 
     /// With a managed retrieval service.

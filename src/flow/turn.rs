@@ -355,9 +355,10 @@ impl<'a> Turn<'a> {
     pub(in crate::flow) fn cut_off(&mut self) {
         let Some((at, what)) = self.in_flight.take() else { return };
         let took_us = micros(self.env.clock.now().saturating_sub(at));
+        let attempts = attempts_of(&self.env.refused_since(at));
         match what {
-            InFlight::Model(called) => self.push(at, What::ModelCalled(ModelCalled { took_us, ..called })),
-            InFlight::Tool(called) => self.push(at, What::ToolCalled(ToolCalled { took_us, ..called })),
+            InFlight::Model(called) => self.push(at, What::ModelCalled(ModelCalled { took_us, attempts, ..called })),
+            InFlight::Tool(called) => self.push(at, What::ToolCalled(ToolCalled { took_us, attempts, ..called })),
         }
     }
 

@@ -14,6 +14,7 @@ mod managed_retrieval;
 pub mod observed;
 pub mod perplexity_agent;
 mod quirks;
+mod refusals;
 mod retry;
 mod stream;
 #[cfg(test)]
@@ -25,6 +26,7 @@ pub use embedder::Embedder;
 pub use json_service::{AnswerError, CHROMA, JsonService, QDRANT};
 pub use managed_retrieval::{Download, ManagedRetrieval};
 pub use perplexity_agent::PerplexityAgent;
+pub use refusals::Refusals;
 pub use retry::{Failure, RetryPolicy};
 pub use stream::ended_by;
 pub use wire::nuclia_ask::{AskAnswer, AskCitation, AskRequest, AskStatus, Paragraph};

@@ -6,6 +6,7 @@ mod budget;
 mod links;
 mod live;
 mod pace;
+mod query_keys;
 mod record;
 mod replay;
 pub mod sse;
@@ -106,10 +107,12 @@ pub struct HttpRequest {
 }
 
 impl HttpRequest {
-    /// The values of [`HttpRequest::headers`] as a redactor wants them: a name for messages, and the value alone.
+    /// The values of [`HttpRequest::headers`] and the keys in the query as a redactor wants them: a name for messages, and
+    /// the value alone.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = (String, String)> {
         let value = |value: &str| value.strip_prefix("Bearer ").unwrap_or(value).trim().to_owned();
-        self.headers.iter().map(move |(name, text)| (format!("agent's {name}"), value(text)))
+        let headers = self.headers.iter().map(move |(name, text)| (format!("agent's {name}"), value(text)));
+        headers.chain(query_keys::query_keys(&self.path))
     }
 }
 

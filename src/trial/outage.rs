@@ -98,7 +98,7 @@ fn host_of(base_url: &str) -> &str {
 }
 
 /// The outage that ended a turn of a trial: the turn failed, and the last thing that it asked a service was answered
-/// by an outage. A turn that ran out of its own time failed by itself.
+/// by an outage. A turn that ran out of its own time failed by itself, unless what it waited for was refused already.
 fn ended_by(trace: &Trace, origin: &Origin) -> Option<Outage> {
     let mut last: BTreeMap<(u32, u32), Option<Outage>> = BTreeMap::new();
     for event in &trace.events {
@@ -110,14 +110,11 @@ fn ended_by(trace: &Trace, origin: &Origin) -> Option<Outage> {
             What::ToolCalled(called) if !called.attempts.is_empty() => {
                 last.insert(turn, outage(trace, &event.what, origin));
             }
-            What::TurnEnded(ended) => match &ended.outcome {
-                TurnOutcome::Failed { kind, .. } if kind != "timeout" => {
-                    if let Some(found) = last.remove(&turn).flatten() {
-                        return Some(found);
-                    }
+            What::TurnEnded(ended) if matches!(ended.outcome, TurnOutcome::Failed { .. }) => {
+                if let Some(found) = last.remove(&turn).flatten() {
+                    return Some(found);
                 }
-                _ => {}
-            },
+            }
             _ => {}
         }
     }
@@ -182,15 +179,22 @@ fn told(attempt: &Attempt) -> Option<(&'static str, &'static str)> {
             "no connection, or a broken one",
             "see that the service runs, and that `base_url`, certificate and network are right",
         ),
-        ("timeout", None) => ("no answer in time", "run again when the service answers, or raise `limits.request`"),
+        ("timeout", _) => ("no answer in time", "run again when the service answers, or raise `limits.request`"),
         ("html_page", _) => (
             "a page for people instead of an answer",
             "see that `base_url` is the API's, and that no login page or proxy stands before it",
         ),
-        ("bad_request", Some(404 | 405 | 410)) => ("not found", "see that `base_url` and the model's name are right"),
+        ("bad_request", Some(404 | 405 | 410 | 451)) => {
+            ("not found, or not available", "see that `base_url` and the model's name are right")
+        }
+        ("bad_request", Some(409 | 425)) => ("the service was not ready", "run again when the service works"),
         ("bad_request" | "malformed", Some(300..=399 | 407)) => {
             ("a redirect or a proxy's refusal", "see that `base_url` is the API's own address")
         }
+        ("malformed", _) => (
+            "an answer that cannot be read",
+            "see that `base_url` and `dialect` are right, and run again when the service answers whole",
+        ),
         _ => return None,
     })
 }
@@ -216,12 +220,14 @@ mod tests {
             ("connection", None),
             ("html_page", Some(200)),
             ("timeout", None),
+            ("timeout", Some(408)),
+            ("bad_request", Some(425)),
+            ("malformed", Some(200)),
+            ("malformed", None),
         ] {
             assert!(told(&attempt(cause, status)).is_some(), "{cause} {status:?}");
         }
-        for (cause, status) in
-            [("bad_request", Some(400)), ("context_length", Some(400)), ("malformed", Some(200)), ("bad_request", None)]
-        {
+        for (cause, status) in [("bad_request", Some(400)), ("context_length", Some(400)), ("bad_request", None)] {
             assert_eq!(told(&attempt(cause, status)), None, "{cause} {status:?}");
         }
     }

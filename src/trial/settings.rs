@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use crate::flow::{AgentContext, Flow, PromptError, Prompts, Services, Settings, Stages};
 use crate::knowledge::KeywordIndex;
 use crate::plan::{PlannedTrial, VariantSettings};
-use crate::provider::{Access, ChatClient, ManagedRetrieval, PerplexityAgent, RetryPolicy, SearchService};
+use crate::provider::{Access, ChatClient, ManagedRetrieval, PerplexityAgent, Refusals, RetryPolicy, SearchService};
 use crate::scenario::Project;
 use crate::secrets;
 use crate::trace::Arm;
@@ -46,6 +46,8 @@ pub(super) fn environment(
     stages: Arc<dyn Stages>,
     seed: u64,
 ) -> Result<AgentContext, SetupError> {
+    let refusals = Arc::new(Refusals::new(Arc::clone(transport), Arc::clone(clock)));
+    let transport = &(Arc::clone(&refusals) as Arc<dyn Transport>);
     let policy = RetryPolicy { attempts: setup.declared.limits.transport_retries + 1, seed, ..RetryPolicy::default() };
     let provider = |name: &str| {
         let reason = "it is not in the project file".to_owned();
@@ -93,7 +95,7 @@ pub(super) fn environment(
         Some(managed) => context.with_managed_retrieval(managed),
         None => context,
     };
-    Ok(context.with_access(access))
+    Ok(context.with_access(access).with_refusals(refusals))
 }
 
 /// A sampling seed that depends on the trial's name alone, so that no other seed of a run changes a recording.

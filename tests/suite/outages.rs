@@ -72,7 +72,17 @@ fn what_ended_the_turn_from_outside_is_an_error_told_once_and_adds_no_point_to_t
         (403, "application/json", "{\"error\": {\"message\": \"not for you\"}}", "authentication failed (HTTP 403)"),
         (500, "application/json", "{}", "the service failed (HTTP 500)"),
         (401, "application/json", "{\"error\": {\"message\": \"no such key\"}}", "authentication failed (HTTP 401)"),
-        (404, "application/json", "{\"error\": {\"message\": \"no such model\"}}", "not found (HTTP 404)"),
+        (
+            404,
+            "application/json",
+            "{\"error\": {\"message\": \"no such model\"}}",
+            "not found, or not available (HTTP 404)",
+        ),
+        (408, "application/json", "{}", "no answer in time (HTTP 408)"),
+        (425, "application/json", "{}", "the service was not ready (HTTP 425)"),
+        (200, "application/json", "", "an answer that cannot be read (HTTP 200)"),
+        (200, "application/json", "null", "an answer that cannot be read (HTTP 200)"),
+        (200, "text/plain", "upstream connect error", "an answer that cannot be read (HTTP 200)"),
         (200, "text/html", "<html>Please log in</html>", "a page for people instead of an answer (HTTP 200)"),
         (503, "application/json", "{}", "the service is overloaded (HTTP 503)"),
     ] {
@@ -136,6 +146,28 @@ fn a_server_that_never_answers_is_an_outage_when_the_time_of_its_requests_is_ove
         "repeat: 3\nlimits: {request: 300ms, transport_retries: 1}\n",
     );
     expect_outage(&project, &hanging, "no answer in time");
+    // Its turn is over first, while it is asked again.
+    project.edit(
+        "scenarios/external.yaml",
+        "limits: {request: 300ms, transport_retries: 1}",
+        "limits: {request: 1s, turn: 1500ms, transport_retries: 5}",
+    );
+    expect_outage(&project, &hanging, "no answer in time");
+    assert_eq!(project.read(LANE), Project::shipped().read(LANE));
+}
+
+#[test]
+fn a_turn_that_is_over_while_a_service_asks_to_wait_met_an_outage() {
+    let waiting = serving(|mut connection| {
+        let _ = write!(
+            connection,
+            "HTTP/1.1 429 X\r\ncontent-type: application/json\r\nretry-after: 99999999999999999999\r\n\
+             content-length: 2\r\nconnection: close\r\n\r\n{{}}"
+        );
+    });
+    let project = at(&waiting);
+    project.edit("scenarios/external.yaml", "repeat: 3\n", "repeat: 3\nlimits: {turn: 1s}\n");
+    expect_outage(&project, &waiting, "too many requests (HTTP 429)");
 }
 
 #[test]

@@ -1,0 +1,118 @@
+//! What the latest requests of a trial were refused with.
+//!
+//! Attempts are told when a call ends. A turn whose time runs out while a service refuses, or does not answer, drops the
+//! call; what was refused until then is kept here, so that an outage is not taken for a slow agent.
+
+use super::wire;
+use super::{Attempt, ErrorKind};
+use crate::clock::{BoxFuture, Clock};
+use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, Transport, TransportError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A way to services that keeps the attempts that failed since the last one that worked.
+pub struct Refusals {
+    transport: Arc<dyn Transport>,
+    clock: Arc<dyn Clock>,
+    failed: Mutex<Vec<(Duration, Attempt)>>,
+}
+
+impl Refusals {
+    /// On the way to `transport`, by the trial's clock.
+    pub fn new(transport: Arc<dyn Transport>, clock: Arc<dyn Clock>) -> Self {
+        Self { transport, clock, failed: Mutex::default() }
+    }
+
+    /// The attempts that were sent at `from` (by the clock) or later and failed, with none since that worked.
+    pub fn since(&self, from: Duration) -> Vec<Attempt> {
+        self.failed().iter().filter(|(at, _)| *at >= from).map(|(_, attempt)| attempt.clone()).collect()
+    }
+
+    fn failed(&self) -> MutexGuard<'_, Vec<(Duration, Attempt)>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
+        let at = self.clock.now();
+        let result = self.transport.send(request).await;
+        let (status, cause, took, declared_fault) = match &result {
+            Ok(response) if response.status < 400 => {
+                self.failed().clear();
+                return result;
+            }
+            Ok(response) => {
+                let kind = wire::error_kind(response.status, &String::from_utf8_lossy(&response.body));
+                (Some(response.status), kind, response.took, response.header(DECLARED_FAULT_HEADER).is_some())
+            }
+            Err(TransportError::Timeout { after }) => (None, ErrorKind::Timeout, *after, false),
+            Err(TransportError::Connection { took, .. }) => (None, ErrorKind::Connection, *took, false),
+            Err(TransportError::Miss(_) | TransportError::Invalid { .. }) => return result,
+        };
+        let attempt = Attempt { status, cause: Some(cause), took, wait: None, first_token: None, declared_fault };
+        self.failed().push((at, attempt));
+        result
+    }
+}
+
+impl Transport for Refusals {
+    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        Box::pin(self.exchange(request))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{VirtualClock, block_on};
+    use crate::transport::Service;
+    use serde_json::Value;
+
+    struct Script(Mutex<Vec<Result<HttpResponse, TransportError>>>);
+
+    impl Transport for Script {
+        fn send(&self, _: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+            let next = self.0.lock().expect("unpoisoned").remove(0);
+            Box::pin(std::future::ready(next))
+        }
+    }
+
+    #[test]
+    fn what_was_refused_is_kept_until_something_works_and_told_from_a_time_on() {
+        let answer = |status: u16| {
+            let (took, body) = (Duration::from_millis(10), bytes::Bytes::new());
+            Ok(HttpResponse { status, headers: Vec::new(), body, took, chunks: Vec::new() })
+        };
+        let after = Duration::from_mins(1);
+        let script = vec![answer(500), answer(200), answer(429), Err(TransportError::Timeout { after })];
+        let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
+        let refusals = Refusals::new(Arc::new(Script(Mutex::new(script))), Arc::new(clock.clone()));
+        let send = || {
+            let request = HttpRequest {
+                service: Service::Model,
+                profile: &crate::cassette::Profile::EXACT,
+                method: "POST",
+                path: "/".to_owned(),
+                body: Value::Null.into(),
+                stream: None,
+                headers: Vec::new(),
+            };
+            block_on(&clock, async {
+                clock.sleep(Duration::from_secs(1)).await;
+                let _ = refusals.send(request).await;
+            })
+            .expect("no deadlock");
+        };
+        let causes = |from: u64| {
+            let since = refusals.since(Duration::from_secs(from));
+            since.into_iter().map(|attempt| (attempt.status, attempt.cause)).collect::<Vec<_>>()
+        };
+        send();
+        assert_eq!(causes(0), [(Some(500), Some(ErrorKind::Server))]);
+        send();
+        assert_eq!(causes(0), []);
+        send();
+        send();
+        assert_eq!(causes(0), [(Some(429), Some(ErrorKind::RateLimit)), (None, Some(ErrorKind::Timeout))]);
+        assert_eq!(causes(4), [(None, Some(ErrorKind::Timeout))]);
+    }
+}
