@@ -84,6 +84,10 @@ fn typed(given: &Run) -> Result<Exit, Problem> {
         }
     }
     let (mut done, exit) = carry_out(&suite, &options, given.format)?;
+    if let Some(file) = &given.folder_file {
+        let folder = files::resolved(&done.folder).unwrap_or_else(|_| done.folder.clone());
+        files::write(file, format!("{}\n", folder.display())).map_err(|why| Problem::unwritten(file, &why))?;
+    }
     let Some(baseline) = baseline else {
         write_reports(&given.report, &done.evaluated)?;
         return Ok(exit);
@@ -230,7 +234,8 @@ fn relative(folder: &Path) -> PathBuf {
 
 /// What was typed; where the run is the newest whole one, only for what did not pass in it.
 fn again(failed: bool) -> String {
-    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    let typed = std::env::args().skip(1).filter(|word| !word.starts_with("--folder-file="));
+    let mut words: Vec<String> = typed.collect();
     if failed && !words.iter().any(|word| word.starts_with("--failed") || word == "--until-decided") {
         words.push("--failed".to_owned());
     }
