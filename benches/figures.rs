@@ -135,6 +135,7 @@ fn report(criterion: &mut Criterion, plan: &Plan, traces: &[Trace]) {
         evaluation: &evaluation,
         timelines: &timelines,
         comparison: None,
+        decided: None,
         compared: false,
         variants_compared: false,
     };

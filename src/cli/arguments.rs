@@ -184,7 +184,7 @@ pub(super) struct Run {
     pub max_trials: Option<u64>,
     /// Go on: replay again what a changed file touches (a scenario, prompt, document, recording, the criteria), and print what
     /// that changed. Ctrl-C ends it.
-    #[arg(long, conflicts_with_all = ["failed", "resume", "until_decided", "baseline", "report"])]
+    #[arg(long, conflicts_with_all = ["failed", "resume", "until_decided", "baseline", "report", "folder_file"])]
     pub watch: bool,
     /// Label of a live or recording run in the history: `release=1.4.0`; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
@@ -201,6 +201,9 @@ pub(super) struct Run {
     /// repeated. `csv` is the table of criteria.
     #[arg(long, value_name = "FORMAT=FILE", value_delimiter = ',', value_parser = report_file)]
     pub report: Vec<ReportFile>,
+    /// Write the path of the run folder to a file, for scripts.
+    #[arg(long, value_name = "FILE", require_equals = true)]
+    pub folder_file: Option<PathBuf>,
     /// How the result is printed.
     #[arg(long, value_enum, default_value_t = Printed::Human)]
     pub format: Printed,

@@ -62,14 +62,12 @@ fn checked(
     (Checked { diagnostics, files: examined.files }, examined.loaded)
 }
 
-/// Notes on recordings that are old, no longer fit, or belong to nothing.
+/// Notes on recordings that are old, no longer fit, or belong to nothing; or what keeps every run from its first trial.
 fn stale(loaded: Loaded, ages: Ages) -> Vec<Diagnostic> {
     let Ok(plan) = plan::build(&loaded, &Selection::default(), 0) else { return Vec::new() };
     match TrialRunner::new(Arc::new(loaded), &plan) {
         Ok(runner) => [recordings::notes(&runner, &plan, ages), uncounted(&runner, &plan)].concat(),
-        Err(why) => {
-            vec![Diagnostic::note("no-trials", "", format!("recordings cannot be compared with trials: {why}"))]
-        }
+        Err(why) => vec![Diagnostic::error("no-trials", "", why.to_string())],
     }
 }
 

@@ -240,7 +240,7 @@ pub(super) fn conclude(
 }
 
 /// What was asked for by `--fail-on`, and how it came out.
-fn decided(comparing: &Comparing, exit: Exit) -> Option<&'static str> {
+pub(super) fn decided(comparing: &Comparing, exit: Exit) -> Option<&'static str> {
     Some(match (&comparing.fail_on, exit) {
         (Some(FailOn::Flip), Exit::Failed) => "--fail-on flip: a case that passed on the older side fails now",
         (Some(FailOn::Flip), Exit::Passed) => "--fail-on flip: no case that passed on the older side fails now",

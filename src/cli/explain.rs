@@ -60,6 +60,7 @@ fn of_criterion(criterion: &Criterion) -> String {
              conversations otherwise, cases of equal weight with `estimand: population`; the 5 % of the FAIL side are \
              shared among the required confidence gates of a run"
         }
+        GateKind::Point if criterion.is_required() => "point: the observed figure decides, and luck with it",
         GateKind::Point => "point: the observed figure decides; advisory, since luck decides with it",
     };
     let _ = writeln!(out, "  kind     {how}");

@@ -3,6 +3,7 @@
 use super::arguments::{Judge, Mode as TypedMode};
 use super::exit::Exit;
 use super::output::{self, Problem};
+use super::runs::is_there;
 use super::select::{current_folder, variables};
 use crate::evaluation::EvaluatedRun;
 use crate::grader::{self, Graded, GradingTask, ItemGrade, Scope, Tally};
@@ -16,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// # Errors
 /// When the run, the project or the rubric cannot be used.
 pub(super) fn run(given: &Judge) -> Result<Exit, Problem> {
+    is_there(&given.run)?;
     let here = current_folder()?;
     let rubric = given.rubric.as_ref().map(|file| format!(" --rubric {}", file.display())).unwrap_or_default();
     let all = if given.all { " --all" } else { "" };

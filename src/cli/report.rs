@@ -5,7 +5,9 @@ use super::exit::Exit;
 use super::output::{self, Problem};
 use super::runs::typed_or_newest;
 use crate::compare::Comparison;
+use crate::report::DecidedExit;
 use crate::{evaluation, files, report, trace};
+use serde::de::DeserializeOwned;
 use std::io;
 use std::path::Path;
 
@@ -16,8 +18,11 @@ use std::path::Path;
 pub(super) fn run(given: &Report) -> Result<Exit, Problem> {
     let folder = typed_or_newest(given.run.as_deref())?;
     let mut evaluated = evaluation::score(&folder, false)?;
-    if let Some(comparison) = beside(&folder) {
+    if let Some(comparison) = beside::<Comparison>(&folder, trace::COMPARISON_JSON) {
         evaluated.compare_with(comparison);
+    }
+    if let Some(decided) = beside::<DecidedExit>(&folder, trace::EXIT_CODE) {
+        evaluated.ends_with(decided);
     }
     let name = given.to.as_str();
     let file = (name == "csv").then_some(match given.rows {
@@ -35,9 +40,9 @@ pub(super) fn run(given: &Report) -> Result<Exit, Problem> {
     Ok(Exit::Passed)
 }
 
-/// What the run was compared with last; one that cannot be read is told and left out.
-fn beside(folder: &Path) -> Option<Comparison> {
-    let file = folder.join(trace::COMPARISON_JSON);
+/// What a comparison left beside the report; a file that cannot be read is told and left out.
+fn beside<T: DeserializeOwned>(folder: &Path, name: &str) -> Option<T> {
+    let file = folder.join(name);
     let text = match files::read_to_string(&file) {
         Err(why) if why.kind() == io::ErrorKind::NotFound => return None,
         text => text.map_err(|why| why.to_string()),

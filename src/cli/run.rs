@@ -14,7 +14,7 @@ use crate::evaluation::EvaluatedRun;
 use crate::files;
 use crate::gate::Verdict;
 use crate::history::HISTORY;
-use crate::report::{self, Format};
+use crate::report::{self, DecidedExit, Format};
 use crate::run::JournalError;
 use crate::secrets;
 use crate::suite::{FinishedRun, HistoryPoint, Mode, RunOptions, StoppedRun, Suite};
@@ -84,6 +84,10 @@ fn typed(given: &Run) -> Result<Exit, Problem> {
         }
     }
     let (mut done, exit) = carry_out(&suite, &options, given.format)?;
+    if let Some(file) = &given.folder_file {
+        let folder = files::resolved(&done.folder).unwrap_or_else(|_| done.folder.clone());
+        files::write(file, format!("{}\n", folder.display())).map_err(|why| Problem::unwritten(file, &why))?;
+    }
     let Some(baseline) = baseline else {
         write_reports(&given.report, &done.evaluated)?;
         return Ok(exit);
@@ -93,16 +97,31 @@ fn typed(given: &Run) -> Result<Exit, Problem> {
     let linked = done.evaluated.linked(&done.folder, crate::trace::COMPARISON_HTML).map_err(|why| why.to_string())?;
     let this = Side::of_run(summary, &done.folder, linked);
     let compared = compare::conclude(&baseline, &this, &given.comparing, given.format, false);
-    // Two sides that cannot be compared are no reason to lose the reports of this one.
-    let change = compared.map(|(change, comparison)| {
-        done.evaluated.compare_with(comparison);
-        change
-    });
-    write_reports(&given.report, &done.evaluated)?;
-    let change = change?;
     // Asked for what changed alone, what the criteria say of the whole does not decide.
     let alone = given.comparing.fail_on == Some(FailOn::Flip) && matches!(exit, Exit::Failed | Exit::Undecided);
-    Ok(if alone { change } else { exit.worse(change) })
+    let (end, why) = match &compared {
+        Ok((change, _)) => {
+            let end = if alone { *change } else { exit.worse(*change) };
+            (end, compare::decided(&given.comparing, *change).map(str::to_owned))
+        }
+        Err(problem) => (problem.exit(), Some("the comparison with the baseline could not be made".to_owned())),
+    };
+    if let Some(why) = why {
+        keep(&mut done, DecidedExit { exit_code: end.code(), why })?;
+    }
+    // Two sides that cannot be compared are no reason to lose the reports of this one.
+    let failed = compared.map(|(_, comparison)| done.evaluated.compare_with(comparison)).err();
+    write_reports(&given.report, &done.evaluated)?;
+    failed.map_or(Ok(end), Err)
+}
+
+/// Keeps what the run ends with, for the reports that are made of its folder later.
+fn keep(done: &mut FinishedRun, decided: DecidedExit) -> Result<(), Problem> {
+    let file = done.folder.join(trace::EXIT_CODE);
+    let text = serde_json::to_string_pretty(&decided).map_err(|why| why.to_string())?;
+    files::write(&file, text + "\n").map_err(|why| Problem::unwritten(&file, &why))?;
+    done.evaluated.ends_with(decided);
+    Ok(())
 }
 
 /// Writes the reports that were asked for, each whole or not at all.
@@ -149,6 +168,11 @@ pub(super) fn carry_out(suite: &Suite, options: &RunOptions, format: Printed) ->
     let done = suite.run(options);
     drop(line);
     let done = done?;
+    // An equal run has the same folder, and may have ended otherwise.
+    let decided = done.folder.join(trace::EXIT_CODE);
+    if decided.exists() {
+        files::remove_file(&decided).map_err(|why| Problem::unwritten(&decided, &why))?;
+    }
     done.notes.iter().for_each(|note| output::remark(note));
     print(&done.evaluated, format, &done.folder);
     if let Some(remark) = unused(&done.unused) {
@@ -210,7 +234,8 @@ fn relative(folder: &Path) -> PathBuf {
 
 /// What was typed; where the run is the newest whole one, only for what did not pass in it.
 fn again(failed: bool) -> String {
-    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    let typed = std::env::args().skip(1).filter(|word| !word.starts_with("--folder-file="));
+    let mut words: Vec<String> = typed.collect();
     if failed && !words.iter().any(|word| word.starts_with("--failed") || word == "--until-decided") {
         words.push("--failed".to_owned());
     }

@@ -50,11 +50,26 @@ fn listed(reports: &Path) -> Result<Vec<RunRow>, Problem> {
 /// The run folder that was typed, or the newest one.
 ///
 /// # Errors
-/// As [`newest_is_there`].
+/// As [`is_there`].
 pub(super) fn typed_or_newest(typed: Option<&Path>) -> Result<PathBuf, Problem> {
     let folder = newest_run(typed);
-    newest_is_there(&folder)?;
+    is_there(&folder)?;
     Ok(folder)
+}
+
+/// Nothing, where there is a folder of that name.
+///
+/// # Errors
+/// Otherwise, with what makes or lists run folders.
+pub(super) fn is_there(folder: &Path) -> Result<(), Problem> {
+    newest_is_there(folder)?;
+    if folder.exists() {
+        return Ok(());
+    }
+    Err(Problem::Words(format!(
+        "{}: there is no such run folder; `ragcheck runs` lists those that there are, `ragcheck run` makes one",
+        folder.display()
+    )))
 }
 
 /// Nothing, where `folder` is not the newest run of the project or that is there.

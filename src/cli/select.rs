@@ -5,7 +5,7 @@ use super::output::Problem;
 use super::recording_age::ages;
 use crate::files;
 use crate::plan::Selection;
-use crate::scenario::{self, Project};
+use crate::scenario::{self, Diagnostic, Project};
 use crate::suite::{RunOptions, Suite};
 use crate::trial::{self, Variables};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,24 @@ pub(super) fn current_folder() -> Result<PathBuf, Problem> {
 /// Every mistake in the files.
 pub(super) fn load(given: &Select) -> Result<Suite, Problem> {
     let (paths, criteria) = from_here(&given.paths, given.criteria.as_deref());
-    Ok(Suite::load(&current_folder()?, &paths, criteria.as_deref())?)
+    let suite = Suite::load(&current_folder()?, &paths, criteria.as_deref())?;
+    match given.paths.first() {
+        Some(named) if suite.loaded().scenarios.is_empty() => Err(no_scenario(named).into()),
+        _ => Ok(suite),
+    }
+}
+
+/// What is said of a path that has criteria, and nothing to run.
+fn no_scenario(named: &Path) -> Vec<Diagnostic> {
+    let file = named.to_string_lossy().replace('\\', "/");
+    let message = if named.is_dir() {
+        "there is no scenario here, only criteria"
+    } else {
+        "this is no scenario: it has criteria"
+    };
+    vec![Diagnostic::error("no-scenario", &file, message).with_help(
+        "name a scenario, or nothing for all of the project; `--criteria FILE` runs them against other criteria",
+    )]
 }
 
 /// Scenarios and criteria as typed are taken from where the user stands, not from the project's folder.

@@ -3,7 +3,7 @@
 use super::arguments::Show;
 use super::exit::Exit;
 use super::output::{self, Problem};
-use super::runs::newest_is_there;
+use super::runs::is_there;
 use super::select::reports_folder;
 use crate::evaluation::{self, ScoreError};
 use crate::trace::text::{self, quote};
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// When there is no such run, or no such trial in it.
 pub(super) fn run(given: &Show) -> Result<Exit, Problem> {
     let (folder, name) = place(&given.trial);
-    newest_is_there(&folder)?;
+    is_there(&folder)?;
     let mut nearest: Option<(f64, String)> = None;
     for found in evaluation::read_traces(&folder)? {
         let found = found?;

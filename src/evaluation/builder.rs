@@ -4,7 +4,7 @@ use crate::compare::{Collector, Comparison, Seen, Summary};
 use crate::files;
 use crate::gate::{Evaluation, EvaluationError, Evaluator, Examined, Examiner, Verdict};
 use crate::plan::Plan;
-use crate::report::{self, Beside, Room, Searchable, TimelineBuilder, Timelines, View};
+use crate::report::{self, Beside, DecidedExit, Room, Searchable, TimelineBuilder, Timelines, View};
 use crate::secrets;
 use crate::trace::{self, Grades, NamedPassage, Trace};
 use rayon::prelude::*;
@@ -155,6 +155,7 @@ impl<'p> EvaluationBuilder<'p> {
             cases: self.collector.map(|collector| collector.finish("", passes, &evaluation.part)),
             evaluation,
             comparison: None,
+            decided: None,
             compared: false,
             variants_compared: false,
         }
@@ -169,6 +170,7 @@ pub struct EvaluatedRun {
     timelines: Timelines,
     cases: Option<Summary>,
     comparison: Option<Comparison>,
+    decided: Option<DecidedExit>,
     /// Whether a comparison lies beside its report.
     compared: bool,
     /// Whether a comparison of its variants does.
@@ -183,9 +185,10 @@ impl EvaluatedRun {
 
     /// What reports are made from.
     pub fn view(&self) -> View<'_> {
-        let Self { plan, evaluation, timelines, comparison, compared, variants_compared, .. } = self;
-        let (comparison, compared, variants_compared) = (comparison.as_ref(), *compared, *variants_compared);
-        View { plan, evaluation, timelines, comparison, compared, variants_compared }
+        let Self { plan, evaluation, timelines, comparison, decided, compared, variants_compared, .. } = self;
+        let (comparison, decided) = (comparison.as_ref(), decided.as_ref());
+        let (compared, variants_compared) = (*compared, *variants_compared);
+        View { plan, evaluation, timelines, comparison, decided, compared, variants_compared }
     }
 
     /// `index.html` with links to the comparisons in `folder`, `file` among them, which is about to be written.
@@ -203,6 +206,11 @@ impl EvaluatedRun {
     /// Takes what it was compared with, for reports that tell what changed.
     pub fn compare_with(&mut self, comparison: Comparison) {
         self.comparison = Some(comparison);
+    }
+
+    /// Takes the exit code of the run, where more than its criteria decided it.
+    pub fn ends_with(&mut self, decided: DecidedExit) {
+        self.decided = Some(decided);
     }
 
     /// The figures of every case under the name `label`, once; `None` unless they were kept, and afterwards.

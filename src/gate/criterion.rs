@@ -338,15 +338,18 @@ impl Item<'_> {
         let sample = if result.sample_text.is_empty() { String::new() } else { format!(" ({})", result.sample_text) };
         let seen = format!("{}{sample}, {}", result.observed_text, result.bound_text);
         let target = &self.written.target;
-        let advisory =
-            if self.written.kind == GateKind::Point { " by the observed figure alone (advisory)" } else { "" };
+        let alone = match self.written.kind {
+            GateKind::Point if result.required => " by the observed figure alone",
+            GateKind::Point => " by the observed figure alone (advisory)",
+            _ => "",
+        };
         let mut text = match ruling.verdict {
-            Verdict::Pass => format!("{seen}; {target} holds{advisory}"),
+            Verdict::Pass => format!("{seen}; {target} holds{alone}"),
             Verdict::Fail if self.written.kind == GateKind::Invariant => {
                 let broken = count(self.tally.n - self.tally.good(self.target), "violation", "violations");
                 format!("{seen}; {broken} of {target}")
             }
-            Verdict::Fail => format!("{seen}; {target} does not hold{advisory}"),
+            Verdict::Fail => format!("{seen}; {target} does not hold{alone}"),
             _ if result.sequential.is_some() => format!("{seen}; inconclusive"),
             _ => {
                 let population = plan.criteria.estimand == Estimand::Population;
@@ -447,6 +450,8 @@ fn nothing(result: &mut CriterionResult, hidden: Option<&str>) {
         format!("nothing measured: all {} were left out ({})", result.units, result.with_excluded)
     } else if let Some(reason) = hidden {
         format!("nothing measured: {reason}")
+    } else if result.metric.starts_with("case_pass_rate") {
+        "nothing measured: no trial has a reward or an expectation".to_owned()
     } else {
         format!("nothing measured: no trial has any {}", result.units)
     };

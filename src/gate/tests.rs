@@ -179,7 +179,7 @@ fn a_proxy_is_shown_and_is_never_a_measurement() {
     plan.ratings = Some(plan.trials.iter().take(20).map(|trial| (trial.id.clone(), true)).collect());
     let evaluation = run(&plan, traces);
     assert_eq!((evaluation.criteria[0].verdict, evaluation.criteria[0].n), (Verdict::Pass, 20));
-    assert!(evaluation.criteria[0].sentence.contains("advisory"));
+    assert!(evaluation.criteria[0].sentence.ends_with("by the observed figure alone"));
 }
 
 #[test]
@@ -323,6 +323,8 @@ fn a_point_gate_is_advisory_unless_it_says_otherwise() {
     };
     let (advisory, required) = (of(""), of(", required: true"));
     assert_eq!((advisory.criteria[0].verdict, advisory.criteria[0].required), (Verdict::Fail, false));
+    assert!(advisory.criteria[0].sentence.ends_with("by the observed figure alone (advisory)"));
+    assert!(required.criteria[0].sentence.ends_with("by the observed figure alone"));
     assert!(
         !advisory.conclusion.contains('P') || !advisory.conclusion.contains("failed: P"),
         "{}",

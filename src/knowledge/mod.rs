@@ -60,6 +60,16 @@ pub enum KnowledgeError {
         /// Why.
         error: std::io::Error,
     },
+    /// A document whose bytes are no UTF-8.
+    #[error("{}:{line}: the file is not UTF-8 text{looks}: save it as UTF-8", path.display())]
+    NotText {
+        /// The file.
+        path: PathBuf,
+        /// The line with the first byte that is none, from 1.
+        line: usize,
+        /// What it is instead, where its first bytes say so: `, but UTF-16`.
+        looks: &'static str,
+    },
     /// More documents than are read.
     #[error("the documents of {} are larger than {} together; {}", path.display(), Bound::DocumentsSize.shown(), Bound::DocumentsSize.advice())]
     TooLarge {

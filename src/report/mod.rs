@@ -33,10 +33,20 @@ pub use self::timelines::{BUDGET, Beside, Room, TimelineBuilder, Timelines};
 use crate::compare::Comparison;
 use crate::gate::Evaluation;
 use crate::plan::Plan;
+use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
 /// The most trials in the table of the page: one with more would not be opened gladly.
 const TABLE_ROWS: usize = 50_000;
+
+/// What `ragcheck run --baseline` ended with, where `--fail-on` or the comparison itself decided it: `exit-code.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DecidedExit {
+    /// The exit code of the process.
+    pub exit_code: u8,
+    /// What decided it, in a sentence without its full stop.
+    pub why: String,
+}
 
 /// All that a report may know of a run.
 #[derive(Debug, Clone, Copy)]
@@ -49,10 +59,19 @@ pub struct View<'a> {
     pub timelines: &'a Timelines,
     /// The comparison with the base, for reports that tell what changed.
     pub comparison: Option<&'a Comparison>,
+    /// The exit code of the run, where more than its criteria decided it.
+    pub decided: Option<&'a DecidedExit>,
     /// Whether a comparison lies beside the report, for a link to it.
     pub compared: bool,
     /// Whether a comparison of its variants does.
     pub variants_compared: bool,
+}
+
+impl View<'_> {
+    /// What the run ended with.
+    fn exit_code(&self) -> u8 {
+        self.decided.map_or(self.evaluation.exit_code, |decided| decided.exit_code)
+    }
 }
 
 /// One file format of the report.

@@ -119,6 +119,6 @@ pub enum GateKind {
     Invariant,
     /// The exact one-sided 95 % bound decides.
     Confidence,
-    /// The observed figure decides; advisory, and labelled so.
+    /// The observed figure decides; advisory, and labelled so, unless `required: true`.
     Point,
 }

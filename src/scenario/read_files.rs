@@ -171,10 +171,36 @@ pub(super) fn read(path: &Path, file: &str) -> Result<String, Box<Diagnostic>> {
         };
         Box::new(Diagnostic::error("no-such-file", file, message))
     })?;
-    String::from_utf8(bytes).map_err(|error| {
+    let text = String::from_utf8(bytes).map_err(|error| {
         let good = error.utf8_error().valid_up_to();
         let line = error.as_bytes()[..good].split(|byte| *byte == b'\n').count();
         let diagnostic = Diagnostic::error("not-utf8", file, format!("line {line} is not UTF-8 text"));
         Box::new(diagnostic.with_help("save the file as UTF-8"))
-    })
+    })?;
+    Ok(with_line_feeds(text))
+}
+
+/// The text with each carriage return that ends a line alone as a line feed: to YAML both are one, and whoever looks at
+/// lines here has to see the same ones.
+fn with_line_feeds(text: String) -> String {
+    let alone = |(at, _): (usize, &str)| text.as_bytes().get(at + 1) != Some(&b'\n');
+    if !text.match_indices('\r').any(alone) {
+        return text;
+    }
+    let mut letters = text.chars().peekable();
+    let mut out = String::with_capacity(text.len());
+    while let Some(letter) = letters.next() {
+        out.push(if letter == '\r' && letters.peek() != Some(&'\n') { '\n' } else { letter });
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_carriage_return_alone_ends_a_line_and_windows_line_ends_stay() {
+        assert_eq!(with_line_feeds("# a\rb: 1\r\nc: 2\r".into()), "# a\nb: 1\r\nc: 2\n");
+    }
 }

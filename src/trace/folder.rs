@@ -11,6 +11,7 @@
 //! | `grades.jsonl` | grades of answers, where a model graded them, see [`super::Grade`] |
 //! | `judgements.csv` | the same as a table |
 //! | `agreement.json` | how far they agree with people, where the run has ratings, see [`super::MeasuredAgreement`] |
+//! | `exit-code.json` | the exit code of the run, where more than its criteria decided it: `run --baseline --fail-on` |
 //! | `comparison.csv`, `comparison.html`, `comparison.json` | the last comparison in which it was the newer side |
 //! | `variants.csv`, `pairs.csv`, `variants.html`, `variants.json` | the last comparison of its variants |
 //!
@@ -48,6 +49,8 @@ pub const LATENCY_CSV: &str = "latency.csv";
 pub const INDEX_HTML: &str = "index.html";
 /// One row an answer and item of a rubric.
 pub const JUDGEMENTS_CSV: &str = "judgements.csv";
+/// The exit code of the run, where more than its criteria decided it.
+pub const EXIT_CODE: &str = "exit-code.json";
 /// One row a criterion compared.
 pub const COMPARISON_CSV: &str = "comparison.csv";
 /// The comparison as a page.

@@ -79,6 +79,60 @@ fn the_action_comments_once_then_updates_and_ends_with_the_exit_code_of_the_run(
 }
 
 #[test]
+fn a_failing_case_that_the_baseline_lacks_fails_no_job_of_flips_and_every_text_of_the_job_says_so() {
+    let project = Project::starter();
+    project.edit("scenarios/questions.yaml", "80 euros", "90 euros");
+    project.run(&["run", "--exclude", "deposit", "--folder-file=base"]).expect_code(0);
+    project.run(&["compare", project.read("base").trim(), "--save", "baseline.json"]).expect_code(0);
+    fs::remove_dir_all(project.path("reports")).expect("reports");
+    let place = Workplace::of(&project.path("."), "");
+    let inputs = [("comment", "true"), ("baseline", "baseline.json"), ("fail-on", "flip")];
+    let job = action(&place, &inputs, &PULL_REQUEST);
+    assert!(!job.failed, "{job:#?}");
+    let begins = "### ragcheck: exit code 0\n\n--fail-on flip: no case that passed on the older side fails now; the criteria \
+                  alone: exit code 1\n";
+    assert!(job.summary.starts_with(begins), "{}", job.summary);
+    assert!(job.summary.contains("| **FAILS** | questions/deposit |"), "{}", job.summary);
+    assert!(place.gh("body").contains(&job.summary));
+    let told = &job.step("annotations and summary").stdout;
+    assert!(told.starts_with("::warning file=scenarios/questions.yaml,line=") && !told.contains("::error"), "{told}");
+
+    // The same run has the same folder: it forgets what decided the one before.
+    let alone = action(&place, &[], &PULL_REQUEST);
+    assert!(alone.failed && alone.summary.starts_with("### ragcheck: exit code 1\n"), "{alone:#?}");
+}
+
+#[test]
+fn a_project_or_an_argument_that_puts_reports_elsewhere_has_its_summary_comment_and_artifact() {
+    let project = Project::starter();
+    project.edit("ragcheck.yaml", "reports: reports", "reports: out/runs of today");
+    project.edit("scenarios/questions.yaml", "80 euros", "90 euros");
+    let place = Workplace::of(&project.path("."), "bikes");
+    let inputs = [("working-directory", "bikes"), ("comment", "true")];
+    for (arguments, folder) in [("", "out/runs of today"), ("--report-dir other --format json", "other")] {
+        let job = action(&place, &[&inputs[..], &[("arguments", arguments)]].concat(), &PULL_REQUEST);
+        assert_eq!(job.step("exit code").code, Some(1), "{job:#?}");
+        assert!(job.summary.starts_with("### ragcheck: exit code 1\n"), "{job:#?}");
+        assert!(job.step("annotations and summary").stdout.starts_with("::error file=bikes/scenarios/"), "{job:#?}");
+        assert!(place.gh("body").contains(&job.summary));
+        let kept = std::path::PathBuf::from(&job.step("actions/upload-artifact@v4").stdout);
+        assert!(kept.ends_with(format!("bikes/{folder}")) && kept.join("latest/run.json").is_file(), "{kept:?}");
+    }
+}
+
+#[test]
+fn a_run_that_wrote_nothing_leaves_no_artifact_of_another_one() {
+    let project = Project::starter();
+    project.run(&["run"]).expect_code(0);
+    project.edit("scenarios/questions.yaml", "flow: tool-rag", "flow: tool-rga");
+    let place = Workplace::of(&project.path("."), "");
+    let job = action(&place, &[], &PULL_REQUEST);
+    assert_eq!(job.step("exit code").code, Some(2), "{job:#?}");
+    assert_eq!(job.step("actions/upload-artifact@v4").code, None, "{job:#?}");
+    assert!(job.step("annotations and summary").stdout.contains("There is no run folder"), "{job:#?}");
+}
+
+#[test]
 fn a_fork_gets_no_comment_a_refused_one_is_a_warning_and_a_missing_baseline_is_named() {
     let project = Project::starter();
     let place = Workplace::of(&project.path("."), "");

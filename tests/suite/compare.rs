@@ -174,3 +174,29 @@ fn a_case_that_passed_and_fails_now_is_a_flip_that_alone_decides() {
     flipped.expect_code(1);
     assert!(flipped.stdout.contains("worse knowledge/valve-error"), "{}", flipped.stdout);
 }
+
+#[test]
+fn a_report_of_a_run_with_a_baseline_is_headed_by_the_exit_code_of_the_process() {
+    let project = Project::starter();
+    project.run(&["run"]).expect_code(0);
+    project.run(&["compare", "reports/latest", "--save", "base.json"]).expect_code(0);
+    let headed = |arguments: &[&str], code: i32| {
+        let arguments = [&["run", "--report", "markdown=now.md"], arguments].concat();
+        project.run(&arguments).expect_code(code);
+        let begins = format!("### ragcheck: exit code {code}\n");
+        let later = project.run(&["report", "--to", "markdown"]);
+        assert!(project.read("now.md").starts_with(&begins) && later.stdout.starts_with(&begins), "{}", later.stdout);
+    };
+    headed(&["--baseline", "base.json", "--fail-on", "regression"], 0);
+    headed(&["--baseline", "base.json", "--fail-on", "flip"], 0);
+    project.edit("scenarios/questions.yaml", "80 euros", "90 euros");
+    headed(&["--baseline", "base.json", "--fail-on", "flip"], 1);
+    project.run(&["compare", "reports/latest", "--save", "base.json"]).expect_code(0);
+    headed(&["--baseline", "base.json", "--fail-on", "flip"], 0);
+    headed(&["--baseline", "base.json"], 1);
+    let (one, other) = (project.read("base.json"), "\"case\": \"questions/");
+    project.write("base.json", &one.replace(other, "\"case\": \"elsewhere/"));
+    let nothing = project.run(&["run", "--baseline", "base.json", "--fail-on", "flip"]);
+    let later = project.run(&["report", "--to", "markdown"]).stdout;
+    assert!(later.starts_with(&format!("### ragcheck: exit code {}\n", nothing.code)), "{} {later}", nothing.stderr);
+}

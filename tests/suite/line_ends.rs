@@ -1,4 +1,5 @@
-//! A checkout with Windows line ends replays: scenarios, prompts, documents and recordings that a checkout made `\r\n`.
+//! A checkout with Windows line ends replays: scenarios, prompts, documents and recordings that a checkout made `\r\n`. So do
+//! YAML files in which a carriage return alone ends a line.
 
 use super::project::Outcome;
 use std::fs;
@@ -35,4 +36,20 @@ fn a_checkout_with_windows_line_ends_replays_with_the_same_verdicts() {
         assert!(outcome.stdout.contains("20 trials: 20 PASS"), "{part}: {}", outcome.stdout);
     }
     ragcheck(&["check"]).expect_code(0);
+}
+
+#[test]
+fn a_project_with_carriage_returns_alone_is_read_as_any_other() {
+    let project = super::project::Project::starter();
+    for file in ["ragcheck.yaml", "scenarios/questions.yaml", "scenarios/criteria.yaml"] {
+        let text = project.read(file);
+        project.write(file, &text.replace("\r\n", "\n").replace('\n', "\r"));
+        let outcome = project.run(&["run"]);
+        outcome.expect_code(0);
+        assert!(outcome.stdout.contains("20 trials: 20 PASS"), "{file}: {}", outcome.stdout);
+    }
+    project.write("ragcheck.yaml", "# none\rreportz: out\r");
+    let outcome = project.run(&["check"]);
+    outcome.expect_code(2);
+    assert!(outcome.stdout.contains("ragcheck.yaml:2:1"), "{}", outcome.stdout);
 }

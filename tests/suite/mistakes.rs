@@ -30,6 +30,58 @@ fn an_unreadable_scenario_is_shown_with_line_and_column() {
 }
 
 #[test]
+fn a_document_that_no_run_can_read_is_an_error_of_check_too() {
+    let project = Project::starter();
+    let document = project.read("knowledge/bikes/hire.md");
+    let utf16: Vec<u8> = std::iter::once(0xfeff).chain(document.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    std::fs::write(project.path("knowledge/bikes/hire.md"), utf16).expect("written");
+    for command in ["run", "check"] {
+        let outcome = two(&project, &[command]);
+        let told = "knowledge/bikes/hire.md:1: the file is not UTF-8 text, but UTF-16: save it as UTF-8";
+        assert!(outcome.stderr.contains(told), "{command}: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn a_criteria_file_that_is_to_be_run_is_told_to_be_no_scenario() {
+    let project = Project::starter();
+    for command in ["run", "list"] {
+        let outcome = two(&project, &[command, "scenarios/criteria.yaml"]);
+        assert!(outcome.stderr.contains("this is no scenario: it has criteria"), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("scenarios/criteria.yaml"), "{}", outcome.stderr);
+    }
+    project.run(&["check", "scenarios/criteria.yaml"]).expect_code(0);
+}
+
+#[test]
+fn before_the_first_run_every_command_about_runs_says_what_makes_one() {
+    let project = Project::starter();
+    let trial = "questions/deposit/tool-rag.strict.1";
+    let elsewhere = format!("reports/nowhere/{trial}");
+    let commands: [&[&str]; 6] = [
+        &["show", trial],
+        &["show", &elsewhere],
+        &["score"],
+        &["score", "reports/nowhere"],
+        &["report", "--to", "markdown"],
+        &["judge", "reports/latest"],
+    ];
+    for command in commands {
+        let outcome = two(&project, command);
+        assert!(outcome.stderr.contains("ragcheck run"), "{command:?}: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn imported_conversations_without_a_reward_are_said_to_have_none() {
+    let project = Project::starter();
+    let talk = r#"{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}"#;
+    project.write("log.jsonl", talk);
+    let outcome = project.run(&["score", "--import", "messages", "log.jsonl"]);
+    assert!(outcome.stdout.contains("no trial has a reward or an expectation"), "{}", outcome.stdout);
+}
+
+#[test]
 fn a_misspelt_key_is_shown_with_its_line_and_the_key_that_was_meant() {
     let project = Project::shipped();
     project.edit("scenarios/external.yaml", "    tags: [energy]\n", "    tgas: [energy]\n");

@@ -53,6 +53,7 @@ pub struct Step {
     pub name: String,
     /// Its exit code; `None` where its `if:` said no.
     pub code: Option<i32>,
+    /// What it printed; of another action, the `path` that it was given.
     pub stdout: String,
     pub stderr: String,
 }
@@ -190,7 +191,8 @@ impl Workplace {
                 self.git("work", &["clone", "--quiet", "--depth", "1", &origin, "checked out"]);
             }
             if text("run").is_empty() {
-                steps.push(Step { name, code: Some(0), stdout: String::new(), stderr: String::new() });
+                let path = filled(written["with"]["path"].as_str().unwrap_or_default(), &contexts);
+                steps.push(Step { name, code: Some(0), stdout: path, stderr: String::new() });
                 continue;
             }
             let output = temp.join(format!("output-{index}"));

@@ -23,6 +23,7 @@ use pieces::Piece;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::string::FromUtf8Error;
 
 /// How the sources of a folder are named, for whoever checks citations.
 pub const NAMES: PassageNames = PassageNames { document: document_name, passages: passage_ids };
@@ -123,8 +124,7 @@ impl Corpus {
                 _ => unreadable(&path, error),
             })?;
             room -= bytes.len() as u64;
-            let no_text = |_| unreadable(&path, std::io::ErrorKind::InvalidData.into());
-            let text = String::from_utf8(bytes).map_err(no_text)?;
+            let text = String::from_utf8(bytes).map_err(|error| not_text(&path, &error))?;
             let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let stem = path.file_stem().unwrap_or_default().to_string_lossy();
             let Some(format) = Format::of(&path) else { continue };
@@ -180,6 +180,16 @@ enum Format {
     Csv,
 }
 
+/// What is wrong with a document that is not UTF-8.
+fn not_text(path: &Path, error: &FromUtf8Error) -> KnowledgeError {
+    let bytes = error.as_bytes();
+    let good = &bytes[..error.utf8_error().valid_up_to()];
+    let line = good.split(|byte| *byte == b'\n').count();
+    // The byte order marks with which UTF-16 begins.
+    let is_utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+    KnowledgeError::NotText { path: path.to_owned(), line, looks: if is_utf16 { ", but UTF-16" } else { "" } }
+}
+
 impl Format {
     /// By the end of the file's name.
     fn of(path: &Path) -> Option<Self> {
@@ -228,6 +238,19 @@ mod tests {
         assert_ne!(before, Corpus::load(folder.path()).expect("loads").hash);
         std::fs::write(&file, "\n").expect("written");
         assert!(matches!(Corpus::load(folder.path()), Err(KnowledgeError::Empty { .. })));
+    }
+
+    #[test]
+    fn a_document_that_is_not_utf_8_is_named_with_its_line_and_what_it_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let refused = |bytes: &[u8]| {
+            std::fs::write(folder.path().join("a.md"), bytes).expect("written");
+            Corpus::load(folder.path()).expect_err("is refused").to_string()
+        };
+        let told = refused(b"\xff\xfeO\0n\0e\0");
+        assert!(told.ends_with("a.md:1: the file is not UTF-8 text, but UTF-16: save it as UTF-8"), "{told}");
+        let told = refused(b"One.\n\nTwo \xe9.\n");
+        assert!(told.ends_with("a.md:3: the file is not UTF-8 text: save it as UTF-8"), "{told}");
     }
 
     #[test]

@@ -32,7 +32,8 @@ impl Format for Annotations {
         let found = failing(view);
         let mut shown = [0; 2];
         for one in &found {
-            let warning = matches!(one.state, State::FailsOnBaseToo | State::Undecided);
+            // What does not fail the job is no error of it.
+            let warning = view.exit_code() == 0 || matches!(one.state, State::FailsOnBaseToo | State::Undecided);
             let place = &mut shown[usize::from(warning)];
             *place += 1;
             if *place <= MOST {
@@ -65,7 +66,7 @@ fn value(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{sample, tests::written};
+    use crate::report::{DecidedExit, sample, tests::written};
 
     #[test]
     fn every_line_is_one_command_at_the_line_of_its_case() {
@@ -74,6 +75,15 @@ mod tests {
         assert!(text.contains("title=FAILS%3A heat-pumps/skips-the-manual::"), "{text}");
         assert!(text.lines().all(|line| line.starts_with("::error ") || line.starts_with("::warning ")), "{text}");
         assert!(text.lines().any(|line| line.contains("file=") && line.contains(",line=")), "{text}");
+    }
+
+    #[test]
+    fn what_does_not_fail_the_job_is_a_warning() {
+        let run = sample::run(2);
+        let decided = DecidedExit { exit_code: 0, why: "--fail-on flip: no case fails that passed".into() };
+        let text = written(&Annotations, &View { decided: Some(&decided), ..run.view() });
+        assert!(text.contains("title=FAILS%3A heat-pumps/skips-the-manual::"), "{text}");
+        assert!(text.lines().all(|line| line.starts_with("::warning ")), "{text}");
     }
 
     #[test]

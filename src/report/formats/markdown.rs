@@ -39,7 +39,11 @@ impl Format for Markdown {
 
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let evaluation = view.evaluation;
-        let mut sections = vec![format!("### ragcheck: exit code {}\n\n", evaluation.exit_code)];
+        let mut sections = vec![format!("### ragcheck: exit code {}\n\n", view.exit_code())];
+        if let Some(decided) = view.decided {
+            let criteria = format!("; the criteria alone: exit code {}", evaluation.exit_code);
+            sections.push(format!("{}{criteria}\n\n", escaped(&decided.why)));
+        }
         sections.push(format!("{}\n\n", escaped(&evaluation.conclusion)));
         sections.push(changed(view.comparison));
         sections.push(what_fails(view));
@@ -251,7 +255,7 @@ fn escaped(words: &str) -> String {
 mod tests {
     use super::*;
     use crate::compare::{compare, sample::summary};
-    use crate::report::{sample, tests::written};
+    use crate::report::{DecidedExit, sample, tests::written};
 
     #[test]
     fn no_markup_mention_or_link_survives() {
@@ -322,6 +326,17 @@ mod tests {
         b.settings[0].prompts.insert("system".into(), prompt.into());
         b.cases[0].usage.as_mut().expect("kept").input_tokens = Some(300);
         compare(&a, &b, 0.02).expect("comparable")
+    }
+
+    #[test]
+    fn the_heading_is_the_exit_code_of_the_run_with_what_decided_it() {
+        let run = sample::run(1);
+        let alone = run.evaluation.exit_code;
+        assert!(written(&Markdown, &run.view()).starts_with(&format!("### ragcheck: exit code {alone}\n\n")));
+        let decided = DecidedExit { exit_code: 0, why: "--fail-on flip: no case fails that passed".into() };
+        let text = written(&Markdown, &View { decided: Some(&decided), ..run.view() });
+        let begins = "### ragcheck: exit code 0\n\n--fail-on flip: no case fails that passed; the criteria alone: exit code";
+        assert!(text.starts_with(&format!("{begins} {alone}\n\n")), "{text}");
     }
 
     #[test]

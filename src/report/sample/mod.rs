@@ -33,6 +33,7 @@ impl Run {
             evaluation: &self.evaluation,
             timelines: &self.timelines,
             comparison: None,
+            decided: None,
             compared: false,
             variants_compared: false,
         }
