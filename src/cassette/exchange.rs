@@ -87,6 +87,8 @@ pub struct Exchange {
     pub request: Option<StoredRequest>,
     /// What came of it.
     pub outcome: Outcome,
+    /// Whether it was sent a while after every earlier one had ended, as far as it was noted: of agents that run elsewhere.
+    pub apart: bool,
 }
 
 /// A request as a cassette keeps it.
@@ -171,6 +173,15 @@ impl Cassette {
     /// A cassette of what was just recorded.
     pub fn new(header: Header, exchanges: Vec<Exchange>, stages: BTreeMap<String, Vec<Duration>>) -> Self {
         Self { header, exchanges, stages, edited: false, sealed: true, recorded: None, source: None }
+    }
+
+    /// The burst that each exchange belongs to, by index: what is not apart from those before it is one with them.
+    pub fn bursts(&self) -> Vec<u32> {
+        let numbered = self.exchanges.iter().scan(0, |burst, exchange| {
+            *burst += u32::from(exchange.apart);
+            Some(*burst)
+        });
+        numbered.collect()
     }
 
     /// The origin as it is shown, with what must be known about it.

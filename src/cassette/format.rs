@@ -2,7 +2,8 @@
 //!
 //! Version 2; version 1 lacks the `end:` line of [`super::end`] and is read as it is. A reader refuses a newer version, ignores members that it does not know, and says line and column of
 //! whatever is missing or of the wrong type. A stream's `chunks` are pairs of arrival and end; a reader that does not
-//! know them replays the same bytes at once. `vars`, where an agent generates values per run, are lists by name. `stopping` stands in lanes of a
+//! know them replays the same bytes at once. `apart` stands in an agent's exchanges that were sent a while after all earlier ones; a
+//! reader that does not know it tells exchanges in the order in which they arrive. `vars`, where an agent generates values per run, are lists by name. `stopping` stands in lanes of a
 //! run until decided; a reader that does not know it goes by `stopping.json`.
 
 use super::body;
@@ -193,6 +194,7 @@ fn exchange(node: &Node<'_>) -> Parsed<Exchange> {
         drift,
         request: None,
         outcome: outcome(member(node, "response")?)?,
+        apart: node.get("apart").and_then(Node::scalar) == Some(Scalar::Bool(true)),
     })
 }
 
@@ -315,6 +317,9 @@ fn exchange_document(exchange: &Exchange, request: Value) -> Value {
         "drift": drift,
     });
     if let Value::Object(entries) = &mut document {
+        if exchange.apart {
+            entries.insert("apart".to_owned(), json!(true));
+        }
         if !request.is_null() {
             entries.insert("request".to_owned(), request);
         }

@@ -51,6 +51,7 @@ pub(super) fn exchange(ordinal: u32, body: &Value, answer: &str) -> Exchange {
             rewritten: false,
             chunks: Vec::new(),
         },
+        apart: false,
     }
 }
 
@@ -156,6 +157,14 @@ fn a_lane_is_small_and_shares_its_prompt_and_tools() {
     insta::with_settings!({snapshot_path => "../../snapshots", prepend_module_to_snapshot => false}, {
         insta::assert_snapshot!("cassette-of-a-lane", text);
     });
+}
+
+#[test]
+fn what_was_sent_apart_from_the_exchanges_before_begins_a_new_burst_and_comes_back_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut cassette = lane();
+    cassette.exchanges[2].apart = true;
+    assert_eq!(saved(&cassette, folder.path()).bursts(), [0, 0, 1]);
 }
 
 #[test]

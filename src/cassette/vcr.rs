@@ -208,6 +208,7 @@ fn exchange(
             took: Duration::ZERO,
             chunks: Vec::new(),
         },
+        apart: false,
     })
 }
 

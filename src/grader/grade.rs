@@ -200,6 +200,11 @@ impl Grader {
         lanes.collect()
     }
 
+    /// The folders that its recordings go into.
+    pub fn folders(&self) -> [PathBuf; 2] {
+        [self.folder.clone(), self.blobs()]
+    }
+
     fn path(&self, hash: &str) -> PathBuf {
         self.folder.join(format!("{hash}.yaml"))
     }

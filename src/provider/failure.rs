@@ -4,13 +4,16 @@ use super::ErrorKind;
 use super::retry::Failure;
 use super::wire::{self, WireError};
 use crate::cassette::Redactor;
-use crate::transport::HttpResponse;
+use crate::transport::{HttpResponse, REDIRECT_HEADER};
 
 /// Characters of a service's words that are kept.
 const WORDS: usize = 500;
 
 /// What a response that is no success means.
 pub(super) fn failure(response: &HttpResponse, redactor: &Redactor) -> Failure {
+    if (300..400).contains(&response.status) {
+        return redirected(response, redactor);
+    }
     let body = String::from_utf8_lossy(&response.body);
     let kind = match wire::error_kind(response.status, &body) {
         ErrorKind::BadRequest if is_page(response) => ErrorKind::HtmlPage,
@@ -21,6 +24,16 @@ pub(super) fn failure(response: &HttpResponse, redactor: &Redactor) -> Failure {
         message = format!("HTTP {} without a word", response.status);
     }
     Failure { kind, status: Some(response.status), message }
+}
+
+/// What a redirect means: the address is wrong, and asking it again changes nothing.
+fn redirected(response: &HttpResponse, redactor: &Redactor) -> Failure {
+    let status = response.status;
+    let message = match response.header(REDIRECT_HEADER) {
+        Some(host) => format!("it redirects to {host}, and no redirect is followed"),
+        None => format!("HTTP {status} instead of an answer, without an address"),
+    };
+    Failure { kind: ErrorKind::BadRequest, status: Some(status), message: clipped(&message, redactor) }
 }
 
 /// What it means that a success could not be translated: an error of the upstream's within it, or nonsense.
@@ -100,6 +113,19 @@ mod tests {
         let told = read(401, &json!({"error": {"message": "Incorrect key sk-abcdefghijklmnopqrst"}}));
         assert_eq!(told.message, "Incorrect key [redacted:openai]");
         assert_eq!(failure(&response(502, ""), &Redactor::default()).message, "HTTP 502 without a word");
+    }
+
+    #[test]
+    fn a_redirect_is_not_retried_and_names_the_host() {
+        for status in [301, 302, 304, 307, 308] {
+            let page = response(status, "<html>Moved</html>");
+            let told = failure(&page, &Redactor::default());
+            assert_eq!((told.kind, told.status), (ErrorKind::BadRequest, Some(status)), "{told:?}");
+            assert!(!told.kind.is_transient() && told.message.contains(&format!("HTTP {status}")), "{told:?}");
+            let headers = vec![(REDIRECT_HEADER.to_owned(), "api.example".to_owned())];
+            let told = failure(&HttpResponse { headers, ..page }, &Redactor::default());
+            assert!(told.message.contains("redirects to api.example"), "{told:?}");
+        }
     }
 
     #[test]

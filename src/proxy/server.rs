@@ -34,14 +34,24 @@ const LEFT_OUT: [&str; 8] = [
 /// Hosts that are remembered of those that an agent asked for and was refused.
 const MOST_HOSTS: usize = 20;
 
+/// What comes, and whom it is for.
+#[derive(Default)]
+struct Desk {
+    served: Option<Served>,
+    /// Requests since the last trial that no trial was there for.
+    unserved: u32,
+}
+
 /// One trial that is served.
 struct Served {
     transport: Arc<dyn Transport>,
+    /// Requests that came before it, when no trial was there.
+    before: u32,
     /// Hosts that were asked for and refused.
     elsewhere: Vec<String>,
 }
 
-type Slot = Arc<Mutex<Option<Served>>>;
+type Slot = Arc<Mutex<Desk>>;
 
 /// A listening proxy; it stops when it is dropped.
 pub struct Proxy {
@@ -82,15 +92,32 @@ impl Proxy {
 
     /// Hands requests to `transport` until the guard is dropped.
     pub fn serve(&self, transport: Arc<dyn Transport>) -> Serving {
-        *lock(&self.slot) = Some(Served { transport, elsewhere: Vec::new() });
+        let mut desk = lock(&self.slot);
+        let before = std::mem::take(&mut desk.unserved);
+        desk.served = Some(Served { transport, before, elsewhere: Vec::new() });
+        drop(desk);
         Serving { slot: Arc::clone(&self.slot) }
+    }
+}
+
+impl Desk {
+    /// The way of the trial that is running; `None` counts a request that there is none for.
+    fn transport(&mut self) -> Option<Arc<dyn Transport>> {
+        let transport = self.served.as_ref().map(|served| Arc::clone(&served.transport));
+        self.unserved += u32::from(transport.is_none());
+        transport
     }
 }
 
 impl Serving {
     /// Hosts beside the model's and the search service's that the agent has asked for, and was refused, in order.
     pub fn elsewhere(&self) -> Vec<String> {
-        lock(&self.slot).as_ref().map(|served| served.elsewhere.clone()).unwrap_or_default()
+        lock(&self.slot).served.as_ref().map(|served| served.elsewhere.clone()).unwrap_or_default()
+    }
+
+    /// How many requests came between the trial before and this one, and were refused.
+    pub fn before(&self) -> u32 {
+        lock(&self.slot).served.as_ref().map_or(0, |served| served.before)
     }
 }
 
@@ -102,17 +129,17 @@ impl Drop for Proxy {
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        *lock(&self.slot) = None;
+        lock(&self.slot).served = None;
     }
 }
 
-fn lock(slot: &Slot) -> MutexGuard<'_, Option<Served>> {
+fn lock(slot: &Slot) -> MutexGuard<'_, Desk> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn answer(State(slot): State<Slot>, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
     if let Some(host) = third_host(&method, &uri, &headers) {
-        if let Some(served) = lock(&slot).as_mut()
+        if let Some(served) = lock(&slot).served.as_mut()
             && served.elsewhere.len() < MOST_HOSTS
             && !served.elsewhere.contains(&host)
         {
@@ -137,7 +164,7 @@ async fn answer(State(slot): State<Slot>, method: Method, uri: Uri, headers: Hea
             return refusal(StatusCode::BAD_REQUEST, "ragcheck_invalid_request", &message);
         }
     };
-    let Some(transport) = lock(&slot).as_ref().map(|served| Arc::clone(&served.transport)) else {
+    let Some(transport) = lock(&slot).transport() else {
         let message = "no trial is running that this request could belong to";
         return refusal(StatusCode::BAD_REQUEST, "ragcheck_no_trial", message);
     };

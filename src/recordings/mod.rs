@@ -10,6 +10,7 @@
 //! | [`import`](fn@import) | makes a cassette of what another recorder wrote |
 //! | [`rekey`](fn@rekey) | computes the keys of a cassette again |
 //! | [`scan`](fn@scan) | finds secrets in files |
+//! | [`writable`](fn@writable) | finds out whether recordings can be written, before anything is sent |
 //! | [`lock`](fn@lock) | keeps other writers of recordings out |
 //!
 //! Nothing here prints, and nothing here records: that is a run in record mode.
@@ -22,6 +23,7 @@ mod refresh;
 mod rekey;
 mod scan;
 mod staleness;
+mod writable;
 
 pub use diff::{DiffError, ServiceDiff, diff};
 pub use files::{CassetteFile, cassettes};
@@ -31,6 +33,7 @@ pub use refresh::{Refresh, RefreshCost, refresh};
 pub use rekey::{RekeyError, rekey};
 pub use scan::{known_secrets, scan, scan_files};
 pub use staleness::{Ages, Stale, broken, lane_file, notes, stale, unrecorded};
+pub use writable::{Unwritable, writable, writable_folders};
 
 use std::io;
 use std::path::PathBuf;

@@ -89,6 +89,14 @@ pub(super) fn discover(root: &Path, project: &Project, paths: &[PathBuf]) -> Res
 
 fn missing(root: &Path, path: &Path) -> Diagnostic {
     let file = shown(root, path);
+    if path.exists() {
+        return Diagnostic::error(
+            "not-a-file",
+            &file,
+            "it is not a regular file: a pipe, a socket or a device is not read",
+        )
+        .with_help("name a YAML file or a folder of them".to_owned());
+    }
     let mut diagnostic = Diagnostic::error("no-such-file", &file, "there is no such file or folder");
     let folder = path.parent().unwrap_or(root);
     let known: Vec<String> = yaml_in(folder).iter().map(|path| shown(root, path)).collect();
@@ -185,6 +193,16 @@ mod tests {
         assert_eq!(names(folder.path(), &project, &["scenarios/deep/*.yaml"]), ["scenarios/deep/d.yaml"]);
         let mistakes = discover(folder.path(), &project, &["scenarios/bb.yaml".into()]).expect_err("missing");
         assert_eq!(mistakes[0].help, ["did you mean scenarios/b.yaml?"]);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_is_no_regular_file_is_called_so_and_not_missing() {
+        let folder = folder();
+        let _socket = std::os::unix::net::UnixListener::bind(folder.path().join("s.yaml")).expect("a socket");
+        let mistakes = discover(folder.path(), &Project::default(), &["s.yaml".into()]).expect_err("no file");
+        assert_eq!(mistakes[0].code, "not-a-file");
+        assert!(mistakes[0].message.contains("it is not a regular file"), "{mistakes:?}");
     }
 
     #[test]

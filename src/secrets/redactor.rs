@@ -12,12 +12,13 @@ use std::sync::Arc;
 /// A longer value is searched in pieces of this many characters.
 const PIECE: usize = 128;
 /// Response headers that are kept; all others are dropped.
-const KEPT_HEADERS: [&str; 6] = [
+const KEPT_HEADERS: [&str; 7] = [
     "content-type",
     "retry-after",
     "retry-after-ms",
     "x-should-retry",
     "x-ragcheck-declared-fault",
+    "x-ragcheck-redirect",
     "nuclia-learning-id",
 ];
 /// What people write where a local server wants any key: no secrets, and words of other texts.

@@ -70,12 +70,13 @@ impl Spellings {
     }
 }
 
-/// Whether no letter or digit touches a place; an escape before it is none.
+/// Whether no letter or digit touches a place, also by the `_` or `-` of a longer name; an escape before it is none.
 fn stands_alone(text: &str, place: &Range<usize>) -> bool {
-    let behind = text[place.end..].chars().next().is_none_or(|next| !next.is_alphanumeric());
-    let before = &text[..place.start];
+    const JOINS: [char; 2] = ['_', '-'];
+    let behind = text[place.end..].trim_start_matches(JOINS);
+    let before = text[..place.start].trim_end_matches(JOINS);
     let touches = before.chars().next_back().is_some_and(char::is_alphanumeric);
-    behind && (!touches || ends_with_escape(before))
+    behind.chars().next().is_none_or(|next| !next.is_alphanumeric()) && (!touches || ends_with_escape(before))
 }
 
 fn ends_with_escape(before: &str) -> bool {

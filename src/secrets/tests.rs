@@ -318,8 +318,11 @@ proptest! {
             let clean = redactor.redact(&text).into_owned();
             prop_assert!(redactor.is_clean(&clean) && clean.contains("[redacted:SERVICE_KEY]"), "{} of {}", clean, text);
         }
-        let word = format!("a{key}a");
-        prop_assert_eq!(redactor.redact(&word), word.as_str(), "a word is not torn apart");
+        for word in [format!("a{key}a"), format!("look_{key}"), format!("{key}-up"), format!("a__{key}__b")] {
+            prop_assert_eq!(redactor.redact(&word), word.as_str(), "a word is not torn apart");
+        }
+        let option = redactor.redact(&format!("--{key}")).into_owned();
+        prop_assert!(!option.contains(&key) || "SERVICE_KEY".contains(&key), "{}", option);
     }
 }
 

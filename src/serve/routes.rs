@@ -95,9 +95,17 @@ async fn query(
     if accepts.split(',').any(|kind| kind.split(';').next().unwrap_or_default().trim() == "text/event-stream") {
         return Sse::new(told(service, request)).keep_alive(KeepAlive::default()).into_response();
     }
-    match service.answer(&request, None).await {
-        Ok(reply) => Json(secrets::clean_value(reply)).into_response(),
-        Err(error) => error.into_response(),
+    answered(service, request).await
+}
+
+/// The answer to one question. The turn is a task of its own: whoever hangs up finds its answer in the session.
+#[expect(clippy::disallowed_methods, reason = "a turn whose asker hung up is finished all the same")]
+async fn answered(service: Shared, request: QueryRequest) -> Response {
+    let turn = tokio::spawn(async move { service.answer(&request, None).await });
+    match turn.await {
+        Ok(Ok(reply)) => Json(secrets::clean_value(reply)).into_response(),
+        Ok(Err(error)) => error.into_response(),
+        Err(failed) => panicked(Box::new(failed)),
     }
 }
 

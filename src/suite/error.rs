@@ -3,6 +3,7 @@
 use crate::evaluation::{ScoreError, StopError};
 use crate::files::{LockError, is_full_disk};
 use crate::gate::EvaluationError;
+use crate::recordings::Unwritable;
 use crate::run::JournalError;
 use crate::scenario::Diagnostic;
 use crate::scenario::diagnostic::listed;
@@ -34,6 +35,9 @@ pub enum SuiteError {
     /// Somebody else records in this project.
     #[error(transparent)]
     Lock(#[from] LockError),
+    /// No recording could be written.
+    #[error(transparent)]
+    Recordings(#[from] Unwritable),
     /// Bounds on a replay.
     #[error(
         "--max-calls, --max-cost and --timeout bound live and recording runs; a replay sends nothing and waits for \

@@ -6,7 +6,7 @@ use crate::evaluation::{self, EvaluatedRun, ScoreError, read_plan, read_traces};
 use crate::files::{self, LockError};
 use crate::grader::{self, Graded, Grader, GradingTask, Scope, Tally};
 use crate::plan::Plan;
-use crate::recordings;
+use crate::recordings::{self, Unwritable};
 use crate::scenario::diagnostic::listed;
 use crate::scenario::{self, Diagnostic, Rubric, RubricEvidence};
 use crate::secrets;
@@ -71,6 +71,9 @@ pub enum GradingError {
     /// Somebody else records in this project.
     #[error(transparent)]
     Lock(#[from] LockError),
+    /// No recording could be written.
+    #[error(transparent)]
+    Recordings(#[from] Unwritable),
     /// The run folder cannot be read.
     #[error(transparent)]
     Run(#[from] ScoreError),
@@ -121,6 +124,9 @@ pub fn grade(folder: &Path, options: &GradingOptions) -> Result<GradedRun, Gradi
     let _alone = (options.mode == Mode::Record).then(|| recordings::lock("judge --mode record")).transpose()?.flatten();
     let plan = read_plan(folder)?;
     let grader = open(options)?;
+    if options.mode == Mode::Record {
+        recordings::writable_folders(grader.folders().iter().map(PathBuf::as_path))?;
+    }
     let wanted = grader.rubric().evidence == RubricEvidence::Passages;
     let whole = Passages::read(folder, |_| wanted).map_err(ScoreError::from)?;
     let mut tasks = Vec::new();

@@ -76,6 +76,9 @@ impl Suite {
         let record = options.mode == Mode::Record;
         let _alone = record.then(|| recordings::lock("run --mode record")).transpose()?.flatten();
         let Prepared { plan, text, runner, kept, mut notes } = self.prepare(options)?;
+        if record {
+            recordings::writable(&runner, &plan)?;
+        }
         options.progress.begin(plan.trials.len(), &runner);
         let journal = journal(options, &reports, &plan, &text)?;
         let unwritten = |error: io::Error| match &journal {

@@ -66,13 +66,15 @@ pub fn plural(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
-/// `text` as a cell of a CSV file: led by an apostrophe when its first character other than a space would begin a formula.
+/// `text` as a cell of a CSV file: without line breaks and tabs, as harmless as [`block`], and led by an apostrophe when
+/// its first character other than a space would begin a formula.
 pub fn cell(text: &str) -> Cow<'_, str> {
-    let begins =
-        text.trim_start_matches(' ').starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']);
+    let plain = !text.contains(|character| character == '\n' || is_treacherous(character));
+    let text = if plain { Cow::Borrowed(text) } else { Cow::Owned(block(text).replace('\n', " ")) };
+    let begins = text.trim_start_matches(' ').starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']);
     let is_number =
         text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.".contains(&byte)) && text.parse::<f64>().is_ok();
-    if begins && !is_number { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) }
+    if begins && !is_number { Cow::Owned(format!("'{text}")) } else { text }
 }
 
 #[cfg(test)]
@@ -109,9 +111,16 @@ mod tests {
 
     #[test]
     fn cells_that_would_run_as_formulas_are_led_by_an_apostrophe() {
-        for hostile in ["=cmd|' /C calc'!A0", "+1+cmd", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "  =1", "＝1"] {
+        for hostile in ["=cmd|' /C calc'!A0", "+1+cmd", "-2+3", "@SUM(A1)", "\t=1", "\n=1", "  =1", "＝1"] {
             assert!(cell(hostile).starts_with('\''), "{hostile:?}");
         }
+        assert_eq!(cell("\r=1"), "\u{fffd}=1");
+    }
+
+    #[test]
+    fn a_cell_commands_no_terminal() {
+        assert_eq!(cell("\u{1b}[2J\u{1b}]0;x\u{7}"), "\u{fffd}[2J\u{fffd}]0;x\u{fffd}");
+        assert_eq!(cell("one\r\ntwo\tthree"), "one two three");
     }
 
     #[test]
@@ -135,6 +144,11 @@ mod tests {
         #[test]
         fn a_line_never_holds_a_control_character(text in any::<String>()) {
             prop_assert!(!line(&text).chars().any(char::is_control));
+        }
+
+        #[test]
+        fn a_cell_never_holds_a_control_character(text in any::<String>()) {
+            prop_assert!(!cell(&text).chars().any(char::is_control));
         }
 
         #[test]

@@ -10,6 +10,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// A response that redirects says in this header to which host, in place of the whole address: that may hold a key, and
+/// no client of an agent shall follow it.
+pub const REDIRECT_HEADER: &str = "x-ragcheck-redirect";
+/// Characters of a host's name that are told.
+const LONGEST_HOST: usize = 255;
+
 /// Where a service is, and how to talk to it.
 #[derive(Clone)]
 pub struct Target {
@@ -225,6 +231,11 @@ async fn read(
         .iter()
         .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
         .collect();
+    if response.status().is_redirection() {
+        let host = headers.iter().find(|(name, _)| name == "location").and_then(|(_, to)| host(response.url(), to));
+        headers.retain(|(name, _)| name != "location" && name != REDIRECT_HEADER);
+        headers.extend(host.map(|host| (REDIRECT_HEADER.to_owned(), host)));
+    }
     if response.content_length().is_some_and(|length| length > LONGEST_BODY as u64) {
         return Err(ReadError::TooLong);
     }
@@ -247,6 +258,13 @@ async fn read(
         chunks = chunks.last().map(|last| Chunk { at: last.at, end: body.len() }).into_iter().collect();
     }
     Ok(HttpResponse { status, headers, body: body.into(), took: Duration::ZERO, chunks })
+}
+
+/// The host, with its port, that an address relative to `from` leads to.
+fn host(from: &reqwest::Url, to: &str) -> Option<String> {
+    let to = from.join(to).ok()?;
+    let port = to.port().map(|port| format!(":{port}")).unwrap_or_default();
+    Some(format!("{}{port}", to.host_str()?).chars().take(LONGEST_HOST).collect())
 }
 
 /// An error with its causes on one line: reqwest alone says little more than that sending failed.

@@ -15,7 +15,7 @@ mod tap;
 mod tests;
 
 pub use budget::{Budget, LimitTransport, Tariff, TrialUnderWay};
-pub use live::{LiveError, LiveTransport, Target};
+pub use live::{LiveError, LiveTransport, REDIRECT_HEADER, Target};
 pub use pace::{Pace, Permit};
 pub use record::{DECLARED_FAULT_HEADER, RecordTransport, SIMULATOR_HEADER};
 pub use replay::ReplayTransport;
@@ -29,6 +29,18 @@ use bytes::Bytes;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Where a recording has an exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordedPlace {
+    /// Order of sending, from 0, while it was recorded.
+    pub ordinal: u32,
+    /// Exchanges of one burst overlapped in time, or nearly: chance may decide which of them arrives first.
+    pub burst: u32,
+}
+
+/// What came of a request, and where a recording has it.
+pub type PlacedResult = (Option<RecordedPlace>, Result<HttpResponse, TransportError>);
 
 /// Which service a request is for. Cassettes, limits and reports tell services apart by this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
@@ -192,4 +204,9 @@ pub struct Miss {
 pub trait Transport: Send + Sync {
     /// Sends one request once.
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>>;
+
+    /// Like [`Transport::send`], and says where a recording has the exchange; `None` where nothing is recorded.
+    fn send_placed(&self, request: HttpRequest) -> BoxFuture<'_, PlacedResult> {
+        Box::pin(async move { (None, self.send(request).await) })
+    }
 }

@@ -1,6 +1,6 @@
 //! Passes requests on and keeps what came of them, redacted, for a cassette.
 
-use super::{HttpRequest, HttpResponse, Transport, TransportError, links, sse};
+use super::{HttpRequest, HttpResponse, PlacedResult, RecordedPlace, Transport, TransportError, links, sse};
 use crate::cassette::{self, Chunk, Exchange, Outcome, Redactor, Request, StoredRequest};
 use crate::clock::{BoxFuture, Clock};
 use std::collections::BTreeMap;
@@ -13,6 +13,10 @@ pub const SIMULATOR_HEADER: &str = "x-ragcheck-simulator";
 /// and no outage.
 pub const DECLARED_FAULT_HEADER: &str = "x-ragcheck-declared-fault";
 
+/// What was sent so long after all earlier exchanges had ended was not sent at once with them. Requests that an agent
+/// sends at once do not overlap here when the service answers sooner than the agent's next thread runs.
+const APART: Duration = Duration::from_millis(100);
+
 /// Records one lane. Exchanges are numbered when they are sent, so concurrency does not reorder the file.
 pub struct RecordTransport {
     inner: Arc<dyn Transport>,
@@ -24,6 +28,10 @@ pub struct RecordTransport {
 #[derive(Default)]
 struct Kept {
     sent: u32,
+    under_way: u32,
+    /// When the last one ended that did.
+    ended: Option<Duration>,
+    burst: u32,
     exchanges: Vec<Exchange>,
     simulated: BTreeMap<String, bool>,
     profiles: BTreeMap<String, u32>,
@@ -88,22 +96,27 @@ impl RecordTransport {
         used.filter_map(|name| Some((name.to_owned(), *kept.profiles.get(name)?))).collect()
     }
 
-    async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
+    /// Sends and records; whether it is apart from those before is recorded where the asker wants to know its place.
+    async fn exchange(&self, request: HttpRequest, placed: bool) -> PlacedResult {
         if let Some(message) = links::broken(&request.body) {
-            return Err(TransportError::Invalid { message });
+            return (None, Err(TransportError::Invalid { message }));
         }
         let redactor = self.learn(&request);
         let matching = request.profile;
         let canonical = Request { profile: matching, method: request.method, path: &request.path, body: &request.body };
         let body = cassette::stored_body(matching, &request.body, &redactor);
-        let ordinal = {
+        let start = self.clock.now();
+        let (place, apart) = {
             let mut kept = self.kept();
+            let apart = kept.under_way == 0 && kept.ended.is_some_and(|ended| start.saturating_sub(ended) >= APART);
             kept.sent += 1;
+            kept.under_way += 1;
+            kept.burst += u32::from(apart);
             kept.profiles.insert(matching.name.to_owned(), matching.version);
-            kept.sent - 1
+            (RecordedPlace { ordinal: kept.sent - 1, burst: kept.burst }, apart)
         };
         let exchange = Exchange {
-            ordinal,
+            ordinal: place.ordinal,
             service: request.service.as_str().to_owned(),
             profile: matching.name.to_owned(),
             key: cassette::key(canonical, &redactor),
@@ -115,8 +128,9 @@ impl RecordTransport {
                 problem: None,
             }),
             outcome: Outcome::Abandoned { after: Duration::ZERO },
+            apart: apart && placed,
         };
-        let mut pending = Pending { recorder: self, exchange: Some(exchange), start: self.clock.now() };
+        let mut pending = Pending { recorder: self, exchange: Some(exchange), start };
         let result = self.inner.send(request).await;
         let outcome = match &result {
             Ok(response) => {
@@ -138,10 +152,11 @@ impl RecordTransport {
             _ => None,
         };
         pending.settle(outcome);
-        match (result, kept) {
+        let result = match (result, kept) {
             (Ok(response), Some((body, chunks))) => Ok(HttpResponse { body, chunks, ..response }),
             (result, _) => result,
-        }
+        };
+        (Some(place), result)
     }
 }
 
@@ -191,8 +206,13 @@ impl Pending<'_> {
     }
 
     fn settle(&mut self, outcome: Option<Outcome>) {
-        if let (Some(exchange), Some(outcome)) = (self.exchange.take(), outcome) {
-            self.recorder.kept().exchanges.push(Exchange { outcome, ..exchange });
+        let Some(exchange) = self.exchange.take() else { return };
+        let now = self.recorder.clock.now();
+        let mut kept = self.recorder.kept();
+        kept.under_way -= 1;
+        kept.ended = Some(now);
+        if let Some(outcome) = outcome {
+            kept.exchanges.push(Exchange { outcome, ..exchange });
         }
     }
 }
@@ -208,6 +228,10 @@ impl Drop for Pending<'_> {
 
 impl Transport for RecordTransport {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
-        Box::pin(self.exchange(request))
+        Box::pin(async move { self.exchange(request, false).await.1 })
+    }
+
+    fn send_placed(&self, request: HttpRequest) -> BoxFuture<'_, PlacedResult> {
+        Box::pin(self.exchange(request, true))
     }
 }

@@ -1,6 +1,6 @@
 //! Answers from a cassette: the recorded bytes after the recorded time, or an explained miss. No socket is opened.
 
-use super::{HttpRequest, HttpResponse, Miss, Service, Transport, TransportError, links};
+use super::{HttpRequest, HttpResponse, Miss, PlacedResult, RecordedPlace, Service, Transport, TransportError, links};
 use crate::cassette::{self, Cassette, Keys, Outcome, Pool, Redactor, Request, Taken};
 use crate::clock::{BoxFuture, Clock};
 use crate::secrets;
@@ -14,6 +14,7 @@ const BEYOND: Duration = Duration::from_hours(24);
 /// Replays one lane, once.
 pub struct ReplayTransport {
     cassette: Cassette,
+    bursts: Vec<u32>,
     pool: Pool,
     /// Those of each service's requests, which follow each other.
     keys: Mutex<BTreeMap<Service, Keys>>,
@@ -26,8 +27,8 @@ impl ReplayTransport {
     /// Replays `cassette` on `clock`; `rerecord` is the command that records the lane again, for messages.
     pub fn new(cassette: Cassette, clock: Arc<dyn Clock>, rerecord: String) -> Self {
         let pool = Pool::new(&cassette);
-        let keys = Mutex::default();
-        Self { cassette, pool, keys, clock, redactor: Redactor::default(), rerecord }
+        let (keys, bursts) = (Mutex::default(), cassette.bursts());
+        Self { cassette, bursts, pool, keys, clock, redactor: Redactor::default(), rerecord }
     }
 
     /// With the secrets that were known while recording, where requests hold any.
@@ -54,7 +55,18 @@ impl ReplayTransport {
         keys.entry(service).or_default().of(request, redactor)
     }
 
-    async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
+    async fn exchange(&self, request: HttpRequest) -> PlacedResult {
+        let index = match self.find(&request) {
+            Ok(index) => index,
+            Err(why) => return (None, Err(why)),
+        };
+        let place = self.cassette.exchanges.get(index).zip(self.bursts.get(index));
+        let place = place.map(|(exchange, burst)| RecordedPlace { ordinal: exchange.ordinal, burst: *burst });
+        (place, self.answer(index).await)
+    }
+
+    /// The exchange that answers a request.
+    fn find(&self, request: &HttpRequest) -> Result<usize, TransportError> {
         if let Some(message) = links::broken(&request.body) {
             return Err(TransportError::Invalid { message });
         }
@@ -63,22 +75,26 @@ impl ReplayTransport {
         let redactor = self.redactor.knowing(request.secrets());
         let key = self.key(request.service, canonical, &redactor);
         let taken = self.pool.take(&key);
-        let found = match taken {
-            Taken::Exchange(index) => self.cassette.exchanges.get(index),
-            Taken::UsedUp | Taken::Unknown => None,
-        };
-        let Some(exchange) = found else {
-            let explained = cassette::explain(
-                &self.cassette,
-                request.service.as_str(),
-                canonical,
-                &key,
-                (taken, &self.pool.unused()),
-                &secrets::declared().knowing(request.secrets()),
-                &self.rerecord,
-            );
-            let cassette::Explanation { message, cause, detail } = explained;
-            return Err(TransportError::Miss(Box::new(Miss { message, cause, detail })));
+        if let Taken::Exchange(index) = taken {
+            return Ok(index);
+        }
+        let explained = cassette::explain(
+            &self.cassette,
+            request.service.as_str(),
+            canonical,
+            &key,
+            (taken, &self.pool.unused()),
+            &secrets::declared().knowing(request.secrets()),
+            &self.rerecord,
+        );
+        let cassette::Explanation { message, cause, detail } = explained;
+        Err(TransportError::Miss(Box::new(Miss { message, cause, detail })))
+    }
+
+    /// What was recorded, after the recorded time.
+    async fn answer(&self, index: usize) -> Result<HttpResponse, TransportError> {
+        let Some(exchange) = self.cassette.exchanges.get(index) else {
+            return Err(TransportError::Invalid { message: format!("the cassette has no exchange {index}") });
         };
         match &exchange.outcome {
             Outcome::Response { status, headers, body, took, chunks, .. } => {
@@ -105,6 +121,10 @@ impl ReplayTransport {
 
 impl Transport for ReplayTransport {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        Box::pin(async move { self.exchange(request).await.1 })
+    }
+
+    fn send_placed(&self, request: HttpRequest) -> BoxFuture<'_, PlacedResult> {
         Box::pin(self.exchange(request))
     }
 }

@@ -1,8 +1,9 @@
 //! Keeps what passes to a service, so that a trace can be told from it. It changes nothing, until it is closed.
 //!
-//! What the asker hung up on is not kept: it was never answered.
+//! What the asker hung up on is not kept: it was never answered. Exchanges that ran side by side arrive in an order of
+//! chance, and are given in that of the recording, so that a trace is the same whichever came first.
 
-use super::{HttpRequest, HttpResponse, Transport, TransportError};
+use super::{HttpRequest, HttpResponse, PlacedResult, RecordedPlace, Transport, TransportError};
 use crate::clock::BoxFuture;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -26,18 +27,76 @@ impl Passed {
     }
 }
 
+/// Who is answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Door {
+    #[default]
+    Open,
+    /// The reply was delivered, and the next turn has not begun.
+    BetweenTurns,
+    /// The turn ran into its limit.
+    Closed,
+}
+
 #[derive(Debug, Default)]
 struct Kept {
-    sent: u64,
-    closed: bool,
-    passed: Vec<(u64, Passed)>,
+    /// Counts beginnings and ends.
+    moment: u64,
+    under_way: u32,
+    door: Door,
+    late: u32,
+    passed: Vec<Observed>,
     secrets: Vec<(String, String)>,
+}
+
+/// An exchange, and when it was under way.
+#[derive(Debug)]
+struct Observed {
+    began: u64,
+    ended: u64,
+    place: Option<RecordedPlace>,
+    passed: Passed,
+}
+
+impl Observed {
+    /// Whether the recording has this one after `next`, and chance may have let it arrive before: they were sent at once
+    /// then, or overlap now.
+    fn changes_with(&self, next: &Self) -> bool {
+        let places = self.place.zip(next.place).filter(|(one, next)| one.ordinal > next.ordinal);
+        places.is_some_and(|(one, next_place)| one.burst == next_place.burst || next.began < self.ended)
+    }
+}
+
+/// Exchanges in the order of sending, those of a burst in that of the recording.
+fn in_recorded_order(mut passed: Vec<Observed>) -> Vec<Observed> {
+    passed.sort_by_key(|one| one.began);
+    // Neighbours change places until none is left to change: what was sent after an answer stays behind it.
+    let mut settled = false;
+    while !settled {
+        settled = true;
+        for place in 1..passed.len() {
+            if passed[place - 1].changes_with(&passed[place]) {
+                passed.swap(place - 1, place);
+                settled = false;
+            }
+        }
+    }
+    passed
 }
 
 /// Passes requests on and keeps them until [`Tap::take`].
 pub struct Tap {
     inner: Arc<dyn Transport>,
     kept: Mutex<Kept>,
+}
+
+/// A request on its way: counted until it is dropped, answered or not.
+struct UnderWay<'t>(&'t Tap);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.kept().under_way -= 1;
+    }
 }
 
 impl Tap {
@@ -50,16 +109,32 @@ impl Tap {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What passed since the last call, in the order of sending.
+    /// What passed since the last call, in the order of sending, what ran side by side in that of the recording.
     pub fn take(&self) -> Vec<Passed> {
-        let mut passed = std::mem::take(&mut self.kept().passed);
-        passed.sort_by_key(|(ordinal, _)| *ordinal);
-        passed.into_iter().map(|(_, passed)| passed).collect()
+        let passed = std::mem::take(&mut self.kept().passed);
+        in_recorded_order(passed).into_iter().map(|one| one.passed).collect()
     }
 
     /// Lets nothing pass any more: whoever still asks is told that the turn is over, and not to try again.
     pub fn close(&self) {
-        self.kept().closed = true;
+        self.kept().door = Door::Closed;
+    }
+
+    /// Lets nothing pass that is asked from now on, and counts it, until [`Tap::open`].
+    pub fn end_turn(&self) {
+        self.kept().door = Door::BetweenTurns;
+    }
+
+    /// Lets requests pass again, and tells how many were refused since [`Tap::end_turn`].
+    pub fn open(&self) -> u32 {
+        let mut kept = self.kept();
+        kept.door = Door::Open;
+        std::mem::take(&mut kept.late)
+    }
+
+    /// How many requests are not answered yet.
+    pub fn under_way(&self) -> u32 {
+        self.kept().under_way
     }
 
     /// The keys that requests brought with them: a name for messages, and the value.
@@ -67,31 +142,43 @@ impl Tap {
         self.kept().secrets.clone()
     }
 
-    async fn pass(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
-        let ordinal = {
+    async fn pass(&self, request: HttpRequest) -> PlacedResult {
+        let (began, _under_way) = {
             let mut kept = self.kept();
             for secret in request.secrets() {
                 if !kept.secrets.contains(&secret) {
                     kept.secrets.push(secret);
                 }
             }
-            if kept.closed {
-                let message = "the turn ran into its time limit and is over; nothing is answered any more".to_owned();
-                return Err(TransportError::Invalid { message });
+            let refused = match kept.door {
+                Door::Open => None,
+                Door::BetweenTurns => {
+                    kept.late += 1;
+                    Some("the agent has replied and its turn is over; what it asks after that belongs to no turn")
+                }
+                Door::Closed => Some("the turn ran into its time limit and is over; nothing is answered any more"),
+            };
+            if let Some(message) = refused {
+                return (None, Err(TransportError::Invalid { message: message.to_owned() }));
             }
-            kept.sent += 1;
-            kept.sent
+            kept.moment += 1;
+            kept.under_way += 1;
+            (kept.moment, UnderWay(self))
         };
-        let result = self.inner.send(request.clone()).await;
-        let request = HttpRequest { headers: Vec::new(), ..request };
-        self.kept().passed.push((ordinal, Passed { request, result: result.clone() }));
-        result
+        let (place, result) = self.inner.send_placed(request.clone()).await;
+        let passed = Passed { request: HttpRequest { headers: Vec::new(), ..request }, result: result.clone() };
+        let mut kept = self.kept();
+        kept.moment += 1;
+        let ended = kept.moment;
+        kept.passed.push(Observed { began, ended, place, passed });
+        drop(kept);
+        (place, result)
     }
 }
 
 impl Transport for Tap {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
-        Box::pin(self.pass(request))
+        Box::pin(async move { self.pass(request).await.1 })
     }
 }
 
@@ -139,5 +226,55 @@ mod tests {
         let refused = block_on(&clock, tap.send(request)).expect("no deadlock");
         assert!(matches!(refused, Err(TransportError::Invalid { .. })), "{refused:?}");
         assert!(tap.take().is_empty());
+    }
+
+    fn observed(began: u64, ended: u64, (ordinal, burst): (u32, u32)) -> Observed {
+        let request = HttpRequest {
+            service: Service::Model,
+            profile: &Profile::EXACT,
+            method: "POST",
+            path: String::new(),
+            body: json!(ordinal).into(),
+            stream: None,
+            headers: Vec::new(),
+        };
+        let result = Err(TransportError::Timeout { after: Duration::ZERO });
+        Observed { began, ended, place: Some(RecordedPlace { ordinal, burst }), passed: Passed { request, result } }
+    }
+
+    fn ordered(passed: Vec<Observed>) -> Vec<u32> {
+        in_recorded_order(passed).iter().filter_map(|one| Some(one.place?.ordinal)).collect()
+    }
+
+    #[test]
+    fn what_ran_side_by_side_has_the_order_of_the_recording_whichever_arrived_first() {
+        let burst = |order: [u32; 3]| {
+            let sent = order.into_iter().zip([(2, 3), (4, 5), (6, 7)]);
+            let burst = sent.map(|(ordinal, (began, ended))| observed(began, ended, (ordinal, 2)));
+            [observed(0, 1, (0, 1))].into_iter().chain(burst).chain([observed(8, 9, (4, 3))]).collect()
+        };
+        for order in [[1, 2, 3], [1, 3, 2], [2, 1, 3], [2, 3, 1], [3, 1, 2], [3, 2, 1]] {
+            assert_eq!(ordered(burst(order)), [0, 1, 2, 3, 4], "{order:?}");
+        }
+        let now = vec![observed(1, 4, (1, 2)), observed(2, 3, (0, 1))];
+        assert_eq!(ordered(now), [0, 1], "they overlap now, although the recording has them one after another");
+    }
+
+    #[test]
+    fn what_was_asked_apart_in_the_recording_and_in_another_order_now_keeps_that_order() {
+        let changed = vec![observed(1, 2, (1, 2)), observed(3, 4, (0, 1)), observed(5, 6, (2, 3))];
+        assert_eq!(ordered(changed), [1, 0, 2]);
+    }
+
+    #[test]
+    fn what_is_asked_between_two_turns_is_refused_and_counted() {
+        let tap = Tap::new(Arc::new(Echo));
+        let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
+        let ask = || block_on(&clock, tap.send(observed(0, 0, (0, 0)).passed.request)).expect("no deadlock");
+        tap.end_turn();
+        assert!(matches!(ask(), Err(TransportError::Invalid { message }) if message.contains("has replied")));
+        assert_eq!((tap.open(), tap.under_way()), (1, 0));
+        assert!(ask().is_ok());
+        assert_eq!((tap.open(), tap.take().len()), (0, 1));
     }
 }

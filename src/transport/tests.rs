@@ -69,6 +69,21 @@ fn replay(recorder: &RecordTransport) -> (ReplayTransport, VirtualClock, String)
 }
 
 #[tokio::test]
+async fn a_redirect_tells_its_host_alone_live_and_replayed() {
+    let server = MockServer::start().await;
+    let to = "https://api.example:8443/v1/elsewhere?key=sk-abcdefghijklmnopqrst";
+    let template = ResponseTemplate::new(307).insert_header("location", to).insert_header(REDIRECT_HEADER, "forged");
+    Mock::given(method("POST")).respond_with(template).mount(&server).await;
+    let recorder = recorder(live(server.uri(), Duration::from_secs(5)));
+    let told = recorder.send(request("where?")).await.expect("an answer");
+    assert_eq!((told.header(REDIRECT_HEADER), told.header("location")), (Some("api.example:8443"), None));
+    let (replay, clock, text) = replay(&recorder);
+    let again = block_on(&clock, replay.send(request("where?"))).expect("no deadlock").expect("an answer");
+    assert_eq!(again.header(REDIRECT_HEADER), Some("api.example:8443"));
+    assert!(!text.contains("elsewhere"), "{text}");
+}
+
+#[tokio::test]
 async fn what_was_recorded_over_a_socket_is_replayed_byte_for_byte() {
     let server = MockServer::start().await;
     let bodies: [&[u8]; 4] =

@@ -16,7 +16,7 @@ use super::{Finished, SetupError, TrialRunner, trace_of};
 use crate::cassette::{Cassette, LocalTimes};
 use crate::clock::{Clock, FixedClock, RealClock};
 use crate::flow::Abort;
-use crate::flow::external::{Endpoint, Pace, Session, Trouble, reset};
+use crate::flow::external::{Endpoint, Pace, SILENCE, Session, Trouble, reset};
 use crate::plan::{Plan, PlannedTrial, ResolvedCase};
 use crate::proxy::{Bound, MODEL_MOUNT, Proxy, SEARCH_MOUNT, Serving, Unbound, Vars};
 use crate::settings::Auth;
@@ -215,6 +215,7 @@ impl Work<'_> {
             way: agent,
             tap: Arc::clone(&tap),
             clock,
+            silence: (evidence.mode == Mode::Live).then_some(SILENCE),
             pace,
             words: &*vars,
             events: Vec::new(),
@@ -226,11 +227,19 @@ impl Work<'_> {
             Ok(()) => TrialEnd::Completed,
             Err(trouble) => TrialEnd::Error(*self.told(trouble)),
         };
-        let elsewhere = serving.elsewhere();
+        let (elsewhere, early) = (serving.elsewhere(), serving.before());
         drop(serving);
+        let live = evidence.mode == Mode::Live;
         let mut trace = trace_of(self.plan, self.trial, evidence, end);
         let note = |host: &String| format!("the agent asked the proxy for {host}, and was refused");
         trace.notes = elsewhere.iter().map(note).collect();
+        if live && early > 0 {
+            let requests = if early == 1 { "1 request".to_owned() } else { format!("{early} requests") };
+            trace.notes.push(format!(
+                "before this trial, {requests} of the agent came when no trial ran, and nothing was answered: it may \
+                 still work on an earlier one; let `reset` end that"
+            ));
+        }
         trace.took_us = u64::try_from(session.took.as_micros()).unwrap_or(u64::MAX);
         (trace.roles, trace.offered, trace.events) = (session.roles(), session.offered, session.events);
         Ok(Ran { trace, secrets: tap.secrets() })
@@ -250,6 +259,11 @@ impl Work<'_> {
                     format!("  search: http://{proxy}{SEARCH_MOUNT}"),
                 ];
                 error(TrialErrorKind::Provider, &why, detail)
+            }
+            Trouble::AfterReply(why) => {
+                let detail = "let the agent reply when it has asked all that it asks for: what comes later belongs to no \
+                              turn, and would be answered and counted in the next one";
+                error(TrialErrorKind::Provider, &why, vec![detail.to_owned()])
             }
             Trouble::TooSlow(why) => error(TrialErrorKind::Provider, &why, Vec::new()),
             Trouble::Miss(miss) => aborted(&Abort::Miss(miss)),

@@ -119,7 +119,7 @@ impl TrialRunner {
         let (cassette, written) = match recorder.write(times, vars, trace.evidence.knowledge.clone(), &redactor) {
             Ok(written) => written,
             Err(why) => {
-                self.end_on_full_disk(&why);
+                self.end_unless_writable(&why);
                 return failed(plan, trial, &broken(why));
             }
         };
@@ -139,16 +139,17 @@ impl TrialRunner {
             }
             finished.trace.end = TrialEnd::Error(*error(TrialErrorKind::CassetteBroken, message, detail));
         } else if let Err(why) = written.place() {
-            self.end_on_full_disk(&why);
+            self.end_unless_writable(&why);
             return failed(plan, trial, &broken(why));
         }
         finished
     }
 
-    /// Ends the run when a recording could not be written for want of room: every further one would be paid in vain.
-    fn end_on_full_disk(&self, why: &RecordingError) {
-        if why.is_full_disk() {
-            self.budget().end(&format!("the disk is full ({why}): free some space"));
+    /// Ends the run when a recording could not be written for want of room or of the right to: every further one would
+    /// be paid in vain.
+    fn end_unless_writable(&self, why: &RecordingError) {
+        if let Some((what, remedy)) = why.lasting() {
+            self.budget().end(&format!("{what} ({why}): {remedy}"));
         }
     }
 

@@ -8,6 +8,7 @@ use crate::clock::Clock;
 use crate::files;
 use crate::transport::{RecordTransport, Transport};
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -51,12 +52,16 @@ pub enum RecordingError {
 }
 
 impl RecordingError {
-    /// Whether there is no room for it.
-    pub fn is_full_disk(&self) -> bool {
+    /// What every further recording would meet as well, and what to do about it.
+    pub(super) fn lasting(&self) -> Option<(&'static str, &'static str)> {
         let (Self::Cassette(CassetteError::Write { error, .. }) | Self::Place { error, .. }) = self else {
-            return false;
+            return None;
         };
-        files::is_full_disk(error)
+        if files::is_full_disk(error) {
+            return Some(("the disk is full", "free some space"));
+        }
+        let denied = matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem);
+        denied.then_some(("recordings cannot be written", "let this user write to their folder"))
     }
 }
 

@@ -67,6 +67,20 @@ fn streams_are_recorded_with_the_arrival_of_their_pieces_and_replayed_with_the_s
 }
 
 #[test]
+fn recordings_that_cannot_be_written_are_an_error_before_anything_is_sent() {
+    let (project, simulator) = served("fixtures/simulator/try.yaml", |project| project.write("mine.yaml", MINE));
+    project.write("fixtures/cassettes/mine", "a file where the folder of the scenario belongs");
+    let refused = project.run(&["run", "mine.yaml", "--mode", "record"]);
+    refused.expect_code(2);
+    for part in ["recordings cannot be written to", "mine", "nothing was sent", "`cassettes` in ragcheck.yaml"] {
+        assert!(refused.stderr.contains(part), "{part} is missing in\n{}", refused.stderr);
+    }
+    assert_eq!(refused.stderr.matches("cannot be written").count(), 1, "{}", refused.stderr);
+    assert!(!project.path("reports/.unfinished").exists(), "no run was begun");
+    drop(simulator);
+}
+
+#[test]
 fn variants_are_interleaved_in_an_order_drawn_from_the_seed_and_reported_in_that_of_the_plan() {
     let (project, _simulator) = served("fixtures/simulator/try.yaml", |project| {
         project.edit(

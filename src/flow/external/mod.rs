@@ -48,6 +48,11 @@ pub(super) fn entry() -> FlowEntry {
 /// How a search is called that the agent makes by itself, without a call of the model, where no tool of its has the role.
 const UNASKED: &str = "external_search";
 
+/// How long the agent must ask nothing after a reply, in trials that are not replayed.
+pub const SILENCE: Duration = Duration::from_millis(200);
+/// How often what is still under way after a reply is looked at.
+const AWAITED: Duration = Duration::from_millis(5);
+
 /// What a scenario says about the agent.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -82,6 +87,8 @@ pub enum Trouble {
     Unreached(String),
     /// A turn took longer than it may.
     TooSlow(String),
+    /// It went on asking after its reply.
+    AfterReply(String),
     /// Replay has no such exchange.
     Miss(Box<Miss>),
 }
@@ -104,6 +111,8 @@ pub struct Session<'a> {
     pub tap: Arc<Tap>,
     /// Real time.
     pub clock: Arc<dyn Clock>,
+    /// How long the agent must ask nothing after a reply; `None` in replay, which knows its exchanges.
+    pub silence: Option<Duration>,
     /// How long turns took.
     pub pace: &'a dyn Pace,
     /// The words of the recording.
@@ -184,6 +193,7 @@ impl Session<'_> {
         let sent = self.clock.now();
         let reply = self.reply(request).await?;
         let real = self.clock.now().saturating_sub(sent);
+        self.settled().await?;
         let passed = self.tap.take();
         let exchanges = passed.iter().map(Passed::took).sum();
         let took = self.pace.turn(real, exchanges);
@@ -241,6 +251,37 @@ impl Session<'_> {
             told.push_str(", nor within as long again: what it still asks for may fall into the next trial");
         }
         Err(Trouble::TooSlow(told))
+    }
+
+    /// After the reply: what is still under way is awaited, and what is asked from now on is refused and ends the trial,
+    /// because it would fall into another turn or trial.
+    async fn settled(&self) -> Result<(), Trouble> {
+        let Some(silence) = self.silence else { return Ok(()) };
+        self.tap.end_turn();
+        let until = self.clock.now().saturating_add(self.settings.turn);
+        while self.tap.under_way() > 0 && self.clock.now() < until {
+            self.clock.sleep(AWAITED).await;
+        }
+        self.clock.sleep(silence).await;
+        let at = self.settings.target.endpoint.url();
+        if self.tap.under_way() > 0 {
+            self.tap.close();
+            let limit = self.settings.turn.as_secs_f64();
+            return Err(Trouble::AfterReply(format!(
+                "the agent at {at} has replied, and waits for an answer of a service since {limit} s (limits.turn)"
+            )));
+        }
+        match self.tap.open() {
+            0 => Ok(()),
+            late => {
+                self.tap.close();
+                let requests = if late == 1 { "1 request".to_owned() } else { format!("{late} requests") };
+                Err(Trouble::AfterReply(format!(
+                    "the agent at {at} went on asking after its reply: {requests} to the proxy within {} ms",
+                    silence.as_millis()
+                )))
+            }
+        }
     }
 
     /// The conversation's name for the agent: the same in every run, and another for each turn where history is withheld.

@@ -27,7 +27,7 @@ pub(super) fn csv(found: &Variants) -> io::Result<Vec<u8>> {
         rows.write_record([
             text(figure).as_ref(),
             text(&variant.name).as_ref(),
-            &variant.flow,
+            text(&variant.flow).as_ref(),
             text(case).as_ref(),
             match unit {
                 Unit::Share => "share",
@@ -38,7 +38,7 @@ pub(super) fn csv(found: &Variants) -> io::Result<Vec<u8>> {
             &cell.value.map_or_else(String::new, |value| format!("{value:.6}")),
             &cell.counts.map_or_else(String::new, |(number, _)| number.to_string()),
             &cell.counts.map_or_else(String::new, |(_, of)| of.to_string()),
-            &cell.not_measured,
+            text(&cell.not_measured).as_ref(),
             text(&found.part).as_ref(),
             text(&variant.evidence).as_ref(),
         ])

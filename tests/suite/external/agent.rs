@@ -26,6 +26,12 @@ pub struct ServiceSettings {
     pub third_host: Option<&'static str>,
     /// How long it ponders over a question about frost before it asks anybody.
     pub ponders: Duration,
+    /// How many different requests it sends at once before each turn, in another order after each reset.
+    pub asks_at_once: usize,
+    /// How long after a reply it asks its model once more.
+    pub asks_after: Option<Duration>,
+    /// Whether it asks its model while it is set back.
+    pub asks_on_reset: bool,
 }
 
 impl Default for ServiceSettings {
@@ -37,6 +43,9 @@ impl Default for ServiceSettings {
             both_at_once: false,
             third_host: None,
             ponders: Duration::ZERO,
+            asks_at_once: 0,
+            asks_after: None,
+            asks_on_reset: false,
         }
     }
 }
@@ -93,11 +102,29 @@ impl Agent {
 
 async fn reset(State(agent): State<Arc<Inside>>) -> StatusCode {
     agent.resets.fetch_add(1, Ordering::SeqCst);
+    if agent.ways.asks_on_reset {
+        let asked = agent.complete(&[json!({"role": "user", "content": "Are you there?"})]).await;
+        assert!(asked.is_err_and(|why| why.contains("no trial is running")), "it was answered");
+    }
     StatusCode::NO_CONTENT
 }
 
 #[expect(clippy::disallowed_methods, reason = "the agent is a foreign process with a time of its own")]
 async fn chat(State(agent): State<Arc<Inside>>, Json(body): Json<Value>) -> Response {
+    let reply = answer(&agent, &body).await;
+    if let Some(pause) = agent.ways.asks_after {
+        tokio::spawn(async move {
+            tokio::time::sleep(pause).await;
+            if let Err(why) = agent.complete(&[json!({"role": "user", "content": "Which title fits?"})]).await {
+                agent.refused.lock().expect("one thread").push(why);
+            }
+        });
+    }
+    reply
+}
+
+#[expect(clippy::disallowed_methods, reason = "the agent is a foreign process with a time of its own")]
+async fn answer(agent: &Inside, body: &Value) -> Response {
     let prompt = if agent.ways.mints.is_some() {
         let number = agent.minted.fetch_add(1, Ordering::SeqCst);
         format!("{} It is day {number} of the year. This is ticket TK-{number}.", agent.ways.prompt)
@@ -116,6 +143,7 @@ async fn chat(State(agent): State<Arc<Inside>>, Json(body): Json<Value>) -> Resp
     if body["message"].as_str().is_some_and(|message| message.contains("frost tonight")) {
         tokio::time::sleep(agent.ways.ponders).await;
     }
+    agent.ask_at_once(&messages).await;
     for _ in 0..10 {
         let message = match agent.complete(&messages).await {
             Ok(message) => message,
@@ -147,6 +175,18 @@ async fn chat(State(agent): State<Arc<Inside>>, Json(body): Json<Value>) -> Resp
 }
 
 impl Inside {
+    /// Different requests, sent before any is answered.
+    async fn ask_at_once(&self, messages: &[Value]) {
+        let number = self.ways.asks_at_once;
+        let first = self.resets.load(Ordering::SeqCst) as usize;
+        let asked = (0..number).map(|place| {
+            let part = json!({"role": "user", "content": format!("Part {}.", (first * 3 + place) % number)});
+            let messages = [messages, &[part]].concat();
+            async move { self.complete(&messages).await.is_ok() }
+        });
+        assert!(futures_util::future::join_all(asked).await.into_iter().all(|answered| answered), "a part was refused");
+    }
+
     async fn complete(&self, messages: &[Value]) -> Result<Value, String> {
         let tool = |name: &str, required: &str| {
             json!({"type": "function", "function": {"name": name, "description": name,

@@ -3,6 +3,7 @@
 mod agent;
 #[cfg(unix)]
 mod python;
+mod timing;
 
 use super::project::{Outcome, Project};
 use super::secrets::walk;
@@ -17,7 +18,6 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 const LANE: &str = "fixtures/cassettes/agent/warranty/external.base.1.yaml";
 const BEHAVIOUR: &str = "name: outside
@@ -369,22 +369,6 @@ fn an_agent_that_is_down_is_an_error_with_its_address_and_the_base_urls_it_needs
     let base = format!("http://{}/model/v1", stage.proxy);
     for part in [address.as_str(), base.as_str(), "provider error"] {
         assert!(outcome.stdout.contains(part), "{part} is missing in\n{}", outcome.stdout);
-    }
-}
-
-#[test]
-fn an_agent_that_is_late_is_refused_and_awaited_so_that_the_next_trial_is_its_own() {
-    let stage = Stage::set();
-    let ponders = Duration::from_millis(1500);
-    let agent = stage.agent(ServiceSettings { ponders, ..ServiceSettings::default() }, "limits: {turn: 1s}\n");
-    let outcome = stage.run(&["--mode", "live"]);
-    outcome.expect_code(3);
-    assert!(outcome.stdout.contains("gave no reply within 1 s (limits.turn)"), "{}", outcome.stdout);
-    assert!(!outcome.stdout.contains("next trial"), "{}", outcome.stdout);
-    let refused = agent.refused();
-    assert!(refused.len() == 1 && refused[0].contains("the turn ran into its time limit"), "{refused:?}");
-    for trace in stage.project.traces() {
-        assert_eq!(trace["end"] == "completed", trace["case"] != "frost", "{}: {}", trace["case"], trace["end"]);
     }
 }
 

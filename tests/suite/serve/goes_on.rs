@@ -2,6 +2,8 @@
 //! state that cannot be read is answered with a fresh session and a notice.
 
 use super::*;
+use std::io::Write;
+use std::net::TcpStream;
 use std::path::PathBuf;
 
 const WARRANTY: &str = "How many months does the warranty of the Canopy last from the day of delivery?";
@@ -111,4 +113,31 @@ fn a_turn_goes_on_from_every_state_in_which_its_service_may_be_killed() {
     for state in ["thinking", "reflecting", "answering"] {
         goes_on(state, NOTHING, "No document supports this answer");
     }
+}
+
+#[test]
+fn whoever_hangs_up_on_a_plain_request_finds_the_answer_in_the_session() {
+    let project = Project::shipped();
+    let usual = "lognormal: {median: 700ms, sigma: 0.4, max: 6s}";
+    project.edit("fixtures/simulator/fernlight.yaml", usual, "constant: 400ms");
+    let _simulator = Simulator::start(&project, "fixtures/simulator/fernlight.yaml");
+    let service = Service::start(&project, "tool-rag", &[]);
+    let first = service.ask(&Asked::new(QUESTION));
+    let session = first.body["session_id"].as_str().expect("a session");
+    let body = Asked { session: Some(session), ..Asked::new("And what does E-21 report?") }.body().to_string();
+    let head = format!(
+        "POST /api/chat/query HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        service.address,
+        body.len()
+    );
+    let mut asked = TcpStream::connect(&service.address).expect("the service");
+    asked.write_all(head.as_bytes()).expect("sent");
+    client::wait(Duration::from_millis(150));
+    drop(asked);
+    let stored = || project.read(&format!(".ragcheck/serve/tool-rag/sessions/{session}.json"));
+    let answered = (0..1_000).any(|_| {
+        client::wait(Duration::from_millis(10));
+        stored().contains("E-21")
+    });
+    assert!(answered, "the turn was lost with its asker: {}", stored());
 }

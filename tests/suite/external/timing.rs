@@ -1,0 +1,69 @@
+//! When an agent asks: late in a turn, many requests at once, after its reply, and between two trials.
+
+use super::agent::ServiceSettings;
+use super::{LANE, Stage, events};
+use std::time::Duration;
+
+#[test]
+fn an_agent_that_is_late_is_refused_and_awaited_so_that_the_next_trial_is_its_own() {
+    let stage = Stage::set();
+    let ponders = Duration::from_millis(1500);
+    let agent = stage.agent(ServiceSettings { ponders, ..ServiceSettings::default() }, "limits: {turn: 1s}\n");
+    let outcome = stage.run(&["--mode", "live"]);
+    outcome.expect_code(3);
+    assert!(outcome.stdout.contains("gave no reply within 1 s (limits.turn)"), "{}", outcome.stdout);
+    assert!(!outcome.stdout.contains("next trial"), "{}", outcome.stdout);
+    let refused = agent.refused();
+    assert!(refused.len() == 1 && refused[0].contains("the turn ran into its time limit"), "{refused:?}");
+    for trace in stage.project.traces() {
+        assert_eq!(trace["end"] == "completed", trace["case"] != "frost", "{}: {}", trace["case"], trace["end"]);
+    }
+}
+
+#[test]
+fn requests_that_an_agent_sends_at_once_are_recorded_whichever_arrives_first() {
+    let mut stage = Stage::set();
+    let ways = ServiceSettings { asks_at_once: 8, ..ServiceSettings::default() };
+    let _agent = stage.agent(ways, "");
+    let recorded = stage.run(&["--mode", "record", "--repeat=3", "--only", "warranty"]);
+    assert!(!recorded.stdout.contains("cassette broken"), "{}{}", recorded.stdout, recorded.stderr);
+    let traces = stage.project.traces();
+    assert!(traces.len() == 3 && traces.iter().all(|trace| trace["end"] == "completed"), "{traces:?}");
+    assert_eq!(events(&traces[0], "model_called").len(), 10, "{}", traces[0]);
+    stage.simulator = None;
+    for _ in 0..2 {
+        let replayed = stage.run(&["--repeat=3", "--only", "warranty"]);
+        assert_eq!(replayed.code, recorded.code, "{}{}", replayed.stdout, replayed.stderr);
+        assert_eq!(stage.project.traces(), traces);
+    }
+}
+
+#[test]
+fn an_agent_that_asks_after_its_reply_is_refused_and_its_own_trial_is_an_error() {
+    for mode in ["live", "record"] {
+        let stage = Stage::set();
+        let ways = ServiceSettings { asks_after: Some(Duration::from_millis(20)), ..ServiceSettings::default() };
+        let agent = stage.agent(ways, "");
+        let outcome = stage.run(&["--mode", mode, "--only", "warranty"]);
+        outcome.expect_code(3);
+        for part in ["went on asking after its reply: 1 request", "let the agent reply when"] {
+            assert!(outcome.stdout.contains(part), "{part} is missing in\n{}{}", outcome.stdout, outcome.stderr);
+        }
+        assert!(agent.refused().iter().any(|why| why.contains("the agent has replied")), "{:?}", agent.refused());
+        assert!(!stage.project.path(LANE).exists(), "nothing is recorded of it");
+    }
+}
+
+#[test]
+fn what_an_agent_asks_between_two_trials_is_noted_on_the_one_that_follows() {
+    let stage = Stage::set();
+    let ways = ServiceSettings { asks_on_reset: true, ..ServiceSettings::default() };
+    let _agent = stage.agent(ways, "");
+    let outcome = stage.run(&["--mode", "live", "--only", "warranty"]);
+    let note = stage.project.traces()[0]["notes"][0].to_string();
+    assert!(
+        note.contains("before this trial, 1 request of the agent came when no trial ran"),
+        "{note}{}",
+        outcome.stderr
+    );
+}
