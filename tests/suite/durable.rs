@@ -269,6 +269,7 @@ fn a_second_recorder_is_refused_with_the_name_of_the_first_and_replays_go_on() {
 fn every_command_that_writes_recordings_is_refused_while_another_does_and_changes_nothing() {
     let project = Project::shipped();
     project.run(&["run", "scenarios/knowledge.yaml", "--only", "descaling"]);
+    let run = project.newest();
     project.write("foreign.yaml", "interactions: []\nversion: 1\n");
     project.write(".ragcheck/lock", "`ragcheck run --mode record` (process 7, since 2030-01-01T00:00:00Z)\n");
     let held = std::fs::File::options().write(true).open(project.path(".ragcheck/lock")).expect("the lock's file");
@@ -295,7 +296,7 @@ fn every_command_that_writes_recordings_is_refused_while_another_does_and_change
         &["cassette", "rekey"][..],
         &["cassette", "import", "foreign.yaml", "--format", "vcr"],
         &["cassette", "refresh", "scenarios/knowledge.yaml", "--missed", "--yes"],
-        &["judge", "reports/latest", "--mode", "record"],
+        &["judge", &run, "--mode", "record"],
         &["run", "scenarios/knowledge.yaml", "--mode", "record"],
     ] {
         let refused = project.run(command);
