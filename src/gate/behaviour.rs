@@ -26,7 +26,7 @@ pub(super) fn behaviour(trace: &Trace) -> u64 {
                     ToolOutcome::Rejected(rejection) | ToolOutcome::OutOfOrder(rejection) => rejection.cause.as_str(),
                     ToolOutcome::Failed { .. } => "failed",
                 };
-                ("tool", &called.tool, called.arguments.to_string(), outcome).hash(&mut hash);
+                ("tool", &called.tool, &called.arguments, outcome).hash(&mut hash);
             }
             What::FedBack(told) => ("told", &told.tool, &told.cause).hash(&mut hash),
             What::TurnEnded(ended) => match &ended.outcome {

@@ -23,7 +23,7 @@
 use super::{TRACE_VERSION, Trace};
 use crate::bounds::Bound;
 use crate::files;
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, BufRead, Read};
 use std::path::Path;
 
 /// The first version of traces that carry the roles of tools.
@@ -98,10 +98,11 @@ pub enum TraceError {
 /// Writes one trace as one line.
 ///
 /// # Errors
-/// When writing fails.
-pub fn write_trace(out: &mut dyn Write, trace: &Trace) -> std::io::Result<()> {
+/// When it has no spelling as JSON.
+pub fn write_trace(out: &mut Vec<u8>, trace: &Trace) -> serde_json::Result<()> {
     serde_json::to_writer(&mut *out, trace)?;
-    out.write_all(b"\n")
+    out.push(b'\n');
+    Ok(())
 }
 
 /// Parses one line of `traces.jsonl`; `line` counts from 1 and is for the message.

@@ -21,6 +21,9 @@ pub fn block(text: &str) -> String {
 
 /// `text` on one line, runs of white space as one space, as harmless as [`block`].
 pub fn line(text: &str) -> String {
+    if is_line(text) {
+        return text.to_owned();
+    }
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     let mut apart = false;
@@ -40,6 +43,15 @@ pub fn line(text: &str) -> String {
         out.push_str(if is_treacherous(character) { "\u{fffd}" } else { taken });
     }
     out
+}
+
+/// Whether `text` is printable ASCII with single spaces between words, looked at many bytes at a time.
+fn is_line(text: &str) -> bool {
+    let printable = |part: &[u8]| part.iter().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'));
+    text.as_bytes().chunks(64).all(printable)
+        && !text.starts_with(' ')
+        && !text.ends_with(' ')
+        && memchr::memmem::find(text.as_bytes(), b"  ").is_none()
 }
 
 /// At most `most` characters of `text`, an ellipsis among them when something was cut.
