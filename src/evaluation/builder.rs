@@ -49,7 +49,7 @@ pub struct Preparer<'p> {
 impl Preparer<'_> {
     /// Examines a trace and spells its line.
     pub fn prepare(&self, trace: &Trace) -> Prepared {
-        let mut line = Vec::with_capacity(32 * 1024);
+        let mut line = Vec::with_capacity(8 * 1024);
         // Writing into memory cannot fail, and a trace has string keys only.
         let _ = trace::write_trace(&mut line, trace);
         self.prepare_line(trace, line)

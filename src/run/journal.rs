@@ -234,7 +234,7 @@ impl Journal {
     /// # Errors
     /// When it cannot be written; the journal is then as it was before.
     pub fn keep(&self, trace: &Trace, found: &[Arc<NamedPassage>]) -> io::Result<()> {
-        let mut line = Vec::with_capacity(32 * 1024);
+        let mut line = Vec::with_capacity(8 * 1024);
         trace::write_trace(&mut line, trace)?;
         let (line, _) = stored_line(&line);
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
