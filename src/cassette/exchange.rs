@@ -87,8 +87,8 @@ pub struct Exchange {
     pub request: Option<StoredRequest>,
     /// What came of it.
     pub outcome: Outcome,
-    /// Whether it was sent a while after every earlier one had ended, as far as it was noted: of agents that run elsewhere.
-    pub apart: bool,
+    /// Whether it was sent while an earlier one was under way, as far as it was noted: of agents that run elsewhere.
+    pub beside: bool,
 }
 
 /// A request as a cassette keeps it.
@@ -175,10 +175,10 @@ impl Cassette {
         Self { header, exchanges, stages, edited: false, sealed: true, recorded: None, source: None }
     }
 
-    /// The burst that each exchange belongs to, by index: what is not apart from those before it is one with them.
+    /// The burst that each exchange belongs to, by index: what was sent beside those before it is one with them.
     pub fn bursts(&self) -> Vec<u32> {
         let numbered = self.exchanges.iter().scan(0, |burst, exchange| {
-            *burst += u32::from(exchange.apart);
+            *burst += u32::from(!exchange.beside);
             Some(*burst)
         });
         numbered.collect()

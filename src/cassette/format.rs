@@ -2,7 +2,7 @@
 //!
 //! Version 2; version 1 lacks the `end:` line of [`super::end`] and is read as it is. A reader refuses a newer version, ignores members that it does not know, and says line and column of
 //! whatever is missing or of the wrong type. A stream's `chunks` are pairs of arrival and end; a reader that does not
-//! know them replays the same bytes at once. `apart` stands in an agent's exchanges that were sent a while after all earlier ones; a
+//! know them replays the same bytes at once. `beside` stands in an agent's exchanges that were sent while an earlier one was under way; a
 //! reader that does not know it tells exchanges in the order in which they arrive. `vars`, where an agent generates values per run, are lists by name. `stopping` stands in lanes of a
 //! run until decided; a reader that does not know it goes by `stopping.json`.
 
@@ -194,7 +194,7 @@ fn exchange(node: &Node<'_>) -> Parsed<Exchange> {
         drift,
         request: None,
         outcome: outcome(member(node, "response")?)?,
-        apart: node.get("apart").and_then(Node::scalar) == Some(Scalar::Bool(true)),
+        beside: node.get("beside").and_then(Node::scalar) == Some(Scalar::Bool(true)),
     })
 }
 
@@ -317,8 +317,8 @@ fn exchange_document(exchange: &Exchange, request: Value) -> Value {
         "drift": drift,
     });
     if let Value::Object(entries) = &mut document {
-        if exchange.apart {
-            entries.insert("apart".to_owned(), json!(true));
+        if exchange.beside {
+            entries.insert("beside".to_owned(), json!(true));
         }
         if !request.is_null() {
             entries.insert("request".to_owned(), request);

@@ -51,7 +51,7 @@ pub(super) fn exchange(ordinal: u32, body: &Value, answer: &str) -> Exchange {
             rewritten: false,
             chunks: Vec::new(),
         },
-        apart: false,
+        beside: false,
     }
 }
 
@@ -160,11 +160,11 @@ fn a_lane_is_small_and_shares_its_prompt_and_tools() {
 }
 
 #[test]
-fn what_was_sent_apart_from_the_exchanges_before_begins_a_new_burst_and_comes_back_so() {
+fn what_was_sent_beside_an_earlier_exchange_is_of_its_burst_and_comes_back_so() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut cassette = lane();
-    cassette.exchanges[2].apart = true;
-    assert_eq!(saved(&cassette, folder.path()).bursts(), [0, 0, 1]);
+    cassette.exchanges[2].beside = true;
+    assert_eq!(saved(&cassette, folder.path()).bursts(), [1, 2, 2]);
 }
 
 #[test]

@@ -208,7 +208,7 @@ fn exchange(
             took: Duration::ZERO,
             chunks: Vec::new(),
         },
-        apart: false,
+        beside: false,
     })
 }
 

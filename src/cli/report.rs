@@ -40,14 +40,19 @@ pub(super) fn run(given: &Report) -> Result<Exit, Problem> {
     Ok(Exit::Passed)
 }
 
-/// What a comparison left beside the report; a file that cannot be read is told and left out.
+/// What a comparison left beside the report; a file that cannot be used is told and left out.
 fn beside<T: DeserializeOwned>(folder: &Path, name: &str) -> Option<T> {
     let file = folder.join(name);
     let text = match files::read_to_string(&file) {
         Err(why) if why.kind() == io::ErrorKind::NotFound => return None,
         text => text.map_err(|why| why.to_string()),
     };
-    let read = text.and_then(|text| serde_json::from_str(&text).map_err(|why| why.to_string()));
-    read.inspect_err(|why| output::remark(&format!("note: {} cannot be read and is left out: {why}", file.display())))
-        .ok()
+    // What decides how a job ended counts as it was written alone.
+    let whole = |text: String| match trace::sealed(&text) {
+        trace::Seal::Whole => Ok(text),
+        _ if name != trace::EXIT_CODE => Ok(text),
+        _ => Err("it was edited by hand".to_owned()),
+    };
+    let read = text.and_then(whole).and_then(|text| serde_json::from_str(&text).map_err(|why| why.to_string()));
+    read.inspect_err(|why| output::remark(&format!("note: {} is left out: {why}", file.display()))).ok()
 }

@@ -20,6 +20,7 @@ use crate::secrets;
 use crate::suite::{FinishedRun, HistoryPoint, Mode, RunOptions, StoppedRun, Suite};
 use crate::trace::{self, text::plural};
 use clap::Parser;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Unused exchanges and missing trials that are named.
@@ -119,7 +120,7 @@ fn typed(given: &Run) -> Result<Exit, Problem> {
 fn keep(done: &mut FinishedRun, decided: DecidedExit) -> Result<(), Problem> {
     let file = done.folder.join(trace::EXIT_CODE);
     let text = serde_json::to_string_pretty(&decided).map_err(|why| why.to_string())?;
-    files::write(&file, text + "\n").map_err(|why| Problem::unwritten(&file, &why))?;
+    files::replace(&file, trace::seal(&text).0 + "\n").map_err(|why| Problem::unwritten(&file, &why))?;
     done.evaluated.ends_with(decided);
     Ok(())
 }
@@ -170,8 +171,10 @@ pub(super) fn carry_out(suite: &Suite, options: &RunOptions, format: Printed) ->
     let done = done?;
     // An equal run has the same folder, and may have ended otherwise.
     let decided = done.folder.join(trace::EXIT_CODE);
-    if decided.exists() {
-        files::remove_file(&decided).map_err(|why| Problem::unwritten(&decided, &why))?;
+    if let Err(why) = files::remove_file(&decided)
+        && why.kind() != io::ErrorKind::NotFound
+    {
+        return Err(Problem::unwritten(&decided, &why));
     }
     done.notes.iter().for_each(|note| output::remark(note));
     print(&done.evaluated, format, &done.folder);

@@ -236,6 +236,8 @@ fn copies_of_a_case_are_no_further_cases() {
     };
     let (copies, distinct) = (judged(|_| "q".to_owned()), judged(|number| format!("q{number}")));
     assert_eq!((copies.verdict, copies.clusters), (Verdict::Inconclusive, 1), "{}", copies.sentence);
+    let spaced = judged(|number| format!("'Q {}'", " ".repeat(number as usize)));
+    assert_eq!(spaced.clusters, 1, "{}", spaced.sentence);
     assert_eq!((distinct.verdict, distinct.clusters), (Verdict::Pass, 59), "{}", distinct.sentence);
 }
 

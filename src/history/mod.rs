@@ -55,9 +55,10 @@ pub struct Point {
 }
 
 impl Point {
-    /// Whether no part of a figure is larger than its whole.
+    /// Whether no part of a figure is larger than its whole, and no median above the 95th percentile.
     fn is_possible(&self) -> bool {
         self.rates.iter().all(|rate| rate.successes <= rate.n)
+            && self.times.is_none_or(|times| times.p50_us <= times.p95_us)
     }
 
     /// The scenarios, by name; of a point that does not list them, those whose own gates it has.

@@ -36,8 +36,8 @@ pub enum HistoryError {
         /// Why, with the column.
         error: serde_json::Error,
     },
-    /// A point of which more units succeeded than there are.
-    #[error("{path}, line {line}: more successes than units; repair or remove the line", path = path.display())]
+    /// A point with figures that contradict each other.
+    #[error("{path}, line {line}: no run gives such figures (more successes than units, or a median above p95); repair or remove the line", path = path.display())]
     Impossible {
         /// The file.
         path: PathBuf,

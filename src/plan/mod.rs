@@ -133,8 +133,8 @@ impl Plan {
         self.scenario_of(trial)?.variant(&trial.lane.variant)
     }
 
-    /// For each scenario and case the place, among all cases, of the first that asks and expects the same of the same agents
-    /// over the same knowledge: a copy of a case says nothing of cases not seen yet.
+    /// For each scenario and case the place, among all cases, of the first that asks and expects the same, spaces and
+    /// capitals aside, of the same agents over the same knowledge: a copy of a case says nothing of cases not seen yet.
     pub fn first_alike(&self) -> BTreeMap<(usize, usize), usize> {
         let mut known: BTreeMap<String, usize> = BTreeMap::new();
         let mut first = BTreeMap::new();
@@ -143,7 +143,13 @@ impl Plan {
             for (number, planned) in scenario.cases.iter().enumerate() {
                 let content = (&flows, &scenario.agent, &scenario.knowledge, planned.case.content());
                 // A plan was read from JSON or is written to it: there is a spelling.
-                let text = serde_json::to_string(&content).unwrap_or_else(|_| format!("{at}/{number}"));
+                let mut text =
+                    serde_json::to_string(&content).unwrap_or_else(|_| format!("{at}/{number}")).to_lowercase();
+                // Spaces and line breaks, which JSON spells, make no other question.
+                for space in ["\\n", "\\r", "\\t"] {
+                    text = text.replace(space, "");
+                }
+                text.retain(|letter| !letter.is_whitespace());
                 let place = first.len();
                 first.insert((at, number), *known.entry(text).or_insert(place));
             }

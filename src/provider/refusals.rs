@@ -14,31 +14,49 @@ use std::time::Duration;
 pub struct Refusals {
     transport: Arc<dyn Transport>,
     clock: Arc<dyn Clock>,
-    failed: Mutex<Vec<(Duration, Attempt)>>,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    failed: Vec<(Duration, Attempt)>,
+    /// When the request under way was sent.
+    under_way: Option<Duration>,
 }
 
 impl Refusals {
     /// On the way to `transport`, by the trial's clock.
     pub fn new(transport: Arc<dyn Transport>, clock: Arc<dyn Clock>) -> Self {
-        Self { transport, clock, failed: Mutex::default() }
+        Self { transport, clock, kept: Mutex::default() }
     }
 
-    /// The attempts that were sent at `from` (by the clock) or later and failed, with none since that worked.
+    /// The attempts that were sent at `from` (by the clock) or later and failed, with none since that worked; none where
+    /// most of the time until now went into the request under way, which nobody refused.
     pub fn since(&self, from: Duration) -> Vec<Attempt> {
-        self.failed().iter().filter(|(at, _)| *at >= from).map(|(_, attempt)| attempt.clone()).collect()
+        let (now, kept) = (self.clock.now(), self.kept());
+        let refused = kept.under_way.unwrap_or(now).saturating_sub(from);
+        if refused * 2 < now.saturating_sub(from) {
+            return Vec::new();
+        }
+        kept.failed.iter().filter(|(at, _)| *at >= from).map(|(_, attempt)| attempt.clone()).collect()
     }
 
-    fn failed(&self) -> MutexGuard<'_, Vec<(Duration, Attempt)>> {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
         let at = self.clock.now();
+        self.kept().under_way = Some(at);
         let result = self.transport.send(request).await;
+        self.kept().under_way = None;
         let (status, cause, took, declared_fault) = match &result {
             Ok(response) if response.status < 400 => {
-                self.failed().clear();
-                return result;
+                let Some(kind) = wire::reported_kind(&response.body) else {
+                    self.kept().failed.clear();
+                    return result;
+                };
+                (Some(response.status), kind, response.took, false)
             }
             Ok(response) => {
                 let kind = wire::error_kind(response.status, &String::from_utf8_lossy(&response.body));
@@ -49,7 +67,7 @@ impl Refusals {
             Err(TransportError::Miss(_) | TransportError::Invalid { .. }) => return result,
         };
         let attempt = Attempt { status, cause: Some(cause), took, wait: None, first_token: None, declared_fault };
-        self.failed().push((at, attempt));
+        self.kept().failed.push((at, attempt));
         result
     }
 }
@@ -79,11 +97,13 @@ mod tests {
     #[test]
     fn what_was_refused_is_kept_until_something_works_and_told_from_a_time_on() {
         let answer = |status: u16| {
-            let (took, body) = (Duration::from_millis(10), bytes::Bytes::new());
+            let error =
+                if status == 201 { "{\"error\": {\"code\": 429, \"message\": \"upstream is busy\"}}" } else { "" };
+            let (took, body) = (Duration::from_millis(10), bytes::Bytes::from(error));
             Ok(HttpResponse { status, headers: Vec::new(), body, took, chunks: Vec::new() })
         };
         let after = Duration::from_mins(1);
-        let script = vec![answer(500), answer(200), answer(429), Err(TransportError::Timeout { after })];
+        let script = vec![answer(500), answer(200), answer(201), Err(TransportError::Timeout { after })];
         let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
         let refusals = Refusals::new(Arc::new(Script(Mutex::new(script))), Arc::new(clock.clone()));
         let send = || {
@@ -112,7 +132,29 @@ mod tests {
         assert_eq!(causes(0), []);
         send();
         send();
-        assert_eq!(causes(0), [(Some(429), Some(ErrorKind::RateLimit)), (None, Some(ErrorKind::Timeout))]);
+        assert_eq!(causes(0), [(Some(201), Some(ErrorKind::RateLimit)), (None, Some(ErrorKind::Timeout))]);
         assert_eq!(causes(4), [(None, Some(ErrorKind::Timeout))]);
+    }
+
+    #[test]
+    fn a_service_that_refused_once_and_is_slow_since_did_not_refuse() {
+        let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
+        let refusals = Refusals::new(Arc::new(Script(Mutex::default())), Arc::new(clock.clone()));
+        let cause = Some(ErrorKind::RateLimit);
+        let attempt = Attempt {
+            status: Some(429),
+            cause,
+            took: Duration::ZERO,
+            wait: None,
+            first_token: None,
+            declared_fault: false,
+        };
+        refusals.kept().failed.push((Duration::ZERO, attempt));
+        refusals.kept().under_way = Some(Duration::from_secs(2));
+        let after = |seconds: u64| {
+            block_on(&clock, clock.sleep(Duration::from_secs(seconds))).expect("no deadlock");
+            refusals.since(Duration::ZERO).len()
+        };
+        assert_eq!((after(3), after(3)), (1, 0));
     }
 }

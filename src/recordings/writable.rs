@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The file that is written and removed again.
+/// How the file is called that is written and removed again.
 const PROBE: &str = ".ragcheck-write-test";
 
 /// A folder in which no recording can be made.
@@ -35,7 +35,11 @@ pub struct Unwritable {
 pub fn writable(runner: &TrialRunner, plan: &Plan) -> Result<(), Unwritable> {
     let mut folders = BTreeSet::new();
     for trial in &plan.trials {
-        folders.extend(runner.lane_file(plan, trial).parent().map(Path::to_owned));
+        let lane = runner.lane_file(plan, trial);
+        if files::metadata(&lane).is_ok_and(|found| found.is_dir()) {
+            return Err(Unwritable { folder: lane, error: io::ErrorKind::IsADirectory.into() });
+        }
+        folders.extend(lane.parent().map(Path::to_owned));
     }
     folders.extend(plan.scenarios.iter().map(|scenario| cassette::blobs_dir(runner.cassettes(), &scenario.name)));
     writable_folders(folders.iter().map(PathBuf::as_path))
@@ -48,7 +52,10 @@ pub fn writable(runner: &TrialRunner, plan: &Plan) -> Result<(), Unwritable> {
 pub fn writable_folders<'f>(folders: impl IntoIterator<Item = &'f Path>) -> Result<(), Unwritable> {
     let nearest: BTreeSet<&Path> = folders.into_iter().map(nearest).collect();
     for folder in nearest {
-        let probe = folder.join(PROBE);
+        // A file of somebody's with that name stays.
+        let free = (0..).map(|number| folder.join(format!("{PROBE}-{number}")));
+        let probe =
+            free.into_iter().find(|probe| files::metadata(probe).is_err()).unwrap_or_else(|| folder.join(PROBE));
         let written = files::write(&probe, b"").and_then(|()| files::remove_file(&probe));
         written.map_err(|error| Unwritable { folder: folder.to_owned(), error })?;
     }

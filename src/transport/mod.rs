@@ -35,7 +35,7 @@ use std::time::Duration;
 pub struct RecordedPlace {
     /// Order of sending, from 0, while it was recorded.
     pub ordinal: u32,
-    /// Exchanges of one burst overlapped in time, or nearly: chance may decide which of them arrives first.
+    /// Exchanges of one burst overlapped in time: chance may decide which of them arrives first.
     pub burst: u32,
 }
 

@@ -5,42 +5,67 @@
 
 use percent_encoding::percent_decode_str;
 
-/// Parameters that say what is asked for, whatever their values look like.
-const PLAIN: [&str; 9] =
-    ["api-version", "version", "model", "deployment", "alt", "stream", "format", "language", "locale"];
-/// Parts of a name that stand for a key.
-const KEYS: [&str; 11] =
-    ["key", "token", "secret", "sig", "auth", "passw", "pwd", "credential", "session", "code", "jwt"];
-/// Names that stand for a key as a whole.
-const SHORT_KEYS: [&str; 4] = ["k", "ak", "sk", "sas"];
+/// Words of a name, or whole names, that stand for a key.
+const KEYS: [&str; 24] = [
+    "key",
+    "apikey",
+    "accesskey",
+    "token",
+    "accesstoken",
+    "secret",
+    "sig",
+    "signature",
+    "auth",
+    "authorization",
+    "pass",
+    "password",
+    "passwd",
+    "pwd",
+    "credential",
+    "credentials",
+    "jwt",
+    "sas",
+    "pin",
+    "code",
+    "k",
+    "ak",
+    "sk",
+    "access",
+];
 /// Characters of a value that a name makes a key; shorter ones are words and numbers.
 const LEAST_NAMED: usize = 6;
-/// Characters of a value that is a key by its looks: letters and digits mixed, without a space.
+/// Letters and digits in a row that are a key by their looks; words and dates between hyphens are shorter.
 const LEAST_UNNAMED: usize = 16;
 
 /// The keys in the query of `path`: a name for messages, and the value as it was before it was encoded.
 pub(super) fn query_keys(path: &str) -> impl Iterator<Item = (String, String)> {
     let query = path.split_once('?').map_or("", |(_, query)| query);
     let query = query.split('#').next().unwrap_or_default();
-    query.split(['&', ';']).filter_map(|pair| {
-        let (name, value) = pair.split_once('=')?;
+    query.split('&').filter_map(|pair| {
+        let (name, value) = pair.split_once('=').unwrap_or(("", pair));
         let name = percent_decode_str(name).decode_utf8_lossy().to_ascii_lowercase();
         let value = percent_decode_str(value).decode_utf8_lossy().into_owned();
-        let plain = name.len() <= 40 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+        let plain = (1..=40).contains(&name.len())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
         let shown = if plain { format!("agent's parameter {name}") } else { "agent's parameter".to_owned() };
         is_key(&name, &value).then_some((shown, value))
     })
 }
 
+/// By looks, or by the name where the value is no word: `token=customer` asks for something, `pin=123456` does not.
 fn is_key(name: &str, value: &str) -> bool {
-    if PLAIN.contains(&name) {
-        return false;
-    }
-    let named = SHORT_KEYS.contains(&name) || KEYS.iter().any(|part| name.contains(part));
-    let has = |test: fn(&char) -> bool| value.chars().any(|letter| test(&letter));
-    let looks = has(char::is_ascii_digit) && has(char::is_ascii_alphabetic) && !value.contains(char::is_whitespace);
-    let length = value.chars().count();
-    (named && length >= LEAST_NAMED) || (looks && length >= LEAST_UNNAMED)
+    let has_digit = value.contains(|letter: char| letter.is_ascii_digit());
+    let longest = value.split(|letter: char| !letter.is_ascii_alphanumeric()).max_by_key(|part| part.len());
+    let longest = longest.filter(|part| part.len() >= LEAST_UNNAMED);
+    let looks = longest.is_some_and(|part| {
+        part.contains(|letter: char| letter.is_ascii_digit())
+            && part.contains(|letter: char| letter.is_ascii_alphabetic())
+    });
+    // `code` and the short names are words of other names too (`country_code`).
+    let whole = KEYS.contains(&name);
+    let in_part = name.split(['-', '_', '.']).any(|part| part.len() > 2 && part != "code" && KEYS.contains(&part));
+    let no_word = (has_digit && value.chars().count() >= LEAST_NAMED) || longest.is_some();
+    looks || ((whole || in_part) && no_word)
 }
 
 #[cfg(test)]
@@ -55,18 +80,29 @@ mod tests {
             assert_eq!(found.len(), 1, "{name}: {found:?}");
             assert_eq!(found[0].1, KEY, "{name}");
         }
-        let found: Vec<_> = query_keys("/x?sig=a%2Fb%2Bc%3D%3D&odd%0Aname=1a2b3c4d5e6f7g8h9i").collect();
-        let wanted = [("agent's parameter sig", "a/b+c=="), ("agent's parameter", "1a2b3c4d5e6f7g8h9i")];
+        let found: Vec<_> =
+            query_keys("/x?sig=a%2F1%2Bc%3D%3D&odd%0Aname=1a2b3c4d5e6f7g8h9i&AKIAkey9876543210zz").collect();
+        let wanted = [
+            ("agent's parameter sig", "a/1+c=="),
+            ("agent's parameter", "1a2b3c4d5e6f7g8h9i"),
+            ("agent's parameter", "AKIAkey9876543210zz"),
+        ];
         assert_eq!(found, wanted.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }
 
     #[test]
     fn what_is_asked_for_is_no_key() {
+        for (name, value) in [("pass", "correcthorsebattery"), ("pin", "12345678"), ("key", "sec;ret-abcdef123456")] {
+            let found: Vec<_> = query_keys(&format!("/x?{name}={value}")).collect();
+            assert_eq!(found, [(format!("agent's parameter {name}"), value.to_owned())]);
+        }
         for path in [
             "/chat/completions",
             "/x?api-version=2024-02-15-preview&model=gpt-4o-mini-2024-07-18",
             "/x?alt=sse&timeout=30&lang=en&token=&tokens=30",
             "/x?q=how+long+is+the+warranty",
+            "/x?session=customer&keyword=warranty&author=hemingway&country_code=DE12345&max_tokens=1000000&token=customer",
+            "/x?user=department-42-warranty&deployment-id=gpt-4o-mini-2024-07-18&session=conversation1&beta",
         ] {
             assert_eq!(query_keys(path).count(), 0, "{path}");
         }

@@ -13,10 +13,6 @@ pub const SIMULATOR_HEADER: &str = "x-ragcheck-simulator";
 /// and no outage.
 pub const DECLARED_FAULT_HEADER: &str = "x-ragcheck-declared-fault";
 
-/// What was sent so long after all earlier exchanges had ended was not sent at once with them. Requests that an agent
-/// sends at once do not overlap here when the service answers sooner than the agent's next thread runs.
-const APART: Duration = Duration::from_millis(100);
-
 /// Records one lane. Exchanges are numbered when they are sent, so concurrency does not reorder the file.
 pub struct RecordTransport {
     inner: Arc<dyn Transport>,
@@ -29,8 +25,6 @@ pub struct RecordTransport {
 struct Kept {
     sent: u32,
     under_way: u32,
-    /// When the last one ended that did.
-    ended: Option<Duration>,
     burst: u32,
     exchanges: Vec<Exchange>,
     simulated: BTreeMap<String, bool>,
@@ -96,7 +90,7 @@ impl RecordTransport {
         used.filter_map(|name| Some((name.to_owned(), *kept.profiles.get(name)?))).collect()
     }
 
-    /// Sends and records; whether it is apart from those before is recorded where the asker wants to know its place.
+    /// Sends and records; whether it is beside an earlier one is recorded where the asker wants to know its place.
     async fn exchange(&self, request: HttpRequest, placed: bool) -> PlacedResult {
         if let Some(message) = links::broken(&request.body) {
             return (None, Err(TransportError::Invalid { message }));
@@ -106,14 +100,14 @@ impl RecordTransport {
         let canonical = Request { profile: matching, method: request.method, path: &request.path, body: &request.body };
         let body = cassette::stored_body(matching, &request.body, &redactor);
         let start = self.clock.now();
-        let (place, apart) = {
+        let (place, beside) = {
             let mut kept = self.kept();
-            let apart = kept.under_way == 0 && kept.ended.is_some_and(|ended| start.saturating_sub(ended) >= APART);
+            let beside = kept.under_way > 0;
             kept.sent += 1;
             kept.under_way += 1;
-            kept.burst += u32::from(apart);
+            kept.burst += u32::from(!beside);
             kept.profiles.insert(matching.name.to_owned(), matching.version);
-            (RecordedPlace { ordinal: kept.sent - 1, burst: kept.burst }, apart)
+            (RecordedPlace { ordinal: kept.sent - 1, burst: kept.burst }, beside)
         };
         let exchange = Exchange {
             ordinal: place.ordinal,
@@ -128,7 +122,7 @@ impl RecordTransport {
                 problem: None,
             }),
             outcome: Outcome::Abandoned { after: Duration::ZERO },
-            apart: apart && placed,
+            beside: beside && placed,
         };
         let mut pending = Pending { recorder: self, exchange: Some(exchange), start };
         let result = self.inner.send(request).await;
@@ -207,10 +201,8 @@ impl Pending<'_> {
 
     fn settle(&mut self, outcome: Option<Outcome>) {
         let Some(exchange) = self.exchange.take() else { return };
-        let now = self.recorder.clock.now();
         let mut kept = self.recorder.kept();
         kept.under_way -= 1;
-        kept.ended = Some(now);
         if let Some(outcome) = outcome {
             kept.exchanges.push(Exchange { outcome, ..exchange });
         }

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_apart_in_the_recording_and_in_another_order_now_keeps_that_order() {
+    fn what_was_asked_one_after_another_in_the_recording_and_in_another_order_now_keeps_that_order() {
         let changed = vec![observed(1, 2, (1, 2)), observed(3, 4, (0, 1)), observed(5, 6, (2, 3))];
         assert_eq!(ordered(changed), [1, 0, 2]);
     }

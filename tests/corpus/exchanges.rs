@@ -157,7 +157,7 @@ fn every_body_comes_back_from_a_cassette_byte_for_byte() {
                 drift: Drift::default(),
                 request: None,
                 outcome: Outcome::Response { status, headers, body, took, rewritten: false, chunks },
-                apart: false,
+                beside: false,
             });
         }
     }

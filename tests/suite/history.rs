@@ -95,7 +95,7 @@ fn a_point_that_was_edited_or_lost_its_digest_is_marked_on_the_page_and_an_impos
     project.write("history.jsonl", &format!("{}\"successes\":99{}", &point[..n], &point[n + "\"successes\":".len()..]));
     let outcome = project.run(&["history"]);
     outcome.expect_code(2);
-    assert!(outcome.stderr.contains("line 1: more successes than units"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("line 1: no run gives such figures"), "{}", outcome.stderr);
 }
 
 #[test]

@@ -21,6 +21,19 @@ pub fn error_message(body: &str) -> String {
     sentence(&document).map_or_else(|| secrets::beginning(body.trim(), 300), str::to_owned)
 }
 
+/// What a response means that is a success by its status and reports an error in its body; `None` for any other.
+pub fn reported_kind(body: &[u8]) -> Option<ErrorKind> {
+    /// Longer bodies are answers.
+    const LONGEST: usize = 64 << 10;
+    if body.len() > LONGEST || memchr::memmem::find(body, b"\"error\"").is_none() {
+        return None;
+    }
+    match reported(&serde_json::from_slice(body).ok()?)? {
+        WireError::Reported { kind, .. } => Some(kind),
+        _ => None,
+    }
+}
+
 /// The error that a document is, where it is one: an event in a stream, or a response that failed.
 pub(super) fn reported(document: &Value) -> Option<WireError> {
     let is_error = match document.get("type").and_then(Value::as_str) {

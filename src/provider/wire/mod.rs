@@ -36,7 +36,7 @@ pub mod route;
 pub use assembler::Assembler;
 pub use call_ids::continue_ids;
 pub use document::WireError;
-pub use error::{error_kind, error_message};
+pub use error::{error_kind, error_message, reported_kind};
 
 use crate::cassette::Profile;
 use crate::catalogue::DialectEntry;
