@@ -18,10 +18,10 @@ use std::path::Path;
 pub(super) fn run(given: &Report) -> Result<Exit, Problem> {
     let folder = typed_or_newest(given.run.as_deref())?;
     let mut evaluated = evaluation::score(&folder, false)?;
-    if let Some(comparison) = beside::<Comparison>(&folder, trace::COMPARISON_JSON) {
+    if let Some(comparison) = beside::<Comparison>(&folder, trace::COMPARISON_JSON, false) {
         evaluated.compare_with(comparison);
     }
-    if let Some(decided) = beside::<DecidedExit>(&folder, trace::EXIT_CODE) {
+    if let Some(decided) = beside::<DecidedExit>(&folder, trace::EXIT_CODE, true) {
         evaluated.ends_with(decided);
     }
     let name = given.to.as_str();
@@ -40,18 +40,17 @@ pub(super) fn run(given: &Report) -> Result<Exit, Problem> {
     Ok(Exit::Passed)
 }
 
-/// What a comparison left beside the report; a file that cannot be used is told and left out.
-fn beside<T: DeserializeOwned>(folder: &Path, name: &str) -> Option<T> {
+/// What a comparison left beside the report; a file that cannot be used, or is not as it was written where it is `sealed`, is
+/// told and left out.
+fn beside<T: DeserializeOwned>(folder: &Path, name: &str, sealed: bool) -> Option<T> {
     let file = folder.join(name);
     let text = match files::read_to_string(&file) {
         Err(why) if why.kind() == io::ErrorKind::NotFound => return None,
         text => text.map_err(|why| why.to_string()),
     };
-    // What decides how a job ended counts as it was written alone.
     let whole = |text: String| match trace::sealed(&text) {
-        trace::Seal::Whole => Ok(text),
-        _ if name != trace::EXIT_CODE => Ok(text),
-        _ => Err("it was edited by hand".to_owned()),
+        trace::Seal::Edited | trace::Seal::None if sealed => Err("it was edited by hand".to_owned()),
+        _ => Ok(text),
     };
     let read = text.and_then(whole).and_then(|text| serde_json::from_str(&text).map_err(|why| why.to_string()));
     read.inspect_err(|why| output::remark(&format!("note: {} is left out: {why}", file.display()))).ok()

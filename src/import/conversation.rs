@@ -10,8 +10,7 @@
 use super::error::{ConversationError, Kind, MessageError, WrongMember};
 use super::mapping::{Closing, Mapping};
 use crate::trace::{
-    Answer, Completion, Event, ModelCalled, Rejection, Reply, ToolCalled, ToolOutcome, ToolResult, TurnEnded,
-    TurnOutcome, What,
+    Answer, Completion, Event, ModelCalled, Reply, ToolCalled, ToolOutcome, ToolResult, TurnEnded, TurnOutcome, What,
 };
 use serde_json::Value;
 
@@ -167,7 +166,7 @@ impl TraceBuilder {
             } else {
                 ("no_result", "no message gives a result of this call")
             };
-            let outcome = not_executed(cause, reason);
+            let outcome = ToolOutcome::not_executed(cause, reason);
             if broken {
                 self.broken.push(id.clone());
             }
@@ -235,7 +234,7 @@ impl TraceBuilder {
             let outcome = if called_since { unfinished() } else { outcome };
             for (call, _) in got.into_iter().filter(|(call, at)| *call < place && *at >= place) {
                 if let What::ToolCalled(called) = &mut self.events[call].what {
-                    called.outcome = not_executed("late_result", "its result came after the answer");
+                    called.outcome = ToolOutcome::not_executed("late_result", "its result came after the answer");
                 }
             }
             let what = What::TurnEnded(TurnEnded { took_us: 0, outcome, history: Vec::new(), reply: None });
@@ -250,10 +249,6 @@ impl TraceBuilder {
             self.turns -= 1;
         }
     }
-}
-
-fn not_executed(cause: &str, reason: &str) -> ToolOutcome {
-    ToolOutcome::Rejected(Rejection { cause: cause.into(), reason: reason.into(), guidance: String::new() })
 }
 
 /// The text of a message: a string, or the text parts of a list, with other parts named.

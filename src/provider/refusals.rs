@@ -80,19 +80,9 @@ impl Transport for Refusals {
 
 #[cfg(test)]
 mod tests {
+    use super::super::retry::tests::{Script, request};
     use super::*;
     use crate::clock::{VirtualClock, block_on};
-    use crate::transport::Service;
-    use serde_json::Value;
-
-    struct Script(Mutex<Vec<Result<HttpResponse, TransportError>>>);
-
-    impl Transport for Script {
-        fn send(&self, _: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
-            let next = self.0.lock().expect("unpoisoned").remove(0);
-            Box::pin(std::future::ready(next))
-        }
-    }
 
     #[test]
     fn what_was_refused_is_kept_until_something_works_and_told_from_a_time_on() {
@@ -107,18 +97,9 @@ mod tests {
         let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
         let refusals = Refusals::new(Arc::new(Script(Mutex::new(script))), Arc::new(clock.clone()));
         let send = || {
-            let request = HttpRequest {
-                service: Service::Model,
-                profile: &crate::cassette::Profile::EXACT,
-                method: "POST",
-                path: "/".to_owned(),
-                body: Value::Null.into(),
-                stream: None,
-                headers: Vec::new(),
-            };
             block_on(&clock, async {
                 clock.sleep(Duration::from_secs(1)).await;
-                let _ = refusals.send(request).await;
+                let _ = refusals.send(request()).await;
             })
             .expect("no deadlock");
         };

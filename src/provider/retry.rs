@@ -176,19 +176,33 @@ fn asked(response: &HttpResponse, clock: &dyn Clock) -> Asked {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::clock::{BoxFuture, VirtualClock, block_on};
     use crate::transport::{Miss, Service};
     use serde_json::Value;
     use std::sync::Mutex;
 
-    struct Script(Mutex<Vec<Result<HttpResponse, TransportError>>>);
+    /// A transport that gives these results, one after another.
+    pub struct Script(pub Mutex<Vec<Result<HttpResponse, TransportError>>>);
 
     impl Transport for Script {
         fn send(&self, _request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
             let next = self.0.lock().expect("unpoisoned").remove(0);
             Box::pin(std::future::ready(next))
+        }
+    }
+
+    /// Any request of the model.
+    pub fn request() -> HttpRequest {
+        HttpRequest {
+            service: Service::Model,
+            profile: &crate::cassette::Profile::EXACT,
+            method: "POST",
+            path: "/".to_owned(),
+            body: Value::Null.into(),
+            stream: None,
+            headers: Vec::new(),
         }
     }
 
@@ -207,15 +221,6 @@ mod tests {
         let clock = VirtualClock::at("2026-11-06T08:49:37Z".parse().expect("a time"));
         let transport = Script(Mutex::new(script));
         let policy = RetryPolicy { seed, ..RetryPolicy::default() };
-        let request = || HttpRequest {
-            service: Service::Model,
-            profile: &crate::cassette::Profile::EXACT,
-            method: "POST",
-            path: "/".to_owned(),
-            body: Value::Null.into(),
-            stream: None,
-            headers: Vec::new(),
-        };
         let decode = |response: &HttpResponse| match response.status {
             200 => Ok(200),
             status => Err(Failure {

@@ -9,6 +9,7 @@ use crate::scenario::{Diagnostic, Loaded};
 use crate::trace::text::plural;
 use crate::trial::{Part, TrialRunner};
 use jiff::Timestamp;
+use rayon::iter::Either;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -174,7 +175,7 @@ fn folder_of(loaded: &Loaded, cassettes: Option<&Path>) -> PathBuf {
 /// of a scenario's recordings incomplete: such recordings replay, but a miss cannot be explained by them.
 pub fn broken(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnostic> {
     let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
-    let read = plan.trials.par_iter().filter_map(|trial| {
+    let found = plan.trials.par_iter().filter_map(|trial| {
         let file = lane_file(loaded, cassettes, &trial.id);
         let shown = file.strip_prefix(&loaded.root).unwrap_or(&file).to_owned();
         let scenario = &plan.scenarios[trial.scenario];
@@ -182,27 +183,21 @@ pub fn broken(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnostic> {
         match Cassette::load_as(&file, &shown, &blobs) {
             Ok(cassette) => {
                 let problem = cassette.requests().into_iter().find_map(|request| request.problem)?;
-                Some((trial, Err(problem)))
+                Some(Either::Right((trial, problem)))
             }
             Err(CassetteError::Missing { .. }) => None,
             Err(error) => {
                 let command = record(scenario, &scenario.cases[trial.case].case.case);
                 let help = format!("fix it, or record it again: {command}");
-                Some((
-                    trial,
-                    Ok(Diagnostic::error("broken-recording", &scenario.file, error.to_string()).with_help(help)),
-                ))
+                let error = Diagnostic::error("broken-recording", &scenario.file, error.to_string());
+                Some(Either::Left(error.with_help(help)))
             }
         }
     });
-    let read: Vec<_> = read.collect();
+    let (mut errors, lacking): (Vec<Diagnostic>, Vec<(&PlannedTrial, String)>) = found.partition_map(|one| one);
     let mut incomplete: BTreeMap<(usize, String), Vec<&str>> = BTreeMap::new();
-    let mut errors = Vec::new();
-    for (trial, found) in read {
-        match found {
-            Ok(error) => errors.push(error),
-            Err(problem) => incomplete.entry((trial.scenario, problem)).or_default().push(&trial.id),
-        }
+    for (trial, problem) in lacking {
+        incomplete.entry((trial.scenario, problem)).or_default().push(&trial.id);
     }
     errors.extend(incomplete.into_iter().map(|((scenario, problem), lanes)| {
         let scenario = &plan.scenarios[scenario];

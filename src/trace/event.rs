@@ -200,6 +200,13 @@ pub enum ToolOutcome {
     },
 }
 
+impl ToolOutcome {
+    /// Of a call that did not run as far as is known, without guidance for the model.
+    pub fn not_executed(cause: &str, reason: &str) -> Self {
+        Self::Rejected(Rejection { cause: cause.into(), reason: reason.into(), guidance: String::new() })
+    }
+}
+
 /// Why a call was not executed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rejection {

@@ -1,7 +1,7 @@
 //! Answers from a cassette: the recorded bytes after the recorded time, or an explained miss. No socket is opened.
 
 use super::{HttpRequest, HttpResponse, Miss, PlacedResult, RecordedPlace, Service, Transport, TransportError, links};
-use crate::cassette::{self, Cassette, Keys, Outcome, Pool, Redactor, Request, Taken};
+use crate::cassette::{self, Cassette, Exchange, Keys, Outcome, Pool, Redactor, Request, Taken};
 use crate::clock::{BoxFuture, Clock};
 use crate::secrets;
 use std::collections::BTreeMap;
@@ -56,17 +56,16 @@ impl ReplayTransport {
     }
 
     async fn exchange(&self, request: HttpRequest) -> PlacedResult {
-        let index = match self.find(&request) {
-            Ok(index) => index,
+        let (index, exchange) = match self.find(&request) {
+            Ok(found) => found,
             Err(why) => return (None, Err(why)),
         };
-        let place = self.cassette.exchanges.get(index).zip(self.bursts.get(index));
-        let place = place.map(|(exchange, burst)| RecordedPlace { ordinal: exchange.ordinal, burst: *burst });
-        (place, self.answer(index).await)
+        let place = self.bursts.get(index).map(|burst| RecordedPlace { ordinal: exchange.ordinal, burst: *burst });
+        (place, self.answer(exchange).await)
     }
 
-    /// The exchange that answers a request.
-    fn find(&self, request: &HttpRequest) -> Result<usize, TransportError> {
+    /// The exchange that answers a request, and where it stands.
+    fn find(&self, request: &HttpRequest) -> Result<(usize, &Exchange), TransportError> {
         if let Some(message) = links::broken(&request.body) {
             return Err(TransportError::Invalid { message });
         }
@@ -75,8 +74,10 @@ impl ReplayTransport {
         let redactor = self.redactor.knowing(request.secrets());
         let key = self.key(request.service, canonical, &redactor);
         let taken = self.pool.take(&key);
-        if let Taken::Exchange(index) = taken {
-            return Ok(index);
+        if let Taken::Exchange(index) = taken
+            && let Some(exchange) = self.cassette.exchanges.get(index)
+        {
+            return Ok((index, exchange));
         }
         let explained = cassette::explain(
             &self.cassette,
@@ -92,10 +93,7 @@ impl ReplayTransport {
     }
 
     /// What was recorded, after the recorded time.
-    async fn answer(&self, index: usize) -> Result<HttpResponse, TransportError> {
-        let Some(exchange) = self.cassette.exchanges.get(index) else {
-            return Err(TransportError::Invalid { message: format!("the cassette has no exchange {index}") });
-        };
+    async fn answer(&self, exchange: &Exchange) -> Result<HttpResponse, TransportError> {
         match &exchange.outcome {
             Outcome::Response { status, headers, body, took, chunks, .. } => {
                 self.clock.sleep(*took).await;

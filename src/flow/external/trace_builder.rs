@@ -15,8 +15,8 @@ use crate::flow::retries::Retries;
 use crate::flow::turn::{attempts_of, completion_of};
 use crate::provider::{Attempt, ErrorKind, SearchAnswer, observed};
 use crate::trace::{
-    self, Answer, ExternalResult, FedBack, ModelCalled, Rejection, Roles, SearchResult, ToolCalled, ToolOutcome,
-    ToolResult, TurnOutcome, What,
+    self, Answer, ExternalResult, FedBack, ModelCalled, Roles, SearchResult, ToolCalled, ToolOutcome, ToolResult,
+    TurnOutcome, What,
 };
 use crate::transport::{Miss, Passed, Service, TransportError};
 use serde_json::Value;
@@ -136,11 +136,7 @@ impl<'a> TraceBuilder<'a> {
                 (Some(found), _) => ToolOutcome::Ok(self.external(&call, &Value::Null, found.clone())),
                 (None, true) => ToolOutcome::Ok(ToolResult::Responded),
                 // Whether it ran cannot be told: as in a log without its result, it counts as not executed.
-                (None, false) => ToolOutcome::Rejected(Rejection {
-                    cause: "no_result".to_owned(),
-                    reason: UNSEEN.to_owned(),
-                    guidance: String::new(),
-                }),
+                (None, false) => ToolOutcome::not_executed("no_result", UNSEEN),
             };
             self.called(call, outcome);
         }
