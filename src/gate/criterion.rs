@@ -2,10 +2,11 @@
 
 use super::design::{Design, Standing};
 use super::format::{count, share, time};
+use super::grouped::UnitKey;
 use super::rule::{Asked, Evidence, Ruling, rule};
 use super::tally::Tally;
 use super::{CriterionResult, Sequential, Verdict};
-use crate::metric::{Group, Metric, Observation, Outcome};
+use crate::metric::{Metric, Observation};
 use crate::percent::{Rounding, bound, percent};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::criteria::Estimand;
@@ -17,9 +18,6 @@ use crate::stats::{ALPHA, Clusters, Sample};
 use crate::trace::EXTERNAL;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// A unit of several repetitions: scenario, case, variant, and which unit of them.
-pub(super) type UnitKey = (usize, usize, String, u32);
 
 /// A criterion, read, with its sums.
 #[derive(Debug)]
@@ -58,36 +56,6 @@ impl Item<'_> {
     pub(super) fn covers(&self, trial: &PlannedTrial) -> bool {
         self.scenario.is_none_or(|of| of == trial.scenario)
             && self.written.flow.as_ref().is_none_or(|flow| *flow == trial.lane.flow || trial.lane.flow == EXTERNAL)
-    }
-
-    /// What one trial adds: its units, or the unit of several repetitions that it completes, with the last repetition
-    /// of it. The order in which trials come changes nothing, but for which of them completes the unit.
-    pub(super) fn units_of(
-        &mut self,
-        group: Option<Group>,
-        trial: &PlannedTrial,
-        seen: &[Observation],
-    ) -> (u32, Vec<Observation>) {
-        let (own, Some(group)) = (trial.lane.repetition, group) else { return (trial.lane.repetition, seen.to_vec()) };
-        let unit = (own - 1) / group.size;
-        let key = (trial.scenario, trial.case, trial.lane.variant.clone(), unit);
-        let open = self.open.entry(key.clone()).or_default();
-        open.extend(seen.iter().cloned().map(|one| (own, one)));
-        if open.len() < group.size as usize {
-            return (own, Vec::new());
-        }
-        let mut complete = self.open.remove(&key).unwrap_or_default();
-        complete.sort_by_key(|(repetition, _)| *repetition);
-        let failed = |(_, one): &&(u32, Observation)| one.outcome != Outcome::Success;
-        let first =
-            complete.iter().find(failed).map(|(repetition, one)| format!("repetition {repetition}: {}", one.note));
-        let holds =
-            if group.all { first.is_none() } else { complete.iter().any(|(_, one)| one.outcome == Outcome::Success) };
-        let (from, to) = (unit * group.size + 1, (unit + 1) * group.size);
-        let name = format!("repetitions {from} to {to}");
-        let one =
-            if holds { Observation::success(name) } else { Observation::failure(name, first.unwrap_or_default()) };
-        (to, vec![one])
     }
 
     /// The sums that a trial of that repetition counts in.
@@ -225,26 +193,6 @@ impl Item<'_> {
             result.sentence = format!("{}; {trials} out of scope ({why})", result.sentence);
         }
         result
-    }
-
-    /// Says how many trials fill no unit. Without them nothing passes, unless the run itself decided how many there are:
-    /// those that fail would be the ones to leave over.
-    fn leave_over(&self, result: &mut CriterionResult, group: Group, plan: &Plan) {
-        let counts = |(scenario, case, ..): &&UnitKey| {
-            !plan.scenarios[*scenario].cases[*case].case.excluded_from.contains_key(&self.written.id)
-        };
-        let over: usize = self.open.iter().filter(|(key, _)| counts(key)).map(|(_, trials)| trials.len()).sum();
-        if over == 0 {
-            return;
-        }
-        let (trials, size) = (count(over as u64, "trial", "trials"), group.size);
-        let mut open = String::new();
-        if result.verdict == Verdict::Pass && self.design.is_none() {
-            result.verdict = Verdict::Inconclusive;
-            open = format!(": inconclusive until every case is repeated a multiple of {size} times");
-        }
-        result.sentence =
-            format!("{}; {trials} left out, since {size} repetitions are one unit{open}", result.sentence);
     }
 
     /// What the rate was seen in.

@@ -15,6 +15,7 @@ mod evaluator;
 mod examine;
 mod format;
 mod grades;
+mod grouped;
 mod latency;
 mod part;
 mod pass_bet;

@@ -336,45 +336,6 @@ fn a_point_gate_is_advisory_unless_it_says_otherwise() {
 }
 
 #[test]
-fn repetitions_that_fill_no_unit_are_said_to_be_left_out() {
-    let criteria = "[{id: K, metric: pass_all(k=3), target: '>= 50%', kind: confidence}]";
-    let plan = plan(CASES, criteria, 7);
-    let result = run(&plan, all_good(&plan)).criteria.remove(0);
-    assert_eq!((result.n, result.clusters), (2, 2));
-    assert!(result.sentence.contains("; 1 trial left out, since 3 repetitions are one unit"), "{}", result.sentence);
-}
-
-#[test]
-fn repetitions_that_fill_no_unit_let_nothing_pass() {
-    let criteria = "[{id: K, metric: pass_all(k=2), target: '= 100%', kind: invariant}]";
-    let failing = |repetitions: u32| {
-        let plan = plan(CASES, criteria, repetitions);
-        let last = plan.trials.len() - 1;
-        let fails = |place| story(&plan, place).turn("q").fail("timeout").done();
-        let trace = |place| if place == last { fails(place) } else { good(&plan, place) };
-        run(&plan, (0..plan.trials.len()).map(trace)).criteria.remove(0)
-    };
-    let over = failing(3);
-    assert_eq!(over.verdict, Verdict::Inconclusive, "{}", over.sentence);
-    assert!(over.sentence.ends_with("until every case is repeated a multiple of 2 times"), "{}", over.sentence);
-    assert_eq!(failing(4).verdict, Verdict::Fail);
-    let mut excluded = plan(CASES, criteria, 2);
-    let mut out = excluded.scenarios[0].cases[0].clone();
-    out.case.case = "out".into();
-    out.case.excluded_from.insert("K".into(), "why not".into());
-    excluded.scenarios[0].cases.push(out);
-    let mut trials = excluded.trials.to_vec();
-    trials.push(crate::plan::PlannedTrial {
-        id: "s/out/tool-rag.base.1".into(),
-        case: excluded.scenarios[0].cases.len() - 1,
-        ..trials[0].clone()
-    });
-    excluded.trials = trials.into();
-    let result = run(&excluded, all_good(&excluded)).criteria.remove(0);
-    assert_eq!(result.verdict, Verdict::Pass, "{}", result.sentence);
-}
-
-#[test]
 fn the_shipped_criteria_can_be_judged() {
     let mut plan = plan(CASES, "[]", 1);
     plan.criteria = serde_saphyr::from_str(include_str!("../flow/tool_rag/criteria.yaml")).expect("criteria");

@@ -1,0 +1,112 @@
+//! Units of several repetitions: repetitions 1 to k of a case are one, k + 1 to 2k the next.
+
+use super::criterion::Item;
+use super::format::count;
+use super::{CriterionResult, Verdict};
+use crate::metric::{Group, Observation, Outcome};
+use crate::plan::{Plan, PlannedTrial};
+
+/// A unit of several repetitions: scenario, case, variant, and which unit of them.
+pub(super) type UnitKey = (usize, usize, String, u32);
+
+impl Item<'_> {
+    /// What one trial adds: its units, or the unit of several repetitions that it completes, with the last repetition
+    /// of it. The order in which trials come changes nothing, but for which of them completes the unit.
+    pub(super) fn units_of(
+        &mut self,
+        group: Option<Group>,
+        trial: &PlannedTrial,
+        seen: &[Observation],
+    ) -> (u32, Vec<Observation>) {
+        let (own, Some(group)) = (trial.lane.repetition, group) else { return (trial.lane.repetition, seen.to_vec()) };
+        let unit = (own - 1) / group.size;
+        let key = (trial.scenario, trial.case, trial.lane.variant.clone(), unit);
+        let open = self.open.entry(key.clone()).or_default();
+        open.extend(seen.iter().cloned().map(|one| (own, one)));
+        if open.len() < group.size as usize {
+            return (own, Vec::new());
+        }
+        let mut complete = self.open.remove(&key).unwrap_or_default();
+        complete.sort_by_key(|(repetition, _)| *repetition);
+        let failed = |(_, one): &&(u32, Observation)| one.outcome != Outcome::Success;
+        let first =
+            complete.iter().find(failed).map(|(repetition, one)| format!("repetition {repetition}: {}", one.note));
+        let holds =
+            if group.all { first.is_none() } else { complete.iter().any(|(_, one)| one.outcome == Outcome::Success) };
+        let (from, to) = (unit * group.size + 1, (unit + 1) * group.size);
+        let name = format!("repetitions {from} to {to}");
+        let one =
+            if holds { Observation::success(name) } else { Observation::failure(name, first.unwrap_or_default()) };
+        (to, vec![one])
+    }
+
+    /// Says how many trials fill no unit. Without them nothing passes, unless the run itself decided how many there are:
+    /// those that fail would be the ones to leave over.
+    pub(super) fn leave_over(&self, result: &mut CriterionResult, group: Group, plan: &Plan) {
+        let counts = |(scenario, case, ..): &&UnitKey| {
+            !plan.scenarios[*scenario].cases[*case].case.excluded_from.contains_key(&self.written.id)
+        };
+        let over: usize = self.open.iter().filter(|(key, _)| counts(key)).map(|(_, trials)| trials.len()).sum();
+        if over == 0 {
+            return;
+        }
+        let (trials, size) = (count(over as u64, "trial", "trials"), group.size);
+        let mut open = String::new();
+        if result.verdict == Verdict::Pass && self.design.is_none() {
+            result.verdict = Verdict::Inconclusive;
+            open = format!(": inconclusive until every case is repeated a multiple of {size} times");
+        }
+        result.sentence =
+            format!("{}; {trials} left out, since {size} repetitions are one unit{open}", result.sentence);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Verdict;
+    use super::super::tests::{CASES, all_good, run};
+    use crate::metric::sample::{good, plan, story};
+
+    #[test]
+    fn repetitions_that_fill_no_unit_are_said_to_be_left_out() {
+        let criteria = "[{id: K, metric: pass_all(k=3), target: '>= 50%', kind: confidence}]";
+        let plan = plan(CASES, criteria, 7);
+        let result = run(&plan, all_good(&plan)).criteria.remove(0);
+        assert_eq!((result.n, result.clusters), (2, 2));
+        assert!(
+            result.sentence.contains("; 1 trial left out, since 3 repetitions are one unit"),
+            "{}",
+            result.sentence
+        );
+    }
+
+    #[test]
+    fn repetitions_that_fill_no_unit_let_nothing_pass() {
+        let criteria = "[{id: K, metric: pass_all(k=2), target: '= 100%', kind: invariant}]";
+        let failing = |repetitions: u32| {
+            let plan = plan(CASES, criteria, repetitions);
+            let last = plan.trials.len() - 1;
+            let fails = |place| story(&plan, place).turn("q").fail("timeout").done();
+            let trace = |place| if place == last { fails(place) } else { good(&plan, place) };
+            run(&plan, (0..plan.trials.len()).map(trace)).criteria.remove(0)
+        };
+        let over = failing(3);
+        assert_eq!(over.verdict, Verdict::Inconclusive, "{}", over.sentence);
+        assert!(over.sentence.ends_with("until every case is repeated a multiple of 2 times"), "{}", over.sentence);
+        assert_eq!(failing(4).verdict, Verdict::Fail);
+        let mut excluded = plan(CASES, criteria, 2);
+        let mut out = excluded.scenarios[0].cases[0].clone();
+        out.case.case = "out".into();
+        out.case.excluded_from.insert("K".into(), "why not".into());
+        excluded.scenarios[0].cases.push(out);
+        let mut trials = excluded.trials.to_vec();
+        trials.push(crate::plan::PlannedTrial {
+            id: "s/out/tool-rag.base.1".into(),
+            case: excluded.scenarios[0].cases.len() - 1,
+            ..trials[0].clone()
+        });
+        excluded.trials = trials.into();
+        let result = run(&excluded, all_good(&excluded)).criteria.remove(0);
+        assert_eq!(result.verdict, Verdict::Pass, "{}", result.sentence);
+    }
+}
