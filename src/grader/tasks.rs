@@ -5,9 +5,7 @@
 
 use crate::cassette::hex;
 use crate::plan::{Plan, ResolvedCase};
-use crate::trace::{
-    Answer, Arm, Event, Passages, ToolOutcome, ToolResult, Trace, TrialEnd, TurnOutcome, What, answer_digest,
-};
+use crate::trace::{Answer, Arm, Event, Passages, ToolResult, Trace, TrialEnd, TurnOutcome, What, answer_digest};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -125,17 +123,16 @@ impl Dialogue {
                 }
                 (self.internal, self.external) = (false, false);
             }
-            What::ToolCalled(called) => {
-                if let ToolOutcome::Ok(result) = &called.outcome {
-                    self.find(result, trace, whole);
-                }
-            }
             What::TurnEnded(ended) => {
                 if let TurnOutcome::Answered(answer) = &ended.outcome {
                     return Some(answer);
                 }
             }
-            _ => {}
+            what => {
+                if let Some(result) = what.given() {
+                    self.find(result, trace, whole);
+                }
+            }
         }
         None
     }

@@ -11,7 +11,7 @@ use crate::gate::TrialResult;
 use crate::metric::provenance::{Provenance, provenance};
 use crate::trace::text::clip;
 use crate::trace::{
-    Attempt, Completion, Event, Grade, ModelCalled, Rejection, Reply, ToolCalled, ToolOutcome, ToolResult, Trace,
+    Attempt, Completion, Event, FlowSearch, Grade, ModelCalled, Rejection, Reply, ToolOutcome, ToolResult, Trace,
     TrialEnd, TurnEnded, TurnOutcome, What,
 };
 use serde::Serialize;
@@ -135,7 +135,20 @@ impl Encoder {
                 self.row(at, "s", &(from, on, to));
             }
             What::ModelCalled(called) => self.model(at, called),
-            What::ToolCalled(called) => self.tool(at, called, beside),
+            What::ToolCalled(called) => {
+                let call = (Some(called.call), called.tool.as_str(), called.arguments.to_string(), called.took_us);
+                self.tool(at, call, &called.attempts, &called.outcome, beside);
+            }
+            What::Searched(search) => {
+                let query = serde_json::json!({"query": search.query}).to_string();
+                self.tool(
+                    at,
+                    (None, FlowSearch::NAME, query, search.took_us),
+                    &search.attempts,
+                    &search.outcome,
+                    beside,
+                );
+            }
             What::FedBack(back) => {
                 let told = (self.text(&back.step), self.text(&back.tool), self.text(&back.cause));
                 let message = self.text(&back.message);
@@ -178,11 +191,18 @@ impl Encoder {
         }
     }
 
-    fn tool(&mut self, at: (u64, u32, u32), called: &ToolCalled, beside: Beside<'_>) {
-        let arguments = called.arguments.to_string();
-        let call = (called.call, self.text(&called.tool), self.text(&arguments), called.took_us);
-        let attempts = attempts(&called.attempts);
-        match &called.outcome {
+    /// A call of a tool, or a search of the flow's own: the completion that asked for it, its name, its arguments, its time.
+    fn tool(
+        &mut self,
+        at: (u64, u32, u32),
+        (asked, name, arguments, took_us): (Option<u32>, &str, String, u64),
+        tries: &[Attempt],
+        outcome: &ToolOutcome,
+        beside: Beside<'_>,
+    ) {
+        let call = (asked, self.text(name), self.text(&arguments), took_us);
+        let attempts = attempts(tries);
+        match outcome {
             ToolOutcome::Ok(ToolResult::Search(search)) => {
                 let hits: Vec<_> = search
                     .hits

@@ -56,6 +56,10 @@ impl Observer for Watcher {
                     };
                     json!({"stage": "tool_ended", "tool": called.tool, "outcome": outcome})
                 }
+                What::Searched(search) => {
+                    let outcome = if event.what.given().is_some() { "ok" } else { "failed" };
+                    json!({"stage": "search_ended", "query": search.query, "outcome": outcome})
+                }
                 What::Logged(entry) => match entry.told() {
                     (kind, text) if SHOWN.contains(&kind) => json!({"stage": "log", "kind": kind, "text": text}),
                     _ => return,

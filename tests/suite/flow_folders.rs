@@ -53,10 +53,12 @@ fn turns_end_with_errors_that_their_flow_declares() {
     let mut seen = BTreeSet::new();
     for trace in project.traces() {
         let named = trace["lane"]["flow"].as_str().expect("a flow");
-        let Some(flow) = ragcheck::flow::by_name(named).filter(|flow| !flow.errors().is_empty()) else { continue };
+        let Some(flow) = ragcheck::flow::by_name(named).filter(|flow| !flow.description().errors.is_empty()) else {
+            continue;
+        };
         for event in trace["events"].as_array().expect("events") {
             let Some(kind) = event["what"]["turn_ended"]["outcome"]["failed"]["kind"].as_str() else { continue };
-            assert!(flow.errors().contains(&kind), "{named} does not declare `{kind}`: {}", trace["trial"]);
+            assert!(flow.description().errors.contains(&kind), "{named} does not declare `{kind}`: {}", trace["trial"]);
             seen.insert(kind.to_owned());
         }
     }

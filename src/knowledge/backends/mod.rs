@@ -1,16 +1,18 @@
 //! Kinds of knowledge bases: a file each, which says how one is opened from what is declared of it.
 
+mod chroma;
+mod embedded;
+mod qdrant;
+
 use super::hybrid::{Hybrid, Place};
 use super::{Corpus, Embedded, KnowledgeError, KnowledgeSource};
 use crate::settings::KnowledgeBaseSettings;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Declares the module of each backend and lists them: one line a backend.
+/// Lists the backends: one line each, beside its `mod` line.
 macro_rules! backends {
     ($($file:ident),+ $(,)?) => {
-        $(mod $file;)+
-
         /// Every backend, by the name of its file.
         pub static BACKENDS: &[(&str, &dyn Backend)] = &[$((stringify!($file), &$file::BACKEND)),+];
     };

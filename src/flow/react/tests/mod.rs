@@ -9,9 +9,9 @@ mod wander;
 use super::tools::{ANALYSE, ASSESS, SEARCH};
 use super::*;
 use crate::chat::{ChatRequest, Role};
-use crate::clock::{VirtualClock, block_on};
+use crate::clock::{BoxFuture, VirtualClock, block_on};
 use crate::flow::scripted::{self, NoTime, Says, Scripted};
-use crate::flow::{SessionStore, StoreError};
+use crate::flow::{Flow, SessionStore, StoreError};
 use crate::knowledge::{
     Corpus, Embedded, KeywordIndex, KnowledgeBase, KnowledgeBases, KnowledgeError, Passage, Search,
 };

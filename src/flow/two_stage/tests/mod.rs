@@ -7,9 +7,10 @@ mod wander;
 
 use super::*;
 use crate::chat::{ChatRequest, Finish};
-use crate::clock::{VirtualClock, block_on};
+use crate::clock::{BoxFuture, VirtualClock, block_on};
 use crate::flow::scripted::{self, NoTime, Says, Scripted};
 use crate::flow::two_stage::tools::RETRIEVE_DOCUMENTS;
+use crate::flow::{AgentContext, Flow};
 use crate::knowledge::{
     Corpus, Embedded, KeywordIndex, KnowledgeBase, KnowledgeBases, KnowledgeError, Passage, Search,
 };
