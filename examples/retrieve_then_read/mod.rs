@@ -4,7 +4,7 @@ use super::frame::{Agent, Cut, Ended, Failure};
 use super::machine::{Table, on, words};
 use super::turn::Turn;
 use super::{Description, PromptText};
-use crate::chat::{Message, Role, ToolChoice};
+use crate::provider::chat::{Message, Role, ToolChoice};
 use crate::trace::{Answer, SourceRef};
 use State::{Answered, Failed, Reading, Retrieving};
 use serde_json::json;

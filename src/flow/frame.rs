@@ -3,8 +3,8 @@
 use super::machine::{Table, Word};
 use super::turn::Turn;
 use super::{Abort, AgentContext, ConversationState, Description, Flow, FlowState, reply};
-use crate::clock::{BoxFuture, timeout};
-use crate::state_machine::Machine;
+use crate::platform::clock::{BoxFuture, timeout};
+use crate::trace::state_machine::Machine;
 use crate::trace::{Answer, Artifact, TurnOutcome};
 use serde_json::Value;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 //! A table is a function: one state and one event give one next state. Where two targets would share an event, the
 //! flow gives them two events. A test holds every flow's table to it.
 
-use crate::state_machine::{Machine, Transition};
+use crate::trace::state_machine::{Machine, Transition};
 
 /// A word of a machine: a state or an event.
 pub(in crate::flow) trait Word: std::fmt::Debug + Copy + Eq + Send + Sync + 'static {

@@ -56,9 +56,9 @@ pub use prompts::{PromptError, PromptText, Prompts};
 pub use settings::{Services, Settings};
 pub use store::{MemoryStore, SessionStore, StoreError};
 
-use crate::catalogue::{FlowEntry, ToolEntry};
-use crate::clock::BoxFuture;
-use crate::state_machine::Machine;
+use crate::platform::clock::BoxFuture;
+use crate::settings::catalogue::{FlowEntry, ToolEntry};
+use crate::trace::state_machine::Machine;
 use crate::trace::{Answer, Artifact, Roles};
 use crate::transport::Miss;
 use serde_json::Value;
@@ -242,8 +242,8 @@ mod tests {
     fn the_criteria_that_a_flow_declares_can_be_judged_and_name_its_own_tools_by_role() {
         let metrics = crate::metric::catalogue::entries();
         for (folder, flow) in flows() {
-            let read: crate::scenario::Criteria =
-                crate::yaml::read(flow.description().criteria).unwrap_or_else(|why| panic!("{folder}: {why}"));
+            let read: crate::scenario::Criteria = crate::platform::yaml::read(flow.description().criteria)
+                .unwrap_or_else(|why| panic!("{folder}: {why}"));
             assert!(!read.criteria.is_empty(), "{folder}");
             for row in &read.criteria {
                 row.read(&metrics).unwrap_or_else(|why| panic!("{folder}, {}: {why}", row.id));

@@ -5,12 +5,12 @@ use super::frame::Agent;
 use super::retrieve_then_read::{FLOW, RetrieveThenRead};
 use super::scripted::{self, NoTime, Says, Scripted};
 use super::{AgentContext, ConversationState, Flow};
-use crate::chat::ToolChoice;
-use crate::clock::{BoxFuture, Clock, VirtualClock, block_on};
 use crate::knowledge::{
     Corpus, Embedded, ForeignFile, KeywordIndex, KnowledgeBase, KnowledgeBases, KnowledgeError, Passage, Search,
 };
+use crate::platform::clock::{BoxFuture, Clock, VirtualClock, block_on};
 use crate::provider::ChatModel;
+use crate::provider::chat::ToolChoice;
 use crate::settings::{Enforcement, Limits};
 use crate::trace::{Event, FlowSearch, ToolOutcome, Trace, What, version_of};
 use std::collections::BTreeSet;

@@ -9,8 +9,10 @@ use super::machine::Word;
 use super::retries::Retries;
 use super::tools::{Failure as Failed, Refusal, ToolError, search};
 use super::{Abort, AgentContext, ConversationState, Status, digest};
-use crate::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition, Usage};
 use crate::knowledge::{Found, KnowledgeBase};
+use crate::provider::chat::{
+    ChatRequest, ChatResponse, Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition, Usage,
+};
 use crate::provider::{self, ProviderError};
 use crate::trace::{
     Answer, Attempt, Completion, FedBack, FlowSearch, Logged, ModelCalled, Moved, Reply as Replied, ToolCalled,

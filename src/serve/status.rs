@@ -6,14 +6,15 @@
 //! | `status` | `{stage: "model", call}`: the model is asked |
 //! | `status` | `{stage: "tool", tool, arguments}`: a tool is called |
 //! | `status` | `{stage: "tool_ended", tool, outcome}`: `ok`, `rejected`, `out_of_order` or `failed` |
+//! | `status` | `{stage: "search_ended", query, outcome}`, of a search that the flow makes itself: `ok` or `failed` |
 //! | `status` | `{stage: "log", kind, text}`: an agent that logs its trajectory says what it does: status, thought, observation, grades, reflection, compaction, budget, usage or notice |
 //! | `answer` | the reply, as without a stream; the last event |
 //! | `error` | `{error: {kind, message}}`; the last event |
 
 use super::event_log::EventLog;
-use crate::clock::Clock;
 use crate::flow::{Observer, Status};
-use crate::secrets;
+use crate::platform::clock::Clock;
+use crate::platform::secrets;
 use crate::trace::{ToolOutcome, What};
 use serde_json::{Value, json};
 use std::sync::Arc;

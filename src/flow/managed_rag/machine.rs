@@ -9,33 +9,19 @@ words! {
     #[derive(Default)]
     enum State {
         #[default]
-        Asking = "asking",
-        AskingReminded = "asking_reminded",
-        Answering = "answering",
-        AnsweringReminded = "answering_reminded",
-        Answered = "answered",
-        Failed = "failed",
+        Asking = "asking", AskingReminded = "asking_reminded", Answering = "answering",
+        AnsweringReminded = "answering_reminded", Answered = "answered", Failed = "failed",
     }
 }
 
 words! {
     /// What happens in a turn.
     enum Event {
-        CallRejected = "call_rejected",
-        AnswerFound = "answer_found",
-        NoAnswerFound = "no_answer_found",
-        ServiceFailed = "service_failed",
-        CallMissing = "call_missing",
-        NoCall = "no_call",
-        ArtifactMissing = "artifact_missing",
-        NoArtifact = "no_artifact",
-        AnswerMissing = "answer_missing",
-        NoAnswer = "no_answer",
-        Answered = "answered",
-        Refused = "refused",
-        ModelCallsExhausted = "model_calls_exhausted",
-        ModelUnavailable = "model_unavailable",
-        Timeout = "timeout",
+        CallRejected = "call_rejected", AnswerFound = "answer_found", NoAnswerFound = "no_answer_found",
+        ServiceFailed = "service_failed", CallMissing = "call_missing", NoCall = "no_call",
+        ArtifactMissing = "artifact_missing", NoArtifact = "no_artifact", AnswerMissing = "answer_missing",
+        NoAnswer = "no_answer", Answered = "answered", Refused = "refused",
+        ModelCallsExhausted = "model_calls_exhausted", ModelUnavailable = "model_unavailable", Timeout = "timeout",
     }
 }
 

@@ -21,7 +21,7 @@ use super::machine::Table;
 use super::tools::{Declaration, declarations};
 use super::turn::{Completed, Turn};
 use super::{Abort, ConversationState, Description, reply};
-use crate::chat::{Message, Role};
+use crate::provider::chat::{Message, Role};
 use crate::trace::{Answer, Artifact, SourceRef, TurnOutcome};
 use machine::{Event, State};
 use memory::{Memory, TurnState};

@@ -3,9 +3,9 @@
 use super::machine::{Event, State};
 use super::prompts;
 use super::tools::NUCLIA_RAG;
-use crate::chat::ToolChoice;
 use crate::flow::frame;
 use crate::flow::tools::{End, Executed};
+use crate::provider::chat::ToolChoice;
 use crate::settings::Enforcement;
 use crate::trace::ToolResult;
 

@@ -10,39 +10,20 @@ words! {
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     enum State {
-        Thinking = "thinking",
-        Observing = "observing",
-        Reflecting = "reflecting",
-        Answering = "answering",
-        Answered = "answered",
-        Failed = "failed",
+        Thinking = "thinking", Observing = "observing", Reflecting = "reflecting", Answering = "answering",
+        Answered = "answered", Failed = "failed",
     }
 }
 
 words! {
     /// What moves a turn from state to state; `policy` decides which of them something that happened is.
     enum Event {
-        ResultsFound = "results_found",
-        NothingFound = "nothing_found",
-        CallRefused = "call_refused",
-        NoCall = "no_call",
-        SearchFailed = "search_failed",
-        Ready = "ready",
-        GoalMet = "goal_met",
-        Incomplete = "incomplete",
-        Irrelevant = "irrelevant",
-        Retry = "retry",
-        ChangeApproach = "change_approach",
-        OwnKnowledge = "own_knowledge",
-        RetriesUsedUp = "retries_used_up",
-        StepsUsedUp = "steps_used_up",
-        Answered = "answered",
-        NoAnswer = "no_answer",
-        ShorterContext = "shorter_context",
-        NoAnalysis = "no_analysis",
-        PartialResult = "partial_result",
-        ModelUnavailable = "model_unavailable",
-        BudgetUsedUp = "budget_used_up",
+        ResultsFound = "results_found", NothingFound = "nothing_found", CallRefused = "call_refused",
+        NoCall = "no_call", SearchFailed = "search_failed", Ready = "ready", GoalMet = "goal_met",
+        Incomplete = "incomplete", Irrelevant = "irrelevant", Retry = "retry", ChangeApproach = "change_approach",
+        OwnKnowledge = "own_knowledge", RetriesUsedUp = "retries_used_up", StepsUsedUp = "steps_used_up",
+        Answered = "answered", NoAnswer = "no_answer", ShorterContext = "shorter_context", NoAnalysis = "no_analysis",
+        PartialResult = "partial_result", ModelUnavailable = "model_unavailable", BudgetUsedUp = "budget_used_up",
         Timeout = "timeout",
     }
 }

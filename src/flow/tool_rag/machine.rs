@@ -14,43 +14,26 @@ words! {
     #[derive(Default)]
     enum State {
         #[default]
-        KnowledgeDue = "knowledge_due",
-        KnowledgeReminded = "knowledge_reminded",
-        Judging = "judging",
-        KeywordsDue = "keywords_due",
-        KeywordsReminded = "keywords_reminded",
-        ResponseReminded = "response_reminded",
-        Answered = "answered",
-        Failed = "failed",
+        KnowledgeDue = "knowledge_due", KnowledgeReminded = "knowledge_reminded", Judging = "judging",
+        KeywordsDue = "keywords_due", KeywordsReminded = "keywords_reminded", ResponseReminded = "response_reminded",
+        Answered = "answered", Failed = "failed",
     }
 }
 
 words! {
     /// What happens in a turn.
     enum Event {
-        KnowledgeFound = "knowledge_found",
-        KnowledgeEmpty = "knowledge_empty",
-        KnowledgeFailed = "knowledge_failed",
-        KnowledgeMissing = "knowledge_missing",
-        ParametersRefused = "parameters_refused",
+        KnowledgeFound = "knowledge_found", KnowledgeEmpty = "knowledge_empty", KnowledgeFailed = "knowledge_failed",
+        KnowledgeMissing = "knowledge_missing", ParametersRefused = "parameters_refused",
         ExternalAnswered = "external_answered",
-        ExternalAnsweredWithoutKeywords = "external_answered_without_keywords",
-        ExternalFailed = "external_failed",
-        KeywordsIndexed = "keywords_indexed",
-        KeywordsIndexedResponseReminded = "keywords_indexed_response_reminded",
-        KeywordsAdded = "keywords_added",
-        KeywordsFailed = "keywords_failed",
-        KeywordsMissing = "keywords_missing",
+        ExternalAnsweredWithoutKeywords = "external_answered_without_keywords", ExternalFailed = "external_failed",
+        KeywordsIndexed = "keywords_indexed", KeywordsIndexedResponseReminded = "keywords_indexed_response_reminded",
+        KeywordsAdded = "keywords_added", KeywordsFailed = "keywords_failed", KeywordsMissing = "keywords_missing",
         KeywordsGivenUp = "keywords_given_up",
-        KeywordsGivenUpResponseReminded = "keywords_given_up_response_reminded",
-        CallRejected = "call_rejected",
-        OutOfOrder = "out_of_order",
-        ResponseMissing = "response_missing",
-        ResponseMissingAgain = "response_missing_again",
-        Answered = "answered",
-        ModelCallsExhausted = "model_calls_exhausted",
-        ModelUnavailable = "model_unavailable",
-        Timeout = "timeout",
+        KeywordsGivenUpResponseReminded = "keywords_given_up_response_reminded", CallRejected = "call_rejected",
+        OutOfOrder = "out_of_order", ResponseMissing = "response_missing",
+        ResponseMissingAgain = "response_missing_again", Answered = "answered",
+        ModelCallsExhausted = "model_calls_exhausted", ModelUnavailable = "model_unavailable", Timeout = "timeout",
     }
 }
 

@@ -18,7 +18,7 @@ use super::machine::Table;
 use super::tools::{Declaration, Refusal, declarations};
 use super::turn::{Completed, Turn};
 use super::{Abort, Description};
-use crate::chat::{Message, Role, ToolCall};
+use crate::provider::chat::{Message, Role, ToolCall};
 use machine::{Event, State};
 use memory::{Memory, TurnState};
 use policy::{Next, Progress, Seen, Step};

@@ -8,31 +8,18 @@ words! {
     #[derive(Default)]
     enum State {
         #[default]
-        Retrieving = "retrieving",
-        Answering = "answering",
-        Answered = "answered",
-        Failed = "failed",
+        Retrieving = "retrieving", Answering = "answering", Answered = "answered", Failed = "failed",
     }
 }
 
 words! {
     /// What happens in a turn.
     enum Event {
-        UnknownTenant = "unknown_tenant",
-        DocumentsFound = "documents_found",
-        NothingFound = "nothing_found",
-        CallRejected = "call_rejected",
-        ExtraCall = "extra_call",
-        NoCall = "no_call",
-        QueryRefused = "query_refused",
-        RetrievalFailed = "retrieval_failed",
-        Answered = "answered",
-        Refused = "refused",
-        CallInAnswer = "call_in_answer",
-        NoAnswer = "no_answer",
-        ModelCallsExhausted = "model_calls_exhausted",
-        ModelUnavailable = "model_unavailable",
-        Timeout = "timeout",
+        UnknownTenant = "unknown_tenant", DocumentsFound = "documents_found", NothingFound = "nothing_found",
+        CallRejected = "call_rejected", ExtraCall = "extra_call", NoCall = "no_call", QueryRefused = "query_refused",
+        RetrievalFailed = "retrieval_failed", Answered = "answered", Refused = "refused",
+        CallInAnswer = "call_in_answer", NoAnswer = "no_answer", ModelCallsExhausted = "model_calls_exhausted",
+        ModelUnavailable = "model_unavailable", Timeout = "timeout",
     }
 }
 
