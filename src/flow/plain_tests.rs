@@ -129,16 +129,28 @@ fn a_search_that_fails_or_is_cut_off_is_in_the_record() {
     }
 }
 
-#[test]
-fn who_reads_traces_finds_what_the_flow_searched() {
-    let trace = trace(1, false, vec![Says::Text("24 months [1].")]);
-    let hits: Vec<&str> = trace.searches().flat_map(|search| &search.hits).map(|hit| hit.id.as_str()).collect();
-    assert_eq!(hits, ["warranty#1"]);
-    let times = crate::metric::stages::turn_times(&trace);
-    let stages: Vec<(String, u64)> =
-        times[0].stages_us.iter().map(|(stage, took)| (stage.as_str().to_owned(), *took)).collect();
-    assert!(stages.contains(&("search".to_owned(), 1_000_000)), "{stages:?}");
-    let provenance = crate::metric::provenance::provenance(&trace);
-    let cited = &provenance[&(0, 0)];
-    assert_eq!((cited.given_by.as_slice(), cited.flaws.len()), (&["search, turn 1".to_owned()][..], 0), "{cited:?}");
+/// What metrics make of it.
+#[cfg(test)]
+mod readers {
+    use super::*;
+    use crate::metric::provenance::provenance;
+    use crate::metric::stages::turn_times;
+
+    #[test]
+    fn who_reads_traces_finds_what_the_flow_searched() {
+        let trace = trace(1, false, vec![Says::Text("24 months [1].")]);
+        let hits: Vec<&str> = trace.searches().flat_map(|search| &search.hits).map(|hit| hit.id.as_str()).collect();
+        assert_eq!(hits, ["warranty#1"]);
+        let times = turn_times(&trace);
+        let stages: Vec<(String, u64)> =
+            times[0].stages_us.iter().map(|(stage, took)| (stage.as_str().to_owned(), *took)).collect();
+        assert!(stages.contains(&("search".to_owned(), 1_000_000)), "{stages:?}");
+        let provenance = provenance(&trace);
+        let cited = &provenance[&(0, 0)];
+        assert_eq!(
+            (cited.given_by.as_slice(), cited.flaws.len()),
+            (&["search, turn 1".to_owned()][..], 0),
+            "{cited:?}"
+        );
+    }
 }

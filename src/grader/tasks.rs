@@ -190,7 +190,7 @@ impl GradingTask {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metric::sample::{plan, story};
+    use crate::metric::sample::{plan, searching_itself, story};
     use crate::trace::{NamedPassage, PASSAGES, PassageText, PassageWriter, Searched};
 
     const CASE: &str = "[{case: a, turns: [{ask: q}, {ask: r}]}]";
@@ -212,6 +212,15 @@ mod tests {
         assert_eq!(found[0].content.evidence.len(), 2, "a passage found twice is shown once: {found:?}");
         assert!(found[0].content.answer.ends_with("Sources named: internal doc#1"));
         assert_eq!(tasks(&plan, &trace, Scope::All, &Passages::default()).len(), 2);
+    }
+
+    #[test]
+    fn what_a_flow_searched_itself_is_evidence_as_what_a_tool_found() {
+        let (plan, trace) = both();
+        let own = searching_itself(&trace);
+        assert_ne!(own.events, trace.events);
+        let of = |trace: &Trace| tasks(&plan, trace, Scope::BothSources, &Passages::default());
+        assert_eq!(of(&own), of(&trace));
     }
 
     #[test]

@@ -343,7 +343,9 @@ fn attempts(attempts: &[Attempt]) -> Vec<AttemptRow<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metric::sample::searching_itself;
     use crate::report::sample;
+    use crate::report::searchable::Searchable;
     use crate::trace::{NamedPassage, PassageText};
     use serde_json::{Value, json};
 
@@ -363,6 +365,20 @@ mod tests {
         for (trial, trace) in block["t"].as_array().expect("trials").iter().zip(&run.traces) {
             assert_eq!(trial["e"].as_array().expect("events").len(), trace.events.len());
         }
+    }
+
+    #[test]
+    fn a_search_of_the_flows_own_is_a_call_that_no_completion_asked_for() {
+        let run = sample::run(1);
+        let own = searching_itself(&run.traces[0]);
+        let mut encoder = Encoder::default();
+        encoder.add(&own, Beside::default(), &run.evaluation.trials.to_vec()[0]);
+        let block: Value = serde_json::from_slice(&encoder.finish().1).expect("a block is JSON");
+        let rows: Vec<&Value> = block["t"][0]["e"].as_array().expect("events").iter().collect();
+        let search = rows.iter().find(|row| row[3] == "t" && row[4][2] == "search").expect("a search");
+        let name = search[4][0][1].as_u64().expect("a text") as usize;
+        assert_eq!((&search[4][0][0], &block["s"][name]), (&Value::Null, &json!("search")));
+        assert_eq!(Searchable::of(&own), Searchable::of(&run.traces[0]), "found by the same words");
     }
 
     #[test]

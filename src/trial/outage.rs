@@ -207,6 +207,8 @@ fn told(attempt: &Attempt) -> Option<(&'static str, &'static str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metric::sample::{plan, story};
+    use crate::trace::ToolOutcome;
 
     fn attempt(cause: &str, status: Option<u16>) -> Attempt {
         Attempt { status, cause: Some(cause.into()), took_us: 1, wait_us: None, declared_fault: false }
@@ -235,6 +237,16 @@ mod tests {
         for (cause, status) in [("bad_request", Some(400)), ("context_length", Some(400)), ("bad_request", None)] {
             assert_eq!(told(&attempt(cause, status)), None, "{cause} {status:?}");
         }
+    }
+
+    #[test]
+    fn a_search_of_the_flows_own_that_its_server_refused_is_an_outage_of_the_knowledge_base() {
+        let trace = story(&plan("[{case: a, ask: q}]", "[]", 1), 0).turn("q").done();
+        let outcome = ToolOutcome::Failed { message: "503".into(), retryable: true };
+        let attempts = vec![attempt("server_error", Some(503))];
+        let search = What::Searched(FlowSearch { query: "q".into(), outcome, took_us: 1, attempts });
+        let found = outage(&trace, &search, &Origin::new()).expect("an outage");
+        assert_eq!((found.service, found.what.as_str()), (Service::Knowledge, "the service failed (HTTP 503)"));
     }
 
     #[test]
