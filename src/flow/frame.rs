@@ -180,12 +180,11 @@ async fn run<A: Agent>(env: &AgentContext, conversation: &mut ConversationState,
     let mut turn = A::begin(env, conversation, query)?;
     let whole = *env.settings.limits.turn;
     let left = whole.saturating_sub(turn.elapsed());
-    let ended = match timeout(&*env.clock, left, A::converse(&mut turn)).await {
-        Ok(ended) => ended,
-        Err(_) => {
-            turn.cut_off();
-            A::timed_out(&mut turn, whole)
-        }
+    let ended = if let Ok(ended) = timeout(&*env.clock, left, A::converse(&mut turn)).await {
+        ended
+    } else {
+        turn.cut_off();
+        A::timed_out(&mut turn, whole)
     };
     let outcome = match ended {
         Ok(outcome) => outcome,

@@ -334,7 +334,7 @@ mod tests {
         (progress, moves)
     }
 
-    fn row(one: &Move) -> (String, String, String) {
+    fn row(one: Move) -> (String, String, String) {
         (one.from.name().to_owned(), one.on.name().to_owned(), one.to.name().to_owned())
     }
 
@@ -345,11 +345,11 @@ mod tests {
         let walk = (prop::collection::vec(event(), 1..24), any::<bool>());
         let mut seen = BTreeSet::new();
         let steps = [Happened::Found, Happened::Observed { goal_met: false }].repeat(5);
-        seen.extend(taken(&steps, true).1.iter().map(row));
+        seen.extend(taken(&steps, true).1.into_iter().map(row));
         for _ in 0..20_000 {
             let (events, findings) = walk.new_tree(&mut runner).expect("a walk").current();
             let (_, moves) = taken(&events, findings);
-            seen.extend(moves.iter().map(row));
+            seen.extend(moves.into_iter().map(row));
         }
         let declared: BTreeSet<_> =
             MACHINE.machine().transitions.into_iter().map(|row| (row.from, row.on, row.to)).collect();
