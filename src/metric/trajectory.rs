@@ -2,7 +2,7 @@
 //!
 //! | metric | units | a unit holds when |
 //! |---|---|---|
-//! | `step_limit(most=5)` | turns with steps | no step beyond the limit was begun, by the log or by the searches that were made |
+//! | `step_limit(most=5)` | turns with steps | no more steps than the limit ran a call, by the log or by the searches; a call that was refused never ran |
 //! | `reasoned_calls` | searches that ran | a thought was logged for each before it ran |
 //! | `approach_changes` | failures of a kind that the turn had before, with a step after them | that step takes another approach |
 //! | `failure_contexts` | logged failures | the context names the state and every message of the last completion |
@@ -34,7 +34,7 @@ pub(super) const ENTRIES: &[Registered] = &[
     Registered {
         entry: MetricEntry::rate(
             "step_limit",
-            "Of the turns with logged steps, those with no step beyond the limit.",
+            "Of the turns with logged steps, those in which no more steps than the limit ran a call.",
             &[MOST],
         ),
         make: |asked| Box::new(Trajectory::Steps(asked.parameter("most").parse().unwrap_or(5))),
@@ -220,15 +220,29 @@ pub(super) fn hold(held: bool, seen: impl FnOnce() -> String) -> Held {
 }
 
 fn steps(turn: &TurnView<'_>, trace: &Trace, most: u32) -> Units {
-    let logged = logs(turn).filter_map(|entry| match entry {
-        Logged::Thought { step, .. } | Logged::Grounding { step, .. } | Logged::Failure { step, .. } => Some(*step),
-        Logged::Efficiency { actual, .. } => Some(*actual),
-        _ => None,
-    });
-    let Some(logged) = logged.max() else { return Vec::new() };
-    let searches = turn.calls().filter(|call| trace.role(&call.tool) == Role::Knowledge);
-    let made: BTreeSet<u32> = searches.map(|call| call.call).collect();
-    let steps = logged.max(u32::try_from(made.len()).unwrap_or(u32::MAX));
+    let (mut thought, mut logged, mut searches) = (None, BTreeSet::new(), BTreeSet::new());
+    for what in &turn.events {
+        match what {
+            What::Logged(Logged::Thought { step, .. }) => thought = Some(*step),
+            What::ToolCalled(call) if executed(call) => {
+                logged.extend(thought);
+                if matches!(trace.role(&call.tool), Role::Knowledge | Role::External) {
+                    searches.insert(call.call);
+                }
+            }
+            _ => {}
+        }
+    }
+    let counts = |entry: &Logged| {
+        matches!(
+            entry,
+            Logged::Thought { .. } | Logged::Grounding { .. } | Logged::Failure { .. } | Logged::Efficiency { .. }
+        )
+    };
+    if !logs(turn).any(counts) {
+        return Vec::new();
+    }
+    let steps = u32::try_from(logged.len().max(searches.len())).unwrap_or(u32::MAX);
     vec![(String::new(), hold(steps <= most, || format!("{steps} steps")))]
 }
 
