@@ -258,7 +258,7 @@ impl<'a> Turn<'a> {
             took_us: 0,
             first_token_us: None,
             shown: self.shown.clone(),
-            tool_choice: request.tool_choice.to_string(),
+            tool_choice: request.tool_choice.told(&request.tools),
             attempts: Vec::new(),
             reply: Replied::Failure { kind: "timeout".into(), message: "the turn's time ran out".into() },
         };
@@ -395,7 +395,12 @@ impl<'a> Turn<'a> {
     }
 
     /// Ends the turn: books what is open, and writes the history that later turns are shown.
-    pub(in crate::flow) fn end(mut self, outcome: TurnOutcome) {
+    pub(in crate::flow) fn end(self, outcome: TurnOutcome) {
+        self.end_with(outcome, None);
+    }
+
+    /// The same; later turns are shown these ids behind the answer in place of its sources.
+    pub(in crate::flow) fn end_with(mut self, outcome: TurnOutcome, ids: Option<&[&str]>) {
         for retried in self.retries.settle_all() {
             self.push(self.env.clock.now(), What::Retried(retried));
         }
@@ -403,7 +408,10 @@ impl<'a> Turn<'a> {
         for (tool, reason) in failing.iter().filter(|(_, reason)| !reason.is_empty()) {
             self.degraded(tool, reason);
         }
-        self.conversation.remember(&self.query, &outcome);
+        match ids {
+            Some(ids) => self.conversation.remember_with(&self.query, &outcome, ids),
+            None => self.conversation.remember(&self.query, &outcome),
+        }
         let now = self.env.clock.now();
         let took_us = micros(now.saturating_sub(self.started));
         let history = self.conversation.history_digests();

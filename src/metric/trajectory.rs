@@ -11,7 +11,7 @@
 //! | `compaction_keeps` | compactions that were done, with a completion after them | it was shown every decision, preference and lesson |
 //! | `irrelevant_citation_rate` | sources of answers, and numbers that stand for none | counted: not graded relevant in its turn |
 //! | `degradation_notices` | what a turn went on without | a notice about it stands in the answer, or in the error |
-//! | `session_budget` | completions | the session's tokens are within its limit, and the log has those that the model reported |
+//! | `session_budget` | completions | the session's tokens are within its limit, and the log has those that the model reported; no unit of a trial in which no completion reports any |
 //! | `state_persistence` | changes of state, and turns that go on after a restart | stored before anything else is done; goes on in the state stored last |
 //!
 //! A failure of the model itself is no failure of an approach. What a turn went on without is read from its moves and
@@ -23,7 +23,7 @@ use super::trajectory_session::Session;
 use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView, quote, turns::executed};
 use crate::catalogue::{MetricEntry, Parameter, Values};
 use crate::trace::citations::numbers_of;
-use crate::trace::{Logged, Role, ToolOutcome, Trace, TurnOutcome, What};
+use crate::trace::{Logged, ModelCalled, Reply, Role, ToolOutcome, Trace, TurnOutcome, What};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A limit of steps.
@@ -174,6 +174,10 @@ impl Metric for Trajectory {
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        // Where no completion reports tokens, the log holds estimates alone.
+        if *self == Self::Budget && !view.turns.iter().flat_map(TurnView::models).any(reports_tokens) {
+            return Vec::new();
+        }
         let mut sessions: BTreeMap<u32, Session<'_>> = BTreeMap::new();
         let mut units = Vec::new();
         for turn in view.turns.iter().filter(|turn| logs(turn).next().is_some()) {
@@ -217,6 +221,11 @@ pub(super) fn logs<'a>(turn: &TurnView<'a>) -> impl Iterator<Item = &'a Logged> 
 /// Success where `held`, else what was seen.
 pub(super) fn hold(held: bool, seen: impl FnOnce() -> String) -> Held {
     if held { Ok(()) } else { Err(Seen::new(seen())) }
+}
+
+fn reports_tokens(called: &ModelCalled) -> bool {
+    let Reply::Completion(completion) = &called.reply else { return false };
+    completion.input_tokens.is_some() || completion.output_tokens.is_some()
 }
 
 fn steps(turn: &TurnView<'_>, trace: &Trace, most: u32) -> Units {

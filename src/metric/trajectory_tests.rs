@@ -231,6 +231,16 @@ fn the_tokens_of_a_session_stay_within_its_limit_and_the_log_says_what_the_model
     assert_eq!(observe("session_budget", used(10, 98)), ["turn 1, completion 0: yes"]);
     assert_eq!(observe("session_budget", used(10, 99)), ["turn 1, completion 0: 101 tokens of 100"]);
     assert!(observe("session_budget", used(9, 20))[0].contains("others were reported"));
+    let silent = |s: Story| {
+        let mut s = used(10, 98)(s);
+        s.each(|what| {
+            if let What::ModelCalled(ModelCalled { reply: Reply::Completion(completion), .. }) = what {
+                (completion.input_tokens, completion.output_tokens) = (None, None);
+            }
+        });
+        s
+    };
+    assert!(observe("session_budget", silent).is_empty(), "estimates measure nothing");
 }
 
 #[test]

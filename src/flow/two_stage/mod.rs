@@ -19,6 +19,7 @@ use super::{Abort, AgentContext, ConversationState, Flow, PromptText, reply};
 use crate::chat::{Message, Role};
 use crate::clock::{BoxFuture, timeout};
 use crate::state_machine::Machine;
+use crate::trace::citations::numbers_of;
 use crate::trace::{Answer, SourceRef, TurnOutcome};
 use memory::{Memory, TurnState};
 use policy::{Failure, Progress, Said, Stage};
@@ -80,12 +81,20 @@ impl Flow for TwoStage {
     fn reply(&self, conversation: &ConversationState, answer: &Answer) -> Value {
         let mut reply = reply::usual(answer);
         let Memory { documents } = conversation.flow_state().unwrap_or_default();
-        let sources = reply.get_mut("sources").and_then(Value::as_array_mut).into_iter().flatten();
-        for (source, document) in sources.zip(&documents) {
-            source["filename"] = document.filename.clone().into();
-            source["text"] = document.text.clone().into();
-            source["score"] = document.score.into();
-        }
+        let retrieved: Vec<Value> = (1..)
+            .zip(&documents)
+            .map(|(number, document)| {
+                let mut shown = reply::source(&source(number, document));
+                shown["number"] = number.into();
+                shown["filename"] = document.filename.clone().into();
+                shown["text"] = document.text.clone().into();
+                shown["score"] = document.score.into();
+                shown
+            })
+            .collect();
+        let cited = |one: &&Value| answer.sources.iter().any(|source| source.number.is_some_and(|number| one["number"] == number));
+        reply["sources"] = retrieved.iter().filter(cited).cloned().collect();
+        reply["retrieved"] = retrieved.into();
         reply
     }
 
@@ -116,11 +125,20 @@ impl Flow for TwoStage {
                 }
             };
             let UnderWay { turn, state, .. } = under_way;
+            // Later turns are shown every document, in order: only so a number in the answer stands for the right one.
+            let answers = matches!(&outcome, TurnOutcome::Answered(answer) if !answer.refused);
+            let ids: Vec<String> = state.documents.iter().filter(|_| answers).map(|document| document.id.clone()).collect();
             turn.conversation.keep(&Memory { documents: state.documents })?;
-            turn.end(outcome);
+            turn.end_with(outcome, Some(&ids.iter().map(String::as_str).collect::<Vec<_>>()));
             Ok(())
         })
     }
+}
+
+/// A document as a source, with the number by which answers cite it.
+fn source(number: u32, document: &memory::Document) -> SourceRef {
+    let (kind, id, title) = ("internal".into(), document.id.clone(), document.title.clone());
+    SourceRef { kind, id, title, number: Some(number) }
 }
 
 /// One turn with what the flow knows of it.
@@ -188,16 +206,12 @@ impl UnderWay<'_> {
         Ok(())
     }
 
-    /// The text with what was retrieved as its sources: `[n]` in it is the n-th of them. A refusal rests on none.
+    /// The text, with the documents that it cites by number as its sources. A refusal rests on none.
     fn answered(&self, on: &str, text: String, refused: bool) -> TurnOutcome {
         self.turn.moved(self.progress.state(), on, machine::ANSWERED);
-        let documents = self.state.documents.iter().filter(|_| !refused);
-        let source = |document: &memory::Document| SourceRef {
-            kind: "internal".into(),
-            id: document.id.clone(),
-            title: document.title.clone(),
-        };
-        let sources: Vec<SourceRef> = documents.map(source).collect();
+        let cited = if refused { Vec::new() } else { numbers_of(&text) };
+        let numbered = (1..).zip(&self.state.documents).filter(|(number, _)| cited.contains(&(*number as usize)));
+        let sources: Vec<SourceRef> = numbered.map(|(number, document)| source(number, document)).collect();
         let used_internal_kb = !sources.is_empty();
         TurnOutcome::Answered(Answer {
             text,
