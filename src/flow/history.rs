@@ -53,7 +53,8 @@ mod tests {
     #[test]
     fn history_keeps_the_words_the_answer_with_its_sources_and_also_failures() {
         let mut conversation = ConversationState::new(0, "main");
-        let sources = vec![SourceRef { kind: "internal".into(), id: "doc#1".into(), title: String::new(), number: None }];
+        let sources =
+            vec![SourceRef { kind: "internal".into(), id: "doc#1".into(), title: String::new(), number: None }];
         let (confidence, used_internal_kb, used_external_kb, refused) = (None, true, false, false);
         let answer = Answer { text: "Yes.".into(), sources, confidence, used_internal_kb, used_external_kb, refused };
         conversation.remember("Really?", &TurnOutcome::Answered(answer));

@@ -254,7 +254,9 @@ fn listed(managed: &ManagedAnswer) -> Held {
     let mut lines = list.lines().filter(|line| !line.trim().is_empty());
     for source in &managed.sources {
         let line = lines.next().unwrap_or_default();
-        let stands = line.strip_prefix(&format!("{}. [", source.number)).is_some_and(|rest| rest.ends_with(&format!("]({})", source.link)));
+        let stands = line
+            .strip_prefix(&format!("{}. [", source.number))
+            .is_some_and(|rest| rest.ends_with(&format!("]({})", source.link)));
         if !stands {
             let (number, id) = (source.number, quote(&source.id, 60));
             return Err(Seen::new(format!("the list of sources has no line {number} for {id} in its place")));
@@ -262,7 +264,9 @@ fn listed(managed: &ManagedAnswer) -> Held {
     }
     match lines.next() {
         None => Ok(()),
-        Some(line) => Err(Seen::new(format!("the list of sources ends with `{}`, which is no source", quote(line, 60)))),
+        Some(line) => {
+            Err(Seen::new(format!("the list of sources ends with `{}`, which is no source", quote(line, 60))))
+        }
     }
 }
 

@@ -277,8 +277,12 @@ impl Story {
 
     /// The answer alone.
     pub(crate) fn deliver(mut self, text: &str, sources: &[(&str, &str)], took_us: u64) -> Self {
-        let source =
-            |(kind, id): &(&str, &str)| SourceRef { kind: (*kind).into(), id: (*id).into(), title: String::new(), number: None };
+        let source = |(kind, id): &(&str, &str)| SourceRef {
+            kind: (*kind).into(),
+            id: (*id).into(),
+            title: String::new(),
+            number: None,
+        };
         let sources: Vec<_> = sources.iter().map(source).collect();
         let used = |kind: &str| sources.iter().any(|source| source.kind == kind);
         let (used_internal_kb, used_external_kb) = (used("internal"), used("external"));

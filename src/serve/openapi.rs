@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 /// What a reply may hold beside what each flow's has.
 fn reply() -> Value {
     let nullable = |kind: &str| json!({"type": [kind, "null"]});
-    let retrieved = "two-stage: all passages that were found, those that the answer cites among them, each like a source";
+    let retrieved =
+        "two-stage: all passages that were found, those that the answer cites among them, each like a source";
     json!({
         "type": "object",
         "required": ["answer", "sources", "confidence_score", "used_internal_kb", "used_external_kb", "session_id"],

@@ -28,7 +28,7 @@ mod seal;
 pub mod text;
 mod trajectory;
 
-pub use agreement::{AGREEMENT, Agreement, AgreementError, MeasuredAgreement};
+pub use agreement::{AGREEMENT, Agreement, AgreementError, ErrorsByCase, MeasuredAgreement};
 pub use event::*;
 pub use folder::*;
 pub use grade::*;

@@ -149,8 +149,12 @@ impl UnderWay<'_> {
             let message = format!("No answer was ready{why}. {}", notices.join(" "));
             return TurnOutcome::Failed { kind: kind.into(), message: message.trim_end().to_owned() };
         }
-        let source =
-            |one: &Document| SourceRef { kind: "internal".into(), id: one.id.clone(), title: one.title.clone(), number: None };
+        let source = |one: &Document| SourceRef {
+            kind: "internal".into(),
+            id: one.id.clone(),
+            title: one.title.clone(),
+            number: None,
+        };
         let sources: Vec<SourceRef> = self.state.relevant.iter().map(source).collect();
         let mut text = self.state.answer.clone();
         for notice in notices {

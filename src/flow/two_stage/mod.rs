@@ -92,7 +92,9 @@ impl Flow for TwoStage {
                 shown
             })
             .collect();
-        let cited = |one: &&Value| answer.sources.iter().any(|source| source.number.is_some_and(|number| one["number"] == number));
+        let cited = |one: &&Value| {
+            answer.sources.iter().any(|source| source.number.is_some_and(|number| one["number"] == number))
+        };
         reply["sources"] = retrieved.iter().filter(cited).cloned().collect();
         reply["retrieved"] = retrieved.into();
         reply
@@ -127,7 +129,8 @@ impl Flow for TwoStage {
             let UnderWay { turn, state, .. } = under_way;
             // Later turns are shown every document, in order: only so a number in the answer stands for the right one.
             let answers = matches!(&outcome, TurnOutcome::Answered(answer) if !answer.refused);
-            let ids: Vec<String> = state.documents.iter().filter(|_| answers).map(|document| document.id.clone()).collect();
+            let ids: Vec<String> =
+                state.documents.iter().filter(|_| answers).map(|document| document.id.clone()).collect();
             turn.conversation.keep(&Memory { documents: state.documents })?;
             turn.end_with(outcome, Some(&ids.iter().map(String::as_str).collect::<Vec<_>>()));
             Ok(())
