@@ -11,7 +11,7 @@ use super::catalogue::Registered;
 use super::citation_validity::retrieved;
 use super::tools::Tools;
 use super::{Metric, Mode, Observation, TrialView, TurnView};
-use crate::catalogue::MetricEntry;
+use crate::settings::catalogue::MetricEntry;
 use crate::trace::citations::{Mark, marks};
 use crate::trace::{Answer, Hit, Role};
 use std::collections::{BTreeMap, BTreeSet};

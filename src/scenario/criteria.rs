@@ -1,7 +1,7 @@
 //! Criteria as written: a metric, a target, a kind.
 
 use super::resolve::resolve_metric;
-use crate::catalogue::MetricEntry;
+use crate::settings::catalogue::MetricEntry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
