@@ -180,11 +180,11 @@ impl<'p> Evaluator<'p> {
             return Ok(());
         }
         self.sources.add(&evidence);
-        let kind = Kind::of(&evidence);
-        self.turn_times.extend(turn_times.into_iter().map(|time| (place as u32, kind, time)));
-        self.latencies.add(&trial.lane, &evidence, timed);
-        self.count_moves(&trial.lane.flow, &taken);
         let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
+        let kind = Kind::of(&evidence, case.fault.is_some());
+        self.turn_times.extend(turn_times.into_iter().map(|time| (place as u32, kind, time)));
+        self.latencies.add(&trial.lane, kind, &evidence, timed);
+        self.count_moves(&trial.lane.flow, &taken);
         for item in self.items.iter_mut().filter(|item| item.covers(&trial)) {
             let (excluded, target) = (case.excluded_from.contains_key(&item.written.id), item.target);
             let metric = &self.examiner.metrics[item.metric];
@@ -358,7 +358,7 @@ impl<'p> Evaluator<'p> {
 /// Kinds of evidence of turn times, and how many of each stand in a row.
 fn kinds(times: &[(u32, Kind, u64)]) -> Vec<(String, u64)> {
     let rows = times.chunk_by(|(_, one, _), (_, next, _)| one == next);
-    rows.filter_map(|row| row.first().map(|(_, kind, _)| (kind.as_str().to_owned(), row.len() as u64))).collect()
+    rows.filter_map(|row| row.first().map(|(_, kind, _)| (kind.name(), row.len() as u64))).collect()
 }
 
 /// Gives every criterion its stopping rule, where the plan has a stopping design.

@@ -153,7 +153,7 @@ impl Format for TrialsCsv {
                 cell(trial.error),
                 cell(&view.evaluation.part),
                 cell(&from.mode),
-                cell(&from.model),
+                cell(trial.model),
                 cell(&from.dates),
                 cell(trial.evidence),
             ];
