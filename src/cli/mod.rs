@@ -5,6 +5,7 @@
 
 mod amount;
 mod arguments;
+mod base_commit;
 mod cassette;
 pub mod check;
 mod compare;
