@@ -14,7 +14,7 @@ use super::sources::Sources;
 use super::tally::Tally;
 use super::{Evaluation, RUN_VERSION, Spending, Stopped, TrialResult, TrialResults, Verdict, coverage};
 use crate::metric::{Metric, catalogue};
-use crate::plan::Plan;
+use crate::plan::{ChangedRecordings, Plan};
 use crate::scenario::criteria::Estimand;
 use crate::scenario::{Criterion, GateKind, ReadCriterion};
 use crate::stats::ALPHA;
@@ -304,6 +304,9 @@ impl<'p> Evaluator<'p> {
         if !part.is_empty() {
             conclusion = format!("PART ({part}): {conclusion}");
         }
+        if let Some(changed) = &plan.changed_recordings {
+            conclusion = format!("{conclusion}; {}", changed_since(changed));
+        }
         let gates = results.split_off(plan.criteria.criteria.len());
         Evaluation {
             version: RUN_VERSION,
@@ -403,6 +406,19 @@ pub fn evaluate(
         evaluator.add(examined)?;
     }
     Ok(evaluator.finish())
+}
+
+/// Which recordings are not those of the base: what they say is the word of whoever changed them.
+fn changed_since(changed: &ChangedRecordings) -> String {
+    let ChangedRecordings { base, trials } = changed;
+    let base = quote(base, 40);
+    if trials.is_empty() {
+        return format!("every recording is as it was at {base}");
+    }
+    let named: Vec<String> = trials.iter().take(NAMED).map(|trial| quote(trial, 200)).collect();
+    let more = if trials.len() > NAMED { format!(" and {} more", trials.len() - NAMED) } else { String::new() };
+    let recordings = count(trials.len() as u64, "recording", "recordings");
+    format!("{recordings} CHANGED since {base}: {}{more}", named.join(", "))
 }
 
 /// Trials that a note names.

@@ -55,6 +55,7 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
         version: PLAN_VERSION,
         mode: None,
         part: None,
+        changed_recordings: None,
         id: String::new(),
         stopping: None,
         seed: 1,
