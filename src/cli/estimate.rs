@@ -87,9 +87,10 @@ fn criteria(rows: &[Deciding]) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let mut out = String::from(
+    let required = plural(rows.iter().map(|row| row.family).max().unwrap_or(1) as usize, "required row");
+    let mut out = format!(
         "\nCriterion by criterion, by what their recordings measure (points: difference from another run, 80 % power,\n\
-         before the correction for several criteria)\n",
+         after the correction for {required})\n",
     );
     let width = rows.iter().map(|row| row.key.chars().count()).max().unwrap_or(0).min(40);
     for row in rows {

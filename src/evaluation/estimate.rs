@@ -146,7 +146,7 @@ fn visible(cases: u64, repetitions: u64, declared: Estimand) -> Vec<Visible> {
     let of = |estimand: Estimand, name: &'static str| Visible {
         estimand: name,
         declared: estimand == declared,
-        difference: visible_difference(cases, repetitions, estimand),
+        difference: visible_difference(cases, repetitions, estimand, ALPHA),
     };
     vec![of(Estimand::FixedSuite, "fixed_suite"), of(Estimand::Population, "population")]
 }
