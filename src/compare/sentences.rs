@@ -5,7 +5,7 @@ use super::judged::TURN_TIME;
 use super::pairing::Pairing;
 use super::summary::{CASES, Summary};
 use super::{Comparison, Finding, LIVE_REPETITIONS, Row, Scale};
-use crate::percent::{Rounding, percent, points, points_interval, rounded};
+use crate::stats::percent::{Rounding, percent, points, points_interval, rounded};
 use crate::stats::power::fewest_cases;
 use std::collections::BTreeSet;
 

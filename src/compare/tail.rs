@@ -10,7 +10,7 @@ use super::pairing::Pair;
 use super::sentences::{change, count, p_value};
 use super::usage::Usage;
 use super::{Finding, Row, Scale};
-use crate::percent::percent;
+use crate::stats::percent::percent;
 use crate::stats::quantile::{Bounded, nearest_rank, quantile_in_clusters, rank};
 use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng};
 
