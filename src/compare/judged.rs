@@ -14,7 +14,7 @@ use crate::stats::{benjamini_hochberg, benjamini_hochberg_levels, holm, holm_lev
 const ALPHA: f64 = 0.05;
 
 /// The key of the row on the median case's turn time.
-pub(super) const TURN_TIME: &str = "turn time, median case";
+pub(super) const TURN_TIME: &str = "turn time (median case)";
 
 /// A row before its correction, with the figures that its interval and its power are made of.
 #[derive(Debug)]
@@ -274,7 +274,7 @@ mod tests {
         let found = rows(&a, &b, &mut notes);
         assert_eq!(
             found.iter().map(|row| row.key.as_str()).collect::<Vec<_>>(),
-            ["cases", TURN_TIME, "turn time, p95"]
+            ["cases", TURN_TIME, "turn time (p95)"]
         );
         assert!(notes[0].starts_with("T: not compared") && notes[1] == "N: not compared, only B measures it");
     }

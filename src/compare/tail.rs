@@ -15,7 +15,7 @@ use crate::stats::quantile::{Bounded, nearest_rank, quantile_in_clusters, rank};
 use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng};
 
 /// The key of its row.
-pub(super) const TURN_TIME_P95: &str = "turn time, p95";
+pub(super) const TURN_TIME_P95: &str = "turn time (p95)";
 
 /// The quantile.
 const Q: f64 = 0.95;

@@ -158,7 +158,7 @@ fn measured(row: &CriterionResult) -> String {
     let (seen, bound) = (figures::observed(row), figures::bound(row));
     format!(
         "{}: observed {seen}, bound {bound}, target {}, n {}",
-        row.verdict.as_str(),
+        figures::verdict(row),
         row.target,
         figures::units(row)
     )

@@ -4,7 +4,7 @@ use super::causes::{CauseRow, ErrorRow, FRAGMENT, Link, causes, errors, violatio
 use super::grid::{Grid, grids};
 use super::latency::{Latency, latency};
 use super::spending::{Spending, spending};
-use crate::gate::{CriterionResult, Evaluation, Repeats, Verdict};
+use crate::gate::{CriterionResult, Evaluation, Repeats, Unshown, Verdict};
 use crate::stats::percent::percent;
 use crate::settings::price::dollars;
 use crate::report::charts;
@@ -61,6 +61,8 @@ pub(super) struct Page {
 pub(super) struct Badge {
     pub word: &'static str,
     class: &'static str,
+    /// `below` where the observed figure of an INCONCLUSIVE one misses its target.
+    tone: &'static str,
 }
 
 #[derive(Serialize)]
@@ -71,6 +73,8 @@ struct Row {
     about: String,
     metric: String,
     kind: String,
+    floor: String,
+    min_n: Option<u32>,
     required: bool,
     proxy: bool,
     verdict: Badge,
@@ -238,7 +242,7 @@ pub(super) fn badge(verdict: Verdict) -> Badge {
         Verdict::NotMeasured => "unmeasured",
         Verdict::Error => "error",
     };
-    Badge { word: verdict.as_str(), class }
+    Badge { word: verdict.as_str(), class, tone: "" }
 }
 
 fn row(result: &CriterionResult, anchor: &str, axis: (f64, f64)) -> Row {
@@ -259,7 +263,13 @@ fn row(result: &CriterionResult, anchor: &str, axis: (f64, f64)) -> Row {
         kind: result.kind.clone(),
         required: result.required,
         proxy: result.proxy,
-        verdict: badge(result.verdict),
+        floor: result.floor.clone(),
+        min_n: result.min_n,
+        verdict: Badge {
+            word: figures::verdict(result),
+            tone: if matches!(result.unshown, Some(Unshown::Below | Unshown::CannotPass)) { "below" } else { "" },
+            ..badge(result.verdict)
+        },
         n: figures::units(result),
         units: result.units.clone(),
         observed: together(&figures::observed(result)),
