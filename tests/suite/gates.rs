@@ -72,7 +72,11 @@ fn before_a_run_check_and_the_estimate_say_what_a_gate_can_show() {
     let gate = "gates:\n  - {id: mine, metric: turn_success_rate, target: '>= 99%', kind: confidence}\n";
     project.write("scenarios/knowledge.yaml", &format!("{scenario}\n{gate}"));
     let checked = project.run(&["check", "scenarios/knowledge.yaml"]);
-    assert!(checked.stdout.contains("mine: ") && checked.stdout.contains("this gate cannot pass (299 needed)"), "{}", checked.stdout);
+    assert!(
+        checked.stdout.contains("mine: ") && checked.stdout.contains("this gate cannot pass (299 needed)"),
+        "{}",
+        checked.stdout
+    );
 }
 
 #[test]

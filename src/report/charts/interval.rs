@@ -146,4 +146,31 @@ mod tests {
         assert_eq!(svg.matches("class=\"decides\"").count(), 1, "{svg}");
         assert_eq!(interval(&rows[3], (0.0, 1.0)), None);
     }
+
+    #[test]
+    fn no_bound_is_marked_where_none_decides() {
+        let run = sample::run(1);
+        let row = |kind: &str, verdict, floor: &str| CriterionResult {
+            kind: kind.into(),
+            verdict,
+            floor: floor.into(),
+            ..run.evaluation.criteria[1].clone()
+        };
+        let marked = |row: &CriterionResult| {
+            let svg = interval(row, (0.0, 1.0)).expect("measured");
+            assert_eq!(svg.contains("which decides"), svg.contains("class=\"decides\""), "{svg}");
+            svg.contains("class=\"decides\"")
+        };
+        assert!(marked(&row("confidence", Verdict::Pass, "")) && marked(&row("confidence", Verdict::Fail, "")));
+        assert!(marked(&row("invariant", Verdict::Pass, ">= 95%")), "its floor is what the bound has to reach");
+        for undecided in [
+            row("confidence", Verdict::Inconclusive, ""),
+            row("invariant", Verdict::Pass, ""),
+            row("invariant", Verdict::Fail, ">= 95%"),
+            row("point", Verdict::Pass, ""),
+            row("confidence", Verdict::Error, ""),
+        ] {
+            assert!(!marked(&undecided), "{} {:?}", undecided.kind, undecided.verdict);
+        }
+    }
 }

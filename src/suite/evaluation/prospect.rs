@@ -52,9 +52,10 @@ pub struct Prospect {
 }
 
 impl Prospect {
-    /// Whether it passes less than four times in five at a rate that deserves it, or cannot pass at all.
+    /// Whether it cannot pass at all, or passes less than four times in five at a rate that deserves it where a larger
+    /// plan would.
     pub fn is_poor(&self) -> bool {
-        self.passes.is_none_or(|passes| passes < POWER)
+        self.passes.is_none() || self.more.is_some()
     }
 }
 

@@ -378,4 +378,20 @@ mod tests {
         run.evaluation.gates.remove(0);
         assert_eq!(page(&run.view()).gates.len(), PASSING + 1, "few are not folded");
     }
+
+    #[test]
+    fn a_row_shows_floor_and_min_n_and_what_is_met_has_another_colour_than_what_is_below() {
+        let mut run = crate::report::sample::run(1);
+        let undecided = run.evaluation.criteria.iter_mut().filter(|row| row.verdict == Verdict::Inconclusive);
+        for (row, unshown) in undecided.zip([Unshown::Met, Unshown::Below]) {
+            (row.unshown, row.floor, row.min_n) = (Some(unshown), ">= 91%".into(), Some(77));
+        }
+        let mut page = Vec::new();
+        crate::report::Format::write(&super::super::Html, &run.view(), &mut page).expect("a page");
+        let page = String::from_utf8(page).expect("UTF-8");
+        for words in ["INCONCLUSIVE, met", "INCONCLUSIVE, below", "badge undecided below", "&gt;= 91%", "77 (<code>min_n"] {
+            assert!(page.contains(words), "{words}");
+        }
+        assert_eq!(page.matches("badge undecided below").count(), 1);
+    }
 }
