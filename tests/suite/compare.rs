@@ -208,7 +208,7 @@ fn too_few_cases_for_a_regression_are_a_usage_error_that_says_how_many_would_do(
     let one = [&RUN[..], &["--only", "valve-error"]].concat();
     // A part of a run is not the newest run: its folder is told in a file.
     let made = |more: &[&str]| {
-        project.run(&[&one[..], &["--folder-file", "folder.txt"], more].concat()).expect_code(0);
+        project.run(&[&one[..], &["--folder-file=folder.txt"], more].concat()).expect_code(0);
         project.read("folder.txt").trim().to_owned()
     };
     let run = made(&[]);
