@@ -70,6 +70,12 @@ impl Evidence<'_> {
 }
 
 impl Evidence<'_> {
+    /// Every observed figure that has to reach the target for the criterion to be met: the share, and where a grader's
+    /// errors are known, what they leave of it.
+    pub(super) fn figures(&self) -> Vec<f64> {
+        std::iter::once(self.share()).chain(self.corrected_share()).collect()
+    }
+
     /// The observed share of good units, or the mean of the cases' shares.
     fn share(&self) -> f64 {
         match self.sample {

@@ -225,7 +225,7 @@ mod tests {
             let text = terminal(&run.view(), width, false);
             for row in &run.evaluation.criteria {
                 let shown = text.lines().find(|line| line.starts_with(&row.id)).expect("one line a criterion");
-                assert!(shown.trim_end_matches(')').ends_with(row.verdict.as_str()), "{shown}");
+                assert!(shown.trim_end_matches(')').ends_with(figures::verdict(row)), "{shown}");
             }
             assert_eq!(text.lines().next().is_some_and(|head| head.contains("verdict")), width == 110, "{text}");
         }

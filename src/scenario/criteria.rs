@@ -33,7 +33,7 @@ pub enum Undecided {
     /// Exit code 4.
     #[default]
     Fail,
-    /// Exit code 0, shown loudly.
+    /// Exit code 0 where the observed figure reaches the target and can still be shown; otherwise 4.
     Warn,
 }
 

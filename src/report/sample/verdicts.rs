@@ -4,7 +4,7 @@ use super::HOSTILE;
 use super::script::error;
 use crate::gate::{
     CriterionResult, ErrorGroup, Evaluation, Excluded, RequirementCoverage, Spending, TransitionCoverage, TrialResult,
-    Verdict, Violation,
+    Unshown, Verdict, Violation,
 };
 use crate::metric::Check;
 use crate::stats::percent::{at_least, percent};
@@ -117,6 +117,9 @@ fn criterion(
         out_of_scope: 0,
         by_variant: Vec::new(),
         sequential: None,
+        unshown: (verdict == Verdict::Inconclusive).then_some(Unshown::Met),
+        floor: String::new(),
+        min_n: None,
     }
 }
 
