@@ -110,6 +110,7 @@ pub(super) fn decode(root: &Node<'_>) -> Parsed<Cassette> {
         recorder: text(root, "recorder")?,
         knowledge: text(root, "knowledge")?,
         seed,
+        subject: if root.get("subject").is_some() { text(root, "subject")? } else { String::new() },
         take: small(root, "take")?,
         takes: BTreeMap::new(),
         profiles: BTreeMap::new(),
@@ -273,6 +274,9 @@ pub(super) fn encode(cassette: &Cassette) -> (Value, Blobs) {
         "take": header.take,
     });
     if let Value::Object(entries) = &mut document {
+        if !header.subject.is_empty() {
+            entries.insert("subject".to_owned(), json!(header.subject));
+        }
         if !takes.is_empty() {
             entries.insert("takes".to_owned(), takes.into());
         }

@@ -4,7 +4,7 @@
 use super::behaviour::behaviour;
 use super::coverage;
 use super::latency::Timed;
-use super::{EvaluationError, TrialResult, Verdict, part, sources, spending};
+use super::{Draws, EvaluationError, TrialResult, Verdict, part, sources, spending};
 use crate::metric::turns::turns;
 use crate::metric::{Check, Metric, Observation, Patterns, TrialView, expectation, offer, taken};
 use crate::plan::{Plan, PlannedTrial};
@@ -135,6 +135,7 @@ impl<'p> Examiner<'p> {
         let mut result = blank(self.plan, &trial);
         figures(trace, &mut result);
         result.evidence = sources::told(&trace.evidence);
+        result.draws = Draws::of(&trace.evidence);
         spending::account(self.plan, &trial, trace, &mut result);
         let mut examined = Examined {
             place,
@@ -245,6 +246,7 @@ pub(super) fn blank(plan: &Plan, trial: &PlannedTrial) -> TrialResult {
         slowest_turn_us: 0,
         took_us: 0,
         evidence: String::new(),
+        draws: Draws::default(),
     }
 }
 

@@ -5,7 +5,7 @@
 //! kept comes out as a [`TrialRow`].
 
 use super::row::{LaneRow, TrialRow};
-use super::{TrialResult, Verdict};
+use super::{Draws, TrialResult, Verdict};
 use crate::metric::Check;
 use crate::trace::Arm;
 use serde::de::{SeqAccess, Visitor};
@@ -42,6 +42,7 @@ struct Rare {
     id: Option<Box<str>>,
     departures: Vec<String>,
     error: String,
+    draws: Draws,
 }
 
 /// Nothing of it: no result in a slot, no number, nothing rare.
@@ -141,7 +142,7 @@ impl TrialResults {
     fn pack(&mut self, result: TrialResult) -> Packed {
         let names = self.names_of(&result);
         let unusual = format!("{}/{}/{}", result.scenario, result.case, result.lane) != result.id;
-        let rare = unusual || !result.departures.is_empty() || !result.error.is_empty();
+        let rare = unusual || !result.departures.is_empty() || !result.error.is_empty() || !result.draws.is_empty();
         let (transport, model, tool) = result.retries;
         let tokens = [result.input_tokens, result.cached_tokens, result.output_tokens];
         let packed = Packed {
@@ -162,7 +163,7 @@ impl TrialResults {
         };
         if rare {
             let id = unusual.then(|| result.id.into_boxed_str());
-            self.rare.push(Rare { id, departures: result.departures, error: result.error });
+            self.rare.push(Rare { id, departures: result.departures, error: result.error, draws: result.draws });
         }
         packed
     }
@@ -248,6 +249,7 @@ impl TrialResults {
             slowest_turn_us: packed.slowest_turn_us,
             took_us: packed.took_us,
             evidence: self.evidence.get(packed.evidence as usize).map_or("", |evidence| evidence),
+            draws: rare.map_or_else(Cow::default, |rare| Cow::Borrowed(&rare.draws)),
         })
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A [`TrialRow`] has the fields of a [`TrialResult`], and both are written to `run.json` alike.
 
-use super::{TrialResult, Verdict};
+use super::{Draws, TrialResult, Verdict};
 use crate::metric::Check;
 use crate::trace::{Arm, Lane};
 use serde::Serialize;
@@ -35,6 +35,8 @@ pub struct TrialRow<'a> {
     pub took_us: u64,
     #[serde(skip_serializing_if = "str::is_empty")]
     pub evidence: &'a str,
+    #[serde(skip_serializing_if = "Draws::is_empty")]
+    pub draws: Cow<'a, Draws>,
 }
 
 /// A [`Lane`] on loan.
@@ -77,6 +79,7 @@ impl From<&TrialRow<'_>> for TrialResult {
             slowest_turn_us: row.slowest_turn_us,
             took_us: row.took_us,
             evidence: row.evidence.to_owned(),
+            draws: row.draws.clone().into_owned(),
         }
     }
 }

@@ -77,6 +77,17 @@ impl Gather {
         if !evaluation.part.is_empty() {
             labels.insert("part".to_owned(), evaluation.part.clone());
         }
+        let redrawn = evaluation.redrawn;
+        if redrawn.run_again > 0 {
+            let words = format!("{} trials, {} PASS; first draws count", redrawn.run_again, redrawn.run_again_passed);
+            labels.insert("run again".to_owned(), words);
+        }
+        if redrawn.failed_before > 0 {
+            labels.insert("drawn anew".to_owned(), format!("{} trials that were FAIL", redrawn.failed_before));
+        }
+        if redrawn.replaced_errors > 0 {
+            labels.insert("outages run again".to_owned(), redrawn.replaced_errors.to_string());
+        }
         if self.errors > 0 {
             return Err(NoPoint::Errors(self.errors));
         }

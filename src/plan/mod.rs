@@ -19,6 +19,7 @@ use crate::settings::price::Prices;
 use crate::settings::{Enforcement, Limits, ManagedRetrievalSettings, ModelSettings, SearchSettings};
 use crate::trace::{self, Lane, MeasuredAgreement, Mode};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 /// Version of `plan.json` that this build writes, and the newest that it reads. Older ones, which are read too:
@@ -155,6 +156,18 @@ impl Plan {
             }
         }
         first
+    }
+
+    /// A digest of what a trial puts to the test: its case, the variant's model, prompts and parameters, the knowledge that it names,
+    /// and the agent with its version. Two draws of equal subjects are draws of the same thing.
+    pub fn subject(&self, trial: &PlannedTrial) -> String {
+        let content = self.case_of(trial).map(ResolvedCase::content);
+        let settings = self.variant_of(trial).and_then(|variant| variant.settings.as_ref());
+        let scenario = self.scenario_of(trial).map(|scenario| (&scenario.agent, &scenario.knowledge));
+        let subject = (content, settings, scenario, &trial.lane.flow, trial.lane.arm);
+        // A plan was read from JSON or is written to it: there is a spelling.
+        let text = serde_json::to_vec(&subject).unwrap_or_default();
+        hex::encode(&Sha256::digest(text)[..8])
     }
 
     /// The places of a pass's trials, `from` to `to`, in the order in which a live run begins them.

@@ -28,7 +28,7 @@ pub(crate) struct CriteriaCsv;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ViolationsCsv;
 
-const TRIAL_COLUMNS: [&str; 27] = [
+const TRIAL_COLUMNS: [&str; 31] = [
     "id",
     "scenario",
     "case",
@@ -56,9 +56,13 @@ const TRIAL_COLUMNS: [&str; 27] = [
     "model",
     "recorded_on",
     "evidence",
+    "draw",
+    "earlier_draws",
+    "run_again",
+    "replaced_errors",
 ];
 
-const CRITERION_COLUMNS: [&str; 30] = [
+const CRITERION_COLUMNS: [&str; 32] = [
     "id",
     "scenario",
     "metric",
@@ -89,6 +93,8 @@ const CRITERION_COLUMNS: [&str; 30] = [
     "model",
     "recorded_on",
     "recorded_from",
+    "run_again",
+    "run_again_passed",
 ];
 
 const VIOLATION_COLUMNS: [&str; 15] = [
@@ -128,7 +134,7 @@ impl Format for TrialsCsv {
                 trial.checks.iter().filter(|check| !check.passed).map(|check| check.what.as_str()).collect();
             let failed = failed.into_iter().chain(trial.departures.iter().map(String::as_str)).collect::<Vec<_>>();
             let arm = if trial.lane.arm == Arm::Control { "control" } else { "main" };
-            let row: [Cow<'_, str>; 27] = [
+            let row: [Cow<'_, str>; 31] = [
                 cell(&trial.id),
                 cell(trial.scenario),
                 cell(trial.case),
@@ -156,6 +162,10 @@ impl Format for TrialsCsv {
                 cell(&from.model),
                 cell(&from.dates),
                 cell(trial.evidence),
+                (trial.draws.earlier.len() + 1).to_string().into(),
+                cell(&trial.draws.earlier.join("; ")).into_owned().into(),
+                cell(&trial.draws.run_again.join("; ")).into_owned().into(),
+                trial.draws.replaced_errors.to_string().into(),
             ];
             rows.write_record(row.iter().map(AsRef::as_ref))?;
         }
@@ -268,7 +278,7 @@ fn target(text: &str) -> [String; 3] {
     }
 }
 
-fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 29] {
+fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 31] {
     let [op, value, unit] = target(&row.target);
     let seconds = unit == "s";
     let rate = if row.n == 0 {
@@ -309,6 +319,8 @@ fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 29] {
         cell(&from.model).into_owned().into(),
         cell(&from.dates).into_owned().into(),
         cell(&from.services).into_owned().into(),
+        row.run_again.to_string().into(),
+        row.run_again_passed.to_string().into(),
     ]
 }
 

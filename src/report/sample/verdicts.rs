@@ -114,6 +114,9 @@ fn criterion(
         sources: Vec::new(),
         errors: u64::from(verdict == Verdict::Error) * 4,
         out_of_scope: 0,
+        not_asked: false,
+        run_again: 0,
+        run_again_passed: 0,
         by_variant: Vec::new(),
         sequential: None,
     }
