@@ -237,7 +237,9 @@ fn next_steps(done: &FinishedRun, mode: Mode, format: Printed) -> Option<String>
     }
     let folder = relative(&done.folder);
     let command = again(true, (!is_newest).then_some(folder.as_path()));
-    Some(format!("{see}run again: {command}\n           a judged trial keeps its first draw: this changes no verdict, and replaces outages\n"))
+    Some(format!(
+        "{see}run again: {command}\n           a judged trial keeps its first draw: this changes no verdict, and replaces outages\n"
+    ))
 }
 
 /// A folder as it is typed from here.

@@ -100,7 +100,8 @@ impl Item<'_> {
         let seen = || self.by_pass.iter().take(passes as usize);
         let nothing = seen().all(|tally| tally.n == 0);
         let allowed = plan.not_measured_ok.contains(&self.written.id);
-        let never = nothing && (allowed || !self.asked_of_some || seen().any(|tally| tally.hidden.is_some() || tally.out_of_scope > 0));
+        let never = nothing
+            && (allowed || !self.asked_of_some || seen().any(|tally| tally.hidden.is_some() || tally.out_of_scope > 0));
         never
             || metric.is_proxy(plan)
             || metric.agreement(plan).is_some()

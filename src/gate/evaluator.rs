@@ -1,6 +1,8 @@
 //! The judge: takes examined trials in any order, and gives the run's judgement.
 
-use super::conclusion::{NOT_RUN, asked_of_others, conclude, conclude_selection, group, not_decided, of_others, of_scenarios, of_selection};
+use super::conclusion::{
+    NOT_RUN, asked_of_others, conclude, conclude_selection, group, not_decided, of_others, of_scenarios, of_selection,
+};
 use super::criterion::Item;
 use super::design::Design;
 use super::error::EvaluationError;

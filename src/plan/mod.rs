@@ -341,3 +341,57 @@ pub struct PlannedTrial {
     /// hash(run seed, trial id).
     pub seed: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::sample::plan;
+
+    #[test]
+    fn repetitions_put_the_same_to_the_test_and_another_case_model_or_version_of_an_agent_something_else() {
+        let subject = |change: &dyn Fn(&mut Plan)| {
+            let mut plan = plan("[{case: a, ask: q}, {case: b, ask: other}]", "[]", 2);
+            let settings = || Some(VariantSettings::default());
+            plan.scenarios
+                .iter_mut()
+                .flat_map(|scenario| &mut scenario.variants)
+                .for_each(|one| one.settings = settings());
+            change(&mut plan);
+            plan.trials.iter().map(|trial| plan.subject(trial)).collect::<Vec<_>>()
+        };
+        let usual = subject(&|_| {});
+        assert!(usual[0] == usual[1] && usual[2] == usual[3] && usual[0] != usual[2], "{usual:?}");
+        // Labels, and what is judged by, are not under test.
+        let labelled = subject(&|plan| {
+            plan.scenarios[0].cases[0].case.tags = vec!["slow".into()];
+            plan.not_measured_ok = vec!["SC-004".into()];
+            plan.seed = 99;
+        });
+        assert_eq!(labelled, usual);
+        let settings = |plan: &mut Plan, change: &dyn Fn(&mut VariantSettings)| {
+            let variant = plan.scenarios[0].variants[0].settings.as_mut();
+            change(variant.expect("settings"));
+        };
+        let changes: [&dyn Fn(&mut Plan); 4] = [
+            &|plan| settings(plan, &|one| one.model.name = "other".into()),
+            &|plan| settings(plan, &|one| one.model.temperature = Some(0.9)),
+            &|plan| settings(plan, &|one| drop(one.prompts.insert("system".into(), "Be brief.".into()))),
+            &|plan| {
+                let agent = serde_json::json!({"target": {"http": "http://127.0.0.1:1/", "version": "2"}, "proxy": ""});
+                plan.scenarios[0].agent = serde_json::from_value(agent).ok();
+                assert!(plan.scenarios[0].agent.is_some());
+            },
+        ];
+        for change in changes {
+            assert!(subject(change).iter().zip(&usual).all(|(one, other)| one != other));
+        }
+        let versions = ["1", "2"].map(|version| {
+            subject(&|plan| {
+                let agent =
+                    serde_json::json!({"target": {"http": "http://127.0.0.1:1/", "version": version}, "proxy": ""});
+                plan.scenarios[0].agent = serde_json::from_value(agent).ok();
+            })
+        });
+        assert_ne!(versions[0], versions[1]);
+    }
+}

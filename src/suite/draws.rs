@@ -30,8 +30,8 @@ impl Suite {
     }
 }
 
-/// The draws of the trials of `plan` in the run of the folder `named` and, where `live`, in the live runs below `reports`, newest
-/// first. They go on counting in the scenarios that are drawn `in_part`.
+/// The draws of the trials of `plan` in the live runs below `reports`, where `live`, newest first, and in the run of the folder
+/// `named`. They go on counting in the scenarios that are drawn `in_part`.
 pub(super) fn earlier(
     reports: &Path,
     named: Option<&Path>,
@@ -46,8 +46,10 @@ pub(super) fn earlier(
         .iter()
         .map(|trial| (trial.id.clone(), (plan.subject(trial), in_part.contains(&trial.scenario))))
         .collect();
-    let others = if live { live_runs(reports) } else { Vec::new() };
-    for folder in named.map(Path::to_owned).into_iter().chain(others) {
+    // The newest run of a trial has the draw that counts, and what came of all later ones. What is named may be elsewhere.
+    let mut runs = if live { live_runs(reports) } else { Vec::new() };
+    runs.extend(named.map(Path::to_owned));
+    for folder in runs {
         if open.is_empty() {
             break;
         }

@@ -130,7 +130,8 @@ impl Suite {
             builder.add(Some(trace), &trial.finished.passages, trial.made).map_err(io::Error::other)?;
             Ok(ControlFlow::Continue(()))
         };
-        let carried_out = carry_out(options, &runner, &plan, (journal.as_ref(), &kept, &earlier), &preparer, &mut commit);
+        let carried_out =
+            carry_out(options, &runner, &plan, (journal.as_ref(), &kept, &earlier), &preparer, &mut commit);
         carried_out.map_err(|error| match &journal {
             Some(journal) => SuiteError::Interrupted { error, finished: journal.finished() },
             None => SuiteError::Stopped(error),

@@ -301,3 +301,24 @@ impl TrialErrorKind {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_are_told_by_number_and_verdict_and_those_that_do_not_count_apart() {
+        let of = |earlier: &[&str], again: &[&str], errors| {
+            let texts = |all: &[&str]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
+            draws(&texts(earlier), &texts(again), errors).unwrap_or_default()
+        };
+        assert_eq!(of(&[], &[], 0), "");
+        assert_eq!(of(&["FAIL", "FAIL"], &[], 0), "draw 3; draws 1, 2: FAIL");
+        assert_eq!(of(&["FAIL", "PASS", "FAIL"], &[], 0), "draw 4; draws 1, 3: FAIL; draw 2: PASS");
+        assert_eq!(of(&[], &["PASS"], 0), "run again: PASS, which does not count");
+        assert_eq!(
+            of(&["PASS"], &["FAIL", "PASS"], 2),
+            "draw 2; draw 1: PASS; run again: FAIL, PASS, which does not count; 2 ERRORs before it, run again"
+        );
+    }
+}

@@ -104,7 +104,10 @@ fn an_agent_that_fails_does_not_pass_by_the_command_that_the_red_run_prints() {
         assert!(passed > 0, "{mode}: {passed}");
         let gate = |column_name: &str| column(&project, "criteria.csv", column_name).pop().expect("the gate");
         assert_eq!((gate("run_again"), gate("run_again_passed")), ((n - good).to_string(), passed.to_string()));
-        assert_eq!(column(&project, "trials.csv", "run_again").iter().filter(|cell| !cell.is_empty()).count() as u64, n - good);
+        assert_eq!(
+            column(&project, "trials.csv", "run_again").iter().filter(|cell| !cell.is_empty()).count() as u64,
+            n - good
+        );
         let again = project.read(&format!("{}/run-again.jsonl", project.newest()));
         assert_eq!(again.lines().count() as u64, n - good, "{mode}: the draws that do not count are kept");
         for (format, words) in [("markdown", "first draws count"), ("html", "first draws count")] {
@@ -164,7 +167,11 @@ fn all_trials_of_a_scenario_in_one_run_are_new_draws_and_say_what_came_before() 
     for mode in ["live", "record"] {
         let project = project();
         project.edit("mine.yaml", "repeat: 30", "repeat: 4");
-        project.edit("mine.yaml", "target: '>= 90%', kind: confidence", "target: '>= 90%', kind: point, required: true");
+        project.edit(
+            "mine.yaml",
+            "target: '>= 90%', kind: confidence",
+            "target: '>= 90%', kind: point, required: true",
+        );
         for seed in [1, 2] {
             let simulator = simulated(&project, seed, 0.0);
             run(&project, &["--mode", mode]).expect_code(1);
@@ -196,7 +203,11 @@ fn outages_that_are_run_again_are_replaced_and_counted_in_the_verdict_line() {
     drop(simulator);
     up.expect_code(0);
     assert!(up.stdout.replace('\n', " ").contains("30 outages run again"), "{}{}", up.stdout, up.stderr);
-    assert_eq!(project.latest("run.json")["redrawn"], json!({"run_again": 0, "run_again_passed": 0, "failed_before": 0, "replaced_errors": 30}));
-    let point: Value = serde_json::from_str(project.read("history.jsonl").lines().last().expect("a point")).expect("JSON");
+    assert_eq!(
+        project.latest("run.json")["redrawn"],
+        json!({"run_again": 0, "run_again_passed": 0, "failed_before": 0, "replaced_errors": 30})
+    );
+    let point: Value =
+        serde_json::from_str(project.read("history.jsonl").lines().last().expect("a point")).expect("JSON");
     assert_eq!(point["labels"]["outages run again"], "30");
 }

@@ -93,9 +93,10 @@ fn a_project_without_recordings_gets_one_note_and_one_command() {
 #[test]
 fn a_scenario_file_alone_is_judged_by_its_gates_and_by_what_it_decides() {
     let project = Project::shipped();
-    for (file, open) in
-        [("scenarios/react.yaml", "compaction-saves (NOT_MEASURED)"), ("scenarios/knowledge.yaml", "SC-001 (INCONCLUSIVE)")]
-    {
+    for (file, open) in [
+        ("scenarios/react.yaml", "compaction-saves (NOT_MEASURED)"),
+        ("scenarios/knowledge.yaml", "SC-001 (INCONCLUSIVE)"),
+    ] {
         let outcome = project.run(&["run", file]);
         outcome.expect_code(0);
         let run = project.latest("run.json");
@@ -156,7 +157,8 @@ fn every_shipped_scenario_passes_alone() {
     let project = Project::shipped();
     let text = project.read("ragcheck.yaml");
     assert!(text.starts_with('#') && text.contains("scenarios: [scenarios/*.yaml]"), "{text}");
-    let files = std::fs::read_dir(project.path("scenarios")).expect("scenarios").map(|file| file.expect("a file").path());
+    let files =
+        std::fs::read_dir(project.path("scenarios")).expect("scenarios").map(|file| file.expect("a file").path());
     let files = files.filter(|file| std::fs::read_to_string(file).is_ok_and(|text| text.contains("\nscenario: ")));
     let mut files: Vec<_> = files.filter_map(|file| Some(file.file_name()?.to_string_lossy().into_owned())).collect();
     files.sort();

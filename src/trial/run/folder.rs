@@ -7,8 +7,8 @@
 use crate::platform::files;
 use crate::platform::secrets;
 use crate::trace::{
-    COMPARISON_JSON, ENVIRONMENT, GRADES, NamedPassage, PASSAGES, PLAN, PassageWriter, Passages, RUN_AGAIN, TRACES, VARIANTS_JSON,
-    seal,
+    COMPARISON_JSON, ENVIRONMENT, GRADES, NamedPassage, PASSAGES, PLAN, PassageWriter, Passages, RUN_AGAIN, TRACES,
+    VARIANTS_JSON, seal,
 };
 use sha2::{Digest, Sha256};
 use std::fs::File;

@@ -5,7 +5,7 @@
 //! finished is kept, and every other planned trial ends as stopped.
 
 use super::interrupt::interrupted;
-use super::{Commit, Inspected, EarlierDraws, Journal, Kept, Step, pass_ended};
+use super::{Commit, EarlierDraws, Inspected, Journal, Kept, Step, pass_ended};
 use crate::plan::{Plan, PlannedTrial};
 use crate::platform::clock::{Clock, RealClock};
 use crate::trace::{Trace, TrialEnd};
