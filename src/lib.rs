@@ -58,6 +58,7 @@ pub fn catalogues() -> settings::catalogue::Catalogues {
         flows: flow::entries(),
         metrics: metric::catalogue::entries(),
         dialects: provider::wire::entries(),
+        servers: knowledge::servers(),
         passages: Some(knowledge::NAMES),
     }
 }

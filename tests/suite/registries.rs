@@ -21,7 +21,7 @@ struct Registry {
     at_least: usize,
 }
 
-const REGISTRIES: [Registry; 5] = [
+const REGISTRIES: [Registry; 4] = [
     Registry { of: "flow", folder: "flow", table: "flow/mod.rs", list: "flows", mark: "impl Flow for", at_least: 1 },
     Registry {
         of: "dialect",
@@ -38,14 +38,6 @@ const REGISTRIES: [Registry; 5] = [
         list: "metrics",
         mark: "impl Metric for",
         at_least: 20,
-    },
-    Registry {
-        of: "knowledge backend",
-        folder: "knowledge/backends",
-        table: "knowledge/backends/mod.rs",
-        list: "backends",
-        mark: "impl Backend for",
-        at_least: 1,
     },
     Registry {
         of: "report format",

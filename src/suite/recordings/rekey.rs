@@ -1,7 +1,7 @@
 //! Keys by this build's matching profiles, from the stored requests of a cassette.
 
 use crate::cassette::{Cassette, CassetteError, Redactor, RekeyProblem, Rekeyed};
-use crate::provider::wire::known_profile;
+use crate::knowledge::known_profile;
 use std::path::Path;
 
 /// Why a cassette cannot be rekeyed; it is as it was.
