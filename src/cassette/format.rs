@@ -271,12 +271,12 @@ pub(super) fn encode(cassette: &Cassette) -> (Value, Blobs) {
         "recorder": header.recorder,
         "knowledge": header.knowledge,
         "seed": header.seed.to_string(),
-        "take": header.take,
     });
     if let Value::Object(entries) = &mut document {
         if !header.subject.is_empty() {
             entries.insert("subject".to_owned(), json!(header.subject));
         }
+        entries.insert("take".to_owned(), json!(header.take));
         if !takes.is_empty() {
             entries.insert("takes".to_owned(), takes.into());
         }

@@ -1,6 +1,6 @@
 //! From a run's traces and verdicts to its point.
 
-use super::{Conditions, POINT_VERSION, Point, Rate, Times, mode_word};
+use super::{Conditions, POINT_VERSION, Point, RUN_AGAIN, Rate, Times, mode_word};
 use crate::gate::{Evaluation, Verdict};
 use crate::stats::quantile::nearest_rank;
 use crate::trace::{Mode, Trace, TrialEnd};
@@ -80,7 +80,7 @@ impl Gather {
         let redrawn = evaluation.redrawn;
         if redrawn.run_again > 0 {
             let words = format!("{} trials, {} PASS; first draws count", redrawn.run_again, redrawn.run_again_passed);
-            labels.insert("run again".to_owned(), words);
+            labels.insert(RUN_AGAIN.to_owned(), words);
         }
         if redrawn.failed_before > 0 {
             labels.insert("drawn anew".to_owned(), format!("{} trials that were FAIL", redrawn.failed_before));
