@@ -3,8 +3,8 @@
 use super::HOSTILE;
 use super::script::error;
 use crate::gate::{
-    CriterionResult, ErrorGroup, Evaluation, Excluded, RequirementCoverage, Spending, TransitionCoverage, TrialResult,
-    Verdict, Violation,
+    CriterionResult, Draws, ErrorGroup, Evaluation, Excluded, Redrawn, RequirementCoverage, Spending,
+    TransitionCoverage, TrialResult, Verdict, Violation,
 };
 use crate::metric::Check;
 use crate::stats::percent::{at_least, percent};
@@ -46,6 +46,7 @@ pub fn result(trace: &Trace, verdict: Verdict, kind: usize) -> TrialResult {
         slowest_turn_us: turns.iter().copied().max().unwrap_or(0),
         took_us: trace.took_us,
         evidence: "REPLAYED, recorded from simulator on 2026-11-21".into(),
+        draws: Draws::default(),
     }
 }
 
@@ -206,6 +207,7 @@ pub fn evaluation(trials: Vec<TrialResult>, turn_times_us: Vec<u64>) -> Evaluati
     };
     Evaluation {
         sources: Vec::new(),
+        redrawn: Redrawn::default(),
         version: 1,
         exit_code: 3,
         conclusion: "The run is incomplete: trials could not be replayed, and SC-001 fails.".into(),
