@@ -26,9 +26,12 @@ pub struct Header {
     pub knowledge: String,
     /// The trial's seed while recording; waits between retries are drawn from it again.
     pub seed: u64,
-    /// How many times this lane was recorded, this time included.
+    /// What the trial asks of which agent, as `plan::Plan::subject` gives it; empty in recordings of older builds.
+    pub subject: String,
+    /// The number of this recording among all that were made of its lane.
     pub take: u32,
-    /// What takes came to, by number, as far as it was noted: earlier ones, and this one once it was judged.
+    /// What takes came to, by number, as far as it was noted: earlier ones, this one once it was judged, and later ones that
+    /// did not take its place, because nothing under test had changed.
     pub takes: BTreeMap<u32, Take>,
     /// Versions of the matching profiles that made the keys.
     pub profiles: BTreeMap<String, u32>,
@@ -61,12 +64,25 @@ impl Header {
         self.takes.get(&self.take).map(|take| take.verdict.clone()).filter(|verdict| verdict != "unknown")
     }
 
+    /// The verdicts of the takes after this one, which did not take its place, in order.
+    pub fn later_verdicts(&self) -> Vec<String> {
+        let later = self.takes.range(self.take.saturating_add(1)..);
+        later.map(|(_, take)| take.verdict.clone()).take(1000).collect()
+    }
+
+    /// Notes that the lane was recorded again at that time, to that verdict, and that this recording stays.
+    pub fn note_later(&mut self, recorded_at: jiff::Timestamp, verdict: &str) {
+        let (number, _) = self.next_take();
+        self.takes.insert(number, Take { recorded_at, verdict: verdict.to_owned() });
+    }
+
     /// The number and history that a next take of this lane has.
     pub(super) fn next_take(&self) -> (u32, BTreeMap<u32, Take>) {
         let mut takes = self.takes.clone();
         let unjudged = Take { recorded_at: self.recorded_at, verdict: "unknown".to_owned() };
         takes.entry(self.take).or_insert(unjudged);
-        (self.take.saturating_add(1), takes)
+        let last = takes.last_key_value().map_or(self.take, |(number, _)| *number);
+        (last.saturating_add(1), takes)
     }
 }
 

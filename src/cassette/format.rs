@@ -110,6 +110,7 @@ pub(super) fn decode(root: &Node<'_>) -> Parsed<Cassette> {
         recorder: text(root, "recorder")?,
         knowledge: text(root, "knowledge")?,
         seed,
+        subject: if root.get("subject").is_some() { text(root, "subject")? } else { String::new() },
         take: small(root, "take")?,
         takes: BTreeMap::new(),
         profiles: BTreeMap::new(),
@@ -270,9 +271,12 @@ pub(super) fn encode(cassette: &Cassette) -> (Value, Blobs) {
         "recorder": header.recorder,
         "knowledge": header.knowledge,
         "seed": header.seed.to_string(),
-        "take": header.take,
     });
     if let Value::Object(entries) = &mut document {
+        if !header.subject.is_empty() {
+            entries.insert("subject".to_owned(), json!(header.subject));
+        }
+        entries.insert("take".to_owned(), json!(header.take));
         if !takes.is_empty() {
             entries.insert("takes".to_owned(), takes.into());
         }

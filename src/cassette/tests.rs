@@ -19,6 +19,7 @@ pub(super) fn header() -> Header {
         recorder: "0.1.0".to_owned(),
         knowledge: "a1b2".to_owned(),
         seed: u64::MAX,
+        subject: String::new(),
         take: 1,
         takes: BTreeMap::new(),
         profiles: BTreeMap::from([("openai-chat".to_owned(), 1)]),

@@ -213,7 +213,7 @@ pub(super) fn carry_out(suite: &Suite, options: &RunOptions, format: Printed) ->
     if let Some(remark) = options.ages.and_then(|ages| ages.remark(&done.old)) {
         output::remark(&remark);
     }
-    if let Some(next) = next_steps(&done, format) {
+    if let Some(next) = next_steps(&done, options.mode, format) {
         output::result(&next);
     }
     if let Some(stopped) = &done.stopped {
@@ -225,7 +225,7 @@ pub(super) fn carry_out(suite: &Suite, options: &RunOptions, format: Printed) ->
 
 /// After a run whose trials did not all pass, for people: the command that shows the first that did not, and the one that
 /// runs what did not pass again.
-fn next_steps(done: &FinishedRun, format: Printed) -> Option<String> {
+fn next_steps(done: &FinishedRun, mode: Mode, format: Printed) -> Option<String> {
     let evaluation = &done.evaluated.evaluation;
     let rows = || evaluation.criteria.iter().chain(&evaluation.gates).filter(|row| row.required);
     // A trial that fails its case goes before one that fails a criterion.
@@ -241,8 +241,21 @@ fn next_steps(done: &FinishedRun, format: Printed) -> Option<String> {
     let newest = newest_run(None);
     let is_newest = files::resolved(&newest).ok() == files::resolved(&done.folder).ok();
     let shown = if is_newest { trial } else { relative(&done.folder).join(&trial).display().to_string() };
-    let again = again(is_newest && evaluation.trials.iter().any(|trial| trial.verdict != Verdict::Pass));
-    Some(format!("see why:   ragcheck show {shown}\nrun again: {again}\n"))
+    let see = format!("see why:   ragcheck show {shown}\n");
+    let missed = evaluation.trials.iter().any(|trial| trial.verdict != Verdict::Pass);
+    if mode == Mode::Replay {
+        return Some(format!("{see}run again: {}\n", again(missed && is_newest, None)));
+    }
+    // A new draw of everything is no way to look into what failed: only what did not pass is run again, and keeps its first draw.
+    let until_decided = std::env::args().any(|word| word == "--until-decided");
+    if !missed || until_decided || done.stopped.is_some() {
+        return Some(see);
+    }
+    let folder = relative(&done.folder);
+    let command = again(true, (!is_newest).then_some(folder.as_path()));
+    Some(format!(
+        "{see}run again: {command}\n           a judged trial keeps its first draw: this changes no verdict, and replaces outages\n"
+    ))
 }
 
 /// A folder as it is typed from here.
@@ -251,12 +264,12 @@ fn relative(folder: &Path) -> PathBuf {
     folder.strip_prefix(&here).unwrap_or(folder).to_owned()
 }
 
-/// What was typed; where the run is the newest whole one, only for what did not pass in it.
-fn again(failed: bool) -> String {
+/// What was typed; where `failed`, only for what did not pass in the newest whole run, or in that of the folder `of`.
+fn again(failed: bool, of: Option<&Path>) -> String {
     let typed = std::env::args().skip(1).filter(|word| !word.starts_with("--folder-file="));
     let mut words: Vec<String> = typed.collect();
     if failed && !words.iter().any(|word| word.starts_with("--failed") || word == "--until-decided") {
-        words.push("--failed".to_owned());
+        words.push(of.map_or_else(|| "--failed".to_owned(), |folder| format!("--failed={}", folder.display())));
     }
     let plain = |word: &str| word.chars().all(|one| one.is_ascii_alphanumeric() || "-_./=:@,%+".contains(one));
     let quoted = |word: String| if plain(&word) { word } else { format!("'{}'", word.replace('\'', "'\\''")) };

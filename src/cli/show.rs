@@ -57,7 +57,7 @@ pub(super) fn conversation(trace: &Trace) -> String {
     let when = evidence.recorded_at.as_deref().unwrap_or("now");
     let from = evidence.answered_by().map_or("no service was asked".to_owned(), |from| format!("recorded from {from}"));
     let _ = writeln!(out, "{}\n{}: {from}, {when}", trace.trial, evidence.mode);
-    if let Some(takes) = evidence.takes() {
+    if let Some(takes) = evidence.draws() {
         let _ = writeln!(out, "{takes}");
     }
     for note in &trace.notes {

@@ -191,6 +191,8 @@ pub(in crate::flow) fn trace(flow: &dyn Flow, events: Vec<Event>) -> Trace {
         knowledge: String::new(),
         earlier_takes: Vec::new(),
         noted_verdict: None,
+        run_again: Vec::new(),
+        replaced_errors: 0,
     };
     Trace {
         version: version_of(&[]),

@@ -107,6 +107,18 @@ pub(super) fn of_selection(result: &mut CriterionResult) -> Option<String> {
     missed.then(|| result.key())
 }
 
+/// Lets a criterion decide nothing that can be asked of none of the selected trials, by what is declared of them: its name.
+pub(super) fn of_others(result: &mut CriterionResult) -> Option<String> {
+    let unasked = result.verdict == Verdict::NotMeasured && result.not_asked && result.required;
+    result.required &= !unasked;
+    (unasked && !result.not_measured_ok).then(|| result.key())
+}
+
+/// The criteria that decide nothing because the selected trials cannot be asked, behind the conclusion.
+pub(super) fn asked_of_others(names: &[String]) -> String {
+    if names.is_empty() { String::new() } else { format!("; not asked of the selected trials: {}", listed(names)) }
+}
+
 /// What of a criterion remains required of a run of some of the project's scenarios: what they decide. One that measures
 /// nothing in them, or needs more than they have, is shown; the others may have it. Gates of a scenario are all there.
 pub(super) fn of_scenarios(result: &mut CriterionResult) -> Option<String> {

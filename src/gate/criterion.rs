@@ -45,6 +45,8 @@ pub(super) struct Item<'p> {
     pub open: BTreeMap<UnitKey, Vec<(u32, Observation)>>,
     /// The stopping rule of a run until decided.
     pub design: Option<Design>,
+    /// Whether it can be asked of some trial, by what is declared of it.
+    pub asked_of_some: bool,
     /// Why the grades that it would count say nothing of it.
     pub doubt: Option<String>,
     /// Where the claim is about cases not seen yet: see [`Plan::first_alike`].
@@ -99,7 +101,8 @@ impl Item<'_> {
         let seen = || self.by_pass.iter().take(passes as usize);
         let nothing = seen().all(|tally| tally.n == 0);
         let allowed = plan.not_measured_ok.contains(&self.written.id);
-        let never = nothing && (allowed || seen().any(|tally| tally.hidden.is_some() || tally.out_of_scope > 0));
+        let never = nothing
+            && (allowed || !self.asked_of_some || seen().any(|tally| tally.hidden.is_some() || tally.out_of_scope > 0));
         never
             || metric.is_proxy(plan)
             || metric.agreement(plan).is_some()
@@ -155,6 +158,9 @@ impl Item<'_> {
             sources: tally.sources.list(),
             errors: tally.errors,
             out_of_scope: tally.out_of_scope,
+            not_asked: !self.asked_of_some,
+            run_again: tally.run_again.0,
+            run_again_passed: tally.run_again.1,
             by_variant: self.by_variant(plan),
             sequential: self.sequential(standing, passes),
             unshown: None,
@@ -197,6 +203,11 @@ impl Item<'_> {
         if let Some(why) = &tally.scope {
             let trials = count(tally.out_of_scope, "trial", "trials");
             result.sentence = format!("{}; {trials} out of scope ({why})", result.sentence);
+        }
+        if result.run_again > 0 {
+            let trials = count(result.run_again, "trial", "trials");
+            let passed = result.run_again_passed;
+            result.sentence = format!("{}; first draws: {trials} run again, {passed} of them PASS", result.sentence);
         }
         result
     }

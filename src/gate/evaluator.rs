@@ -1,6 +1,8 @@
 //! The judge: takes examined trials in any order, and gives the run's judgement.
 
-use super::conclusion::{NOT_RUN, conclude, conclude_selection, group, not_decided, of_scenarios, of_selection};
+use super::conclusion::{
+    NOT_RUN, asked_of_others, conclude, conclude_selection, group, not_decided, of_others, of_scenarios, of_selection,
+};
 use super::criterion::Item;
 use super::design::Design;
 use super::error::EvaluationError;
@@ -12,7 +14,7 @@ use super::part::part;
 use super::repeats::repeats;
 use super::sources::Sources;
 use super::tally::Tally;
-use super::{Evaluation, RUN_VERSION, Spending, Stopped, TrialResult, TrialResults, Verdict, coverage};
+use super::{Evaluation, RUN_VERSION, Redrawn, Spending, Stopped, TrialResult, TrialResults, Verdict, coverage};
 use crate::metric::{Metric, catalogue};
 use crate::plan::{ChangedRecordings, Plan};
 use crate::scenario::criteria::Estimand;
@@ -96,6 +98,7 @@ impl<'p> Evaluator<'p> {
                 by_pass,
                 open: BTreeMap::new(),
                 design: None,
+                asked_of_some: false,
                 doubt: metrics[index].doubt(plan, &grades, target),
                 first_alike: Arc::clone(&first_alike),
             });
@@ -191,6 +194,11 @@ impl<'p> Evaluator<'p> {
             let (hidden, grouped) = (metric.hidden(evidence.mode, &trial.lane.flow), metric.group());
             let seen = units.iter().find(|(metric, _)| *metric == item.metric);
             let scope = out_of_scope.iter().find(|(metric, _)| *metric == item.metric);
+            item.asked_of_some |= !excluded
+                && hidden.is_none()
+                && scope.is_none()
+                && metric.arm() == trial.lane.arm
+                && metric.applies(case);
             let tally = item.tally_of(trial.lane.repetition);
             tally.hidden = tally.hidden.or(hidden);
             if let Some((_, why)) = scope {
@@ -290,6 +298,11 @@ impl<'p> Evaluator<'p> {
         // Rates that speak of all cases are shown of a selection, and decide nothing.
         let selected = plan.part.as_ref().is_some_and(|part| part.cases) && plan.stopping.is_none();
         let some = plan.part.as_ref().is_some_and(|part| part.scenarios) && plan.stopping.is_none();
+        // What can be asked of none of the selected trials decides nothing.
+        let unasked: Vec<String> = match &plan.part {
+            Some(_) => results.iter_mut().filter_map(of_others).collect(),
+            None => Vec::new(),
+        };
         let (exit_code, mut conclusion) = if selected {
             let shown = results.iter().any(|result| result.required && result.n > 0);
             let missed: Vec<String> = results.iter_mut().filter_map(of_selection).collect();
@@ -300,6 +313,9 @@ impl<'p> Evaluator<'p> {
             let found = conclude(results.iter(), in_error, needed as u64, plan.criteria.undecided);
             (found.0, found.1 + &not_decided(&open))
         };
+        conclusion.push_str(&asked_of_others(&unasked));
+        let redrawn = Redrawn::of(&trials);
+        conclusion.push_str(&redrawn.words());
         let part = part(plan, needed, errors.iter().map(|(_, error)| error.as_ref()));
         if !part.is_empty() {
             conclusion = format!("PART ({part}): {conclusion}");
@@ -319,11 +335,13 @@ impl<'p> Evaluator<'p> {
                 .iter()
                 .map(|(note, n)| format!("{note} ({})", count(*n, "trial", "trials")))
                 .chain(changed(plan, &self.changed))
+                .chain(redrawn_trials(&trials))
                 .collect(),
             criteria: results,
             gates,
             stopped,
             part,
+            redrawn,
             errors: group(errors, plan),
             turn_kinds: kinds(&self.turn_times),
             turn_times_us: self.turn_times.iter().map(|(_, _, time)| *time).collect(),
@@ -349,6 +367,7 @@ impl<'p> Evaluator<'p> {
                 continue;
             }
             let beyond = self.beyond.get(&place).and_then(|all| all.iter().find(|(metric, _)| *metric == item.metric));
+            item.asked_of_some |= beyond.is_none();
             let tally = item.tally_of(trial.lane.repetition);
             match beyond {
                 Some((_, why)) => tally.leave_out(why),
@@ -437,3 +456,20 @@ fn changed(plan: &Plan, changed: &BTreeMap<usize, (String, Verdict)>) -> Option<
     (!named.is_empty())
         .then(|| format!("{recordings} came to another verdict when recorded: {}{more}", named.join(", ")))
 }
+
+/// The trials that were drawn more than once, with what their draws came to.
+fn redrawn_trials(trials: &TrialResults) -> Option<String> {
+    let told = |trial: &super::TrialRow<'_>| {
+        let again = !trial.draws.run_again.is_empty() || trial.draws.earlier.iter().any(|verdict| verdict == FAILED);
+        again.then(|| format!("{} ({}, {})", trial.id, trial.verdict.as_str(), trial.draws.words().unwrap_or_default()))
+    };
+    let (mut named, mut more) = (Vec::new(), 0_u64);
+    for told in trials.iter().filter_map(|trial| told(&trial)) {
+        if named.len() < NAMED { named.push(told) } else { more += 1 }
+    }
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!named.is_empty()).then(|| format!("drawn more than once: {}{rest}", named.join(", ")))
+}
+
+/// How [`super::Draws`] spells [`Verdict::Fail`].
+const FAILED: &str = "FAIL";

@@ -4,7 +4,7 @@
 use super::behaviour::behaviour;
 use super::coverage;
 use super::latency::Timed;
-use super::{EvaluationError, TrialResult, Verdict, part, sources, spending};
+use super::{Draws, EvaluationError, TrialResult, Verdict, part, sources, spending};
 use crate::metric::turns::turns;
 use crate::metric::{Check, Metric, Observation, Patterns, TrialView, expectation, offer, taken};
 use crate::plan::{Plan, PlannedTrial};
@@ -138,6 +138,7 @@ impl<'p> Examiner<'p> {
         if !result.evidence.is_empty() {
             result.model.clone_from(&trace.evidence.model);
         }
+        result.draws = Draws::of(&trace.evidence);
         spending::account(self.plan, &trial, trace, &mut result);
         let mut examined = Examined {
             place,
@@ -249,6 +250,7 @@ pub(super) fn blank(plan: &Plan, trial: &PlannedTrial) -> TrialResult {
         took_us: 0,
         evidence: String::new(),
         model: String::new(),
+        draws: Draws::default(),
     }
 }
 

@@ -10,6 +10,7 @@ mod conclusion;
 mod coverage;
 mod criterion;
 mod design;
+mod draws;
 mod error;
 mod evaluator;
 mod examine;
@@ -39,6 +40,7 @@ mod scope_tests;
 mod tests;
 
 pub use cause::{Cause, reason};
+pub use draws::{Draws, Redrawn};
 pub use error::EvaluationError;
 pub use evaluator::{Evaluator, evaluate};
 pub use examine::{Examined, Examiner};
@@ -159,6 +161,15 @@ pub struct CriterionResult {
     /// about. No failures, no successes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub out_of_scope: u64,
+    /// Whether it can be asked of none of the trials, by what is declared of them: by flow, case, tools and exclusions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub not_asked: bool,
+    /// Trials with units that were run again. All figures are those of their first draw.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub run_again: u64,
+    /// How many of these passed when they were last run.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub run_again_passed: u64,
     /// The same rate by variant, when there are several: name, successes, n.
     pub by_variant: Vec<(String, u64, u64)>,
     /// In a run until decided, the rule that decided: its figures cover the passes up to the decision, and its bounds
@@ -267,6 +278,9 @@ pub struct TrialResult {
     /// The model that was asked for; empty of a trial that has no evidence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model: String,
+    /// Its draws beside the one that counts.
+    #[serde(default, skip_serializing_if = "Draws::is_empty")]
+    pub draws: Draws,
 }
 
 /// A run, judged.
@@ -297,6 +311,9 @@ pub struct Evaluation {
     /// In words, of what the run is a part, because trials were selected or not run; empty for a whole one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub part: String,
+    /// Trials that were drawn more than once.
+    #[serde(default, skip_serializing_if = "Redrawn::is_empty")]
+    pub redrawn: Redrawn,
     /// Causes of ERROR with the trials that they hit, most frequent first.
     pub errors: Vec<ErrorGroup>,
     /// Duration of every turn in microseconds, in plan order; the largest number for a turn without an answer, which

@@ -5,7 +5,7 @@
 //! kept comes out as a [`TrialRow`].
 
 use super::row::{LaneRow, TrialRow};
-use super::{TrialResult, Verdict};
+use super::{Draws, TrialResult, Verdict};
 use crate::metric::Check;
 use crate::trace::Arm;
 use serde::de::{SeqAccess, Visitor};
@@ -42,6 +42,7 @@ struct Rare {
     id: Option<Box<str>>,
     departures: Vec<String>,
     error: String,
+    draws: Draws,
 }
 
 /// What a trial rests on, and the model that was asked for.
@@ -144,7 +145,7 @@ impl TrialResults {
     fn pack(&mut self, result: TrialResult) -> Packed {
         let names = self.names_of(&result);
         let unusual = format!("{}/{}/{}", result.scenario, result.case, result.lane) != result.id;
-        let rare = unusual || !result.departures.is_empty() || !result.error.is_empty();
+        let rare = unusual || !result.departures.is_empty() || !result.error.is_empty() || !result.draws.is_empty();
         let (transport, model, tool) = result.retries;
         let tokens = [result.input_tokens, result.cached_tokens, result.output_tokens];
         let packed = Packed {
@@ -165,7 +166,7 @@ impl TrialResults {
         };
         if rare {
             let id = unusual.then(|| result.id.into_boxed_str());
-            self.rare.push(Rare { id, departures: result.departures, error: result.error });
+            self.rare.push(Rare { id, departures: result.departures, error: result.error, draws: result.draws });
         }
         packed
     }
@@ -252,6 +253,7 @@ impl TrialResults {
             took_us: packed.took_us,
             evidence: source.map_or("", |(evidence, _)| evidence),
             model: source.map_or("", |(_, model)| model),
+            draws: rare.map_or_else(Cow::default, |rare| Cow::Borrowed(&rare.draws)),
         })
     }
 

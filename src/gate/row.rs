@@ -2,7 +2,7 @@
 //!
 //! A [`TrialRow`] has the fields of a [`TrialResult`], and both are written to `run.json` alike.
 
-use super::{TrialResult, Verdict};
+use super::{Draws, TrialResult, Verdict};
 use crate::metric::Check;
 use crate::trace::{Arm, Lane};
 use serde::Serialize;
@@ -37,6 +37,8 @@ pub struct TrialRow<'a> {
     pub evidence: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     pub model: &'a str,
+    #[serde(skip_serializing_if = "Draws::is_empty")]
+    pub draws: Cow<'a, Draws>,
 }
 
 /// A [`Lane`] on loan.
@@ -80,6 +82,7 @@ impl From<&TrialRow<'_>> for TrialResult {
             took_us: row.took_us,
             evidence: row.evidence.to_owned(),
             model: row.model.to_owned(),
+            draws: row.draws.clone().into_owned(),
         }
     }
 }

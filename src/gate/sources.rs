@@ -114,6 +114,8 @@ mod tests {
             knowledge: String::new(),
             earlier_takes: Vec::new(),
             noted_verdict: None,
+            run_again: Vec::new(),
+            replaced_errors: 0,
         }
     }
 

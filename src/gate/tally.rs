@@ -2,7 +2,7 @@
 
 use super::cause::{Cause, Causes};
 use super::sources::Sources;
-use super::{Excluded, Violation};
+use super::{Excluded, Verdict, Violation};
 use crate::metric::{Observation, Outcome};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::Target;
@@ -38,6 +38,8 @@ pub(super) struct Tally {
     pub clusters: Clusters,
     /// What the trials did: see [`super::behaviour`].
     pub behaviours: BTreeSet<u64>,
+    /// Trials with units that were run again, and how many of them passed when they were last run.
+    pub run_again: (u64, u64),
     /// Successes and units by variant.
     pub by_variant: BTreeMap<String, (u64, u64)>,
     /// Successes and units by case.
@@ -74,6 +76,10 @@ impl Tally {
             return;
         }
         self.sources.add(evidence);
+        if let Some(last) = evidence.run_again.last() {
+            self.run_again.0 += 1;
+            self.run_again.1 += u64::from(last == Verdict::Pass.as_str());
+        }
         self.behaviours.insert(behaviour);
         let (mut successes, mut violations) = (0, Vec::new());
         for (ordinal, unit) in units.iter().enumerate() {
@@ -118,6 +124,7 @@ impl Tally {
         self.out_of_scope += other.out_of_scope;
         self.scope = self.scope.take().into_iter().chain(other.scope.clone()).min();
         self.sources.absorb(&other.sources);
+        self.run_again = (self.run_again.0 + other.run_again.0, self.run_again.1 + other.run_again.1);
         self.clusters.absorb(&other.clusters);
         self.behaviours.extend(&other.behaviours);
         add_sums(&mut self.by_variant, &other.by_variant);

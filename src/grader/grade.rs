@@ -120,6 +120,7 @@ impl Grader {
         let hash = self.hash(&task.content);
         let path = self.path(&hash);
         let subject = Subject {
+            tested: String::new(),
             scenario: FOLDER.to_owned(),
             case: hash.clone(),
             lane: lane(task),

@@ -1,6 +1,6 @@
 //! From a run's traces and verdicts to its point.
 
-use super::{Conditions, POINT_VERSION, Point, Rate, Times, mode_word};
+use super::{Conditions, POINT_VERSION, Point, RUN_AGAIN, Rate, Times, mode_word};
 use crate::gate::{Evaluation, Verdict};
 use crate::stats::quantile::nearest_rank;
 use crate::trace::{Mode, Trace, TrialEnd};
@@ -76,6 +76,17 @@ impl Gather {
     ) -> Result<Point, NoPoint> {
         if !evaluation.part.is_empty() {
             labels.insert("part".to_owned(), evaluation.part.clone());
+        }
+        let redrawn = evaluation.redrawn;
+        if redrawn.run_again > 0 {
+            let words = format!("{} trials, {} PASS; first draws count", redrawn.run_again, redrawn.run_again_passed);
+            labels.insert(RUN_AGAIN.to_owned(), words);
+        }
+        if redrawn.failed_before > 0 {
+            labels.insert("drawn anew".to_owned(), format!("{} trials that were FAIL", redrawn.failed_before));
+        }
+        if redrawn.replaced_errors > 0 {
+            labels.insert("outages run again".to_owned(), redrawn.replaced_errors.to_string());
         }
         if self.errors > 0 {
             return Err(NoPoint::Errors(self.errors));

@@ -22,6 +22,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Version of a point.
 pub const POINT_VERSION: u32 = 1;
 
+/// The label that says how many trials were run again; figures are of first draws.
+const RUN_AGAIN: &str = "run again";
+
 /// The file of a project's history, unless another is named.
 pub const HISTORY: &str = "history.jsonl";
 

@@ -1,6 +1,6 @@
 //! The JSON-lines file: read, added to, and merged. A point counts once, whichever file it comes from.
 
-use super::{POINT_VERSION, Point};
+use super::{POINT_VERSION, Point, RUN_AGAIN};
 use crate::platform::bounds::Bound;
 use crate::platform::files;
 use crate::platform::secrets;
@@ -110,21 +110,36 @@ fn read(path: &Path) -> Result<Vec<Line>, HistoryError> {
             Seal::Edited => EDITED,
             Seal::None => NO_DIGEST,
         };
-        if known.insert(point.id.clone()) {
-            lines.push(Line { number: index + 1, point, text: line.to_owned() });
+        let line = Line { number: index + 1, point, text: line.to_owned() };
+        if known.insert(line.point.id.clone()) {
+            lines.push(line);
+        } else if line.point.labels.contains_key(RUN_AGAIN) {
+            // The same draws, some of which were run again since.
+            lines.iter_mut().filter(|other| other.point.id == line.point.id).for_each(|other| {
+                (other.point, other.text) = (line.point.clone(), line.text.clone());
+            });
         }
     }
     Ok(lines)
 }
 
-/// Adds a point as the last line, unless the file has it; whether it was added.
+/// Adds a point as the last line, unless the file has it; whether it was added. One that the file has is written again where trials of it
+/// were run again since, with the labels and the time that it had: the last line of an id counts.
 ///
 /// # Errors
 /// When the file cannot be read or written.
 pub fn append(path: &Path, point: &Point) -> Result<bool, HistoryError> {
-    if load(path)?.iter().any(|known| known.id == point.id) {
-        return Ok(false);
-    }
+    let known = load(path)?.into_iter().find(|known| known.id == point.id);
+    let again = known.map(|Point { at, mut labels, .. }| {
+        let news = point.labels.get(RUN_AGAIN).is_some_and(|words| labels.get(RUN_AGAIN) != Some(words));
+        labels.extend(point.labels.clone());
+        news.then(|| Point { at, labels, ..point.clone() })
+    });
+    let point = match &again {
+        Some(None) => return Ok(false),
+        Some(Some(again)) => again,
+        None => point,
+    };
     let file = |error| HistoryError::File { path: path.to_owned(), error };
     // A file that was cut off, or edited by hand, may end without a line break.
     let open_line = files::read(path).is_ok_and(|bytes| bytes.last().is_some_and(|last| *last != b'\n'));

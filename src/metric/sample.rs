@@ -114,6 +114,8 @@ pub(crate) fn story(plan: &Plan, place: usize) -> Story {
             knowledge: "k".into(),
             earlier_takes: Vec::new(),
             noted_verdict: None,
+            run_again: Vec::new(),
+            replaced_errors: 0,
         },
         roles: crate::trace::version_1(),
         offered: None,

@@ -19,6 +19,7 @@ use crate::settings::price::Prices;
 use crate::settings::{Enforcement, Limits, ManagedRetrievalSettings, ModelSettings, SearchSettings};
 use crate::trace::{self, Lane, MeasuredAgreement, Mode};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 /// Version of `plan.json` that this build writes, and the newest that it reads. Older ones, which are read too:
@@ -167,6 +168,18 @@ impl Plan {
             }
         }
         first
+    }
+
+    /// A digest of what a trial puts to the test: its case, the variant's model, prompts and parameters, the knowledge that it names,
+    /// and the agent with its version. Two draws of equal subjects are draws of the same thing.
+    pub fn subject(&self, trial: &PlannedTrial) -> String {
+        let content = self.case_of(trial).map(ResolvedCase::content);
+        let settings = self.variant_of(trial).and_then(|variant| variant.settings.as_ref());
+        let scenario = self.scenario_of(trial).map(|scenario| (&scenario.agent, &scenario.knowledge));
+        let subject = (content, settings, scenario, &trial.lane.flow, trial.lane.arm);
+        // A plan was read from JSON or is written to it: there is a spelling.
+        let text = serde_json::to_vec(&subject).unwrap_or_default();
+        hex::encode(&Sha256::digest(text)[..8])
     }
 
     /// The places of a pass's trials, `from` to `to`, in the order in which a live run begins them.
@@ -339,4 +352,58 @@ pub struct PlannedTrial {
     pub lane: Lane,
     /// hash(run seed, trial id).
     pub seed: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::sample::plan;
+
+    #[test]
+    fn repetitions_put_the_same_to_the_test_and_another_case_model_or_version_of_an_agent_something_else() {
+        let subject = |change: &dyn Fn(&mut Plan)| {
+            let mut plan = plan("[{case: a, ask: q}, {case: b, ask: other}]", "[]", 2);
+            let settings = || Some(VariantSettings::default());
+            plan.scenarios
+                .iter_mut()
+                .flat_map(|scenario| &mut scenario.variants)
+                .for_each(|one| one.settings = settings());
+            change(&mut plan);
+            plan.trials.iter().map(|trial| plan.subject(trial)).collect::<Vec<_>>()
+        };
+        let usual = subject(&|_| {});
+        assert!(usual[0] == usual[1] && usual[2] == usual[3] && usual[0] != usual[2], "{usual:?}");
+        // Labels, and what is judged by, are not under test.
+        let labelled = subject(&|plan| {
+            plan.scenarios[0].cases[0].case.tags = vec!["slow".into()];
+            plan.not_measured_ok = vec!["SC-004".into()];
+            plan.seed = 99;
+        });
+        assert_eq!(labelled, usual);
+        let settings = |plan: &mut Plan, change: &dyn Fn(&mut VariantSettings)| {
+            let variant = plan.scenarios[0].variants[0].settings.as_mut();
+            change(variant.expect("settings"));
+        };
+        let changes: [&dyn Fn(&mut Plan); 4] = [
+            &|plan| settings(plan, &|one| one.model.name = "other".into()),
+            &|plan| settings(plan, &|one| one.model.temperature = Some(0.9)),
+            &|plan| settings(plan, &|one| drop(one.prompts.insert("system".into(), "Be brief.".into()))),
+            &|plan| {
+                let agent = serde_json::json!({"target": {"http": "http://127.0.0.1:1/", "version": "2"}, "proxy": ""});
+                plan.scenarios[0].agent = serde_json::from_value(agent).ok();
+                assert!(plan.scenarios[0].agent.is_some());
+            },
+        ];
+        for change in changes {
+            assert!(subject(change).iter().zip(&usual).all(|(one, other)| one != other));
+        }
+        let versions = ["1", "2"].map(|version| {
+            subject(&|plan| {
+                let agent =
+                    serde_json::json!({"target": {"http": "http://127.0.0.1:1/", "version": version}, "proxy": ""});
+                plan.scenarios[0].agent = serde_json::from_value(agent).ok();
+            })
+        });
+        assert_ne!(versions[0], versions[1]);
+    }
 }

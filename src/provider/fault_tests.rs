@@ -165,6 +165,7 @@ async fn ask(faults: Vec<Fault>, streaming: bool) -> Attempted<ChatResponse> {
         recorder: "test".to_owned(),
         knowledge: String::new(),
         seed: 3,
+        subject: String::new(),
         take: 1,
         takes: std::collections::BTreeMap::new(),
         profiles: recorder.profiles(),

@@ -79,6 +79,7 @@ async fn retries_answers_and_waits_of_a_recording_come_again_in_replay() {
         recorder: "test".to_owned(),
         knowledge: String::new(),
         seed: 11,
+        subject: String::new(),
         take: 1,
         takes: BTreeMap::new(),
         profiles: recorder.profiles(),

@@ -3,6 +3,8 @@
 use super::{View, figures};
 use crate::compare::{Comparison, Finding, Flip};
 use crate::gate::{CriterionResult, Verdict};
+use crate::plan::Plan;
+use crate::trace::Mode;
 use crate::trace::text::shell_word;
 use std::collections::BTreeMap;
 
@@ -175,11 +177,52 @@ fn places(view: &View<'_>) -> BTreeMap<String, (String, u32)> {
     place.collect()
 }
 
-/// The commands that show the first trial which went wrong, and run its case again.
-pub(super) fn commands(failing: &[Failing]) -> Option<[String; 2]> {
+/// The command that ends with the exit code of the run; `None` where none is known to: of live runs, of outages, of runs that a
+/// comparison decided, of selected trials.
+pub(super) fn reproduce(view: &View<'_>, failing: &[Failing]) -> Option<String> {
+    let plan = view.plan;
+    let code = view.exit_code();
+    if plan.mode.is_some_and(|mode| mode != Mode::Replay) || code != view.evaluation.exit_code {
+        return None;
+    }
+    let case = |one: &Failing| {
+        let (case, _) = one.trial.as_deref()?.rsplit_once('/')?;
+        let (name, _) = case.split_once('/')?;
+        let file = &plan.scenarios.iter().find(|scenario| scenario.name == name)?.file;
+        Some(format!("ragcheck run {} --only {}", shell_word(file), shell_word(case)))
+    };
+    let of = |state: &dyn Fn(&Failing) -> bool| failing.iter().filter(|one| state(one)).find_map(case);
+    let found = match code {
+        // A case that fails: its trials are selected, and decide. A criterion has no trials.
+        1 => of(&|one| one.state != State::Outage && one.trials > 0),
+        3 => return of(&|one| one.state == State::Outage && IN_REPLAY.contains(&one.name.as_str())),
+        4 => None,
+        _ => return None,
+    };
+    found.or_else(|| whole(plan))
+}
+
+/// Kinds of ERROR that a replay gives again.
+const IN_REPLAY: [&str; 5] = ["lane missing", "cassette miss", "cassette broken", "tool not offered", "usage unknown"];
+
+/// The command that makes the same run of recordings.
+fn whole(plan: &Plan) -> Option<String> {
+    let mut command = "ragcheck run".to_owned();
+    let Some(part) = &plan.part else { return Some(command) };
+    if part.scenarios {
+        command.extend(plan.scenarios.iter().map(|scenario| format!(" {}", shell_word(&scenario.file))));
+    }
+    for typed in part.by.split(", ").filter(|typed| !typed.is_empty()) {
+        let (option, value) = typed.split_once(' ').filter(|(option, _)| option.starts_with("--"))?;
+        command.push_str(&format!(" {option} {}", shell_word(value)));
+    }
+    Some(command)
+}
+
+/// The command that shows the first trial which went wrong.
+pub(super) fn see(failing: &[Failing]) -> Option<String> {
     let trial = failing.iter().find_map(|one| one.trial.as_deref())?;
-    let case = trial.rsplit_once('/').map_or(trial, |(case, _)| case);
-    Some([format!("ragcheck run --only {}", shell_word(case)), format!("ragcheck show {}", shell_word(trial))])
+    Some(format!("ragcheck show {}", shell_word(trial)))
 }
 
 #[cfg(test)]
@@ -223,7 +266,16 @@ mod tests {
         let case = found.iter().find(|one| one.name == "heat-pumps/skips-the-manual").expect("a case");
         assert_eq!(case.trials, 2);
         assert!(case.place.as_ref().is_some_and(|(file, line)| !file.is_empty() && *line > 0), "{case:?}");
-        let [again, show] = commands(&found).expect("a trial");
-        assert!(again.starts_with("ragcheck run --only ") && show.starts_with("ragcheck show "), "{again} {show}");
+        let show = see(&found).expect("a trial");
+        assert!(show.starts_with("ragcheck show "), "{show}");
+        let mut view = run.view();
+        let mut evaluation = run.evaluation.clone();
+        evaluation.exit_code = 1;
+        view.evaluation = &evaluation;
+        let again = reproduce(&view, &found).expect("a case");
+        assert!(again.starts_with("ragcheck run ") && again.contains(" --only heat-pumps/"), "{again}");
+        let decided = crate::report::DecidedExit { exit_code: 0, why: String::new() };
+        view.decided = Some(&decided);
+        assert_eq!(reproduce(&view, &found), None, "no command is known to end with 0");
     }
 }

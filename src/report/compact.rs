@@ -80,7 +80,7 @@ impl Encoder {
             TrialEnd::Error(error) => Some((error.kind.label(), self.text(&error.message), self.texts(&error.detail))),
         };
         let from = trace.evidence.answered_by().unwrap_or("no service");
-        let from = match trace.evidence.takes() {
+        let from = match trace.evidence.draws() {
             Some(takes) => format!("{from} ({takes})"),
             None => from.to_owned(),
         };

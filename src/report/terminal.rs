@@ -41,7 +41,9 @@ pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
     let gates = evaluation.gates.iter();
     let unmet = evaluation.criteria.iter().chain(gates).filter(|row| row.verdict != Verdict::Pass);
     let mut told = BTreeSet::new();
-    for row in unmet.filter(|row| row.required || !selected) {
+    // What the selected trials cannot be asked is named in the last line.
+    let part = view.plan.part.is_some();
+    for row in unmet.filter(|row| row.required || !selected && !(part && row.not_asked)) {
         // Trials that could not be run are told once, with their cause.
         let untried = row.verdict == Verdict::Error && row.errors > 0 && !evaluation.errors.is_empty();
         if !untried {

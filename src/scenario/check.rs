@@ -6,7 +6,7 @@ use super::Scenario;
 use super::check_criteria::{self, Judged, Known};
 use super::check_expect::Expectations;
 use super::check_sources::Citable;
-use super::criteria::Gate;
+use super::criteria::{Criteria, Gate};
 use super::diagnostic::{At, Mistake, did_you_mean, nearest};
 use super::document::PromptText;
 use super::named_file::{NamedFileError, read_named};
@@ -14,6 +14,7 @@ use super::names::is_name;
 use super::project::Project;
 use crate::platform::bounds::Bound;
 use crate::platform::files;
+use crate::platform::yaml;
 use crate::settings::catalogue::{Catalogues, DialectEntry, FlowEntry, ToolEntry};
 use crate::settings::{DEFAULT_KB, ModelSettings, Provider, SearchSettings};
 use crate::trace::EXTERNAL;
@@ -304,7 +305,7 @@ impl Checker<'_> {
             let own = self.gates.iter().map(|gate| gate.id.as_str());
             let known: BTreeSet<&str> =
                 self.around.criteria.iter().map(String::as_str).chain(own).chain(["cases"]).collect();
-            if !known.contains(id.as_str()) {
+            if !known.contains(id.as_str()) && !self.is_of_a_flow(id) {
                 let mistake =
                     Mistake::at(at.key(id), "unknown-criterion", format!("unknown criterion `{id}`")).on_key();
                 self.say(mistake.label(did_you_mean(id, known)));
@@ -314,6 +315,13 @@ impl Checker<'_> {
                 self.say(mistake.help("the report shows it beside the figure that leaves the case out"));
             }
         }
+    }
+
+    /// Whether a flow of the scenario declares a criterion of that id, which another criteria file may leave out.
+    fn is_of_a_flow(&self, id: &str) -> bool {
+        let flows = self.scenario.flows().into_iter().filter_map(|name| self.around.catalogues.flow(name));
+        let declared = flows.map(|flow| yaml::read::<Criteria>(flow.criteria).unwrap_or_default());
+        declared.flat_map(|declared| declared.criteria).any(|row| row.id == id)
     }
 
     fn variants(&mut self) -> Prompts {

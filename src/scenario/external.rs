@@ -42,6 +42,10 @@ pub struct AgentTarget {
     /// JSON pointer of the answer in the reply.
     #[serde(default = "answer")]
     pub answer: String,
+    /// The version of the agent that is tested, as its owner calls it. Trials of another version are no repeated draws of this
+    /// one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
 }
 
 impl AgentTarget {

@@ -11,6 +11,7 @@
 //!
 //! Nothing here prints: what is worth saying beside the verdicts stands in [`FinishedRun`].
 
+mod draws;
 mod environment;
 mod error;
 pub mod evaluation;

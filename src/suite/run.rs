@@ -1,6 +1,6 @@
 //! A run: trials carried out, traces evaluated as they come, everything written into one folder.
 
-use super::{BaseCommit, DEFAULT_JOBS, Mode, RunOptions, Suite, SuiteError, environment, failed_trials};
+use super::{BaseCommit, DEFAULT_JOBS, Mode, RunOptions, Suite, SuiteError, draws, environment, failed_trials};
 use crate::gate::Evaluation;
 use crate::history::{self, Gather, HISTORY, HistoryError, NoPoint};
 use crate::plan::{self, Plan, Selection};
@@ -12,7 +12,7 @@ use crate::suite::recordings;
 use crate::trace::text::plural;
 use crate::trace::{self, Trace, TrialEnd, TrialErrorKind};
 use crate::transport::Budget;
-use crate::trial::run::{self, Begun, Commit, Journal, Kept, LiveOptions, Step, folder::Writing};
+use crate::trial::run::{self, Begun, Commit, EarlierDraws, Journal, Kept, LiveOptions, Step, folder::Writing};
 use crate::trial::{self, TrialRunner};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -76,7 +76,7 @@ impl Suite {
         let reports = options.reports.clone().unwrap_or_else(|| self.reports());
         let record = options.mode == Mode::Record;
         let _alone = record.then(|| recordings::lock("run --mode record")).transpose()?.flatten();
-        let Prepared { plan, text, runner, kept, mut notes } = self.prepare(options)?;
+        let Prepared { plan, text, runner, kept, earlier, mut notes } = self.prepare(options, &reports)?;
         if record {
             recordings::writable(&runner, &plan)?;
         }
@@ -106,7 +106,18 @@ impl Suite {
                 Step::PassEnded(_) => return Ok(ControlFlow::Break(())),
             };
             let completed = trial.finished.trace.end == TrialEnd::Completed;
-            if let Some(verdict) = trial.made.verdict().filter(|_| record && completed) {
+            if let Some(again) = trial.finished.again.take() {
+                let made = preparer.prepare(&again);
+                let verdict = made.verdict().unwrap_or(run::UNJUDGED);
+                if record {
+                    runner.note_run_again(&again, verdict).map_err(io::Error::other)?;
+                }
+                if let Some(last) = trial.finished.trace.evidence.run_again.last_mut() {
+                    verdict.clone_into(last);
+                }
+                trial.made = preparer.prepare(&trial.finished.trace);
+                writing.run_again(&made.line)?;
+            } else if let Some(verdict) = trial.made.verdict().filter(|_| record && completed) {
                 runner.note_verdict(&trial.finished.trace, verdict).map_err(io::Error::other)?;
                 // A replay of the recording says so too.
                 trial.finished.trace.evidence.noted_verdict = Some(verdict.to_owned());
@@ -120,7 +131,8 @@ impl Suite {
             builder.add(Some(trace), &trial.finished.passages, trial.made).map_err(io::Error::other)?;
             Ok(ControlFlow::Continue(()))
         };
-        let carried_out = carry_out(options, &runner, &plan, (journal.as_ref(), &kept), &preparer, &mut commit);
+        let carried_out =
+            carry_out(options, &runner, &plan, (journal.as_ref(), &kept, &earlier), &preparer, &mut commit);
         carried_out.map_err(|error| match &journal {
             Some(journal) => SuiteError::Interrupted { error, finished: journal.finished() },
             None => SuiteError::Stopped(error),
@@ -165,7 +177,7 @@ impl Suite {
     }
 
     /// What a run needs before its first trial.
-    fn prepare(&self, options: &RunOptions) -> Result<Prepared, SuiteError> {
+    fn prepare(&self, options: &RunOptions, reports: &Path) -> Result<Prepared, SuiteError> {
         let (mut plan, note) = self.planned(options)?;
         name_models(options, &mut plan);
         let mut notes: Vec<String> = note.into_iter().collect();
@@ -225,7 +237,16 @@ impl Suite {
                 return Err(SuiteError::Unbounded(unbounded));
             }
         }
-        Ok(Prepared { plan: Arc::new(plan), text, runner, kept, notes })
+        let earlier = if options.mode == Mode::Replay {
+            EarlierDraws::default()
+        } else {
+            let in_part = self.drawn_in_part(options, &plan)?;
+            let live = options.mode == Mode::Live;
+            let earlier = draws::earlier(reports, options.failed.as_deref(), live, &plan, &in_part);
+            runner = runner.drawing_in_part(in_part);
+            earlier
+        };
+        Ok(Prepared { plan: Arc::new(plan), text, runner: Arc::new(runner), kept, earlier, notes })
     }
 
     /// The recordings of planned trials that are not as they were at the base.
@@ -276,10 +297,10 @@ impl Suite {
         Ok((self.plan_passes(selection, seed, most)?, None))
     }
 
-    fn runner(&self, options: &RunOptions, plan: &Plan) -> Result<Arc<TrialRunner>, SuiteError> {
+    fn runner(&self, options: &RunOptions, plan: &Plan) -> Result<TrialRunner, SuiteError> {
         let runner = TrialRunner::new(Arc::clone(self.loaded()), plan)?.with_variables(options.variables.clone());
         runner.agents_named(plan)?;
-        Ok(Arc::new(runner.with_budget(Budget::new(options.max_calls).with_dollars(options.max_cost))))
+        Ok(runner.with_budget(Budget::new(options.max_calls).with_dollars(options.max_cost)))
     }
 }
 
@@ -315,6 +336,8 @@ struct Prepared {
     runner: Arc<TrialRunner>,
     /// Trials that another run finished.
     kept: Kept,
+    /// What trials were drawn to before.
+    earlier: EarlierDraws,
     notes: Vec<String>,
 }
 
@@ -357,7 +380,7 @@ fn carry_out(
     options: &RunOptions,
     runner: &Arc<TrialRunner>,
     plan: &Arc<Plan>,
-    (journal, kept): (Option<&Journal>, &Kept),
+    (journal, kept, earlier): (Option<&Journal>, &Kept, &EarlierDraws),
     preparer: &Preparer<'_>,
     commit: &mut Commit<'_, evaluation::Prepared>,
 ) -> io::Result<()> {
@@ -376,6 +399,7 @@ fn carry_out(
         limit: options.timeout,
         journal,
         kept,
+        earlier,
     };
     run::live(runner, plan, live, &inspect, commit)
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `plan.json` | what was to be run and how it is judged |
 //! | `traces.jsonl` | one [`Trace`] a line, in plan order, each with the digest of its plan and one of its own |
+//! | `run-again.jsonl` | traces of trials that were run again while nothing under test had changed: they do not count |
 //! | `passages.jsonl` | the whole text of each passage that a search found, see [`super::Passages`] |
 //! | `run.json` | verdicts and figures |
 //! | `environment.json` | what differs between machines: times, jobs, paths |
@@ -33,6 +34,8 @@ const ROLES_VERSION: u32 = 2;
 pub const PLAN: &str = "plan.json";
 /// Traces, one a line.
 pub const TRACES: &str = "traces.jsonl";
+/// Traces of draws that do not count, one a line: trials that were run again.
+pub const RUN_AGAIN: &str = "run-again.jsonl";
 /// Verdicts and figures.
 pub const RUN: &str = "run.json";
 /// What differs between machines.

@@ -135,6 +135,18 @@ pub struct Evidence {
     /// The verdict that was noted in the recording when it was made; `None` of one that was not judged then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noted_verdict: Option<String>,
+    /// What later draws of the trial came to, in order: a verdict each, or `unknown`. It was run again while nothing under test
+    /// had changed, so that they do not count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub run_again: Vec<String>,
+    /// How often the trial ended in ERROR before this draw, in an outage for example, and was run again.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub replaced_errors: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields over by reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// In [`Evidence::recorded_from`]: no service was asked, or the trial did not run.
@@ -146,11 +158,37 @@ impl Evidence {
         (self.recorded_from != ASKED_NOBODY).then_some(self.recorded_from.as_str())
     }
 
-    /// In words, that the lane was recorded before, and to what verdicts; `None` of a first take.
-    pub fn takes(&self) -> Option<String> {
-        let take = self.earlier_takes.len() + 1;
-        (take > 1).then(|| format!("take {take}; earlier takes: {}", self.earlier_takes.join(", ")))
+    /// In words, how often the trial was drawn and what counts: `draw 3; draws 1, 2: FAIL`; `None` of one that was drawn once.
+    pub fn draws(&self) -> Option<String> {
+        draws(&self.earlier_takes, &self.run_again, self.replaced_errors)
     }
+}
+
+/// In words, the draws of a trial before and after the one that counts, and the times that it ended in ERROR before.
+pub fn draws(earlier: &[String], run_again: &[String], errors: u32) -> Option<String> {
+    let mut said = Vec::new();
+    if !earlier.is_empty() {
+        said.push(format!("draw {}", earlier.len() + 1));
+        let mut by_verdict: Vec<(&str, Vec<String>)> = Vec::new();
+        for (number, verdict) in (1..).zip(earlier) {
+            match by_verdict.iter_mut().find(|(known, _)| known == verdict) {
+                Some((_, numbers)) => numbers.push(number.to_string()),
+                None => by_verdict.push((verdict, vec![number.to_string()])),
+            }
+        }
+        let each = by_verdict.into_iter().map(|(verdict, numbers)| {
+            let draws = if numbers.len() == 1 { "draw" } else { "draws" };
+            format!("{draws} {}: {verdict}", numbers.join(", "))
+        });
+        said.extend(each);
+    }
+    if !run_again.is_empty() {
+        said.push(format!("run again: {}, which does not count", run_again.join(", ")));
+    }
+    if errors > 0 {
+        said.push(format!("{} before it, run again", text::plural(errors as usize, "ERROR")));
+    }
+    (!said.is_empty()).then(|| said.join("; "))
 }
 
 /// The events of one trial.
@@ -247,6 +285,11 @@ pub enum TrialErrorKind {
 }
 
 impl TrialErrorKind {
+    /// Whether the agent was run, or its services were asked: a trial that is run again after it has an ERROR that it replaces.
+    pub fn was_run(self) -> bool {
+        !matches!(self, Self::LaneMissing | Self::CassetteMiss | Self::CassetteBroken | Self::Stopped)
+    }
+
     /// As messages and reports say it.
     pub fn label(self) -> &'static str {
         match self {
@@ -261,5 +304,26 @@ impl TrialErrorKind {
             Self::ToolNotOffered => "tool not offered",
             Self::UsageUnknown => "usage unknown",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_are_told_by_number_and_verdict_and_those_that_do_not_count_apart() {
+        let of = |earlier: &[&str], again: &[&str], errors| {
+            let texts = |all: &[&str]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
+            draws(&texts(earlier), &texts(again), errors).unwrap_or_default()
+        };
+        assert_eq!(of(&[], &[], 0), "");
+        assert_eq!(of(&["FAIL", "FAIL"], &[], 0), "draw 3; draws 1, 2: FAIL");
+        assert_eq!(of(&["FAIL", "PASS", "FAIL"], &[], 0), "draw 4; draws 1, 3: FAIL; draw 2: PASS");
+        assert_eq!(of(&[], &["PASS"], 0), "run again: PASS, which does not count");
+        assert_eq!(
+            of(&["PASS"], &["FAIL", "PASS"], 2),
+            "draw 2; draw 1: PASS; run again: FAIL, PASS, which does not count; 2 ERRORs before it, run again"
+        );
     }
 }

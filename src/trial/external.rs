@@ -153,6 +153,8 @@ impl Work<'_> {
             knowledge: String::new(),
             earlier_takes: header.earlier_verdicts(),
             noted_verdict: header.noted_verdict(),
+            run_again: header.later_verdicts(),
+            replaced_errors: 0,
         };
         let clock = Arc::new(RealClock::start());
         let ran = self.run(way, tap, vars, clock, &pace, evidence).await?;

@@ -82,6 +82,7 @@ impl TrialRunner {
             blobs: cassette::blobs_dir(self.cassettes(), &scenario),
             lane: trial.lane.to_string(),
             providers: named.map(|(service, name)| (service.as_str().to_owned(), name.to_owned())).collect(),
+            tested: plan.subject(trial),
             seed: trial.seed,
             stopping: stopping_design(plan),
             scenario,
@@ -98,7 +99,7 @@ impl TrialRunner {
         trial: &PlannedTrial,
         recorder: Recorder,
         live: Live<'_>,
-        replay: impl FnOnce(Cassette) -> F,
+        replay: impl Fn(Cassette) -> F,
     ) -> Finished
     where
         F: Future<Output = Result<Finished, Box<TrialError>>>,
@@ -138,11 +139,51 @@ impl TrialRunner {
                 );
             }
             finished.trace.end = TrialEnd::Error(*error(TrialErrorKind::CassetteBroken, message, detail));
+        } else if let Some(first) = self.first_draw(plan, trial, &trace, &replay).await {
+            return first.run_again(finished);
         } else if let Err(why) = written.place() {
             self.end_unless_writable(&why);
             return failed(plan, trial, &broken(why));
         }
         finished
+    }
+
+    /// The replay of the recording that stays, because the trial was drawn before and nothing under test changed since: `None`
+    /// where all trials of its scenario are drawn, where there is no recording, or where it does not replay any more.
+    async fn first_draw<F>(
+        &self,
+        plan: &Plan,
+        trial: &PlannedTrial,
+        live: &Trace,
+        replay: &impl Fn(Cassette) -> F,
+    ) -> Option<Finished>
+    where
+        F: Future<Output = Result<Finished, Box<TrialError>>>,
+    {
+        if !self.in_part.contains(&trial.scenario) {
+            return None;
+        }
+        let cassette = self.recording(plan, trial).ok()?;
+        let Header { subject, knowledge, .. } = &cassette.header;
+        let same = subject.is_empty() || *subject == plan.subject(trial);
+        if !same || *knowledge != live.evidence.knowledge {
+            return None;
+        }
+        let first = replay(cassette).await.ok()?;
+        (first.trace.end == TrialEnd::Completed).then_some(first)
+    }
+
+    /// Notes in the cassette of a trial that it was recorded again, to that verdict, and that the recording stayed.
+    ///
+    /// # Errors
+    /// When the cassette cannot be read or written.
+    pub fn note_run_again(&self, again: &Trace, verdict: &str) -> Result<(), CassetteError> {
+        let path = cassette::path(self.cassettes(), &again.scenario, &again.case, &again.lane);
+        let blobs = cassette::blobs_dir(self.cassettes(), &again.scenario);
+        let mut cassette = Cassette::load_as(&path, self.shown(&path), &blobs)?;
+        let at = again.evidence.recorded_at.as_ref().and_then(|at| at.parse().ok());
+        cassette.header.note_later(at.unwrap_or(cassette.header.recorded_at), verdict);
+        cassette.save(&path, &blobs, &self.redactor())
     }
 
     /// Ends the run when a recording could not be written for want of room or of the right to: every further one would
@@ -279,6 +320,8 @@ pub(super) fn live_evidence(declared: &VariantSettings) -> Evidence {
         knowledge: String::new(),
         earlier_takes: Vec::new(),
         noted_verdict: None,
+        run_again: Vec::new(),
+        replaced_errors: 0,
     }
 }
 

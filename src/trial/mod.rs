@@ -44,7 +44,7 @@ use crate::transport::{Budget, LiveError, LiveTransport, Pace};
 use crate::trial::proxy::Proxy;
 pub use external::Doing;
 use external_setup::ExternalSetup;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -126,12 +126,14 @@ pub struct Finished {
     pub unused: Vec<String>,
     /// The passages that its searches found, whole; its trace names them.
     pub passages: Vec<Arc<NamedPassage>>,
+    /// The trace of a later draw, where `trace` is of the first one, which counts.
+    pub again: Option<Box<Trace>>,
 }
 
 impl Finished {
     /// A trial of which nothing is known beside its trace.
     pub fn of(trace: Trace) -> Self {
-        Self { trace, unused: Vec::new(), passages: Vec::new() }
+        Self { trace, unused: Vec::new(), passages: Vec::new(), again: None }
     }
 }
 
@@ -175,6 +177,8 @@ pub struct TrialRunner {
     turnstile: Arc<tokio::sync::Mutex<()>>,
     /// Passages that trials found.
     found: passages::Named,
+    /// The scenarios, by place in the plan, of which not every trial is drawn.
+    in_part: BTreeSet<usize>,
 }
 
 impl TrialRunner {
@@ -199,6 +203,7 @@ impl TrialRunner {
             proxies: tokio::sync::Mutex::default(),
             turnstile: Arc::default(),
             found: passages::Named::default(),
+            in_part: BTreeSet::new(),
         })
     }
 
@@ -206,6 +211,14 @@ impl TrialRunner {
     #[must_use]
     pub fn with_budget(mut self, budget: Budget) -> Self {
         self.budget = Arc::new(budget);
+        self
+    }
+
+    /// Where not every trial of these scenarios, by place in the plan, is drawn: a recording of one that was made before stays,
+    /// and a new one is noted beside it.
+    #[must_use]
+    pub fn drawing_in_part(mut self, scenarios: BTreeSet<usize>) -> Self {
+        self.in_part = scenarios;
         self
     }
 
@@ -356,5 +369,7 @@ fn no_evidence(mode: Mode, model: &str) -> Evidence {
         knowledge: String::new(),
         earlier_takes: Vec::new(),
         noted_verdict: None,
+        run_again: Vec::new(),
+        replaced_errors: 0,
     }
 }

@@ -29,6 +29,8 @@ pub struct Subject {
     pub blobs: PathBuf,
     /// The providers' names, by service.
     pub providers: BTreeMap<String, String>,
+    /// What the trial puts to the test, see [`Plan::subject`](crate::plan::Plan::subject); empty of a grading.
+    pub tested: String,
     /// What waits between attempts are drawn from.
     pub seed: u64,
     /// The design of the run until decided that records it.
@@ -102,7 +104,7 @@ impl Recorder {
         knowledge: String,
         redactor: &Redactor,
     ) -> Result<(Cassette, Written), RecordingError> {
-        let Subject { scenario, case, lane, path, shown, blobs, providers, seed, stopping } = self.subject;
+        let Subject { scenario, case, lane, path, shown, blobs, providers, tested, seed, stopping } = self.subject;
         let (take, takes) = Cassette::next_take(&path, &blobs);
         let header = Header {
             scenario,
@@ -113,6 +115,7 @@ impl Recorder {
             recorder: format!("ragcheck {}", env!("CARGO_PKG_VERSION")),
             knowledge,
             seed,
+            subject: tested,
             take,
             takes,
             profiles: self.transport.profiles(),

@@ -60,6 +60,8 @@ impl TrialRunner {
             knowledge: String::new(),
             earlier_takes: header.earlier_verdicts(),
             noted_verdict: header.noted_verdict(),
+            run_again: header.later_verdicts(),
+            replaced_errors: 0,
         };
         let way = Arc::clone(&transport) as Arc<dyn Transport>;
         let project = &self.loaded.project;
@@ -97,7 +99,7 @@ impl TrialRunner {
         let trace = if clean { trace } else { redacted(trace, &redactor) };
         let trace = self.with_outage(trial, trace, &header.recorded_from);
         let unused = if completed { transport.unused() } else { Vec::new() };
-        Finished { trace, unused, passages }
+        Finished { trace, unused, passages, again: None }
     }
 }
 

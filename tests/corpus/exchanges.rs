@@ -170,6 +170,7 @@ fn every_body_comes_back_from_a_cassette_byte_for_byte() {
         recorder: "test".to_owned(),
         knowledge: String::new(),
         seed: 0,
+        subject: String::new(),
         take: 1,
         takes: std::collections::BTreeMap::new(),
         profiles: BTreeMap::new(),

@@ -187,25 +187,22 @@ fn a_refresh_records_the_lanes_that_miss_and_no_other_says_before_what_it_takes_
 #[test]
 fn recording_until_green_shows_in_the_cassette_the_conversation_and_the_report() {
     let (project, simulator) = recording();
-    let record = ["run", "scenarios/external.yaml", "--mode", "record", "--only", "feed-in-tariff", "--repeat=1"];
-    let scenario = project.read("scenarios/external.yaml");
-    let begin = scenario.find("case: feed-in-tariff").expect("the case");
-    let (before, after) = scenario.split_at(begin);
-    assert!(after.contains("expect:\n"));
-    let impossible = after.replacen("expect:\n", "expect:\n      within: 1us\n", 1);
-    project.write("scenarios/external.yaml", &format!("{before}{impossible}"));
+    let scenario = "scenario: mine\nflow: tool-rag\nknowledge: fernlight\nmodel: {provider: simulator, name: any}\ncases:\n  - \
+                    {case: one, ask: How long does the warranty of the Canopy last?, expect: {answer: {matches: [warranty]}}}\n";
+    project.write("mine.yaml", &scenario.replace("expect: {", "expect: {within: 1us, "));
+    let record = ["run", "mine.yaml", "--mode", "record"];
     for _ in 0..2 {
         project.run(&record).expect_code(1);
     }
-    project.write("scenarios/external.yaml", &scenario);
+    project.write("mine.yaml", scenario);
     project.run(&record);
     drop(simulator);
-    let shown = project.run(&["show", &format!("{}/external/feed-in-tariff/tool-rag.base.1", project.newest())]);
-    assert!(shown.stdout.contains("\ntake 4; earlier takes: PASS, FAIL, FAIL\n"), "{}", shown.stdout);
-    let lane = project.read(&format!("{TARIFF}.1.yaml"));
+    let shown = project.run(&["show", &format!("{}/mine/one/tool-rag.base.1", project.newest())]);
+    assert!(shown.stdout.contains("\ndraw 3; draws 1, 2: FAIL\n"), "{}", shown.stdout);
+    let lane = project.read("fixtures/cassettes/mine/one/tool-rag.base.1.yaml");
     assert_eq!(lane.matches("verdict: \"FAIL\"").count(), 2, "{lane}");
     assert!(lane.contains("verdict: \"PASS\"\nprofiles:"), "{lane}");
-    assert_eq!(project.traces()[0]["evidence"]["earlier_takes"], serde_json::json!(["PASS", "FAIL", "FAIL"]));
+    assert_eq!(project.traces()[0]["evidence"]["earlier_takes"], serde_json::json!(["FAIL", "FAIL"]));
 }
 
 const FOREIGN: &str = r#"interactions:

@@ -27,6 +27,7 @@ fn a_recorded_lane_is_listed_as_such_and_the_others_are_noted_with_their_command
             recorder: "0.1.0".into(),
             knowledge: String::new(),
             seed: 1,
+            subject: String::new(),
             take: 1,
             takes: BTreeMap::new(),
             profiles: BTreeMap::from([("openai-chat".into(), 1)]),

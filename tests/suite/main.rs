@@ -16,6 +16,7 @@ mod ci_jobs;
 mod cli;
 mod compare;
 mod determinism;
+mod draws;
 mod durable;
 mod external;
 mod first_steps;

@@ -107,6 +107,7 @@ fn replayed(recorder: &RecordTransport) -> (Arc<dyn Transport>, VirtualClock) {
         recorder: "test".into(),
         knowledge: "shelf-1".into(),
         seed: 7,
+        subject: String::new(),
         take: 1,
         takes: BTreeMap::new(),
         profiles: recorder.profiles(),

@@ -93,9 +93,10 @@ fn a_project_without_recordings_gets_one_note_and_one_command() {
 #[test]
 fn a_scenario_file_alone_is_judged_by_its_gates_and_by_what_it_decides() {
     let project = Project::shipped();
-    for (file, open) in
-        [("scenarios/react.yaml", "SC-001 (NOT_MEASURED)"), ("scenarios/knowledge.yaml", "SC-001 (INCONCLUSIVE)")]
-    {
+    for (file, open) in [
+        ("scenarios/react.yaml", "compaction-saves (NOT_MEASURED)"),
+        ("scenarios/knowledge.yaml", "SC-001 (INCONCLUSIVE)"),
+    ] {
         let outcome = project.run(&["run", file]);
         outcome.expect_code(0);
         let run = project.latest("run.json");
@@ -109,7 +110,6 @@ fn a_scenario_file_alone_is_judged_by_its_gates_and_by_what_it_decides() {
         );
     }
     // What it measures counts: an expectation that a case misses, and a criterion that fails.
-    project.run(&["run", "scenarios/parameters.yaml"]).expect_code(1);
     project.edit("scenarios/knowledge.yaml", "contains: [38 to 46 ohms]", "contains: [99 ohms]");
     project.run(&["run", "scenarios/knowledge.yaml"]).expect_code(1);
 }
@@ -150,4 +150,76 @@ fn a_scenario_that_nothing_required_counts_does_not_pass_alone() {
 fn without_gates(text: &str) -> String {
     let kept = text.lines().filter(|line| !line.starts_with("gates"));
     kept.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn every_shipped_scenario_passes_alone() {
+    let project = Project::shipped();
+    let text = project.read("ragcheck.yaml");
+    assert!(text.starts_with('#') && text.contains("scenarios: [scenarios/*.yaml]"), "{text}");
+    let files =
+        std::fs::read_dir(project.path("scenarios")).expect("scenarios").map(|file| file.expect("a file").path());
+    let files = files.filter(|file| std::fs::read_to_string(file).is_ok_and(|text| text.contains("\nscenario: ")));
+    let mut files: Vec<_> = files.filter_map(|file| Some(file.file_name()?.to_string_lossy().into_owned())).collect();
+    files.sort();
+    assert!(files.len() > 20, "{files:?}");
+    let red = files.iter().filter_map(|file| {
+        let outcome = project.run(&["run", &format!("scenarios/{file}")]);
+        (outcome.code != 0).then(|| format!("{file} ends with {}: {}", outcome.code, outcome.stdout))
+    });
+    let red: Vec<String> = red.collect();
+    assert!(red.is_empty(), "{}", red.join("\n"));
+}
+
+#[test]
+fn a_flow_alone_passes_and_criteria_that_its_trials_cannot_be_asked_are_named_in_one_line() {
+    let project = Project::shipped();
+    let outcome = project.run(&["run", "--flow", "react"]);
+    outcome.expect_code(0);
+    let run = project.latest("run.json");
+    let conclusion = run["conclusion"].as_str().expect("a conclusion");
+    assert!(conclusion.contains("; not asked of the selected trials: SC-001, SC-002, "), "{conclusion}");
+    assert!(!outcome.stdout.contains("NOT_MEASURED SC-"), "told once, not row by row: {}", outcome.stdout);
+    // What can be asked of them and has no unit stays NOT_MEASURED, and fails the run.
+    let grade = "about: One.\ncriteria:\n  - {id: TOLD, about: Searches outside are indexed, metric: retry_recovery, \
+                 target: '>= 80%', kind: confidence}\n";
+    project.write("one.yaml", grade);
+    let asked = project.run(&["run", "--variant", "turned-round", "--criteria", "one.yaml"]);
+    asked.expect_code(1);
+    assert!(asked.stdout.contains("NOT_MEASURED: TOLD"), "{}", asked.stdout);
+    let other = grade.replace("metric: retry_recovery,", "metric: retry_recovery, flow: tool-rag,");
+    project.write("one.yaml", &other);
+    let unasked = project.run(&["run", "--variant", "turned-round", "--criteria", "one.yaml"]);
+    unasked.expect_code(0);
+    assert!(unasked.stdout.replace('\n', " ").contains("not asked of the selected trials: TOLD"), "{}", unasked.stdout);
+}
+
+#[test]
+fn the_line_that_reproduces_a_run_ends_with_its_exit_code() {
+    let reproduced = |project: &Project, run: &[&str], code: i32| {
+        project.run(&[run, &["--report", "markdown=out/report.md"]].concat()).expect_code(code);
+        let text = project.read("out/report.md");
+        let line = text.split("Reproduce it:\n\n```sh\n").nth(1).and_then(|rest| rest.lines().next());
+        let line = line.unwrap_or_else(|| panic!("{text}")).to_owned();
+        let words: Vec<&str> = line.split(' ').skip(1).collect();
+        project.run(&words).expect_code(code);
+        line
+    };
+    let project = Project::shipped();
+    project.edit("scenarios/knowledge.yaml", "contains: [38 to 46 ohms]", "contains: [99 ohms]");
+    let line = reproduced(&project, &["run", "scenarios/knowledge.yaml"], 1);
+    assert!(line.starts_with("ragcheck run scenarios/knowledge.yaml --only "), "{line}");
+    // A lane that is missing.
+    let project = Project::shipped();
+    std::fs::remove_file(project.path("fixtures/cassettes/knowledge/descaling/tool-rag.base.2.yaml")).expect("a lane");
+    reproduced(&project, &["run", "scenarios/knowledge.yaml"], 3);
+    // A criterion that all scenarios decide, none of whose cases fails.
+    let project = Project::shipped();
+    let text = project.read("ragcheck.yaml");
+    let few = "scenarios: [scenarios/react.yaml, scenarios/react-down.yaml]";
+    project.write("ragcheck.yaml", &text.replacen("scenarios: [scenarios/*.yaml]", few, 1));
+    assert_eq!(reproduced(&project, &["run"], 1), "ragcheck run");
+    // Undecided: a case alone would pass.
+    project.write("scenarios/success-criteria.yaml", "about: One.\ncriteria:\n  - {id: CASES, about: Cases pass, metric: case_pass_rate, target: '>= 99%', kind: confidence}\n");
+    assert_eq!(reproduced(&project, &["run"], 4), "ragcheck run");
 }

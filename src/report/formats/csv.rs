@@ -28,7 +28,7 @@ pub(crate) struct CriteriaCsv;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ViolationsCsv;
 
-const TRIAL_COLUMNS: [&str; 27] = [
+const TRIAL_COLUMNS: [&str; 31] = [
     "id",
     "scenario",
     "case",
@@ -56,9 +56,13 @@ const TRIAL_COLUMNS: [&str; 27] = [
     "model",
     "recorded_on",
     "evidence",
+    "draw",
+    "earlier_draws",
+    "run_again",
+    "replaced_errors",
 ];
 
-const CRITERION_COLUMNS: [&str; 33] = [
+const CRITERION_COLUMNS: [&str; 35] = [
     "id",
     "scenario",
     "metric",
@@ -92,6 +96,8 @@ const CRITERION_COLUMNS: [&str; 33] = [
     "unshown",
     "floor",
     "min_n",
+    "run_again",
+    "run_again_passed",
 ];
 
 const VIOLATION_COLUMNS: [&str; 15] = [
@@ -131,7 +137,7 @@ impl Format for TrialsCsv {
                 trial.checks.iter().filter(|check| !check.passed).map(|check| check.what.as_str()).collect();
             let failed = failed.into_iter().chain(trial.departures.iter().map(String::as_str)).collect::<Vec<_>>();
             let arm = if trial.lane.arm == Arm::Control { "control" } else { "main" };
-            let row: [Cow<'_, str>; 27] = [
+            let row: [Cow<'_, str>; 31] = [
                 cell(&trial.id),
                 cell(trial.scenario),
                 cell(trial.case),
@@ -159,6 +165,10 @@ impl Format for TrialsCsv {
                 cell(trial.model),
                 cell(&from.dates),
                 cell(trial.evidence),
+                (trial.draws.earlier.len() + 1).to_string().into(),
+                cell(&trial.draws.earlier.join("; ")).into_owned().into(),
+                cell(&trial.draws.run_again.join("; ")).into_owned().into(),
+                trial.draws.replaced_errors.to_string().into(),
             ];
             rows.write_record(row.iter().map(AsRef::as_ref))?;
         }
@@ -274,7 +284,7 @@ fn target(text: &str) -> [String; 3] {
     }
 }
 
-fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 32] {
+fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 34] {
     let [op, value, unit] = target(&row.target);
     let seconds = unit == "s";
     let rate = if row.n == 0 {
@@ -318,6 +328,8 @@ fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 32] {
         row.unshown.map_or("", Unshown::as_str).into(),
         cell(&row.floor),
         row.min_n.map(|least| least.to_string()).unwrap_or_default().into(),
+        row.run_again.to_string().into(),
+        row.run_again_passed.to_string().into(),
     ]
 }
 

@@ -6,7 +6,7 @@
 
 use crate::compare::Comparison;
 use crate::gate::{CriterionResult, Verdict};
-use crate::report::against_base::{Failing, commands, failing};
+use crate::report::against_base::{Failing, failing, reproduce, see};
 use crate::report::comparison::taken;
 use crate::report::{Format, View, figures};
 use crate::trace::text;
@@ -131,9 +131,11 @@ fn what_fails(view: &View<'_>) -> String {
         format!("| **{}** | {} | {trials} | {} |", one.state.as_str(), escaped(&one.name), escaped(&one.why))
     };
     list(&mut out, LISTED, found.iter().map(row));
-    if let Some(commands) = commands(&found) {
-        let (fence, lines) = fenced(commands.iter().map(String::as_str));
-        let _ = writeln!(out, "\nReproduce it:\n\n{fence}sh\n{lines}{fence}\n");
+    for (title, command) in [("Reproduce it", reproduce(view, &found)), ("See it", see(&found))] {
+        if let Some(command) = command {
+            let (fence, lines) = fenced(std::iter::once(command.as_str()));
+            let _ = writeln!(out, "\n{title}:\n\n{fence}sh\n{lines}{fence}\n");
+        }
     }
     out
 }
@@ -272,7 +274,7 @@ mod tests {
     fn each_failing_case_is_a_row_with_its_trials_and_the_commands_that_reproduce_it_follow() {
         let text = written(&Markdown, &sample::run(30).view());
         assert!(text.contains("| **FAILS** | heat-pumps/skips-the-manual | 30 |"), "{text}");
-        assert!(text.contains("```sh\nragcheck run --only ") && text.contains("\nragcheck show "), "{text}");
+        assert!(text.contains("```sh\nragcheck run ") && text.contains("```sh\nragcheck show "), "{text}");
         assert!(!text.contains("against the base"), "nothing was compared: {text}");
     }
 

@@ -289,6 +289,8 @@ pub fn trace(id: &str, scenario: &str, case: &str, lane: &Lane, seed: u64, kind:
             knowledge: "sha256:7d1f0c44a1b2c3d4e5f6".into(),
             earlier_takes: Vec::new(),
             noted_verdict: None,
+            run_again: Vec::new(),
+            replaced_errors: 0,
         },
         roles: crate::trace::version_1(),
         offered: None,

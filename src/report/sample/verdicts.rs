@@ -3,8 +3,8 @@
 use super::HOSTILE;
 use super::script::error;
 use crate::gate::{
-    CriterionResult, ErrorGroup, Evaluation, Excluded, RequirementCoverage, Spending, TransitionCoverage, TrialResult,
-    Unshown, Verdict, Violation,
+    CriterionResult, Draws, ErrorGroup, Evaluation, Excluded, Redrawn, RequirementCoverage, Spending,
+    TransitionCoverage, TrialResult, Unshown, Verdict, Violation,
 };
 use crate::metric::Check;
 use crate::stats::percent::{at_least, percent};
@@ -47,6 +47,7 @@ pub fn result(trace: &Trace, verdict: Verdict, kind: usize) -> TrialResult {
         took_us: trace.took_us,
         evidence: "REPLAYED, recorded from simulator on 2026-11-21".into(),
         model: trace.evidence.model.clone(),
+        draws: Draws::default(),
     }
 }
 
@@ -115,6 +116,9 @@ fn criterion(
         sources: Vec::new(),
         errors: u64::from(verdict == Verdict::Error) * 4,
         out_of_scope: 0,
+        not_asked: false,
+        run_again: 0,
+        run_again_passed: 0,
         by_variant: Vec::new(),
         sequential: None,
         unshown: (verdict == Verdict::Inconclusive).then_some(Unshown::Met),
@@ -207,6 +211,7 @@ pub fn evaluation(trials: Vec<TrialResult>, turn_times_us: Vec<u64>) -> Evaluati
     };
     Evaluation {
         sources: Vec::new(),
+        redrawn: Redrawn::default(),
         version: 1,
         exit_code: 3,
         conclusion: "The run is incomplete: trials could not be replayed, and SC-001 fails.".into(),

@@ -136,6 +136,8 @@ fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str
         knowledge: String::new(),
         earlier_takes: Vec::new(),
         noted_verdict: None,
+        run_again: Vec::new(),
+        replaced_errors: 0,
     };
     Trace {
         version: version_of(&[]),

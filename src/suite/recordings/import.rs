@@ -75,6 +75,7 @@ pub fn import(file: &Path, target: Import<'_>, redactor: &Redactor) -> Result<(I
         recorder: format!("VCR.py, imported by ragcheck {}", env!("CARGO_PKG_VERSION")),
         knowledge: String::new(),
         seed: 0,
+        subject: String::new(),
         take: 1,
         takes: BTreeMap::new(),
         profiles: imported

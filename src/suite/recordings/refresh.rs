@@ -50,8 +50,14 @@ pub fn refresh(runner: &TrialRunner, plan: &Plan, missed: bool, ages: Option<Age
         }
     }
     if let Some(ages) = ages {
+        let mut old = BTreeSet::new();
         for (index, why) in stale(runner, plan, ages) {
+            old.extend(why.old.map(|_| plan.trials[index].scenario));
             add(index, if why.old.is_some() { "too old" } else { "drifted" });
+        }
+        // Alone it would be a second draw of the same agent, which does not take the place of the first.
+        for (index, _) in plan.trials.iter().enumerate().filter(|(_, trial)| old.contains(&trial.scenario)) {
+            add(index, "of the same scenario");
         }
     }
     Ok(found)

@@ -7,8 +7,8 @@
 use crate::platform::files;
 use crate::platform::secrets;
 use crate::trace::{
-    COMPARISON_JSON, ENVIRONMENT, GRADES, NamedPassage, PASSAGES, PLAN, PassageWriter, Passages, TRACES, VARIANTS_JSON,
-    seal,
+    COMPARISON_JSON, ENVIRONMENT, GRADES, NamedPassage, PASSAGES, PLAN, PassageWriter, Passages, RUN_AGAIN, TRACES,
+    VARIANTS_JSON, seal,
 };
 use sha2::{Digest, Sha256};
 use std::fs::File;
@@ -26,6 +26,7 @@ pub struct Writing {
     reports: PathBuf,
     folder: files::TemporaryFolder,
     traces: BufWriter<File>,
+    again: Option<BufWriter<File>>,
     passages: PassageWriter<BufWriter<File>>,
     digest: Sha256,
 }
@@ -45,7 +46,7 @@ impl Writing {
         let passages = PassageWriter::new(passages, &Passages::default());
         let mut digest = Sha256::new();
         digest.update(plan);
-        Ok(Self { reports: reports.to_owned(), folder, traces, passages, digest })
+        Ok(Self { reports: reports.to_owned(), folder, traces, again: None, passages, digest })
     }
 
     /// Appends one line, with its newline, to `traces.jsonl`.
@@ -57,6 +58,18 @@ impl Writing {
         // A line's digest stands for the line.
         self.digest.update(if digest.is_empty() { &line[..] } else { digest.as_bytes() });
         self.traces.write_all(&line)
+    }
+
+    /// Appends the line of a draw that does not count to `run-again.jsonl`.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn run_again(&mut self, line: &[u8]) -> io::Result<()> {
+        let again = match self.again.take() {
+            Some(again) => again,
+            None => BufWriter::new(files::create(self.folder.path().join(RUN_AGAIN))?),
+        };
+        self.again.insert(again).write_all(&stored_line(line).0)
     }
 
     /// Appends those passages to `passages.jsonl` that do not stand in it.
@@ -73,6 +86,7 @@ impl Writing {
     /// When it cannot be written.
     pub fn flush(&mut self) -> io::Result<usize> {
         self.traces.flush()?;
+        self.again.as_mut().map_or(Ok(()), Write::flush)?;
         self.passages.out().flush()?;
         Ok(self.passages.left_out())
     }

@@ -8,6 +8,7 @@
 //! | `plan.json` | the plan, as the run folder has it |
 //! | `begun.json` | [`Begun`]: the command, its mode, since when |
 //! | `passages.jsonl` | the passages that finished trials found, whole; they last before the trace that names them |
+//! | `errors.jsonl` | the id of each trial that ended in ERROR, once for each time |
 //! | `traces.jsonl` | the trace of each finished trial, in the order of finishing; a line lasts before the trial counts as finished |
 //!
 //! While it exists, the run is unfinished: nothing else says so. Its process holds the lock of `traces.jsonl`. A last
@@ -22,7 +23,7 @@ use crate::trace::{self, NamedPassage, PASSAGES, PLAN, PassageWriter, Passages, 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -34,6 +35,8 @@ const VERSION: u32 = 1;
 const UNFINISHED: &str = ".unfinished";
 /// The file that says what was begun.
 const BEGUN: &str = "begun.json";
+/// The file that says which trials ended in ERROR.
+const ERRORS: &str = "errors.jsonl";
 /// Unfinished runs of one plan, at most.
 const MOST: usize = 1_000;
 
@@ -130,6 +133,8 @@ pub struct Journal {
     kept: Kept,
     written: Mutex<Written>,
     resumed: bool,
+    /// How often trials ended in ERROR in earlier processes.
+    errors: BTreeMap<String, u32>,
 }
 
 #[derive(Debug)]
@@ -162,7 +167,7 @@ impl Journal {
         let passages = files::append(file(PASSAGES)).map_err(of(file(PASSAGES)))?;
         let passages = PassageWriter::new(passages, &Passages::default());
         let written = Mutex::new(Written { file: traces, length: 0, trials: BTreeSet::new(), passages });
-        Ok(Self { folder, begun, kept: Kept::default(), written, resumed: false })
+        Ok(Self { folder, begun, kept: Kept::default(), written, resumed: false, errors: BTreeMap::new() })
     }
 
     /// Goes on with the newest unfinished run of `plan` below `reports`.
@@ -211,7 +216,13 @@ impl Journal {
         passages.set_len(Passages::whole(&beside).map_err(of)?.1).map_err(of)?;
         let passages = PassageWriter::new(passages, kept.passages());
         let written = Mutex::new(Written { file, length, trials: BTreeSet::new(), passages });
-        Ok(Self { folder, begun, kept, written, resumed: true })
+        let mut errors: BTreeMap<String, u32> = BTreeMap::new();
+        for line in files::read_to_string(folder.join(ERRORS)).unwrap_or_default().lines() {
+            if let Ok(trial) = serde_json::from_str::<String>(line) {
+                *errors.entry(trial).or_default() += 1;
+            }
+        }
+        Ok(Self { folder, begun, kept, written, resumed: true, errors })
     }
 
     /// The trials that were finished before, by another process.
@@ -227,6 +238,21 @@ impl Journal {
     /// Trials that are finished.
     pub fn finished(&self) -> usize {
         self.kept.len() + self.written.lock().unwrap_or_else(PoisonError::into_inner).trials.len()
+    }
+
+    /// How often a trial ended in ERROR before the run was resumed.
+    pub fn errors(&self, trial: &str) -> u32 {
+        self.errors.get(trial).copied().unwrap_or(0)
+    }
+
+    /// Notes that a trial ended in ERROR: a run that is resumed says how many it ran again.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn note_error(&self, trial: &str) -> io::Result<()> {
+        let _alone = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = serde_json::to_string(trial)? + "\n";
+        files::append(self.folder.join(ERRORS))?.write_all(line.as_bytes())
     }
 
     /// Keeps the trace of a finished trial and what its searches found, so that both last.

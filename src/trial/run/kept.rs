@@ -30,6 +30,14 @@ impl Kept {
     /// # Errors
     /// When the file cannot be read.
     pub fn of(file: &Path, plan: &str, wanted: impl Fn(&str) -> bool) -> io::Result<Self> {
+        Self::matching(file, |trace| trace.plan == plan && wanted(&trace.trial))
+    }
+
+    /// The trials of `file` that ended by themselves, of whichever plan, as far as `wanted`.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn matching(file: &Path, wanted: impl Fn(&Trace) -> bool) -> io::Result<Self> {
         let (passages, _) = Passages::whole(&file.with_file_name(PASSAGES))?;
         let mut kept = Self { file: file.to_owned(), passages, ..Self::default() };
         let mut reader = BufReader::with_capacity(1 << 20, files::open(file)?);
@@ -42,7 +50,7 @@ impl Kept {
             }
             if line.ends_with(b"\n") {
                 kept.whole = start + length;
-                if let Some(trace) = whole(&line).filter(|trace| trace.plan == plan && wanted(&trace.trial)) {
+                if let Some(trace) = whole(&line).filter(|trace| wanted(trace)) {
                     kept.lines.entry(trace.trial).or_insert((start, length));
                 }
             }

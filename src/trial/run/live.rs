@@ -5,7 +5,7 @@
 //! finished is kept, and every other planned trial ends as stopped.
 
 use super::interrupt::interrupted;
-use super::{Commit, Inspected, Journal, Kept, Step, pass_ended};
+use super::{Commit, EarlierDraws, Inspected, Journal, Kept, Step, pass_ended};
 use crate::plan::{Plan, PlannedTrial};
 use crate::platform::clock::{Clock, RealClock};
 use crate::trace::{Trace, TrialEnd};
@@ -29,6 +29,8 @@ pub struct LiveOptions<'r> {
     pub journal: &'r Journal,
     /// Trials that another run of this plan finished.
     pub kept: &'r Kept,
+    /// What trials were drawn to in earlier runs.
+    pub earlier: &'r EarlierDraws,
 }
 
 impl LiveOptions<'_> {
@@ -65,8 +67,14 @@ pub fn live<T>(
                             }
                             let doing = doing(runner, plan, &trial, options);
                             let finished = start(Arc::clone(runner), Arc::clone(plan), trial, doing).await;
-                            if finished.trace.end == TrialEnd::Completed {
-                                options.journal.keep(&finished.trace, &finished.passages)?;
+                            let mut finished = options.earlier.settle(&plan.id, finished);
+                            finished.trace.evidence.replaced_errors += options.journal.errors(&finished.trace.trial);
+                            match &finished.trace.end {
+                                TrialEnd::Completed => options.journal.keep(&finished.trace, &finished.passages)?,
+                                TrialEnd::Error(why) if why.kind.was_run() => {
+                                    options.journal.note_error(&finished.trace.trial)?;
+                                }
+                                TrialEnd::Error(_) => {}
                             }
                             io::Result::Ok((place, finished))
                         }

@@ -6,6 +6,7 @@
 //! pass, and what `commit` answers at the end of one says whether another begins. What a live run has finished lasts,
 //! whatever ends it ([`Journal`]), and what an earlier process finished is not run again ([`Kept`]). Nothing here judges.
 
+mod draws;
 pub mod folder;
 mod interrupt;
 mod journal;
@@ -14,6 +15,7 @@ mod live;
 mod replay;
 mod resend;
 
+pub use draws::{EarlierDraws, UNJUDGED};
 pub use interrupt::interrupted;
 pub use journal::{Begun, Journal, JournalError, unfinished};
 pub use kept::Kept;

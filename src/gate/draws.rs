@@ -1,0 +1,98 @@
+//! Trials that were drawn more than once: which draw counts, and what the others came to.
+//!
+//! A trial that is run again while nothing under test has changed keeps its first draw. Where every trial of a scenario is drawn
+//! in one run, the new draws count, and those before are told.
+
+use super::format::count;
+use super::{TrialResults, Verdict};
+use crate::trace::{self, Evidence};
+use serde::{Deserialize, Serialize};
+
+/// The draws of one trial beside the one that counts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Draws {
+    /// What the draws before it came to, in order: a verdict each, or `unknown`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<String>,
+    /// What it came to when it was run again, in order; none of these counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub run_again: Vec<String>,
+    /// How often it ended in ERROR before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub replaced_errors: u32,
+}
+
+impl Draws {
+    /// As the evidence of a trace says.
+    pub(super) fn of(evidence: &Evidence) -> Self {
+        let Evidence { earlier_takes, run_again, replaced_errors, .. } = evidence;
+        Self { earlier: earlier_takes.clone(), run_again: run_again.clone(), replaced_errors: *replaced_errors }
+    }
+
+    /// Whether it was drawn once, and never ended in ERROR before.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// In words: `draw 3; draws 1, 2: FAIL`; `None` where it was drawn once.
+    pub fn words(&self) -> Option<String> {
+        trace::draws(&self.earlier, &self.run_again, self.replaced_errors)
+    }
+}
+
+/// The trials of a run that were drawn more than once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Redrawn {
+    /// Trials that were run again and keep their first draw.
+    pub run_again: u64,
+    /// How many of these passed when they were last run.
+    pub run_again_passed: u64,
+    /// Trials of a second or later draw that counts, of which an earlier draw did not pass.
+    pub failed_before: u64,
+    /// Trials in ERROR that were run again, once for each time.
+    pub replaced_errors: u64,
+}
+
+impl Redrawn {
+    /// Counts them.
+    pub(super) fn of(trials: &TrialResults) -> Self {
+        let mut all = Self::default();
+        for trial in trials {
+            let Draws { earlier, run_again, replaced_errors } = &*trial.draws;
+            if let Some(last) = run_again.last() {
+                all.run_again += 1;
+                all.run_again_passed += u64::from(last == Verdict::Pass.as_str());
+            }
+            all.failed_before += u64::from(earlier.iter().any(|verdict| verdict == Verdict::Fail.as_str()));
+            all.replaced_errors += u64::from(*replaced_errors);
+        }
+        all
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What the verdict line says of them, behind the rest; empty where there is none.
+    pub(super) fn words(&self) -> String {
+        let mut said = String::new();
+        if self.run_again > 0 {
+            let trials = count(self.run_again, "trial", "trials");
+            said += &format!("; first draws count: {trials} run again, {} of them PASS", self.run_again_passed);
+        }
+        if self.failed_before > 0 {
+            let trials = count(self.failed_before, "trial", "trials");
+            said += &format!("; drawn anew: {trials} of which an earlier draw was FAIL");
+        }
+        if self.replaced_errors > 0 {
+            said += &format!("; {} run again", count(self.replaced_errors, "outage", "outages"));
+        }
+        said
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields over by reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}

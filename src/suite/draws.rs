@@ -1,0 +1,111 @@
+//! What the trials of a plan were drawn to in earlier runs: see docs/runs.md, "First draws".
+
+use super::{Mode, RunOptions, Suite, SuiteError};
+use crate::gate::{Evaluation, Verdict};
+use crate::plan::{Plan, Selection};
+use crate::platform::files;
+use crate::suite::evaluation;
+use crate::trace;
+use crate::trial::run::{EarlierDraws, Kept};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+impl Suite {
+    /// The scenarios, by place in `plan`, of which a run does not draw every trial, because some are not selected; with `--failed`
+    /// all of them.
+    pub(super) fn drawn_in_part(&self, options: &RunOptions, plan: &Plan) -> Result<BTreeSet<usize>, SuiteError> {
+        // The command that a red run prints is no new draw of anything.
+        if options.failed.is_some() {
+            return Ok((0..plan.scenarios.len()).collect());
+        }
+        // Recordings of fewer repetitions would stand beside those of the others.
+        let repeat = options.selection.repeat.filter(|_| options.mode == Mode::Live);
+        let passes = plan.stopping.map(|stopping| stopping.max_passes);
+        let all = self.plan_passes(&Selection { repeat, ..Selection::default() }, options.seed, passes)?;
+        let missing = all.trials.iter().filter(|trial| plan.trials.place_of(&trial.id).is_none());
+        let names: BTreeSet<&str> =
+            missing.filter_map(|trial| all.scenario_of(trial)).map(|scenario| scenario.name.as_str()).collect();
+        let scenarios = plan.scenarios.iter().enumerate();
+        Ok(scenarios.filter(|(_, scenario)| names.contains(scenario.name.as_str())).map(|(place, _)| place).collect())
+    }
+}
+
+/// The draws of the trials of `plan` in the live runs below `reports`, where `live`, newest first, and in the run of the folder
+/// `named`. They go on counting in the scenarios that are drawn `in_part`.
+pub(super) fn earlier(
+    reports: &Path,
+    named: Option<&Path>,
+    live: bool,
+    plan: &Plan,
+    in_part: &BTreeSet<usize>,
+) -> EarlierDraws {
+    let mut draws = EarlierDraws::default();
+    // Trials whose draw is not found yet: what they put to the test, and whether an earlier draw goes on counting.
+    let mut open: BTreeMap<String, (String, bool)> = plan
+        .trials
+        .iter()
+        .map(|trial| (trial.id.clone(), (plan.subject(trial), in_part.contains(&trial.scenario))))
+        .collect();
+    // The newest run of a trial has the draw that counts, and what came of all later ones. What is named may be elsewhere.
+    let mut runs = if live { live_runs(reports) } else { Vec::new() };
+    runs.extend(named.map(Path::to_owned));
+    for folder in runs {
+        if open.is_empty() {
+            break;
+        }
+        let (Ok(before), Some(evaluation)) = (evaluation::read_plan(&folder), evaluated(&folder)) else { continue };
+        let subject = |id: &str| Some(before.subject(&before.trials.at(before.trials.place_of(id)?)?));
+        let unmade = |kind: &str| NOTHING_RUN.contains(&kind);
+        let groups = evaluation.errors.iter().filter(|group| !unmade(&group.kind));
+        let failed: BTreeSet<&str> = groups.flat_map(|group| &group.trials).map(String::as_str).collect();
+        let mut judged = Vec::new();
+        for trial in &evaluation.trials {
+            let Some((tested, counts)) = open.get_mut(&*trial.id) else { continue };
+            if subject(&trial.id).as_ref() != Some(tested) {
+                continue;
+            }
+            match trial.verdict {
+                Verdict::Pass | Verdict::Fail if live => {
+                    judged.push((trial.id.clone().into_owned(), trial.verdict.as_str().to_owned(), *counts));
+                }
+                // What it was drawn to before that is told, and counts no more: all of its scenario was drawn since.
+                Verdict::Error if *counts && failed.contains(&*trial.id) => {
+                    draws.add_errors(trial.id.clone().into_owned(), trial.draws.replaced_errors + 1);
+                    *counts = false;
+                }
+                _ => {}
+            }
+        }
+        let wanted: BTreeSet<&str> = judged.iter().map(|(trial, ..)| trial.as_str()).collect();
+        let Ok(run) = Kept::matching(&folder.join(trace::TRACES), |trace| wanted.contains(trace.trial.as_str())) else {
+            continue;
+        };
+        for (trial, ..) in judged.iter().filter(|(trial, ..)| run.has(trial)) {
+            open.remove(trial);
+        }
+        draws.add_run(run, judged);
+    }
+    draws
+}
+
+/// Causes of ERROR, as `run.json` names them, that say that nothing was drawn.
+const NOTHING_RUN: [&str; 5] = ["lane missing", "cassette miss", "cassette broken", "stopped", "not run"];
+
+fn evaluated(folder: &Path) -> Option<Evaluation> {
+    serde_json::from_str(&files::read_to_string(folder.join(trace::RUN)).ok()?).ok()
+}
+
+/// The folders of live runs, newest first.
+fn live_runs(reports: &Path) -> Vec<PathBuf> {
+    let mut runs = Vec::new();
+    for entry in files::entries(reports).unwrap_or_default().into_iter().filter(|entry| entry.is_folder) {
+        let Ok(text) = files::read(entry.path.join(trace::ENVIRONMENT)) else { continue };
+        let Ok(environment) = serde_json::from_slice::<serde_json::Value>(&text) else { continue };
+        let at = environment["written_at"].as_str().and_then(|at| at.parse::<jiff::Timestamp>().ok());
+        if let Some(at) = at.filter(|_| environment["mode"] == Mode::Live.as_str()) {
+            runs.push((at, entry.path));
+        }
+    }
+    runs.sort_by(|one, other| other.cmp(one));
+    runs.into_iter().map(|(_, folder)| folder).collect()
+}
