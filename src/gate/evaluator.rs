@@ -1,6 +1,7 @@
 //! The judge: takes examined trials in any order, and gives the run's judgement.
 
 use super::conclusion::{NOT_RUN, conclude, conclude_selection, group, not_decided, of_scenarios, of_selection};
+use super::counting::Counting;
 use super::criterion::Item;
 use super::design::Design;
 use super::error::EvaluationError;
@@ -75,8 +76,9 @@ impl<'p> Evaluator<'p> {
         let gates = gates.flat_map(|(index, scenario)| scenario.gates.iter().map(move |gate| (Some(index), gate)));
         for (scenario, written) in whole.chain(gates) {
             let refuse = |problem: String| mistake(plan, scenario, written, problem);
-            let ReadCriterion { metric, target, floor, margin } =
-                written.read(&table).map_err(|why| refuse(why.to_string()))?;
+            let read = written.read(&table).map_err(|why| refuse(why.to_string()))?;
+            let counting = Counting::of(plan, written, &read, scenario);
+            let ReadCriterion { metric, target, floor, margin, .. } = read;
             let known = names.iter().position(|name| *name == written.metric);
             let index = known.unwrap_or(metrics.len());
             if known.is_none() {
@@ -91,6 +93,7 @@ impl<'p> Evaluator<'p> {
                 target,
                 floor,
                 margin,
+                counting,
                 alpha_fail: ALPHA,
                 tally,
                 by_pass,
@@ -379,7 +382,8 @@ fn designs(plan: &Plan, metrics: &[Box<dyn Metric>], items: &mut [Item<'_>]) -> 
     }
     for item in items {
         let asked = item.asked(metrics[item.metric].as_ref());
-        item.design = Some(Design::of(asked, item.margin, stopping.max_passes, stopping.alpha_pass, item.alpha_fail));
+        let alphas = (stopping.alpha_pass, item.alpha_fail);
+        item.design = Some(Design::of((asked, item.counting), item.margin, stopping.max_passes, alphas));
     }
     Ok(())
 }

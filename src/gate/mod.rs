@@ -7,12 +7,14 @@
 mod behaviour;
 mod cause;
 mod conclusion;
+mod counting;
 mod coverage;
 mod criterion;
 mod design;
 mod error;
 mod evaluator;
 mod examine;
+mod figures;
 mod format;
 mod grades;
 mod grouped;
@@ -118,6 +120,18 @@ pub struct CriterionResult {
     /// Units and clusters for people, where there are fewer of these: `448 queries in 283 conversations`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sample_text: String,
+    /// What the rate is counted over: `unit`, or `conversation`, each of which counts the same.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub per: String,
+    /// The observed share of all units, whatever the rate is counted over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_unit: Option<f64>,
+    /// The observed mean of the conversations' own shares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_conversation: Option<f64>,
+    /// What was seen and what is bounded, with which the sentence begins.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub seen_text: String,
     /// Successes among them (for a time: units below the target).
     pub successes: u64,
     /// The observed figure: a rate 0 to 1, or seconds; `None` when nothing was measured.

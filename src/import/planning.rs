@@ -200,6 +200,8 @@ fn usual(expected: bool) -> Criteria {
         kind: GateKind::Confidence,
         flow: None,
         floor: None,
+        per: None,
+        most: None,
         min_n: None,
         margin: None,
         required: Some(required),

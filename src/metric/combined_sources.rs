@@ -5,7 +5,7 @@ use super::catalogue::Registered;
 use super::citation_validity::retrieved;
 use super::tools::Tools;
 use super::{Metric, Mode, Observation, TrialView, TurnView};
-use crate::catalogue::MetricEntry;
+use crate::catalogue::{MetricEntry, Units};
 use crate::trace::Role;
 use std::collections::BTreeMap;
 
@@ -15,7 +15,8 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
         "combined_sources",
         "Of the answers for which both sources gave something, those that cite both.",
         &[],
-    ),
+    )
+    .counted(Units::OfTurns),
     make: |_| Box::new(CombinedSources),
 }];
 

@@ -8,7 +8,7 @@ use super::catalogue::Registered;
 use super::expectation::answers;
 use super::turns::names;
 use super::{Metric, Mode, Observation, TrialView, quote};
-use crate::catalogue::MetricEntry;
+use crate::catalogue::{MetricEntry, Units};
 use crate::plan::ResolvedCase;
 
 /// What criteria may name.
@@ -18,7 +18,8 @@ pub(super) const ENTRIES: &[Registered] = &[
             "citation_precision",
             "Of the sources that answers with known evidence cite, those that are evidence.",
             &[],
-        ),
+        )
+        .counted(Units::Unlimited),
         make: |_| Box::new(Evidence { of: Of::Precision }),
     },
     Registered {

@@ -8,7 +8,7 @@ use super::catalogue::Registered;
 use super::combined_sources::{mixed, unit};
 use super::tools::Tools;
 use super::{Metric, Mode, Observation, TrialView};
-use crate::catalogue::MetricEntry;
+use crate::catalogue::{MetricEntry, Units};
 use crate::plan::Plan;
 use crate::trace::Role;
 
@@ -18,7 +18,8 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
         "satisfaction",
         "Rated answers from both sources whose rater was satisfied; without ratings a proxy that never passes.",
         &[],
-    ),
+    )
+    .counted(Units::OfTurns),
     make: |_| Box::new(Satisfaction),
 }];
 

@@ -29,7 +29,8 @@ use std::collections::BTreeMap;
 /// | 2 | [`Plan::stopping`]: a build that judged such a run as if its number of trials were fixed would give bounds that do not hold |
 /// | 3 | trials may be runs of repeats, see [`Trials`] |
 /// | 4 | variants resolved, each with its flow; cases in steps of conversations |
-pub const PLAN_VERSION: u32 = 4;
+/// | 5 | criteria count units or conversations: an older build would judge a number of units that is an outcome as if it were planned |
+pub const PLAN_VERSION: u32 = 5;
 
 /// Plans of more trials than this are written as runs of repeats.
 const LISTED: usize = 20_000;

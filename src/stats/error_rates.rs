@@ -3,7 +3,7 @@
 //! The quick tests look for what is far off; the slow one (`.ci/slow`) makes 10,000 runs of each behaviour and prints the
 //! table of `docs/verdicts.md`.
 
-use super::betting::Bet;
+use super::betting::{Bet, Stakes};
 use super::rate::{binomial_cdf, lower_bound};
 use super::{Clusters, Sample, population};
 use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng};
@@ -67,7 +67,7 @@ enum Cases {
 
 /// The cases of one run whose mean rate is `rate`: repetitions between 1 and 20, unequal.
 fn cases(rng: &mut ChaCha8Rng, number: u64, rate: f64, spread: Cases) -> Sample {
-    let counts = (0..number).map(|case| {
+    let counts = (0..number).map(|case| -> Clusters {
         let own = match spread {
             Cases::AllOrNothing => f64::from(u8::from(rng.random_bool(rate))),
             Cases::Alike => rate,
@@ -76,9 +76,9 @@ fn cases(rng: &mut ChaCha8Rng, number: u64, rate: f64, spread: Cases) -> Sample 
             Cases::Spread => rng.random_range(2.0 * rate - 1.0..=1.0),
         };
         let n = 1 + (case * 7) % 20;
-        ((0..n).filter(|_| rng.random_bool(own)).count() as u64, n)
+        (0..n).map(|_| (u64::from(rng.random_bool(own)), 1)).collect()
     });
-    Sample::population(counts.collect::<Vec<_>>())
+    Sample::cases(&counts.collect::<Vec<_>>())
 }
 
 /// `low` as often as the mean `rate` allows, 1 otherwise.
@@ -88,7 +88,7 @@ fn below(rng: &mut ChaCha8Rng, rate: f64, low: f64) -> f64 {
 
 /// Whether the mean rate of cases not seen yet is shown to reach the target.
 fn passes(sample: &Sample, target: f64) -> bool {
-    matches!(sample, Sample::Population { s, cases } if population::reaches(*s, *cases, target, 0.05))
+    matches!(sample, Sample::Means { s, number } if population::reaches(*s, *number, target, 0.05))
 }
 
 /// The share of runs for which `wrong` holds.
@@ -105,13 +105,14 @@ fn fixed_suite(runs: u32) -> Vec<Line> {
     for (name, sizes) in [("sizes as shipped", SHIPPED), ("two conversations of 20 turns among 60 of one", LONG)] {
         for target in [0.90, 0.95] {
             for turns in [Turns::AllOrNothing, Turns::Independent, Turns::LongFail] {
-                let pass =
-                    share(runs, 1, |rng| Bet::on(&conversations(rng, sizes, target, turns)).reaches(target, 0.05));
+                let pass = share(runs, 1, |rng| {
+                    Bet::on(Stakes::Planned, &conversations(rng, sizes, target, turns)).reaches(target, 0.05)
+                });
                 lines.push((format!("PASS at the target {target}, {name}, {turns:?}"), pass));
             }
             let fail = share(runs, 2, |rng| {
                 let failures = conversations(rng, sizes, target, Turns::AllOrNothing).mirrored();
-                Bet::on(&failures).lower(0.05) > 1.0 - target
+                Bet::on(Stakes::Planned, &failures).lower(0.05) > 1.0 - target
             });
             lines.push((format!("FAIL at the target {target}, {name}, AllOrNothing"), fail));
         }
@@ -120,7 +121,7 @@ fn fixed_suite(runs: u32) -> Vec<Line> {
         let mut passes = Vec::new();
         (0..10).any(|_| {
             passes.push(conversations(rng, &[(1, 16), (2, 8), (3, 2), (4, 1)], 0.90, Turns::AllOrNothing));
-            Bet::over(&passes).reaches(0.90, 0.05)
+            Bet::over(Stakes::Planned, &passes).reaches(0.90, 0.05)
         })
     });
     lines.push(("PASS at the target 0.9, looked at after each of ten passes, AllOrNothing".into(), looked));

@@ -58,7 +58,7 @@ const TRIAL_COLUMNS: [&str; 27] = [
     "evidence",
 ];
 
-const CRITERION_COLUMNS: [&str; 30] = [
+const CRITERION_COLUMNS: [&str; 33] = [
     "id",
     "scenario",
     "metric",
@@ -89,6 +89,9 @@ const CRITERION_COLUMNS: [&str; 30] = [
     "model",
     "recorded_on",
     "recorded_from",
+    "per",
+    "per_unit",
+    "per_conversation",
 ];
 
 const VIOLATION_COLUMNS: [&str; 15] = [
@@ -268,7 +271,7 @@ fn target(text: &str) -> [String; 3] {
     }
 }
 
-fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 29] {
+fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 32] {
     let [op, value, unit] = target(&row.target);
     let seconds = unit == "s";
     let rate = if row.n == 0 {
@@ -309,6 +312,9 @@ fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 29] {
         cell(&from.model).into_owned().into(),
         cell(&from.dates).into_owned().into(),
         cell(&from.services).into_owned().into(),
+        cell(&row.per),
+        decimal(row.per_unit).into(),
+        decimal(row.per_conversation).into(),
     ]
 }
 
