@@ -4,6 +4,7 @@ use super::arguments::{Check, Printed};
 use super::decidable::{ragged, too_few_cases, without_units};
 use super::diagnostic;
 use super::exit::Exit;
+use super::long_cases::long_cases;
 use super::output::{self, Problem};
 use super::recording_age::ages;
 use crate::plan::{self, Plan, Selection};
@@ -56,6 +57,7 @@ fn checked(
         diagnostics.extend(broken(loaded, cassettes));
         diagnostics.extend(unrecorded(loaded, cassettes));
         diagnostics.extend(too_few_cases(loaded));
+        diagnostics.extend(long_cases(loaded));
         diagnostics.extend(ragged(loaded));
         diagnostics.extend(without_units(loaded, paths.is_empty() && criteria.is_none()));
     }

@@ -21,6 +21,7 @@ mod judge;
 mod keywords;
 mod knowledge;
 pub mod list;
+mod long_cases;
 mod output;
 mod progress;
 mod recording_age;

@@ -319,6 +319,7 @@ impl<'p> Evaluator<'p> {
                 .iter()
                 .map(|(note, n)| format!("{note} ({})", count(*n, "trial", "trials")))
                 .chain(changed(plan, &self.changed))
+                .chain(older(plan))
                 .collect(),
             criteria: results,
             gates,
@@ -407,6 +408,17 @@ pub fn evaluate(
         evaluator.add(examined)?;
     }
     Ok(evaluator.finish())
+}
+
+/// The first version of plans whose criteria say what they count.
+const COUNTED: u32 = 5;
+
+/// That a run of an older build is judged by the rules of this one.
+fn older(plan: &Plan) -> Option<String> {
+    (plan.version < COUNTED).then(|| {
+        "planned by an older build and scored by the rules of this one: each criterion counts per unit or per conversation"
+            .to_owned()
+    })
 }
 
 /// Trials that a note names.

@@ -31,6 +31,8 @@ mod stopped;
 mod tally;
 
 #[cfg(test)]
+mod counting_tests;
+#[cfg(test)]
 mod design_tests;
 #[cfg(test)]
 mod grade_error_rates;
@@ -114,7 +116,7 @@ pub struct CriterionResult {
     /// What is independent among them: trials, or cases where the claim is about cases not seen yet.
     #[serde(default)]
     pub clusters: u64,
-    /// Distinct conversations among the trials with units: what the agent did, whatever it took and by whichever ids.
+    /// Different conversations among the trials with units: by questions, calls and outcomes, whatever their wording.
     #[serde(default)]
     pub distinct: u64,
     /// Units and clusters for people, where there are fewer of these: `448 queries in 283 conversations`.

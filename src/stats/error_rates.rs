@@ -128,6 +128,93 @@ fn fixed_suite(runs: u32) -> Vec<Line> {
     lines
 }
 
+/// How the number of units of a conversation hangs together with what becomes of them.
+#[derive(Debug, Clone, Copy)]
+enum Numbers {
+    /// A bad conversation has eight units, all of which fail, a good one has one.
+    BadAreLong,
+    /// A bad conversation has one unit, a good one eight.
+    GoodAreLong,
+    /// One to eight, evenly, whatever becomes of them; all fail or none.
+    Even,
+    /// One to eight, evenly; each unit fails for itself.
+    EachForItself,
+}
+
+impl Numbers {
+    /// The share of bad conversations (of bad units in each) with which a share `bad` of all units fails.
+    fn of_units(self, bad: f64) -> f64 {
+        match self {
+            Self::BadAreLong => bad / (8.0 - 7.0 * bad),
+            Self::GoodAreLong => 8.0 * bad / (1.0 + 7.0 * bad),
+            Self::Even | Self::EachForItself => bad,
+        }
+    }
+
+    /// One conversation, bad with that probability.
+    fn draw(self, rng: &mut ChaCha8Rng, bad: f64) -> (u64, u64) {
+        let even = rng.random_range(1..=8_u64);
+        match self {
+            Self::EachForItself => ((0..even).filter(|_| !rng.random_bool(bad)).count() as u64, even),
+            _ => match (rng.random_bool(bad), self) {
+                (true, Self::BadAreLong) => (0, 8),
+                (true, Self::GoodAreLong) => (0, 1),
+                (true, _) => (0, even),
+                (false, Self::BadAreLong) => (1, 1),
+                (false, Self::GoodAreLong) => (8, 8),
+                (false, _) => (even, even),
+            },
+        }
+    }
+}
+
+/// Numbers of units that are an outcome, at the target: per unit with eight as their maximum, and per conversation, after a
+/// fixed number and whenever a look after a pass passes.
+fn random_numbers(runs: u32) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let all = [Numbers::BadAreLong, Numbers::GoodAreLong, Numbers::Even, Numbers::EachForItself];
+    for (numbers, target) in all.into_iter().flat_map(|numbers| [(numbers, 0.90), (numbers, 0.95)]) {
+        let run = |rng: &mut ChaCha8Rng, bad: f64, conversations: u32| -> Clusters {
+            (0..conversations).map(|_| numbers.draw(rng, bad)).collect()
+        };
+        let per_unit = numbers.of_units(1.0 - target);
+        for (claim, bad) in [("unit", per_unit), ("conversation", 1.0 - target)] {
+            let stakes = if claim == "unit" { Stakes::Limited(8) } else { Stakes::Means };
+            let fixed = |conversations: u32| {
+                share(runs, 8, |rng| {
+                    let clusters = run(rng, bad, conversations);
+                    let sample = match stakes {
+                        Stakes::Means => Sample::conversations(&clusters),
+                        _ => Sample::Limited { clusters, most: Some(8) },
+                    };
+                    sample.lower_at(0.05) >= target
+                })
+            };
+            let looked = share(runs, 9, |rng| {
+                let mut passes = Vec::new();
+                (0..10).any(|_| {
+                    passes.push(run(rng, bad, 30));
+                    Bet::over(stakes, &passes).reaches(target, 0.05)
+                })
+            });
+            let fail = share(runs, 10, |rng| {
+                let clusters = run(rng, bad, 150);
+                let sample = match stakes {
+                    Stakes::Means => Sample::conversations(&clusters),
+                    _ => Sample::Limited { clusters, most: Some(8) },
+                };
+                sample.upper_at(0.05) < target
+            });
+            let of = format!("at the target {target} per {claim}, {numbers:?}");
+            lines.push((format!("PASS {of}, 60 conversations"), fixed(60)));
+            lines.push((format!("PASS {of}, 300 conversations"), fixed(300)));
+            lines.push((format!("PASS {of}, after any of ten passes of 30"), looked));
+            lines.push((format!("FAIL {of}, 150 conversations"), fail));
+        }
+    }
+    lines
+}
+
 fn unseen(runs: u32, numbers: &[u64]) -> Vec<Line> {
     let mut lines = Vec::new();
     for number in numbers {
@@ -178,6 +265,18 @@ fn turns_of_one_conversation_deceive_no_verdict() {
 }
 
 #[test]
+fn numbers_of_units_that_are_an_outcome_deceive_no_verdict() {
+    hold(&random_numbers(QUICK), QUICK);
+    // The stake on the largest number that was seen: what the maximum is declared for.
+    let naive = share(QUICK, 11, |rng| {
+        let bad = Numbers::BadAreLong.of_units(0.10);
+        let all: Clusters = (0..60).map(|_| Numbers::BadAreLong.draw(rng, bad)).collect();
+        Bet::on(Stakes::Planned, &all).reaches(0.90, 0.05)
+    });
+    assert!(naive > 0.3, "{naive}");
+}
+
+#[test]
 fn few_cases_deceive_no_verdict_on_cases_not_seen_yet() {
     hold(&unseen(QUICK, &[2, 3, 5, 20, 60]), QUICK);
 }
@@ -191,7 +290,9 @@ fn six_gates_at_their_targets_fail_a_run_no_more_often_than_one() {
 #[test]
 #[ignore = "10,000 runs of each behaviour: .ci/slow"]
 fn ten_thousand_runs_of_each_behaviour() {
-    let lines = [fixed_suite(SLOW), unseen(SLOW, &[2, 3, 5, 10, 20, 30, 60]), several_gates(SLOW)].concat();
+    let lines =
+        [fixed_suite(SLOW), random_numbers(SLOW), unseen(SLOW, &[2, 3, 5, 10, 20, 30, 60]), several_gates(SLOW)]
+            .concat();
     for (what, found) in &lines {
         eprintln!("| {what} | .05 | {found:.4} |");
     }
