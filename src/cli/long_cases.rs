@@ -1,11 +1,11 @@
 //! What `ragcheck check` says of one long case that takes most of what a rate per unit can show.
 
-use crate::catalogue::Units;
 use crate::metric::catalogue;
-use crate::percent::at_least;
 use crate::plan::{self, Plan, Selection};
 use crate::scenario::criteria::{Estimand, Per};
 use crate::scenario::{Criterion, Diagnostic, GateKind, Loaded};
+use crate::settings::catalogue::Units;
+use crate::stats::percent::at_least;
 use crate::stats::{ALPHA, Clusters, Sample};
 use crate::trace::EXTERNAL;
 use std::collections::BTreeMap;

@@ -1,10 +1,10 @@
 //! What a criterion counts: units, as many as the script says or as the agent makes, or conversations.
 
 use super::tally::Tally;
-use crate::catalogue::Units;
 use crate::plan::Plan;
 use crate::scenario::criteria::{Estimand, Per};
 use crate::scenario::{Criterion, ReadCriterion};
+use crate::settings::catalogue::Units;
 use crate::stats::betting::Stakes;
 use crate::stats::{Clusters, Sample};
 use crate::trace::Mode;

@@ -3,7 +3,7 @@
 use super::Criterion;
 use super::criteria::Per;
 use super::diagnostic::{At, Mistake};
-use crate::catalogue::{ResolvedMetric, Units};
+use crate::settings::catalogue::{ResolvedMetric, Units};
 
 /// A rate per unit needs a limit of the units of one conversation, wherever what the agent does says how many there are:
 /// without it one conversation could hold more units than all others together.

@@ -23,6 +23,7 @@ mod least_favourable;
 pub mod operating;
 mod paired;
 pub mod paired_shift;
+pub mod percent;
 pub mod permutation;
 pub mod population;
 pub mod power;
