@@ -19,17 +19,13 @@ pub(super) fn behaviour(trace: &Trace) -> u64 {
                 (place, "asks", words).hash(&mut hash);
             }
             What::ToolCalled(called) => {
-                let outcome = match &called.outcome {
-                    ToolOutcome::Ok(_) => "ok",
-                    ToolOutcome::Rejected(rejection) | ToolOutcome::OutOfOrder(rejection) => rejection.cause.as_str(),
-                    ToolOutcome::Failed { .. } => "failed",
-                };
-                (place, "tool", &called.tool, outcome).hash(&mut hash);
+                (place, "tool", &called.tool, outcome(&called.outcome)).hash(&mut hash);
                 // What the response tool is given is wording and what it cites.
                 if trace.role(&called.tool) != Role::Respond {
                     values(&called.arguments, &mut hash);
                 }
             }
+            What::Searched(search) => (place, "search", outcome(&search.outcome)).hash(&mut hash),
             What::FedBack(told) => (place, "told", &told.tool, &told.cause).hash(&mut hash),
             What::TurnEnded(ended) => match &ended.outcome {
                 TurnOutcome::Answered(answer) => (place, "answer", answer.refused).hash(&mut hash),
@@ -60,6 +56,14 @@ fn values(arguments: &Value, hash: &mut DefaultHasher) {
         Value::Array(items) => items.iter().for_each(|item| values(item, hash)),
         Value::String(text) if text.contains(char::is_whitespace) => "words".hash(hash),
         other => other.to_string().hash(hash),
+    }
+}
+
+fn outcome(outcome: &ToolOutcome) -> &str {
+    match outcome {
+        ToolOutcome::Ok(_) => "ok",
+        ToolOutcome::Rejected(rejection) | ToolOutcome::OutOfOrder(rejection) => rejection.cause.as_str(),
+        ToolOutcome::Failed { .. } => "failed",
     }
 }
 

@@ -10,7 +10,7 @@
 
 use super::quote;
 use crate::trace::citations::{Mark, WORDS, addresses, marks};
-use crate::trace::{Answer, ExternalResult, ToolCalled, ToolOutcome, ToolResult, Trace, TurnOutcome, What};
+use crate::trace::{Answer, ExternalResult, FlowSearch, ToolCalled, ToolOutcome, ToolResult, Trace, TurnOutcome, What};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,11 +41,12 @@ pub fn provenance(trace: &Trace) -> BTreeMap<(u32, u32), Provenance> {
                 conversation.named = None;
                 conversation.mentioned.extend(addresses(query));
             }
-            What::ToolCalled(called) => {
-                if let ToolOutcome::Ok(ToolResult::External(result)) = &called.outcome {
-                    externals.push((event.conversation, result));
-                }
-                conversation.hear(called, event.turn);
+            What::ToolCalled(ToolCalled { tool, arguments, outcome: ToolOutcome::Ok(result), .. }) => {
+                externals.extend(result.external().map(|result| (event.conversation, result)));
+                conversation.hear((tool, arguments), result, event.turn);
+            }
+            What::Searched(FlowSearch { outcome: ToolOutcome::Ok(result), .. }) => {
+                conversation.hear((FlowSearch::NAME, &Value::Null), result, event.turn);
             }
             What::TurnEnded(ended) => {
                 if let TurnOutcome::Answered(answer) = &ended.outcome {
@@ -87,9 +88,8 @@ struct Given {
 }
 
 impl<'t> ConversationView<'t> {
-    fn hear(&mut self, called: &'t ToolCalled, turn: u32) {
-        let ToolOutcome::Ok(result) = &called.outcome else { return };
-        let by = || format!("{}, turn {}", called.tool, turn.saturating_add(1));
+    fn hear(&mut self, (tool, arguments): (&str, &'t Value), result: &'t ToolResult, turn: u32) {
+        let by = || format!("{tool}, turn {}", turn.saturating_add(1));
         match result {
             ToolResult::Search(search) => {
                 for hit in &search.hits {
@@ -114,7 +114,7 @@ impl<'t> ConversationView<'t> {
             }
             ToolResult::Responded => {
                 // A response tool without sources of its own names none: what the answer shows was then said elsewhere.
-                let sources = called.arguments.get("sources").and_then(Value::as_array);
+                let sources = arguments.get("sources").and_then(Value::as_array);
                 let ids = |sources: &'t Vec<Value>| sources.iter().filter_map(|one| one.get("id")?.as_str()).collect();
                 self.named = sources.map(ids);
                 self.given.values_mut().for_each(|given| given.late = false);

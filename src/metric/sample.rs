@@ -7,6 +7,18 @@ use crate::trace::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
+/// The same trace of a flow that makes its searches itself.
+pub(crate) fn searching_itself(trace: &Trace) -> Trace {
+    let mut trace = trace.clone();
+    for event in &mut trace.events {
+        let Some(ToolResult::Search(search)) = event.what.given() else { continue };
+        let query = search.query.clone();
+        let What::ToolCalled(ToolCalled { outcome, took_us, attempts, .. }) = event.what.clone() else { continue };
+        event.what = What::Searched(FlowSearch { query, outcome, took_us, attempts });
+    }
+    trace
+}
+
 /// A plan of one scenario, `s`: `cases` is a YAML list of cases, `criteria` one of criteria, each case in `lanes` lanes.
 pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
     let cases: Vec<Case> = serde_saphyr::from_str(cases).expect("cases");

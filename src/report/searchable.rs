@@ -3,7 +3,7 @@
 
 use crate::metric::provenance::provenance;
 use crate::trace::text::quote;
-use crate::trace::{ToolOutcome, ToolResult, Trace, TurnOutcome, What};
+use crate::trace::{ToolResult, Trace, TurnOutcome, What};
 use std::collections::BTreeSet;
 
 /// Characters of one answer.
@@ -42,16 +42,15 @@ impl Searchable {
                         answers.push(quote(&answer.text, ANSWER));
                     }
                 }
-                What::ToolCalled(called) => match &called.outcome {
-                    ToolOutcome::Ok(ToolResult::Search(search)) => {
+                what => match what.given() {
+                    Some(ToolResult::Search(search)) => {
                         search.hits.iter().for_each(|hit| document(&hit.title, &hit.id));
                     }
-                    ToolOutcome::Ok(ToolResult::External(found)) => {
+                    Some(ToolResult::External(found)) => {
                         found.citations.iter().for_each(|(title, url)| document(title, url));
                     }
                     _ => {}
                 },
-                _ => {}
             }
         }
         let (answers, documents) = (quote(&answers.join(" / "), ANSWERS), quote(&documents.join(" / "), DOCUMENTS));

@@ -42,6 +42,8 @@ pub enum What {
     ModelCalled(ModelCalled),
     /// The model called a tool, and this came of it.
     ToolCalled(ToolCalled),
+    /// The flow itself searched: no model asked for it.
+    Searched(FlowSearch),
     /// The controller told the model what it did wrong and asked again.
     FedBack(FedBack),
     /// It became known whether one retry recovered.
@@ -57,6 +59,17 @@ pub enum What {
     Logged(Logged),
     /// The user got an answer or an error.
     TurnEnded(TurnEnded),
+}
+
+impl What {
+    /// What a call of a tool, or a search that the flow made itself, gave; `None` for one that gave nothing.
+    pub fn given(&self) -> Option<&ToolResult> {
+        match self {
+            Self::ToolCalled(ToolCalled { outcome: ToolOutcome::Ok(result), .. })
+            | Self::Searched(FlowSearch { outcome: ToolOutcome::Ok(result), .. }) => Some(result),
+            _ => None,
+        }
+    }
 }
 
 /// One transition of the state machine.
@@ -179,6 +192,25 @@ pub struct ToolCalled {
     /// HTTP attempts, for tools that call a service.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<Attempt>,
+}
+
+/// One search that the flow made itself, and its outcome.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FlowSearch {
+    /// What was searched for.
+    pub query: String,
+    /// What came of it: it gave something, or failed.
+    pub outcome: ToolOutcome,
+    /// Time it took, in microseconds.
+    pub took_us: u64,
+    /// HTTP attempts, where a service was asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<Attempt>,
+}
+
+impl FlowSearch {
+    /// What reports call it, beside the names of tools.
+    pub const NAME: &'static str = "search";
 }
 
 /// What came of a tool call.

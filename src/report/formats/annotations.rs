@@ -45,8 +45,10 @@ impl Format for Annotations {
 }
 
 fn annotate(one: &Failing, kind: &str, out: &mut dyn Write) -> io::Result<()> {
-    let place = one.place.as_ref().map_or_else(String::new, |(file, line)| format!("file={},line={line},", value(file)));
-    let trials = if one.trials > 0 { format!("\n{}", text::plural(one.trials as usize, "trial")) } else { String::new() };
+    let place =
+        one.place.as_ref().map_or_else(String::new, |(file, line)| format!("file={},line={line},", value(file)));
+    let trials =
+        if one.trials > 0 { format!("\n{}", text::plural(one.trials as usize, "trial")) } else { String::new() };
     let show = one.trial.as_ref().map_or_else(String::new, |trial| format!("; ragcheck show {trial}"));
     let words = format!("{}{trials}{show}", text::clip(&text::block(&one.why), LENGTH));
     let title = format!("{}: {}", one.state.as_str(), text::clip(&text::line(&one.name), 200));
@@ -100,7 +102,9 @@ mod tests {
         annotate(&one, "error", &mut out).expect("memory");
         let text = String::from_utf8(out).expect("UTF-8");
         assert_eq!(text.lines().count(), 1, "{text}");
-        assert!(text.starts_with("::error file=a%2Cb%3Ac%0A.yaml,line=3,title=FAILS%3A s/c%2Cline=1%3A%3Astop::x%0A::set-output"));
+        assert!(text.starts_with(
+            "::error file=a%2Cb%3Ac%0A.yaml,line=3,title=FAILS%3A s/c%2Cline=1%3A%3Astop::x%0A::set-output"
+        ));
         assert!(text.contains("%250A"), "{text}");
     }
 

@@ -6,10 +6,10 @@
 //! so that readers by position go on working. `part` says of what the run is a part; it is empty for a whole one.
 
 use crate::gate::{CriterionResult, Source};
-use crate::stats::percent::{Rounding, rounded};
 use crate::report::{Format, View};
-use crate::trace::text::cell;
 use crate::scenario::{Target, parse_target};
+use crate::stats::percent::{Rounding, rounded};
+use crate::trace::text::cell;
 use crate::trace::{Arm, CRITERIA_CSV, TRIALS_CSV, VIOLATIONS_CSV};
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -205,8 +205,11 @@ impl Format for ViolationsCsv {
             let from = SourceColumns::of(&row.sources);
             for violation in &row.violations {
                 let mut parts = violation.trial.splitn(3, '/');
-                let (scenario, case, lane) =
-                    (parts.next().unwrap_or_default(), parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+                let (scenario, case, lane) = (
+                    parts.next().unwrap_or_default(),
+                    parts.next().unwrap_or_default(),
+                    parts.next().unwrap_or_default(),
+                );
                 let mut lane = lane.split('.');
                 let (flow, variant, repetition) =
                     (lane.next().unwrap_or_default(), lane.next().unwrap_or_default(), lane.next().unwrap_or_default());

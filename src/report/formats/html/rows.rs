@@ -5,8 +5,8 @@
 //! failed, departures, error or 0, why it fails or 0, whether a citation is flawed]`; id 0 means `scenario/case/flow.variant.repetition`. `table.js` reads it.
 //! A table of more than [`TABLE_ROWS`] rows shows so many, those that did not pass first.
 
-use crate::gate::{Evaluation, TrialResults, TrialRow, Verdict, reason};
 use super::model::{anchored, worst_first};
+use crate::gate::{Evaluation, TrialResults, TrialRow, Verdict, reason};
 use crate::report::figures;
 use crate::report::{TABLE_ROWS, View};
 use crate::trace::Arm;
@@ -204,7 +204,8 @@ fn row(trial: &TrialRow<'_>, flawed: bool, names: &mut Names) -> Value {
 
 /// What a trial did not meet, for the search and the table; of a trial that passed nothing.
 fn why(trial: &TrialRow<'_>) -> Value {
-    let failed = trial.checks.iter().filter(|check| !check.passed).map(|check| format!("{}: {}", check.what, check.seen));
+    let failed =
+        trial.checks.iter().filter(|check| !check.passed).map(|check| format!("{}: {}", check.what, check.seen));
     let all: Vec<String> = failed.chain(trial.departures.iter().cloned()).collect();
     if all.is_empty() { json!(0) } else { json!(quote(&all.join("; "), WHY)) }
 }
