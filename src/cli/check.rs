@@ -4,6 +4,7 @@ use super::arguments::{Check, Printed};
 use super::decidable::{poor_prospects, ragged, too_few_cases, without_units};
 use super::diagnostic;
 use super::exit::Exit;
+use super::long_cases::long_cases;
 use super::output::{self, Problem};
 use super::recording_age::ages;
 use crate::plan::{self, Plan, Selection};
@@ -57,6 +58,7 @@ fn checked(
         diagnostics.extend(unrecorded(loaded, cassettes));
         diagnostics.extend(too_few_cases(loaded));
         diagnostics.extend(poor_prospects(loaded, paths.is_empty() && criteria.is_none()));
+        diagnostics.extend(long_cases(loaded));
         diagnostics.extend(ragged(loaded));
         diagnostics.extend(without_units(loaded, paths.is_empty() && criteria.is_none()));
     }

@@ -10,6 +10,9 @@ use crate::suite;
 use crate::trace::text::{plural, quote};
 use std::path::{Path, PathBuf};
 
+/// Copies that are named.
+const NAMED: usize = 5;
+
 /// Imports the file of `named` (format and file), evaluates it and writes a run folder.
 ///
 /// # Errors
@@ -29,6 +32,15 @@ pub(super) fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
             |(name, count): (&String, &usize)| format!("`{}` ({})", quote(name, 60), plural(*count, "conversation"));
         let members: Vec<String> = run.ignored.iter().map(member).collect();
         remark(&format!("ignored, because they mean nothing here: {}", members.join(", ")));
+    }
+    if !run.copies.is_empty() {
+        let named =
+            run.copies.iter().take(NAMED).map(|(copy, first)| format!("conversation {copy} is conversation {first}"));
+        let named: Vec<String> = named.collect();
+        let more = run.copies.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+        let copies = if run.copies.len() == 1 { "exact copy" } else { "exact copies" };
+        remark(&format!("dropped {} {copies}: {}{more}", run.copies.len(), named.join(", ")));
     }
     print(&run.evaluated, given.format, &run.folder);
     Ok(Exit::of_code(run.evaluated.evaluation.exit_code))

@@ -22,6 +22,7 @@ mod judge;
 mod keywords;
 mod knowledge;
 pub mod list;
+mod long_cases;
 mod output;
 mod progress;
 mod recording_age;

@@ -1,7 +1,8 @@
 //! One criterion from its sums to its result and its sentence.
 
+use super::counting::Counting;
 use super::design::{Design, Standing};
-use super::format::{count, share, time};
+use super::format::{count, share};
 use super::grouped::UnitKey;
 use super::rule::{Asked, Evidence, Ruling, rule};
 use super::tally::Tally;
@@ -11,11 +12,8 @@ use crate::metric::{Metric, Observation};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::criteria::Estimand;
 use crate::scenario::{Criterion, GateKind, Target};
-use crate::stats::percent::{Rounding, bound, percent};
-use crate::stats::quantile::nearest_rank;
-use crate::stats::rate::wilson;
 use crate::stats::stopping::Decision;
-use crate::stats::{ALPHA, Clusters, Sample};
+use crate::stats::{Clusters, Sample};
 use crate::trace::EXTERNAL;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,6 +33,8 @@ pub(super) struct Item<'p> {
     pub floor: Option<f64>,
     /// How far below the target's share of good units a run until decided may pass.
     pub margin: f64,
+    /// What it counts.
+    pub counting: Counting,
     /// Error probability of its upper bound: the run's, shared among the required confidence gates.
     pub alpha_fail: f64,
     /// What was seen: in a run until decided, of the passes that the figures cover.
@@ -141,6 +141,10 @@ impl Item<'_> {
             clusters: 0,
             distinct: tally.behaviours.len() as u64,
             sample_text: String::new(),
+            per: self.counting.word().into(),
+            per_unit: None,
+            per_conversation: None,
+            seen_text: String::new(),
             successes: tally.successes,
             observed: None,
             observed_text: String::new(),
@@ -181,9 +185,9 @@ impl Item<'_> {
             nothing(&mut result, tally.hidden.or(tally.scope.as_deref()));
             return result;
         }
-        let sample = self.sample(plan);
+        let sample = self.counting.sample(tally, plan.criteria.estimand, &self.first_alike);
         let ruling = standing.map_or_else(|| self.rule(plan, metric, &sample), |standing| standing.ruling);
-        self.figures(&mut result, metric, &sample, ruling);
+        self.figures(&mut result, metric, plan, (&sample, ruling));
         result.verdict = ruling.verdict;
         result.unshown = self.unshown(&result, metric, &self.evidence(plan, metric, &sample));
         result.sentence = self.sentence(&result, ruling, plan, (metric, &sample));
@@ -212,24 +216,6 @@ impl Item<'_> {
         result
     }
 
-    /// What the rate was seen in.
-    fn sample(&self, plan: &Plan) -> Sample {
-        let good =
-            |(successes, n): &(u64, u64)| (if self.target.is_ceiling() { n - successes } else { *successes }, *n);
-        match plan.criteria.estimand {
-            Estimand::FixedSuite => Sample::Fixed(self.tally.clusters.clone()),
-            Estimand::Population => {
-                let mut distinct: BTreeMap<Option<&usize>, (u64, u64)> = BTreeMap::new();
-                for (case, sums) in &self.tally.by_case {
-                    let (successes, n) = good(sums);
-                    let sum = distinct.entry(self.first_alike.get(case)).or_default();
-                    *sum = (sum.0 + successes, sum.1 + n);
-                }
-                Sample::population(distinct.into_values())
-            }
-        }
-    }
-
     fn rule(&self, plan: &Plan, metric: &dyn Metric, sample: &Sample) -> Ruling {
         rule(self.asked(metric), self.evidence(plan, metric, sample))
     }
@@ -237,7 +223,8 @@ impl Item<'_> {
     fn evidence<'s>(&self, plan: &Plan, metric: &dyn Metric, sample: &'s Sample) -> Evidence<'s> {
         let good = self.tally.good(self.target);
         let agreement = metric.agreement(plan).map(|one| if self.target.is_ceiling() { one.mirrored() } else { one });
-        Evidence { good, n: self.tally.n, sample, agreement }
+        let per_conversation = self.counting.per_conversation();
+        Evidence { good, n: self.tally.n, sample, per_conversation, agreement }
     }
 
     /// What is asked of the observed figures and of their bound.
@@ -250,45 +237,9 @@ impl Item<'_> {
     fn unshown(&self, result: &CriterionResult, metric: &dyn Metric, evidence: &Evidence<'_>) -> Option<Unshown> {
         let wanted = self.wanted(metric);
         let lost = result.sequential.as_ref().is_some_and(|one| one.cannot_pass);
-        let found = Unshown::of(&evidence.figures(), wanted.target, !lost && wanted.bound < 1.0);
+        let found =
+            Unshown::of(&evidence.figures(), wanted.target, !lost && !self.is_unlimited() && wanted.bound < 1.0);
         (result.verdict == Verdict::Inconclusive).then_some(found)
-    }
-
-    fn figures(&self, result: &mut CriterionResult, metric: &dyn Metric, sample: &Sample, ruling: Ruling) {
-        let tally = &self.tally;
-        let few = self.target.is_ceiling();
-        let (lower, upper) = if few { (1.0 - ruling.upper, 1.0 - ruling.lower) } else { (ruling.lower, ruling.upper) };
-        (result.lower, result.upper) = (Some(lower), Some(upper));
-        result.clusters = sample.number();
-        result.sample_text = sample_text(&result.units, tally.n, sample);
-        result.interval = Some(interval(sample, (tally.successes, tally.n), few));
-        let mut rate = share(tally.successes, tally.n);
-        let mut observed = tally.successes as f64 / tally.n as f64;
-        if let Sample::Population { s, cases } = sample {
-            let good = s / *cases as f64;
-            observed = if few { 1.0 - good } else { good };
-            rate = format!("{} in the mean of {} ({rate})", percent(observed), count(*cases, "case", "cases"));
-        }
-        if let Target::AtMostTime(limit) = self.target {
-            // Units that never ended are longer than all that did: they stand at the end of the ranks.
-            let mut all = tally.times.clone();
-            all.resize(tally.n as usize, u64::MAX);
-            let name = format!("p{:.0}", metric.quantile() * 100.0);
-            let quantile = nearest_rank(&all, metric.quantile()).filter(|value| *value != u64::MAX);
-            result.observed = quantile.map(|value| value as f64 / 1e6);
-            let quantile = quantile.map_or_else(|| "never reached".into(), time);
-            result.observed_text = format!("{name} {quantile}, {rate} below {}", time(limit.as_micros() as u64));
-        } else {
-            result.observed = Some(observed);
-            result.observed_text = rate;
-        }
-        // The bound that the verdict turns on: the opposite one where it fails.
-        let against = self.against(metric);
-        result.bound_text = if few == (ruling.verdict == Verdict::Fail) {
-            format!("true rate at least {}", bound(lower, Rounding::Down, against))
-        } else {
-            format!("true rate at most {}", bound(upper, Rounding::Up, against))
-        };
     }
 
     fn sequential(&self, standing: Option<Standing>, passes: u32) -> Option<Sequential> {
@@ -307,16 +258,6 @@ impl Item<'_> {
         })
     }
 
-    /// The rate that bounds are compared with, as the metric counts.
-    fn against(&self, metric: &dyn Metric) -> f64 {
-        let good = match self.written.kind {
-            GateKind::Invariant => self.floor.unwrap_or(0.0),
-            _ if self.design.is_some() => self.target.good_share(metric.quantile()) - self.margin,
-            _ => self.target.good_share(metric.quantile()),
-        };
-        if self.target.is_ceiling() { 1.0 - good } else { good }
-    }
-
     fn sentence(
         &self,
         result: &CriterionResult,
@@ -324,8 +265,7 @@ impl Item<'_> {
         plan: &Plan,
         (metric, sample_seen): (&dyn Metric, &Sample),
     ) -> String {
-        let sample = if result.sample_text.is_empty() { String::new() } else { format!(" ({})", result.sample_text) };
-        let seen = format!("{}{sample}, {}", result.observed_text, result.bound_text);
+        let seen = &result.seen_text;
         let target = &self.written.target;
         let alone = match self.written.kind {
             GateKind::Point if result.required => " by the observed figure alone",
@@ -365,7 +305,12 @@ impl Item<'_> {
                 };
                 let found = result.unshown.unwrap_or(Unshown::Below);
                 let evidence = self.evidence(plan, metric, sample_seen);
-                format!("{seen}; inconclusive: {}", ending(found, self.wanted(metric), &evidence, nouns))
+                let end = if self.is_unlimited() {
+                    format!("nothing limits the {} of a conversation", result.units)
+                } else {
+                    ending(found, self.wanted(metric), &evidence, nouns)
+                };
+                format!("{seen}; inconclusive: {end}")
             }
         };
         if let Some(sequential) = &result.sequential {
@@ -399,12 +344,8 @@ impl Item<'_> {
             );
         } else if result.errors > 0 && result.verdict != Verdict::Fail {
             result.verdict = Verdict::Error;
-            result.sentence = format!(
-                "{}, {}; {} that would have counted, so it cannot pass",
-                result.observed_text,
-                result.bound_text,
-                errors(result.errors)
-            );
+            result.sentence =
+                format!("{}; {} that would have counted, so it cannot pass", result.seen_text, errors(result.errors));
         }
     }
 
@@ -422,25 +363,6 @@ impl Item<'_> {
         }
         rows
     }
-}
-
-/// How many units in how many clusters, where that is not one each: `448 queries in 283 conversations`.
-fn sample_text(units: &str, n: u64, sample: &Sample) -> String {
-    match sample {
-        Sample::Fixed(clusters) if clusters.number() < n => {
-            format!("{n} {units} in {}", count(clusters.number(), "conversation", "conversations"))
-        }
-        Sample::Fixed(_) | Sample::Population { .. } => String::new(),
-    }
-}
-
-/// The two-sided 95 % interval for display, as the metric counts: Wilson's for independent units.
-fn interval(sample: &Sample, (successes, n): (u64, u64), few: bool) -> (f64, f64) {
-    if matches!(sample, Sample::Fixed(clusters) if clusters.is_single()) {
-        return wilson(successes as f64, n as f64);
-    }
-    let (low, high) = (sample.lower_at(ALPHA / 2.0), sample.upper_at(ALPHA / 2.0));
-    if few { (1.0 - high, 1.0 - low) } else { (low, high) }
 }
 
 /// What stands when there is no unit at all.

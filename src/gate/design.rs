@@ -8,7 +8,7 @@
 //! | confidence with margin | `E+` against target less margin, `min_n` reached | `E-` against the target | `E+` and `E-` inverted |
 //! | point | the share of the first `min_n` units reaches the target | it does not | of those units |
 //!
-//! Where trials have several units, trials are counted, and [`PassBet`] decides.
+//! Where trials have several units, or may have, [`PassBet`] decides.
 //!
 //! A plan's lower bound is Clopper-Pearson's at the one look that the plan fixes beforehand; before that look all units
 //! still planned count as bad, so it never exceeds the bound that the whole plan would give. An invariant's is
@@ -17,6 +17,7 @@
 //! (products by the means' inequality, counts by Hoeffding 1956), as long as passes are complete.
 
 use super::Verdict;
+use super::counting::Counting;
 use super::pass_bet::PassBet;
 use super::rule::{Asked, Ruling};
 use crate::scenario::GateKind;
@@ -44,6 +45,8 @@ enum Look {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Design {
     look: Look,
+    /// What is counted.
+    counting: Counting,
     /// What decides where trials have several units.
     bet: PassBet,
     max_passes: u32,
@@ -69,7 +72,12 @@ pub(super) type Pass = (u64, u64);
 
 impl Design {
     /// The design of a gate that asks this, with that margin, in at most `max_passes` passes.
-    pub(super) fn of(asked: Asked, margin: f64, max_passes: u32, alpha_pass: f64, alpha_fail: f64) -> Self {
+    pub(super) fn of(
+        (asked, counting): (Asked, Counting),
+        margin: f64,
+        max_passes: u32,
+        (alpha_pass, alpha_fail): (f64, f64),
+    ) -> Self {
         let least = asked.min_n.max(1);
         let zero = |target: f64| if target > 0.0 { units_for(0, target) } else { Some(1) };
         let look = match asked.kind {
@@ -90,8 +98,8 @@ impl Design {
                 }
             }
         };
-        let bet = PassBet::of(asked, margin, max_passes, (alpha_pass, alpha_fail));
-        Self { look, bet, max_passes, alpha_pass, alpha_fail }
+        let bet = PassBet::of((asked, counting), margin, max_passes, (alpha_pass, alpha_fail));
+        Self { look, counting, bet, max_passes, alpha_pass, alpha_fail }
     }
 
     /// Passes at most.
@@ -101,7 +109,7 @@ impl Design {
 
     /// The rule in words, for passes like these.
     pub(super) fn words(&self, passes: &[Clusters]) -> String {
-        if !passes.iter().all(Clusters::is_single) && self.look != Look::Nothing {
+        if !self.counting.is_single(passes) && self.look != Look::Nothing {
             return self.bet.words();
         }
         let count = |n: u64| super::format::count(n, "unit", "units");
@@ -122,7 +130,7 @@ impl Design {
 
     /// Where the gate stands after complete passes.
     pub(super) fn standing(&self, passes: &[Clusters]) -> Standing {
-        if !passes.iter().all(Clusters::is_single) {
+        if !self.counting.is_single(passes) {
             return self.bet.standing(passes, self.look == Look::Nothing);
         }
         let passes: Vec<Pass> = passes.iter().map(|pass| (pass.good(), pass.units())).collect();

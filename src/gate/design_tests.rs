@@ -1,6 +1,7 @@
 //! The stopping rules, by enumerating every history of small suites, and at work in a judge.
 
 use super::Verdict;
+use super::counting::Counting;
 use super::design::{Design, Pass};
 use super::error::EvaluationError;
 use super::evaluator::{Evaluator, evaluate};
@@ -77,7 +78,12 @@ fn errors(histories: &[History], rates: [f64; 3]) -> [f64; 4] {
 #[test]
 fn the_declared_error_rates_hold_exactly_for_alike_and_for_different_cases() {
     let confidence = |target: f64, margin: f64, min_n: u64| {
-        let design = Design::of(asked(GateKind::Confidence, target, None, min_n), margin, PASSES, 0.05, 0.05);
+        let design = Design::of(
+            (asked(GateKind::Confidence, target, None, min_n), Counting::Planned),
+            margin,
+            PASSES,
+            (0.05, 0.05),
+        );
         (design, target - margin, target)
     };
     let designs = [
@@ -86,7 +92,11 @@ fn the_declared_error_rates_hold_exactly_for_alike_and_for_different_cases() {
         confidence(0.6, 0.0, 15),
         confidence(0.8, 0.2, 0),
         confidence(0.7, 0.1, 9),
-        (Design::of(asked(GateKind::Invariant, 1.0, Some(0.8), 0), 0.0, PASSES, 0.05, 0.05), 0.8, 1.0),
+        (
+            Design::of((asked(GateKind::Invariant, 1.0, Some(0.8), 0), Counting::Planned), 0.0, PASSES, (0.05, 0.05)),
+            0.8,
+            1.0,
+        ),
     ];
     let suites = [0.3, 0.5, 0.6, 0.7, 0.8, 0.9].map(|rate| [rate; 3]);
     let uneven = [[1.0, 1.0, 0.4], [1.0, 1.0, 0.0], [1.0, 0.8, 0.3], [0.95, 0.95, 0.5], [1.0, 0.5, 0.5]];
@@ -105,7 +115,7 @@ fn the_declared_error_rates_hold_exactly_for_alike_and_for_different_cases() {
 
 #[test]
 fn a_good_suite_passes_and_a_bad_one_fails() {
-    let design = Design::of(asked(GateKind::Confidence, 0.8, None, 0), 0.0, PASSES, 0.05, 0.05);
+    let design = Design::of((asked(GateKind::Confidence, 0.8, None, 0), Counting::Planned), 0.0, PASSES, (0.05, 0.05));
     let histories = histories(&design);
     assert!(errors(&histories, [1.0; 3])[0] > 0.999_999, "a rule that never passes would never err");
     assert!(errors(&histories, [0.1; 3])[1] > 0.9);
@@ -114,7 +124,7 @@ fn a_good_suite_passes_and_a_bad_one_fails() {
 #[test]
 fn the_least_number_of_units_states_the_plan_and_what_it_allows() {
     let words = |kind, target, floor, min_n, margin| {
-        Design::of(asked(kind, target, floor, min_n), margin, 12, 0.05, 0.05).words(&[])
+        Design::of((asked(kind, target, floor, min_n), Counting::Planned), margin, 12, (0.05, 0.05)).words(&[])
     };
     assert_eq!(words(GateKind::Confidence, 0.95, None, 0, 0.0), "59 units without a failure");
     assert_eq!(words(GateKind::Confidence, 0.95, None, 93, 0.0), "93 units with at most 1 failure");
@@ -129,7 +139,7 @@ fn the_least_number_of_units_states_the_plan_and_what_it_allows() {
 
 #[test]
 fn a_plan_is_judged_at_the_look_that_it_fixed_and_stays_decided() {
-    let design = Design::of(asked(GateKind::Confidence, 0.95, None, 0), 0.0, 12, 0.05, 0.05);
+    let design = Design::of((asked(GateKind::Confidence, 0.95, None, 0), Counting::Planned), 0.0, 12, (0.05, 0.05));
     let all = vec![(20, 20); 4];
     assert_eq!(design.of_units(&all[..2]).decision, Decision::Undecided);
     let passed = design.of_units(&all[..3]);
@@ -145,7 +155,8 @@ fn a_plan_is_judged_at_the_look_that_it_fixed_and_stays_decided() {
 
 #[test]
 fn an_invariant_is_broken_by_a_violation_after_it_had_enough_units() {
-    let design = Design::of(asked(GateKind::Invariant, 1.0, Some(0.95), 60), 0.0, 12, 0.05, 0.05);
+    let design =
+        Design::of((asked(GateKind::Invariant, 1.0, Some(0.95), 60), Counting::Planned), 0.0, 12, (0.05, 0.05));
     assert_eq!(design.of_units(&[(30, 30), (30, 30)]).decision, Decision::Pass);
     let broken = design.of_units(&[(30, 30), (30, 30), (29, 30)]);
     assert_eq!((broken.decision, broken.covers), (Decision::Fail, 3));
@@ -153,7 +164,7 @@ fn an_invariant_is_broken_by_a_violation_after_it_had_enough_units() {
 
 #[test]
 fn a_figure_is_that_of_the_units_that_were_fixed_beforehand() {
-    let design = Design::of(asked(GateKind::Point, 0.9, None, 20), 0.0, 12, 0.05, 0.05);
+    let design = Design::of((asked(GateKind::Point, 0.9, None, 20), Counting::Planned), 0.0, 12, (0.05, 0.05));
     assert_eq!(design.of_units(&[(10, 10)]).decision, Decision::Undecided);
     let evaluated = design.of_units(&[(10, 10), (7, 10), (10, 10), (10, 10)]);
     assert_eq!((evaluated.decision, evaluated.covers), (Decision::Fail, 2), "later passes do not mend it");

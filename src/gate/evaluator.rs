@@ -3,6 +3,7 @@
 use super::conclusion::{
     NOT_RUN, asked_of_others, conclude, conclude_selection, group, not_decided, of_others, of_scenarios, of_selection,
 };
+use super::counting::Counting;
 use super::criterion::Item;
 use super::design::Design;
 use super::error::EvaluationError;
@@ -77,8 +78,9 @@ impl<'p> Evaluator<'p> {
         let gates = gates.flat_map(|(index, scenario)| scenario.gates.iter().map(move |gate| (Some(index), gate)));
         for (scenario, written) in whole.chain(gates) {
             let refuse = |problem: String| mistake(plan, scenario, written, problem);
-            let ReadCriterion { metric, target, floor, margin } =
-                written.read(&table).map_err(|why| refuse(why.to_string()))?;
+            let read = written.read(&table).map_err(|why| refuse(why.to_string()))?;
+            let counting = Counting::of(plan, written, &read, scenario);
+            let ReadCriterion { metric, target, floor, margin, .. } = read;
             let known = names.iter().position(|name| *name == written.metric);
             let index = known.unwrap_or(metrics.len());
             if known.is_none() {
@@ -93,6 +95,7 @@ impl<'p> Evaluator<'p> {
                 target,
                 floor,
                 margin,
+                counting,
                 alpha_fail: ALPHA,
                 tally,
                 by_pass,
@@ -336,6 +339,7 @@ impl<'p> Evaluator<'p> {
                 .map(|(note, n)| format!("{note} ({})", count(*n, "trial", "trials")))
                 .chain(changed(plan, &self.changed))
                 .chain(redrawn_trials(&trials))
+                .chain(older(plan))
                 .collect(),
             criteria: results,
             gates,
@@ -401,7 +405,8 @@ fn designs(plan: &Plan, metrics: &[Box<dyn Metric>], items: &mut [Item<'_>]) -> 
     }
     for item in items {
         let asked = item.asked(metrics[item.metric].as_ref());
-        item.design = Some(Design::of(asked, item.margin, stopping.max_passes, stopping.alpha_pass, item.alpha_fail));
+        let alphas = (stopping.alpha_pass, item.alpha_fail);
+        item.design = Some(Design::of((asked, item.counting), item.margin, stopping.max_passes, alphas));
     }
     Ok(())
 }
@@ -438,6 +443,17 @@ fn changed_since(changed: &ChangedRecordings) -> String {
     let more = if trials.len() > NAMED { format!(" and {} more", trials.len() - NAMED) } else { String::new() };
     let recordings = count(trials.len() as u64, "recording", "recordings");
     format!("{recordings} CHANGED since {base}: {}{more}", named.join(", "))
+}
+
+/// The first version of plans whose criteria say what they count.
+const COUNTED: u32 = 5;
+
+/// That a run of an older build is judged by the rules of this one.
+fn older(plan: &Plan) -> Option<String> {
+    (plan.version < COUNTED).then(|| {
+        "planned by an older build and scored by the rules of this one: each criterion counts per unit or per conversation"
+            .to_owned()
+    })
 }
 
 /// Trials that a note names.

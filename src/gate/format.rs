@@ -23,6 +23,21 @@ pub(super) fn count(n: u64, one: &str, many: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
 }
 
+/// One of what units are called in the plural: `query` of `queries`, `answer with sources` of `answers with sources`.
+pub(super) fn one_of(units: &str) -> String {
+    let mut found = false;
+    let word = |word: &str| {
+        if found || !word.ends_with('s') {
+            return word.to_owned();
+        }
+        found = true;
+        let stem = word.strip_suffix("ies").map(|stem| format!("{stem}y"));
+        let stem = stem.or_else(|| word.strip_suffix("ches").map(|stem| format!("{stem}ch")));
+        stem.unwrap_or_else(|| word.trim_end_matches('s').to_owned())
+    };
+    units.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -32,6 +47,22 @@ mod tests {
         assert_eq!(share(38, 40), "38/40 = 95.0 %");
         assert_eq!(share(40, 40), "40/40 = 100.0 %");
         assert_eq!(share(9_999, 10_000), "9999/10000 = 99.99 %");
+    }
+
+    #[test]
+    fn every_word_for_units_has_its_singular() {
+        let rows = [
+            ("queries", "query"),
+            ("searches", "search"),
+            ("calls", "call"),
+            ("retries", "retry"),
+            ("answers with sources", "answer with sources"),
+            ("related queries", "related query"),
+            ("changes of state", "change of state"),
+        ];
+        for (units, one) in rows {
+            assert_eq!(one_of(units), one);
+        }
     }
 
     #[test]

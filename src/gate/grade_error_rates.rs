@@ -39,7 +39,8 @@ fn verdict(rng: &mut ChaCha8Rng, grader: Grader, (rated, often, answers): (u32, 
     clusters.add_many(0, 1, answers - good);
     let asked = Asked { kind: GateKind::Confidence, target: TARGET, floor: None, min_n: 1, alpha_fail: ALPHA };
     let agreement = correct.then_some(agreement);
-    rule(asked, Evidence { good, n: answers, sample: &Sample::Fixed(clusters), agreement }).verdict
+    rule(asked, Evidence { good, n: answers, sample: &Sample::Fixed(clusters), per_conversation: false, agreement })
+        .verdict
 }
 
 fn share(runs: u32, seed: u64, wrong: impl Fn(&mut ChaCha8Rng) -> bool) -> f64 {

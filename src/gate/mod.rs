@@ -7,6 +7,7 @@
 mod behaviour;
 mod cause;
 mod conclusion;
+mod counting;
 mod coverage;
 mod criterion;
 mod design;
@@ -14,6 +15,7 @@ mod draws;
 mod error;
 mod evaluator;
 mod examine;
+mod figures;
 mod format;
 mod grades;
 mod grouped;
@@ -30,6 +32,8 @@ mod stopped;
 mod tally;
 mod unshown;
 
+#[cfg(test)]
+mod counting_tests;
 #[cfg(test)]
 mod design_tests;
 #[cfg(test)]
@@ -116,12 +120,24 @@ pub struct CriterionResult {
     /// What is independent among them: trials, or cases where the claim is about cases not seen yet.
     #[serde(default)]
     pub clusters: u64,
-    /// Distinct conversations among the trials with units: what the agent did, whatever it took and by whichever ids.
+    /// Different conversations among the trials with units: by questions, calls and outcomes, whatever their wording.
     #[serde(default)]
     pub distinct: u64,
     /// Units and clusters for people, where there are fewer of these: `448 queries in 283 conversations`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sample_text: String,
+    /// What the rate is counted over: `unit`, or `conversation`, each of which counts the same.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub per: String,
+    /// The observed share of all units, whatever the rate is counted over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_unit: Option<f64>,
+    /// The observed mean of the conversations' own shares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_conversation: Option<f64>,
+    /// What was seen and what is bounded, with which the sentence begins.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub seen_text: String,
     /// Successes among them (for a time: units below the target).
     pub successes: u64,
     /// The observed figure: a rate 0 to 1, or seconds; `None` when nothing was measured.

@@ -1,18 +1,20 @@
-//! How a gate decides between passes where trials have several units: by the bet of [`crate::stats::betting`], which
-//! holds at whatever complete pass one stops, so that a run until decided and a fixed one show the same figure.
+//! How a gate decides between passes where trials have several units: by the bets of [`crate::stats::betting`], which
+//! hold at whatever complete pass one stops. Where units are counted, a fixed run shows the same figure.
 
+use super::counting::Counting;
 use super::design::{Standing, standing};
 use super::format::count;
 use super::rule::Asked;
 use crate::scenario::GateKind;
 use crate::stats::Clusters;
-use crate::stats::betting::Bet;
+use crate::stats::betting::{Bet, Stakes};
 use crate::stats::percent::percent;
 use crate::stats::stopping::Decision;
 
 /// The bets of one gate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct PassBet {
+    counting: Counting,
     kind: GateKind,
     /// The share of good units that the lower bound must reach.
     pass: f64,
@@ -27,14 +29,19 @@ pub(super) struct PassBet {
 
 impl PassBet {
     /// The bets of a gate that asks this, with that margin and these error probabilities.
-    pub(super) fn of(asked: Asked, margin: f64, max_passes: u32, (alpha_pass, alpha_fail): (f64, f64)) -> Self {
+    pub(super) fn of(
+        (asked, counting): (Asked, Counting),
+        margin: f64,
+        max_passes: u32,
+        (alpha_pass, alpha_fail): (f64, f64),
+    ) -> Self {
         let pass = match asked.kind {
             GateKind::Invariant => asked.floor.unwrap_or(0.0),
             GateKind::Confidence => asked.target - margin,
             GateKind::Point => 0.0,
         };
         let least = asked.min_n.max(1);
-        Self { kind: asked.kind, pass, target: asked.target, least, max_passes, alpha_pass, alpha_fail }
+        Self { counting, kind: asked.kind, pass, target: asked.target, least, max_passes, alpha_pass, alpha_fail }
     }
 
     /// The rule in words.
@@ -56,8 +63,13 @@ impl PassBet {
     /// Where the gate stands after complete passes; `nothing` when no number of units can show what it asks.
     pub(super) fn standing(&self, passes: &[Clusters], nothing: bool) -> Standing {
         let (mut decision, mut covers) = (Decision::Undecided, passes.len());
+        let stakes = self.counting.stakes(passes).filter(|_| !nothing);
         for end in 1..=passes.len() {
-            let found = if nothing { Decision::CannotPass } else { self.decide(&passes[..end]) };
+            let found = match stakes {
+                Some(stakes) => self.decide(stakes, &passes[..end]),
+                None if self.broken(&passes[..end]) => Decision::Fail,
+                None => Decision::CannotPass,
+            };
             match (decision, found) {
                 // What could not pass at an earlier look is not passed at a later one, and may be shown to fail.
                 (Decision::Undecided, _) | (Decision::CannotPass, Decision::Fail) => decision = found,
@@ -73,33 +85,54 @@ impl PassBet {
         }
         let covered = &passes[..covers];
         let mirrored: Vec<Clusters> = covered.iter().map(Clusters::mirrored).collect();
-        let bounds = (Bet::over(covered).lower(self.alpha_pass), 1.0 - Bet::over(&mirrored).lower(self.alpha_fail));
+        let bounds = stakes.map_or((0.0, 1.0), |stakes| {
+            let lower = Bet::over(stakes, covered).lower(self.alpha_pass);
+            (lower, 1.0 - Bet::over(stakes, &mirrored).lower(self.alpha_fail))
+        });
         standing(decision, covers, bounds)
     }
 
+    /// Whether a violation breaks it.
+    fn broken(&self, passes: &[Clusters]) -> bool {
+        self.kind == GateKind::Invariant && passes.iter().any(|pass| pass.good() < pass.units())
+    }
+
+    /// The figure after these passes: the share of units, or the mean of the conversations' own.
+    fn figure(&self, passes: &[Clusters]) -> f64 {
+        let sum = |of: &dyn Fn(&Clusters) -> f64| passes.iter().map(of).sum::<f64>();
+        if self.counting.per_conversation() {
+            sum(&Clusters::shares) / sum(&|pass| pass.number() as f64)
+        } else {
+            sum(&|pass| pass.good() as f64) / sum(&|pass| pass.units() as f64)
+        }
+    }
+
     /// The decision at the end of these passes, ignoring what was decided before.
-    fn decide(&self, passes: &[Clusters]) -> Decision {
+    fn decide(&self, stakes: Stakes, passes: &[Clusters]) -> Decision {
         let (good, n) = passes.iter().fold((0, 0), |sum, pass| (sum.0 + pass.good(), sum.1 + pass.units()));
         let trials: u64 = passes.iter().map(Clusters::number).sum();
         let fails = match self.kind {
-            GateKind::Invariant => good < n,
+            GateKind::Invariant => self.broken(passes),
             GateKind::Confidence => {
                 let mirrored: Vec<Clusters> = passes.iter().map(Clusters::mirrored).collect();
-                self.target > 0.0 && Bet::over(&mirrored).lower(self.alpha_fail) > 1.0 - self.target
+                self.target > 0.0 && Bet::over(stakes, &mirrored).lower(self.alpha_fail) > 1.0 - self.target
             }
-            GateKind::Point => trials >= self.least && (good as f64) < self.target * n as f64 - 1e-9,
+            GateKind::Point => trials >= self.least && self.figure(passes) < self.target - 1e-12,
         };
         if fails {
             return Decision::Fail;
         }
-        if n > 0 && trials >= self.least && Bet::over(passes).reaches(self.pass, self.alpha_pass) {
+        // A mean of conversations passes only where the share of units reaches the target too.
+        let per_unit = !self.counting.per_conversation() || good as f64 >= self.pass * n as f64 - 1e-9;
+        let shown = || Bet::over(stakes, passes).reaches(self.pass, self.alpha_pass);
+        if n > 0 && trials >= self.least && per_unit && shown() {
             return Decision::Pass;
         }
         let left = f64::from(self.max_passes) - passes.len() as f64;
         let Some(largest) = passes.iter().max_by_key(|pass| pass.units()).filter(|pass| pass.units() > 0) else {
             return if left > 0.0 { Decision::Undecided } else { Decision::CannotPass };
         };
-        let mut best = Bet::over(passes);
+        let mut best = Bet::over(stakes, passes);
         best.add(&largest.without_failure(), left.max(0.0));
         let enough = trials as f64 + left.max(0.0) * largest.number() as f64 >= self.least as f64;
         if enough && best.reaches(self.pass, self.alpha_pass) { Decision::Undecided } else { Decision::CannotPass }
@@ -108,12 +141,13 @@ impl PassBet {
 
 #[cfg(test)]
 mod tests {
+    use super::super::counting::Size;
     use super::*;
     use crate::gate::Verdict;
 
     fn bet(kind: GateKind, target: f64, floor: Option<f64>, min_n: u64, max_passes: u32) -> PassBet {
         let asked = Asked { kind, target, floor, min_n, alpha_fail: 0.05 };
-        PassBet::of(asked, 0.0, max_passes, (0.05, 0.05))
+        PassBet::of((asked, Counting::Planned), 0.0, max_passes, (0.05, 0.05))
     }
 
     /// A pass of so many conversations of two turns, some of them lost as a whole.
@@ -148,6 +182,21 @@ mod tests {
         let gate = bet(GateKind::Invariant, 1.0, Some(0.8), 0, 4);
         assert_eq!(gate.standing(&[pass(60, 0)], false).decision, Decision::Pass);
         assert_eq!(gate.standing(&[pass(60, 0), pass(60, 1)], false).decision, Decision::Fail);
+    }
+
+    #[test]
+    fn conversations_of_unplanned_sizes_count_once_and_long_ones_that_fail_hold_a_pass_back() {
+        let asked = Asked { kind: GateKind::Confidence, target: 0.90, floor: None, min_n: 0, alpha_fail: 0.05 };
+        let of = |counting| PassBet::of((asked, counting), 0.0, 10, (0.05, 0.05));
+        let gate = of(Counting::Conversations(Size::Outcome));
+        let mut good = Clusters::default();
+        good.add_many(1, 1, 100);
+        assert_eq!(gate.standing(&[good.clone()], false).decision, Decision::Pass);
+        good.add_many(20, 40, 2);
+        // 98 of 102 conversations in the mean, and 140 of 180 calls.
+        assert_eq!(gate.standing(&[good.clone()], false).decision, Decision::Undecided);
+        let unlimited = of(Counting::Outcome(None)).standing(&[good], false);
+        assert_eq!((unlimited.decision, unlimited.ruling.lower), (Decision::CannotPass, 0.0));
     }
 
     #[test]

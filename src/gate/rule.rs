@@ -7,7 +7,8 @@
 //! | point | observed share reaches the target | it does not | below `min_n`: INCONCLUSIVE |
 //!
 //! Bounds are one-sided, 95 % for PASS; for FAIL the error probability is shared among the required confidence gates of
-//! a run, since failing one of them is enough to fail it. `n` counts what is independent: trials, or cases where the
+//! a run, since failing one of them is enough to fail it. A claim about the mean of conversations passes only where the
+//! observed figure per unit reaches the target too. `n` counts what is independent: trials, or cases where the
 //! claim is about cases not seen yet. `min_n` keeps a small sample from passing and, for a point gate, from saying
 //! anything; a violation, or a bound that excludes the target, is evidence at any n.
 
@@ -25,6 +26,8 @@ pub(super) struct Evidence<'s> {
     pub n: u64,
     /// What they were seen in.
     pub sample: &'s Sample,
+    /// Whether the claim is about the mean of conversations: then the share of units must reach the target too.
+    pub per_conversation: bool,
     /// Where the units are a model's word: how far it agrees with people.
     pub agreement: Option<Agreement>,
 }
@@ -32,12 +35,12 @@ pub(super) struct Evidence<'s> {
 impl Evidence<'_> {
     /// The observed share less what the grader was seen to get wrong, `(q - f) / (1 - f - g)` (Rogan and Gladen 1978); `None`
     /// where it was not seen beside answers of both kinds, or is no better than chance.
-    fn corrected_share(&self) -> Option<f64> {
+    fn corrected(&self, observed: f64) -> Option<f64> {
         let Agreement { both, judge_only, human_only, neither, .. } = self.agreement?;
         let share = |part: u64, other: u64| (part + other > 0).then(|| part as f64 / (part + other) as f64);
         let (passed, failed) = (share(judge_only, neither)?, share(human_only, both)?);
         let apart = 1.0 - passed - failed;
-        (apart > 0.0).then(|| ((self.share() - passed) / apart).clamp(0.0, 1.0))
+        (apart > 0.0).then(|| ((observed - passed) / apart).clamp(0.0, 1.0))
     }
 
     /// One-sided bounds on the rate of good units at these error probabilities.
@@ -70,18 +73,19 @@ impl Evidence<'_> {
 }
 
 impl Evidence<'_> {
-    /// Every observed figure that has to reach the target for the criterion to be met: the share, and where a grader's
-    /// errors are known, what they leave of it.
+    /// Every observed figure that has to reach the target for the criterion to be met: the one that is bounded, per
+    /// conversation also the share of units, and where a grader's errors are known, what they leave of each.
     pub(super) fn figures(&self) -> Vec<f64> {
-        std::iter::once(self.share()).chain(self.corrected_share()).collect()
+        let per_unit = self.good as f64 / self.n as f64;
+        let observed = std::iter::once(self.sample.figure()).chain(self.per_conversation.then_some(per_unit));
+        observed.flat_map(|figure| std::iter::once(figure).chain(self.corrected(figure))).collect()
     }
 
-    /// The observed share of good units, or the mean of the cases' shares.
-    fn share(&self) -> f64 {
-        match self.sample {
-            Sample::Fixed(_) => self.good as f64 / self.n as f64,
-            Sample::Population { s, cases } => s / (*cases).max(1) as f64,
-        }
+    /// Whether the observed figure per unit reaches the target. It bounds nothing: it keeps a mean of conversations from
+    /// passing while most units are those of a few long ones that fail.
+    fn reaches_per_unit(&self, target: f64) -> bool {
+        let observed = self.good as f64 / self.n as f64;
+        !self.per_conversation || self.corrected(observed).unwrap_or(observed) >= target - 1e-12
     }
 }
 
@@ -115,7 +119,7 @@ pub(super) struct Ruling {
 
 /// Decides.
 pub(super) fn rule(asked: Asked, evidence: Evidence<'_>) -> Ruling {
-    let Evidence { good, n, sample, agreement } = evidence;
+    let Evidence { good, n, sample, agreement, .. } = evidence;
     let (lower, upper) = evidence.bounds(ALPHA, asked.alpha_fail);
     let enough = sample.number() >= asked.min_n;
     let verdict = match asked.kind {
@@ -129,23 +133,25 @@ pub(super) fn rule(asked: Asked, evidence: Evidence<'_>) -> Ruling {
         GateKind::Confidence if enough && lower >= asked.target => Verdict::Pass,
         GateKind::Confidence if upper < asked.target => Verdict::Fail,
         GateKind::Point if !enough => Verdict::Inconclusive,
-        GateKind::Point if agreement.is_some() => match evidence.corrected_share() {
+        GateKind::Point if agreement.is_some() => match evidence.corrected(sample.figure()) {
             None => Verdict::Inconclusive,
             Some(share) if share >= asked.target - 1e-12 => Verdict::Pass,
             Some(_) => Verdict::Fail,
         },
         // A share of whole units and a decimal target: 19/20 is 0.95, whatever the floats say.
-        GateKind::Point if evidence.share() >= asked.target - 1e-12 => Verdict::Pass,
+        GateKind::Point if sample.figure() >= asked.target - 1e-12 => Verdict::Pass,
         GateKind::Point => Verdict::Fail,
         GateKind::Invariant | GateKind::Confidence => Verdict::Inconclusive,
     };
+    let held_back = verdict == Verdict::Pass && !evidence.reaches_per_unit(asked.target);
+    let verdict = if held_back { Verdict::Inconclusive } else { verdict };
     let wanted = match asked.kind {
         GateKind::Invariant => asked.floor.unwrap_or(0.0),
         GateKind::Confidence => asked.target,
         GateKind::Point => 0.0,
     };
     let more = (verdict == Verdict::Inconclusive)
-        .then(|| if agreement.is_some() { None } else { sample.more_to_pass(wanted, asked.min_n, ALPHA) })
+        .then(|| if agreement.is_some() || held_back { None } else { sample.more_to_pass(wanted, asked.min_n, ALPHA) })
         .flatten()
         .filter(|more| *more > 0);
     Ruling { verdict, lower, upper, more }
@@ -161,12 +167,18 @@ mod tests {
         Asked { kind, target, floor, min_n, alpha_fail: ALPHA }
     }
 
+    /// Cases of one conversation for each unit, `(good, n)`.
+    fn cases_of(cases: &[(u64, u64)]) -> Sample {
+        let case = |(good, n): &(u64, u64)| -> Clusters { (0..*n).map(|unit| (u64::from(unit < *good), 1)).collect() };
+        Sample::cases(&cases.iter().map(case).collect::<Vec<_>>())
+    }
+
     /// The ruling on independent units.
     fn ruled(asked: Asked, good: u64, n: u64) -> Ruling {
         let mut clusters = Clusters::default();
         clusters.add_many(1, 1, good);
         clusters.add_many(0, 1, n - good);
-        rule(asked, Evidence { good, n, sample: &Sample::Fixed(clusters), agreement: None })
+        rule(asked, Evidence { good, n, sample: &Sample::Fixed(clusters), per_conversation: false, agreement: None })
     }
 
     #[test]
@@ -175,7 +187,8 @@ mod tests {
             let mut clusters = Clusters::default();
             clusters.add_many(1, 1, 300);
             let (sample, agreement) = (&Sample::Fixed(clusters), Some(Agreement::of_cases(cases)));
-            rule(asked(GateKind::Confidence, 0.9, None, 1), Evidence { good: 300, n: 300, sample, agreement }).lower
+            let evidence = Evidence { good: 300, n: 300, sample, per_conversation: false, agreement };
+            rule(asked(GateKind::Confidence, 0.9, None, 1), evidence).lower
         };
         let rated = |times: u64| Agreement { neither: times, ..Agreement::default() };
         let (once, often) = (bound(&[rated(1); 30]), bound(&[rated(10); 30]));
@@ -189,7 +202,13 @@ mod tests {
             let mut clusters = Clusters::default();
             clusters.add_many(1, 1, good);
             clusters.add_many(0, 1, n - good);
-            let evidence = Evidence { good, n, sample: &Sample::Fixed(clusters), agreement: Some(agreement) };
+            let evidence = Evidence {
+                good,
+                n,
+                sample: &Sample::Fixed(clusters),
+                per_conversation: false,
+                agreement: Some(agreement),
+            };
             rule(asked(GateKind::Confidence, 0.9, None, 1), evidence)
         };
         let sure = Agreement { both: 300, judge_only: 0, human_only: 0, neither: 300, by_case: None };
@@ -208,7 +227,13 @@ mod tests {
         let kinds = |kind, floor, agreement| {
             let mut clusters = Clusters::default();
             clusters.add_many(1, 1, 300);
-            let evidence = Evidence { good: 300, n: 300, sample: &Sample::Fixed(clusters), agreement: Some(agreement) };
+            let evidence = Evidence {
+                good: 300,
+                n: 300,
+                sample: &Sample::Fixed(clusters),
+                per_conversation: false,
+                agreement: Some(agreement),
+            };
             rule(asked(kind, 0.5, floor, 1), evidence).verdict
         };
         let blind = Agreement { both: 0, judge_only: 15, human_only: 0, neither: 0, by_case: None };
@@ -257,7 +282,7 @@ mod tests {
         let asked = asked(GateKind::Confidence, 0.95, None, 0);
         let of = |cases: &[(u64, u64)]| {
             let (good, n) = cases.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-            rule(asked, Evidence { good, n, sample: &Sample::population(cases.iter().copied()), agreement: None })
+            rule(asked, Evidence { good, n, sample: &cases_of(cases), per_conversation: false, agreement: None })
         };
         let (all, less) = (of(&[(40, 40); 5]), of(&[(40, 40), (40, 40), (40, 40), (40, 40), (39, 40)]));
         assert_eq!((all.verdict, less.verdict), (Verdict::Inconclusive, Verdict::Inconclusive));
@@ -270,12 +295,34 @@ mod tests {
         // Sixty conversations of four turns, all or nothing: 236 of 240 turns are 59 of 60 conversations.
         let clusters: Clusters = std::iter::repeat_n((4, 4), 59).chain([(0, 4)]).collect();
         let asked = asked(GateKind::Confidence, 0.95, None, 0);
-        let found = rule(asked, Evidence { good: 236, n: 240, sample: &Sample::Fixed(clusters), agreement: None });
+        let found = rule(
+            asked,
+            Evidence { good: 236, n: 240, sample: &Sample::Fixed(clusters), per_conversation: false, agreement: None },
+        );
         assert_eq!((found.verdict, ruled(asked, 236, 240).verdict), (Verdict::Inconclusive, Verdict::Pass));
         let few: Clusters = std::iter::repeat_n((4, 4), 30).collect();
         let point = Asked { kind: GateKind::Point, target: 0.5, floor: None, min_n: 60, ..asked };
-        let found = rule(point, Evidence { good: 120, n: 120, sample: &Sample::Fixed(few), agreement: None });
+        let found = rule(
+            point,
+            Evidence { good: 120, n: 120, sample: &Sample::Fixed(few), per_conversation: false, agreement: None },
+        );
         assert_eq!(found.verdict, Verdict::Inconclusive, "min_n counts conversations");
+    }
+
+    #[test]
+    fn a_mean_of_conversations_passes_only_where_the_share_of_units_reaches_the_target_too() {
+        // 300 good conversations of one turn, and 12 of 12 turns of which half fail.
+        let clusters: Clusters = std::iter::repeat_n((1, 1), 300).chain([(6, 12); 12]).collect();
+        let sample = Sample::conversations(&clusters);
+        let found = |target: f64, per_conversation: bool| {
+            let evidence = Evidence { good: 372, n: 444, sample: &sample, per_conversation, agreement: None };
+            rule(asked(GateKind::Confidence, target, None, 0), evidence)
+        };
+        assert_eq!((found(0.95, false).verdict, found(0.95, true).verdict), (Verdict::Pass, Verdict::Inconclusive));
+        assert_eq!(found(0.95, true).more, None, "no number of good conversations is promised to mend it");
+        assert_eq!(found(0.83, true).verdict, Verdict::Pass);
+        let point = Evidence { good: 372, n: 444, sample: &sample, per_conversation: true, agreement: None };
+        assert_eq!(rule(asked(GateKind::Point, 0.95, None, 0), point).verdict, Verdict::Inconclusive);
     }
 
     fn worth(verdict: Verdict) -> u8 {
@@ -308,11 +355,11 @@ mod tests {
             let judged = |counts: &[(u64, u64)]| {
                 let (good, n) = counts.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
                 let sample = if population {
-                    Sample::population(counts.iter().copied())
+                    cases_of(counts)
                 } else {
                     Sample::Fixed(counts.iter().copied().collect())
                 };
-                rule(asked, Evidence { good, n: n.max(1), sample: &sample, agreement: None })
+                rule(asked, Evidence { good, n: n.max(1), sample: &sample, per_conversation: false, agreement: None })
             };
             prop_assume!(counts.iter().any(|(_, n)| *n > 0));
             let before = judged(&counts);

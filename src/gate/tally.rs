@@ -42,8 +42,8 @@ pub(super) struct Tally {
     pub run_again: (u64, u64),
     /// Successes and units by variant.
     pub by_variant: BTreeMap<String, (u64, u64)>,
-    /// Successes and units by case.
-    pub by_case: BTreeMap<(usize, usize), (u64, u64)>,
+    /// Good units by trial, for each case.
+    pub by_case: BTreeMap<(usize, usize), Clusters>,
     excluded: BTreeMap<(usize, usize), (u64, u64)>,
     violations: BTreeMap<(usize, usize), Violation>,
     causes: Causes,
@@ -99,12 +99,11 @@ impl Tally {
         self.causes.add(violations);
         let n = units.len() as u64;
         (self.successes, self.n) = (self.successes + successes, self.n + n);
-        self.clusters.add(if target.is_ceiling() { n - successes } else { successes }, n);
-        for sum in
-            [self.by_variant.entry(trial.lane.variant.clone()).or_default(), self.by_case.entry(case).or_default()]
-        {
-            *sum = (sum.0 + successes, sum.1 + n);
-        }
+        let good = if target.is_ceiling() { n - successes } else { successes };
+        self.clusters.add(good, n);
+        self.by_case.entry(case).or_default().add(good, n);
+        let sum = self.by_variant.entry(trial.lane.variant.clone()).or_default();
+        *sum = (sum.0 + successes, sum.1 + n);
     }
 
     /// Counts a trial whose agent is out of the metric's scope.
@@ -128,7 +127,9 @@ impl Tally {
         self.clusters.absorb(&other.clusters);
         self.behaviours.extend(&other.behaviours);
         add_sums(&mut self.by_variant, &other.by_variant);
-        add_sums(&mut self.by_case, &other.by_case);
+        for (case, clusters) in &other.by_case {
+            self.by_case.entry(*case).or_default().absorb(clusters);
+        }
         add_sums(&mut self.excluded, &other.excluded);
         self.causes.absorb(&other.causes);
         self.violations.extend(other.violations.iter().map(|(key, violation)| (*key, violation.clone())));

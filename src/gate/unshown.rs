@@ -132,7 +132,7 @@ mod tests {
         }
         assert_eq!(singles(20, 20).more_at_this_rate(0.95, 0, ALPHA), Some(39));
         assert_eq!(singles(19, 20).more_at_this_rate(0.95, 0, ALPHA), None, "the rate is the target");
-        let cases = Sample::population([(1, 1); 20]);
+        let cases = Sample::Means { s: 20.0, number: 20 };
         assert_eq!(cases.more_at_this_rate(0.95, 0, ALPHA), Some(39));
         let talks = Sample::Fixed(std::iter::repeat_n((4, 4), 20).collect());
         assert!(talks.more_at_this_rate(0.95, 0, ALPHA).is_some_and(|more| more >= 39));

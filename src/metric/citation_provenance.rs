@@ -4,7 +4,7 @@
 use super::catalogue::Registered;
 use super::provenance::provenance;
 use super::{Metric, Mode, Observation, TrialView};
-use crate::settings::catalogue::MetricEntry;
+use crate::settings::catalogue::{MetricEntry, Units};
 
 /// What criteria may name.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
@@ -12,7 +12,8 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
         "citation_provenance",
         "Of the answers that cite, those whose every citation was retrieved, named and shown, none lost, invented or renumbered.",
         &[],
-    ),
+    )
+        .counted(Units::OfTurns),
     make: |_| Box::new(CitationProvenance),
 }];
 

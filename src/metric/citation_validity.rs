@@ -7,7 +7,7 @@
 
 use super::catalogue::Registered;
 use super::{Metric, Mode, Observation, TrialView, quote};
-use crate::settings::catalogue::MetricEntry;
+use crate::settings::catalogue::{MetricEntry, Units};
 use crate::trace::ToolResult;
 use std::collections::BTreeSet;
 
@@ -17,7 +17,8 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
         "citation_validity",
         "Of the answers with sources, those that name only what the conversation retrieved.",
         &[],
-    ),
+    )
+    .counted(Units::OfTurns),
     make: |_| Box::new(CitationValidity),
 }];
 

@@ -11,7 +11,7 @@ use super::catalogue::Registered;
 use super::citation_validity::retrieved;
 use super::tools::Tools;
 use super::{Metric, Mode, Observation, TrialView, TurnView};
-use crate::settings::catalogue::MetricEntry;
+use crate::settings::catalogue::{MetricEntry, Units};
 use crate::trace::citations::{Mark, marks};
 use crate::trace::{Answer, Hit, Role};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,8 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
         "combined_sources",
         "Of the answers for which both sources gave evidence, those that name both and use both in their text.",
         &[],
-    ),
+    )
+    .counted(Units::OfTurns),
     make: |_| Box::new(CombinedSources),
 }];
 

@@ -9,7 +9,7 @@ use super::expectation::answers;
 use super::turns::names;
 use super::{Metric, Mode, Observation, TrialView, quote};
 use crate::plan::ResolvedCase;
-use crate::settings::catalogue::MetricEntry;
+use crate::settings::catalogue::{MetricEntry, Units};
 
 /// What criteria may name.
 pub(super) const ENTRIES: &[Registered] = &[
@@ -18,7 +18,8 @@ pub(super) const ENTRIES: &[Registered] = &[
             "citation_precision",
             "Of the sources that answers with known evidence cite, those that are evidence.",
             &[],
-        ),
+        )
+        .counted(Units::Unlimited),
         make: |_| Box::new(Evidence { of: Of::Precision }),
     },
     Registered {

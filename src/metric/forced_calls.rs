@@ -8,7 +8,7 @@
 use super::catalogue::Registered;
 use super::tools::Tools;
 use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView, quote};
-use crate::settings::catalogue::MetricEntry;
+use crate::settings::catalogue::{MetricEntry, Units};
 use crate::trace::{Reply, Role, ToolOutcome, Trace};
 
 /// What criteria may name.
@@ -18,13 +18,15 @@ pub(super) const ENTRIES: &[Registered] = &[
             "forced_retrieval_rate",
             "Queries whose first request forces the call of a knowledge tool, which the model then makes and which gives a result.",
             &[],
-        ),
+        )
+        .counted(Units::OfTurns),
         make: |_| Box::new(ForcedRetrieval),
     },
     Registered {
         entry: MetricEntry::rate(
             "forbidden_call_rate",
-            "Of the completions that may call no tool (`tool_choice: none`), those that call one.",
+            "Of the completions that may call no tool (`tool_choice: none`)
+        .counted(Units::OfCompletions), those that call one.",
             &[],
         )
         .lower_is_better(),

@@ -10,7 +10,7 @@ use super::catalogue::Registered;
 use super::{Metric, Observation, TrialView, quote};
 use crate::plan::Plan;
 use crate::scenario::Target;
-use crate::settings::catalogue::{MetricEntry, Parameter, Values};
+use crate::settings::catalogue::{MetricEntry, Parameter, Units, Values};
 use crate::trace::{Agreement, Grade, GradeValue, Grades, MeasuredAgreement};
 
 const ITEM: Parameter = Parameter { name: "item", values: Values::Item, default: None };
@@ -21,7 +21,8 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
         "grade",
         "Of the answers that a model graded by this item of a rubric (`ragcheck judge`), those that pass; no grades, NOT_MEASURED.",
         &[ITEM],
-    ),
+    )
+    .counted(Units::OfTurns),
     make: |asked| Box::new(GradeRate { item: asked.parameter("item").to_owned() }),
 }];
 

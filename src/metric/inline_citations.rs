@@ -12,7 +12,7 @@
 
 use super::catalogue::Registered;
 use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView};
-use crate::settings::catalogue::MetricEntry;
+use crate::settings::catalogue::{MetricEntry, Units};
 use crate::trace::Answer;
 use crate::trace::citations::numbers_of;
 
@@ -23,7 +23,8 @@ pub(super) const ENTRIES: &[Registered] = &[
             "citation_range",
             "Of the answers that cite by number, those whose every number is one of the passages of their turn.",
             &[],
-        ),
+        )
+        .counted(Units::OfTurns),
         make: |_| Box::new(InlineCitations::Range),
     },
     Registered {
@@ -31,7 +32,8 @@ pub(super) const ENTRIES: &[Registered] = &[
             "cited_answer_rate",
             "Of the answers to queries for which passages were found, those in words with a number; declared refusals left out.",
             &[],
-        ),
+        )
+        .counted(Units::OfTurns),
         make: |_| Box::new(InlineCitations::Cited),
     },
     Registered {
@@ -39,7 +41,8 @@ pub(super) const ENTRIES: &[Registered] = &[
             "declared_refusal_rate",
             "Of the answered queries for which no passage was found, those that say so in the words of the refusal.",
             &[],
-        ),
+        )
+        .counted(Units::OfTurns),
         make: |_| Box::new(InlineCitations::Refusal),
     },
 ];

@@ -7,7 +7,7 @@
 use super::catalogue::Registered;
 use super::tools::Tools;
 use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView};
-use crate::settings::catalogue::MetricEntry;
+use crate::settings::catalogue::{MetricEntry, Units};
 use crate::trace::{Role, ToolResult};
 
 /// What criteria may name.
@@ -16,7 +16,8 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
         "keyword_coverage",
         "Of the queries with an external result, those whose results were all indexed by keywords and read back.",
         &[],
-    ),
+    )
+    .counted(Units::OfTurns),
     make: |_| Box::new(KeywordCoverage),
 }];
 

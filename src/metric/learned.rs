@@ -16,7 +16,7 @@ use super::turns::names;
 use super::{Metric, Mode, Observation, TrialView, TurnView, quote};
 use crate::plan::ResolvedCase;
 use crate::scenario::document::{Related, RelatedKind};
-use crate::settings::catalogue::{MetricEntry, Parameter};
+use crate::settings::catalogue::{MetricEntry, Parameter, Units};
 use crate::trace::Role;
 
 const KIND: Parameter = Parameter::one_of("kind", &["all", "repeat", "paraphrase", "related"], "all");
@@ -58,7 +58,8 @@ pub(super) const ENTRIES: &[Registered] = &[
             "Labelled queries that lose a relevant passage to learned entries, or get an unrelated one; lower is better.",
             &[KIND_OF_ALL],
         )
-        .lower_is_better(),
+        .lower_is_better()
+        .counted(Units::OfTurns),
         make: |asked| Box::new(LearnedHarm { kind: kind(asked.parameter("kind")) }),
     },
 ];

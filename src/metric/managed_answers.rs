@@ -15,7 +15,7 @@
 use super::catalogue::Registered;
 use super::{Held, Metric, Mode, Observation, Seen, TrialView, quote};
 use crate::settings::ManagedRetrievalSettings;
-use crate::settings::catalogue::MetricEntry;
+use crate::settings::catalogue::{MetricEntry, Units};
 use crate::trace::markers::{MarkerPlaces, marker, with_markers};
 use crate::trace::{ManagedAnswer, Role, ToolOutcome};
 use regex::Regex;
@@ -30,7 +30,8 @@ pub(super) const ENTRIES: &[Registered] = &[
             "marker_placement",
             "Of the artifacts, those that are the service's text with markers where the cited words end.",
             &[],
-        ),
+        )
+        .counted(Units::Unlimited),
         make: |_| Box::new(ManagedAnswers::Placement),
     },
     Registered {
@@ -38,7 +39,8 @@ pub(super) const ENTRIES: &[Registered] = &[
             "citation_numbering",
             "Of the artifacts with sources, those in which each page has one number, from 1 on, and a line of the list.",
             &[],
-        ),
+        )
+        .counted(Units::Unlimited),
         make: |_| Box::new(ManagedAnswers::Numbering),
     },
     Registered {
@@ -46,7 +48,8 @@ pub(super) const ENTRIES: &[Registered] = &[
             "gateway_links",
             "Of the artifacts with sources, those whose links lead through the gateway with the page and nothing else.",
             &[],
-        ),
+        )
+        .counted(Units::Unlimited),
         make: |_| Box::new(ManagedAnswers::Links),
     },
     Registered {
@@ -54,7 +57,8 @@ pub(super) const ENTRIES: &[Registered] = &[
             "artifact_versions",
             "Of the artifacts, those with the next version of their name in the conversation.",
             &[],
-        ),
+        )
+        .counted(Units::Unlimited),
         make: |_| Box::new(ManagedAnswers::Versions),
     },
     Registered {
@@ -62,7 +66,8 @@ pub(super) const ENTRIES: &[Registered] = &[
             "required_parameters",
             "Of the calls, those with every required parameter, or that asked nothing without.",
             &[],
-        ),
+        )
+        .counted(Units::Unlimited),
         make: |_| Box::new(ManagedAnswers::Parameters),
     },
     Registered {
@@ -70,7 +75,8 @@ pub(super) const ENTRIES: &[Registered] = &[
             "artifact_answers",
             "Of the answers of turns that made an artifact, those that hold one of their turn.",
             &[],
-        ),
+        )
+        .counted(Units::OfTurns),
         make: |_| Box::new(ManagedAnswers::Delivery),
     },
 ];

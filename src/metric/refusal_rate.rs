@@ -11,7 +11,7 @@ use super::refusal_words::says_that_it_cannot_answer;
 use super::text_match::contains;
 use super::{Metric, Mode, Observation, TrialView, TurnView};
 use crate::scenario::expect::AnswerExpectation;
-use crate::settings::catalogue::MetricEntry;
+use crate::settings::catalogue::{MetricEntry, Units};
 use crate::settings::expression;
 use crate::trace::Answer;
 use std::collections::BTreeMap;
@@ -22,7 +22,8 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
         "refusal_rate",
         "Of the queries for which nothing was found, those whose answer says so and claims no source.",
         &[],
-    ),
+    )
+    .counted(Units::OfTurns),
     make: |_| Box::new(RefusalRate),
 }];
 

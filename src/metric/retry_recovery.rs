@@ -6,7 +6,7 @@
 
 use super::catalogue::Registered;
 use super::{Metric, Mode, Observation, TrialView, quote};
-use crate::settings::catalogue::{MetricEntry, Parameter, Values};
+use crate::settings::catalogue::{MetricEntry, Parameter, Units, Values};
 use crate::trace::Account;
 use std::collections::BTreeMap;
 
@@ -19,7 +19,8 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
         "retry_recovery",
         "Retries that gave a valid result, by attempt or by episode, on the accounts named.",
         &[BY, RETRY_ACCOUNTS],
-    ),
+    )
+    .counted(Units::Unlimited),
     make: |asked| {
         Box::new(RetryRecovery {
             by: if asked.parameter("by") == "episode" { By::Episode } else { By::Attempt },

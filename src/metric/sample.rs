@@ -39,7 +39,7 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
                 });
             }
         }
-        planned.push(PlannedCase { table: None, line: 1, case });
+        planned.push(PlannedCase { table: None, line: 1, case, input: String::new() });
     }
     let scenario = PlannedScenario {
         name: "s".into(),

@@ -10,7 +10,7 @@ use super::combined_sources::{mixed, unit};
 use super::tools::Tools;
 use super::{Metric, Mode, Observation, TrialView};
 use crate::plan::Plan;
-use crate::settings::catalogue::MetricEntry;
+use crate::settings::catalogue::{MetricEntry, Units};
 use crate::trace::Role;
 
 /// What criteria may name.
@@ -20,7 +20,8 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
         "Rated answers from both sources whose rater was satisfied; without ratings a proxy that never passes.",
         &[],
     )
-    .rated(),
+    .rated()
+    .counted(Units::OfTurns),
     make: |_| Box::new(Satisfaction),
 }];
 

@@ -6,7 +6,7 @@
 
 use super::catalogue::Registered;
 use super::{Metric, Mode, Observation, TrialView, quote};
-use crate::settings::catalogue::MetricEntry;
+use crate::settings::catalogue::{MetricEntry, Units};
 use crate::trace::What;
 use std::collections::BTreeMap;
 
@@ -16,7 +16,8 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
         "tenant_isolation",
         "Of the searches in conversations of a tenant, those of the tenant's own knowledge base.",
         &[],
-    ),
+    )
+    .counted(Units::Unlimited),
     make: |_| Box::new(TenantIsolation),
 }];
 

@@ -21,7 +21,7 @@
 use super::catalogue::Registered;
 use super::trajectory_session::Session;
 use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView, quote, turns::executed};
-use crate::settings::catalogue::{MetricEntry, Parameter, Values};
+use crate::settings::catalogue::{MetricEntry, Parameter, Units as Number, Values};
 use crate::trace::citations::numbers_of;
 use crate::trace::{Logged, ModelCalled, Reply, Role, ToolOutcome, Trace, TurnOutcome, What};
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,7 +44,8 @@ pub(super) const ENTRIES: &[Registered] = &[
             "reasoned_calls",
             "Of the searches that ran in logged steps, those with a thought logged before.",
             &[],
-        ),
+        )
+        .counted(Number::Unlimited),
         make: |_| Box::new(Trajectory::Reasoned),
     },
     Registered {
@@ -52,7 +53,8 @@ pub(super) const ENTRIES: &[Registered] = &[
             "approach_changes",
             "Of the failures of a kind that their turn had before, those after which the next step takes another approach.",
             &[],
-        ),
+        )
+        .counted(Number::Unlimited),
         make: |_| Box::new(Trajectory::Approach),
     },
     Registered {
@@ -60,7 +62,8 @@ pub(super) const ENTRIES: &[Registered] = &[
             "lessons_shown",
             "Of the logged reflections, those that every later completion of their turn was shown.",
             &[],
-        ),
+        )
+        .counted(Number::Unlimited),
         make: |_| Box::new(Trajectory::Lessons),
     },
     Registered {
@@ -68,7 +71,8 @@ pub(super) const ENTRIES: &[Registered] = &[
             "failure_contexts",
             "Of the logged failures, those logged with the state and all messages that the model was shown last.",
             &[],
-        ),
+        )
+        .counted(Number::Unlimited),
         make: |_| Box::new(Trajectory::Contexts),
     },
     Registered {
@@ -76,7 +80,8 @@ pub(super) const ENTRIES: &[Registered] = &[
             "compaction_savings",
             "Of the compactions of the context, those that made it at least a fifth smaller.",
             &[],
-        ),
+        )
+        .counted(Number::Unlimited),
         make: |_| Box::new(Trajectory::Savings),
     },
     Registered {
@@ -84,7 +89,8 @@ pub(super) const ENTRIES: &[Registered] = &[
             "compaction_keeps",
             "Of the compactions of the context, those after which the model was shown all decisions, preferences and lessons.",
             &[],
-        ),
+        )
+        .counted(Number::Unlimited),
         make: |_| Box::new(Trajectory::Keeps),
     },
     Registered {
@@ -93,7 +99,8 @@ pub(super) const ENTRIES: &[Registered] = &[
             "Of the citations of answers to graded searches, those of what was not graded relevant; lower is better.",
             &[],
         )
-        .lower_is_better(),
+        .lower_is_better()
+        .counted(Number::Unlimited),
         make: |_| Box::new(Trajectory::Citations),
     },
     Registered {
@@ -101,7 +108,8 @@ pub(super) const ENTRIES: &[Registered] = &[
             "degradation_notices",
             "Of what turns went on without, what the user was told of.",
             &[],
-        ),
+        )
+        .counted(Number::Unlimited),
         make: |_| Box::new(Trajectory::Notices),
     },
     Registered {
@@ -109,7 +117,8 @@ pub(super) const ENTRIES: &[Registered] = &[
             "session_budget",
             "Of the completions, those after which the session's tokens are within its limit.",
             &[],
-        ),
+        )
+        .counted(Number::OfCompletions),
         make: |_| Box::new(Trajectory::Budget),
     },
     Registered {
@@ -117,7 +126,8 @@ pub(super) const ENTRIES: &[Registered] = &[
             "state_persistence",
             "Of the changes of state, those that were stored before anything else was done; and of the restarts, those that go on there.",
             &[],
-        ),
+        )
+        .counted(Number::Unlimited),
         make: |_| Box::new(Trajectory::Persistence),
     },
 ];

@@ -8,7 +8,7 @@ use super::catalogue::Registered;
 use super::text_match::normalise;
 use super::tools::Tools;
 use super::{Metric, Observation, TrialView};
-use crate::settings::catalogue::{MetricEntry, Parameter};
+use crate::settings::catalogue::{MetricEntry, Parameter, Units};
 
 /// What criteria may name.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
@@ -17,7 +17,8 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
         "Calls of the tool whose query repeats the user's words; lower is better.",
         &[Parameter::tool(None)],
     )
-    .lower_is_better(),
+    .lower_is_better()
+    .counted(Units::Unlimited),
     make: |asked| Box::new(VerbatimQueryRate { tools: Tools::of(asked) }),
 }];
 

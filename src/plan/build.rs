@@ -93,7 +93,7 @@ pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, 
             if trials.len() > before {
                 let place = source.case_places.get(index);
                 let (table, line) = (place.and_then(|place| place.table.clone()), place.map_or(1, |place| place.line));
-                cases.push(PlannedCase { table, line, case: resolved(&source.scenario, case) });
+                cases.push(PlannedCase { table, line, case: resolved(&source.scenario, case), input: String::new() });
             }
         }
         if !cases.is_empty() {

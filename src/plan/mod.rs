@@ -30,7 +30,8 @@ use std::collections::BTreeMap;
 /// | 2 | [`Plan::stopping`]: a build that judged such a run as if its number of trials were fixed would give bounds that do not hold |
 /// | 3 | trials may be runs of repeats, see [`Trials`] |
 /// | 4 | variants resolved, each with its flow; cases in steps of conversations |
-pub const PLAN_VERSION: u32 = 4;
+/// | 5 | criteria count units or conversations: an older build would judge a number of units that is an outcome as if it were planned |
+pub const PLAN_VERSION: u32 = 5;
 
 /// Plans of more trials than this are written as runs of repeats.
 const LISTED: usize = 20_000;
@@ -148,13 +149,14 @@ impl Plan {
 
     /// For each scenario and case the place, among all cases, of the first that asks and expects the same, spaces and
     /// capitals aside, of the same agents over the same knowledge: a copy of a case says nothing of cases not seen yet.
+    /// Outcomes never decide it.
     pub fn first_alike(&self) -> BTreeMap<(usize, usize), usize> {
         let mut known: BTreeMap<String, usize> = BTreeMap::new();
         let mut first = BTreeMap::new();
         for (at, scenario) in self.scenarios.iter().enumerate() {
             let flows: Vec<&str> = scenario.variants.iter().map(|variant| variant.flow.as_str()).collect();
             for (number, planned) in scenario.cases.iter().enumerate() {
-                let content = (&flows, &scenario.agent, &scenario.knowledge, planned.case.content());
+                let content = (&flows, &scenario.agent, &scenario.knowledge, &planned.input, planned.case.content());
                 // A plan was read from JSON or is written to it: there is a spelling.
                 let mut text =
                     serde_json::to_string(&content).unwrap_or_else(|_| format!("{at}/{number}")).to_lowercase();
@@ -337,6 +339,10 @@ pub struct PlannedCase {
     pub line: u32,
     /// The case, resolved.
     pub case: ResolvedCase,
+    /// Of an imported case, by what its conversations are known to have the same input as those of others; empty where the
+    /// case says its input.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub input: String,
 }
 
 /// One trial of a plan.

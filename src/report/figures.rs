@@ -153,13 +153,13 @@ pub(super) fn bound(row: &CriterionResult) -> String {
     }
 }
 
-/// Units, what is independent among them where there are fewer of these, and how many distinct conversations that were
-/// where some repeat others: `448 in 283, 83 distinct`.
+/// Units, what is independent among them where there are fewer of these, and how many different conversations that were
+/// where some repeat others: `448 in 283, 83 different`.
 pub(super) fn units(row: &CriterionResult) -> String {
     let in_clusters = || format!("{} in {}", count(row.n), count(row.clusters));
     let units = if row.sample_text.is_empty() { count(row.n) } else { in_clusters() };
     let repeats = row.distinct > 0 && row.distinct < row.clusters.min(row.n);
-    if repeats { format!("{units}, {} distinct", count(row.distinct)) } else { units }
+    if repeats { format!("{units}, {} different", count(row.distinct)) } else { units }
 }
 
 /// What a figure rests on, in as few words as say it: `REPLAYED simulator 2026-11-21`.

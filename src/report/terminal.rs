@@ -138,8 +138,7 @@ fn repeats(out: &mut String, rows: &[Repeats], width: usize) {
 
 /// The sentence of a row without the figures that stand in the table.
 fn reason(row: &CriterionResult) -> &str {
-    let sample = if row.sample_text.is_empty() { String::new() } else { format!(" ({})", row.sample_text) };
-    let seen = format!("{}{sample}, {}; ", row.observed_text, row.bound_text);
+    let seen = format!("{}; ", row.seen_text);
     row.sentence.strip_prefix(&seen).filter(|_| row.scenario.is_none()).unwrap_or(&row.sentence)
 }
 

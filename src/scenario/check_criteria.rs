@@ -1,9 +1,10 @@
 //! Criteria, gates and the project file, checked.
 
+use super::criteria::Per;
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::grammar::{GrammarError, Target, parse_floor, parse_target};
 use super::{Criteria, Criterion, GateKind, Project, resolve_metric};
-use crate::settings::catalogue::{Better, Catalogues, Figure, MetricEntry, ResolvedMetric, Values};
+use crate::settings::catalogue::{Better, Catalogues, Figure, MetricEntry, ResolvedMetric, Units, Values};
 use crate::trace::Role;
 use std::collections::BTreeSet;
 
@@ -72,6 +73,8 @@ pub struct ReadCriterion {
     /// For confidence: how far below the target a share of good units may be that a run until decided passes; 0 is
     /// strict.
     pub margin: f64,
+    /// What the rate is counted over, where that is written or follows from the metric.
+    pub per: Per,
 }
 
 /// Why a criterion cannot be understood, with what to write.
@@ -152,9 +155,11 @@ fn one(row: &Criterion, known: &Known<'_>, at: At<'_>, mistakes: &mut Vec<Mistak
         },
         _ => None,
     };
+    super::check_per::check(row, metric.as_ref(), at, mistakes);
     let (metric, target) = (metric?, target?);
     let margin = margin(row, target.good_share(metric.entry.figure.quantile().unwrap_or(1.0)), at, mistakes);
-    Some(ReadCriterion { metric, target, floor, margin })
+    let per = row.per.unwrap_or(if metric.entry.units == Units::Planned { Per::Unit } else { Per::Conversation });
+    Some(ReadCriterion { metric, target, floor, margin, per })
 }
 
 fn flow_exists(flow: &str, known: &Known<'_>, at: At<'_>, mistakes: &mut Vec<Mistake>) {

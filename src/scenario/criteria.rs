@@ -70,7 +70,14 @@ pub struct Criterion {
     /// For an invariant: the one-sided 95 % lower bound must reach this too, `>= 95%` for example.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor: Option<String>,
-    /// Fewer measured units than this are INCONCLUSIVE.
+    /// What the rate is counted over. Where nothing is written: `unit` where the script says how many units a conversation
+    /// has, `conversation` where what the agent does says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per: Option<Per>,
+    /// With `per: unit`, where what the agent does says how many units a conversation has: the most that one can have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most: Option<u32>,
+    /// Fewer conversations than this, or cases with `estimand: population`, are INCONCLUSIVE.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_n: Option<u32>,
     /// For `confidence` in a run until decided: how far on the wrong side of the target a rate may pass, `5%` for example.
@@ -113,12 +120,24 @@ impl Criterion {
             kind: GateKind::Invariant,
             flow: None,
             floor: None,
+            per: None,
+            most: None,
             min_n: None,
             margin: None,
             required: Some(true),
             meant: false,
         }
     }
+}
+
+/// What a rate is counted over: two different claims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Per {
+    /// Units: each counts the same, so long conversations count more.
+    Unit,
+    /// Conversations: each counts the same, by the share of its own units.
+    Conversation,
 }
 
 /// A gate in a scenario: a criterion on that scenario alone.

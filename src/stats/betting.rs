@@ -1,14 +1,18 @@
-//! Bounds on the rate of units that come in clusters of unequal sizes and rates, by a bet with fixed stakes.
+//! Bounds on a rate over clusters of units, by bets with fixed stakes against the claim that the rate is at most `p`.
 //!
-//! Against the claim that the rate is `p`, a cluster of `n` units with `S` successes pays `1 + λ(S - p n)`, with
-//! `λ = θ / (p max n)`; `e(p)` is the mean, over the stakes `θ`, of the product over all clusters. Where the true rate
-//! over all units is at most `p`, the expected gains `μ` of the clusters sum up to 0 or less, and
-//! `Π(1 + λμ) <= exp(λ Σμ) <= 1`: `e(p) >= 1/α` happens with probability `α` at most, for independent clusters of any
-//! sizes and rates, and with any dependence between the units of one. The lower bound is the largest `p` with
-//! `e(p) >= 1/α`; it grows with every success. Complete passes over a suite multiply, so the bound holds at whatever
-//! pass one stops (Ville 1939); `max n` is then that of the passes so far.
+//! [`Stakes`] says what is claimed and which bets are made. A bet's evidence `e(p)` is the mean, over the stakes `θ`, of
+//! a product over the clusters whose mean is at most 1 where the claim is true; `e(p) >= 1/α` then happens with
+//! probability `α` at most. The lower bound is the smallest `p` with `e(p) < 1/α`. Complete passes over a suite multiply,
+//! so it holds at whatever pass one stops (Ville 1939). It grows with every success and does not depend on the order.
+//!
+//! - *Stakes on the largest cluster.* A cluster of `n` units with `S` successes pays `1 + λ(S - p n)`, with
+//!   `λ = θ / (p max n)`. Where the expected gains `μ` of the clusters sum up to 0 or less, `Π(1 + λμ) <= exp(λ Σμ) <= 1`,
+//!   for independent clusters of any sizes and rates, and with any dependence between the units of one. `max n` must be
+//!   known beforehand: planned, or a limit.
+//! - *Least-favourable stakes*, for planned sizes: see [`super::least_favourable`]. They do not suffer from one long cluster.
 
 use super::clusters::Clusters;
+use super::least_favourable::{ln_gain, ln_least_gain, water_level};
 
 /// Stakes `θ`, equally weighted: `1 - 2^-j` for j = 1 to 11, and three more.
 const STAKES: [f64; 14] = [
@@ -28,32 +32,52 @@ const STAKES: [f64; 14] = [
     1.0,
 ];
 
-/// Clusters of one pass, each kind with how often it counts.
+/// To this width the first crossing is searched for, where evidence need not fall everywhere.
+const WIDTH: f64 = 1e-10;
+
+/// What a bet claims, and what it may know of the sizes of clusters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stakes {
+    /// The rate per unit, sizes being planned: half the money on least-favourable stakes, half on the largest cluster.
+    Planned,
+    /// The rate per unit, sizes being an outcome: the stake is on the most units that a cluster can have.
+    Limited(u64),
+    /// The mean of the clusters' own rates, whatever their sizes.
+    Means,
+}
+
+/// One kind of cluster: successes, units, how often it counts.
+pub(super) type Kind = (f64, f64, f64);
+
+/// The clusters of one pass, in the order of their sizes.
 #[derive(Debug, Clone)]
-struct Stretch {
+struct Pass {
+    /// The most units of a cluster, in this pass and those before.
     largest: f64,
-    /// Successes, units, number of clusters.
-    kinds: Vec<(f64, f64, f64)>,
+    kinds: Vec<Kind>,
 }
 
 /// The clusters of complete passes over a suite, in their order; one pass where a run does not look before its end.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Bet {
-    stretches: Vec<Stretch>,
-    largest: u64,
+    stakes: Stakes,
+    passes: Vec<Pass>,
 }
 
 impl Bet {
+    /// A bet on nothing so far.
+    pub fn new(stakes: Stakes) -> Self {
+        Self { stakes, passes: Vec::new() }
+    }
+
     /// A bet on the clusters of one pass.
-    pub fn on(clusters: &Clusters) -> Self {
-        let mut bet = Self::default();
-        bet.add(clusters, 1.0);
-        bet
+    pub fn on(stakes: Stakes, clusters: &Clusters) -> Self {
+        Self::over(stakes, [clusters])
     }
 
     /// A bet on several passes.
-    pub fn over<'c>(passes: impl IntoIterator<Item = &'c Clusters>) -> Self {
-        let mut bet = Self::default();
+    pub fn over<'c>(stakes: Stakes, passes: impl IntoIterator<Item = &'c Clusters>) -> Self {
+        let mut bet = Self::new(stakes);
         for pass in passes {
             bet.add(pass, 1.0);
         }
@@ -62,65 +86,103 @@ impl Bet {
 
     /// Adds a pass whose clusters count `times` times.
     pub fn add(&mut self, clusters: &Clusters, times: f64) {
-        self.largest = self.largest.max(clusters.largest());
-        let kinds: Vec<_> =
-            clusters.iter().map(|(good, n, number)| (good as f64, n as f64, number as f64 * times)).collect();
-        match self.stretches.last_mut().filter(|last| last.largest >= self.largest as f64) {
-            Some(last) => last.kinds.extend(kinds),
-            None => self.stretches.push(Stretch { largest: self.largest as f64, kinds }),
+        let means = self.stakes == Stakes::Means;
+        let kind = |(good, n, number): (u64, u64, u64)| {
+            let (good, n, number) = (good as f64, n as f64, number as f64 * times);
+            if means { (good / n, 1.0, number) } else { (good, n, number) }
+        };
+        let mut kinds: Vec<Kind> = clusters.iter().map(kind).collect();
+        kinds.sort_by(|left, right| left.1.total_cmp(&right.1));
+        let before = self.passes.last().map_or(0.0, |pass| pass.largest);
+        let largest = match self.stakes {
+            Stakes::Planned => before.max(clusters.largest() as f64),
+            Stakes::Limited(most) => most.max(1) as f64,
+            Stakes::Means => 1.0,
+        };
+        if !kinds.is_empty() {
+            self.passes.push(Pass { largest, kinds });
         }
     }
 
     /// `ln e(p)`, the evidence that the rate is above `p`, for `0 < p <= 1`.
     pub fn ln_evidence(&self, p: f64) -> f64 {
-        let logs = STAKES.map(|stake| {
-            let of = |stretch: &Stretch| -> f64 {
-                let gain = |(good, n, number): &(f64, f64, f64)| {
-                    number * (stake / stretch.largest * (good / p - n)).max(-1.0).ln_1p()
-                };
-                stretch.kinds.iter().map(gain).sum()
+        self.ln_least(p, p)
+    }
+
+    /// A lower bound on `ln e` between `low` and `high`, and `ln e` itself where they are one.
+    fn ln_least(&self, low: f64, high: f64) -> f64 {
+        let mut logs = [f64::NEG_INFINITY; 2 * STAKES.len()];
+        let (first, second) = logs.split_at_mut(STAKES.len());
+        for (log, stake) in first.iter_mut().zip(STAKES) {
+            let gain = |pass: &Pass, (good, n, number): &Kind| {
+                number * (stake / pass.largest * (good / high - n)).max(-1.0).ln_1p()
             };
-            self.stretches.iter().map(of).sum::<f64>()
-        });
-        let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        if most.is_infinite() {
-            return most;
+            *log = self.passes.iter().map(|pass| pass.kinds.iter().map(|kind| gain(pass, kind)).sum::<f64>()).sum();
         }
-        let sum: f64 = logs.iter().map(|log| (log - most).exp()).sum();
-        most + (sum / STAKES.len() as f64).ln()
+        if self.stakes != Stakes::Planned {
+            return ln_mean(first);
+        }
+        let levels: Vec<(f64, f64)> = self
+            .passes
+            .iter()
+            .map(|pass| (if low > 0.0 { water_level(&pass.kinds, low) } else { 0.0 }, water_level(&pass.kinds, high)))
+            .collect();
+        for (log, stake) in second.iter_mut().zip(STAKES) {
+            let of = |(pass, (from, to)): (&Pass, &(f64, f64))| -> f64 {
+                let gain = |kind: &Kind| {
+                    if from < to { ln_least_gain(*kind, stake, *from, *to) } else { ln_gain(*kind, stake, *to) }
+                };
+                pass.kinds.iter().map(gain).sum()
+            };
+            *log = self.passes.iter().zip(&levels).map(of).sum();
+        }
+        ln_mean(&logs)
     }
 
     /// Whether the lower bound at level `1 - alpha` reaches `p`.
     pub fn reaches(&self, p: f64, alpha: f64) -> bool {
-        p <= 0.0 || (p <= 1.0 && self.ln_evidence(p) >= -alpha.ln())
+        if p <= 0.0 {
+            return true;
+        }
+        p <= 1.0
+            && self.ln_evidence(p) >= -alpha.ln()
+            && (self.stakes != Stakes::Planned || self.lower(alpha) >= p - 10.0 * WIDTH)
     }
 
-    /// The lower bound at level `1 - alpha`; 0 without a success.
+    /// The lower bound at level `1 - alpha`: the smallest rate against which the evidence does not suffice; 0 without a
+    /// success. Evidence need not fall everywhere between planned sizes, so it is followed from 0 on.
     pub fn lower(&self, alpha: f64) -> f64 {
-        let (mut low, mut high) = (0.0_f64, 1.0_f64);
-        for _ in 0..100 {
-            let middle = f64::midpoint(low, high);
-            if middle <= low || middle >= high {
-                break;
-            }
-            if self.reaches(middle, alpha) {
-                low = middle;
+        let (mut low, mut width, needed) = (0.0_f64, 0.5_f64, -alpha.ln());
+        while low < 1.0 && width > WIDTH {
+            let high = (low + width).min(1.0);
+            if self.ln_least(low, high) >= needed {
+                (low, width) = (high, width * 2.0);
             } else {
-                high = middle;
+                width /= 2.0;
             }
         }
         low
     }
 }
 
-/// One-sided lower bound at level `1 - alpha` on the rate per unit.
-pub fn lower_at(clusters: &Clusters, alpha: f64) -> f64 {
-    Bet::on(clusters).lower(alpha)
+/// The logarithm of the mean of numbers given by their logarithms.
+fn ln_mean(logs: &[f64]) -> f64 {
+    let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if most.is_infinite() {
+        return most;
+    }
+    let sum: f64 = logs.iter().map(|log| (log - most).exp()).sum();
+    most + (sum / logs.len() as f64).ln()
 }
 
-/// One-sided upper bound at level `1 - alpha` on the rate per unit: 1 less the lower bound on failures.
-pub fn upper_at(clusters: &Clusters, alpha: f64) -> f64 {
-    1.0 - lower_at(&clusters.mirrored(), alpha)
+/// One-sided lower bound at level `1 - alpha`.
+pub fn lower_at(stakes: Stakes, clusters: &Clusters, alpha: f64) -> f64 {
+    Bet::on(stakes, clusters).lower(alpha)
+}
+
+/// One-sided upper bound at level `1 - alpha`: 1 less the lower bound on failures.
+pub fn upper_at(stakes: Stakes, clusters: &Clusters, alpha: f64) -> f64 {
+    1.0 - lower_at(stakes, &clusters.mirrored(), alpha)
 }
 
 #[cfg(test)]
@@ -128,34 +190,92 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Clusters of the shipped suite's sizes, so many of those of one unit without a success.
-    fn suite(failures: u64) -> Clusters {
+    const ALL: [Stakes; 3] = [Stakes::Planned, Stakes::Limited(11), Stakes::Means];
+
+    /// So many clusters of each size, all held.
+    fn held(sizes: &[(u64, u64)]) -> Clusters {
         let mut clusters = Clusters::default();
-        clusters.add_many(0, 1, failures);
-        clusters.add_many(1, 1, 165 - failures);
-        for (n, number) in [(2, 83), (3, 23), (4, 12)] {
-            clusters.add_many(n, n, number);
+        for (number, n) in sizes {
+            clusters.add_many(*n, *n, *number);
         }
         clusters
     }
 
+    /// Clusters of the shipped suite's sizes, so many failures spread from the shortest to the longest.
+    fn suite(failures: u64) -> Clusters {
+        let sizes = [(1_u64, 165), (2, 83), (3, 23), (4, 12)];
+        let mut counts: Vec<(u64, u64)> =
+            sizes.into_iter().flat_map(|(n, number)| std::iter::repeat_n((n, n), number)).collect();
+        for failure in 0..failures {
+            counts[(282 * failure / (failures - 1)) as usize].0 -= 1;
+        }
+        counts.into_iter().collect()
+    }
+
     #[test]
-    fn the_bet_agrees_with_the_vectors() {
+    fn the_bet_on_planned_sizes_agrees_with_the_vectors() {
+        let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1.01e-5, "{found} {expected}");
+        let perfect = [
+            (held(&[(60, 1)]), 0.94607),
+            (held(&[(60, 1), (1, 2)]), 0.93414),
+            (held(&[(60, 1), (1, 12)]), 0.82768),
+            (held(&[(300, 1), (1, 20)]), 0.93783),
+            (held(&[(54, 1), (9, 2), (2, 5), (2, 8)]), 0.83523),
+        ];
+        for (clusters, expected) in perfect {
+            near(lower_at(Stakes::Planned, &clusters, 0.05), expected);
+        }
         assert_eq!((suite(0).units(), suite(0).number()), (448, 283));
+        let rows = [(0, 0.97289), (2, 0.96815), (4, 0.96277), (8, 0.95165), (12, 0.94039), (20, 0.91729)];
+        for (failures, expected) in rows {
+            near(lower_at(Stakes::Planned, &suite(failures), 0.05), expected);
+        }
+    }
+
+    #[test]
+    fn the_stake_on_the_largest_number_agrees_with_the_vectors() {
+        // Sizes 165 x 1, 83 x 2, 23 x 3, 12 x 4, each failure in a conversation of one.
+        let alone = |failures: u64| {
+            let mut clusters = held(&[(165 - failures, 1), (83, 2), (23, 3), (12, 4)]);
+            clusters.add_many(0, 1, failures);
+            lower_at(Stakes::Limited(4), &clusters, 0.05)
+        };
         let rows = [(0, 0.97093), (2, 0.96591), (4, 0.96089), (8, 0.95083), (12, 0.94074), (20, 0.92050)];
         for (failures, expected) in rows {
-            let found = lower_at(&suite(failures), 0.05);
-            assert!((found - expected).abs() < 5.1e-6, "{failures} failures: {found}");
+            assert!((alone(failures) - expected).abs() < 5.1e-6, "{failures} failures: {}", alone(failures));
+        }
+        // "About 240 clean ones are needed against 90 %", one unit each of at most eight.
+        let needed = (1..400).find(|n| Bet::on(Stakes::Limited(8), &held(&[(*n, 1)])).reaches(0.90, 0.05));
+        assert!(needed.is_some_and(|n| (225..=255).contains(&n)), "{needed:?}");
+    }
+
+    #[test]
+    fn the_bet_on_means_agrees_with_the_vectors_and_counts_a_conversation_once() {
+        let of = |counts: &[(u64, u64, u64)]| {
+            let mut clusters = Clusters::default();
+            counts.iter().for_each(|(good, n, times)| clusters.add_many(*good, *n, *times));
+            lower_at(Stakes::Means, &clusters, 0.05)
+        };
+        for (found, expected) in [
+            (of(&[(1, 1, 60)]), 0.94607),
+            (of(&[(1, 1, 120)]), 0.97265),
+            (of(&[(1, 1, 59), (1, 2, 1)]), 0.93535),
+            (of(&[(1, 1, 30), (12, 12, 30)]), 0.94607),
+        ] {
+            assert!((found - expected).abs() < 5.1e-6, "{found} {expected}");
         }
     }
 
     #[test]
     fn nothing_seen_bounds_nothing_and_both_ends_mirror_each_other() {
-        assert_eq!((lower_at(&Clusters::default(), 0.05), upper_at(&Clusters::default(), 0.05)), (0.0, 1.0));
-        let none: Clusters = [(0, 3), (0, 2)].into_iter().collect();
-        assert!(lower_at(&none, 0.05) <= 0.0);
-        let some: Clusters = [(3, 3), (2, 2), (1, 4)].into_iter().collect();
-        assert!((upper_at(&some, 0.05) - (1.0 - lower_at(&some.mirrored(), 0.05))).abs() < 1e-12);
+        for stakes in ALL {
+            let nothing = Clusters::default();
+            assert_eq!((lower_at(stakes, &nothing, 0.05), upper_at(stakes, &nothing, 0.05)), (0.0, 1.0));
+            let none: Clusters = [(0, 3), (0, 2)].into_iter().collect();
+            assert!(lower_at(stakes, &none, 0.05) <= 0.0);
+            let some: Clusters = [(3, 3), (2, 2), (1, 4)].into_iter().collect();
+            assert!((upper_at(stakes, &some, 0.05) - (1.0 - lower_at(stakes, &some.mirrored(), 0.05))).abs() < 1e-12);
+        }
     }
 
     #[test]
@@ -163,8 +283,10 @@ mod tests {
         let pass: Clusters = [(3, 3), (1, 1), (1, 2)].into_iter().collect();
         let mut all = Clusters::default();
         (0..7).for_each(|_| all.absorb(&pass));
-        let by_pass = Bet::over([&pass; 7]).lower(0.05);
-        assert!((by_pass - lower_at(&all, 0.05)).abs() < 1e-9, "{by_pass}");
+        for stakes in ALL {
+            let by_pass = Bet::over(stakes, [&pass; 7]).lower(0.05);
+            assert!((by_pass - lower_at(stakes, &all, 0.05)).abs() < 1e-8, "{by_pass}");
+        }
     }
 
     fn clusters() -> impl Strategy<Value = Vec<(u64, u64)>> {
@@ -178,15 +300,29 @@ mod tests {
             let place = at % counts.len();
             counts[place].0 = (counts[place].0 + 1).min(counts[place].1);
             let after: Clusters = counts.into_iter().collect();
-            prop_assert!(lower_at(&after, 0.05) >= lower_at(&before, 0.05) - 1e-12);
-            prop_assert!(upper_at(&after, 0.05) >= upper_at(&before, 0.05) - 1e-12);
+            for stakes in ALL {
+                prop_assert!(lower_at(stakes, &after, 0.05) >= lower_at(stakes, &before, 0.05) - 1e-8);
+                prop_assert!(upper_at(stakes, &after, 0.05) >= upper_at(stakes, &before, 0.05) - 1e-8);
+            }
         }
 
         #[test]
-        fn bounds_enclose_the_rate(counts in clusters()) {
+        fn bounds_enclose_the_figure(counts in clusters()) {
             let all: Clusters = counts.into_iter().collect();
-            let rate = all.good() as f64 / all.units() as f64;
-            prop_assert!(lower_at(&all, 0.05) <= rate + 1e-12 && rate <= upper_at(&all, 0.05) + 1e-12);
+            let unit = all.good() as f64 / all.units() as f64;
+            for (stakes, figure) in ALL.into_iter().zip([unit, unit, all.shares() / all.number() as f64]) {
+                let (low, high) = (lower_at(stakes, &all, 0.05), upper_at(stakes, &all, 0.05));
+                prop_assert!(low <= figure + 1e-8 && figure <= high + 1e-8, "{low} {figure} {high}");
+            }
+        }
+
+        #[test]
+        fn no_rate_below_the_bound_is_left_by_the_evidence(counts in clusters(), share in 0.01..1.0_f64) {
+            // The first crossing from below: a bound above the true rate means that the evidence against it sufficed.
+            let bet = Bet::on(Stakes::Planned, &counts.into_iter().collect());
+            let lower = bet.lower(0.05);
+            prop_assert!(lower <= 0.0 || bet.ln_evidence(lower * share) >= 20.0_f64.ln() - 1e-9);
+            prop_assert!(bet.ln_evidence((lower + 1e-6).min(1.0)) < 20.0_f64.ln() + 1e-3);
         }
     }
 }

@@ -64,6 +64,11 @@ impl Clusters {
         self.iter().map(|(good, _, times)| good * times).sum()
     }
 
+    /// The sum of the clusters' own rates.
+    pub fn shares(&self) -> f64 {
+        self.iter().map(|(good, n, times)| good as f64 / n as f64 * times as f64).sum()
+    }
+
     /// Units of the largest cluster; 0 without any.
     pub fn largest(&self) -> u64 {
         self.iter().map(|(_, n, _)| n).max().unwrap_or(0)

@@ -3,7 +3,7 @@
 //! The quick tests look for what is far off; the slow one (`.ci/slow`) makes 10,000 runs of each behaviour and prints the
 //! table of `docs/verdicts.md`.
 
-use super::betting::Bet;
+use super::betting::{Bet, Stakes};
 use super::rate::{binomial_cdf, lower_bound};
 use super::{Clusters, Sample, population};
 use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng};
@@ -67,7 +67,7 @@ enum Cases {
 
 /// The cases of one run whose mean rate is `rate`: repetitions between 1 and 20, unequal.
 fn cases(rng: &mut ChaCha8Rng, number: u64, rate: f64, spread: Cases) -> Sample {
-    let counts = (0..number).map(|case| {
+    let counts = (0..number).map(|case| -> Clusters {
         let own = match spread {
             Cases::AllOrNothing => f64::from(u8::from(rng.random_bool(rate))),
             Cases::Alike => rate,
@@ -76,9 +76,9 @@ fn cases(rng: &mut ChaCha8Rng, number: u64, rate: f64, spread: Cases) -> Sample 
             Cases::Spread => rng.random_range(2.0 * rate - 1.0..=1.0),
         };
         let n = 1 + (case * 7) % 20;
-        ((0..n).filter(|_| rng.random_bool(own)).count() as u64, n)
+        (0..n).map(|_| (u64::from(rng.random_bool(own)), 1)).collect()
     });
-    Sample::population(counts.collect::<Vec<_>>())
+    Sample::cases(&counts.collect::<Vec<_>>())
 }
 
 /// `low` as often as the mean `rate` allows, 1 otherwise.
@@ -88,7 +88,7 @@ fn below(rng: &mut ChaCha8Rng, rate: f64, low: f64) -> f64 {
 
 /// Whether the mean rate of cases not seen yet is shown to reach the target.
 fn passes(sample: &Sample, target: f64) -> bool {
-    matches!(sample, Sample::Population { s, cases } if population::reaches(*s, *cases, target, 0.05))
+    matches!(sample, Sample::Means { s, number } if population::reaches(*s, *number, target, 0.05))
 }
 
 /// The share of runs for which `wrong` holds.
@@ -105,13 +105,14 @@ fn fixed_suite(runs: u32) -> Vec<Line> {
     for (name, sizes) in [("sizes as shipped", SHIPPED), ("two conversations of 20 turns among 60 of one", LONG)] {
         for target in [0.90, 0.95] {
             for turns in [Turns::AllOrNothing, Turns::Independent, Turns::LongFail] {
-                let pass =
-                    share(runs, 1, |rng| Bet::on(&conversations(rng, sizes, target, turns)).reaches(target, 0.05));
+                let pass = share(runs, 1, |rng| {
+                    Bet::on(Stakes::Planned, &conversations(rng, sizes, target, turns)).reaches(target, 0.05)
+                });
                 lines.push((format!("PASS at the target {target}, {name}, {turns:?}"), pass));
             }
             let fail = share(runs, 2, |rng| {
                 let failures = conversations(rng, sizes, target, Turns::AllOrNothing).mirrored();
-                Bet::on(&failures).lower(0.05) > 1.0 - target
+                Bet::on(Stakes::Planned, &failures).lower(0.05) > 1.0 - target
             });
             lines.push((format!("FAIL at the target {target}, {name}, AllOrNothing"), fail));
         }
@@ -120,10 +121,97 @@ fn fixed_suite(runs: u32) -> Vec<Line> {
         let mut passes = Vec::new();
         (0..10).any(|_| {
             passes.push(conversations(rng, &[(1, 16), (2, 8), (3, 2), (4, 1)], 0.90, Turns::AllOrNothing));
-            Bet::over(&passes).reaches(0.90, 0.05)
+            Bet::over(Stakes::Planned, &passes).reaches(0.90, 0.05)
         })
     });
     lines.push(("PASS at the target 0.9, looked at after each of ten passes, AllOrNothing".into(), looked));
+    lines
+}
+
+/// How the number of units of a conversation hangs together with what becomes of them.
+#[derive(Debug, Clone, Copy)]
+enum Numbers {
+    /// A bad conversation has eight units, all of which fail, a good one has one.
+    BadAreLong,
+    /// A bad conversation has one unit, a good one eight.
+    GoodAreLong,
+    /// One to eight, evenly, whatever becomes of them; all fail or none.
+    Even,
+    /// One to eight, evenly; each unit fails for itself.
+    EachForItself,
+}
+
+impl Numbers {
+    /// The share of bad conversations (of bad units in each) with which a share `bad` of all units fails.
+    fn of_units(self, bad: f64) -> f64 {
+        match self {
+            Self::BadAreLong => bad / (8.0 - 7.0 * bad),
+            Self::GoodAreLong => 8.0 * bad / (1.0 + 7.0 * bad),
+            Self::Even | Self::EachForItself => bad,
+        }
+    }
+
+    /// One conversation, bad with that probability.
+    fn draw(self, rng: &mut ChaCha8Rng, bad: f64) -> (u64, u64) {
+        let even = rng.random_range(1..=8_u64);
+        match self {
+            Self::EachForItself => ((0..even).filter(|_| !rng.random_bool(bad)).count() as u64, even),
+            _ => match (rng.random_bool(bad), self) {
+                (true, Self::BadAreLong) => (0, 8),
+                (true, Self::GoodAreLong) => (0, 1),
+                (true, _) => (0, even),
+                (false, Self::BadAreLong) => (1, 1),
+                (false, Self::GoodAreLong) => (8, 8),
+                (false, _) => (even, even),
+            },
+        }
+    }
+}
+
+/// Numbers of units that are an outcome, at the target: per unit with eight as their maximum, and per conversation, after a
+/// fixed number and whenever a look after a pass passes.
+fn random_numbers(runs: u32) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let all = [Numbers::BadAreLong, Numbers::GoodAreLong, Numbers::Even, Numbers::EachForItself];
+    for (numbers, target) in all.into_iter().flat_map(|numbers| [(numbers, 0.90), (numbers, 0.95)]) {
+        let run = |rng: &mut ChaCha8Rng, bad: f64, conversations: u32| -> Clusters {
+            (0..conversations).map(|_| numbers.draw(rng, bad)).collect()
+        };
+        let per_unit = numbers.of_units(1.0 - target);
+        for (claim, bad) in [("unit", per_unit), ("conversation", 1.0 - target)] {
+            let stakes = if claim == "unit" { Stakes::Limited(8) } else { Stakes::Means };
+            let fixed = |conversations: u32| {
+                share(runs, 8, |rng| {
+                    let clusters = run(rng, bad, conversations);
+                    let sample = match stakes {
+                        Stakes::Means => Sample::conversations(&clusters),
+                        _ => Sample::Limited { clusters, most: Some(8) },
+                    };
+                    sample.lower_at(0.05) >= target
+                })
+            };
+            let looked = share(runs, 9, |rng| {
+                let mut passes = Vec::new();
+                (0..10).any(|_| {
+                    passes.push(run(rng, bad, 30));
+                    Bet::over(stakes, &passes).reaches(target, 0.05)
+                })
+            });
+            let fail = share(runs, 10, |rng| {
+                let clusters = run(rng, bad, 150);
+                let sample = match stakes {
+                    Stakes::Means => Sample::conversations(&clusters),
+                    _ => Sample::Limited { clusters, most: Some(8) },
+                };
+                sample.upper_at(0.05) < target
+            });
+            let of = format!("at the target {target} per {claim}, {numbers:?}");
+            lines.push((format!("PASS {of}, 60 conversations"), fixed(60)));
+            lines.push((format!("PASS {of}, 300 conversations"), fixed(300)));
+            lines.push((format!("PASS {of}, after any of ten passes of 30"), looked));
+            lines.push((format!("FAIL {of}, 150 conversations"), fail));
+        }
+    }
     lines
 }
 
@@ -177,6 +265,18 @@ fn turns_of_one_conversation_deceive_no_verdict() {
 }
 
 #[test]
+fn numbers_of_units_that_are_an_outcome_deceive_no_verdict() {
+    hold(&random_numbers(QUICK), QUICK);
+    // The stake on the largest number that was seen: what the maximum is declared for.
+    let naive = share(QUICK, 11, |rng| {
+        let bad = Numbers::BadAreLong.of_units(0.10);
+        let all: Clusters = (0..60).map(|_| Numbers::BadAreLong.draw(rng, bad)).collect();
+        Bet::on(Stakes::Planned, &all).reaches(0.90, 0.05)
+    });
+    assert!(naive > 0.3, "{naive}");
+}
+
+#[test]
 fn few_cases_deceive_no_verdict_on_cases_not_seen_yet() {
     hold(&unseen(QUICK, &[2, 3, 5, 20, 60]), QUICK);
 }
@@ -190,7 +290,9 @@ fn six_gates_at_their_targets_fail_a_run_no_more_often_than_one() {
 #[test]
 #[ignore = "10,000 runs of each behaviour: .ci/slow"]
 fn ten_thousand_runs_of_each_behaviour() {
-    let lines = [fixed_suite(SLOW), unseen(SLOW, &[2, 3, 5, 10, 20, 30, 60]), several_gates(SLOW)].concat();
+    let lines =
+        [fixed_suite(SLOW), random_numbers(SLOW), unseen(SLOW, &[2, 3, 5, 10, 20, 30, 60]), several_gates(SLOW)]
+            .concat();
     for (what, found) in &lines {
         eprintln!("| {what} | .05 | {found:.4} |");
     }

@@ -1,7 +1,7 @@
 //! Exact statistics for small samples: bounds on rates, quantiles, paired and repeated trials.
 //!
-//! Gates use [`sample`]: Clopper-Pearson ([`rate`]) where units are independent, the bet of [`betting`] where they come
-//! in clusters, [`population`] for cases not seen yet. Wilson intervals are for display only. Times are judged as the
+//! Gates use [`sample`]: Clopper-Pearson ([`rate`]) where units are independent, the bets of [`betting`] where they come
+//! in clusters, [`population`] for means over conversations or over cases not seen yet. Wilson intervals are for display only. Times are judged as the
 //! Bernoulli claim "below the limit", never as an interpolated quantile ([`quantile`]). Runs that stop when they
 //! know enough are judged by [`sequential`], [`stopping`] and [`betting`], never by a bound for a fixed number. Numbers
 //! in, numbers out: nothing here knows traces, metrics or verdicts.
@@ -19,6 +19,7 @@ pub mod critical_path;
 pub mod effect;
 #[cfg(test)]
 mod error_rates;
+mod least_favourable;
 pub mod operating;
 mod paired;
 pub mod paired_shift;

@@ -56,6 +56,8 @@ pub struct ImportedRun {
     pub evaluated: EvaluatedRun,
     /// Members of conversations that were ignored, with the number of conversations that have them.
     pub ignored: BTreeMap<String, usize>,
+    /// Exact copies that were dropped: the place of each in the file, from 1, and of the conversation that it copies.
+    pub copies: Vec<(usize, usize)>,
 }
 
 /// Reads the conversations of `file` (JSON or JSON lines of OpenAI chat messages, gzip or not), evaluates them by
@@ -78,9 +80,9 @@ pub fn import(
         None => import::messages(&name, &text, criteria),
     };
     let read = read.map_err(|error| ImportFileError::Conversations { file: file.to_owned(), error })?;
-    let ignored = read.ignored.clone();
+    let (ignored, copies) = (read.ignored.clone(), read.copies.clone());
     let (folder, evaluated) = written(read, reports, root)?;
-    Ok(ImportedRun { folder, evaluated, ignored })
+    Ok(ImportedRun { folder, evaluated, ignored, copies })
 }
 
 fn written(read: import::Imported, reports: &Path, root: &Path) -> Result<(PathBuf, EvaluatedRun), SuiteError> {

@@ -103,3 +103,28 @@ fn gates_of_nothing_take_away_the_gate_on_the_cases_and_nothing_else() {
             .any(|row| row.contains("valve-error") && row.contains("FAIL"))
     );
 }
+
+#[test]
+fn check_tells_of_one_long_case_that_takes_most_of_what_a_rate_per_query_can_show() {
+    let project = Project::shipped();
+    project.write(
+        "long.yaml",
+        "about: Queries.\ncriteria:\n  - {id: SEARCH, metric: mandatory_call_rate(knowledge), target: '>= 90%', kind: confidence}\n",
+    );
+    let cases = |turns: u32| {
+        let one: String = (0..60).map(|case| format!("  - {{case: c{case}, ask: 'Question {case}?'}}\n")).collect();
+        let asks: Vec<String> = (0..turns).map(|turn| format!("{{ask: 'And {turn}?'}}")).collect();
+        let long = format!("  - {{case: long, turns: [{}]}}\n", asks.join(", "));
+        let head =
+            "scenario: long\nflow: tool-rag\nknowledge: fernlight\nmodel: {provider: simulator, name: any}\ncases:\n";
+        project.write("scenarios/long.yaml", &format!("{head}{one}{long}"));
+        project.run(&["check", "scenarios/long.yaml", "--criteria", "long.yaml"])
+    };
+    let told = cases(12);
+    let all = format!("{}{}", told.stdout, told.stderr);
+    assert!(all.contains("the case `long` with its 12 turns takes most of what they can show"), "{all}");
+    assert!(all.contains("at least 82.7 %, and 95.1 % without this case"), "{all}");
+    assert!(!cases(2).stdout.contains("takes most"), "two turns among sixty take little");
+    project.edit("long.yaml", "kind: confidence", "kind: confidence, per: conversation");
+    assert!(!cases(12).stdout.contains("takes most"), "conversations count the same");
+}

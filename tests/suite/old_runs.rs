@@ -37,6 +37,14 @@ fn a_run_whose_plan_is_of_the_first_version_is_scored_with_the_verdicts_that_it_
     let expected = fs::read_to_string(kept).expect("the verdicts");
     let trials = fs::read_to_string(project.path("reports/old/trials.csv")).expect("trials.csv");
     assert_eq!(columns(&trials, ["id", "verdict"]), expected.lines().collect::<Vec<_>>());
+    let told = project.read("reports/old/run.json");
+    assert!(
+        told.contains("scored by the rules of this one: each criterion counts per unit or per conversation"),
+        "{told}"
+    );
+    let criteria = project.read("reports/old/criteria.csv");
+    let counted = columns(&criteria, ["id", "per"]);
+    assert!(!counted.is_empty() && counted.iter().all(|row| row.ends_with(",unit") || row.ends_with(",conversation")));
 }
 
 #[test]

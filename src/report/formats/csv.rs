@@ -62,7 +62,7 @@ const TRIAL_COLUMNS: [&str; 31] = [
     "replaced_errors",
 ];
 
-const CRITERION_COLUMNS: [&str; 35] = [
+const CRITERION_COLUMNS: [&str; 38] = [
     "id",
     "scenario",
     "metric",
@@ -98,6 +98,9 @@ const CRITERION_COLUMNS: [&str; 35] = [
     "min_n",
     "run_again",
     "run_again_passed",
+    "per",
+    "per_unit",
+    "per_conversation",
 ];
 
 const VIOLATION_COLUMNS: [&str; 15] = [
@@ -284,7 +287,7 @@ fn target(text: &str) -> [String; 3] {
     }
 }
 
-fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 34] {
+fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 37] {
     let [op, value, unit] = target(&row.target);
     let seconds = unit == "s";
     let rate = if row.n == 0 {
@@ -330,6 +333,9 @@ fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 34] {
         row.min_n.map(|least| least.to_string()).unwrap_or_default().into(),
         row.run_again.to_string().into(),
         row.run_again_passed.to_string().into(),
+        cell(&row.per),
+        decimal(row.per_unit).into(),
+        decimal(row.per_conversation).into(),
     ]
 }
 

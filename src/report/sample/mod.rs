@@ -121,7 +121,10 @@ fn scenario(name: &str, cases: std::ops::Range<usize>) -> PlannedScenario {
         variants: [("base", ""), ("forced", "enforcement: forced")]
             .map(|(name, about)| PlannedVariant::named(name, about, "tool-rag"))
             .to_vec(),
-        cases: CASES[cases].iter().map(|row| PlannedCase { table: None, line: 9, case: case(row) }).collect(),
+        cases: CASES[cases]
+            .iter()
+            .map(|row| PlannedCase { table: None, line: 9, case: case(row), input: String::new() })
+            .collect(),
         gates: Vec::new(),
     }
 }

@@ -31,6 +31,19 @@ pub enum Better {
     Lower,
 }
 
+/// What says how many units of a metric a conversation has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Units {
+    /// The script, whatever the agent does: its turns, what is expected of them, one for the trial.
+    Planned,
+    /// What the agent does; at most one for each turn.
+    OfTurns,
+    /// What the agent does; at most one for each completion that the limits allow.
+    OfCompletions,
+    /// What the agent does, and nothing limits it.
+    Unlimited,
+}
+
 /// One metric.
 #[derive(Debug, Clone, Copy)]
 pub struct MetricEntry {
@@ -42,6 +55,8 @@ pub struct MetricEntry {
     pub figure: Figure,
     /// Which way is better; a target that looks the other way is an error unless it is meant.
     pub better: Better,
+    /// What says how many units a conversation has.
+    pub units: Units,
     /// Its parameters; positional arguments fill them in this order.
     pub parameters: &'static [Parameter],
     /// Whether people's ratings are its units: without a file of them nothing is measured, and nothing is required unless a
@@ -81,7 +96,8 @@ pub const ACCOUNTS: [&str; 3] = ["transport", "model", "tool"];
 impl MetricEntry {
     /// A rate.
     pub const fn rate(name: &'static str, about: &'static str, parameters: &'static [Parameter]) -> Self {
-        Self { name, about, figure: Figure::Rate, better: Better::Higher, parameters, is_rated: false }
+        let (figure, better, units) = (Figure::Rate, Better::Higher, Units::Planned);
+        Self { name, about, figure, better, units, parameters, is_rated: false }
     }
 
     /// The same, where less is better.
@@ -96,9 +112,16 @@ impl MetricEntry {
         Self { is_rated: true, ..self }
     }
 
+    /// The same, where what the agent does says how many units a conversation has.
+    #[must_use]
+    pub const fn counted(self, units: Units) -> Self {
+        Self { units, ..self }
+    }
+
     /// A time of which so many units in a hundred must stay below the target.
     pub const fn time(name: &'static str, about: &'static str, percent: u8) -> Self {
-        Self { name, about, figure: Figure::Time(percent), better: Better::Lower, parameters: &[], is_rated: false }
+        let (figure, better, units) = (Figure::Time(percent), Better::Lower, Units::Planned);
+        Self { name, about, figure, better, units, parameters: &[], is_rated: false }
     }
 
     /// How it is written, with all parameters and their defaults: `mandatory_call_rate(TOOL, at=after_retry|first)`.

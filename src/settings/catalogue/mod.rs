@@ -12,7 +12,7 @@ mod metric;
 pub use dialect::DialectEntry;
 pub use flow::{FlowEntry, ToolEntry};
 pub use knowledge::{PassageNames, ServerEntry};
-pub use metric::{ACCOUNTS, Better, Figure, MetricEntry, Parameter, ResolvedMetric, Values};
+pub use metric::{ACCOUNTS, Better, Figure, MetricEntry, Parameter, ResolvedMetric, Units, Values};
 
 /// Everything that scenarios and criteria may name.
 #[derive(Debug, Clone, Default)]

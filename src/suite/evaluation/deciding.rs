@@ -8,7 +8,7 @@ use super::builder::EvaluationBuilder;
 use crate::compare::{CASES, Measured, Summary};
 use crate::metric::catalogue;
 use crate::plan::Plan;
-use crate::scenario::criteria::Estimand;
+use crate::scenario::criteria::{Estimand, Per};
 use crate::scenario::{Criterion, GateKind, resolve_metric};
 use crate::stats::percent::{Rounding, percent, rounded};
 use crate::stats::power::{Spread, repeats_difference, smallest_visible_difference};
@@ -149,13 +149,16 @@ fn of(
         own += good(successes, n) as f64 / n as f64;
         seen = (seen.0 + good(successes, n), seen.1 + n);
     }
+    let rule = written.and_then(|written| rule(written, estimand)).filter(|_| !measured.proxy);
     let good = match estimand {
+        Estimand::FixedSuite if rule.is_some_and(|rule| rule.means) => {
+            (clusters.number() > 0).then(|| clusters.shares() / clusters.number() as f64)
+        }
         Estimand::FixedSuite => (seen.1 > 0).then(|| seen.0 as f64 / seen.1 as f64),
         Estimand::Population => (cases > 0).then(|| own / cases as f64),
     };
-    let rule = written.and_then(rule).filter(|_| !measured.proxy);
-    let needed = rule.and_then(|rule| rule.needed(&clusters, estimand));
-    let needed_as_seen = rule.zip(good).and_then(|(rule, good)| rule.as_seen(&clusters, good, estimand));
+    let needed = rule.and_then(|rule| rule.needed(&clusters));
+    let needed_as_seen = rule.zip(good).and_then(|(rule, good)| rule.as_seen(&clusters, good));
     let share = conversations / trials.max(1) as f64;
     let mut row = Deciding {
         key: measured.key.clone(),
@@ -184,41 +187,46 @@ struct Rule {
     min_n: u64,
     /// Whether one bad unit fails it.
     strict: bool,
+    /// Whether its figure is a mean of conversations, or of cases not seen yet.
+    means: bool,
 }
 
-fn rule(written: &Criterion) -> Option<Rule> {
+fn rule(written: &Criterion, estimand: Estimand) -> Option<Rule> {
     let read = written.read(&catalogue::entries()).ok()?;
     let quantile = resolve_metric(&written.metric, &catalogue::entries()).ok()?.entry.figure.quantile().unwrap_or(0.95);
     let min_n = u64::from(written.min_n.unwrap_or(0)).max(1);
+    let means = estimand == Estimand::Population || read.per == Per::Conversation;
     Some(match written.kind {
-        GateKind::Invariant => Rule { bound: read.floor.unwrap_or(0.0), min_n, strict: true },
-        GateKind::Confidence => Rule { bound: read.target.good_share(quantile), min_n, strict: false },
-        GateKind::Point => Rule { bound: 0.0, min_n, strict: false },
+        GateKind::Invariant => Rule { bound: read.floor.unwrap_or(0.0), min_n, strict: true, means },
+        GateKind::Confidence => Rule { bound: read.target.good_share(quantile), min_n, strict: false, means },
+        GateKind::Point => Rule { bound: 0.0, min_n, strict: false, means },
     })
 }
 
 impl Rule {
     /// Conversations like these, or cases, that pass without a failure.
-    fn needed(self, clusters: &Clusters, estimand: Estimand) -> Option<u64> {
-        let needed = match estimand {
-            Estimand::FixedSuite if clusters.is_single() => self.units(0),
-            Estimand::FixedSuite => clusters_for(clusters, self.bound, ALPHA),
-            Estimand::Population => population::cases_for(0.0, self.bound),
+    fn needed(self, clusters: &Clusters) -> Option<u64> {
+        let needed = if self.means {
+            population::cases_for(0.0, self.bound)
+        } else if clusters.is_single() {
+            self.units(0)
+        } else {
+            clusters_for(clusters, self.bound, ALPHA)
         };
         needed.map(|needed| needed.max(self.min_n))
     }
 
     /// The same at the share of good units seen.
-    fn as_seen(self, clusters: &Clusters, good: f64, estimand: Estimand) -> Option<u64> {
+    fn as_seen(self, clusters: &Clusters, good: f64) -> Option<u64> {
         if self.strict && good < 1.0 {
             return None;
         }
-        let needed = match estimand {
-            Estimand::FixedSuite if clusters.is_single() => self.at(good),
-            Estimand::FixedSuite => clusters_as_seen(clusters, self.bound, ALPHA),
-            Estimand::Population => {
-                (1..=MOST_CASES).find(|cases| population::lower_at(good * *cases as f64, *cases, ALPHA) >= self.bound)
-            }
+        let needed = if self.means {
+            (1..=MOST_CASES).find(|cases| population::lower_at(good * *cases as f64, *cases, ALPHA) >= self.bound)
+        } else if clusters.is_single() {
+            self.at(good)
+        } else {
+            clusters_as_seen(clusters, self.bound, ALPHA)
         };
         needed.map(|needed| needed.max(self.min_n))
     }
@@ -299,7 +307,7 @@ mod tests {
     use super::*;
 
     fn rule(bound: f64, strict: bool) -> Rule {
-        Rule { bound, min_n: 1, strict }
+        Rule { bound, min_n: 1, strict, means: false }
     }
 
     #[test]
@@ -315,13 +323,14 @@ mod tests {
     #[test]
     fn conversations_of_several_turns_count_once_and_cases_not_seen_yet_are_cases() {
         let sizes: Clusters = [(1, 1), (2, 2), (4, 4), (2, 4)].into_iter().collect();
-        let needed = rule(0.95, false).needed(&sizes, Estimand::FixedSuite).expect("some number");
+        let needed = rule(0.95, false).needed(&sizes).expect("some number");
         let more: Clusters =
             std::iter::repeat_n([(1, 1), (2, 2), (4, 4), (4, 4)], needed.div_ceil(4) as usize).flatten().collect();
-        assert!(needed > 59 && crate::stats::betting::lower_at(&more, ALPHA) >= 0.95, "{needed}");
-        assert_eq!(rule(0.95, false).needed(&sizes, Estimand::Population), Some(59));
-        assert_eq!(rule(0.95, true).as_seen(&sizes, 0.9, Estimand::Population), None);
-        assert!(rule(0.90, false).as_seen(&sizes, 0.97, Estimand::Population).is_some_and(|cases| cases > 29));
+        assert!(needed > 59 && crate::stats::Sample::Fixed(more).lower_at(ALPHA) >= 0.95, "{needed}");
+        let means = |bound: f64, strict: bool| Rule { means: true, ..rule(bound, strict) };
+        assert_eq!(means(0.95, false).needed(&sizes), Some(59));
+        assert_eq!(means(0.95, true).as_seen(&sizes, 0.9), None);
+        assert!(means(0.90, false).as_seen(&sizes, 0.97).is_some_and(|cases| cases > 29));
     }
 
     #[test]

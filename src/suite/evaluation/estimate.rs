@@ -114,7 +114,7 @@ pub fn estimate(runner: &TrialRunner, plan: &Plan) -> Estimate {
     let talks: Clusters = turns.iter().map(|turns| (*turns as u64, *turns as u64)).collect();
     let sample = match plan.criteria.estimand {
         Estimand::FixedSuite => Sample::Fixed(talks),
-        Estimand::Population => Sample::population(vec![(1, 1); cases]),
+        Estimand::Population => Sample::Means { s: cases as f64, number: cases as u64 },
     };
     let turns: usize = turns.iter().sum();
     Estimate {

@@ -4,11 +4,13 @@
 //! messages or an object with `messages` (`history` and `traj` are read too) and, where known, `task_id`, `trial`,
 //! `reward` (0 to 1), `model`, `tools` (names or definitions of those on offer), and `mapping` (see there: names used in
 //! place of OpenAI's roles, and what closing words are). Other members are ignored, and listed. A task becomes a case,
-//! its conversations the repetitions of that case. A conversation that contradicts itself becomes a trial in ERROR, so
+//! its conversations the repetitions of that case; without one, conversations with the same input are. An exact copy of a
+//! conversation (its messages, with its id or its times) is dropped, and named. A conversation that contradicts itself becomes a trial in ERROR, so
 //! that none is dropped in silence. What messages do not show (times, hits, states) is made up nowhere: metrics that
 //! need it measure nothing and say so. Nothing here judges.
 
 mod conversation;
+mod copies;
 mod distinct;
 mod error;
 mod mapping;
@@ -31,6 +33,8 @@ pub struct Imported {
     pub traces: Vec<Trace>,
     /// Members of conversations that were ignored, with the number of conversations that have them.
     pub ignored: BTreeMap<String, usize>,
+    /// Exact copies that were dropped: the place of each in the file, from 1, and of the conversation that it copies.
+    pub copies: Vec<(usize, usize)>,
 }
 
 /// Why a file cannot be imported at all.

@@ -1,6 +1,7 @@
 //! From conversations to a plan and its traces: a case a task, a repetition a conversation of it.
 
 use super::conversation::events;
+use super::copies::{drop_copies, input, shared};
 use super::record::Record;
 use super::{ImportError, Imported};
 use crate::plan::{
@@ -20,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// When two conversations claim to be one trial.
 pub(super) fn imported(
     name: &str,
-    records: Vec<Record>,
+    mut records: Vec<Record>,
     criteria: Option<Criteria>,
     agent: Option<&Scenario>,
 ) -> Result<Imported, ImportError> {
@@ -30,7 +31,13 @@ pub(super) fn imported(
     for member in records.iter().flat_map(|record| &record.ignored) {
         *ignored.entry(member.clone()).or_default() += 1;
     }
-    let placed = placed(&records)?;
+    let copies = drop_copies(&mut records);
+    let copied: BTreeSet<usize> = copies.iter().map(|(_, first)| *first).collect();
+    let dropped: BTreeSet<usize> = copies.iter().map(|(copy, _)| *copy).collect();
+    // Places in the file, without those of the copies.
+    let places: Vec<usize> = (1..=records.len() + copies.len()).filter(|place| !dropped.contains(place)).collect();
+    let inputs: Vec<Option<String>> = records.iter().map(input).collect();
+    let placed = placed(&records, &inputs, &places)?;
     let mut cases: Vec<String> = Vec::new();
     let mut known: BTreeMap<&str, usize> = BTreeMap::new();
     for (case, _) in &placed {
@@ -39,21 +46,30 @@ pub(super) fn imported(
             cases.len() - 1
         });
     }
-    let mut order: Vec<(usize, u32, Record)> = placed
+    let of: Vec<(usize, Option<String>)> =
+        placed.iter().zip(inputs).map(|((case, _), input)| (known[case.as_str()], input)).collect();
+    let alike = shared(cases.len(), &of);
+    let mut order: Vec<(usize, u32, Record, bool)> = placed
         .iter()
         .zip(records)
-        .map(|((case, repetition), record)| (known[case.as_str()], *repetition, record))
+        .zip(&places)
+        .map(|(((case, repetition), record), place)| {
+            (known[case.as_str()], *repetition, record, copied.contains(place))
+        })
         .collect();
-    order.sort_by_key(|(case, repetition, _)| (*case, *repetition));
+    order.sort_by_key(|(case, repetition, ..)| (*case, *repetition));
     let (mut trials, mut traces, mut rewards) = (Vec::new(), Vec::new(), BTreeMap::new());
-    for (case, repetition, record) in order {
+    for (case, repetition, record, copied) in order {
         let lane = Lane { flow: "imported".into(), variant: "base".into(), repetition, arm: Arm::Main };
         let id = format!("{scenario}/{}/{lane}", cases[case]);
         let seed = trial_seed(0, &id);
         if let Some(reward) = record.reward {
             rewards.insert(id.clone(), reward);
         }
-        let told = trace(&id, &scenario, &cases[case], lane.clone(), seed, name, record);
+        let mut told = trace(&id, &scenario, &cases[case], lane.clone(), seed, name, record);
+        if copied {
+            told.notes.push("the log holds exact copies of it, which were dropped".to_owned());
+        }
         let roles = if agent.is_some() { roles.clone() } else { response_tools(&told) };
         traces.push(Trace { roles, ..told });
         trials.push(PlannedTrial { id, scenario: 0, case, lane, seed });
@@ -65,7 +81,16 @@ pub(super) fn imported(
         agent: None,
         knowledge: BTreeMap::new(),
         variants: vec![PlannedVariant::named("base", "as imported", "imported")],
-        cases: cases.into_iter().map(|name| PlannedCase { table: None, line: 1, case: case(name, agent) }).collect(),
+        cases: cases
+            .iter()
+            .zip(&alike)
+            .map(|(name, first)| PlannedCase {
+                table: None,
+                line: 1,
+                case: case(name.clone(), agent),
+                input: cases[*first].clone(),
+            })
+            .collect(),
         gates: agent.and_then(|agent| agent.gates.clone()).unwrap_or_default(),
     };
     let expects = |case: &PlannedCase| case.case.expects_something();
@@ -91,18 +116,23 @@ pub(super) fn imported(
         requirements: BTreeMap::new(),
         requirement_sources: BTreeMap::new(),
     };
-    Ok(Imported { plan, traces, ignored })
+    Ok(Imported { plan, traces, ignored, copies })
 }
 
-/// Case and repetition of each conversation, in the order of the file.
-fn placed(records: &[Record]) -> Result<Vec<(String, u32)>, ImportError> {
+/// Case and repetition of each conversation, in the order of the file: its task, or the first conversation without a task that
+/// has the same input. `places` are those in the file, from 1.
+fn placed(records: &[Record], inputs: &[Option<String>], places: &[usize]) -> Result<Vec<(String, u32)>, ImportError> {
+    let mut first: BTreeMap<&str, usize> = BTreeMap::new();
     // Some count trials from 0 and some from 1; repetitions count from 1.
     let shift = u32::from(records.iter().any(|record| record.trial == Some(0)));
     let mut taken: BTreeSet<(String, u32)> = BTreeSet::new();
     let mut highest: BTreeMap<String, u32> = BTreeMap::new();
     let mut placed = Vec::with_capacity(records.len());
-    for (ordinal, record) in (1..).zip(records) {
-        let case = record.task.as_deref().map_or_else(|| format!("conversation-{ordinal}"), plain);
+    for ((ordinal, record), input) in places.iter().copied().zip(records).zip(inputs) {
+        let case = record.task.as_deref().map(plain).unwrap_or_else(|| {
+            let same = input.as_deref().map(|input| *first.entry(input).or_insert(ordinal));
+            format!("conversation-{}", same.unwrap_or(ordinal))
+        });
         let highest = highest.entry(case.clone()).or_default();
         let repetition = record.trial.map_or(*highest + 1, |trial| trial + shift);
         *highest = repetition.max(*highest);
@@ -203,6 +233,8 @@ fn usual(expected: bool) -> Criteria {
         kind: GateKind::Confidence,
         flow: None,
         floor: None,
+        per: None,
+        most: None,
         min_n: None,
         margin: None,
         required: Some(required),

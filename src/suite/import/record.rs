@@ -25,6 +25,10 @@ pub(super) struct Record {
     pub ignored: Vec<String>,
     /// The names of the tools that the agent was offered, where they are told.
     pub offered: Option<Vec<String>>,
+    /// Its id in the log.
+    pub id: Option<String>,
+    /// When it was, as written beside its messages and in them.
+    pub times: Vec<String>,
 }
 
 /// The conversations of a file, in its order.
@@ -60,8 +64,28 @@ pub(super) fn records(text: &[u8]) -> Result<Vec<Record>, ImportError> {
 
 /// What may stand beside the messages; other members are ignored, and listed.
 const BESIDE: &[&str] = &["task_id", "trial", "reward", "model", "tools", "mapping", "roles"];
+/// Under which names logs keep the id of a conversation.
+const IDS: &[&str] = &["id", "conversation_id", "session_id", "thread_id"];
+/// Under which names logs say when a conversation was, or a message.
+const TIMES: &[&str] = &["created_at", "created", "timestamp", "time", "started_at", "ended_at", "updated_at"];
+
+/// What an object says of the time.
+fn times(object: &Map<String, Value>) -> impl Iterator<Item = String> {
+    TIMES.iter().filter_map(|name| object.get(*name)).filter(|value| !value.is_null()).map(Value::to_string)
+}
 
 impl Record {
+    /// Whether it is the same conversation as another one with the same messages: it has its id, or its times.
+    pub(super) fn is_copy_of(&self, other: &Self) -> bool {
+        let told = |record: &Self| -> Vec<String> {
+            let messages = record.messages.iter().flatten().filter_map(Value::as_object);
+            record.times.iter().cloned().chain(messages.flat_map(times)).collect()
+        };
+        let same_id = self.id.is_some() && self.id == other.id;
+        let times = told(self);
+        same_id || (!times.is_empty() && times == told(other))
+    }
+
     fn of(messages: Result<Vec<Value>, ConversationError>) -> Self {
         Self {
             messages,
@@ -72,6 +96,8 @@ impl Record {
             mapping: Mapping::default(),
             ignored: Vec::new(),
             offered: None,
+            id: None,
+            times: Vec::new(),
         }
     }
 }
@@ -82,7 +108,10 @@ fn record(item: Value, mapping: &Mapping) -> Record {
         Value::Object(mut object) => {
             let mut record = Record { mapping: mapping.clone(), ..Record::of(Ok(Vec::new())) };
             let given = ["messages", "history", "traj"].into_iter().find_map(|key| object.remove(key));
-            record.ignored = object.keys().filter(|key| !BESIDE.contains(&key.as_str())).cloned().collect();
+            let read = |key: &&String| [BESIDE, IDS, TIMES].iter().any(|names| names.contains(&key.as_str()));
+            record.ignored = object.keys().filter(|key| !read(key)).cloned().collect();
+            record.id = IDS.iter().filter_map(|name| object.get(*name)).find(|id| !id.is_null()).map(Value::to_string);
+            record.times = times(&object).collect();
             record.messages = match (beside(&object, &mut record), given) {
                 (Err(mistake), _) => Err(mistake),
                 (Ok(()), Some(Value::Array(messages))) => Ok(messages),

@@ -1,0 +1,74 @@
+//! What `ragcheck check` says of one long case that takes most of what a rate per unit can show.
+
+use crate::metric::catalogue;
+use crate::plan::{self, Plan, Selection};
+use crate::scenario::criteria::{Estimand, Per};
+use crate::scenario::{Criterion, Diagnostic, GateKind, Loaded};
+use crate::settings::catalogue::Units;
+use crate::stats::percent::at_least;
+use crate::stats::{ALPHA, Clusters, Sample};
+use crate::trace::EXTERNAL;
+use std::collections::BTreeMap;
+
+/// What a perfect run leaves open with the case, as a multiple of what it leaves open without, from which on it is told.
+const MOST: f64 = 2.0;
+
+/// One note for each required criterion that counts queries, and of which one long case takes more than half of what a run
+/// without a failure could show.
+pub(super) fn long_cases(loaded: &Loaded) -> Vec<Diagnostic> {
+    let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
+    if plan.criteria.estimand != Estimand::FixedSuite {
+        return Vec::new();
+    }
+    let whole = plan.criteria.criteria.iter().map(|written| (None, written));
+    let gates = (0_usize..).zip(&plan.scenarios).flat_map(|(at, of)| of.gates.iter().map(move |gate| (Some(at), gate)));
+    let note = |(of, written): (Option<usize>, &Criterion)| {
+        let (id, turns, with, without) = longest(&plan, of, written)?;
+        let (file, key) = match of.map(|at| &plan.scenarios[at]) {
+            Some(scenario) => (scenario.file.as_str(), format!("{}/{}", scenario.name, written.id)),
+            None => (loaded.project.criteria.as_deref().unwrap_or("ragcheck.yaml"), written.id.clone()),
+        };
+        let message = format!(
+            "{key} counts queries, and the case `{id}` with its {turns} takes most of what they can show: without a failure at \
+             least {}, and {} without this case",
+            at_least(with),
+            at_least(without)
+        );
+        let help = "split the case, repeat the others, or count `per: conversation`";
+        Some(Diagnostic::note("long-case", file, message).with_help(help.to_owned()))
+    };
+    whole.chain(gates).filter_map(note).collect()
+}
+
+/// The longest case of a criterion, its turns, and what a run without a failure would show with it and without it; `None`
+/// where it does not take most.
+fn longest(plan: &Plan, of: Option<usize>, written: &Criterion) -> Option<(String, u64, f64, f64)> {
+    let read = written.read(&catalogue::entries()).ok()?;
+    let metric = catalogue::resolve(&read.metric).ok()?;
+    let bounded = written.kind == GateKind::Confidence || read.floor.is_some();
+    let counts = read.per == Per::Unit && read.metric.entry.units == Units::Planned && metric.units() == "queries";
+    if !bounded || !counts || !written.is_required() {
+        return None;
+    }
+    let mut sizes: BTreeMap<(usize, usize), (u64, u64)> = BTreeMap::new();
+    for trial in plan.trials.iter() {
+        let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
+        let flow = written.flow.as_ref().is_none_or(|flow| *flow == trial.lane.flow || trial.lane.flow == EXTERNAL);
+        let mine = of.is_none_or(|at| at == trial.scenario) && flow && trial.lane.arm == metric.arm();
+        if mine && metric.applies(case) && !case.excluded_from.contains_key(&written.id) {
+            let turns = case.turns().count() as u64;
+            sizes.entry((trial.scenario, trial.case)).or_insert((turns, 0)).1 += 1;
+        }
+    }
+    let (at, (turns, _)) = sizes.iter().max_by_key(|(at, (turns, _))| (*turns, std::cmp::Reverse(*at)))?;
+    let show = |without: bool| {
+        let mut clusters = Clusters::default();
+        for (_, (turns, number)) in sizes.iter().filter(|(other, _)| !without || *other != at) {
+            clusters.add_many(*turns, *turns, *number);
+        }
+        Sample::Fixed(clusters).lower_at(ALPHA)
+    };
+    let (with, without) = (show(false), show(true));
+    let id = plan.scenarios[at.0].cases[at.1].case.case.clone();
+    (1.0 - with > MOST * (1.0 - without)).then_some((id, *turns, with, without))
+}
