@@ -81,7 +81,7 @@ impl Agent for RetrieveThenRead {
         if said.free_text() != Some("free_text") {
             return Err(Failure::new(Event::NoAnswer, "The language model gave no answer.").into());
         }
-        let source = |id, title| SourceRef { kind: "internal".into(), id, title };
+        let source = |id, title| SourceRef { kind: "internal".into(), id, title, number: None };
         let sources = found.into_iter().map(|found| source(found.passage.id, found.passage.title)).collect();
         let (confidence, used_internal_kb, used_external_kb, refused) = (None, true, false, false);
         let answer = Answer { text: said.text, sources, confidence, used_internal_kb, used_external_kb, refused };

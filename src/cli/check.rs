@@ -1,7 +1,7 @@
 //! `ragcheck check`: every mistake at once, what has no recording yet, and which recordings have gone stale.
 
 use super::arguments::{Check, Printed};
-use super::decidable::{ragged, too_few_cases, without_units};
+use super::decidable::{poor_prospects, ragged, too_few_cases, without_units};
 use super::diagnostic;
 use super::exit::Exit;
 use super::output::{self, Problem};
@@ -56,6 +56,7 @@ fn checked(
         diagnostics.extend(broken(loaded, cassettes));
         diagnostics.extend(unrecorded(loaded, cassettes));
         diagnostics.extend(too_few_cases(loaded));
+        diagnostics.extend(poor_prospects(loaded, paths.is_empty() && criteria.is_none()));
         diagnostics.extend(ragged(loaded));
         diagnostics.extend(without_units(loaded, paths.is_empty() && criteria.is_none()));
     }

@@ -60,6 +60,12 @@ pub(in crate::flow) trait Agent: Send + Sync + Sized + 'static {
         let _ = (env, conversation, number);
     }
 
+    /// The ids that later turns are shown behind the answer; `None` for those of its sources.
+    fn ids_in_history<'m>(memory: &'m Self::Memory, outcome: &TurnOutcome) -> Option<Vec<&'m str>> {
+        let _ = (memory, outcome);
+        None
+    }
+
     /// See [`Flow::reply`].
     fn reply(conversation: &ConversationState, answer: &Answer) -> Value {
         let _ = conversation;

@@ -287,7 +287,7 @@ impl<'a, A: Agent> Turn<'a, A> {
             took_us: 0,
             first_token_us: None,
             shown: self.shown.clone(),
-            tool_choice: request.tool_choice.to_string(),
+            tool_choice: request.tool_choice.told(&request.tools),
             attempts: Vec::new(),
             reply: Replied::Failure { kind: "timeout".into(), message: RAN_OUT.into() },
         };
@@ -469,7 +469,7 @@ impl<'a, A: Agent> Turn<'a, A> {
         self.push(self.env.clock.now(), What::Degraded { without: tool.into(), reason: reason.into() });
     }
 
-    /// Ends the turn: books what is open, and writes the history that later turns are shown; gives what is to be kept.
+    /// Ends the turn: settles what is open, writes the history that later turns are shown, and returns what is to be kept.
     pub(in crate::flow) fn end(mut self, outcome: TurnOutcome) -> A::Memory {
         for retried in self.retries.settle_all() {
             self.push(self.env.clock.now(), What::Retried(retried));
@@ -478,7 +478,10 @@ impl<'a, A: Agent> Turn<'a, A> {
         for (tool, reason) in failing.iter().filter(|(_, reason)| !reason.is_empty()) {
             self.degraded(tool, reason);
         }
-        self.conversation.remember(&self.query, &outcome);
+        match A::ids_in_history(&self.memory, &outcome) {
+            Some(ids) => self.conversation.remember_with(&self.query, &outcome, &ids),
+            None => self.conversation.remember(&self.query, &outcome),
+        }
         let now = self.env.clock.now();
         let took_us = micros(now.saturating_sub(self.started));
         let history = self.conversation.history_digests();

@@ -55,6 +55,7 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
         version: PLAN_VERSION,
         mode: None,
         part: None,
+        changed_recordings: None,
         id: String::new(),
         stopping: None,
         seed: 1,
@@ -203,6 +204,17 @@ impl Story {
         self.call(tool, json!({}), ToolOutcome::Failed { message: "down".into(), retryable: true })
     }
 
+    /// The agent was offered these tools.
+    pub(crate) fn offered(mut self, tools: Option<&[&str]>) -> Self {
+        self.trace.offered = tools.map(|tools| tools.iter().map(ToString::to_string).collect());
+        self
+    }
+
+    /// Changes every event so far.
+    pub(crate) fn each(&mut self, change: impl FnMut(&mut What)) {
+        self.trace.events.iter_mut().map(|event| &mut event.what).for_each(change);
+    }
+
     /// A search that found these, none of them learned.
     pub(crate) fn search(self, ids: &[&str]) -> Self {
         self.search_with(ids, None, ids)
@@ -280,8 +292,12 @@ impl Story {
 
     /// The answer alone.
     pub(crate) fn deliver(mut self, text: &str, sources: &[(&str, &str)], took_us: u64) -> Self {
-        let source =
-            |(kind, id): &(&str, &str)| SourceRef { kind: (*kind).into(), id: (*id).into(), title: String::new() };
+        let source = |(kind, id): &(&str, &str)| SourceRef {
+            kind: (*kind).into(),
+            id: (*id).into(),
+            title: String::new(),
+            number: None,
+        };
         let sources: Vec<_> = sources.iter().map(source).collect();
         let used = |kind: &str| sources.iter().any(|source| source.kind == kind);
         let (used_internal_kb, used_external_kb) = (used("internal"), used("external"));

@@ -98,7 +98,8 @@ pub struct ModelCalled {
     /// Every message that the model was shown, in order: `role:digest`, digest = first 12 hex digits of SHA-256 over
     /// the content.
     pub shown: Vec<String>,
-    /// What the model may or must call.
+    /// What the model may or must call: `auto`, `none`, `required`, `required TOOL` where one tool is offered,
+    /// `named TOOL`.
     pub tool_choice: String,
     /// The HTTP attempts, in order.
     pub attempts: Vec<Attempt>,
@@ -361,4 +362,18 @@ pub struct SourceRef {
     /// Title, where given.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
+    /// The number by which the text cites it, where that is not its place in the list of sources.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u32>,
+}
+
+impl Answer {
+    /// The source that `[number]` in the text stands for.
+    pub fn source_of(&self, number: usize) -> Option<&SourceRef> {
+        let numbered = |source: &&SourceRef| source.number.is_some_and(|own| own as usize == number);
+        if self.sources.iter().any(|source| source.number.is_some()) {
+            return self.sources.iter().find(numbered);
+        }
+        number.checked_sub(1).and_then(|place| self.sources.get(place))
+    }
 }

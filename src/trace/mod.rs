@@ -30,7 +30,7 @@ pub mod state_machine;
 pub mod text;
 mod trajectory;
 
-pub use agreement::{AGREEMENT, Agreement, AgreementError, MeasuredAgreement};
+pub use agreement::{AGREEMENT, Agreement, AgreementError, ErrorsByCase, MeasuredAgreement};
 pub use event::*;
 pub use folder::*;
 pub use grade::*;

@@ -149,7 +149,7 @@ impl Turn<'_, ManagedRag> {
         for source in kept.flat_map(|kept| &kept.sources) {
             if !sources.iter().any(|known| known.id == source.id) {
                 let (kind, id, title) = ("internal".into(), source.id.clone(), source.title.clone());
-                sources.push(SourceRef { kind, id, title });
+                sources.push(SourceRef { kind, id, title, number: None });
             }
         }
         let used_internal_kb = !embedded.artifacts.is_empty();

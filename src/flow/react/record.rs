@@ -153,8 +153,12 @@ impl Turn<'_, React> {
             let message = format!("No answer was ready{why}. {}", notices.join(" "));
             return TurnOutcome::Failed { kind: kind.into(), message: message.trim_end().to_owned() };
         }
-        let source =
-            |one: &Document| SourceRef { kind: "internal".into(), id: one.id.clone(), title: one.title.clone() };
+        let source = |one: &Document| SourceRef {
+            kind: "internal".into(),
+            id: one.id.clone(),
+            title: one.title.clone(),
+            number: None,
+        };
         let sources: Vec<SourceRef> = self.own.relevant.iter().map(source).collect();
         let mut text = self.own.answer.clone();
         for notice in notices {

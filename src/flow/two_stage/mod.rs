@@ -19,6 +19,7 @@ use super::tools::{Declaration, declarations};
 use super::turn::{Completed, Turn};
 use super::{Abort, ConversationState, Description, reply};
 use crate::provider::chat::{Message, Role};
+use crate::trace::citations::numbers_of;
 use crate::trace::{Answer, SourceRef, TurnOutcome};
 use machine::{Event, State};
 use memory::{Memory, TurnState};
@@ -112,14 +113,36 @@ impl Agent for TwoStage {
     fn reply(conversation: &ConversationState, answer: &Answer) -> Value {
         let mut reply = reply::usual(answer);
         let Memory { documents } = conversation.flow_state().unwrap_or_default();
-        let sources = reply.get_mut("sources").and_then(Value::as_array_mut).into_iter().flatten();
-        for (source, document) in sources.zip(&documents) {
-            source["filename"] = document.filename.clone().into();
-            source["text"] = document.text.clone().into();
-            source["score"] = document.score.into();
-        }
+        let retrieved: Vec<Value> = (1..)
+            .zip(&documents)
+            .map(|(number, document)| {
+                let mut shown = reply::source(&source(number, document));
+                shown["number"] = number.into();
+                shown["filename"] = document.filename.clone().into();
+                shown["text"] = document.text.clone().into();
+                shown["score"] = document.score.into();
+                shown
+            })
+            .collect();
+        let cited = |one: &&Value| {
+            answer.sources.iter().any(|source| source.number.is_some_and(|number| one["number"] == number))
+        };
+        reply["sources"] = retrieved.iter().filter(cited).cloned().collect();
+        reply["retrieved"] = retrieved.into();
         reply
     }
+
+    /// Every document, in order: only so a number in the answer stands for the right one.
+    fn ids_in_history<'m>(memory: &'m Memory, outcome: &TurnOutcome) -> Option<Vec<&'m str>> {
+        let answers = matches!(outcome, TurnOutcome::Answered(answer) if !answer.refused);
+        Some(memory.documents.iter().filter(|_| answers).map(|document| document.id.as_str()).collect())
+    }
+}
+
+/// A document as a source, with the number by which answers cite it.
+fn source(number: u32, document: &memory::Document) -> SourceRef {
+    let (kind, id, title) = ("internal".into(), document.id.clone(), document.title.clone());
+    SourceRef { kind, id, title, number: Some(number) }
 }
 
 impl Turn<'_, TwoStage> {
@@ -136,15 +159,11 @@ impl Turn<'_, TwoStage> {
         Ok(())
     }
 
-    /// The text with what was retrieved as its sources: `[n]` in it is the n-th of them. A refusal rests on none.
+    /// The text, with the documents that it cites by number as its sources. A refusal has none.
     fn deliver(&mut self, on: Event, text: String, refused: bool) -> TurnOutcome {
-        let documents = self.memory.documents.iter().filter(|_| !refused);
-        let source = |document: &memory::Document| SourceRef {
-            kind: "internal".into(),
-            id: document.id.clone(),
-            title: document.title.clone(),
-        };
-        let sources: Vec<SourceRef> = documents.map(source).collect();
+        let cited = if refused { Vec::new() } else { numbers_of(&text) };
+        let numbered = (1..).zip(&self.memory.documents).filter(|(number, _)| cited.contains(&(*number as usize)));
+        let sources: Vec<SourceRef> = numbered.map(|(number, document)| source(number, document)).collect();
         let used_internal_kb = !sources.is_empty();
         let (confidence, used_external_kb) = (None, false);
         self.answered(on, Answer { text, sources, confidence, used_internal_kb, used_external_kb, refused })

@@ -5,7 +5,7 @@
 //! that a spreadsheet would take for a formula is led by an apostrophe; numbers stay numbers. New columns come last,
 //! so that readers by position go on working. `part` says of what the run is a part; it is empty for a whole one.
 
-use crate::gate::{CriterionResult, Source};
+use crate::gate::{CriterionResult, Source, Unshown};
 use crate::report::{Format, View};
 use crate::scenario::{Target, parse_target};
 use crate::stats::percent::{Rounding, rounded};
@@ -62,7 +62,7 @@ const TRIAL_COLUMNS: [&str; 31] = [
     "replaced_errors",
 ];
 
-const CRITERION_COLUMNS: [&str; 32] = [
+const CRITERION_COLUMNS: [&str; 35] = [
     "id",
     "scenario",
     "metric",
@@ -93,6 +93,9 @@ const CRITERION_COLUMNS: [&str; 32] = [
     "model",
     "recorded_on",
     "recorded_from",
+    "unshown",
+    "floor",
+    "min_n",
     "run_again",
     "run_again_passed",
 ];
@@ -159,7 +162,7 @@ impl Format for TrialsCsv {
                 cell(trial.error),
                 cell(&view.evaluation.part),
                 cell(&from.mode),
-                cell(&from.model),
+                cell(trial.model),
                 cell(&from.dates),
                 cell(trial.evidence),
                 (trial.draws.earlier.len() + 1).to_string().into(),
@@ -281,7 +284,7 @@ fn target(text: &str) -> [String; 3] {
     }
 }
 
-fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 31] {
+fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 34] {
     let [op, value, unit] = target(&row.target);
     let seconds = unit == "s";
     let rate = if row.n == 0 {
@@ -322,6 +325,9 @@ fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 31] {
         cell(&from.model).into_owned().into(),
         cell(&from.dates).into_owned().into(),
         cell(&from.services).into_owned().into(),
+        row.unshown.map_or("", Unshown::as_str).into(),
+        cell(&row.floor),
+        row.min_n.map(|least| least.to_string()).unwrap_or_default().into(),
         row.run_again.to_string().into(),
         row.run_again_passed.to_string().into(),
     ]

@@ -208,7 +208,7 @@ fn table<'a>(title: &str, rows: impl Iterator<Item = &'a CriterionResult>) -> St
         format!(
             "| {} **{}** | {} {} | {} | {} | {} | {} |",
             mark(row.verdict),
-            escaped(row.verdict.as_str()),
+            escaped(figures::verdict(row)),
             escaped(&figures::name(row)),
             escaped(&row.about),
             figures::units(row),

@@ -180,7 +180,12 @@ fn agrees(call: &GenerateResponse, citable: &Citable) -> Result<(), Refusal> {
 fn run(arguments: &Map<String, Value>, scope: Scope<'_, ToolRag>) -> Result<Output, ToolError> {
     let call = GenerateResponse::from_arguments(arguments)?;
     agrees(&call, &scope.memory.citable)?;
-    let source = |source: Source| SourceRef { kind: source.kind.as_str().into(), id: source.id, title: source.title };
+    let source = |source: Source| SourceRef {
+        kind: source.kind.as_str().into(),
+        id: source.id,
+        title: source.title,
+        number: None,
+    };
     scope.own.answer = Some(Answer {
         text: call.answer,
         sources: call.sources.into_iter().map(source).collect(),

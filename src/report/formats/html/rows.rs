@@ -7,6 +7,7 @@
 
 use super::model::{anchored, worst_first};
 use crate::gate::{Evaluation, TrialResults, TrialRow, Verdict, reason};
+use crate::platform::secrets;
 use crate::report::figures;
 use crate::report::{TABLE_ROWS, View};
 use crate::trace::Arm;
@@ -14,7 +15,7 @@ use crate::trace::text::quote;
 use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
-use std::io::BufWriter;
+use std::io::Write as _;
 
 /// Bytes of what criteria say of one trial.
 const BROKEN: usize = 2_000;
@@ -108,11 +109,9 @@ pub(super) fn searchable(view: &View<'_>) -> serde_json::Result<Vec<u8>> {
         })
     };
     let rows = shown(&view.evaluation.trials, TABLE_ROWS).map(&mut number).collect();
-    // Ten megabytes of text in a large run: compressed as it is written.
-    let mut out = BufWriter::new(GzEncoder::new(Vec::new(), Compression::fast()));
-    serde_json::to_writer(&mut out, &Found { s: texts, t: rows })?;
-    let encoder = out.into_inner().map_err(|error| serde_json::Error::io(error.into_error()))?;
-    encoder.finish().map_err(serde_json::Error::io)
+    let found = secrets::clean_packed(serde_json::to_vec(&Found { s: texts, t: rows })?);
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip.write_all(&found).and_then(|()| gzip.finish()).map_err(serde_json::Error::io)
 }
 
 /// What criteria say of the trials in the table, those too that passed.
