@@ -12,6 +12,7 @@ use crate::trace::{
     Attempt, Completion, FedBack, Logged, ModelCalled, Moved, Reply as Replied, ToolCalled, ToolOutcome, TurnEnded,
     TurnOutcome, What,
 };
+use crate::transport::Service;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -413,6 +414,8 @@ impl<'a> Turn<'a> {
 
 pub(in crate::flow) fn attempts_of(attempts: &[provider::Attempt]) -> Vec<Attempt> {
     let told = attempts.iter().map(|one| Attempt {
+        // A search by vectors asks two services: the other one is told by the tool.
+        service: (one.service == Service::Embeddings).then(|| one.service.as_str().to_owned()),
         status: one.status,
         cause: one.cause.map(|cause| cause.as_str().to_owned()),
         took_us: micros(one.took),

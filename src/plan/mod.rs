@@ -16,10 +16,10 @@ pub use trials::{Planned, Trials};
 use crate::price::Prices;
 use crate::scenario::Criteria;
 use crate::scenario::external::ExternalAgent;
-use crate::settings::{Enforcement, Limits, ManagedRetrievalSettings, ModelSettings, SearchSettings};
+use crate::settings::{Enforcement, Limits, ManagedRetrievalSettings, ModelSettings, OptionalService, SearchSettings};
 use crate::trace::{self, Lane, MeasuredAgreement, Mode};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Version of `plan.json` that this build writes, and the newest that it reads. Older ones, which are read too:
 ///
@@ -266,6 +266,9 @@ pub struct VariantSettings {
     /// The external search service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchSettings>,
+    /// Services that the agent can do without.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub optional: BTreeSet<OptionalService>,
     /// The managed retrieval service, for flows that ask one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_retrieval: Option<NamedRetrieval>,

@@ -7,6 +7,7 @@
 //! | which base has vectors, here or on a server; where are keywords kept beyond a run | `knowledge` |
 //! | which managed retrieval service, how is it asked, what becomes of its answers | `managed` |
 //! | which model, which search service, within which bounds | `model` |
+//! | which services can an agent do without | `optional` |
 //! | where is a provider, what does it speak, how does it depart from that | `provider` |
 //!
 //! These are plain values: what they mean for a request is decided where requests are made.
@@ -18,6 +19,7 @@ mod knowledge;
 mod language;
 mod managed;
 mod model;
+mod optional;
 mod provider;
 
 pub use duration::{AgeLimit, DurationError, TimeSpan, parse_age, parse_duration, print_duration};
@@ -32,6 +34,7 @@ pub use managed::{
     placeholders, template_pieces,
 };
 pub use model::{Enforcement, Limits, ModelSettings, SearchSettings};
+pub use optional::OptionalService;
 pub use provider::{Auth, PaceLimits, Provider, Quirks};
 
 /// The `kb_id` that stands for the first knowledge base, whatever its own: it is searched when the model names none.

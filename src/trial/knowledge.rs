@@ -124,6 +124,14 @@ impl Asked {
         self.managed.as_ref().map(|(_, settings)| settings)
     }
 
+    /// The address of one of them, as the project declares it.
+    pub(super) fn base_url(&self, service: Service) -> Option<&str> {
+        if service == Service::ManagedRetrieval {
+            return Some(&self.managed()?.base_url);
+        }
+        Some(&self.services.get(&service)?.1.base_url)
+    }
+
     /// Where they are, with their keys.
     pub(super) fn targets(
         &self,

@@ -11,8 +11,11 @@ mod external_setup;
 mod keyword_index;
 mod knowledge;
 mod live;
+mod managed_key;
 mod model;
 mod outage;
+#[cfg(test)]
+mod outage_forms;
 mod passages;
 mod recording;
 mod replay;
