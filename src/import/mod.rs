@@ -1,7 +1,7 @@
-//! Conversations of other agents, in the messages of the OpenAI chat format, as traces that can be judged.
+//! Conversations of other agents as traces that can be judged; `shape` says which messages are read.
 //!
 //! A file is JSON or JSON lines: a list of messages (one conversation), or a list of conversations, each a list of
-//! messages or an object with `messages` (`history` and `traj` are read too) and, where known, `task_id`, `trial`,
+//! messages or an object with `messages` (`history`, `traj`, `contents`, `items`, and `input` with `output` are read too) and, where known, `task_id`, `trial`,
 //! `reward` (0 to 1), `model`, `tools` (names or definitions of those on offer), and `mapping` (see there: names used in
 //! place of OpenAI's roles, and what closing words are). Other members are ignored, and listed. A task becomes a case,
 //! its conversations the repetitions of that case. A conversation that contradicts itself becomes a trial in ERROR, so
@@ -14,6 +14,7 @@ mod error;
 mod mapping;
 mod planning;
 mod record;
+mod shape;
 
 pub use error::{ConversationError, Kind, MappingError, MessageError, WrongMember};
 

@@ -132,6 +132,21 @@ impl Asked {
         Some(&self.services.get(&service)?.1.base_url)
     }
 
+    /// Every key that is not set, or may not be sent to its address.
+    pub(super) fn key_problems(&self, variables: &Variables) -> Vec<SetupError> {
+        let problem =
+            |(name, provider): &(String, Provider)| services::key(name, provider, variables, Keys::Ours).err();
+        let managed = self.managed.iter().flat_map(|(name, settings)| {
+            [&settings.token, &settings.api_key].map(|named| {
+                (
+                    name.clone(),
+                    Provider { key: Some(named.clone()), ..Provider::at(&settings.base_url, nuclia_ask::NAME) },
+                )
+            })
+        });
+        self.services.values().cloned().chain(managed).filter_map(|one| problem(&one)).collect()
+    }
+
     /// Where they are, with their keys.
     pub(super) fn targets(
         &self,
