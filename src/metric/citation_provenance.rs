@@ -4,7 +4,7 @@
 use super::catalogue::Registered;
 use super::provenance::provenance;
 use super::{Metric, Mode, Observation, TrialView};
-use crate::catalogue::MetricEntry;
+use crate::settings::catalogue::MetricEntry;
 
 /// What criteria may name.
 pub(super) const ENTRIES: &[Registered] = &[Registered {

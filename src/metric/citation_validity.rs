@@ -7,7 +7,7 @@
 
 use super::catalogue::Registered;
 use super::{Metric, Mode, Observation, TrialView, quote};
-use crate::catalogue::MetricEntry;
+use crate::settings::catalogue::MetricEntry;
 use crate::trace::ToolResult;
 use std::collections::BTreeSet;
 

@@ -9,7 +9,7 @@ use super::retry::Failure;
 use super::wire::{self, Dialect, WireError, openai_chat, perplexity, perplexity_agent};
 use super::{Attempt, ErrorKind, SearchAnswer, stream};
 use crate::cassette::{Profile, Redactor};
-use crate::chat::{ChatRequest, ChatResponse, Role};
+use crate::provider::chat::{ChatRequest, ChatResponse, Role};
 use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, TransportError, sse};
 use serde_json::Value;
 use std::borrow::Cow;

@@ -12,6 +12,7 @@
 //!
 //! These are plain values: what they mean for a request is decided where requests are made.
 
+pub mod catalogue;
 mod duration;
 mod expression;
 mod json_schema;
@@ -20,13 +21,14 @@ mod language;
 mod managed;
 mod model;
 mod optional;
+pub mod price;
 mod provider;
 
 pub use duration::{AgeLimit, DurationError, TimeSpan, parse_age, parse_duration, print_duration};
 pub use expression::{expression, expression_work};
 pub use json_schema::{JsonSchema, SchemaError, Violation, schema_patterns};
 pub use knowledge::{
-    AddressError, EmbeddingSettings, Forget, KeywordIndexSettings, KnowledgeBaseSettings, ServerAddress, ServerKind,
+    AddressError, EmbeddingSettings, Forget, KeywordIndexSettings, KnowledgeBaseSettings, ServerAddress,
 };
 pub use language::Language;
 pub use managed::{

@@ -1,17 +1,17 @@
 //! A run: trials carried out, traces evaluated as they come, everything written into one folder.
 
 use super::{DEFAULT_JOBS, Mode, RunOptions, Suite, SuiteError, environment, failed_trials};
-use crate::bounds::Bound;
-use crate::evaluation::{self, Designs, EvaluatedRun, EvaluationBuilder, Preparer, passes};
 use crate::gate::Evaluation;
 use crate::history::{self, Gather, HISTORY, HistoryError, NoPoint};
 use crate::plan::{self, Plan, Selection};
-use crate::recordings;
-use crate::run::{self, Begun, Commit, Journal, Kept, LiveOptions, Step, folder::Writing};
-use crate::secrets;
+use crate::platform::bounds::Bound;
+use crate::platform::secrets;
+use crate::suite::evaluation::{self, Designs, EvaluatedRun, EvaluationBuilder, Preparer, passes};
+use crate::suite::recordings;
 use crate::trace::text::plural;
 use crate::trace::{self, Trace, TrialEnd, TrialErrorKind};
 use crate::transport::Budget;
+use crate::trial::run::{self, Begun, Commit, Journal, Kept, LiveOptions, Step, folder::Writing};
 use crate::trial::{self, TrialRunner};
 use jiff::Timestamp;
 use std::collections::BTreeMap;

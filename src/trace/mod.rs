@@ -25,6 +25,7 @@ mod passages;
 mod result;
 mod role;
 mod seal;
+pub mod state_machine;
 pub mod text;
 mod trajectory;
 

@@ -1,15 +1,15 @@
 //! Every row of the published table of outages, sent by a service as it stands there.
 
 use super::outage::told;
-use crate::chat::{ChatRequest, Message, Role, ToolChoice};
-use crate::clock::{BoxFuture, Clock, VirtualClock, block_on};
+use crate::platform::clock::{BoxFuture, Clock, VirtualClock, block_on};
+use crate::provider::chat::{ChatRequest, Message, Role, ToolChoice};
 use crate::provider::wire;
 use crate::provider::{
-    Access, AskRequest, Attempt, CHROMA, ChatClient, ChatModel, Embedder, JsonService, ManagedRetrieval,
-    PerplexityAgent, RetryPolicy, SearchQuestion, SearchService,
+    Access, AskRequest, Attempt, ChatClient, ChatModel, Embedder, JsonService, ManagedRetrieval, PerplexityAgent,
+    RetryPolicy, SearchQuestion, SearchService,
 };
 use crate::settings::ManagedRetrievalSettings;
-use crate::transport::{HttpRequest, HttpResponse, Service, Transport, TransportError};
+use crate::transport::{HttpRequest, HttpResponse, Profile, Service, Transport, TransportError};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -99,13 +99,13 @@ async fn ask(row: &Row, transport: Arc<dyn Transport>, clock: Arc<dyn Clock>) ->
         }
         "managed_retrieval" => {
             let text = "{base_url: 'https://box.example', kb_id: box, token: A, api_key: B, stream: true}";
-            let settings: ManagedRetrievalSettings = crate::yaml::read(text).expect("settings");
+            let settings: ManagedRetrievalSettings = crate::platform::yaml::read(text).expect("settings");
             let request = AskRequest { query: "q".to_owned(), top_k: 5, ..AskRequest::default() };
             ManagedRetrieval::keeping(("A", "secret"), &access, &settings).ask(&request).await.attempts
         }
         "embeddings" => Embedder::new(&access, "m", None).embed(&["q".to_owned()]).await.attempts,
         "knowledge" => {
-            let service = JsonService::new(&access, Service::Knowledge, &CHROMA);
+            let service = JsonService::new(&access, Service::Knowledge, &Profile::EXACT);
             service.ask("GET", "/api/v2/x".to_owned(), Value::Null, Ok).await.attempts
         }
         other => panic!("no service is called {other}"),
@@ -113,7 +113,7 @@ async fn ask(row: &Row, transport: Arc<dyn Transport>, clock: Arc<dyn Clock>) ->
 }
 
 fn rows() -> Vec<Row> {
-    crate::yaml::read(TABLE).expect("a table")
+    crate::platform::yaml::read(TABLE).expect("a table")
 }
 
 #[test]

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ragcheck::flow::FLOWS;
-use ragcheck::knowledge::BACKENDS;
 
 fn source(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(path)
@@ -64,10 +63,11 @@ fn turns_end_with_errors_that_their_flow_declares() {
 }
 
 #[test]
-fn a_knowledge_backend_has_the_name_of_its_file() {
-    for (file, backend) in BACKENDS {
-        assert_eq!(backend.name(), file.replace('_', "-"));
-    }
+fn every_file_of_a_knowledge_server_is_a_kind_of_server_that_addresses_can_name() {
+    let files: BTreeSet<String> = entries(&source("knowledge/server")).iter().map(|path| name(path)).collect();
+    let named: BTreeSet<String> =
+        ragcheck::catalogues().servers.iter().map(|entry| entry.scheme.replace('-', "_")).collect();
+    assert_eq!(files, named.into_iter().chain(["mod".to_owned()]).collect());
 }
 
 #[test]

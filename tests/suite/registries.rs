@@ -21,7 +21,7 @@ struct Registry {
     at_least: usize,
 }
 
-const REGISTRIES: [Registry; 5] = [
+const REGISTRIES: [Registry; 4] = [
     Registry { of: "flow", folder: "flow", table: "flow/mod.rs", list: "flows", mark: "impl Flow for", at_least: 1 },
     Registry {
         of: "dialect",
@@ -38,14 +38,6 @@ const REGISTRIES: [Registry; 5] = [
         list: "metrics",
         mark: "impl Metric for",
         at_least: 20,
-    },
-    Registry {
-        of: "knowledge backend",
-        folder: "knowledge/backends",
-        table: "knowledge/backends/mod.rs",
-        list: "backends",
-        mark: "impl Backend for",
-        at_least: 1,
     },
     Registry {
         of: "report format",
@@ -128,7 +120,7 @@ fn a_file_that_its_table_does_not_name_is_found_and_so_is_a_name_without_a_file(
 fn no_name_of_a_metric_or_a_dialect_stands_in_the_catalogue_of_its_kind() {
     for (catalogue, folder, mark) in [
         ("metric/catalogue.rs", "metric", "impl Metric for"),
-        ("catalogue/dialect.rs", "provider/wire", "impl Dialect for"),
+        ("settings/catalogue/dialect.rs", "provider/wire", "impl Dialect for"),
         ("settings/provider.rs", "provider/wire", "impl Dialect for"),
     ] {
         let text = fs::read_to_string(source(catalogue)).expect("a catalogue");

@@ -9,10 +9,10 @@
 use super::groups::{Group, grouped, in_order};
 use super::target::Reply;
 use super::{Trouble, UNASKED, Words, decoder, micros};
-use crate::chat::{ChatRequest, Message, Role};
 use crate::flow::digest;
 use crate::flow::retries::Retries;
 use crate::flow::turn::{attempts_of, completion_of};
+use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::provider::{Attempt, ErrorKind, SearchAnswer, observed};
 use crate::trace::{
     self, Answer, ExternalResult, FedBack, ModelCalled, Roles, SearchResult, ToolCalled, ToolOutcome, ToolResult,

@@ -6,8 +6,8 @@
 //! outage, with its source, is a row of docs/outages.md.
 
 use super::document::WireError;
+use crate::platform::secrets;
 use crate::provider::ErrorKind;
-use crate::secrets;
 use serde_json::Value;
 
 /// Sorts an error by HTTP status and body; the body may be anything.

@@ -7,7 +7,7 @@ use crate::gate::{
     Verdict, Violation,
 };
 use crate::metric::Check;
-use crate::percent::{at_least, percent};
+use crate::stats::percent::{at_least, percent};
 use crate::trace::{Trace, TrialErrorKind, What};
 
 pub fn result(trace: &Trace, verdict: Verdict, kind: usize) -> TrialResult {

@@ -1,0 +1,58 @@
+//! The tables by which input knows what execution and verdict offer: flows with their tools and prompts, metrics with
+//! their parameters, dialects of providers.
+//!
+//! Whoever loads scenarios hands them in, so that `scenario` imports neither side. Each flow, metric and dialect writes its
+//! own entry, beside what it does.
+
+mod dialect;
+mod flow;
+mod knowledge;
+mod metric;
+
+pub use dialect::DialectEntry;
+pub use flow::{FlowEntry, ToolEntry};
+pub use knowledge::{PassageNames, ServerEntry};
+pub use metric::{ACCOUNTS, Better, Figure, MetricEntry, Parameter, ResolvedMetric, Values};
+
+/// Everything that scenarios and criteria may name.
+#[derive(Debug, Clone, Default)]
+pub struct Catalogues {
+    /// The flows.
+    pub flows: Vec<FlowEntry>,
+    /// The metrics, in the order of the documentation.
+    pub metrics: Vec<&'static MetricEntry>,
+    /// The dialects that a provider can declare.
+    pub dialects: Vec<DialectEntry>,
+    /// The kinds of servers that knowledge bases may name.
+    pub servers: Vec<ServerEntry>,
+    /// How documents and passages of a knowledge folder are named; without it no source is checked.
+    pub passages: Option<PassageNames>,
+}
+
+impl Catalogues {
+    /// The flow of that name.
+    pub fn flow(&self, name: &str) -> Option<&FlowEntry> {
+        self.flows.iter().find(|flow| flow.name == name)
+    }
+
+    /// The flows' names.
+    pub fn flow_names(&self) -> impl Iterator<Item = &'static str> + Clone {
+        self.flows.iter().map(|flow| flow.name)
+    }
+
+    /// The dialect of that name.
+    pub fn dialect(&self, name: &str) -> Option<&DialectEntry> {
+        self.dialects.iter().find(|dialect| dialect.name == name)
+    }
+
+    /// Every prompt text of any flow, once.
+    pub fn prompts(&self) -> Vec<&'static str> {
+        let mut all: Vec<&'static str> = Vec::new();
+        for prompt in self.flows.iter().flat_map(|flow| &flow.prompts) {
+            if !all.contains(prompt) {
+                all.push(prompt);
+            }
+        }
+        all
+    }
+}
