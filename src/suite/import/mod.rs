@@ -34,6 +34,21 @@ pub struct Imported {
     pub ignored: BTreeMap<String, usize>,
 }
 
+impl Imported {
+    /// Judged by the project's criteria too: a row of the project stands in the place of a usual one with the same id.
+    pub fn by_project(&mut self, project: Criteria, not_measured_ok: Vec<String>) {
+        let usual = std::mem::take(&mut self.plan.criteria.criteria);
+        let mut criteria = project.criteria;
+        for row in usual {
+            if !criteria.iter().any(|own| own.id == row.id) {
+                criteria.push(row);
+            }
+        }
+        self.plan.criteria = Criteria { criteria, ..project };
+        self.plan.not_measured_ok = not_measured_ok;
+    }
+}
+
 /// Why a file cannot be imported at all.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
