@@ -2,7 +2,7 @@
 //! live runs lack.
 
 use super::arguments::{Check, Printed};
-use super::decidable::{ragged, too_few_cases, without_units};
+use super::decidable::{poor_prospects, ragged, too_few_cases, without_units};
 use super::diagnostic;
 use super::exit::Exit;
 use super::output::{self, Problem};
@@ -57,6 +57,7 @@ fn checked(
         diagnostics.extend(broken(loaded, cassettes));
         diagnostics.extend(unrecorded(loaded, cassettes));
         diagnostics.extend(too_few_cases(loaded));
+        diagnostics.extend(poor_prospects(loaded, paths.is_empty() && criteria.is_none()));
         diagnostics.extend(ragged(loaded));
         diagnostics.extend(without_units(loaded, paths.is_empty() && criteria.is_none()));
     }

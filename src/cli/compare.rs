@@ -8,14 +8,16 @@ use super::runs;
 use super::runs_arguments::{Compare, Comparing, FailOn};
 use super::select::{newest_run, reports_folder};
 use super::show::conversation;
-use crate::compare::{Comparison, Summary, compare, compare_variants};
+use crate::compare::{Comparison, LIVE_REPETITIONS, Summary, compare, compare_pair, compare_variants};
+use crate::plan::Plan;
 use crate::platform::files;
 use crate::platform::secrets;
 use crate::report::comparison::{self, Shown};
 use crate::report::variants;
+use crate::stats::{ALPHA, power::fewest_cases};
 use crate::suite::evaluation;
-use crate::trace;
-use std::collections::BTreeMap;
+use crate::trace::{self, Arm, text::plural};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Flips whose conversations the page shows.
@@ -26,6 +28,8 @@ pub(super) struct Side {
     /// The figures.
     pub summary: Summary,
     folder: Option<PathBuf>,
+    /// Where it is one variant of a run: the whole run and the variant's name.
+    variant_of: Option<(Summary, String)>,
     /// The report of a side with a link to the page that is about to stand beside it.
     linked: Option<Vec<u8>>,
 }
@@ -33,7 +37,7 @@ pub(super) struct Side {
 impl Side {
     /// A run that has just been made; `linked` is its report with a link to a comparison.
     pub(super) fn of_run(summary: Summary, folder: &Path, linked: Vec<u8>) -> Self {
-        Self { summary, folder: Some(folder.to_owned()), linked: Some(linked) }
+        Self { summary, folder: Some(folder.to_owned()), variant_of: None, linked: Some(linked) }
     }
 
     /// Reads a run folder, `RUN@variant` or a baseline file; its report is to link to `page`, which will stand beside it.
@@ -47,7 +51,8 @@ impl Side {
         if let Some((name, variant)) = named.rsplit_once('@')
             && let Some(found) = Self::of_path(name, page)?
         {
-            return Ok(Self { summary: found.summary.of_variant(variant)?, ..found });
+            let variant_of = Some((found.summary.clone(), variant.to_owned()));
+            return Ok(Self { summary: found.summary.of_variant(variant)?, variant_of, ..found });
         }
         let path = PathBuf::from(named.rsplit_once('@').map_or(named, |(run, _)| run));
         let below = if path.components().count() > 1 { path } else { reports_folder().join(path) };
@@ -80,7 +85,7 @@ impl Side {
                 path.display()
             )),
         }
-        Ok(Some(Self { summary, folder: None, linked: None }))
+        Ok(Some(Self { summary, folder: None, variant_of: None, linked: None }))
     }
 
     fn of_folder(path: &Path, page: Option<&str>) -> Result<Self, Problem> {
@@ -92,7 +97,7 @@ impl Side {
         let mut evaluated = evaluation::score(&folder, true)?;
         let summary = evaluated.summary(&label).ok_or_else(|| format!("{} has no figures", folder.display()))?;
         let linked = page.map(|page| evaluated.linked(&folder, page)).transpose().map_err(|why| why.to_string())?;
-        Ok(Self { summary, folder: Some(folder), linked })
+        Ok(Self { summary, folder: Some(folder), variant_of: None, linked })
     }
 
     /// The conversations of some trials, as `show` prints them.
@@ -161,7 +166,7 @@ fn each_pair(given: &Compare, named: &str) -> Result<Exit, Problem> {
         }
         Printed::Json => {
             let text = serde_json::to_string_pretty(&found).map_err(|why| why.to_string())?;
-            output::result(&format!("{text}\n"));
+            output::json(&format!("{text}\n"));
         }
     }
     Ok(Exit::Passed)
@@ -204,8 +209,15 @@ pub(super) fn conclude(
     format: Printed,
     json: bool,
 ) -> Result<(Exit, Comparison), Problem> {
-    let found = compare(&a.summary, &b.summary, comparing.margin)?;
-    let flips = || found.flips.iter().take(SHOWN);
+    let found = match (&a.variant_of, &b.variant_of) {
+        // Two variants of one run are one of the pairs that `compare RUN` makes, and are decided as such.
+        (Some((run, one)), Some((other, two))) if run == other && one != two => {
+            compare_pair(run, one, two, comparing.margin)
+                .or_else(|_| compare(&a.summary, &b.summary, comparing.margin))?
+        }
+        _ => compare(&a.summary, &b.summary, comparing.margin)?,
+    };
+    let flips = || found.flips.iter().chain(&found.changes).take(SHOWN);
     let (ours, theirs) = (
         a.conversations(flips().filter_map(|flip| flip.trial_a.as_ref()))?,
         b.conversations(flips().filter_map(|flip| flip.trial_b.as_ref()))?,
@@ -228,28 +240,87 @@ pub(super) fn conclude(
         }
         Printed::Json if json => {
             let text = serde_json::to_string_pretty(&found).map_err(|why| why.to_string())?;
-            output::result(&format!("{text}\n"));
+            output::json(&format!("{text}\n"));
         }
         Printed::Json => output::remark(&format!("compared with {}: {}", found.a.label, found.conclusion)),
     }
     let exit = exit(&found, comparing);
-    if let Some(decided) = decided(comparing, exit) {
+    if let Some(decided) = decided(&found, comparing, exit) {
         output::remark(&format!("{decided} (exit code {})", exit.code()));
     }
     Ok((exit, found))
 }
 
 /// What was asked for by `--fail-on`, and how it came out.
-pub(super) fn decided(comparing: &Comparing, exit: Exit) -> Option<&'static str> {
+pub(super) fn decided(found: &Comparison, comparing: &Comparing, exit: Exit) -> Option<String> {
+    let fewer = found.changes.iter().filter(|one| one.worse).count();
+    let fewer = if fewer > 0 { format!("; {} less often, which is no flip", pass(fewer)) } else { String::new() };
     Some(match (&comparing.fail_on, exit) {
-        (Some(FailOn::Flip), Exit::Failed) => "--fail-on flip: a case that passed on the older side fails now",
-        (Some(FailOn::Flip), Exit::Passed) => "--fail-on flip: no case that passed on the older side fails now",
-        (Some(FailOn::Regression), Exit::Failed) => {
-            "--fail-on regression: a required criterion is worse beyond the margin"
+        (Some(FailOn::Flip), Exit::Failed) => {
+            "--fail-on flip: a case that passed on the older side fails now, in every repetition".to_owned()
         }
-        (Some(_), Exit::Incomplete) => "--fail-on: trials could not be run, or nothing could be compared",
+        (Some(FailOn::Flip), Exit::Passed) => {
+            format!("--fail-on flip: no case that passed on the older side fails now{fewer}")
+        }
+        (Some(FailOn::Flip), Exit::Usage) => format!("--fail-on flip: {}", found.too_few_repetitions()?),
+        (Some(FailOn::Regression), Exit::Usage) => format!("--fail-on regression: {}", found.too_few_cases()?),
+        (Some(FailOn::Regression), Exit::Failed) => {
+            "--fail-on regression: a required criterion is worse beyond the margin".to_owned()
+        }
+        (Some(_), Exit::Incomplete) => "--fail-on: trials could not be run, or nothing could be compared".to_owned(),
         _ => return None,
     })
+}
+
+fn pass(cases: usize) -> String {
+    if cases == 1 { "1 case passes".to_owned() } else { format!("{cases} cases pass") }
+}
+
+/// Refuses a comparison that could show nothing before it costs a request: a baseline with too few cases, or with too few
+/// repetitions for a flip against a live run.
+///
+/// # Errors
+/// With what would do.
+pub(super) fn possible(base: &Summary, comparing: &Comparing, live: bool) -> Result<(), Problem> {
+    let cases: BTreeSet<(&str, &str)> =
+        base.cases.iter().filter(|case| case.trials > 0).map(|case| (&*case.scenario, &*case.case)).collect();
+    let fewest = base.cases.iter().map(|case| case.trials).filter(|trials| *trials > 0).min().unwrap_or(0);
+    match comparing.fail_on {
+        Some(FailOn::Regression) if (cases.len() as u64) < fewest_cases(ALPHA) => Err(Problem::Words(format!(
+            "--fail-on regression: the baseline {} has {}, and fewer than {} can show no regression",
+            base.label,
+            plural(cases.len(), "case"),
+            fewest_cases(ALPHA)
+        ))),
+        Some(FailOn::Flip) if live && fewest < LIVE_REPETITIONS => Err(Problem::Words(format!(
+            "--fail-on flip: a flip between live runs needs {LIVE_REPETITIONS} repetitions of each case on both sides, and \
+             the baseline {} has a case with {fewest}: make it anew with `--repeat {LIVE_REPETITIONS}`",
+            base.label
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a live run whose cases are not repeated often enough for a flip.
+///
+/// # Errors
+/// With the first such case, and what would do.
+pub(super) fn repeated(plan: &Plan) -> Result<(), Problem> {
+    let mut trials: BTreeMap<(usize, usize, &str), u64> = BTreeMap::new();
+    for trial in plan.trials.iter().filter(|trial| trial.lane.arm == Arm::Main) {
+        *trials.entry((trial.scenario, trial.case, &trial.lane.variant)).or_default() += 1;
+    }
+    let Some(((scenario, case, _), number)) = trials.into_iter().find(|(_, number)| *number < LIVE_REPETITIONS) else {
+        return Ok(());
+    };
+    let scenario = &plan.scenarios[scenario];
+    Err(Problem::Words(format!(
+        "--fail-on flip: a flip between live runs needs {LIVE_REPETITIONS} repetitions of each case on both sides, and \
+         {}/{} would be run {}: add `--repeat {LIVE_REPETITIONS}`",
+        scenario.name,
+        scenario.cases[case].case.case,
+        plural(number as usize, "time")
+    )))
 }
 
 /// Writes files of a comparison, and the report that links to them.
@@ -272,6 +343,8 @@ fn exit(found: &Comparison, comparing: &Comparing) -> Exit {
     let Some(fail_on) = &comparing.fail_on else { return Exit::Passed };
     match fail_on {
         _ if found.a.errors + found.b.errors > 0 => Exit::Incomplete,
+        FailOn::Regression if found.too_few_cases().is_some() => Exit::Usage,
+        FailOn::Flip if found.too_few_repetitions().is_some() => Exit::Usage,
         FailOn::Regression if found.regression => Exit::Failed,
         FailOn::Flip if found.flips.iter().any(|flip| flip.worse) => Exit::Failed,
         _ if found.nothing_compared() => Exit::Incomplete,

@@ -6,6 +6,7 @@ use crate::plan::{self, Selection};
 use crate::scenario::criteria::Estimand;
 use crate::scenario::{Criterion, Diagnostic, GateKind, Loaded, resolve_metric};
 use crate::stats::population;
+use crate::suite::evaluation::{Prospect, prospects};
 use crate::trace::Arm;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -88,6 +89,27 @@ pub(super) fn without_units(loaded: &Loaded, whole: bool) -> Vec<Diagnostic> {
         found.push(Diagnostic::error("no-units", file, message).with_help(help.to_owned()));
     }
     found
+}
+
+/// One note for each required gate that cannot pass with its conversations, or that would seldom pass at a rate that
+/// deserves it; criteria on the whole run where `whole` says that all scenarios were read.
+pub(super) fn poor_prospects(loaded: &Loaded, whole: bool) -> Vec<Diagnostic> {
+    let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
+    let population = plan.criteria.estimand == Estimand::Population;
+    // Cases that are too few are told by `too_few_cases`.
+    let told = |one: &Prospect| population && one.passes.is_none();
+    let note = |one: Prospect| {
+        let file = match one.scenario {
+            Some(at) => plan.scenarios[at].file.as_str(),
+            None => loaded.project.criteria.as_deref().unwrap_or("ragcheck.yaml"),
+        };
+        let code = if one.passes.is_none() { "cannot-pass" } else { "seldom-passes" };
+        let message = format!("{}: {}", one.key, one.sentence);
+        let help = "add cases or repetitions, or lower the target; each conversation is counted as one unit";
+        Diagnostic::note(code, file, message).with_help(help.to_owned())
+    };
+    let poor = prospects(&plan, whole).into_iter().filter(Prospect::is_poor).filter(|one| !told(one));
+    poor.map(note).collect()
 }
 
 /// With `estimand: population`, one note for each required target that more cases are needed for than there are.

@@ -2,7 +2,7 @@
 
 use crate::settings::price::dollars;
 use crate::stats::percent::{Rounding, at_least, rounded};
-use crate::suite::evaluation::{Deciding, Estimate, Money, Requests};
+use crate::suite::evaluation::{Deciding, Estimate, Money, Prospect, Requests};
 use crate::trace::text::{line, plural, quote};
 use std::fmt::Write as _;
 
@@ -79,6 +79,20 @@ pub(super) fn text(estimate: &Estimate) -> String {
         at_least(estimate.without_failure)
     );
     out.push_str(&criteria(&estimate.criteria));
+    out.push_str(&gates(&estimate.prospects));
+    out
+}
+
+/// What each required gate can show.
+fn gates(rows: &[Prospect]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from("\nGate by gate, before anything runs (each conversation counted as one unit)\n");
+    let width = rows.iter().map(|row| row.key.chars().count()).max().unwrap_or(0).min(40);
+    for row in rows {
+        let _ = writeln!(out, "  {:width$}  {}", line(&row.key), row.sentence);
+    }
     out
 }
 
@@ -87,9 +101,10 @@ fn criteria(rows: &[Deciding]) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let mut out = String::from(
+    let required = plural(rows.iter().map(|row| row.family).max().unwrap_or(1) as usize, "required row");
+    let mut out = format!(
         "\nCriterion by criterion, by what their recordings measure (points: difference from another run, 80 % power,\n\
-         before the correction for several criteria)\n",
+         after the correction for {required})\n",
     );
     let width = rows.iter().map(|row| row.key.chars().count()).max().unwrap_or(0).min(40);
     for row in rows {

@@ -40,7 +40,7 @@ const TABLE: [Row; 6] = [
     row(Exit::Usage, 2, "usage, scenario or criteria error"),
     row(Exit::Incomplete, 3, "the run is incomplete: provider error, cassette miss, lane missing"),
     Row {
-        note: " (0 where the criteria say `undecided: warn`)",
+        note: " (0 where the criteria say `undecided: warn` and the figure reaches its target)",
         ..row(Exit::Undecided, 4, "a required gate is INCONCLUSIVE")
     },
     row(Exit::Unwritten, 5, "the result could not be written: the disk is full, or the reader of the output went away"),

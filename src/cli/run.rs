@@ -1,6 +1,7 @@
 //! `ragcheck run`: run a suite, print its verdicts, compare it with a baseline.
 
 use super::arguments::{Arguments, Command, Mode as TypedMode, Printed, ReportFile, Run};
+use super::base_commit::base_commit;
 use super::compare::{self, Side};
 use super::exit::Exit;
 use super::history;
@@ -57,8 +58,23 @@ fn typed(given: &Run) -> Result<Exit, Problem> {
     let failed =
         given.failed.as_deref().map(|run| if run == Path::new("latest") { reports.join(run) } else { run.to_owned() });
     let baseline = given.baseline.as_deref().map(|named| Side::read(named, None)).transpose()?;
+    if given.mode != TypedMode::Replay && given.base_commit.is_some() {
+        return Err(Problem::Words(
+            "--base-commit names the recordings that a replay depends on; this run records or asks the providers"
+                .into(),
+        ));
+    }
+    if let Some(base) = &baseline {
+        compare::possible(&base.summary, &given.comparing, given.mode == TypedMode::Live)?;
+    }
     let suite = load(&given.select)?;
+    if baseline.is_some() && given.comparing.fail_on == Some(FailOn::Flip) && given.mode == TypedMode::Live {
+        let (plan, _) = suite.plan(&selection(&given.select), given.select.seed)?;
+        compare::repeated(&plan)?;
+    }
+    let base = given.base_commit.as_ref().map(|named| base_commit(named, suite.loaded())).transpose()?;
     let options = RunOptions {
+        base,
         mode: match given.mode {
             TypedMode::Replay => Mode::Replay,
             TypedMode::Record => Mode::Record,
@@ -101,9 +117,9 @@ fn typed(given: &Run) -> Result<Exit, Problem> {
     // Asked for what changed alone, what the criteria say of the whole does not decide.
     let alone = given.comparing.fail_on == Some(FailOn::Flip) && matches!(exit, Exit::Failed | Exit::Undecided);
     let (end, why) = match &compared {
-        Ok((change, _)) => {
+        Ok((change, found)) => {
             let end = if alone { *change } else { exit.worse(*change) };
-            (end, compare::decided(&given.comparing, *change).map(str::to_owned))
+            (end, compare::decided(found, &given.comparing, *change))
         }
         Err(problem) => (problem.exit(), Some("the comparison with the baseline could not be made".to_owned())),
     };

@@ -51,9 +51,11 @@ pub(super) enum HistoryCommand {
 /// What makes a comparison fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum FailOn {
-    /// A required criterion that is worse beyond the margin, corrected p below 0.05 (exit code 1).
+    /// A required criterion that is worse beyond the margin, corrected p at most 0.05 (exit code 1). With fewer cases than
+    /// can show one it is a usage error: 6, with 6 required criteria 8, with 11 of them 9.
     Regression,
-    /// A case that passed on the older side and fails now (exit code 1). Of `run --baseline` this alone decides then: verdicts on
+    /// A case that passed in every repetition on the older side and in none now (exit code 1). Live runs need three
+    /// repetitions of each case on both sides, replays none. Of `run --baseline` this alone decides then: verdicts on
     /// criteria do not.
     Flip,
 }

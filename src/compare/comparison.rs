@@ -10,6 +10,10 @@ pub const COMPARISON_VERSION: u32 = 1;
 /// A change of turn times below this share is no regression, however sure: networks vary by as much.
 pub const TIME_MARGIN: f64 = 0.10;
 
+/// Repetitions of each case on both sides from which a flip between live runs is seldom luck: over 30 cases that pass 95
+/// times in 100, .3 % of comparisons have one; over such that pass 90 times, 2.2 %.
+pub const LIVE_REPETITIONS: u64 = 3;
+
 /// What the comparison of one criterion comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -81,7 +85,8 @@ pub struct Row {
     pub units_b: (u64, u64),
     /// The difference, see [`Scale`].
     pub difference: Option<f64>,
-    /// Its two-sided 95 % interval: the differences that the test does not reject.
+    /// Its two-sided interval at `level`: the differences that the test does not reject. It holds 0 exactly when no
+    /// difference is claimed.
     pub interval: Option<(f64, f64)>,
     /// The least gain that is supported at 97.5 %, one-sided: negative for a loss that is not excluded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,12 +101,19 @@ pub struct Row {
     pub better: u64,
     /// Cases in which B is worse.
     pub worse: u64,
-    /// The smallest difference that would have been seen with a power of 80 %, before correction.
+    /// The smallest difference that would have been seen with a power of 80 % at the first step of the correction.
     pub visible: Option<f64>,
     /// What it comes to.
     pub finding: Finding,
     /// All of it in one sentence.
     pub sentence: String,
+    /// The two-sided error probability of the step of the correction that decides the row; `None` where nothing was
+    /// tested, and in a comparison of an older build.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<f64>,
+    /// How many rows were corrected together with this one.
+    #[serde(default)]
+    pub family: u64,
 }
 
 /// One side of a comparison, in words.
@@ -144,8 +156,17 @@ pub struct Comparison {
     pub notes: Vec<String>,
     /// The criteria.
     pub rows: Vec<Row>,
-    /// Cases that came out differently.
+    /// Cases of which all repetitions passed on one side and none on the other.
     pub flips: Vec<Flip>,
+    /// Cases that passed more often on one side, but not always there or at times on the other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Flip>,
+    /// Whether the sides are live runs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub live: bool,
+    /// The fewest trials that a case compared has on either side.
+    #[serde(default)]
+    pub repetitions: u64,
     /// Every case that ran on both sides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paired: Vec<PairedCase>,
@@ -162,5 +183,21 @@ impl Comparison {
     /// Whether no gated row compares anything: then an absence of regressions says nothing.
     pub fn nothing_compared(&self) -> bool {
         sentences::nothing_compared(&self.rows)
+    }
+
+    /// Who is better, in which criteria and by how much, in one line.
+    pub fn verdict(&self) -> String {
+        sentences::verdict(&self.rows)
+    }
+
+    /// Why no required criterion could have been shown to be worse, and what would do; `None` where one could.
+    pub fn too_few_cases(&self) -> Option<String> {
+        sentences::too_few(&self.rows)
+    }
+
+    /// Why a flip says nothing of these sides, and what would do: of a live run that passes 9 times in 10, one case in ten
+    /// flips by luck.
+    pub fn too_few_repetitions(&self) -> Option<String> {
+        (self.live && self.repetitions < LIVE_REPETITIONS).then(|| sentences::too_few_repetitions(self.repetitions))
     }
 }

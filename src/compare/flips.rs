@@ -1,4 +1,4 @@
-//! Cases that passed more often on one side than on the other, with a trial of each side to look at.
+//! Cases that passed on one side and not on the other, or more often there, with a trial of each side to look at.
 
 use super::pairing::Pair;
 use super::summary::{CASES, CaseFigures, TrialOutcome};
@@ -70,9 +70,12 @@ pub(super) fn paired(pairs: &[Pair<'_>]) -> Vec<PairedCase> {
     found
 }
 
-/// Every flip: worse ones first, then by the size of the difference and the name.
-pub(super) fn flips(pairs: &[Pair<'_>]) -> Vec<Flip> {
-    let mut found: Vec<(f64, Flip)> = Vec::new();
+/// Flips, and changes short of one: worse ones first, then by the size of the difference and the name.
+///
+/// A flip is a case of which every repetition passed on one side and none on the other. Between them lies what a case that
+/// passes nine times in ten does by luck: that is a change, told with both shares.
+pub(super) fn flips(pairs: &[Pair<'_>]) -> (Vec<Flip>, Vec<Flip>) {
+    let (mut flips, mut changes): (Vec<(f64, Flip)>, Vec<(f64, Flip)>) = (Vec::new(), Vec::new());
     for pair in pairs {
         for (a, b) in &pair.rows {
             let paired = a.paired(b, CASES);
@@ -86,15 +89,20 @@ pub(super) fn flips(pairs: &[Pair<'_>]) -> Vec<Flip> {
                 continue;
             }
             let gap = passed_b as f64 / trials_b as f64 - passed_a as f64 / trials_a as f64;
-            let flip = flip(pair, (a, b), gap < 0.0);
-            found.push((gap, Flip { a: (passed_a, trials_a), b: (passed_b, trials_b), ..flip }));
+            let none = |case: &CaseFigures| case.passed == 0;
+            let whole = clean(a) && none(b) || clean(b) && none(a);
+            let flip = Flip { a: (passed_a, trials_a), b: (passed_b, trials_b), ..flip(pair, (a, b), gap < 0.0) };
+            if whole { &mut flips } else { &mut changes }.push((gap, flip));
         }
     }
-    found.sort_by(|(left, one), (right, other)| {
-        let size = right.abs().total_cmp(&left.abs());
-        other.worse.cmp(&one.worse).then(size).then_with(|| one.case.cmp(&other.case))
-    });
-    found.into_iter().map(|(_, flip)| flip).collect()
+    for found in [&mut flips, &mut changes] {
+        found.sort_by(|(one_gap, one), (other_gap, other)| {
+            let size = other_gap.abs().total_cmp(&one_gap.abs());
+            other.worse.cmp(&one.worse).then(size).then_with(|| one.case.cmp(&other.case))
+        });
+    }
+    let bare = |found: Vec<(f64, Flip)>| found.into_iter().map(|(_, flip)| flip).collect();
+    (bare(flips), bare(changes))
 }
 
 fn flip(pair: &Pair<'_>, (a, b): (&CaseFigures, &CaseFigures), worse: bool) -> Flip {
@@ -125,19 +133,34 @@ mod tests {
     #[test]
     fn a_repetition_without_a_partner_that_fails_ends_a_clean_record() {
         let (once, twice) = (summary("a", &[("one", 1, 1)]), summary("b", &[("one", 1, 2)]));
-        let found = flips(&pair(&once, &twice).pairs);
+        let (flips_of, found) = flips(&pair(&once, &twice).pairs);
         assert_eq!(found.iter().map(|flip| (flip.a, flip.b, flip.worse)).collect::<Vec<_>>(), [((1, 1), (1, 2), true)]);
-        assert!(!flips(&pair(&twice, &once).pairs)[0].worse);
-        assert!(flips(&pair(&once, &summary("b", &[("one", 2, 2)])).pairs).is_empty());
+        assert_eq!(flips_of, [], "one of two still passes: a change");
+        assert!(!flips(&pair(&twice, &once).pairs).1[0].worse);
+        assert_eq!(flips(&pair(&once, &summary("b", &[("one", 2, 2)])).pairs), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn a_flip_is_every_repetition_passing_to_none_and_what_lies_between_is_a_change() {
+        let a = summary("a", &[("all", 3, 3), ("fewer", 3, 3), ("some", 2, 3), ("none", 0, 3), ("once", 1, 1)]);
+        let b = summary("b", &[("all", 0, 3), ("fewer", 2, 3), ("some", 0, 3), ("none", 3, 3), ("once", 0, 1)]);
+        let (found, changes) = flips(&pair(&a, &b).pairs);
+        let names = |all: &[Flip]| all.iter().map(|one| (one.case.clone(), one.worse)).collect::<Vec<_>>();
+        let expect =
+            |rows: &[(&str, bool)]| rows.iter().map(|(name, worse)| ((*name).to_owned(), *worse)).collect::<Vec<_>>();
+        assert_eq!(names(&found), expect(&[("s/all", true), ("s/once", true), ("s/none", false)]));
+        assert_eq!(names(&changes), expect(&[("s/some", true), ("s/fewer", true)]));
+        assert_eq!((changes[1].a, changes[1].b), ((3, 3), (2, 3)));
     }
 
     #[test]
     fn worse_cases_come_first_each_with_a_passing_and_a_failing_trial() {
         let a = summary("a", &[("better", 0, 3), ("same", 2, 3), ("worse", 3, 3), ("worst", 3, 3)]);
         let b = summary("b", &[("better", 3, 3), ("same", 2, 3), ("worse", 2, 3), ("worst", 0, 3)]);
-        let found = flips(&pair(&a, &b).pairs);
-        assert_eq!(found.iter().map(|flip| flip.case.as_str()).collect::<Vec<_>>(), ["s/worst", "s/worse", "s/better"]);
-        assert!(found[0].worse && !found[2].worse);
+        let (flips, changes) = flips(&pair(&a, &b).pairs);
+        assert_eq!(flips.iter().map(|flip| flip.case.as_str()).collect::<Vec<_>>(), ["s/worst", "s/better"]);
+        let found = [&flips[0], &changes[0], &flips[1]];
+        assert!(found[0].worse && found[1].worse && !found[2].worse);
         assert_eq!(found[1].trial_a.as_deref(), Some("s/worse/tool-rag.base.3"), "of the repetition that fails");
         assert_eq!(found[1].trial_b.as_deref(), Some("s/worse/tool-rag.base.3"));
         assert_eq!(found[1].why, "it was wrong");

@@ -1,20 +1,38 @@
 //! From paired figures to rows: tests, one correction over all that gate, and what each row comes to.
 
 use super::pairing::Pair;
+use super::rates::Rates;
 use super::summary::{Measured, Summary};
+use super::tail::{self, Tail};
+use super::times::Times;
 use super::{Finding, Row, Scale, TIME_MARGIN, rates, sentences, times};
 use crate::plan::trial_seed;
-use crate::stats::{benjamini_hochberg, holm};
+use crate::stats::paired_shift::PairedShift;
+use crate::stats::{benjamini_hochberg, benjamini_hochberg_levels, holm, holm_levels};
 
 /// The two-sided error probability over all gated rows together.
 const ALPHA: f64 = 0.05;
 
-/// The key of the row on turn times.
-const TURN_TIME: &str = "turn time";
+/// The key of the row on the median case's turn time.
+pub(super) const TURN_TIME: &str = "turn time (median case)";
+
+/// A row before its correction, with the figures that its interval and its power are made of.
+#[derive(Debug)]
+pub(super) struct Tested {
+    pub row: Row,
+    of: Of,
+}
+
+#[derive(Debug)]
+enum Of {
+    Rates(Rates, Option<PairedShift>),
+    Times(Times),
+    Tail(Tail),
+}
 
 /// Every row, in the order of B's criteria, turn times last, before any correction; what cannot be compared is added to
 /// `notes`.
-pub(super) fn tested(a: &Summary, b: &Summary, pairs: &[Pair<'_>], seed: u64, notes: &mut Vec<String>) -> Vec<Row> {
+pub(super) fn tested(a: &Summary, b: &Summary, pairs: &[Pair<'_>], seed: u64, notes: &mut Vec<String>) -> Vec<Tested> {
     let mut rows = Vec::new();
     for measured in &b.criteria {
         match a.criteria.iter().find(|other| other.key == measured.key) {
@@ -26,7 +44,7 @@ pub(super) fn tested(a: &Summary, b: &Summary, pairs: &[Pair<'_>], seed: u64, no
             Some(other) => {
                 let mut row = rate_row(pairs, measured, trial_seed(seed, &measured.key));
                 // A side that no longer requires what it lost takes no loss back.
-                row.gated |= other.required && !other.proxy;
+                row.row.gated |= other.required && !other.proxy;
                 rows.push(row);
             }
         }
@@ -35,14 +53,35 @@ pub(super) fn tested(a: &Summary, b: &Summary, pairs: &[Pair<'_>], seed: u64, no
     notes.extend(gone.map(|one| format!("{}: not compared, only A measures it", one.key)));
     let timed = a.criteria.iter().chain(&b.criteria).any(|one| one.required && one.limit_us.is_some());
     rows.push(time_row(pairs, timed, notes));
+    let tail = tail::tail(pairs);
+    rows.push(Tested { row: tail.row(trial_seed(seed, tail::TURN_TIME_P95)), of: Of::Tail(tail) });
     rows
 }
 
-/// What each row comes to, once its p-value is corrected.
-pub(super) fn conclude(rows: &mut [Row], margin: f64) {
-    for row in rows {
-        row.finding = finding(row, margin);
-        row.sentence = sentences::sentence(row, margin_of(row, margin));
+impl Tested {
+    /// The row with what it comes to, once its p-value is corrected.
+    pub(super) fn conclude(self, margin: f64) -> Row {
+        let mut row = self.row;
+        // What could have been seen is that of the first step: no row is surely decided at a later one.
+        let first = ALPHA / row.family.max(1) as f64;
+        match self.of {
+            Of::Tail(tail) => {
+                tail.conclude(&mut row, margin_of(Scale::Time, margin));
+                return row;
+            }
+            Of::Rates(rates, test) => {
+                let level = row.level.unwrap_or(first);
+                row.interval = test.map_or_else(|| rates.unchanged(level), |test| Some(test.interval(level)));
+                row.visible = rates.visible(first);
+            }
+            Of::Times(times) => {
+                row.interval = times.interval(row.level.unwrap_or(first));
+                row.visible = times.visible(first);
+            }
+        }
+        row.finding = finding(&row, margin);
+        row.sentence = sentences::sentence(&row, margin_of(row.scale, margin));
+        row
     }
 }
 
@@ -51,14 +90,17 @@ fn alike(a: &Measured, b: &Measured) -> bool {
     a.metric == b.metric && a.limit_us == b.limit_us && a.fewer_is_better == b.fewer_is_better && a.proxy == b.proxy
 }
 
-fn rate_row(pairs: &[Pair<'_>], measured: &Measured, seed: u64) -> Row {
+fn rate_row(pairs: &[Pair<'_>], measured: &Measured, seed: u64) -> Tested {
     let found = rates::rates(pairs, measured);
     let cases = found.differences.len() as u64;
     let (up, down) = found.discordant();
     let (better, worse) = if measured.fewer_is_better { (down, up) } else { (up, down) };
     let tested = found.test(seed);
     let some = |value: f64| (cases > 0).then_some(value);
-    Row {
+    let method = |test: &PairedShift| {
+        if test.is_exact() { "exact sign-flip by case" } else { "sign-flip by case, drawn" }
+    };
+    let row = Row {
         key: measured.key.clone(),
         about: measured.about.clone(),
         metric: measured.metric.clone(),
@@ -72,23 +114,23 @@ fn rate_row(pairs: &[Pair<'_>], measured: &Measured, seed: u64) -> Row {
         units_a: found.a,
         units_b: found.b,
         difference: some(found.value()),
-        interval: tested.as_ref().map_or_else(
-            || found.least_gain(1.0).zip(found.least_gain(-1.0)).map(|(up, down)| (up, -down)),
-            |tested| Some(tested.interval),
-        ),
+        interval: None,
         least: found.least_gain(if measured.fewer_is_better { -1.0 } else { 1.0 }),
-        method: tested.as_ref().map(|tested| tested.method.to_owned()).unwrap_or_default(),
-        p: tested.map(|tested| tested.p),
+        method: tested.as_ref().map(method).unwrap_or_default().to_owned(),
+        p: tested.as_ref().map(PairedShift::p),
         p_adjusted: None,
         better,
         worse,
-        visible: found.visible(),
+        visible: None,
         finding: Finding::NotCompared,
         sentence: String::new(),
-    }
+        level: None,
+        family: 0,
+    };
+    Tested { row, of: Of::Rates(found, tested) }
 }
 
-fn time_row(pairs: &[Pair<'_>], gated: bool, notes: &mut Vec<String>) -> Row {
+fn time_row(pairs: &[Pair<'_>], gated: bool, notes: &mut Vec<String>) -> Tested {
     let found = times::times(pairs);
     if found.unanswered > 0 {
         let cases = sentences::count(found.unanswered, "case", "cases");
@@ -97,9 +139,10 @@ fn time_row(pairs: &[Pair<'_>], gated: bool, notes: &mut Vec<String>) -> Row {
     let cases = found.ratios.len() as u64;
     let p = found.test();
     let count = |which: fn(f64) -> bool| found.ratios.iter().filter(|ratio| which(**ratio)).count() as u64;
-    Row {
+    let row = Row {
         key: TURN_TIME.into(),
-        about: "Time from the user's words to the answer, the median of each case.".into(),
+        about: "Time from the user's words to the answer, the median of each case; nothing is said of slow cases."
+            .into(),
         metric: "turn time".into(),
         scale: Scale::Time,
         gated,
@@ -111,36 +154,43 @@ fn time_row(pairs: &[Pair<'_>], gated: bool, notes: &mut Vec<String>) -> Row {
         units_a: (0, cases),
         units_b: (0, cases),
         difference: found.change(),
-        interval: found.interval(),
-        least: found.interval().map(|(_, high)| -high),
-        method: if p.is_some() { "Wilcoxon, Hodges-Lehmann".into() } else { String::new() },
+        interval: None,
+        least: found.interval(ALPHA).map(|(_, high)| -high),
+        method: if p.is_some() { "signed ranks, Hodges-Lehmann".into() } else { String::new() },
         p,
         p_adjusted: None,
         better: count(|ratio| ratio < 0.0),
         worse: count(|ratio| ratio > 0.0),
-        visible: found.visible(),
+        visible: None,
         finding: Finding::NotCompared,
         sentence: String::new(),
-    }
+        level: None,
+        family: 0,
+    };
+    Tested { row, of: Of::Times(found) }
 }
 
 /// Corrects the p-values: Holm over the gated rows, Benjamini and Hochberg over the others. A row without discordance
 /// belongs to its family with a p of 1: which rows are tested must not depend on what was seen. The rows of several
 /// comparisons that are read together are one family.
 pub(super) fn correct(rows: &mut [&mut Row]) {
-    type Correction = fn(&[f64]) -> Vec<f64>;
-    for (gated, correction) in [(true, holm as Correction), (false, benjamini_hochberg)] {
+    type Correction = (fn(&[f64]) -> Vec<f64>, fn(&[f64], f64) -> Vec<f64>);
+    let corrections: [(bool, Correction); 2] =
+        [(true, (holm, holm_levels)), (false, (benjamini_hochberg, benjamini_hochberg_levels))];
+    for (gated, (adjust, levels)) in corrections {
         let family: Vec<usize> = (0..rows.len()).filter(|i| rows[*i].gated == gated && rows[*i].cases > 0).collect();
         let values: Vec<f64> = family.iter().map(|i| rows[*i].p.unwrap_or(1.0)).collect();
-        for (place, adjusted) in family.into_iter().zip(correction(&values)) {
+        let size = family.len() as u64;
+        for ((place, adjusted), level) in family.into_iter().zip(adjust(&values)).zip(levels(&values, ALPHA)) {
             rows[place].p_adjusted = rows[place].p.map(|_| adjusted);
+            (rows[place].level, rows[place].family) = (Some(level), size);
         }
     }
 }
 
-/// The margin that counts for a row.
-fn margin_of(row: &Row, margin: f64) -> f64 {
-    if row.scale == Scale::Time { margin.max(TIME_MARGIN) } else { margin }
+/// The margin that counts for a row of that scale.
+fn margin_of(scale: Scale, margin: f64) -> f64 {
+    if scale == Scale::Time { margin.max(TIME_MARGIN) } else { margin }
 }
 
 fn finding(row: &Row, margin: f64) -> Finding {
@@ -149,9 +199,9 @@ fn finding(row: &Row, margin: f64) -> Finding {
         return Finding::NoDiscordance;
     }
     // The margin is a decimal and the difference a sum of fractions: compare with that much slack.
-    let margin = margin_of(row, margin) + 1e-12;
+    let margin = margin_of(row.scale, margin) + 1e-12;
     let gain = if row.fewer_is_better { -difference } else { difference };
-    let sure = row.p_adjusted.is_some_and(|p| p < ALPHA);
+    let sure = row.p.zip(row.level).is_some_and(|(p, level)| p <= level);
     if sure && gain > margin {
         Finding::Better
     } else if sure && gain < -margin {
@@ -187,18 +237,17 @@ mod tests {
 
     fn rows(a: &Summary, b: &Summary, notes: &mut Vec<String>) -> Vec<Row> {
         let mut rows = tested(a, b, &pair(a, b).pairs, 1, notes);
-        correct(&mut rows.iter_mut().collect::<Vec<_>>());
-        conclude(&mut rows, 0.02);
-        rows
+        correct(&mut rows.iter_mut().map(|tested| &mut tested.row).collect::<Vec<_>>());
+        rows.into_iter().map(|tested| tested.conclude(0.02)).collect()
     }
 
     #[test]
     fn only_gated_rows_share_the_correction_and_rows_without_discordance_count_in_it() {
         let found = both(0, |_| {});
-        let [gated, free, time] = found.as_slice() else { panic!("{found:?}") };
+        let [gated, free, time, _] = found.as_slice() else { panic!("{found:?}") };
         assert!((gated.p.expect("discordance") - 2.0 / 256.0).abs() < 1e-12);
         assert_eq!(gated.p_adjusted, gated.p, "turn times are not gated here");
-        assert!((free.p_adjusted.expect("p") - 4.0 / 256.0).abs() < 1e-12, "two rows are explored");
+        assert!((free.p_adjusted.expect("p") - 6.0 / 256.0).abs() < 1e-12, "three rows are explored");
         assert_eq!((time.p, time.finding), (None, Finding::NoDiscordance));
     }
 
@@ -223,7 +272,10 @@ mod tests {
         b.criteria.push(Measured { key: "N".into(), ..cases_row() });
         let mut notes = Vec::new();
         let found = rows(&a, &b, &mut notes);
-        assert_eq!(found.iter().map(|row| row.key.as_str()).collect::<Vec<_>>(), ["cases", "turn time"]);
+        assert_eq!(
+            found.iter().map(|row| row.key.as_str()).collect::<Vec<_>>(),
+            ["cases", TURN_TIME, "turn time (p95)"]
+        );
         assert!(notes[0].starts_with("T: not compared") && notes[1] == "N: not compared, only B measures it");
     }
 }

@@ -21,6 +21,7 @@ mod rates;
 pub(crate) mod sample;
 mod sentences;
 mod summary;
+mod tail;
 mod taken;
 mod times;
 mod usage;
@@ -28,29 +29,40 @@ mod variant_figures;
 mod variants;
 
 pub use collect::{Collector, Seen};
-pub use comparison::{COMPARISON_VERSION, Comparison, Finding, Row, Scale, Side, TIME_MARGIN};
+pub use comparison::{COMPARISON_VERSION, Comparison, Finding, LIVE_REPETITIONS, Row, Scale, Side, TIME_MARGIN};
 pub use differences::{Difference, PromptChange};
 pub use error::CompareError;
 pub use flips::{Flip, PairedCase};
 pub use summary::{BASELINE_VERSION, CASES, CaseFigures, Measured, Setting, StoppedEarly, Summary, TrialOutcome};
 pub use usage::Usage;
-pub use variants::{Beside, Cell, Figure, InCase, Unit, VARIANTS_VERSION, Variant, Variants, compare_variants};
+pub use variants::{
+    Beside, Cell, Figure, InCase, Unit, VARIANTS_VERSION, Variant, Variants, compare_pair, compare_variants,
+};
 
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
+
+/// The mode of a live run, as summaries spell it.
+const LIVE: &str = "LIVE";
 
 /// Compares two summaries; a loss of `margin` (0 to 1) or less does not matter.
 ///
 /// # Errors
 /// When there is nothing to compare, or live figures beside replayed ones.
 pub fn compare(a: &Summary, b: &Summary, margin: f64) -> Result<Comparison, CompareError> {
-    let mut found = open(a, b, margin)?;
-    close(std::slice::from_mut(&mut found));
-    Ok(found)
+    let opened = open(a, b, margin)?;
+    // One was opened, so one is closed.
+    close(vec![opened]).pop().ok_or_else(|| CompareError::NothingInCommon("nothing to compare".into()))
+}
+
+/// A comparison without rows, and the rows whose p-values are not corrected yet.
+struct Opened {
+    comparison: Comparison,
+    rows: Vec<judged::Tested>,
 }
 
 /// A comparison whose p-values are not corrected yet, without findings.
-fn open(a: &Summary, b: &Summary, margin: f64) -> Result<Comparison, CompareError> {
+fn open(a: &Summary, b: &Summary, margin: f64) -> Result<Opened, CompareError> {
     one_mode(a, b)?;
     let pairing = pairing::pair(a, b);
     if pairing.pairs.is_empty() {
@@ -66,7 +78,9 @@ fn open(a: &Summary, b: &Summary, margin: f64) -> Result<Comparison, CompareErro
     let first = dropped.iter().fold(part, |first, dropped| format!("{first}{dropped}; "));
     let warnings = parts.iter().map(|part| format!("PART {part}; what was not run is not compared"));
     let warnings = warnings.chain(dropped).chain(sentences::stopped_early(a, b)).collect();
-    Ok(Comparison {
+    let (flips, changes) = flips::flips(&pairing.pairs);
+    let compared = || pairing.pairs.iter().flat_map(|pair| &pair.rows).filter(|(a, b)| a.trials > 0 && b.trials > 0);
+    let comparison = Comparison {
         version: COMPARISON_VERSION,
         a: side(a),
         b: side(b),
@@ -77,22 +91,29 @@ fn open(a: &Summary, b: &Summary, margin: f64) -> Result<Comparison, CompareErro
         prompts,
         notes,
         regression: false,
-        rows,
-        flips: flips::flips(&pairing.pairs),
+        rows: Vec::new(),
+        flips,
+        changes,
+        live: a.modes().contains(LIVE),
+        repetitions: compared().map(|(a, b)| a.trials.min(b.trials)).min().unwrap_or(0),
         paired: flips::paired(&pairing.pairs),
         taken: taken::taken(a, b, &pairing.pairs),
         conclusion: first,
-    })
+    };
+    Ok(Opened { comparison, rows })
 }
 
 /// Corrects the p-values of all these comparisons together, and says what each comes to.
-fn close(open: &mut [Comparison]) {
-    judged::correct(&mut open.iter_mut().flat_map(|found| &mut found.rows).collect::<Vec<_>>());
-    for found in open {
-        judged::conclude(&mut found.rows, found.margin);
+fn close(mut open: Vec<Opened>) -> Vec<Comparison> {
+    let rows = open.iter_mut().flat_map(|opened| &mut opened.rows);
+    judged::correct(&mut rows.map(|tested| &mut tested.row).collect::<Vec<_>>());
+    let closed = open.into_iter().map(|Opened { comparison: mut found, rows }| {
+        found.rows = rows.into_iter().map(|tested| tested.conclude(found.margin)).collect();
         found.regression = found.rows.iter().any(|row| row.gated && row.finding == Finding::Worse);
-        found.conclusion.push_str(&sentences::conclusion(&found.rows, &found.flips, found.cases));
-    }
+        found.conclusion.push_str(&sentences::conclusion(&found));
+        found
+    });
+    closed.collect()
 }
 
 /// Live and replayed figures are evidence of different things and are never set against each other.

@@ -11,7 +11,7 @@ use crate::stats::paired_shift::PairedShift;
 use crate::stats::population;
 use crate::stats::power::{Spread, repeats_difference, smallest_visible_difference};
 
-/// The error probability of the two-sided interval.
+/// The error probability of the bound on what is lost, both ends together.
 const ALPHA: f64 = 0.05;
 
 /// The largest denominator for which sign patterns are counted one by one.
@@ -75,17 +75,6 @@ fn common_multiple(one: u64, other: u64) -> Option<u64> {
     (one / a).checked_mul(other).filter(|multiple| *multiple <= FINEST)
 }
 
-/// A test of the differences, and its inversion.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Tested {
-    /// Which.
-    pub method: &'static str,
-    /// Its two-sided p-value.
-    pub p: f64,
-    /// The differences that it does not reject at 5 %.
-    pub interval: (f64, f64),
-}
-
 impl Rates {
     /// Cases that differ: upwards, and downwards, as the metric counts.
     pub(super) fn discordant(&self) -> (u64, u64) {
@@ -98,27 +87,34 @@ impl Rates {
         self.differences.iter().sum::<f64>() / self.differences.len().max(1) as f64
     }
 
-    /// The test; `None` when no case changed.
-    pub(super) fn test(&self, seed: u64) -> Option<Tested> {
-        let found = PairedShift::new(&self.differences, self.scale, trial_seed(seed, "sign-flip"))?;
-        let method = if found.is_exact() { "exact sign-flip by case" } else { "sign-flip by case, drawn" };
-        Some(Tested { method, p: found.p(), interval: found.interval(ALPHA) })
+    /// The test, with its interval at any level; `None` when no case changed.
+    pub(super) fn test(&self, seed: u64) -> Option<PairedShift> {
+        PairedShift::new(&self.differences, self.scale, trial_seed(seed, "sign-flip"))
+    }
+
+    /// Where no case changed: the differences that are not excluded at the two-sided level `alpha`.
+    pub(super) fn unchanged(&self, alpha: f64) -> Option<(f64, f64)> {
+        Some((self.least_at(1.0, alpha)?, -self.least_at(-1.0, alpha)?))
     }
 
     /// The least mean change upwards that these cases support: a one-sided 97.5 % bound, from a lower bound on what
     /// was gained less an upper bound on what was lost over cases like these. `sign` is -1 where fewer is better.
     pub(super) fn least_gain(&self, sign: f64) -> Option<f64> {
-        let cases = self.differences.len() as u64;
-        let sum = |sign: f64| self.differences.iter().map(|value| (sign * value).max(0.0)).sum::<f64>();
-        let gained = population::lower_at(sum(sign), cases, ALPHA / 4.0);
-        (cases > 0).then(|| gained - population::upper_at(sum(-sign), cases, ALPHA / 4.0))
+        self.least_at(sign, ALPHA)
     }
 
-    /// The smallest change of the rate that would have been seen four times in five, before any correction; `None`
-    /// when the cases are too few to show any.
-    pub(super) fn visible(&self) -> Option<f64> {
+    fn least_at(&self, sign: f64, alpha: f64) -> Option<f64> {
+        let cases = self.differences.len() as u64;
+        let sum = |sign: f64| self.differences.iter().map(|value| (sign * value).max(0.0)).sum::<f64>();
+        let gained = population::lower_at(sum(sign), cases, alpha / 4.0);
+        (cases > 0).then(|| gained - population::upper_at(sum(-sign), cases, alpha / 4.0))
+    }
+
+    /// The smallest change of the rate that would have been seen four times in five by a test of the two-sided level
+    /// `alpha`; `None` when the cases are too few to show any.
+    pub(super) fn visible(&self, alpha: f64) -> Option<f64> {
         let n = self.differences.len();
-        let spread = normal_difference(&self.differences);
+        let spread = normal_difference(&self.differences, alpha);
         if n > EXACT_POWER_UP_TO {
             return spread.filter(|visible| *visible > 0.0);
         }
@@ -126,13 +122,13 @@ impl Rates {
         let discordant: f64 = self.differences.iter().map(|value| value.abs()).sum();
         // A case that changes does so by as much as those that did here, or wholly where none did.
         let size = if up + down == 0 { 1.0 } else { discordant / (up + down) as f64 };
-        let exact = smallest_visible_difference(n as u64, up.min(down) as f64 / n.max(1) as f64, POWER)?;
+        let exact = smallest_visible_difference(n as u64, up.min(down) as f64 / n.max(1) as f64, POWER, alpha)?;
         Some((exact * size).max(spread.unwrap_or(0.0)).min(1.0))
     }
 }
 
-/// The mean difference that so many values, spread like these, would have shown.
-pub(super) fn normal_difference(values: &[f64]) -> Option<f64> {
+/// The mean difference that so many values, spread like these, would have shown at the two-sided level `alpha`.
+pub(super) fn normal_difference(values: &[f64], alpha: f64) -> Option<f64> {
     let n = values.len() as f64;
     if values.len() < 2 {
         return None;
@@ -140,7 +136,7 @@ pub(super) fn normal_difference(values: &[f64]) -> Option<f64> {
     let mean = values.iter().sum::<f64>() / n;
     let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
     let spread = Spread { between: variance, within_a: 0.0, within_b: 0.0 };
-    repeats_difference(spread, values.len() as u64, 1, POWER)
+    repeats_difference(spread, values.len() as u64, 1, POWER, alpha)
 }
 
 #[cfg(test)]
@@ -166,15 +162,16 @@ mod tests {
         differences.extend([1.0; 10]);
         let found = from(differences, 1);
         let tested = found.test(1).expect("discordance");
-        assert!((tested.p - 0.038_574_2).abs() < 1e-6 && tested.method == "exact sign-flip by case");
+        assert!((tested.p() - 0.038_574_2).abs() < 1e-6 && tested.is_exact());
         assert!((found.value() - 0.0976).abs() < 5e-5);
-        assert!(tested.interval.0 >= 0.0, "p below 5 %: {:?}", tested.interval);
+        assert!(tested.interval(0.05).0 >= 0.0, "p below 5 %: {:?}", tested.interval(0.05));
+        assert!(tested.interval(0.05 / 2.0).0 < 0.0, "p above 2.5 %: {:?}", tested.interval(0.05 / 2.0));
     }
 
     #[test]
     fn several_units_a_case_are_the_sign_flip_test_of_the_vector() {
         let found = from(vec![0.25, 0.0, 0.5, 0.25, -0.25, 0.25], 4);
-        assert!((found.test(1).expect("discordance").p - 0.3125).abs() < 1e-12);
+        assert!((found.test(1).expect("discordance").p() - 0.3125).abs() < 1e-12);
     }
 
     #[test]
@@ -228,7 +225,7 @@ mod tests {
                 side
             };
             let (a, b) = (side("a", 1), side("b", 20));
-            let p = rates(&pair(&a, &b).pairs, &cases_row()).test(run).map_or(1.0, |tested| tested.p);
+            let p = rates(&pair(&a, &b).pairs, &cases_row()).test(run).map_or(1.0, |tested| tested.p());
             alarms += u32::from(p < 0.05);
         }
         assert!(alarms <= 15, "{alarms} of 300");
@@ -250,8 +247,26 @@ mod tests {
         assert_eq!(found.test(1), None);
         let least = found.least_gain(1.0).expect("pairs");
         assert!(least < -0.15, "no case changed, which is not equality: {least}");
-        assert!(found.visible().is_some_and(|visible| (0.3..0.45).contains(&visible)), "{:?}", found.visible());
-        assert_eq!(of(&rows[..5], &rows[..5]).visible(), None, "five cases can show nothing");
+        let visible = |level: f64| found.visible(level).expect("enough");
+        assert!((0.3..0.45).contains(&visible(0.05)) && visible(0.05) < visible(0.05 / 6.0), "{}", visible(0.05));
+        assert_eq!(of(&rows[..5], &rows[..5]).visible(0.05), None, "five cases can show nothing");
+        assert_eq!(of(&rows[..7], &rows[..7]).visible(0.05 / 6.0), None, "seven cannot beside five other criteria");
+    }
+
+    #[test]
+    fn what_is_said_to_be_seen_four_times_in_five_is_seen_so_often_at_the_level_of_every_number_of_rows() {
+        const RUNS: u32 = 400;
+        let mut rng = ChaCha8Rng::seed_from_u64(6);
+        for rows in [1.0, 6.0, 11.0] {
+            let level = 0.05 / rows;
+            let visible = from(vec![0.0; 40], 1).visible(level).expect("enough cases");
+            let mut seen = 0_u32;
+            for run in 0..RUNS {
+                let lost = (0..40).map(|_| -f64::from(u8::from(rng.random_bool(visible)))).collect();
+                seen += u32::from(from(lost, 1).test(u64::from(run)).is_some_and(|tested| tested.p() <= level));
+            }
+            assert!(f64::from(seen) >= 0.75 * f64::from(RUNS), "{rows}: {seen} of {RUNS}");
+        }
     }
 
     #[test]
@@ -271,7 +286,7 @@ mod tests {
                             };
                             share() - share()
                         });
-                        from(differences.collect(), u64::from(repeats)).test(suite).map_or(1.0, |tested| tested.p)
+                        from(differences.collect(), u64::from(repeats)).test(suite).map_or(1.0, |tested| tested.p())
                     })
                     .collect();
                 alarms += u32::from(crate::stats::holm(&p).iter().any(|p| *p < 0.05));

@@ -1,17 +1,19 @@
 //! A comparison in words: what was seen, by how much, how sure, and what could have been seen.
 
 use super::flips::Flip;
+use super::judged::TURN_TIME;
 use super::pairing::Pairing;
 use super::summary::{CASES, Summary};
-use super::{Finding, Row, Scale, times::FEWEST};
+use super::{Comparison, Finding, LIVE_REPETITIONS, Row, Scale};
 use crate::stats::percent::{Rounding, percent, points, points_interval, rounded};
+use crate::stats::power::fewest_cases;
 use std::collections::BTreeSet;
 
 /// Cases that a note names.
 const NAMED: usize = 5;
 
 /// A difference of rates in points, or of times in per cent, with its sign.
-fn change(scale: Scale, value: f64) -> String {
+pub(super) fn change(scale: Scale, value: f64) -> String {
     let unit = if scale == Scale::Rate { "points" } else { "%" };
     format!("{} {unit}", points(value))
 }
@@ -41,10 +43,15 @@ pub(super) fn sentence(row: &Row, margin: f64) -> String {
         let both = level(row.scale, a);
         return format!("{proxy}no case changed of {cases}, {both} on both sides; {}", seen(row));
     };
-    let interval = row.interval.map_or_else(String::new, |(low, high)| format!(" {}", points_interval(low, high)));
-    let correction = if row.gated { "Holm" } else { "not gated, Benjamini-Hochberg" };
+    let interval = interval(row);
+    let correction = match (row.gated, row.family) {
+        (true, 1) => "one required row".to_owned(),
+        (true, rows) => format!("Holm over {rows} required rows"),
+        (false, rows) => format!("not gated, Benjamini-Hochberg over {rows}"),
+    };
+    let median = if row.key == TURN_TIME { "the median case: " } else { "" };
     let head = format!(
-        "{proxy}{} to {}, {}{interval}, {} ({correction}; {}, {} alone); of {cases} {} better and {} worse",
+        "{proxy}{median}{} to {}, {}{interval}, {} ({correction}; {}, {} alone); of {cases} {} better and {} worse",
         level(row.scale, a),
         level(row.scale, b),
         change(row.scale, difference),
@@ -65,13 +72,52 @@ pub(super) fn sentence(row: &Row, margin: f64) -> String {
         Finding::Worse => format!("{head}: worse"),
         Finding::NotWorse => {
             let least = row.least.map_or_else(String::new, |least| format!(" ({} at least)", change(row.scale, least)));
-            format!("{head}: not worse by more than {allowed}{least}")
+            let whom = if row.key == TURN_TIME { "the median case is not worse" } else { "not worse" };
+            format!("{head}: {whom} by more than {allowed}{least}")
         }
-        _ if adjusted < 0.05 && gain < 0.0 => {
+        _ if row.p.zip(row.level).is_some_and(|(p, level)| p <= level) && gain < 0.0 => {
             format!("{head}: undecided, worse but not beyond the margin of {allowed}")
         }
         _ => format!("{head}: undecided: {}", seen(row)),
     }
+}
+
+/// The fewest cases that can show a difference at the first step of the correction.
+fn fewest(row: &Row) -> u64 {
+    fewest_cases(0.05 / row.family.max(1) as f64)
+}
+
+/// The interval of a row, with its level where that is not the usual one; empty without an interval.
+fn interval(row: &Row) -> String {
+    let Some((low, high)) = row.interval else { return String::new() };
+    let level = row.level.filter(|level| *level < 0.0499);
+    let level = level.map_or_else(String::new, |level| format!(" at {}", percent(1.0 - level)));
+    format!(" {}{level}", points_interval(low, high))
+}
+
+/// Why no gated row could have been shown to be worse; `None` where one could, or nothing was compared.
+pub(super) fn too_few(rows: &[Row]) -> Option<String> {
+    let gated = || rows.iter().filter(|row| row.gated && row.cases > 0);
+    let most = gated().map(|row| row.cases).max()?;
+    if gated().any(|row| row.cases >= fewest(row)) {
+        return None;
+    }
+    let needed = gated().map(fewest).max()?;
+    let required = count(gated().map(|row| row.family).max()?, "required criterion", "required criteria");
+    Some(format!(
+        "no regression can be shown: {} compared, and with {required} at least {needed} are needed (all of them worse); \
+         compare {needed} cases or more, or require fewer criteria",
+        count(most, "case", "cases")
+    ))
+}
+
+/// Why a flip between live runs says nothing.
+pub(super) fn too_few_repetitions(repetitions: u64) -> String {
+    format!(
+        "a flip between live runs needs {LIVE_REPETITIONS} repetitions of each case on both sides, and a case has {}: \
+         one that passes 9 times in 10 flips by luck; run both sides with `--repeat {LIVE_REPETITIONS}`, or compare replays",
+        count(repetitions, "trial", "trials")
+    )
 }
 
 /// What could have been seen.
@@ -83,9 +129,11 @@ fn seen(row: &Row) -> String {
         Some(visible) => {
             format!("{:.0} % slower or more would have been seen (power 80 %)", (visible * 100.0).ceil())
         }
-        None if row.cases < FEWEST as u64 => {
+        None if row.cases < fewest(row) => {
             let cases = count(row.cases, "case", "cases");
-            format!("{cases} can show no difference, {FEWEST} that differ are the fewest")
+            let beside =
+                if row.family > 1 { format!(" beside {} other criteria", row.family - 1) } else { String::new() };
+            format!("{cases} can show no difference{beside}, {} that differ are the fewest", fewest(row))
         }
         None if row.scale == Scale::Time => "no case tells how much times vary".into(),
         None => "so few cases can hardly show a difference".into(),
@@ -231,35 +279,71 @@ pub(super) fn nothing_compared(rows: &[Row]) -> bool {
     !rows.iter().any(|row| row.gated && row.finding != Finding::NotCompared)
 }
 
+/// Who is better, in which criteria and by how much: the one verdict that every page and command prints.
+pub(super) fn verdict(rows: &[Row]) -> String {
+    let of =
+        |gated: bool, finding: Finding| rows.iter().filter(move |row| row.gated == gated && row.finding == finding);
+    let by = |row: &Row| {
+        let change = row.difference.map_or_else(String::new, |value| format!(" {}", change(row.scale, value)));
+        format!("{}{change}{}", row.key, interval(row))
+    };
+    let keys = |rows: &mut dyn Iterator<Item = &Row>| rows.map(by).collect::<Vec<_>>().join(", ");
+    let (worse, better) = (of(true, Finding::Worse).next().is_some(), of(true, Finding::Better).next().is_some());
+    let mut said = Vec::new();
+    if nothing_compared(rows) {
+        said.push("nothing that is required was compared, so nothing is known of a regression".to_owned());
+    } else if worse {
+        said.push(format!("B is worse than A in {}", keys(&mut of(true, Finding::Worse))));
+        if better {
+            said.push(format!("better in {}", keys(&mut of(true, Finding::Better))));
+        }
+    } else if better {
+        said.push(format!("B is better than A in {}, and no loss is proven", keys(&mut of(true, Finding::Better))));
+    } else {
+        said.push("no loss is proven in what is required".to_owned());
+    }
+    let open: Vec<&str> = of(true, Finding::Undecided).map(|row| row.key.as_str()).collect();
+    if !open.is_empty() {
+        said.push(format!("inconclusive: {}", open.join(", ")));
+    }
+    // What no gate stands on is said too: somebody may have forgotten the gate.
+    for (finding, word) in [(Finding::Worse, "worse"), (Finding::Better, "better")] {
+        if of(false, finding).next().is_some() {
+            said.push(format!("not required and {word}: {}", keys(&mut of(false, finding))));
+        }
+    }
+    said.join("; ")
+}
+
+/// Cases that pass on one side alone, and those that pass more or less often.
+fn changed(flips: &[Flip], changes: &[Flip]) -> String {
+    let both = |all: &[Flip]| {
+        let worse = all.iter().filter(|one| one.worse).count() as u64;
+        (worse, all.len() as u64 - worse)
+    };
+    if flips.is_empty() && changes.is_empty() {
+        return "no case passes more or less often".to_owned();
+    }
+    let ((lost, won), (fewer, more)) = (both(flips), both(changes));
+    let mut said = Vec::new();
+    if !flips.is_empty() {
+        said.push(format!("{} in A and never in B, {won} the other way", count(lost, "case passes", "cases pass")));
+    }
+    if !changes.is_empty() {
+        said.push(format!("{} less often in B, {more} more often", count(fewer, "case passes", "cases pass")));
+    }
+    said.join("; ")
+}
+
 /// The whole comparison in one sentence.
-pub(super) fn conclusion(rows: &[Row], flips: &[Flip], cases: u64) -> String {
-    let keys = |finding: Finding| -> Vec<&str> {
-        rows.iter().filter(|row| row.gated && row.finding == finding).map(|row| row.key.as_str()).collect()
-    };
-    let over = format!("over {}", count(cases, "case", "cases"));
-    let (worse, better, undecided) = (keys(Finding::Worse), keys(Finding::Better), keys(Finding::Undecided));
-    let flipped = flips.iter().filter(|flip| flip.worse).count() as u64;
-    let gained = flips.len() as u64 - flipped;
-    let cases = if flips.is_empty() {
-        "no case passes more or less often".to_owned()
-    } else {
-        format!("{} less often and {gained} more often", count(flipped, "case passes", "cases pass"))
-    };
-    let verdict = if nothing_compared(rows) {
-        "nothing that is required was compared, so nothing is known of a regression".to_owned()
-    } else if !worse.is_empty() {
-        format!("B is worse than A in {}", worse.join(", "))
-    } else if !better.is_empty() {
-        format!("B is better than A in {} and nowhere shown to be worse", better.join(", "))
-    } else if !undecided.is_empty() {
-        format!("no regression is shown; inconclusive: {}", undecided.join(", "))
-    } else {
-        "no regression is shown".to_owned()
-    };
+pub(super) fn conclusion(found: &Comparison) -> String {
+    let verdict = verdict(&found.rows);
+    let over = format!("over {}", count(found.cases, "case", "cases"));
     // Where nothing is shown, what could have been shown belongs beside it.
-    let open = worse.is_empty() && better.is_empty();
-    let reach = rows.iter().find(|row| row.key == CASES && open).map(|row| format!("; {}", seen(row)));
-    format!("{verdict} ({over}): {cases}{}", reach.unwrap_or_default())
+    let shown = |row: &Row| row.gated && matches!(row.finding, Finding::Worse | Finding::Better);
+    let open = !found.rows.iter().any(shown);
+    let reach = found.rows.iter().find(|row| row.key == CASES && open).map(|row| format!("; {}", seen(row)));
+    format!("{verdict} ({over}): {}{}", changed(&found.flips, &found.changes), reach.unwrap_or_default())
 }
 
 #[cfg(test)]

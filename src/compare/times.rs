@@ -2,10 +2,8 @@
 
 use super::pairing::Pair;
 use super::rates::normal_difference;
-use crate::stats::signed_rank::{hodges_lehmann, wilcoxon};
-
-/// Cases that must differ before any test by ranks or signs can show a difference at 5 %.
-pub(super) const FEWEST: usize = 6;
+use crate::stats::power::fewest_cases;
+use crate::stats::signed_rank::{hodges_lehmann, shift_p};
 
 /// The times of both sides, paired.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -51,26 +49,27 @@ fn median(values: &mut [f64]) -> f64 {
 }
 
 impl Times {
-    /// Wilcoxon's two-sided p-value; `None` without discordance.
+    /// The two-sided p-value of the signed-rank test; `None` without discordance.
     pub(super) fn test(&self) -> Option<f64> {
-        wilcoxon(&self.ratios).map(|found| found.p)
+        shift_p(&self.ratios)
     }
 
     /// How much longer B takes, as a share of A's time (Hodges and Lehmann): 0.1 is ten per cent slower.
     pub(super) fn change(&self) -> Option<f64> {
-        hodges_lehmann(&self.ratios).map(|found| found.value.exp_m1())
+        hodges_lehmann(&self.ratios, 0.05).map(|found| found.value.exp_m1())
     }
 
-    /// The interval of the change.
-    pub(super) fn interval(&self) -> Option<(f64, f64)> {
-        let (low, high) = hodges_lehmann(&self.ratios)?.interval?;
+    /// The interval of the change at the two-sided level `alpha`.
+    pub(super) fn interval(&self, alpha: f64) -> Option<(f64, f64)> {
+        let (low, high) = hodges_lehmann(&self.ratios, alpha)?.interval?;
         Some((low.exp_m1(), high.exp_m1()))
     }
 
-    /// The smallest slowdown that would have been seen four times in five; `None` when the cases are too few, or when
-    /// no case differs and nothing tells how much they vary.
-    pub(super) fn visible(&self) -> Option<f64> {
-        let visible = normal_difference(&self.ratios).filter(|_| self.ratios.len() >= FEWEST)?;
+    /// The smallest slowdown that would have been seen four times in five at the two-sided level `alpha`; `None` when
+    /// the cases are too few, or when no case differs and nothing tells how much they vary.
+    pub(super) fn visible(&self, alpha: f64) -> Option<f64> {
+        let enough = self.ratios.len() as u64 >= fewest_cases(alpha);
+        let visible = normal_difference(&self.ratios, alpha).filter(|_| enough)?;
         (visible > 0.0).then(|| visible.exp_m1())
     }
 }
@@ -86,7 +85,7 @@ mod tests {
         let found = Times { ratios, ..Times::default() };
         assert!((found.test().expect("discordance") - 0.009_765_625).abs() < 1e-12);
         assert!((found.change().expect("values") - 0.65_f64.exp_m1()).abs() < 1e-9);
-        let (low, high) = found.interval().expect("enough");
+        let (low, high) = found.interval(0.05).expect("enough");
         assert!((low - 0.25_f64.exp_m1()).abs() < 1e-9 && (high - 1.0_f64.exp_m1()).abs() < 1e-9);
     }
 

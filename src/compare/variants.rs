@@ -3,10 +3,11 @@
 //!
 //! Only cases that every variant ran count, in the figures and in the pairs, so that one number has one source. The
 //! p-values of all required rows of all pairs are corrected together by Holm, the others by Benjamini and Hochberg: with
-//! four variants there are six pairs, and a chance finding in any of them would be taken for one.
+//! four variants there are six pairs, and a chance finding in any of them would be taken for one. That holds too where only
+//! some of the variants are asked for: whoever looks at one pair of a run says of it what a look at all pairs says.
 
 use super::variant_figures::figures;
-use super::{CaseFigures, CompareError, Comparison, Finding, Summary, close, open, sentences};
+use super::{CaseFigures, CompareError, Comparison, Finding, Opened, Summary, close, open, sentences};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -124,8 +125,11 @@ pub struct Variants {
     pub figures: Vec<Figure>,
     /// Each case under every variant.
     pub cases: Vec<Beside>,
-    /// Required rows of all pairs that were corrected together.
+    /// Required rows of all pairs of the run's variants, which were corrected together.
     pub tests: u64,
+    /// How many pairs these are; more than `pairs` where only some variants were asked for.
+    #[serde(default)]
+    pub corrected_pairs: u64,
     /// Each pair once, the variant that is named first as A.
     pub pairs: Vec<Comparison>,
     /// All of it in one sentence.
@@ -166,8 +170,12 @@ pub fn compare_variants(run: &Summary, named: &[String], margin: f64) -> Result<
             pairs.push(open(a, b, margin)?);
         }
     }
-    close(&mut pairs);
+    let shown = pairs.len();
+    pairs.extend(others(run, &names, &known, margin));
+    let mut pairs = close(pairs);
     let tests = pairs.iter().flat_map(|pair| &pair.rows).filter(|row| row.gated && row.cases > 0).count() as u64;
+    let corrected_pairs = pairs.len() as u64;
+    pairs.truncate(shown);
     let mut warnings: Vec<String> = Vec::new();
     if !run.part.is_empty() {
         warnings.push(format!("PART ({}); what was not run is not compared", run.part));
@@ -196,9 +204,41 @@ pub fn compare_variants(run: &Summary, named: &[String], margin: f64) -> Result<
         figures: figures(&run.criteria, &sides),
         cases: beside(&cases, &sides),
         tests,
+        corrected_pairs,
         conclusion: conclusion(&names, &pairs, cases.len() as u64),
         pairs,
     })
+}
+
+/// The pairs of a run's variants that were not asked for, over the cases that both ran: they share the correction.
+fn others(run: &Summary, names: &[String], known: &BTreeSet<&str>, margin: f64) -> Vec<Opened> {
+    let known: Vec<&str> = known.iter().copied().collect();
+    let named = |variant: &str| names.iter().any(|name| name == variant);
+    let mut found = Vec::new();
+    for (place, a) in known.iter().enumerate() {
+        for b in known[place + 1..].iter().filter(|b| !(named(a) && named(b))) {
+            let sides: Vec<Summary> = [a, b].iter().filter_map(|name| run.clone().of_variant(name).ok()).collect();
+            let cases = common(&sides).0.into_iter().collect();
+            let kept: Vec<Summary> = sides.iter().map(|side| only(side, &cases)).collect();
+            if let [a, b] = kept.as_slice() {
+                found.extend(open(a, b, margin));
+            }
+        }
+    }
+    found
+}
+
+/// Two variants of one run compared: the pair that [`compare_variants`] makes of them.
+///
+/// # Errors
+/// As [`compare_variants`].
+pub fn compare_pair(run: &Summary, a: &str, b: &str, margin: f64) -> Result<Comparison, CompareError> {
+    let mut found = compare_variants(run, &[a.to_owned(), b.to_owned()], margin)?;
+    let variant = a.to_owned();
+    let mut pair = found.pairs.pop().ok_or(CompareError::OneVariant { run: run.label.clone(), variant })?;
+    let left_out: Vec<String> = found.warnings.into_iter().filter(|warning| !pair.warnings.contains(warning)).collect();
+    pair.warnings.splice(0..0, left_out);
+    Ok(pair)
 }
 
 /// Scenario and case.
@@ -348,12 +388,15 @@ mod tests {
     }
 
     #[test]
-    fn named_variants_keep_their_order_and_one_pair_alone_is_what_compare_says() {
+    fn named_variants_keep_their_order_and_a_pair_alone_is_decided_as_among_all_pairs() {
         let run = run();
         let found = compare_variants(&run, &["c".into(), "a".into(), "c".into()], 0.02).expect("comparable");
         assert_eq!(found.variants.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["c", "a"]);
-        let (c, a) = (run.clone().of_variant("c").expect("c"), run.of_variant("a").expect("a"));
-        assert_eq!(found.pairs, [super::super::compare(&c, &a, 0.02).expect("comparable")]);
+        assert_eq!((found.pairs.len(), found.corrected_pairs, found.tests), (1, 3, 3));
+        assert_eq!(found.pairs, [compare_pair(&run, "c", "a", 0.02).expect("comparable")]);
+        let all = compare_variants(&run, &[], 0.02).expect("comparable");
+        let alone = compare_pair(&run, "a", "c", 0.02).expect("comparable");
+        assert_eq!(alone, all.pairs[1], "one comparison has one sentence, whichever command makes it");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! From verdicts to the exit code, and the causes of ERROR.
 
 use super::format::count;
-use super::{CriterionResult, ErrorGroup, Verdict};
+use super::{CriterionResult, ErrorGroup, Unshown, Verdict};
 use crate::plan::Plan;
 use crate::scenario::criteria::Undecided;
 use crate::trace::{EXTERNAL, TrialError};
@@ -16,7 +16,8 @@ pub(super) fn conclude<'a>(
     planned: u64,
     undecided: Undecided,
 ) -> (u8, String) {
-    let (mut broken, mut failed, mut empty, mut open, mut lost) = (vec![], vec![], vec![], vec![], vec![]);
+    let (mut broken, mut failed, mut empty) = (vec![], vec![], vec![]);
+    let (mut met, mut below, mut lost) = (vec![], vec![], vec![]);
     let (mut held, mut asked) = (0_u64, 0_u64);
     let (mut declared, mut excluded) = (vec![], vec![]);
     for result in results {
@@ -37,7 +38,11 @@ pub(super) fn conclude<'a>(
             Verdict::NotMeasured if result.not_measured_ok => {}
             Verdict::NotMeasured => empty.push(name),
             Verdict::Inconclusive if result.sequential.as_ref().is_some_and(|one| one.cannot_pass) => lost.push(name),
-            Verdict::Inconclusive => open.push(name),
+            Verdict::Inconclusive => match result.unshown {
+                Some(Unshown::Met) => met.push(name),
+                Some(Unshown::CannotPass) => lost.push(name),
+                Some(Unshown::Below) | None => below.push(name),
+            },
             Verdict::Error => broken.push(name),
         }
     }
@@ -49,7 +54,8 @@ pub(super) fn conclude<'a>(
     };
     say(&failed, "failed");
     say(&empty, "NOT_MEASURED");
-    say(&open, "INCONCLUSIVE");
+    say(&below, "INCONCLUSIVE, below target");
+    say(&met, "INCONCLUSIVE, met but not shown");
     say(&lost, "INCONCLUSIVE, and cannot pass any more");
     if in_error > 0 || !broken.is_empty() {
         let trials = count(planned, "trial", "trials");
@@ -69,9 +75,10 @@ pub(super) fn conclude<'a>(
     if !failed.is_empty() || !empty.is_empty() {
         return (1, parts.join("; "));
     }
-    // `warn` lets a gate through beside others that were shown to hold: it never covers a gate that cannot pass any
-    // more, nor a run in which nothing was shown.
-    if !lost.is_empty() || !open.is_empty() && (undecided == Undecided::Fail || held == 0) {
+    // `warn` lets a gate through whose observed figures reach its target, beside others that were shown to hold: it never
+    // covers one below its target, one that cannot pass any more, nor a run in which nothing was shown.
+    let stays = !lost.is_empty() || !below.is_empty();
+    if stays || !met.is_empty() && (undecided == Undecided::Fail || held == 0) {
         return (4, parts.join("; "));
     }
     if held == 0 {
@@ -83,7 +90,7 @@ pub(super) fn conclude<'a>(
             said.push(format!("{what}: {}", listed(names)));
         }
     };
-    let_through(&open, "INCONCLUSIVE and let through");
+    let_through(&met, "met, not shown, and let through");
     let_through(&declared, "NOT_MEASURED as declared");
     let_through(&excluded, "cases left out of");
     (0, said.join("; "))

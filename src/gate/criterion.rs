@@ -5,6 +5,7 @@ use super::format::{count, share, time};
 use super::grouped::UnitKey;
 use super::rule::{Asked, Evidence, Ruling, rule};
 use super::tally::Tally;
+use super::unshown::{Unshown, Wanted, ending, unbroken};
 use super::{CriterionResult, Sequential, Verdict};
 use crate::metric::{Metric, Observation};
 use crate::plan::{Plan, PlannedTrial};
@@ -156,6 +157,9 @@ impl Item<'_> {
             out_of_scope: tally.out_of_scope,
             by_variant: self.by_variant(plan),
             sequential: self.sequential(standing, passes),
+            unshown: None,
+            floor: written.floor.clone().unwrap_or_default(),
+            min_n: written.min_n,
         };
         let left_out = result.excluded.iter().fold((0, 0), |sum, one| (sum.0 + one.successes, sum.1 + one.n));
         if left_out.1 > 0 {
@@ -175,12 +179,14 @@ impl Item<'_> {
         let ruling = standing.map_or_else(|| self.rule(plan, metric, &sample), |standing| standing.ruling);
         self.figures(&mut result, metric, &sample, ruling);
         result.verdict = ruling.verdict;
-        result.sentence = self.sentence(&result, ruling, plan);
+        result.unshown = self.unshown(&result, metric, &self.evidence(plan, metric, &sample));
+        result.sentence = self.sentence(&result, ruling, plan, (metric, &sample));
         if let Some(agreement) = metric.agreement(plan) {
             let rated = count(agreement.total(), "rated trial", "rated trials");
             result.sentence = format!("{}; the bound includes the grader's errors, seen in {rated}", result.sentence);
         }
         self.overrule(&mut result, metric.agreement(plan).is_some());
+        result.unshown = result.unshown.filter(|_| result.verdict == Verdict::Inconclusive);
         if let Some(group) = metric.group() {
             self.leave_over(&mut result, group, plan);
         }
@@ -214,9 +220,27 @@ impl Item<'_> {
     }
 
     fn rule(&self, plan: &Plan, metric: &dyn Metric, sample: &Sample) -> Ruling {
+        rule(self.asked(metric), self.evidence(plan, metric, sample))
+    }
+
+    fn evidence<'s>(&self, plan: &Plan, metric: &dyn Metric, sample: &'s Sample) -> Evidence<'s> {
         let good = self.tally.good(self.target);
         let agreement = metric.agreement(plan).map(|one| if self.target.is_ceiling() { one.mirrored() } else { one });
-        rule(self.asked(metric), Evidence { good, n: self.tally.n, sample, agreement })
+        Evidence { good, n: self.tally.n, sample, agreement }
+    }
+
+    /// What is asked of the observed figures and of their bound.
+    fn wanted(&self, metric: &dyn Metric) -> Wanted {
+        let asked = self.asked(metric);
+        Wanted::of(asked.kind, asked.target, asked.floor, asked.min_n)
+    }
+
+    /// What an INCONCLUSIVE ruling is.
+    fn unshown(&self, result: &CriterionResult, metric: &dyn Metric, evidence: &Evidence<'_>) -> Option<Unshown> {
+        let wanted = self.wanted(metric);
+        let lost = result.sequential.as_ref().is_some_and(|one| one.cannot_pass);
+        let found = Unshown::of(&evidence.figures(), wanted.target, !lost && wanted.bound < 1.0);
+        (result.verdict == Verdict::Inconclusive).then_some(found)
     }
 
     fn figures(&self, result: &mut CriterionResult, metric: &dyn Metric, sample: &Sample, ruling: Ruling) {
@@ -282,7 +306,13 @@ impl Item<'_> {
         if self.target.is_ceiling() { 1.0 - good } else { good }
     }
 
-    fn sentence(&self, result: &CriterionResult, ruling: Ruling, plan: &Plan) -> String {
+    fn sentence(
+        &self,
+        result: &CriterionResult,
+        ruling: Ruling,
+        plan: &Plan,
+        (metric, sample_seen): (&dyn Metric, &Sample),
+    ) -> String {
         let sample = if result.sample_text.is_empty() { String::new() } else { format!(" ({})", result.sample_text) };
         let seen = format!("{}{sample}, {}", result.observed_text, result.bound_text);
         let target = &self.written.target;
@@ -292,25 +322,39 @@ impl Item<'_> {
             _ => "",
         };
         let mut text = match ruling.verdict {
+            Verdict::Pass if self.written.kind == GateKind::Invariant => {
+                let units =
+                    if result.sample_text.is_empty() { result.n.to_string() } else { result.sample_text.clone() };
+                let end = unbroken(&units, sample_seen, ruling.lower, self.written.floor.as_deref());
+                if self.written.floor.is_some() {
+                    format!("{seen}; {end}")
+                } else {
+                    format!("{}; {end}", result.observed_text)
+                }
+            }
             Verdict::Pass => format!("{seen}; {target} holds{alone}"),
             Verdict::Fail if self.written.kind == GateKind::Invariant => {
                 let broken = count(self.tally.n - self.tally.good(self.target), "violation", "violations");
                 format!("{seen}; {broken} of {target}")
             }
             Verdict::Fail => format!("{seen}; {target} does not hold{alone}"),
-            _ if result.sequential.is_some() => format!("{seen}; inconclusive"),
+            _ if result.sequential.is_some() => {
+                let end = match result.unshown {
+                    Some(Unshown::Met) => "met, not shown",
+                    Some(Unshown::CannotPass) => "met, and cannot pass any more",
+                    _ => "below target, not shown",
+                };
+                format!("{seen}; inconclusive: {end}")
+            }
             _ => {
-                let population = plan.criteria.estimand == Estimand::Population;
-                let (one, many) = if population { ("case", "cases") } else { ("conversation", "conversations") };
-                match ruling.more {
-                    Some(more) if population || result.clusters < result.n => {
-                        let like = if population { "" } else { " like these" };
-                        let noun = if more == 1 { one } else { many };
-                        format!("{seen}; inconclusive: {more} more {noun}{like} without a failure would pass")
-                    }
-                    Some(more) => format!("{seen}; inconclusive: {more} more without a failure would pass"),
-                    None => format!("{seen}; inconclusive: no number of {} can show it", result.units),
-                }
+                let nouns = match (plan.criteria.estimand, metric.group()) {
+                    (Estimand::Population, _) => ("case", "cases"),
+                    (Estimand::FixedSuite, None) => ("conversation", "conversations"),
+                    (Estimand::FixedSuite, Some(_)) => ("unit", "units"),
+                };
+                let found = result.unshown.unwrap_or(Unshown::Below);
+                let evidence = self.evidence(plan, metric, sample_seen);
+                format!("{seen}; inconclusive: {}", ending(found, self.wanted(metric), &evidence, nouns))
             }
         };
         if let Some(sequential) = &result.sequential {

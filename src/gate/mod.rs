@@ -27,6 +27,7 @@ mod sources;
 mod spending;
 mod stopped;
 mod tally;
+mod unshown;
 
 #[cfg(test)]
 mod design_tests;
@@ -47,6 +48,7 @@ pub use results::{TrialResults, TrialRows};
 pub use row::{LaneRow, TrialRow};
 pub use spending::{Spending, Spent};
 pub use stopped::{Sequential, Stopped};
+pub use unshown::Unshown;
 
 use crate::metric::Check;
 use crate::trace::{Lane, Mode};
@@ -163,6 +165,15 @@ pub struct CriterionResult {
     /// hold although the run stopped when it had seen enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequential: Option<Sequential>,
+    /// What an INCONCLUSIVE one is: met and not shown, below its target, or unable to pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unshown: Option<Unshown>,
+    /// The floor as written; empty where there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub floor: String,
+    /// The least number of trials, or cases, as written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_n: Option<u32>,
 }
 
 impl CriterionResult {
@@ -253,6 +264,9 @@ pub struct TrialResult {
     /// What it rests on: `REPLAYED, recorded from simulator on 2026-11-21`; empty of a trial that has no evidence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub evidence: String,
+    /// The model that was asked for; empty of a trial that has no evidence.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
 }
 
 /// A run, judged.

@@ -1,7 +1,7 @@
 //! What does not hold in a run, in the words of a pull request: whether it is new, was so on the base, or is not decided.
 
 use super::{View, figures};
-use crate::compare::{Comparison, Finding};
+use crate::compare::{Comparison, Finding, Flip};
 use crate::gate::{CriterionResult, Verdict};
 use crate::trace::text::shell_word;
 use std::collections::BTreeMap;
@@ -13,6 +13,8 @@ pub(super) enum State {
     Regressed,
     /// Nothing is known of it on the base.
     Fails,
+    /// It passed more often on the base; short of every repetition before and none now, luck does that too.
+    LessOften,
     /// It could not be run.
     Outage,
     /// A required criterion is INCONCLUSIVE.
@@ -27,6 +29,7 @@ impl State {
         match self {
             Self::Regressed => "REGRESSED",
             Self::Fails => "FAILS",
+            Self::LessOften => "PASSES LESS OFTEN",
             Self::Outage => "OUTAGE",
             Self::Undecided => "UNDECIDED",
             Self::FailsOnBaseToo => "FAILS ON BASE TOO",
@@ -87,7 +90,10 @@ fn cases(view: &View<'_>, places: &BTreeMap<String, (String, u32)>) -> Vec<Faili
                 state: view.comparison.map_or(State::Fails, |found| state(found, name)),
                 name: name.clone(),
                 trials: 0,
-                why,
+                why: view
+                    .comparison
+                    .and_then(|found| shares(found, name))
+                    .map_or(why.clone(), |both| format!("{both}; {why}")),
                 trial: Some(trial.id.clone().into_owned()),
                 place: places.get(name).cloned(),
             }
@@ -99,14 +105,22 @@ fn cases(view: &View<'_>, places: &BTreeMap<String, (String, u32)>) -> Vec<Faili
 
 /// The state of a case that fails now.
 fn state(found: &Comparison, case: &str) -> State {
-    let flipped = found.flips.iter().any(|flip| flip.worse && flip.case == case);
+    let of = |flips: &[Flip]| flips.iter().any(|flip| flip.worse && flip.case == case);
     let failed_before = found.paired.iter().any(|pair| pair.case == case && pair.a.0 < pair.a.1);
-    match (flipped, failed_before) {
-        (true, _) => State::Regressed,
-        (false, true) => State::FailsOnBaseToo,
+    match (of(&found.flips), of(&found.changes), failed_before) {
+        (true, ..) if found.too_few_repetitions().is_none() => State::Regressed,
+        (true, ..) | (_, true, _) => State::LessOften,
+        (false, false, true) => State::FailsOnBaseToo,
         // The base did not run it, or not this repetition.
-        (false, false) => State::Fails,
+        (false, false, false) => State::Fails,
     }
+}
+
+/// How often a case that passes less often passed on both sides.
+fn shares(found: &Comparison, case: &str) -> Option<String> {
+    let mut changed = found.flips.iter().chain(&found.changes);
+    let flip = changed.find(|flip| flip.worse && flip.case == case)?;
+    Some(format!("{}/{} passed on the base, {}/{} now", flip.a.0, flip.a.1, flip.b.0, flip.b.1))
 }
 
 /// Required criteria that are undecided, that are worse than on the base, and, where nothing else says why the run fails,
@@ -144,7 +158,7 @@ fn measured(row: &CriterionResult) -> String {
     let (seen, bound) = (figures::observed(row), figures::bound(row));
     format!(
         "{}: observed {seen}, bound {bound}, target {}, n {}",
-        row.verdict.as_str(),
+        figures::verdict(row),
         row.target,
         figures::units(row)
     )
@@ -181,6 +195,23 @@ mod tests {
         let found = compare(&base, &now, 0.02).expect("comparable");
         let states = ["s/good", "s/bad", "s/new"].map(|case| state(&found, case));
         assert_eq!(states, [State::Regressed, State::FailsOnBaseToo, State::Fails]);
+    }
+
+    #[test]
+    fn a_case_that_still_passes_at_times_and_a_single_live_trial_regressed_in_nothing() {
+        let (base, now) = (summary("base", &[("some", 3, 3)]), summary("now", &[("some", 2, 3)]));
+        let found = compare(&base, &now, 0.02).expect("comparable");
+        assert_eq!(state(&found, "s/some"), State::LessOften);
+        assert_eq!(shares(&found, "s/some").as_deref(), Some("3/3 passed on the base, 2/3 now"));
+        let live = |label: &str, passed: u64, trials: u64| {
+            let mut run = summary(label, &[("one", passed, trials)]);
+            run.settings[0].modes = ["LIVE".to_owned()].into();
+            run
+        };
+        for (trials, expected) in [(1, State::LessOften), (2, State::LessOften), (3, State::Regressed)] {
+            let found = compare(&live("base", trials, trials), &live("now", 0, trials), 0.02).expect("comparable");
+            assert_eq!(state(&found, "s/one"), expected, "{trials}");
+        }
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //!
 //! They are for display; verdicts rest on the bounds in `gate`.
 
-use crate::gate::Verdict;
 use crate::gate::{CriterionResult, Edge, Evaluation, ItemGrades, Latency, Quantile, Repeats, Spent};
+use crate::gate::{Unshown, Verdict};
 use crate::metric::catalogue;
 use crate::scenario::{Target, parse_target, resolve_metric};
 use crate::settings::price::dollars;
@@ -97,6 +97,19 @@ pub(super) fn verdict_of(exit_code: u8) -> Verdict {
         _ => Verdict::Error,
     }
 }
+
+/// The verdict of a criterion as tables print it: `INCONCLUSIVE, met` where the observed figure reaches the target.
+pub(super) fn verdict(row: &CriterionResult) -> &'static str {
+    match (row.verdict, row.unshown) {
+        (Verdict::Inconclusive, Some(Unshown::Met)) => INCONCLUSIVE[0],
+        (Verdict::Inconclusive, Some(Unshown::Below)) => INCONCLUSIVE[1],
+        (Verdict::Inconclusive, Some(Unshown::CannotPass)) => INCONCLUSIVE[2],
+        (verdict, _) => verdict.as_str(),
+    }
+}
+
+/// What an INCONCLUSIVE criterion is called: met and not shown, below its target, unable to pass.
+pub(super) const INCONCLUSIVE: [&str; 3] = ["INCONCLUSIVE, met", "INCONCLUSIVE, below", "INCONCLUSIVE, cannot pass"];
 
 /// What a criterion is called, with the scenario that it belongs to: `refunds: cases`.
 pub(super) fn name(row: &CriterionResult) -> String {

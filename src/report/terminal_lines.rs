@@ -1,5 +1,6 @@
 //! Lines of a terminal: words within its width, and colours.
 
+use super::figures::INCONCLUSIVE;
 use crate::gate::Verdict;
 use crate::trace::text::line;
 use std::fmt::Write as _;
@@ -77,6 +78,15 @@ impl Paint {
 
     /// Colours the verdict that a row of the table ends with.
     pub(super) fn last_word(&self, row: &str) -> String {
+        let bracket = if row.ends_with(')') { ")" } else { "" };
+        let opening = if bracket.is_empty() { "" } else { "(" };
+        for (place, words) in INCONCLUSIVE.iter().enumerate() {
+            let whole = format!("{opening}{words}{bracket}");
+            if let Some(rest) = row.strip_suffix(&whole).filter(|_| self.colour) {
+                // Amber for what is met, red without weight for what is not: words say which.
+                return format!("{rest}\u{1b}[{}m{whole}\u{1b}[0m", if place == 0 { "33" } else { "31" });
+            }
+        }
         let (rest, word) = row.rsplit_once(' ').unwrap_or(("", row));
         let bare = word.trim_matches(['(', ')']);
         let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Inconclusive, Verdict::NotMeasured, Verdict::Error];
@@ -90,6 +100,14 @@ impl Paint {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_met_and_what_is_below_its_target_have_a_colour_each() {
+        let paint = Paint { colour: true };
+        assert_eq!(paint.last_word("a  INCONCLUSIVE, met"), "a  \u{1b}[33mINCONCLUSIVE, met\u{1b}[0m");
+        assert_eq!(paint.last_word("a  (INCONCLUSIVE, below)"), "a  \u{1b}[31m(INCONCLUSIVE, below)\u{1b}[0m");
+        assert_eq!(Paint { colour: false }.last_word("a  INCONCLUSIVE, met"), "a  INCONCLUSIVE, met");
+    }
 
     #[test]
     fn a_command_in_backticks_stays_on_one_line() {

@@ -64,7 +64,8 @@ fn what(row: &CriterionResult, usual: Option<&String>) -> String {
 }
 
 fn word(row: &CriterionResult) -> String {
-    if row.required { row.verdict.as_str().into() } else { format!("({})", row.verdict.as_str()) }
+    let word = figures::verdict(row);
+    if row.required { word.into() } else { format!("({word})") }
 }
 
 /// Two lines a criterion.

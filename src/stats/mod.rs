@@ -38,7 +38,7 @@ mod student;
 
 pub use clustered::{Clustered, clustered};
 pub use clusters::Clusters;
-pub use paired::{benjamini_hochberg, holm, mcnemar_exact};
+pub use paired::{benjamini_hochberg, benjamini_hochberg_levels, holm, holm_levels, mcnemar_exact};
 pub use rate::{lower_bound, upper_bound};
 pub use repeats::{pass_all_of, pass_any_of};
 pub use sample::Sample;

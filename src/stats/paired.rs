@@ -23,6 +23,32 @@ pub fn holm(values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
+/// For each p-value the level of the step of Holm's method that decides it, in the order given: a value is rejected
+/// exactly when it does not exceed its level. Values after the step at which the method stops have the level of that step.
+pub fn holm_levels(values: &[f64], alpha: f64) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|left, right| values[*left].total_cmp(&values[*right]));
+    let level = |step: usize| alpha / (values.len() - step) as f64;
+    let stopped = order.iter().enumerate().find(|(step, index)| values[**index] > level(*step)).map(|(step, _)| step);
+    let mut levels = vec![alpha; values.len()];
+    for (step, index) in order.into_iter().enumerate() {
+        levels[index] = level(stopped.map_or(step, |stopped| step.min(stopped)));
+    }
+    levels
+}
+
+/// The same for the method of Benjamini and Hochberg: rejected values have the level of the last one that is rejected
+/// (Benjamini and Yekutieli 2005), the others that of the step after it.
+pub fn benjamini_hochberg_levels(values: &[f64], alpha: f64) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let level = |rejected: usize| rejected.min(values.len()) as f64 * alpha / values.len() as f64;
+    let rejected = (1..=values.len()).rev().find(|step| sorted[step - 1] <= level(*step)).unwrap_or(0);
+    let most = rejected.checked_sub(1).map(|last| sorted[last]);
+    let of = |value: &f64| level(if most.is_some_and(|most| *value <= most) { rejected } else { rejected + 1 });
+    values.iter().map(of).collect()
+}
+
 /// P-values adjusted to the false discovery rate of Benjamini and Hochberg (1995), in the order given: for
 /// exploration, not for gates.
 pub fn benjamini_hochberg(values: &[f64]) -> Vec<f64> {
@@ -92,6 +118,20 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_value_is_rejected_exactly_when_it_does_not_exceed_its_level(
+            values in proptest::collection::vec(0.0..=0.2_f64, 1..12),
+        ) {
+            type Correction = (fn(&[f64]) -> Vec<f64>, fn(&[f64], f64) -> Vec<f64>);
+            let corrections: [Correction; 2] = [(holm, holm_levels), (benjamini_hochberg, benjamini_hochberg_levels)];
+            for (adjusted, levels) in corrections {
+                for ((value, adjusted), level) in values.iter().zip(adjusted(&values)).zip(levels(&values, 0.05)) {
+                    prop_assert_eq!(*value <= level, adjusted <= 0.05, "{} {} {}", value, adjusted, level);
+                    prop_assert!(level <= 0.05 + 1e-12 && level >= 0.05 / values.len() as f64 - 1e-12);
+                }
+            }
+        }
+
         #[test]
         fn corrections_never_lower_a_p_and_holm_is_the_stricter(values in proptest::collection::vec(0.0..=1.0_f64, 1..12)) {
             let (gate, explore) = (holm(&values), benjamini_hochberg(&values));

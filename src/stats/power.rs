@@ -1,15 +1,13 @@
-//! What a plan can show: the power of a number of pairs, and the smallest difference that it can find.
+//! What a plan can show: the power of a number of pairs, and the smallest difference that it can find. `alpha` is always
+//! the two-sided error probability of the test that decides: where several are corrected together, that of its step.
 
 use super::paired::mcnemar_exact;
 use super::rate::binomial_cdf;
 use super::student::normal_quantile;
 
-/// Two-sided error probability of the comparisons planned here.
-const ALPHA: f64 = 0.05;
-
-/// The exact power of the two-sided McNemar test over `pairs` pairs, of which a share of `only_a` succeeds under A
-/// alone and of `only_b` under B alone.
-pub fn mcnemar_power(pairs: u64, only_a: f64, only_b: f64) -> f64 {
+/// The exact power of the two-sided McNemar test at level `alpha` over `pairs` pairs, of which a share of `only_a`
+/// succeeds under A alone and of `only_b` under B alone.
+pub fn mcnemar_power(pairs: u64, only_a: f64, only_b: f64, alpha: f64) -> f64 {
     let discordant = only_a + only_b;
     if discordant <= 0.0 || pairs == 0 {
         return 0.0;
@@ -18,7 +16,7 @@ pub fn mcnemar_power(pairs: u64, only_a: f64, only_b: f64) -> f64 {
     let up_to = |m: u64| binomial_cdf(m, pairs, discordant.min(1.0));
     (1..=pairs)
         .filter_map(|m| {
-            let critical = critical_count(m)?;
+            let critical = critical_count(m, alpha)?;
             let rejects = binomial_cdf(critical, m, share) + binomial_cdf(critical, m, 1.0 - share);
             Some((up_to(m) - up_to(m - 1)).max(0.0) * rejects)
         })
@@ -26,8 +24,8 @@ pub fn mcnemar_power(pairs: u64, only_a: f64, only_b: f64) -> f64 {
 }
 
 /// The largest smaller count at which McNemar's test of `m` discordant pairs rejects; `None` when none does.
-fn critical_count(m: u64) -> Option<u64> {
-    let rejects = |count: u64| mcnemar_exact(count, m - count).is_some_and(|p| p <= ALPHA);
+fn critical_count(m: u64, alpha: f64) -> Option<u64> {
+    let rejects = |count: u64| mcnemar_exact(count, m - count).is_some_and(|p| p <= alpha);
     let (mut low, mut high) = (0, m / 2 + 1);
     while low < high {
         let middle = u64::midpoint(low, high);
@@ -42,9 +40,9 @@ fn critical_count(m: u64) -> Option<u64> {
 
 /// The smallest gain that `pairs` pairs find with probability `power` when a share of `only_a` gets worse all the
 /// same; `None` when they could find none.
-pub fn smallest_visible_difference(pairs: u64, only_a: f64, power: f64) -> Option<f64> {
+pub fn smallest_visible_difference(pairs: u64, only_a: f64, power: f64, alpha: f64) -> Option<f64> {
     let largest = 1.0 - 2.0 * only_a;
-    let found = |gain: f64| mcnemar_power(pairs, only_a, only_a + gain) >= power;
+    let found = |gain: f64| mcnemar_power(pairs, only_a, only_a + gain, alpha) >= power;
     if largest <= 0.0 || !found(largest) {
         return None;
     }
@@ -60,6 +58,12 @@ pub fn smallest_visible_difference(pairs: u64, only_a: f64, power: f64) -> Optio
     Some(high)
 }
 
+/// The fewest cases that a paired test at level `alpha` can reject with, all of them differing in one direction: the
+/// smallest `n` with `2 (1/2)^n <= alpha`.
+pub fn fewest_cases(alpha: f64) -> u64 {
+    (1.0 - alpha.max(f64::MIN_POSITIVE).log2() - 1e-9).ceil().max(1.0) as u64
+}
+
 /// What repetitions of paired scenarios have to overcome.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
@@ -73,25 +77,27 @@ pub struct Spread {
 
 /// The mean difference that `scenarios` scenarios of `repeats` repetitions find with probability `power`
 /// (Miller 2024, section 5); `None` without scenarios or repetitions.
-pub fn repeats_difference(spread: Spread, scenarios: u64, repeats: u64, power: f64) -> Option<f64> {
+pub fn repeats_difference(spread: Spread, scenarios: u64, repeats: u64, power: f64, alpha: f64) -> Option<f64> {
     if scenarios == 0 || repeats == 0 {
         return None;
     }
     let variance = (spread.between + (spread.within_a + spread.within_b) / repeats as f64) / scenarios as f64;
-    Some((normal_quantile(1.0 - ALPHA / 2.0) + normal_quantile(power)) * variance.sqrt())
+    Some((normal_quantile(1.0 - alpha / 2.0) + normal_quantile(power)) * variance.sqrt())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const ALPHA: f64 = 0.05;
+
     #[test]
     fn mcnemar_needs_more_pairs_than_the_normal_formula_promises() {
         // (only B, only A, pairs that the exact power of 80 % takes, pairs by the normal formula of Connor 1987).
         for (only_b, only_a, exact, normal) in [(0.10, 0.02, 153, 145), (0.15, 0.05, 168, 155), (0.20, 0.05, 92, 85)] {
-            assert!(mcnemar_power(exact, only_a, only_b) >= 0.8, "{only_b} {only_a}");
-            assert!(mcnemar_power(exact - 1, only_a, only_b) < 0.8, "{only_b} {only_a}");
-            assert!(mcnemar_power(normal, only_a, only_b) < 0.8, "{only_b} {only_a}");
+            assert!(mcnemar_power(exact, only_a, only_b, ALPHA) >= 0.8, "{only_b} {only_a}");
+            assert!(mcnemar_power(exact - 1, only_a, only_b, ALPHA) < 0.8, "{only_b} {only_a}");
+            assert!(mcnemar_power(normal, only_a, only_b, ALPHA) < 0.8, "{only_b} {only_a}");
         }
     }
 
@@ -99,10 +105,10 @@ mod tests {
     fn repetitions_help_until_the_scenarios_are_the_limit() {
         let spread = Spread { between: 0.01, within_a: 0.08, within_b: 0.08 };
         for (repeats, expected) in [(1, 0.183), (3, 0.111), (5, 0.091), (10, 0.071), (30, 0.055)] {
-            let found = repeats_difference(spread, 40, repeats, 0.8).expect("a plan");
+            let found = repeats_difference(spread, 40, repeats, 0.8, ALPHA).expect("a plan");
             assert!((found - expected).abs() < 5e-4, "K {repeats}: {found}");
         }
-        assert_eq!(repeats_difference(spread, 0, 3, 0.8), None);
+        assert_eq!(repeats_difference(spread, 0, 3, 0.8, ALPHA), None);
     }
 
     #[test]
@@ -125,18 +131,40 @@ mod tests {
     #[test]
     fn power_at_the_null_is_at_most_the_level() {
         for pairs in [5, 20, 60, 150] {
-            assert!(mcnemar_power(pairs, 0.1, 0.1) <= 0.05, "{pairs}");
+            assert!(mcnemar_power(pairs, 0.1, 0.1, ALPHA) <= 0.05, "{pairs}");
         }
-        assert!(mcnemar_power(5, 0.0, 1.0) < 1e-12, "five discordant pairs can never show anything");
-        assert!(mcnemar_power(6, 0.0, 1.0) > 1.0 - 1e-9, "six can");
+        assert!(mcnemar_power(5, 0.0, 1.0, ALPHA) < 1e-12, "five discordant pairs can never show anything");
+        assert!(mcnemar_power(6, 0.0, 1.0, ALPHA) > 1.0 - 1e-9, "six can");
+    }
+
+    #[test]
+    fn one_six_and_eleven_rows_need_six_eight_and_nine_cases() {
+        assert_eq!([1.0, 6.0, 11.0].map(|rows| fewest_cases(ALPHA / rows)), [6, 8, 9]);
+        for rows in 1..40 {
+            let (alpha, n) = (ALPHA / f64::from(rows), fewest_cases(ALPHA / f64::from(rows)));
+            assert!(mcnemar_exact(0, n).is_some_and(|p| p <= alpha), "{rows}");
+            assert!(mcnemar_exact(0, n - 1).is_some_and(|p| p > alpha), "{rows}");
+        }
+    }
+
+    #[test]
+    fn a_stricter_level_shows_less() {
+        let at = |alpha| smallest_visible_difference(40, 0.0, 0.8, alpha).expect("some");
+        assert!(at(ALPHA) < at(ALPHA / 6.0) && at(ALPHA / 6.0) < at(ALPHA / 11.0));
+        assert!(
+            repeats_difference(Spread { between: 0.01, within_a: 0.0, within_b: 0.0 }, 40, 1, 0.8, ALPHA / 6.0)
+                > repeats_difference(Spread { between: 0.01, within_a: 0.0, within_b: 0.0 }, 40, 1, 0.8, ALPHA)
+        );
     }
 
     #[test]
     fn the_smallest_visible_difference_shrinks_with_the_pairs_and_is_just_visible() {
-        let gains: Vec<f64> =
-            [20, 40, 153].iter().map(|pairs| smallest_visible_difference(*pairs, 0.02, 0.8).expect("some")).collect();
+        let gains: Vec<f64> = [20, 40, 153]
+            .iter()
+            .map(|pairs| smallest_visible_difference(*pairs, 0.02, 0.8, ALPHA).expect("some"))
+            .collect();
         assert!(gains[0] > gains[1] && gains[1] > gains[2], "{gains:?}");
         assert!((gains[2] - 0.08).abs() < 0.001, "{gains:?}");
-        assert_eq!(smallest_visible_difference(5, 0.0, 0.8), None);
+        assert_eq!(smallest_visible_difference(5, 0.0, 0.8, ALPHA), None);
     }
 }

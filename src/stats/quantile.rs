@@ -18,11 +18,16 @@ pub fn rank(n: u64, q: f64) -> Option<u64> {
 /// Ranks, from 1, of the order statistics that bound the `q`-quantile of `n` values from below and from above, each
 /// one-sided with 95 %; `None` where `n` is too small for a bound on that side.
 pub fn bound_ranks(n: u64, q: f64) -> (Option<u64>, Option<u64>) {
+    ranks_at(n, q, ALPHA)
+}
+
+/// The same, each one-sided with `1 - alpha`.
+fn ranks_at(n: u64, q: f64, alpha: f64) -> (Option<u64>, Option<u64>) {
     // Upper: the least r with P(Bin(n, q) <= r - 1) >= 0.95. Lower: the largest r with P(Bin(n, q) <= r - 1) <= 0.05.
     let below = |r: u64| binomial_cdf(r - 1, n, q);
     // 1 - 0.95 is a little more than 0.05: forgive that much.
-    let upper = first(n, |r| below(r) >= 1.0 - ALPHA - 1e-12).filter(|r| *r <= n);
-    let lower = first(n, |r| below(r) > ALPHA + 1e-12).map_or(n, |r| r - 1);
+    let upper = first(n, |r| below(r) >= 1.0 - alpha - 1e-12).filter(|r| *r <= n);
+    let lower = first(n, |r| below(r) > alpha + 1e-12).map_or(n, |r| r - 1);
     (Some(lower).filter(|r| *r >= 1), upper)
 }
 
@@ -36,24 +41,22 @@ pub struct Bounded {
     pub q: f64,
     /// The nearest-rank value, for display.
     pub value: u64,
-    /// One-sided 95 % lower bound; `None` is unbounded: there are too few values.
+    /// One-sided lower bound, of 95 % unless another level was asked for; `None` is unbounded: there are too few values.
     pub lower: Option<u64>,
-    /// One-sided 95 % upper bound; `None` is unbounded: there are too few values.
+    /// One-sided upper bound of the same level; `None` is unbounded: there are too few values.
     pub upper: Option<u64>,
 }
 
 /// The quantiles [`SHOWN`] of `sorted` (ascending, timeouts as `u64::MAX` and not left out) with their bounds; empty
 /// without values.
 pub fn bounded(sorted: &[u64]) -> Vec<Bounded> {
+    SHOWN.into_iter().filter_map(|q| bounded_at(sorted, q, ALPHA)).collect()
+}
+
+fn bounded_at(sorted: &[u64], q: f64, alpha: f64) -> Option<Bounded> {
     let at = |rank: u64| sorted[rank as usize - 1];
-    let n = sorted.len() as u64;
-    SHOWN
-        .into_iter()
-        .filter_map(|q| {
-            let (lower, upper) = bound_ranks(n, q);
-            Some(Bounded { q, value: nearest_rank(sorted, q)?, lower: lower.map(at), upper: upper.map(at) })
-        })
-        .collect()
+    let (lower, upper) = ranks_at(sorted.len() as u64, q, alpha);
+    Some(Bounded { q, value: nearest_rank(sorted, q)?, lower: lower.map(at), upper: upper.map(at) })
 }
 
 /// The same of values in clusters, such as the turns of conversations, which are not independent: (value, cluster).
@@ -62,7 +65,16 @@ pub fn bounded(sorted: &[u64]) -> Vec<Bounded> {
 /// upper bound on the share below `x` does not exceed it; shares are bounded by the bet on clusters
 /// ([`Sample::Fixed`](super::Sample)). Shares grow with `x`, so the bounds hold for all `x` at once. With one value a
 /// cluster these are the bounds of [`bounded`].
-pub fn bounded_in_clusters(mut values: Vec<(u64, u32)>) -> Vec<Bounded> {
+pub fn bounded_in_clusters(values: Vec<(u64, u32)>) -> Vec<Bounded> {
+    in_clusters(values, &SHOWN, ALPHA)
+}
+
+/// One quantile of values in clusters, with one-sided bounds of `1 - alpha` each; `None` without values.
+pub fn quantile_in_clusters(values: Vec<(u64, u32)>, q: f64, alpha: f64) -> Option<Bounded> {
+    in_clusters(values, &[q], alpha).pop()
+}
+
+fn in_clusters(mut values: Vec<(u64, u32)>, quantiles: &[f64], alpha: f64) -> Vec<Bounded> {
     values.sort_unstable();
     let sorted: Vec<u64> = values.iter().map(|(value, _)| *value).collect();
     let clusters = values.iter().map(|(_, cluster)| *cluster as usize + 1).max().unwrap_or(0);
@@ -71,7 +83,7 @@ pub fn bounded_in_clusters(mut values: Vec<(u64, u32)>) -> Vec<Bounded> {
         sizes[*cluster as usize] += 1;
     }
     if sizes.iter().all(|size| *size <= 1) {
-        return bounded(&sorted);
+        return quantiles.iter().filter_map(|q| bounded_at(&sorted, *q, alpha)).collect();
     }
     // The first `count` values are successes.
     let sample = |count: u64| {
@@ -85,11 +97,12 @@ pub fn bounded_in_clusters(mut values: Vec<(u64, u32)>) -> Vec<Bounded> {
     let up_to = |value: u64| sorted.partition_point(|other| *other <= value) as u64;
     let below = |value: u64| sorted.partition_point(|other| *other < value) as u64;
     let at = |rank: u64| sorted[rank as usize - 1];
-    SHOWN
-        .into_iter()
+    quantiles
+        .iter()
         .filter_map(|q| {
-            let upper = first(n, |rank| sample(up_to(at(rank))).lower_at(ALPHA) >= q).map(at);
-            let beyond = first(n, |rank| sample(below(at(rank))).upper_at(ALPHA) > q).map_or(n, |rank| rank - 1);
+            let q = *q;
+            let upper = first(n, |rank| sample(up_to(at(rank))).lower_at(alpha) >= q).map(at);
+            let beyond = first(n, |rank| sample(below(at(rank))).upper_at(alpha) > q).map_or(n, |rank| rank - 1);
             Some(Bounded { q, value: nearest_rank(&sorted, q)?, lower: (beyond >= 1).then(|| at(beyond)), upper })
         })
         .collect()

@@ -83,6 +83,34 @@ impl Sample {
     }
 }
 
+impl Sample {
+    /// How many more clusters like these, failures included (or cases at this mean rate), would lift the lower bound to
+    /// `target` and their number to `least`; `None` when no number would, as the rate is no higher than the target.
+    pub fn more_at_this_rate(&self, target: f64, least: u64, alpha: f64) -> Option<u64> {
+        let seen = self.number();
+        if seen == 0 {
+            return None;
+        }
+        let reaches = |rate: f64, n: u64| match self {
+            Self::Fixed(_) => lower_bound_at(rate * n as f64, n as f64, alpha) >= target,
+            Self::Population { .. } => population::lower_at(rate * n as f64, n, alpha) >= target,
+        };
+        let needed = match self {
+            _ if target <= 0.0 => Some(seen),
+            Self::Fixed(clusters) if !clusters.is_single() => clusters_as_seen(clusters, target, alpha),
+            Self::Fixed(clusters) => {
+                let rate = clusters.good() as f64 / clusters.units() as f64;
+                if rate > target { super::fewest(|n| reaches(rate, n)) } else { None }
+            }
+            Self::Population { s, cases } => {
+                let rate = s / *cases as f64;
+                if rate > target { super::fewest(|n| reaches(rate, n)) } else { None }
+            }
+        }?;
+        Some(needed.max(least).saturating_sub(seen))
+    }
+}
+
 /// How many times `sizes`, without a failure, must be added to what was seen for the lower bound to reach `target`.
 fn without_failure(seen: &Clusters, sizes: &Clusters, target: f64, alpha: f64) -> Option<f64> {
     let perfect = sizes.without_failure();

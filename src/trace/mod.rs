@@ -10,6 +10,7 @@
 //! | 1 | | `roles` are those of `roles_v1.json`, `offered` is unknown |
 //! | 2 | `roles` and `offered`; agents that run elsewhere keep the names of their tools | as it stands |
 //! | 3 | events `logged`, of agents that log their trajectory; a trace without one is still written as version 2 | as it stands |
+//! | 4 | events `searched`, of flows that search themselves; a trace without one is still written as the version before | as it stands |
 //!
 //! A build that reads version 1 only refuses version 2 and says so: it would take an agent's own tool names for tools
 //! that play no role, and report that none of them was called.
@@ -29,7 +30,7 @@ pub mod state_machine;
 pub mod text;
 mod trajectory;
 
-pub use agreement::{AGREEMENT, Agreement, AgreementError, MeasuredAgreement};
+pub use agreement::{AGREEMENT, Agreement, AgreementError, ErrorsByCase, MeasuredAgreement};
 pub use event::*;
 pub use folder::*;
 pub use grade::*;
@@ -44,12 +45,16 @@ pub use trajectory::Logged;
 use serde::{Deserialize, Serialize};
 
 /// The newest version of the trace format that this build writes and reads.
-pub const TRACE_VERSION: u32 = 3;
+pub const TRACE_VERSION: u32 = 4;
 
 /// The version that a trace of these events is written in: older builds go on reading what they can.
 pub fn version_of(events: &[Event]) -> u32 {
-    let logged = events.iter().any(|event| matches!(event.what, What::Logged(_)));
-    if logged { TRACE_VERSION } else { 2 }
+    let needs = |event: &Event| match event.what {
+        What::Searched(_) => TRACE_VERSION,
+        What::Logged(_) => 3,
+        _ => 2,
+    };
+    events.iter().map(needs).max().unwrap_or(2)
 }
 
 /// The flow of agents that run elsewhere: their traces are told from their traffic, which does not show everything.

@@ -8,7 +8,7 @@
 
 use super::TrialRunner;
 use super::services::providers;
-use crate::flow::{self, Flow};
+use crate::flow;
 use crate::plan::PlannedTrial;
 use crate::settings::OptionalService;
 use crate::trace::{Attempt, Reply, Role, Trace, TrialEnd, TrialError, TrialErrorKind, What};
@@ -159,20 +159,23 @@ fn asked<'t>(trace: &Trace, what: &'t What) -> Vec<(Service, &'t Attempt, &'t st
             };
             called.attempts.last().map(|last| (Service::Model, last, words)).into_iter().collect()
         }
-        What::ToolCalled(called) => {
-            let own = service_of(trace, &called.tool);
-            let embeds = |attempt: &&Attempt| attempt.service.as_deref() == Some(Service::Embeddings.as_str());
-            let embedded = called.attempts.iter().rfind(embeds).map(|last| (Service::Embeddings, last, ""));
-            let asked = called.attempts.iter().rfind(|attempt| !embeds(attempt)).map(|last| (own, last, ""));
-            embedded.into_iter().chain(asked).collect()
-        }
+        What::ToolCalled(called) => by_service(service_of(trace, &called.tool), &called.attempts),
+        What::Searched(search) => by_service(Service::Knowledge, &search.attempts),
         _ => Vec::new(),
     }
 }
 
+/// The last attempts of a search, by the service that they asked: `own`, and embeddings.
+fn by_service(own: Service, attempts: &[Attempt]) -> Vec<(Service, &Attempt, &str)> {
+    let embeds = |attempt: &&Attempt| attempt.service.as_deref() == Some(Service::Embeddings.as_str());
+    let embedded = attempts.iter().rfind(embeds).map(|last| (Service::Embeddings, last, ""));
+    let asked = attempts.iter().rfind(|attempt| !embeds(attempt)).map(|last| (own, last, ""));
+    embedded.into_iter().chain(asked).collect()
+}
+
 /// The service that a tool asks.
 fn service_of(trace: &Trace, tool: &str) -> Service {
-    let managed = flow::by_name(&trace.lane.flow).is_some_and(Flow::asks_managed_retrieval);
+    let managed = flow::by_name(&trace.lane.flow).is_some_and(|flow| flow.description().managed_retrieval);
     match trace.role(tool) {
         Role::Knowledge if managed => Service::ManagedRetrieval,
         Role::Knowledge => Service::Knowledge,
@@ -243,6 +246,8 @@ pub(super) fn told(attempt: &Attempt) -> Option<(&'static str, &'static str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metric::sample::{plan, story};
+    use crate::trace::{FlowSearch, ToolOutcome};
 
     fn attempt(cause: &str, status: Option<u16>) -> Attempt {
         Attempt { service: None, status, cause: Some(cause.into()), took_us: 1, wait_us: None, declared_fault: false }
@@ -280,6 +285,17 @@ mod tests {
         ] {
             assert_eq!(told(&attempt(cause, status)), None, "{cause} {status:?}");
         }
+    }
+
+    #[test]
+    fn a_search_of_the_flows_own_that_its_server_refused_is_an_outage_of_the_knowledge_base() {
+        let trace = story(&plan("[{case: a, ask: q}]", "[]", 1), 0).turn("q").done();
+        let outcome = ToolOutcome::Failed { message: "503".into(), retryable: true };
+        let attempts = vec![attempt("server_error", Some(503))];
+        let search = What::Searched(FlowSearch { query: "q".into(), outcome, took_us: 1, attempts });
+        let (service, last, words) = asked(&trace, &search)[0];
+        let found = outage(service, last, words, &Origin::new()).expect("an outage");
+        assert_eq!((found.service, found.what.as_str()), (Service::Knowledge, "the service failed (HTTP 503)"));
     }
 
     #[test]

@@ -176,8 +176,7 @@ fn needs_embeddings_words_and_vectors_together_find_more_than_either_and_how_ste
     let bench = Bench::new(&passages, None);
     let mut cells = vec![COLLECTION.to_owned()];
     for share in [0.01, 0.1, 0.5] {
-        let hybrid =
-            |passages: &[Passage], queries: &[String], depth: usize| bench.search(passages, queries, depth);
+        let hybrid = |passages: &[Passage], queries: &[String], depth: usize| bench.search(passages, queries, depth);
         for search in [&hybrid as &dyn Fn(&[Passage], &[String], usize) -> Vec<Vec<String>>, &by_words] {
             cells.push(format!("{:.1} %", 100.0 * mean(&unchanged(search, &passages, &asked, share))));
         }

@@ -55,7 +55,7 @@ fn a_run_beside_itself_has_no_discordance_and_the_same_bytes_again() {
     outcome.expect_code(0);
     assert!(outcome.stdout.contains("are the same on both sides"), "{}", outcome.stdout);
     let findings: Vec<&str> = outcome.stdout.lines().filter(|line| line.contains("no case changed")).collect();
-    assert_eq!(findings.len(), 3, "FIRST, cases and turn time:\n{}", outcome.stdout);
+    assert_eq!(findings.len(), 4, "FIRST, cases and two of turn time:\n{}", outcome.stdout);
     assert!(!outcome.stdout.contains("inconclusive") && !outcome.stdout.contains("flipped"), "{}", outcome.stdout);
     let files = project.report(&run);
     assert!(files.iter().any(|(name, _)| name == "comparison.html"));
@@ -72,7 +72,7 @@ fn one_broken_answer_is_a_flip_that_can_be_looked_at_and_decides_nothing() {
     assert_ne!(before, after);
     let outcome = project.run(&["compare", &before, &after, "--fail-on", "regression"]);
     outcome.expect_code(0);
-    assert!(outcome.stdout.contains("Cases that flipped: 1 worse, 0 better"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("Cases that pass less or more often: 1 worse, 0 better"), "{}", outcome.stdout);
     assert!(outcome.stdout.contains("knowledge/descaling (base): 3/3 passed, then 2/3"), "{}", outcome.stdout);
     assert!(outcome.stdout.contains("would have been seen"), "{}", outcome.stdout);
     let commands: Vec<&str> =
@@ -199,4 +199,66 @@ fn a_report_of_a_run_with_a_baseline_is_headed_by_the_exit_code_of_the_process()
     let nothing = project.run(&["run", "--baseline", "base.json", "--fail-on", "flip"]);
     let later = project.run(&["report", "--to", "markdown"]).stdout;
     assert!(later.starts_with(&format!("### ragcheck: exit code {}\n", nothing.code)), "{} {later}", nothing.stderr);
+}
+
+#[test]
+fn too_few_cases_for_a_regression_are_a_usage_error_that_says_how_many_would_do() {
+    let project = Project::shipped();
+    project.write("one.yaml", CRITERIA);
+    let one = [&RUN[..], &["--only", "valve-error"]].concat();
+    // A part of a run is not the newest run: its folder is told in a file.
+    let made = |more: &[&str]| {
+        project.run(&[&one[..], &["--folder-file=folder.txt"], more].concat()).expect_code(0);
+        project.read("folder.txt").trim().to_owned()
+    };
+    let run = made(&[]);
+    let refused = project.run(&["compare", &run, &run, "--fail-on", "regression"]);
+    let why = "no regression can be shown: 1 case compared, and with 2 required criteria at least 7 are needed";
+    assert!(refused.expect_code(2).stderr.contains(why), "{}", refused.stderr);
+    project.run(&["compare", &run, &run]).expect_code(0);
+    project.run(&["compare", &run, &run, "--fail-on", "flip"]).expect_code(0);
+
+    // Before a run it costs nothing to say so.
+    let early = project.run(&[&one[..], &["--baseline", &run, "--fail-on", "regression"]].concat());
+    assert!(early.expect_code(2).stderr.contains("fewer than 6 can show no regression"), "{}", early.stderr);
+    let once = made(&["--repeat", "1"]);
+    let refused = project.run(&[&one[..], &["--mode", "live", "--baseline", &once, "--fail-on", "flip"]].concat());
+    assert!(
+        refused.expect_code(2).stderr.contains("needs 3 repetitions of each case on both sides"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
+fn one_comparison_has_one_sentence_whichever_command_makes_it() {
+    use serde_json::Value;
+    let project = Project::shipped();
+    let folder = "scenarios/four-agents";
+    let criteria = format!("{folder}/criteria.yaml");
+    let _ = project.run(&["run", folder, "--criteria", &criteria, "--no-history"]);
+    let read = |arguments: &[&str]| -> Value {
+        let outcome = project.run(&[arguments, &["--format", "json"]].concat());
+        serde_json::from_str(&outcome.expect_code(0).stdout).expect("JSON")
+    };
+    let all = read(&["compare", "reports/latest"]);
+    let run = newest(&project);
+    let (react, tool) = (format!("{run}@react"), format!("{run}@tool-rag"));
+    let pair = read(&["compare", &react, &tool]);
+    let named = read(&["compare", "reports/latest", "--variants", "react,tool-rag"]);
+    let of = |found: &Value, end: &str| found["label"].as_str().is_some_and(|label| label.ends_with(end));
+    let among = all["pairs"].as_array().expect("pairs").iter();
+    let among = among.clone().find(|one| of(&one["a"], "@react") && of(&one["b"], "@tool-rag")).expect("the pair");
+    for key in ["rows", "flips", "changes", "conclusion"] {
+        assert_eq!(pair[key], among[key], "{key}");
+        assert_eq!(named["pairs"][0][key], among[key], "{key}");
+    }
+    // A saved baseline and `run --baseline` say what `compare A B` says.
+    project.run(&["compare", &run, "--save", "base.json"]).expect_code(0);
+    let direct = read(&["compare", "base.json", &run]);
+    let _ = project.run(&["run", folder, "--criteria", &criteria, "--no-history", "--baseline", "base.json"]);
+    let written = project.latest("comparison.json");
+    for key in ["rows", "flips", "conclusion"] {
+        assert_eq!(direct[key], written[key], "{key}");
+    }
 }

@@ -54,7 +54,29 @@ fn what_is_undecided_exits_with_4_and_with_0_where_the_criteria_let_it_through()
     project.edit("few.yaml", "undecided: fail", "undecided: warn");
     let outcome = project.run(&arguments);
     outcome.expect_code(0);
-    assert!(outcome.stdout.contains("INCONCLUSIVE and let through: FIRST"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("met, not shown, and let through: FIRST"), "{}", outcome.stdout);
+}
+
+#[test]
+fn before_a_run_check_and_the_estimate_say_what_a_gate_can_show() {
+    let project = Project::shipped();
+    let criteria = "about: A handful.\ncriteria:\n  - {id: ENDED, about: Queries end with an answer., metric: turn_success_rate, \
+                    target: '>= 99%', kind: confidence}\n";
+    project.write("few.yaml", criteria);
+    let listed = project.run(&["list", "scenarios/knowledge.yaml", "--criteria", "few.yaml", "--estimate"]);
+    assert!(listed.expect_code(0).stdout.contains("this gate cannot pass (299 needed)"), "{}", listed.stdout);
+    project.edit("few.yaml", ">= 99%", ">= 85%");
+    let listed = project.run(&["list", "scenarios/knowledge.yaml", "--criteria", "few.yaml", "--estimate"]);
+    assert!(listed.stdout.contains("at a true 94 % this gate passes in "), "{}", listed.stdout);
+    let scenario = project.read("scenarios/knowledge.yaml");
+    let gate = "gates:\n  - {id: mine, metric: turn_success_rate, target: '>= 99%', kind: confidence}\n";
+    project.write("scenarios/knowledge.yaml", &format!("{scenario}\n{gate}"));
+    let checked = project.run(&["check", "scenarios/knowledge.yaml"]);
+    assert!(
+        checked.stdout.contains("mine: ") && checked.stdout.contains("this gate cannot pass (299 needed)"),
+        "{}",
+        checked.stdout
+    );
 }
 
 #[test]

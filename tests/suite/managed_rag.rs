@@ -237,7 +237,7 @@ fn one_comparison_holds_all_agents_and_every_pair_has_a_verdict_for_each_criteri
     let outcome = project.run(&["compare", "reports/latest"]);
     outcome.expect_code(0);
     let names = ["managed-rag", "react", "tool-rag", "two-stage"];
-    let wanted = ["ANSWERED", "CASES", "SEARCHED", "SOURCES", "QUERIES", "TIME", "cases", "turn time"];
+    let wanted = ["ANSWERED", "CASES", "SEARCHED", "SOURCES", "QUERIES", "TIME", "cases", "turn time (median case)"];
     let taken = ["model calls", "tool calls", "input tokens", "output tokens", "turn p50", "turn p95", "citations"];
     let found = project.latest("variants.json");
     let told: Vec<&str> =

@@ -1,7 +1,7 @@
 //! The figure of a criterion: the share observed, its two-sided interval, both one-sided bounds, the one that decides
 //! marked, and the target.
 
-use crate::gate::CriterionResult;
+use crate::gate::{CriterionResult, Verdict};
 use crate::report::figures::{claimed_share, target};
 use crate::scenario::Target;
 use crate::stats::percent::{self, Rounding, percent, rounded};
@@ -17,8 +17,8 @@ struct Shares {
     aim: Option<f64>,
     /// One-sided lower and upper bound.
     bounds: [Option<f64>; 2],
-    /// Which of them decides: the lower one is 0.
-    deciding: usize,
+    /// Which of them decides: the lower one is 0; `None` where none does.
+    deciding: Option<usize>,
 }
 
 impl Shares {
@@ -37,14 +37,24 @@ impl Shares {
             Some(Target::AtMostTime(_)) => claimed_share(&row.metric),
             None => None,
         };
-        // The bound that decides is the one in words: the opposite one where the criterion fails.
-        let deciding = usize::from(row.bound_text.starts_with("true rate at most"));
-        Some(Self { low, high, observed, aim, bounds: [row.lower, row.upper], deciding })
+        Some(Self { low, high, observed, aim, bounds: [row.lower, row.upper], deciding: deciding(row) })
     }
 
     fn all(&self) -> impl Iterator<Item = f64> {
         [Some(self.low), Some(self.high), Some(self.observed), self.aim].into_iter().chain(self.bounds).flatten()
     }
+}
+
+/// The bound that decided: a point gate goes by its figure, an invariant fails by a violation and without a floor passes by
+/// their absence, and what is INCONCLUSIVE was decided by nothing.
+fn deciding(row: &CriterionResult) -> Option<usize> {
+    let bounded = match (row.kind.as_str(), row.verdict) {
+        ("confidence", Verdict::Pass | Verdict::Fail) => true,
+        ("invariant", Verdict::Pass) => !row.floor.is_empty(),
+        _ => false,
+    };
+    // The one in words: the opposite one where the criterion fails.
+    bounded.then(|| usize::from(row.bound_text.starts_with("true rate at most")))
 }
 
 /// The axis of a table: the narrowest of a few round scales that holds the shares of all its rows.
@@ -71,7 +81,7 @@ pub(in crate::report) fn interval(row: &CriterionResult, (left, right): (f64, f6
     let words = [("lower", Rounding::Down), ("upper", Rounding::Up)];
     for (place, (bound, (word, rounding))) in shown.bounds.into_iter().zip(words).enumerate() {
         let Some(bound) = bound else { continue };
-        let decides = if place == shown.deciding { ", which decides" } else { "" };
+        let decides = if Some(place) == shown.deciding { ", which decides" } else { "" };
         let _ = write!(svg, ", one-sided {word} bound {} %{decides}", rounded(bound * 100.0, 1, rounding));
     }
     if let Some(aim) = shown.aim {
@@ -89,7 +99,7 @@ pub(in crate::report) fn interval(row: &CriterionResult, (left, right): (f64, f6
     );
     for (place, bound) in shown.bounds.into_iter().enumerate() {
         let Some(at) = bound.map(x) else { continue };
-        if place == shown.deciding {
+        if Some(place) == shown.deciding {
             let way = if place == 0 { "l6 -4v8z" } else { "l-6 -4v8z" };
             let _ = write!(
                 svg,
@@ -135,5 +145,32 @@ mod tests {
         assert_eq!(svg.matches("which decides").count(), 1, "{svg}");
         assert_eq!(svg.matches("class=\"decides\"").count(), 1, "{svg}");
         assert_eq!(interval(&rows[3], (0.0, 1.0)), None);
+    }
+
+    #[test]
+    fn no_bound_is_marked_where_none_decides() {
+        let run = sample::run(1);
+        let row = |kind: &str, verdict, floor: &str| CriterionResult {
+            kind: kind.into(),
+            verdict,
+            floor: floor.into(),
+            ..run.evaluation.criteria[1].clone()
+        };
+        let marked = |row: &CriterionResult| {
+            let svg = interval(row, (0.0, 1.0)).expect("measured");
+            assert_eq!(svg.contains("which decides"), svg.contains("class=\"decides\""), "{svg}");
+            svg.contains("class=\"decides\"")
+        };
+        assert!(marked(&row("confidence", Verdict::Pass, "")) && marked(&row("confidence", Verdict::Fail, "")));
+        assert!(marked(&row("invariant", Verdict::Pass, ">= 95%")), "its floor is what the bound has to reach");
+        for undecided in [
+            row("confidence", Verdict::Inconclusive, ""),
+            row("invariant", Verdict::Pass, ""),
+            row("invariant", Verdict::Fail, ">= 95%"),
+            row("point", Verdict::Pass, ""),
+            row("confidence", Verdict::Error, ""),
+        ] {
+            assert!(!marked(&undecided), "{} {:?}", undecided.kind, undecided.verdict);
+        }
     }
 }

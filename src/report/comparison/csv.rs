@@ -6,7 +6,7 @@ use crate::stats::percent::{Rounding, rounded};
 use crate::trace::text::cell;
 use std::io;
 
-const COLUMNS: [&str; 25] = [
+const COLUMNS: [&str; 27] = [
     "criterion",
     "metric",
     "scale",
@@ -32,6 +32,8 @@ const COLUMNS: [&str; 25] = [
     "evidence_b",
     "side_a",
     "side_b",
+    "level",
+    "family",
 ];
 
 /// The rows of some comparisons, in their order.
@@ -68,6 +70,8 @@ pub(in crate::report) fn csv(comparisons: &[Comparison]) -> io::Result<Vec<u8>> 
             cell(&comparison.b.evidence).as_ref(),
             cell(&comparison.a.label).as_ref(),
             cell(&comparison.b.label).as_ref(),
+            &figure(row.level),
+            &row.family.to_string(),
         ])?;
     }
     rows.into_inner().map_err(|why| io::Error::other(why.to_string()))

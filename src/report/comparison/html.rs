@@ -41,6 +41,9 @@ struct Page {
     more_paired: usize,
     worse: usize,
     better: usize,
+    /// Cases that pass less often, and more often, without a flip.
+    less: usize,
+    oftener: usize,
     flips: Vec<Flip>,
     more: usize,
 }
@@ -128,8 +131,10 @@ fn page(shown: &Shown<'_>) -> Page {
         scenarios: prompt.scenarios.join(", "),
         lines: prompt.lines.iter().map(|line| (class_of(line), line.clone())).collect(),
     });
-    let flips: Vec<Flip> = found.flips.iter().filter_map(|one| flip(one, shown.conversations)).collect();
+    let all = || found.flips.iter().chain(&found.changes);
+    let flips: Vec<Flip> = all().filter_map(|one| flip(one, shown.conversations)).collect();
     let worse = found.flips.iter().filter(|flip| flip.worse).count();
+    let less = found.changes.iter().filter(|flip| flip.worse).count();
     let better = found.rows.iter().any(|row| row.gated && row.finding == Finding::Better);
     let (outcome, word) = match (found.regression, better) {
         (true, _) => ("fail", "Worse"),
@@ -153,7 +158,9 @@ fn page(shown: &Shown<'_>) -> Page {
         more_paired: found.paired.len().saturating_sub(PAIRED),
         worse,
         better: found.flips.len() - worse,
-        more: found.flips.len() - flips.len(),
+        less,
+        oftener: found.changes.len() - less,
+        more: all().count() - flips.len(),
         flips,
     }
 }

@@ -15,8 +15,7 @@ pub(in crate::report) use taken::taken;
 pub(in crate::report) use terminal::table;
 pub use terminal::terminal;
 
-use crate::compare::{Comparison, Difference, Finding, Row, Scale};
-use crate::stats::percent::{points, points_interval};
+use crate::compare::{Comparison, Difference};
 use crate::trace::{COMPARISON_CSV, COMPARISON_HTML, COMPARISON_JSON};
 use std::collections::BTreeMap;
 use std::io;
@@ -52,39 +51,10 @@ fn differs(row: &Difference) -> String {
     format!("{}: {} in A, {} in B ({})", row.what, row.a, row.b, row.scenarios.join(", "))
 }
 
-/// Who is better, by how much, and whether that is proven, in a line: of the gated rows the one that decides, or else all
-/// cases.
+/// Who is better, by how much, and whether that is proven, in the words of the comparison itself.
 fn headline(found: &Comparison) -> String {
-    let size = |row: &&Row| row.difference.map_or(0.0, f64::abs);
-    let largest = |finding: Finding| {
-        let own = found.rows.iter().filter(|row| row.gated && row.finding == finding);
-        own.max_by(|one, other| size(one).total_cmp(&size(other)))
-    };
     let part = if found.a.part.is_empty() && found.b.part.is_empty() { "" } else { "PART: " };
-    let by = |row: &Row| {
-        let unit = if row.scale == Scale::Rate { "points" } else { "%" };
-        let interval = row.interval.map_or_else(String::new, |(low, high)| format!(" {}", points_interval(low, high)));
-        row.difference.map(|difference| format!("{} {} {unit}{interval}", row.key, points(difference)))
-    };
-    for (finding, word) in [(Finding::Worse, "worse"), (Finding::Better, "better")] {
-        if let Some((row, by)) = largest(finding).and_then(|row| Some((row, by(row)?))) {
-            let both = finding == Finding::Worse && largest(Finding::Better).is_some();
-            let both = if both { ", and better elsewhere" } else { "" };
-            let p = row.p_adjusted.map_or_else(String::new, |p| format!(", p {}", terminal::p(p)));
-            return format!("{part}B is {word} than A{both}: {by}, proven{p}");
-        }
-    }
-    let all = found.rows.iter().filter(|row| row.gated && row.difference.is_some());
-    let cases = all.clone().find(|row| row.key == "cases").or_else(|| all.clone().next()).and_then(by);
-    let cases = cases.map_or_else(String::new, |by| format!(": {by}"));
-    // What no gate stands on is said too: somebody may have forgotten the gate.
-    let explored = |finding: Finding, word: &str| {
-        let own = found.rows.iter().filter(|row| !row.gated && row.finding == finding);
-        let keys: Vec<&str> = own.map(|row| row.key.as_str()).collect();
-        if keys.is_empty() { String::new() } else { format!("; not required and {word}: {}", keys.join(", ")) }
-    };
-    let (worse, better) = (explored(Finding::Worse, "worse"), explored(Finding::Better, "better"));
-    format!("{part}No difference is proven in what is required{cases}{worse}{better}")
+    format!("{part}{}", found.verdict())
 }
 
 /// What stands where nothing differs.
@@ -150,15 +120,17 @@ mod tests {
     fn the_first_line_says_who_is_better_by_how_much_and_whether_it_is_proven() {
         let found = worse();
         let said = headline(&found);
-        assert!(
-            said.starts_with("B is worse than A: cases -80.0 points [") && said.contains(", proven, p 0."),
-            "{said}"
-        );
+        assert!(said.starts_with("B is worse than A in cases -80.0 points ["), "{said}");
+        assert!(found.conclusion.starts_with(&said), "the page says what the terminal says: {}", found.conclusion);
         let same = compare(&summary("a", &[("c0", 1, 1)]), &summary("b", &[("c0", 1, 1)]), 0.02).expect("comparable");
-        assert!(headline(&same).starts_with("No difference is proven in what is required: cases +0.0 points"));
+        assert_eq!(headline(&same), "no loss is proven in what is required");
         let mut explored = worse();
         explored.rows.iter_mut().for_each(|row| row.gated = false);
-        assert!(headline(&explored).ends_with("; not required and worse: cases"), "{}", headline(&explored));
+        assert!(
+            headline(&explored).contains("; not required and worse: cases -80.0 points"),
+            "{}",
+            headline(&explored)
+        );
     }
 
     #[test]

@@ -64,12 +64,13 @@ pub fn terminal(shown: &Shown<'_>, width: usize, colour: bool) -> String {
         let better = found.flips.len() - worse;
         let _ = writeln!(out, "\nCases that flipped: {worse} worse, {better} better");
     }
-    for one in found.flips.iter().take(LISTED) {
-        flip(&mut out, one, shown.folders, width);
+    flips(&mut out, &found.flips, shown.folders, width);
+    if !found.changes.is_empty() {
+        let worse = found.changes.iter().filter(|one| one.worse).count();
+        let better = found.changes.len() - worse;
+        let _ = writeln!(out, "\nCases that pass less or more often: {worse} worse, {better} better");
     }
-    if found.flips.len() > LISTED {
-        let _ = writeln!(out, "  and {} more", found.flips.len() - LISTED);
-    }
+    flips(&mut out, &found.changes, shown.folders, width);
     let _ = writeln!(out);
     wrap(&mut out, &found.conclusion, width, "");
     out
@@ -85,7 +86,7 @@ pub(in crate::report) fn table(rows: &[Row], width: usize, colour: bool) -> Stri
     let mut table = Table::new();
     table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(u16::try_from(width).unwrap_or(160));
-    table.set_header(["criterion", "A", "B", "difference [95 %]", "p, corrected", "cases", "finding"]);
+    table.set_header(["criterion", "A", "B", "difference [interval]", "p, corrected", "cases", "finding"]);
     for row in rows {
         let level = |value: Option<f64>| match (value, row.scale) {
             (None, _) => "–".into(),
@@ -125,6 +126,12 @@ pub(in crate::report) fn table(rows: &[Row], width: usize, colour: bool) -> Stri
         };
         let _ = writeln!(out, "{text}");
     }
+    if rows.iter().any(|row| row.level.is_some_and(|level| level < 0.0499)) {
+        let _ = writeln!(
+            out,
+            "(intervals at the level that decides the row, as p is corrected; 95 % where one row is tested)"
+        );
+    }
     if rows.iter().any(|row| !row.gated) {
         let _ = writeln!(out, "(finding in brackets: not required, or a stand-in; never a regression)");
     }
@@ -151,6 +158,15 @@ fn paint(row: &Row, colour: bool) -> String {
         _ => "36",
     };
     if colour { format!("\u{1b}[{code}m{word}\u{1b}[0m") } else { word.to_owned() }
+}
+
+fn flips(out: &mut String, found: &[Flip], folders: (Option<&Path>, Option<&Path>), width: usize) {
+    for one in found.iter().take(LISTED) {
+        flip(out, one, folders, width);
+    }
+    if found.len() > LISTED {
+        let _ = writeln!(out, "  and {} more", found.len() - LISTED);
+    }
 }
 
 fn flip(out: &mut String, flip: &Flip, folders: (Option<&Path>, Option<&Path>), width: usize) {

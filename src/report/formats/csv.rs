@@ -5,11 +5,11 @@
 //! that a spreadsheet would take for a formula is led by an apostrophe; numbers stay numbers. New columns come last,
 //! so that readers by position go on working. `part` says of what the run is a part; it is empty for a whole one.
 
-use crate::gate::{CriterionResult, Source};
-use crate::stats::percent::{Rounding, rounded};
+use crate::gate::{CriterionResult, Source, Unshown};
 use crate::report::{Format, View};
-use crate::trace::text::cell;
 use crate::scenario::{Target, parse_target};
+use crate::stats::percent::{Rounding, rounded};
+use crate::trace::text::cell;
 use crate::trace::{Arm, CRITERIA_CSV, TRIALS_CSV, VIOLATIONS_CSV};
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -58,7 +58,7 @@ const TRIAL_COLUMNS: [&str; 27] = [
     "evidence",
 ];
 
-const CRITERION_COLUMNS: [&str; 30] = [
+const CRITERION_COLUMNS: [&str; 33] = [
     "id",
     "scenario",
     "metric",
@@ -89,6 +89,9 @@ const CRITERION_COLUMNS: [&str; 30] = [
     "model",
     "recorded_on",
     "recorded_from",
+    "unshown",
+    "floor",
+    "min_n",
 ];
 
 const VIOLATION_COLUMNS: [&str; 15] = [
@@ -153,7 +156,7 @@ impl Format for TrialsCsv {
                 cell(trial.error),
                 cell(&view.evaluation.part),
                 cell(&from.mode),
-                cell(&from.model),
+                cell(trial.model),
                 cell(&from.dates),
                 cell(trial.evidence),
             ];
@@ -202,8 +205,11 @@ impl Format for ViolationsCsv {
             let from = SourceColumns::of(&row.sources);
             for violation in &row.violations {
                 let mut parts = violation.trial.splitn(3, '/');
-                let (scenario, case, lane) =
-                    (parts.next().unwrap_or_default(), parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+                let (scenario, case, lane) = (
+                    parts.next().unwrap_or_default(),
+                    parts.next().unwrap_or_default(),
+                    parts.next().unwrap_or_default(),
+                );
                 let mut lane = lane.split('.');
                 let (flow, variant, repetition) =
                     (lane.next().unwrap_or_default(), lane.next().unwrap_or_default(), lane.next().unwrap_or_default());
@@ -268,7 +274,7 @@ fn target(text: &str) -> [String; 3] {
     }
 }
 
-fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 29] {
+fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 32] {
     let [op, value, unit] = target(&row.target);
     let seconds = unit == "s";
     let rate = if row.n == 0 {
@@ -309,6 +315,9 @@ fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 29] {
         cell(&from.model).into_owned().into(),
         cell(&from.dates).into_owned().into(),
         cell(&from.services).into_owned().into(),
+        row.unshown.map_or("", Unshown::as_str).into(),
+        cell(&row.floor),
+        row.min_n.map(|least| least.to_string()).unwrap_or_default().into(),
     ]
 }
 

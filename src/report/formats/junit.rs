@@ -6,7 +6,7 @@
 //! that XML 1.0 does not allow are left out.
 
 use crate::gate::{CriterionResult, TrialRow, Verdict};
-use crate::report::{Format, View};
+use crate::report::{Format, View, figures};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use std::io::{self, Write};
 use std::time::Duration;
@@ -84,7 +84,7 @@ fn criterion(row: &CriterionResult) -> TestCase {
     };
     let detail: Vec<_> =
         row.violations.iter().take(LISTED).map(|one| format!("{}: {}: {}", one.trial, one.unit, one.note)).collect();
-    let message = format!("{}: {}", row.verdict.as_str(), row.sentence);
+    let message = format!("{}: {}", figures::verdict(row), row.sentence);
     TestCase::new(name, not_passed(status, &message, &detail.join("\n")))
 }
 

@@ -4,7 +4,7 @@ use super::HOSTILE;
 use super::script::error;
 use crate::gate::{
     CriterionResult, ErrorGroup, Evaluation, Excluded, RequirementCoverage, Spending, TransitionCoverage, TrialResult,
-    Verdict, Violation,
+    Unshown, Verdict, Violation,
 };
 use crate::metric::Check;
 use crate::stats::percent::{at_least, percent};
@@ -46,6 +46,7 @@ pub fn result(trace: &Trace, verdict: Verdict, kind: usize) -> TrialResult {
         slowest_turn_us: turns.iter().copied().max().unwrap_or(0),
         took_us: trace.took_us,
         evidence: "REPLAYED, recorded from simulator on 2026-11-21".into(),
+        model: trace.evidence.model.clone(),
     }
 }
 
@@ -116,6 +117,9 @@ fn criterion(
         out_of_scope: 0,
         by_variant: Vec::new(),
         sequential: None,
+        unshown: (verdict == Verdict::Inconclusive).then_some(Unshown::Met),
+        floor: String::new(),
+        min_n: None,
     }
 }
 

@@ -55,7 +55,7 @@ fn corrected(found: &Variants) -> String {
         "p is corrected by Holm over the {} of all {}; rows in brackets are not required and are corrected among \
          themselves by Benjamini and Hochberg.",
         super::figures::counted(found.tests, "required row"),
-        super::figures::counted(found.pairs.len() as u64, "pair")
+        super::figures::counted(found.corrected_pairs.max(found.pairs.len() as u64), "pair")
     )
 }
 

@@ -59,8 +59,10 @@ pub struct Deciding {
     pub needed_as_seen: Option<u64>,
     /// Trials of this selection that give `needed` conversations.
     pub trials: Option<u64>,
-    /// The smallest visible difference of two rates, 0 to 1.
+    /// The smallest visible difference of two rates, 0 to 1, by a comparison that corrects over `family` rows.
     pub difference: Option<f64>,
+    /// Rows that a comparison corrects together with this one; 1 where it is not required.
+    pub family: u64,
     /// In a sentence.
     pub sentence: String,
 }
@@ -92,8 +94,22 @@ pub(super) fn deciding(runner: &TrialRunner, plan: &Plan) -> Vec<Deciding> {
         *planned.entry((scenario.name.clone(), case, trial.lane.variant.clone())).or_default() += 1;
     }
     let trials = planned.values().sum();
-    let row = |measured| of(measured, written(&plan, measured), &summary, &planned, trials, plan.criteria.estimand);
+    let required = required(&summary);
+    let row = |measured: &Measured| {
+        let family = if measured.required && !measured.proxy { required } else { 1 };
+        of(measured, written(&plan, measured), &summary, (&planned, trials), plan.criteria.estimand, family)
+    };
     summary.criteria.iter().map(row).collect()
+}
+
+/// Required criteria with units, and turn times where one asks for a time: a comparison corrects over these.
+fn required(summary: &Summary) -> u64 {
+    let gated = |one: &&Measured| {
+        let seen = |units: &BTreeMap<String, (u64, u64)>| units.get(&one.key).is_some_and(|(_, n)| *n > 0);
+        one.required && !one.proxy && summary.cases.iter().any(|case| seen(&case.units))
+    };
+    let timed = summary.criteria.iter().any(|one| one.required && one.limit_us.is_some());
+    summary.criteria.iter().filter(gated).count() as u64 + u64::from(timed)
 }
 
 /// The criterion as written; `None` for the row on all cases.
@@ -111,9 +127,9 @@ fn of(
     measured: &Measured,
     written: Option<&Criterion>,
     summary: &Summary,
-    planned: &BTreeMap<(String, String, String), u64>,
-    trials: u64,
+    (planned, trials): (&BTreeMap<(String, String, String), u64>, u64),
     estimand: Estimand,
+    family: u64,
 ) -> Deciding {
     let (mut units, mut conversations, mut cases, mut seen) = (0.0, 0.0, 0, (0, 0));
     let (mut clusters, mut own) = (Clusters::default(), 0.0);
@@ -153,7 +169,8 @@ fn of(
         trials: needed
             .filter(|_| share > 0.0 && estimand == Estimand::FixedSuite)
             .map(|needed| (needed as f64 / share).ceil() as u64),
-        difference: visible(cases, (units / cases.max(1) as f64) as u64, estimand),
+        difference: visible(cases, (units / cases.max(1) as f64) as u64, estimand, ALPHA / family.max(1) as f64),
+        family,
         sentence: String::new(),
     };
     row.sentence = sentence(&row, measured, written, estimand);
@@ -223,15 +240,15 @@ impl Rule {
     }
 }
 
-/// The smallest difference of two rates that so many cases, of so many units each, would show.
-pub(super) fn visible(cases: u64, units: u64, estimand: Estimand) -> Option<f64> {
+/// The smallest difference of two rates that so many cases, of so many units each, would show at that two-sided level.
+pub(super) fn visible(cases: u64, units: u64, estimand: Estimand, level: f64) -> Option<f64> {
     let between = if estimand == Estimand::Population { BETWEEN } else { 0.0 };
     let spread = Spread { between, within_a: WITHIN, within_b: WITHIN };
     let difference = match (units, estimand) {
         (0, _) => None,
         // Single units are tested by McNemar's test, which asks nothing about cases not seen yet.
-        (1, Estimand::FixedSuite) => smallest_visible_difference(cases, WORSE_BY_CHANCE, POWER),
-        _ => repeats_difference(spread, cases, units, POWER),
+        (1, Estimand::FixedSuite) => smallest_visible_difference(cases, WORSE_BY_CHANCE, POWER, level),
+        _ => repeats_difference(spread, cases, units, POWER, level),
     };
     difference.filter(|seen| *seen < 1.0)
 }

@@ -6,6 +6,7 @@
 //! lanes cost at the project's prices; what has no price or no recording is named, never guessed.
 
 use super::deciding::{Deciding, deciding, visible as visible_difference};
+use super::prospect::{Prospect, prospects};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::criteria::Estimand;
 use crate::stats::{ALPHA, Clusters, Sample};
@@ -71,6 +72,8 @@ pub struct Estimate {
     pub money: Money,
     /// Each criterion: what would decide it, and what it could show; empty when nothing was recorded.
     pub criteria: Vec<Deciding>,
+    /// What each required gate can show with so many conversations, whether they are recorded or not.
+    pub prospects: Vec<Prospect>,
     /// Passes at most, where recordings or the run stop when they are decided.
     pub passes: Option<u32>,
 }
@@ -129,6 +132,7 @@ pub fn estimate(runner: &TrialRunner, plan: &Plan) -> Estimate {
             untold: all.untold,
         },
         criteria: deciding(runner, plan),
+        prospects: prospects(plan, true),
         passes: plan.stopping.map(|stopping| stopping.max_passes),
     }
 }
@@ -146,7 +150,7 @@ fn visible(cases: u64, repetitions: u64, declared: Estimand) -> Vec<Visible> {
     let of = |estimand: Estimand, name: &'static str| Visible {
         estimand: name,
         declared: estimand == declared,
-        difference: visible_difference(cases, repetitions, estimand),
+        difference: visible_difference(cases, repetitions, estimand, ALPHA),
     };
     vec![of(Estimand::FixedSuite, "fixed_suite"), of(Estimand::Population, "population")]
 }

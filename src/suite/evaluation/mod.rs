@@ -7,6 +7,7 @@
 //! | [`runs`](fn@runs), [`write_runs_page`] | the runs of a folder of reports, as a list and as its `index.html` |
 //! | [`beside_history`] | the reports that the page of a history can lead to |
 //! | [`estimate`](fn@estimate) | calls, money and the smallest visible difference of a live run, from recordings |
+//! | [`prospects`] | what each required gate can show with the conversations planned |
 //! | [`passes`], [`recorded_passes`], [`Designs`] | runs until decided: how many passes there may be, and where recordings say so |
 //!
 //! Nothing here prints, and nothing here knows how a trace came to be.
@@ -14,6 +15,7 @@
 mod builder;
 mod deciding;
 mod estimate;
+mod prospect;
 mod runs;
 mod score;
 mod until_decided;
@@ -21,6 +23,7 @@ mod until_decided;
 pub use builder::{EvaluatedRun, EvaluationBuilder, Prepared, Preparer};
 pub use deciding::Deciding;
 pub use estimate::{Estimate, Money, Requests, Visible, estimate, turns};
+pub use prospect::{Prospect, prospects};
 pub use runs::{beside_history, renew_runs_page, runs, write_page_of, write_runs_page};
 pub use score::{ScoreError, read_plan, read_traces, score};
 pub use until_decided::{Designs, RecordedPasses, StopError, passes, recorded_passes};

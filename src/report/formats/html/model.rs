@@ -4,12 +4,12 @@ use super::causes::{CauseRow, ErrorRow, FRAGMENT, Link, causes, errors, violatio
 use super::grid::{Grid, grids};
 use super::latency::{Latency, latency};
 use super::spending::{Spending, spending};
-use crate::gate::{CriterionResult, Evaluation, Repeats, Verdict};
-use crate::stats::percent::percent;
-use crate::settings::price::dollars;
+use crate::gate::{CriterionResult, Evaluation, Repeats, Unshown, Verdict};
 use crate::report::charts;
 use crate::report::figures::{self, count, counted};
 use crate::report::{TABLE_ROWS, View};
+use crate::settings::price::dollars;
+use crate::stats::percent::percent;
 use percent_encoding::utf8_percent_encode;
 use serde::Serialize;
 
@@ -61,6 +61,8 @@ pub(super) struct Page {
 pub(super) struct Badge {
     pub word: &'static str,
     class: &'static str,
+    /// `below` where the observed figure of an INCONCLUSIVE one misses its target.
+    tone: &'static str,
 }
 
 #[derive(Serialize)]
@@ -71,6 +73,8 @@ struct Row {
     about: String,
     metric: String,
     kind: String,
+    floor: String,
+    min_n: Option<u32>,
     required: bool,
     proxy: bool,
     verdict: Badge,
@@ -238,7 +242,7 @@ pub(super) fn badge(verdict: Verdict) -> Badge {
         Verdict::NotMeasured => "unmeasured",
         Verdict::Error => "error",
     };
-    Badge { word: verdict.as_str(), class }
+    Badge { word: verdict.as_str(), class, tone: "" }
 }
 
 fn row(result: &CriterionResult, anchor: &str, axis: (f64, f64)) -> Row {
@@ -259,7 +263,13 @@ fn row(result: &CriterionResult, anchor: &str, axis: (f64, f64)) -> Row {
         kind: result.kind.clone(),
         required: result.required,
         proxy: result.proxy,
-        verdict: badge(result.verdict),
+        floor: result.floor.clone(),
+        min_n: result.min_n,
+        verdict: Badge {
+            word: figures::verdict(result),
+            tone: if matches!(result.unshown, Some(Unshown::Below | Unshown::CannotPass)) { "below" } else { "" },
+            ..badge(result.verdict)
+        },
         n: figures::units(result),
         units: result.units.clone(),
         observed: together(&figures::observed(result)),
@@ -367,5 +377,23 @@ mod tests {
         run.evaluation.gates.pop();
         run.evaluation.gates.remove(0);
         assert_eq!(page(&run.view()).gates.len(), PASSING + 1, "few are not folded");
+    }
+
+    #[test]
+    fn a_row_shows_floor_and_min_n_and_what_is_met_has_another_colour_than_what_is_below() {
+        let mut run = crate::report::sample::run(1);
+        let undecided = run.evaluation.criteria.iter_mut().filter(|row| row.verdict == Verdict::Inconclusive);
+        for (row, unshown) in undecided.zip([Unshown::Met, Unshown::Below]) {
+            (row.unshown, row.floor, row.min_n) = (Some(unshown), ">= 91%".into(), Some(77));
+        }
+        let mut page = Vec::new();
+        crate::report::Format::write(&super::super::Html, &run.view(), &mut page).expect("a page");
+        let page = String::from_utf8(page).expect("UTF-8");
+        for words in
+            ["INCONCLUSIVE, met", "INCONCLUSIVE, below", "badge undecided below", "&gt;= 91%", "77 (<code>min_n"]
+        {
+            assert!(page.contains(words), "{words}");
+        }
+        assert_eq!(page.matches("badge undecided below").count(), 1);
     }
 }

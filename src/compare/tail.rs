@@ -1,0 +1,318 @@
+//! The slow tail of turn times on both sides: the time that 95 of 100 turns do not exceed.
+//!
+//! The row on the median case says nothing of it: a fifth of the cases may take ten times as long while the median stays.
+//! That it differs is tested by exchanging the two sides of whole cases at random: under equal behaviours every exchange is
+//! as likely. That it is not worse is said only where order statistics support it, with the turns of a case as one cluster:
+//! the upper bound on B's quantile within the margin of the lower bound on A's, each with a quarter of 5 %. Turns without an
+//! answer are longer than any other.
+
+use super::pairing::Pair;
+use super::sentences::{change, count, p_value};
+use super::usage::Usage;
+use super::{Finding, Row, Scale};
+use crate::stats::percent::percent;
+use crate::stats::quantile::{Bounded, nearest_rank, quantile_in_clusters, rank};
+use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng};
+
+/// The key of its row.
+pub(super) const TURN_TIME_P95: &str = "turn time (p95)";
+
+/// The quantile.
+const Q: f64 = 0.95;
+/// The error probability of a statement, both directions together.
+const ALPHA: f64 = 0.05;
+/// Exchanges that are drawn, and how many times of turns they may look at together.
+const DRAWS: usize = 1_999;
+const LOOKS: usize = 20_000_000;
+
+/// The turn times of both sides over the cases that they share.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Tail {
+    /// Microseconds of all turns of each case under A, and under B.
+    cases: Vec<(Vec<u64>, Vec<u64>)>,
+    /// Whether a case ran more often on one side.
+    uneven: bool,
+    /// Whether a side did not keep its times: an older build saved it.
+    not_kept: bool,
+}
+
+/// Pairs the times of all turns.
+pub(super) fn tail(pairs: &[Pair<'_>]) -> Tail {
+    let mut found = Tail::default();
+    for pair in pairs {
+        let run: Vec<_> = pair.rows.iter().filter(|(a, b)| a.trials > 0 && b.trials > 0).collect();
+        let kept: Option<Vec<(&Usage, &Usage)>> =
+            run.iter().map(|(a, b)| a.usage.as_ref().zip(b.usage.as_ref())).collect();
+        let Some(kept) = kept else {
+            found.not_kept = true;
+            continue;
+        };
+        if !kept.iter().any(|(a, b)| !a.turns_us.is_empty() && !b.turns_us.is_empty()) {
+            continue;
+        }
+        found.uneven |= run.iter().any(|(a, b)| a.trials != b.trials);
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for (a, b) in kept {
+            ours.extend(&a.turns_us);
+            theirs.extend(&b.turns_us);
+        }
+        found.cases.push((ours, theirs));
+    }
+    if found.not_kept {
+        found = Tail { not_kept: true, ..Tail::default() };
+    }
+    found
+}
+
+/// A time of microseconds in seconds; `None` for a turn without an answer.
+fn seconds(us: u64) -> Option<f64> {
+    (us != u64::MAX).then_some(us as f64 / 1e6)
+}
+
+fn words(us: u64) -> String {
+    seconds(us).map_or_else(|| "no answer".to_owned(), |seconds| format!("{seconds:.2} s"))
+}
+
+impl Tail {
+    fn side(&self, of: fn(&(Vec<u64>, Vec<u64>)) -> &Vec<u64>) -> Vec<(u64, u32)> {
+        let each = (0..).zip(&self.cases);
+        each.flat_map(|(number, case)| of(case).iter().map(move |us| (*us, number))).collect()
+    }
+
+    fn bounded(&self, of: fn(&(Vec<u64>, Vec<u64>)) -> &Vec<u64>) -> Option<Bounded> {
+        quantile_in_clusters(self.side(of), Q, ALPHA / 4.0)
+    }
+
+    /// The two-sided p-value of the log ratio of the two quantiles, over exchanges of the sides of whole cases; `None`
+    /// where nothing changed, or a case ran more often on one side.
+    fn exchanged(&self, seed: u64) -> Option<f64> {
+        let changed: Vec<&(Vec<u64>, Vec<u64>)> = self.cases.iter().filter(|(a, b)| a != b).collect();
+        if changed.is_empty() || self.uneven {
+            return None;
+        }
+        let turns: usize = self.cases.iter().map(|(a, b)| a.len() + b.len()).sum();
+        let log = |times: &mut Vec<u64>| {
+            let place = rank(times.len() as u64, Q)? as usize - 1;
+            Some((*times.select_nth_unstable(place).1 as f64).max(1.0).ln())
+        };
+        let (mut ours, mut theirs) = (Vec::with_capacity(turns), Vec::with_capacity(turns));
+        let mut size = |exchange: &mut dyn FnMut() -> bool| {
+            ours.clear();
+            theirs.clear();
+            for (a, b) in &self.cases {
+                let (a, b) = if exchange() { (b, a) } else { (a, b) };
+                ours.extend(a);
+                theirs.extend(b);
+            }
+            Some((log(&mut theirs)? - log(&mut ours)?).abs())
+        };
+        let seen = size(&mut || false)? - 1e-12;
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let draws = DRAWS.min(LOOKS / turns.max(1)).max(199);
+        let mut hits = 0_usize;
+        for _ in 0..draws {
+            hits += usize::from(size(&mut || rng.random_bool(0.5))? >= seen);
+        }
+        Some((hits + 1) as f64 / (draws + 1) as f64)
+    }
+
+    /// The row before its p-value is corrected. It gates nothing.
+    pub(super) fn row(&self, seed: u64) -> Row {
+        let (a, b) = (self.bounded(|case| &case.0), self.bounded(|case| &case.1));
+        let value = |bounded: Option<Bounded>| bounded.and_then(|bounded| seconds(bounded.value));
+        let p = self.exchanged(seed);
+        let changed = |which: fn(&u64, &u64) -> bool| {
+            let quantile = |times: &Vec<u64>| {
+                let mut sorted = times.clone();
+                sorted.sort_unstable();
+                nearest_rank(&sorted, Q)
+            };
+            let each = self.cases.iter().filter_map(|(a, b)| quantile(a).zip(quantile(b)));
+            each.filter(|(a, b)| which(a, b)).count() as u64
+        };
+        Row {
+            key: TURN_TIME_P95.into(),
+            about: "Time from the user's words to the answer, the time that 95 of 100 turns do not exceed.".into(),
+            metric: "turn time p95".into(),
+            scale: Scale::Time,
+            gated: false,
+            proxy: false,
+            fewer_is_better: true,
+            cases: self.cases.len() as u64,
+            a: value(a),
+            b: value(b),
+            units_a: (0, self.cases.iter().map(|case| case.0.len() as u64).sum()),
+            units_b: (0, self.cases.iter().map(|case| case.1.len() as u64).sum()),
+            difference: value(a).zip(value(b)).map(|(a, b)| b / a.max(1e-6) - 1.0),
+            interval: None,
+            least: a.zip(b).and_then(|(a, b)| Some(1.0 - seconds(b.upper?)? / seconds(a.lower?)?.max(1e-6))),
+            method: p.map_or_else(String::new, |_| "exchange of sides by case, drawn".into()),
+            p,
+            p_adjusted: None,
+            better: changed(|a, b| b < a),
+            worse: changed(|a, b| b > a),
+            visible: None,
+            finding: Finding::NotCompared,
+            sentence: String::new(),
+            level: None,
+            family: 0,
+        }
+    }
+
+    /// What the row comes to and its sentence; a change of `margin` or less does not matter.
+    pub(super) fn conclude(&self, row: &mut Row, margin: f64) {
+        let Some((a, b)) = self.bounded(|case| &case.0).zip(self.bounded(|case| &case.1)) else {
+            row.sentence = if self.not_kept {
+                "not compared: a side that an older ragcheck saved did not keep the times of its turns".into()
+            } else {
+                "not compared: no case has turns on both sides".into()
+            };
+            return;
+        };
+        if self.cases.iter().all(|(a, b)| a == b) {
+            row.finding = Finding::NoDiscordance;
+            row.sentence = format!("no turn took another time: p95 {} on both sides", words(a.value));
+            return;
+        }
+        let slack = margin + 1e-12;
+        let sure = row.p_adjusted.is_some_and(|p| p <= ALPHA);
+        // A turn without an answer is longer than any limit.
+        let ratio = b.value.max(1) as f64 / a.value.max(1) as f64 - 1.0;
+        row.finding = if sure && ratio > slack {
+            Finding::Worse
+        } else if sure && ratio < -slack {
+            Finding::Better
+        } else if row.least.is_some_and(|least| least >= -slack) {
+            Finding::NotWorse
+        } else {
+            Finding::Undecided
+        };
+        row.sentence = self.sentence(row, (a, b), margin);
+    }
+
+    fn sentence(&self, row: &Row, (a, b): (Bounded, Bounded), margin: f64) -> String {
+        let longer = |times: Vec<(u64, u32)>| {
+            percent(times.iter().filter(|(us, _)| *us > a.value).count() as f64 / times.len().max(1) as f64)
+        };
+        let p = row.p_adjusted.map_or_else(String::new, |p| format!(", {} (for information)", p_value(p)));
+        let change = row.difference.map_or_else(String::new, |value| format!(", {}", change(Scale::Time, value)));
+        let head = format!(
+            "p95 of all turns: {} to {}{change}{p}; {} of A's turns and {} of B's take longer than {}",
+            words(a.value),
+            words(b.value),
+            longer(self.side(|case| &case.0)),
+            longer(self.side(|case| &case.1)),
+            words(a.value)
+        );
+        let most = format!("{:.0} %", margin * 100.0);
+        match row.finding {
+            Finding::Worse => format!("{head}: the slow tail is worse by more than {most}"),
+            Finding::Better => format!("{head}: the slow tail is better by more than {most}"),
+            Finding::NotWorse => format!("{head}: the p95 is not worse by more than {most}"),
+            _ => {
+                // So many cases of one turn each have an upper bound on this quantile at all.
+                let fewest = ((ALPHA / 4.0).ln() / Q.ln()).ceil() as u64;
+                let needs = if row.cases < fewest {
+                    format!(": {} bound no p95, {fewest} do", count(row.cases, "case", "cases"))
+                } else {
+                    String::new()
+                };
+                format!("{head}: undecided, nothing is said of the slow tail{needs}")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{pairing::pair, sample::summary};
+    use super::*;
+
+    /// A run of so many cases of one turn each: two seconds, and `slow` of them ten.
+    fn run(cases: usize, slow: usize) -> super::super::Summary {
+        let names: Vec<String> = (0..cases).map(|index| format!("c{index:03}")).collect();
+        let mut run = summary("run", &names.iter().map(|name| (name.as_str(), 1, 1)).collect::<Vec<_>>());
+        for (index, case) in run.cases.iter_mut().enumerate() {
+            // Not all alike: a tenth of a per cent between neighbours.
+            let us = if index < slow { 10_000_000 } else { 2_000_000 } + index as u64 * 2_000;
+            case.turn_us = Some(us);
+            case.usage.as_mut().expect("kept").turns_us = vec![us];
+        }
+        run
+    }
+
+    fn row(a: &super::super::Summary, b: &super::super::Summary) -> Row {
+        let tail = tail(&pair(a, b).pairs);
+        let mut row = tail.row(7);
+        row.p_adjusted = row.p;
+        tail.conclude(&mut row, 0.10);
+        row
+    }
+
+    #[test]
+    fn a_slow_tail_that_grows_from_5_to_25_percent_of_the_cases_is_never_not_worse() {
+        for cases in [20, 40, 60, 100, 200, 400] {
+            let found = row(&run(cases, cases / 20), &run(cases, cases / 4));
+            assert!(matches!(found.finding, Finding::Worse | Finding::Undecided), "{cases}: {}", found.sentence);
+            if cases >= 40 {
+                assert_eq!(found.finding, Finding::Worse, "{cases}: {}", found.sentence);
+            }
+            assert!(found.sentence.contains("25.0 % of B's"), "{}", found.sentence);
+        }
+        let few = row(&run(20, 1), &run(20, 5));
+        assert!(
+            few.sentence.ends_with("nothing is said of the slow tail: 20 cases bound no p95, 86 do"),
+            "{}",
+            few.sentence
+        );
+    }
+
+    #[test]
+    fn a_tail_that_stays_is_not_worse_where_there_are_turns_enough_and_equal_ones_did_not_change() {
+        let (a, mut b) = (run(400, 8), run(400, 8));
+        assert_eq!(row(&a, &b).finding, Finding::NoDiscordance);
+        b.cases[50].usage.as_mut().expect("kept").turns_us[0] += 1_000;
+        let found = row(&a, &b);
+        assert_eq!(found.finding, Finding::NotWorse, "{}", found.sentence);
+        assert_eq!(row(&run(400, 100), &run(400, 8)).finding, Finding::Better);
+    }
+
+    #[test]
+    fn equal_behaviours_are_seldom_called_different_and_a_tail_of_5_percent_that_grew_never_not_worse() {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let (mut alarms, mut not_worse) = (0_u32, 0_u32);
+        for seed in 0..60 {
+            let mut drawn = |share: f64| {
+                let mut run = run(120, 0);
+                for case in &mut run.cases {
+                    let us = if rng.random_bool(share) { 10_000_000 } else { rng.random_range(1_900_000..2_100_000) };
+                    case.usage.as_mut().expect("kept").turns_us = vec![us];
+                }
+                run
+            };
+            let (a, same, grown) = (drawn(0.05), drawn(0.05), drawn(0.25));
+            alarms += u32::from(tail(&pair(&a, &same).pairs).exchanged(seed).is_some_and(|p| p <= 0.05));
+            not_worse += u32::from(row(&a, &grown).finding == Finding::NotWorse);
+        }
+        assert!(alarms <= 8, "{alarms} of 60");
+        assert_eq!(not_worse, 0);
+    }
+
+    #[test]
+    fn turns_without_an_answer_are_longer_than_any_other() {
+        let (a, mut b) = (run(200, 0), run(200, 0));
+        for case in b.cases.iter_mut().take(50) {
+            case.usage.as_mut().expect("kept").turns_us = vec![u64::MAX];
+        }
+        let found = row(&a, &b);
+        assert_eq!((found.finding, found.b), (Finding::Worse, None), "{}", found.sentence);
+        assert!(found.sentence.contains("to no answer"), "{}", found.sentence);
+    }
+
+    #[test]
+    fn a_side_that_kept_no_times_is_not_compared() {
+        let (mut a, b) = (run(20, 1), run(20, 1));
+        a.cases[3].usage = None;
+        assert_eq!(row(&a, &b).finding, Finding::NotCompared);
+    }
+}

@@ -1,0 +1,259 @@
+//! What a required gate can show, told before a run: whether its conversations are enough to pass at all, and how often it
+//! would pass at a true rate that deserves it.
+//!
+//! Each conversation counts as one unit that succeeds or fails (with `estimand: population` each case), which is what
+//! Clopper-Pearson's bound decides, by [`crate::stats::operating`]. Gates whose conversations have several units decide
+//! by other bounds; none of them passes with fewer conversations than are needed here.
+
+use crate::metric::catalogue;
+use crate::plan::{Plan, PlannedTrial, Stopping};
+use crate::scenario::criteria::Estimand;
+use crate::scenario::{Criterion, GateKind, resolve_metric};
+use crate::stats::operating::{Look, characteristics, looks};
+use crate::stats::percent::{Rounding, rounded};
+use crate::stats::rate::{binomial_cdf, lower_bound, units_for};
+use crate::stats::sequential::Mixture;
+use crate::stats::stopping::Rule;
+use crate::trace::EXTERNAL;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// The probability of a PASS from which a plan is large enough.
+const POWER: f64 = 0.8;
+/// A true rate that deserves to pass: so much of what may be missing is missing.
+const DESERVING: f64 = 0.4;
+/// A true rate that deserves to pass a gate that no failure may break.
+const UNBROKEN: f64 = 0.999;
+/// Failures up to which a larger plan is looked for.
+const MOST_FAILURES: u64 = 200;
+/// Units up to which a plan is gone through look by look.
+const MOST_UNITS: u64 = 3_000;
+
+/// What one required gate can show.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Prospect {
+    /// The criterion's id, `scenario/id` for a gate.
+    pub key: String,
+    /// The scenario that it is a gate of, by its place in the plan.
+    #[serde(skip)]
+    pub scenario: Option<usize>,
+    /// Conversations that it would count, or cases with `estimand: population`.
+    pub n: u64,
+    /// The fewest with which it can pass, without a failure; `None` when no number does.
+    pub needed: Option<u64>,
+    /// A true rate that deserves to pass, of 0 to 1.
+    pub rate: f64,
+    /// How often it passes at that rate; `None` where it cannot pass.
+    pub passes: Option<f64>,
+    /// A number at which it passes four times in five, and how often exactly; `None` when none is known or it does so now.
+    pub more: Option<(u64, f64)>,
+    /// All that in a sentence.
+    pub sentence: String,
+}
+
+impl Prospect {
+    /// Whether it cannot pass at all, or passes less than four times in five at a rate that deserves it where a larger
+    /// plan would.
+    pub fn is_poor(&self) -> bool {
+        self.passes.is_none() || self.more.is_some()
+    }
+}
+
+/// What a gate asks of its units.
+#[derive(Debug, Clone, Copy)]
+struct Gate {
+    /// The share of good units that the lower bound must reach.
+    bound: f64,
+    least: u64,
+    /// Whether one bad unit fails it.
+    strict: bool,
+    margin: f64,
+}
+
+/// Every required gate of the plan whose bound decides, criteria on the whole run first where `whole` says so.
+pub fn prospects(plan: &Plan, whole: bool) -> Vec<Prospect> {
+    let all = plan.criteria.criteria.iter().filter(|_| whole).map(|written| (None, written));
+    let gates = plan.scenarios.iter().enumerate();
+    let gates = gates.flat_map(|(at, of)| of.gates.iter().map(move |gate| (Some(at), gate)));
+    all.chain(gates).filter_map(|(of, written)| prospect(plan, of, written)).collect()
+}
+
+fn prospect(plan: &Plan, of: Option<usize>, written: &Criterion) -> Option<Prospect> {
+    if !written.is_required() || written.kind == GateKind::Point {
+        return None;
+    }
+    let table = catalogue::entries();
+    let read = written.read(&table).ok()?;
+    let asked = resolve_metric(&written.metric, &table).ok()?;
+    let metric = catalogue::resolve(&asked).ok()?;
+    if metric.is_proxy(plan) || metric.agreement(plan).is_some() {
+        return None;
+    }
+    let gate = Gate {
+        bound: match written.kind {
+            GateKind::Confidence => read.target.good_share(metric.quantile()),
+            _ => read.floor.unwrap_or(0.0),
+        },
+        least: u64::from(written.min_n.unwrap_or(0)).max(1),
+        strict: written.kind == GateKind::Invariant,
+        margin: read.margin,
+    };
+    if gate.bound <= 0.0 && gate.least <= 1 {
+        return None;
+    }
+    let counts = |trial: &&PlannedTrial| {
+        let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
+        of.is_none_or(|of| of == trial.scenario)
+            && written.flow.as_ref().is_none_or(|flow| *flow == trial.lane.flow || trial.lane.flow == EXTERNAL)
+            && trial.lane.arm == metric.arm()
+            && !case.excluded_from.contains_key(&written.id)
+            && metric.applies(case)
+    };
+    let counted = || plan.trials.iter().filter(counts);
+    let population = plan.criteria.estimand == Estimand::Population;
+    let n = if population {
+        let first = plan.first_alike();
+        counted().filter_map(|trial| first.get(&(trial.scenario, trial.case))).collect::<BTreeSet<_>>().len() as u64
+    } else {
+        counted().count() as u64 / metric.group().map_or(1, |group| u64::from(group.size.max(1)))
+    };
+    if n == 0 {
+        return None;
+    }
+    let key = of.map_or_else(|| written.id.clone(), |at| format!("{}/{}", plan.scenarios[at].name, written.id));
+    let stopping = plan.stopping.filter(|_| !population);
+    let nouns = if population { ("case", "cases") } else { ("conversation", "conversations") };
+    Some(gate.prospect(key, of, n, stopping, nouns))
+}
+
+impl Gate {
+    fn prospect(
+        self,
+        key: String,
+        scenario: Option<usize>,
+        n: u64,
+        stopping: Option<Stopping>,
+        nouns: (&str, &str),
+    ) -> Prospect {
+        let needed = if self.bound > 0.0 { units_for(0, self.bound) } else { Some(1) };
+        let needed = needed.map(|needed| needed.max(self.least));
+        let rate = if self.strict { UNBROKEN } else { 1.0 - (1.0 - self.bound) * DESERVING };
+        let can = needed.is_some_and(|needed| needed <= n);
+        let passes = can.then(|| self.passes(n, rate, stopping)).flatten();
+        let more =
+            if self.strict || passes.is_some_and(|passes| passes >= POWER) { None } else { self.larger(n, rate) };
+        let many = |n: u64| format!("{n} {}", if n == 1 { nouns.0 } else { nouns.1 });
+        let of_100 = |share: f64| rounded(share * 100.0, 0, Rounding::Nearest);
+        let sentence = match (needed, passes) {
+            (None, _) => format!("{}: this gate cannot pass at any number", many(n)),
+            (Some(needed), _) if needed > n => format!("{}: this gate cannot pass ({needed} needed)", many(n)),
+            (Some(_), None) => format!("{}: this gate can pass", many(n)),
+            (Some(_), Some(passes)) => {
+                let rate = rounded(rate * 100.0, 1, Rounding::Nearest).trim_end_matches(".0").to_owned();
+                let more =
+                    more.map_or_else(String::new, |(n, share)| format!("; {} make it {}", many(n), of_100(share)));
+                format!("{}: at a true {rate} % this gate passes in {} of 100 runs{more}", many(n), of_100(passes))
+            }
+        };
+        Prospect { key, scenario, n, needed, rate, passes, more, sentence }
+    }
+
+    /// The most failures of `n` units that pass; `None` when not even none does.
+    fn allowed(self, n: u64) -> Option<u64> {
+        let passes =
+            |failures: u64| n >= self.least && (self.bound <= 0.0 || lower_bound(n - failures, n) >= self.bound);
+        let most = if self.strict { 0 } else { n };
+        (0..=most).take_while(|failures| passes(*failures)).last()
+    }
+
+    /// How often a plan of `n` units passes at a true rate.
+    fn passes(self, n: u64, rate: f64, stopping: Option<Stopping>) -> Option<f64> {
+        let look =
+            |n: u64| Look { units: n, pass_at_most: self.allowed(n), fail_at_least: None, give_up_at_least: None };
+        let Some(stopping) = stopping else {
+            let look = look(n);
+            if n > MOST_UNITS {
+                return look.pass_at_most.map(|most| binomial_cdf(most, n, 1.0 - rate));
+            }
+            return Some(characteristics(&[look], rate).pass);
+        };
+        if n > MOST_UNITS {
+            return None;
+        }
+        let units = units_for(0, self.bound).unwrap_or(1).max(self.least);
+        let test = Mixture::new(self.bound, self.margin, stopping.alpha_pass, stopping.alpha_fail).ok();
+        let rule = match test.filter(|_| self.margin > 0.0 && !self.strict) {
+            Some(test) => Rule::Mixture(test),
+            None => Rule::Curtailed { units, failures: self.allowed(units)?, evidence: None },
+        };
+        let pass = (n / u64::from(stopping.max_passes.max(1))).max(1);
+        Some(characteristics(&looks(&rule, pass, n), rate).pass)
+    }
+
+    /// A larger number at which it passes four times in five at that rate.
+    fn larger(self, n: u64, rate: f64) -> Option<(u64, f64)> {
+        let of = |failures: u64| {
+            let units = units_for(failures, self.bound)?.max(self.least);
+            Some((units, binomial_cdf(failures, units, 1.0 - rate)))
+        };
+        (0..=MOST_FAILURES).map_while(of).find(|(units, passes)| *units > n && *passes >= POWER)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gate(bound: f64, strict: bool) -> Gate {
+        Gate { bound, least: 1, strict, margin: 0.0 }
+    }
+
+    fn said(gate: Gate, n: u64) -> String {
+        gate.prospect("G".into(), None, n, None, ("conversation", "conversations")).sentence
+    }
+
+    #[test]
+    fn too_few_conversations_are_told_with_the_number_that_is_needed() {
+        assert_eq!(said(gate(0.9, false), 6), "6 conversations: this gate cannot pass (29 needed)");
+        assert_eq!(said(gate(0.95, true), 1), "1 conversation: this gate cannot pass (59 needed)");
+        assert_eq!(said(gate(1.0, false), 500), "500 conversations: this gate cannot pass at any number");
+        assert_eq!(
+            said(Gate { least: 60, ..gate(0.9, false) }, 40),
+            "40 conversations: this gate cannot pass (60 needed)"
+        );
+    }
+
+    #[test]
+    fn a_gate_that_passes_half_the_time_says_how_many_would_do() {
+        let found = gate(0.95, false).prospect("G".into(), None, 124, None, ("conversation", "conversations"));
+        // P(Bin(124, .02) <= 2), summed term by term: .547707.
+        assert!((found.passes.expect("it can pass") - 0.547_707).abs() < 5e-7, "{found:?}");
+        assert!(
+            found.sentence.starts_with("124 conversations: at a true 98 % this gate passes in 55 of 100 runs; "),
+            "{}",
+            found.sentence
+        );
+        let (more, share) = found.more.expect("a larger plan");
+        assert!(
+            share >= POWER && gate(0.95, false).passes(more, 0.98, None).is_some_and(|it| (it - share).abs() < 1e-6)
+        );
+        assert!(found.is_poor());
+        let many = gate(0.95, false).prospect("G".into(), None, 600, None, ("conversation", "conversations"));
+        assert!(!many.is_poor() && many.more.is_none(), "{many:?}");
+    }
+
+    #[test]
+    fn an_invariant_is_broken_by_one_failure_however_many_there_are() {
+        let found = gate(0.95, true).prospect("G".into(), None, 60, None, ("conversation", "conversations"));
+        assert!((found.passes.expect("it can pass") - 0.999_f64.powi(60)).abs() < 1e-9, "{found:?}");
+        assert_eq!(found.more, None);
+    }
+
+    #[test]
+    fn a_run_until_decided_passes_as_its_rule_does() {
+        let stopping = Stopping { max_passes: 10, alpha_pass: 0.05, alpha_fail: 0.05 };
+        let found = gate(0.95, false).passes(100, 0.98, Some(stopping)).expect("ten passes of ten");
+        // A plan of 59 without a failure, looked at after the sixth pass: .98^60.
+        assert!((found - 0.98_f64.powi(60)).abs() < 1e-9, "{found}");
+    }
+}
