@@ -279,6 +279,9 @@ pub(super) struct Check {
     /// Warn of recordings older than this, `90d` for example; by default as `recordings: {warn_after: …}` says.
     #[arg(long, value_name = "AGE", value_parser = crate::settings::parse_age)]
     pub warn_recordings_after: Option<Duration>,
+    /// Environment file with keys, `KEY=VALUE` lines: missing ones are told.
+    #[arg(long, value_name = "FILE")]
+    pub env_file: Option<PathBuf>,
     /// How the result is printed.
     #[arg(long, value_enum, default_value_t = Printed::Human)]
     pub format: Printed,

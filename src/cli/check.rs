@@ -1,4 +1,5 @@
-//! `ragcheck check`: every mistake at once, what has no recording yet, and which recordings have gone stale.
+//! `ragcheck check`: every mistake at once, what has no recording yet, which recordings have gone stale, and which keys
+//! live runs lack.
 
 use super::arguments::{Check, Printed};
 use super::decidable::{poor_prospects, ragged, too_few_cases, without_units};
@@ -10,7 +11,7 @@ use super::recording_age::ages;
 use crate::plan::{self, Plan, Selection};
 use crate::scenario::{Diagnostic, Loaded, Severity, examine, find_root};
 use crate::suite::recordings::{self, Ages, broken, unrecorded};
-use crate::trial::TrialRunner;
+use crate::trial::{TrialRunner, Variables};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -66,12 +67,25 @@ fn checked(
 }
 
 /// Notes on recordings that are old, no longer fit, or belong to nothing; or what keeps every run from its first trial.
-fn stale(loaded: Loaded, ages: Ages) -> Vec<Diagnostic> {
+fn stale(loaded: Loaded, variables: Variables, ages: Ages) -> Vec<Diagnostic> {
     let Ok(plan) = plan::build(&loaded, &Selection::default(), 0) else { return Vec::new() };
     match TrialRunner::new(Arc::new(loaded), &plan) {
-        Ok(runner) => [recordings::notes(&runner, &plan, ages), uncounted(&runner, &plan)].concat(),
+        Ok(runner) => {
+            let runner = runner.with_variables(variables);
+            [recordings::notes(&runner, &plan, ages), uncounted(&runner, &plan), keys(&runner, &plan)].concat()
+        }
         Err(why) => vec![Diagnostic::error("no-trials", "", why.to_string())],
     }
+}
+
+/// Notes on every key that a live run would lack, so that all are found before the first request.
+fn keys(runner: &TrialRunner, plan: &Plan) -> Vec<Diagnostic> {
+    let note = |(problem, files): (String, BTreeSet<String>)| {
+        let files = files.into_iter().collect::<Vec<_>>().join(", ");
+        Diagnostic::note("no-key", "ragcheck.yaml", problem)
+            .with_help(format!("live and recording runs of {files} need it; replays do not"))
+    };
+    runner.missing_keys(plan).into_iter().map(note).collect()
 }
 
 /// Notes on what `--max-cost` would be refused for, in a project that counts money: one that declares prices.
@@ -106,7 +120,8 @@ pub(super) fn run(given: &Check) -> Result<Exit, Problem> {
     let (mut checked, loaded) = checked(&root, &paths, criteria.as_deref(), None);
     if let Some(loaded) = loaded {
         let ages = ages(given.warn_recordings_after, &loaded.project)?;
-        checked.diagnostics.extend(stale(loaded, ages));
+        let variables = super::select::variables(given.env_file.as_deref())?;
+        checked.diagnostics.extend(stale(loaded, variables, ages));
     }
     match given.format {
         Printed::Human => output::result(&checked.text(output::coloured())),

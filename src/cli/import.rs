@@ -5,6 +5,7 @@ use super::exit::Exit;
 use super::output::{Problem, remark};
 use super::score::print;
 use super::select::{current_folder, reports_folder};
+use crate::gate::{Evaluation, Verdict};
 use crate::scenario::{self, Criteria, Scenario};
 use crate::suite;
 use crate::trace::text::{plural, quote};
@@ -26,7 +27,8 @@ pub(super) fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
     let criteria = given.criteria.as_deref().map(read_criteria).transpose()?;
     let reports = given.report_dir.clone().unwrap_or_else(reports_folder);
     let agent = given.scenario.as_deref().map(read_scenario).transpose()?;
-    let run = suite::import(file, criteria, agent.as_ref(), &reports, &current_folder()?)?;
+    let project = if criteria.is_some() { None } else { of_project()? };
+    let run = suite::import(file, criteria, project, agent.as_ref(), &reports, &current_folder()?)?;
     if !run.ignored.is_empty() {
         let member =
             |(name, count): (&String, &usize)| format!("`{}` ({})", quote(name, 60), plural(*count, "conversation"));
@@ -42,8 +44,28 @@ pub(super) fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
         let copies = if run.copies.len() == 1 { "exact copy" } else { "exact copies" };
         remark(&format!("dropped {} {copies}: {}{more}", run.copies.len(), named.join(", ")));
     }
+    for undecided in too_few(&run.evaluated.evaluation) {
+        remark(&undecided);
+    }
     print(&run.evaluated, given.format, &run.folder);
     Ok(Exit::of_code(run.evaluated.evaluation.exit_code))
+}
+
+/// What to say of each required row for which there are too few conversations: how many there are, and how many more.
+fn too_few(evaluation: &Evaluation) -> Vec<String> {
+    let rows = evaluation.criteria.iter().chain(&evaluation.gates);
+    let undecided = rows.filter(|row| row.required && row.verdict == Verdict::Inconclusive);
+    let number = plural(evaluation.trials.len(), "conversation");
+    undecided.map(|row| format!("too few for `{}`: {number} imported, {}", row.id, row.sentence)).collect()
+}
+
+/// The criteria of the project around the current folder, and what it declares not to be measured; `None` where it names
+/// no criteria.
+fn of_project() -> Result<Option<(Criteria, Vec<String>)>, Problem> {
+    let root = scenario::find_root(&current_folder()?);
+    let project = scenario::load_project(&root, &crate::catalogues())?;
+    let Some(named) = &project.criteria else { return Ok(None) };
+    Ok(Some((read_criteria(&root.join(named))?, project.not_measured_ok)))
 }
 
 fn read_scenario(file: &Path) -> Result<Scenario, Problem> {

@@ -85,6 +85,7 @@ impl ChatModel for Scripted {
         Box::pin(async move {
             self.clock.sleep(Duration::from_millis(100)).await;
             let attempt = |status, cause| Attempt {
+                service: crate::transport::Service::Model,
                 status: Some(status),
                 cause,
                 took: Duration::from_millis(100),

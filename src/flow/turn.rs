@@ -18,6 +18,7 @@ use crate::trace::{
     Answer, Attempt, Completion, FedBack, FlowSearch, Logged, ModelCalled, Moved, Reply as Replied, ToolCalled,
     ToolOutcome, TurnEnded, TurnOutcome, What,
 };
+use crate::transport::Service;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -499,6 +500,8 @@ fn ran_out() -> ToolOutcome {
 
 pub(in crate::flow) fn attempts_of(attempts: &[provider::Attempt]) -> Vec<Attempt> {
     let told = attempts.iter().map(|one| Attempt {
+        // A search by vectors asks two services: the other one is told by the tool.
+        service: (one.service == Service::Embeddings).then(|| one.service.as_str().to_owned()),
         status: one.status,
         cause: one.cause.map(|cause| cause.as_str().to_owned()),
         took_us: micros(one.took),

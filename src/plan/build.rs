@@ -327,6 +327,7 @@ fn variant(source: &LoadedScenario, name: &str, written: &Variant) -> PlannedVar
         settings: Some(VariantSettings {
             model: ModelSettings { temperature, ..model.clone() },
             search: scenario.search.clone(),
+            optional: scenario.optional.clone(),
             managed_retrieval: source
                 .managed_retrieval
                 .as_ref()

@@ -16,11 +16,11 @@ pub use trials::{Planned, Trials};
 use crate::scenario::Criteria;
 use crate::scenario::external::ExternalAgent;
 use crate::settings::price::Prices;
-use crate::settings::{Enforcement, Limits, ManagedRetrievalSettings, ModelSettings, SearchSettings};
+use crate::settings::{Enforcement, Limits, ManagedRetrievalSettings, ModelSettings, OptionalService, SearchSettings};
 use crate::trace::{self, Lane, MeasuredAgreement, Mode};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Version of `plan.json` that this build writes, and the newest that it reads. Older ones, which are read too:
 ///
@@ -293,6 +293,9 @@ pub struct VariantSettings {
     /// The external search service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchSettings>,
+    /// Services that the agent can do without.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub optional: BTreeSet<OptionalService>,
     /// The managed retrieval service, for flows that ask one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_retrieval: Option<NamedRetrieval>,

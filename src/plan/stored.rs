@@ -9,7 +9,7 @@ use crate::scenario::external::ExternalAgent;
 use crate::scenario::{Conversation, Criterion, Expectation, KeywordIndexState, SequenceStep, Turn};
 use crate::settings::{Enforcement, Limits, ModelSettings, SearchSettings};
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A scenario, old or new.
 #[derive(Deserialize)]
@@ -76,7 +76,15 @@ impl From<Scenario> for PlannedScenario {
                 };
                 let (enforcement, prompts, limits) = (old.enforcement, old.prompts, Limits::default());
                 let search = search.clone();
-                let settings = VariantSettings { model, search, managed_retrieval: None, limits, enforcement, prompts };
+                let settings = VariantSettings {
+                    model,
+                    search,
+                    optional: BTreeSet::new(),
+                    managed_retrieval: None,
+                    limits,
+                    enforcement,
+                    prompts,
+                };
                 (old.variant, settings)
             })
             .collect();

@@ -234,10 +234,24 @@ async fn what_cannot_get_better_is_asked_once() {
         (Answer(429, vec![("retry-after", "0")], quota), "429 quota = failed: quota"),
         (busy(401, &[]), "401 auth = failed: auth"),
         (busy(500, &[("x-should-retry", "false")]), "500 server_error = failed: server_error"),
-        (Answer(200, Vec::new(), "<html>It works!</html>".to_owned()), "200 html_page = failed: html_page"),
         (Answer(200, Vec::new(), "{\"choices\": 7}".to_owned()), "200 malformed = failed: malformed"),
     ] {
         assert_eq!(told(&ask(vec![fault], false).await), account);
+    }
+}
+
+#[tokio::test]
+async fn an_empty_body_or_a_page_for_people_is_asked_again_once() {
+    let page = || Answer(200, Vec::new(), "<html>It works!</html>".to_owned());
+    let empty = || Answer(200, Vec::new(), " \n".to_owned());
+    for (faults, account) in [
+        (vec![page(), good()], "200 html_page, 200 ok = Hello"),
+        (vec![empty(), good()], "200 malformed, 200 ok = Hello"),
+        (vec![page(), page(), good()], "200 html_page, 200 html_page = failed: html_page"),
+        (vec![empty(), page(), good()], "200 malformed, 200 html_page = failed: html_page"),
+        (vec![page(), busy(500, &[]), good()], "200 html_page, 500 server_error, 200 ok = Hello"),
+    ] {
+        assert_eq!(told(&ask(faults, false).await), account);
     }
 }
 

@@ -1,7 +1,7 @@
 //! A service of plain JSON requests: the retry loop, the errors and the reading, without a dialect.
 
-use super::failure::{failure, malformed};
-use super::wire::{WireError, embeddings, nuclia_ask};
+use super::failure::{failure, malformed, unreadable};
+use super::wire::{self, WireError, embeddings, nuclia_ask};
 use super::{Access, Attempted, Failure};
 use crate::cassette::Redactor;
 use crate::transport::{HttpRequest, HttpResponse, Profile, Service};
@@ -108,6 +108,9 @@ impl JsonService {
             let broken = |why: &str| malformed(response, why, &self.redactor);
             let text: &[u8] = if response.body.is_empty() { b"null" } else { &response.body };
             let value = serde_json::from_slice(text).map_err(|why| broken(&format!("the answer is no JSON: {why}")))?;
+            if let Some(reported) = wire::reported(&value) {
+                return Err(unreadable(response, &reported, &self.redactor));
+            }
             read(value).map_err(|why| broken(&why.to_string()))
         };
         self.access.exchange(call, request, decode).await

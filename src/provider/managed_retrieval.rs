@@ -227,8 +227,8 @@ mod tests {
             (200, cut, ErrorKind::Connection, true),
             (200, "{\"answer\": 1".to_owned(), ErrorKind::Connection, true),
             (200, json!({"answer": "So."}).to_string(), ErrorKind::Malformed, false),
-            (200, "<html>login</html>".to_owned(), ErrorKind::HtmlPage, false),
-            (200, String::new(), ErrorKind::Malformed, false),
+            (200, "<html>login</html>".to_owned(), ErrorKind::HtmlPage, true),
+            (200, String::new(), ErrorKind::Malformed, true),
         ] {
             let (attempted, sent) = asked(true, vec![(status, body.clone()), (200, good.clone())]);
             assert_eq!(attempted.attempts[0].cause, Some(kind), "{status} {body}");

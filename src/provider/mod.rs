@@ -34,7 +34,7 @@ pub use wire::nuclia_ask::{AskAnswer, AskCitation, AskRequest, AskStatus, Paragr
 
 use crate::platform::clock::{BoxFuture, Clock};
 use crate::provider::chat::{ChatRequest, ChatResponse, Usage};
-use crate::transport::{HttpRequest, HttpResponse, Miss, Transport};
+use crate::transport::{HttpRequest, HttpResponse, Miss, Service, Transport};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -120,6 +120,8 @@ impl std::fmt::Display for ProviderError {
 /// One HTTP attempt, as the trace will tell it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
+    /// The service that was asked.
+    pub service: Service,
     /// HTTP status, when there was an answer.
     pub status: Option<u16>,
     /// What failed; `None` when nothing did.

@@ -8,10 +8,11 @@ use super::perplexity_agent as client;
 use super::retry::Failure;
 use super::wire::{self, Dialect, WireError, openai_chat, perplexity, perplexity_agent};
 use super::{Attempt, ErrorKind, SearchAnswer, stream};
-use crate::cassette::Redactor;
+use crate::cassette::{Profile, Redactor};
 use crate::provider::chat::{ChatRequest, ChatResponse, Role};
 use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, TransportError, sse};
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// One attempt, and what it gave.
 #[derive(Debug, Clone)]
@@ -40,7 +41,10 @@ pub fn question(request: &HttpRequest) -> String {
 /// A model's answer.
 pub fn completion(request: &HttpRequest, result: &Result<HttpResponse, TransportError>) -> Observed<ChatResponse> {
     let dialect = wire::by_name(request.profile.name).unwrap_or(openai_chat::DIALECT);
-    let mut heard = read(result, |response| chat_client::decode(dialect, response, &Redactor::default()));
+    let mut heard = read(request, result, |response| {
+        let redactor = Redactor::default();
+        chat_client::decode(dialect, &in_background(request, response), &redactor)
+    });
     if let (Ok(response), Ok(_)) = (result, &heard.result) {
         heard.attempt.first_token = stream::first_token(dialect, response);
     }
@@ -53,7 +57,7 @@ pub fn completion(request: &HttpRequest, result: &Result<HttpResponse, Transport
 /// A search service's answer, streamed or not; a bare list of results is an answer without text.
 pub fn search_answer(request: &HttpRequest, result: &Result<HttpResponse, TransportError>) -> Observed<SearchAnswer> {
     let dialect = wire::by_name(request.profile.name).unwrap_or(perplexity_agent::DIALECT);
-    read(result, |response| {
+    read(request, result, |response| {
         let redactor = Redactor::default();
         let good = (200..300).contains(&response.status);
         if good && stream::is_stream(response) {
@@ -79,7 +83,23 @@ fn assembled(dialect: &dyn Dialect, response: &HttpResponse, redactor: &Redactor
     Err(unreadable(response, &WireError::Cut, redactor))
 }
 
+/// The response with the word `background` that the request has, where the service does not repeat it: an answer that is
+/// queued or in progress is then what was asked for.
+fn in_background<'r>(request: &HttpRequest, response: &'r HttpResponse) -> Cow<'r, HttpResponse> {
+    let Some(flag) = request.body.get("background").filter(|flag| **flag == Value::Bool(true)) else {
+        return Cow::Borrowed(response);
+    };
+    match serde_json::from_slice(&response.body) {
+        Ok(Value::Object(mut body)) => {
+            body.insert("background".to_owned(), flag.clone());
+            Cow::Owned(HttpResponse { body: Value::Object(body).to_string().into(), ..response.clone() })
+        }
+        _ => Cow::Borrowed(response),
+    }
+}
+
 fn read<T>(
+    request: &HttpRequest,
     answer: &Result<HttpResponse, TransportError>,
     decode: impl FnOnce(&HttpResponse) -> Result<T, Failure>,
 ) -> Observed<T> {
@@ -95,9 +115,16 @@ fn read<T>(
         }
     };
     let cause = result.as_ref().err().map(|failure| failure.kind);
+    // Of a service that is only matched and not understood, any answer but a refusal to work is an answer.
+    let exact = request.profile.name == Profile::EXACT.name;
+    let cause = cause.filter(|_| !exact || status.is_none_or(|status| status == 429 || status >= 500));
+    let service = request.service;
     let declared_fault =
         result.is_err() && answer.as_ref().is_ok_and(|one| one.header(DECLARED_FAULT_HEADER).is_some());
-    Observed { attempt: Attempt { status, cause, took, wait: None, first_token: None, declared_fault }, result }
+    Observed {
+        attempt: Attempt { service, status, cause, took, wait: None, first_token: None, declared_fault },
+        result,
+    }
 }
 
 #[cfg(test)]
@@ -148,6 +175,38 @@ mod tests {
         let bare = json!({"id": "s", "results": [{"title": "T", "url": "https://a", "snippet": "s"}]}).to_string();
         let heard = search_answer(&asked, &response(&bare, "application/json")).result.expect("a list");
         assert_eq!((heard.text.as_str(), heard.citations[0].url.as_str()), ("", "https://a"));
+    }
+
+    #[test]
+    fn a_queued_answer_is_an_answer_where_the_request_asked_for_background_and_an_outage_elsewhere() {
+        let queued = json!({"status": "queued", "output": [], "model": "m"}).to_string();
+        let read = |body: Value| {
+            let asked = request(wire::by_name("openai-responses").expect("spoken"), body);
+            completion(&asked, &response(&queued, "application/json"))
+        };
+        assert_eq!(read(json!({"model": "m", "input": "q", "background": true})).attempt.cause, None);
+        let plain = read(json!({"model": "m", "input": "q"}));
+        assert_eq!(plain.attempt.cause, Some(ErrorKind::Server));
+        assert!(plain.result.expect_err("an outage").message.contains("queued"));
+    }
+
+    #[test]
+    fn of_a_service_that_is_matched_exactly_only_no_answer_429_and_5xx_have_a_cause() {
+        let exact =
+            HttpRequest { profile: &Profile::EXACT, ..request(perplexity_agent::DIALECT, json!({"query": "frost"})) };
+        for (status, expected) in [
+            (200, None),
+            (401, None),
+            (404, None),
+            (429, Some(ErrorKind::RateLimit)),
+            (500, Some(ErrorKind::Server)),
+            (503, Some(ErrorKind::Overloaded)),
+        ] {
+            let answer = response("whatever", "text/plain").map(|one| HttpResponse { status, ..one });
+            assert_eq!(search_answer(&exact, &answer).attempt.cause, expected, "{status}");
+        }
+        let lost = TransportError::Timeout { after: Duration::from_secs(2) };
+        assert_eq!(search_answer(&exact, &Err(lost)).attempt.cause, Some(ErrorKind::Timeout));
     }
 
     #[test]

@@ -48,6 +48,7 @@ impl Refusals {
     async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
         let at = self.clock.now();
         self.kept().under_way = Some(at);
+        let service = request.service;
         let result = self.transport.send(request).await;
         self.kept().under_way = None;
         let (status, cause, took, declared_fault) = match &result {
@@ -66,7 +67,8 @@ impl Refusals {
             Err(TransportError::Connection { took, .. }) => (None, ErrorKind::Connection, *took, false),
             Err(TransportError::Miss(_) | TransportError::Invalid { .. }) => return result,
         };
-        let attempt = Attempt { status, cause: Some(cause), took, wait: None, first_token: None, declared_fault };
+        let attempt =
+            Attempt { service, status, cause: Some(cause), took, wait: None, first_token: None, declared_fault };
         self.kept().failed.push((at, attempt));
         result
     }
@@ -123,6 +125,7 @@ mod tests {
         let refusals = Refusals::new(Arc::new(Script(Mutex::default())), Arc::new(clock.clone()));
         let cause = Some(ErrorKind::RateLimit);
         let attempt = Attempt {
+            service: crate::transport::Service::Model,
             status: Some(429),
             cause,
             took: Duration::ZERO,

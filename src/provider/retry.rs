@@ -1,4 +1,5 @@
-//! One retry loop for every dialect: transient failures only, full jitter, Retry-After honoured and bounded.
+//! One retry loop for every dialect: transient failures only, full jitter, Retry-After honoured and bounded. An empty body
+//! or a page for people is asked again once: gateways send them for a moment, and for good where the address is wrong.
 //!
 //! Waits are drawn from the trial's seed, the service and the ordinal of the call, never from shared state: the same
 //! trial waits the same times, live, while recording and in replay.
@@ -63,13 +64,15 @@ pub(super) async fn attempt<T>(
 ) -> Attempted<T> {
     let mut attempts = Vec::new();
     let mut dice: Option<ChaCha8Rng> = None;
+    let mut blank_before = false;
     loop {
         let request = request();
-        let service = request.service.as_str();
-        let mut declared_fault = false;
+        let service = request.service;
+        let (mut declared_fault, mut blank) = (false, false);
         let (failure, took, asked) = match transport.send(request).await {
             Err(TransportError::Miss(miss)) => {
                 attempts.push(Attempt {
+                    service,
                     status: None,
                     cause: None,
                     took: Duration::ZERO,
@@ -94,6 +97,7 @@ pub(super) async fn attempt<T>(
                     let (status, took) = (Some(response.status), response.took);
                     let first_token = first_token(&response);
                     attempts.push(Attempt {
+                        service,
                         status,
                         cause: None,
                         took,
@@ -105,22 +109,25 @@ pub(super) async fn attempt<T>(
                 }
                 Err(failure) => {
                     declared_fault = response.header(DECLARED_FAULT_HEADER).is_some();
+                    blank = is_blank(&failure, &response);
                     (failure, response.took, asked(&response, clock))
                 }
             },
         };
         let last = attempts.len() as u64 + 1 >= u64::from(policy.attempts);
-        let wait = if last || asked == Asked::NoRetry || !failure.kind.is_transient() {
+        let again = failure.kind.is_transient() || (blank && !std::mem::replace(&mut blank_before, blank));
+        let wait = if last || asked == Asked::NoRetry || !again {
             None
         } else if let Asked::Wait(wait) = asked {
             Some(wait.min(policy.retry_after_cap))
         } else {
-            let dice = dice.get_or_insert_with(|| self::dice(policy.seed, service, call));
+            let dice = dice.get_or_insert_with(|| self::dice(policy.seed, service.as_str(), call));
             let doubled = policy.base.saturating_mul(1 << attempts.len().min(20)).min(policy.cap);
             let bound = u64::try_from(doubled.as_micros()).unwrap_or(u64::MAX);
             Some(Duration::from_micros(dice.random_range(0..=bound)))
         };
         attempts.push(Attempt {
+            service,
             status: failure.status,
             cause: Some(failure.kind),
             took,
@@ -134,6 +141,11 @@ pub(super) async fn attempt<T>(
         };
         clock.sleep(wait).await;
     }
+}
+
+/// Whether a response is empty, or a page for people, where an answer should be.
+fn is_blank(failure: &Failure, response: &HttpResponse) -> bool {
+    failure.kind == ErrorKind::HtmlPage || failure.kind == ErrorKind::Malformed && response.body.trim_ascii().is_empty()
 }
 
 fn dice(seed: u64, service: &str, call: u64) -> ChaCha8Rng {

@@ -7,11 +7,11 @@ use super::expect::Expectation;
 use super::external::{AgentReset, AgentRoles, AgentTarget, ExternalAgent, MintedValue, USUAL_PROXY};
 use crate::platform::yaml;
 use crate::settings::catalogue::Catalogues;
-use crate::settings::{Enforcement, Limits, ModelSettings, SearchSettings};
+use crate::settings::{Enforcement, Limits, ModelSettings, OptionalService, SearchSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One scenario file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,6 +39,10 @@ pub struct Scenario {
     /// The external search service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchSettings>,
+    /// Services that the agent can do without: a trial in which one of them has an outage is judged, with a note. An
+    /// outage of any other service is an ERROR of the trial.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub optional: BTreeSet<OptionalService>,
     /// Where an external agent is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<AgentTarget>,

@@ -7,6 +7,7 @@
 //! | which base has vectors, here or on a server; where are keywords kept beyond a run | `knowledge` |
 //! | which managed retrieval service, how is it asked, what becomes of its answers | `managed` |
 //! | which model, which search service, within which bounds | `model` |
+//! | which services can an agent do without | `optional` |
 //! | where is a provider, what does it speak, how does it depart from that | `provider` |
 //!
 //! These are plain values: what they mean for a request is decided where requests are made.
@@ -19,6 +20,7 @@ mod knowledge;
 mod language;
 mod managed;
 mod model;
+mod optional;
 pub mod price;
 mod provider;
 
@@ -34,6 +36,7 @@ pub use managed::{
     placeholders, template_pieces,
 };
 pub use model::{Enforcement, Limits, ModelSettings, SearchSettings};
+pub use optional::OptionalService;
 pub use provider::{Auth, PaceLimits, Provider, Quirks};
 
 /// The `kb_id` that stands for the first knowledge base, whatever its own: it is searched when the model names none.

@@ -60,8 +60,8 @@ pub struct ImportedRun {
     pub copies: Vec<(usize, usize)>,
 }
 
-/// Reads the conversations of `file` (JSON or JSON lines of OpenAI chat messages, gzip or not), evaluates them by
-/// `criteria` (those for any conversation without) and writes a run folder below `reports`; `root` is noted in
+/// Reads the conversations of `file` (JSON or JSON lines, gzip or not), evaluates them by `criteria` (those for any
+/// conversation without) and by those of the `project`, with what it declares not to be measured, and writes a run folder below `reports`; `root` is noted in
 /// `environment.json`. `agent` is the scenario of the agent that talked, where there is one.
 ///
 /// # Errors
@@ -69,6 +69,7 @@ pub struct ImportedRun {
 pub fn import(
     file: &Path,
     criteria: Option<Criteria>,
+    project: Option<(Criteria, Vec<String>)>,
     agent: Option<&Scenario>,
     reports: &Path,
     root: &Path,
@@ -79,7 +80,10 @@ pub fn import(
         Some(agent) => import::messages_of(agent, &name, &text, criteria),
         None => import::messages(&name, &text, criteria),
     };
-    let read = read.map_err(|error| ImportFileError::Conversations { file: file.to_owned(), error })?;
+    let mut read = read.map_err(|error| ImportFileError::Conversations { file: file.to_owned(), error })?;
+    if let Some((criteria, not_measured_ok)) = project {
+        read.by_project(criteria, not_measured_ok);
+    }
     let (ignored, copies) = (read.ignored.clone(), read.copies.clone());
     let (folder, evaluated) = written(read, reports, root)?;
     Ok(ImportedRun { folder, evaluated, ignored, copies })

@@ -159,6 +159,9 @@ pub struct Completion {
 /// One HTTP attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
+    /// The service that was asked, where the call alone does not say it: `embeddings`. Older readers ignore it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
     /// HTTP status, when there was an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,

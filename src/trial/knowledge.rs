@@ -119,6 +119,29 @@ impl Asked {
         self.managed.as_ref().map(|(_, settings)| settings)
     }
 
+    /// The address of one of them, as the project declares it.
+    pub(super) fn base_url(&self, service: Service) -> Option<&str> {
+        if service == Service::ManagedRetrieval {
+            return Some(&self.managed()?.base_url);
+        }
+        Some(&self.services.get(&service)?.1.base_url)
+    }
+
+    /// Every key that is not set, or may not be sent to its address.
+    pub(super) fn key_problems(&self, variables: &Variables) -> Vec<SetupError> {
+        let problem =
+            |(name, provider): &(String, Provider)| services::key(name, provider, variables, Keys::Ours).err();
+        let managed = self.managed.iter().flat_map(|(name, settings)| {
+            [&settings.token, &settings.api_key].map(|named| {
+                (
+                    name.clone(),
+                    Provider { key: Some(named.clone()), ..Provider::at(&settings.base_url, nuclia_ask::NAME) },
+                )
+            })
+        });
+        self.services.values().cloned().chain(managed).filter_map(|one| problem(&one)).collect()
+    }
+
     /// Where they are, with their keys.
     pub(super) fn targets(
         &self,

@@ -5,7 +5,7 @@
 //! time is an error.
 
 use super::keyword_index;
-use super::outage::{Origin, outages};
+use super::outage::Origin;
 use super::recording::{Recorder, RecordingError, Subject};
 use super::replay::{aborted, error, failed, foreign};
 use super::services::{Keys, LiveAccess, providers};
@@ -112,9 +112,6 @@ impl TrialRunner {
                 why.detail.push(kept());
             }
             return Finished::of(trace);
-        }
-        if let Some(reason) = unreached(&trace, self.lane_file(plan, trial).exists()) {
-            return failed(plan, trial, &error(TrialErrorKind::Provider, &reason, vec![kept()]));
         }
         let broken = |why: RecordingError| error(TrialErrorKind::CassetteBroken, &why.to_string(), Vec::new());
         let (cassette, written) = match recorder.write(times, vars, trace.evidence.knowledge.clone(), &redactor) {
@@ -333,18 +330,6 @@ pub(super) fn redacted(trace: Trace, redactor: &Redactor) -> Trace {
         return trace;
     }
     serde_json::from_value(clean).unwrap_or(Trace { events: Vec::new(), ..trace })
-}
-
-/// Why a recording would be evidence of a broken set-up and not of an agent: a service that was never reached, or
-/// that refused the key. Any other outage that the flow handled may be recorded, but `replaces` no recording.
-pub(super) fn unreached(trace: &Trace, replaces: bool) -> Option<String> {
-    outages(trace).find_map(|outage| {
-        let service = outage.service.as_str();
-        if outage.is_set_up() {
-            return Some(format!("the service `{service}` was not reached: {}", outage.what));
-        }
-        replaces.then(|| format!("an outage of the service `{service}` replaces no recording: {}", outage.what))
-    })
 }
 
 /// The first thing, times aside, in which two traces of one trial differ. Conversations that run side by side are

@@ -8,11 +8,15 @@ mod drift;
 mod drive;
 mod external;
 mod external_setup;
+mod keys;
 mod keyword_index;
 mod knowledge;
 mod live;
+mod managed_key;
 mod model;
 mod outage;
+#[cfg(test)]
+mod outage_forms;
 mod passages;
 pub mod proxy;
 mod recording;

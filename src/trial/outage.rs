@@ -1,18 +1,19 @@
-//! Outages: a turn that a service ended from outside says nothing about the agent, so its trial is in ERROR.
+//! Outages: what a service did not do says nothing about the agent, so the trial is in ERROR, whether the agent dealt with
+//! it or not.
 //!
-//! What the flow handled is judged. A fault that the simulator declares is part of the case, and is judged as well:
-//! its responses say so in a header, and recordings made before that header was written say that the simulator
-//! answered.
+//! Judged are a service that answered later in the same turn, one that the scenario declares `optional`, and whatever the
+//! agent or the turn's limit cut off. A fault that the simulator declares is part of the case, and is judged as well: its
+//! responses say so in a header, and recordings made before that header was written say that the simulator answered.
+//! Which form of which provider counts is a table: docs/outages.md.
 
 use super::TrialRunner;
 use super::services::providers;
 use crate::flow;
-use crate::plan::{PlannedTrial, VariantSettings};
-use crate::trace::{
-    Attempt, FlowSearch, Reply, Role, ToolCalled, Trace, TrialEnd, TrialError, TrialErrorKind, TurnOutcome, What,
-};
+use crate::plan::PlannedTrial;
+use crate::settings::OptionalService;
+use crate::trace::{Attempt, Reply, Role, Trace, TrialEnd, TrialError, TrialErrorKind, What};
 use crate::transport::Service;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Who answered, by service, as a recording's header says it; empty for a live trial.
 pub(super) type Origin = BTreeMap<String, String>;
@@ -31,33 +32,49 @@ pub(super) struct Outage {
     remedy: &'static str,
     /// The service's words, where they are known.
     words: String,
-    set_up: bool,
+    status: Option<u16>,
+    cause: String,
+}
+
+/// The outages of a trial, each service of each turn once, in order of the trace.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Found {
+    /// After which the service did not answer again in the turn.
+    lasting: Vec<Outage>,
+    /// After which it did.
+    passed: Vec<Outage>,
 }
 
 impl TrialRunner {
-    /// The trace in ERROR when an outage ended a turn, with a note on each that the flow handled; `origin` is who answered,
-    /// for a replay.
+    /// The trace in ERROR when a service had an outage that lasted, with a note on each that the trial is judged with;
+    /// `origin` is who answered, for a replay.
     pub(super) fn with_outage(&self, trial: &PlannedTrial, mut trace: Trace, origin: &Origin) -> Trace {
         if trace.end != TrialEnd::Completed {
             return trace;
         }
-        let host = |outage: &Outage| {
-            let host = self.declared(trial).and_then(|declared| self.host(declared, outage.service));
-            host.unwrap_or_else(|| "an unknown host".to_owned())
+        let declared = self.declared(trial);
+        let optional = |outage: &Outage| {
+            let named = |one: &OptionalService| one.as_str() == outage.service.as_str();
+            declared.is_some_and(|declared| declared.optional.iter().any(named))
         };
-        if let Some(outage) = ended_by(&trace, origin) {
-            let host = host(&outage);
-            trace.end = TrialEnd::Error(outage.error(&host));
+        let host = |outage: &Outage| self.host(trial, outage.service).unwrap_or_else(|| "an unknown host".to_owned());
+        let Found { lasting, passed } = found(&trace, origin);
+        let (judged, ending): (Vec<Outage>, Vec<Outage>) = lasting.into_iter().partition(optional);
+        if let Some((first, others)) = ending.split_first() {
+            let others = others.iter().filter(|other| other.service != first.service);
+            let others =
+                others.map(|other| format!("also: `{}`: {} from {}", other.service.as_str(), other.what, host(other)));
+            let others: Vec<String> = others.collect::<BTreeSet<_>>().into_iter().collect();
+            trace.end = TrialEnd::Error(first.error(&host(first), others));
             return trace;
         }
-        let handled: Vec<Outage> =
-            trace.events.iter().filter_map(|event| outage(&trace, &event.what, origin)).collect();
-        for outage in handled {
-            let (service, what) = (outage.service.as_str(), &outage.what);
-            let note = format!(
-                "the service `{service}` had an outage that the agent went on after: {what} from {}",
-                host(&outage)
-            );
+        let after = passed.iter().map(|outage| (outage, "had an outage and answered later in the turn"));
+        let without = judged.iter().map(|outage| (outage, "is optional, and the trial is judged with its outage"));
+        let note = |(outage, how): (&Outage, &str)| {
+            format!("the service `{}` {how}: {} from {}", outage.service.as_str(), outage.what, host(outage))
+        };
+        let notes: Vec<String> = after.chain(without).map(note).collect();
+        for note in notes {
             if !trace.notes.contains(&note) {
                 trace.notes.push(note);
             }
@@ -65,29 +82,42 @@ impl TrialRunner {
         trace
     }
 
-    fn host(&self, declared: &VariantSettings, service: Service) -> Option<String> {
-        let project = &self.loaded.project;
-        let base_url = match service {
-            Service::ManagedRetrieval => {
-                &project.managed_retrieval.get(&declared.managed_retrieval.as_ref()?.name)?.base_url
-            }
-            _ => &project.providers.get(*providers(declared).get(&service)?)?.base_url,
-        };
-        Some(host_of(base_url).to_owned())
+    /// The managed retrieval service that refused the key in a trial, in words: no other trial of it can come to anything.
+    pub fn refused_by_managed(&self, trial: &PlannedTrial, trace: &Trace) -> Option<String> {
+        let found = found(trace, &Origin::new());
+        let mut outages = found.lasting.iter();
+        let refused = outages.find(|outage| outage.service == Service::ManagedRetrieval && outage.is_refused_key())?;
+        Some(refused_key(refused.status?, &self.host(trial, refused.service)?))
+    }
+
+    fn host(&self, trial: &PlannedTrial, service: Service) -> Option<String> {
+        let declared = self.declared(trial)?;
+        let asked = || Some(host_of(self.setup(trial)?.asked.base_url(service)?).to_owned());
+        let provider =
+            || Some(self.loaded.project.providers.get(*providers(declared).get(&service)?)?.base_url.as_str());
+        asked().or_else(|| Some(host_of(provider()?).to_owned()))
     }
 }
 
+/// Why a run ends whose managed retrieval service refuses the key.
+pub(super) fn refused_key(status: u16, host: &str) -> String {
+    format!(
+        "the managed retrieval service at {host} refuses the key (HTTP {status}): set a valid one in the variable that its \
+         `token` names"
+    )
+}
+
 impl Outage {
-    /// Whether the service was never reached, or refused the key or the account.
-    pub(super) fn is_set_up(&self) -> bool {
-        self.set_up
+    fn is_refused_key(&self) -> bool {
+        self.cause == "auth" && matches!(self.status, Some(401 | 403))
     }
 
-    fn error(self, host: &str) -> TrialError {
+    fn error(&self, host: &str, others: Vec<String>) -> TrialError {
         let cause = format!("{} from {host}", self.what);
         let message = if self.words.is_empty() { cause.clone() } else { format!("{cause}: {}", self.words) };
-        let detail =
-            vec![self.remedy.to_owned(), "the trial says nothing about the agent and stays planned".to_owned()];
+        let mut detail = vec![self.remedy.to_owned()];
+        detail.extend(others);
+        detail.push("the trial says nothing about the agent and stays planned".to_owned());
         TrialError { kind: TrialErrorKind::Provider, message, cause, detail }
     }
 }
@@ -99,35 +129,48 @@ fn host_of(base_url: &str) -> &str {
     authority.rsplit_once('@').map_or(authority, |(_, host)| host)
 }
 
-/// The outage that ended a turn of a trial: the turn failed, and the last thing that it asked a service was answered
-/// by an outage. A turn that ran out of its own time failed by itself, unless what it waited for was refused already.
-fn ended_by(trace: &Trace, origin: &Origin) -> Option<Outage> {
-    let mut last: BTreeMap<(u32, u32), Option<Outage>> = BTreeMap::new();
+/// The outages of a trial: the last word of each service in each turn decides.
+fn found(trace: &Trace, origin: &Origin) -> Found {
+    let mut found = Found::default();
+    let mut open: BTreeMap<(u32, u32, Service), Outage> = BTreeMap::new();
     for event in &trace.events {
-        let turn = (event.conversation, event.turn);
-        match &event.what {
-            What::ModelCalled(_) => {
-                last.insert(turn, outage(trace, &event.what, origin));
-            }
-            What::ToolCalled(ToolCalled { attempts, .. }) | What::Searched(FlowSearch { attempts, .. })
-                if !attempts.is_empty() =>
+        for (service, attempt, words) in asked(trace, &event.what) {
+            let place = (event.conversation, event.turn, service);
+            if let Some(outage) = outage(service, attempt, words, origin) {
+                open.entry(place).or_insert(outage);
+            } else if attempt.cause.is_none()
+                && let Some(outage) = open.remove(&place)
             {
-                last.insert(turn, outage(trace, &event.what, origin));
+                found.passed.push(outage);
             }
-            What::TurnEnded(ended) if matches!(ended.outcome, TurnOutcome::Failed { .. }) => {
-                if let Some(found) = last.remove(&turn).flatten() {
-                    return Some(found);
-                }
-            }
-            _ => {}
         }
     }
-    None
+    found.lasting.extend(open.into_values());
+    found
 }
 
-/// Every call of a service that an outage ended, whatever the flow made of it.
-pub(super) fn outages(trace: &Trace) -> impl Iterator<Item = Outage> + '_ {
-    trace.events.iter().filter_map(|event| outage(trace, &event.what, &Origin::new()))
+/// The services that an event asked, each with its last attempt and what it said.
+fn asked<'t>(trace: &Trace, what: &'t What) -> Vec<(Service, &'t Attempt, &'t str)> {
+    match what {
+        What::ModelCalled(called) => {
+            let words = match &called.reply {
+                Reply::Failure { message, .. } => message.as_str(),
+                Reply::Completion(_) => "",
+            };
+            called.attempts.last().map(|last| (Service::Model, last, words)).into_iter().collect()
+        }
+        What::ToolCalled(called) => by_service(service_of(trace, &called.tool), &called.attempts),
+        What::Searched(search) => by_service(Service::Knowledge, &search.attempts),
+        _ => Vec::new(),
+    }
+}
+
+/// The last attempts of a search, by the service that they asked: `own`, and embeddings.
+fn by_service(own: Service, attempts: &[Attempt]) -> Vec<(Service, &Attempt, &str)> {
+    let embeds = |attempt: &&Attempt| attempt.service.as_deref() == Some(Service::Embeddings.as_str());
+    let embedded = attempts.iter().rfind(embeds).map(|last| (Service::Embeddings, last, ""));
+    let asked = attempts.iter().rfind(|attempt| !embeds(attempt)).map(|last| (own, last, ""));
+    embedded.into_iter().chain(asked).collect()
 }
 
 /// The service that a tool asks.
@@ -146,29 +189,25 @@ fn is_simulated(service: Service, origin: &Origin) -> bool {
     by(service) || (service == Service::Knowledge && by(Service::Embeddings))
 }
 
-fn outage(trace: &Trace, what: &What, origin: &Origin) -> Option<Outage> {
-    let (service, attempts, words) = match what {
-        What::ModelCalled(called) => match &called.reply {
-            Reply::Failure { message, .. } => (Service::Model, &called.attempts, message.clone()),
-            Reply::Completion(_) => return None,
-        },
-        What::ToolCalled(called) => (service_of(trace, &called.tool), &called.attempts, String::new()),
-        What::Searched(search) => (Service::Knowledge, &search.attempts, String::new()),
-        _ => return None,
-    };
-    let simulated = is_simulated(service, origin);
-    let last = attempts.last().filter(|last| !last.declared_fault && !simulated)?;
+fn outage(service: Service, last: &Attempt, words: &str, origin: &Origin) -> Option<Outage> {
+    if last.declared_fault || is_simulated(service, origin) {
+        return None;
+    }
     let (what, remedy) = told(last)?;
     let what = last.status.map_or_else(|| what.to_owned(), |status| format!("{what} (HTTP {status})"));
-    let set_up = last.cause.as_deref().is_some_and(|cause| matches!(cause, "connection" | "auth" | "quota"));
-    Some(Outage { service, what, remedy, words, set_up })
+    let cause = last.cause.clone().unwrap_or_default();
+    Some(Outage { service, what, remedy, words: words.to_owned(), status: last.status, cause })
 }
 
 /// What an attempt that failed from outside is called, and what to do; `None` where it worked, or where the request's
 /// content is the reason.
-fn told(attempt: &Attempt) -> Option<(&'static str, &'static str)> {
+pub(super) fn told(attempt: &Attempt) -> Option<(&'static str, &'static str)> {
     let cause = attempt.cause.as_deref()?;
     Some(match (cause, attempt.status) {
+        ("auth", Some(400)) => (
+            "the key, the account or its country is refused",
+            "set a valid key, and enable billing for its project where the provider's free tier is not offered",
+        ),
         ("auth", _) => (
             "authentication failed",
             "set a valid key in the variable that the provider's `key` names, and see that it may use this model",
@@ -208,10 +247,10 @@ fn told(attempt: &Attempt) -> Option<(&'static str, &'static str)> {
 mod tests {
     use super::*;
     use crate::metric::sample::{plan, story};
-    use crate::trace::ToolOutcome;
+    use crate::trace::{FlowSearch, ToolOutcome};
 
     fn attempt(cause: &str, status: Option<u16>) -> Attempt {
-        Attempt { status, cause: Some(cause.into()), took_us: 1, wait_us: None, declared_fault: false }
+        Attempt { service: None, status, cause: Some(cause.into()), took_us: 1, wait_us: None, declared_fault: false }
     }
 
     #[test]
@@ -231,10 +270,19 @@ mod tests {
             ("bad_request", Some(425)),
             ("malformed", Some(200)),
             ("malformed", None),
+            ("auth", Some(400)),
+            ("server_error", Some(424)),
+            ("overloaded", Some(498)),
         ] {
             assert!(told(&attempt(cause, status)).is_some(), "{cause} {status:?}");
         }
-        for (cause, status) in [("bad_request", Some(400)), ("context_length", Some(400)), ("bad_request", None)] {
+        for (cause, status) in [
+            ("bad_request", Some(400)),
+            ("bad_request", Some(413)),
+            ("bad_request", Some(422)),
+            ("context_length", Some(400)),
+            ("bad_request", None),
+        ] {
             assert_eq!(told(&attempt(cause, status)), None, "{cause} {status:?}");
         }
     }
@@ -245,7 +293,8 @@ mod tests {
         let outcome = ToolOutcome::Failed { message: "503".into(), retryable: true };
         let attempts = vec![attempt("server_error", Some(503))];
         let search = What::Searched(FlowSearch { query: "q".into(), outcome, took_us: 1, attempts });
-        let found = outage(&trace, &search, &Origin::new()).expect("an outage");
+        let (service, last, words) = asked(&trace, &search)[0];
+        let found = outage(service, last, words, &Origin::new()).expect("an outage");
         assert_eq!((found.service, found.what.as_str()), (Service::Knowledge, "the service failed (HTTP 503)"));
     }
 

@@ -45,6 +45,7 @@ mod no_network;
 mod not_measured;
 mod old_runs;
 mod orders;
+mod outage_matrix;
 mod outages;
 mod pages;
 mod paraphrases;

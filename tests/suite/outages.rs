@@ -193,25 +193,47 @@ fn what_a_gateway_refuses_for_its_words_counts_against_the_agent_though_the_stat
     assert!(project.traces().iter().all(|trace| trace["end"] == "completed"), "{}", outcome.stdout);
 }
 
-#[test]
-fn an_outage_that_the_agent_went_on_after_is_judged_and_named() {
-    let (project, _simulator): (Project, Simulator) = recording();
-    let down = answering(503, "application/json", "{}");
+/// The shipped project with a simulator, but a search service that is down at this address.
+fn without_search(down: &str) -> (Project, Simulator) {
+    let (project, simulator) = recording();
     let text = project.read("ragcheck.yaml");
     let (before, search) = text.split_once("  simulator-search:").expect("the search service");
     let (address, after) = search.split_once("base_url: http://").expect("its address");
     let (_, after) = after.split_once('\n').expect("a line");
     project.write("ragcheck.yaml", &format!("{before}  simulator-search:{address}base_url: http://{down}\n{after}"));
+    (project, simulator)
+}
+
+#[test]
+fn an_outage_that_the_agent_went_on_after_is_an_error_too_and_is_neither_recorded_nor_a_point_of_the_history() {
+    let down = answering(503, "application/json", "{}");
+    let (project, _simulator) = without_search(&down);
+    let before = project.read(LANE);
+    for mode in ["live", "record"] {
+        let outcome = project.run(&[&ONE[..], &[mode]].concat());
+        outcome.expect_code(3);
+        let told = format!("the service is overloaded (HTTP 503) from {down}");
+        assert!(outcome.stdout.contains(&told), "{}{}", outcome.stdout, outcome.stderr);
+    }
+    assert_eq!(project.read(LANE), before);
+    assert!(!project.path("history.jsonl").exists(), "an outage has no point in the history");
+}
+
+#[test]
+fn an_outage_of_a_service_that_the_scenario_declares_optional_is_judged_and_named() {
+    let down = answering(503, "application/json", "{}");
+    let (project, _simulator) = without_search(&down);
+    project.edit("scenarios/external.yaml", "repeat: 3\n", "repeat: 3\noptional: [search]\n");
     let outcome = project.run(&[&ONE[..], &["live"]].concat());
     assert!(!outcome.stdout.contains("provider error"), "{}{}", outcome.stdout, outcome.stderr);
     let note = format!(
-        "note: the service `search` had an outage that the agent went on after: the service is overloaded (HTTP 503) from {down} (2 trials)"
+        "note: the service `search` is optional, and the trial is judged with its outage: the service is overloaded (HTTP 503) from {down} (2 trials)"
     );
     let said = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains(&note), "{}", outcome.stdout);
     assert!(project.latest("run.json")["notes"][0].as_str().expect("a note").contains(&down));
     let page = project.read(&format!("{}/index.html", project.newest()));
-    assert!(page.contains("had an outage that the agent went on after"));
+    assert!(page.contains("is optional, and the trial is judged with its outage"));
 }
 
 #[test]

@@ -2,7 +2,8 @@
 //!
 //! Providers say it in a code, a type, a status word, a list of details or only in the sentence; compatible servers
 //! mix their vocabularies. One table therefore reads them all. A quota is told from a rate limit by its code, by a
-//! violated quota per day, or by status 402: the sentence alone says "quota" for both.
+//! violated quota per day, or by status 402: the sentence alone says "quota" for both. Each form that counts as an
+//! outage, with its source, is a row of docs/outages.md.
 
 use super::document::WireError;
 use crate::platform::secrets;
@@ -25,17 +26,56 @@ pub fn error_message(body: &str) -> String {
 pub fn reported_kind(body: &[u8]) -> Option<ErrorKind> {
     /// Longer bodies are answers.
     const LONGEST: usize = 64 << 10;
-    if body.len() > LONGEST || memchr::memmem::find(body, b"\"error\"").is_none() {
+    let named = |word: &&str| memchr::memmem::find(body, word.as_bytes()).is_some();
+    if body.len() > LONGEST || !BROKEN_OFF.iter().chain(&NOT_ENDED).chain(&["ERROR"]).any(named) {
         return None;
     }
-    match reported(&serde_json::from_slice(body).ok()?)? {
+    let document = serde_json::from_slice(body).ok()?;
+    match reported(&document).or_else(|| broken_off(&document))? {
         WireError::Reported { kind, .. } => Some(kind),
         _ => None,
     }
 }
 
+/// Words with which a service says that it broke off its own answer (`finish_reason` of chat, `status` of Responses).
+const BROKEN_OFF: [&str; 4] = ["error", "abort", "cancelled", INSUFFICIENT];
+/// DeepSeek's word for an answer that its overloaded servers broke off.
+const INSUFFICIENT: &str = "insufficient_system_resource";
+/// Words of Responses for an answer that is still to come.
+const NOT_ENDED: [&str; 2] = ["queued", "in_progress"];
+
+/// The outage that an answer is which the service broke off, or has not finished although nobody asked it to work in the
+/// background: by its first choice's `finish_reason`, or its `status`. A request for `background` is told by the
+/// response, which repeats it.
+pub(super) fn broken_off(document: &Value) -> Option<WireError> {
+    let choice = document.pointer("/choices/0");
+    let finish = choice.and_then(|choice| choice.get("finish_reason")).and_then(Value::as_str);
+    let status = document.get("status").and_then(Value::as_str).filter(|_| document.get("output").is_some());
+    let word = finish.or(status)?.to_lowercase();
+    let background = document.get("background") == Some(&Value::Bool(true));
+    let waiting = status.is_some() && NOT_ENDED.contains(&word.as_str());
+    if !BROKEN_OFF.contains(&word.as_str()) && (!waiting || background) {
+        return None;
+    }
+    let holders = [choice, Some(document)];
+    let holder = holders.into_iter().flatten().find(|holder| holder.get("error").is_some_and(|error| !error.is_null()));
+    let said = holder.and_then(sentence).map(|words| format!(": {words}")).unwrap_or_default();
+    Some(WireError::Reported {
+        kind: match holder {
+            Some(holder) => kind(None, holder),
+            None if word == INSUFFICIENT => ErrorKind::Overloaded,
+            None => ErrorKind::Server,
+        },
+        message: if waiting {
+            format!("the answer is not there yet: its status is {word}{said}")
+        } else {
+            format!("the service broke off its answer ({word}){said}")
+        },
+    })
+}
+
 /// The error that a document is, where it is one: an event in a stream, or a response that failed.
-pub(super) fn reported(document: &Value) -> Option<WireError> {
+pub(in crate::provider) fn reported(document: &Value) -> Option<WireError> {
     let is_error = match document.get("type").and_then(Value::as_str) {
         Some("error" | "response.failed") => true,
         _ => document.get("status").and_then(Value::as_str) == Some("failed"),
@@ -103,7 +143,8 @@ fn kind(status: Option<u16>, document: &Value) -> ErrorKind {
         .filter(|code| (400..600).contains(code))
         .or(status);
 
-    if status == Some(402)
+    // 412 is Fireworks' status for an account that is suspended.
+    if matches!(status, Some(402 | 412))
         || part(&["insufficient_quota", "billing", "insufficient_balance", "perday", "insufficient_credits"])
         || says(&["credit balance is too low"])
     {
@@ -133,6 +174,8 @@ fn kind(status: Option<u16>, document: &Value) -> ErrorKind {
         "api_key_invalid",
         "unauthenticated",
         "permission_denied",
+        // Gemini's word, with status 400, for an account or a country that it does not serve.
+        "failed_precondition",
     ]) {
         return ErrorKind::Auth;
     }
@@ -146,12 +189,13 @@ fn kind(status: Option<u16>, document: &Value) -> ErrorKind {
         Some(401 | 403) => ErrorKind::Auth,
         Some(408) => ErrorKind::Timeout,
         Some(429) => ErrorKind::RateLimit,
-        Some(503 | 529) => ErrorKind::Overloaded,
+        // 498 is Groq's status for a flexible tier without capacity.
+        Some(498 | 503 | 529) => ErrorKind::Overloaded,
+        // What the service itself depends on failed.
+        Some(424) => ErrorKind::Server,
         Some(400..=499) => ErrorKind::BadRequest,
         Some(500..) => ErrorKind::Server,
-        _ if part(&["invalid_", "not_found", "unsupported", "failed_precondition", "content_filter"]) => {
-            ErrorKind::BadRequest
-        }
+        _ if part(&["invalid_", "not_found", "unsupported", "content_filter"]) => ErrorKind::BadRequest,
         _ => ErrorKind::Server,
     }
 }
@@ -184,9 +228,50 @@ mod tests {
                 ErrorKind::BadRequest,
             ),
             (403, json!({"error": {"type": "content_policy_violation", "message": "no"}}), ErrorKind::BadRequest),
+            (424, json!({"error": "inference failed", "error_type": "Backend"}), ErrorKind::Server),
+            (498, json!({"error": {"code": "capacity_exceeded"}}), ErrorKind::Overloaded),
+            (412, json!({"error": {"message": "Account suspended"}}), ErrorKind::Quota),
+            (400, json!({"error": {"code": 400, "status": "FAILED_PRECONDITION"}}), ErrorKind::Auth),
+            (413, json!({"error": {"message": "too large"}}), ErrorKind::BadRequest),
+            (422, json!({"detail": "no such field"}), ErrorKind::BadRequest),
         ];
         for (status, body, kind) in cases {
             assert_eq!(error_kind(status, &body.to_string()), kind, "{body}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_the_service_broke_off_or_did_not_finish_is_an_error() {
+        let chat = |finish: &str| json!({"choices": [{"message": {"content": "So"}, "finish_reason": finish}]});
+        let response = |status: &str| json!({"status": status, "output": [], "error": null});
+        for (document, expected) in [
+            (chat("error"), ErrorKind::Server),
+            (chat("ERROR"), ErrorKind::Server),
+            (chat("abort"), ErrorKind::Server),
+            (chat("insufficient_system_resource"), ErrorKind::Overloaded),
+            (
+                json!({"choices": [{"finish_reason": "error", "error": {"code": 429, "message": "slow"}}]}),
+                ErrorKind::RateLimit,
+            ),
+            (json!({"error": {"code": 401}, "choices": [{"finish_reason": "error"}]}), ErrorKind::Auth),
+            (response("cancelled"), ErrorKind::Server),
+            (response("queued"), ErrorKind::Server),
+            (response("in_progress"), ErrorKind::Server),
+        ] {
+            let Some(WireError::Reported { kind, .. }) = broken_off(&document) else { panic!("{document}") };
+            assert_eq!(kind, expected, "{document}");
+            assert_eq!(reported_kind(document.to_string().as_bytes()), Some(expected), "{document}");
+        }
+        for document in [
+            chat("stop"),
+            chat("length"),
+            chat("content_filter"),
+            response("completed"),
+            response("incomplete"),
+            json!({"status": "queued", "output": [], "background": true}),
+            json!({"status": "queued"}),
+        ] {
+            assert_eq!(broken_off(&document), None, "{document}");
         }
     }
 

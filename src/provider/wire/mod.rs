@@ -42,6 +42,7 @@ pub mod route;
 pub use assembler::Assembler;
 pub use call_ids::continue_ids;
 pub use document::WireError;
+pub(super) use error::reported;
 pub use error::{error_kind, error_message, reported_kind};
 
 use crate::cassette::Profile;

@@ -25,7 +25,7 @@ pub(super) fn read(dialect: &'static str, body: &Value) -> Result<ChatResponse, 
             passthrough: None,
         });
     }
-    if let Some(reported) = super::error::reported(body) {
+    if let Some(reported) = super::error::reported(body).or_else(|| super::error::broken_off(body)) {
         return Err(reported);
     }
     let reader = Reader(dialect);

@@ -209,7 +209,7 @@ fn read_choice(value: &Value) -> Option<ToolChoice> {
 }
 
 pub(super) fn reply(dialect: &'static str, body: &Value) -> Result<ChatResponse, WireError> {
-    if let Some(reported) = super::error::reported(body) {
+    if let Some(reported) = super::error::reported(body).or_else(|| super::error::broken_off(body)) {
         return Err(reported);
     }
     let reader = Reader(dialect);

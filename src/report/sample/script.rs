@@ -53,7 +53,14 @@ impl Script {
     fn model(&mut self, tool: Option<&str>, text: &str, attempts: Vec<Attempt>) {
         let took = 600_000 + self.words.next(1_400_000) as u64;
         let mut all = attempts;
-        all.push(Attempt { status: Some(200), cause: None, took_us: took, wait_us: None, declared_fault: false });
+        all.push(Attempt {
+            service: None,
+            status: Some(200),
+            cause: None,
+            took_us: took,
+            wait_us: None,
+            declared_fault: false,
+        });
         let took_us = all.iter().map(|one| one.took_us + one.wait_us.unwrap_or(0)).sum();
         let reply = Reply::Completion(Completion {
             model: "gpt-sim-1".into(),
@@ -167,6 +174,7 @@ impl Script {
 
 fn external(script: &mut Script) {
     let limited = Attempt {
+        service: None,
         status: Some(429),
         cause: Some("rate_limit".into()),
         took_us: 90_000,

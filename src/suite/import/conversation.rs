@@ -9,12 +9,14 @@
 
 use super::error::{ConversationError, Kind, MessageError, WrongMember};
 use super::mapping::{Closing, Mapping};
+use super::shape::{self, Recognised};
+use crate::trace::text::plural;
 use crate::trace::{
     Answer, Completion, Event, ModelCalled, Reply, ToolCalled, ToolOutcome, ToolResult, TurnEnded, TurnOutcome, What,
 };
 use serde_json::Value;
 
-/// The events that `messages` tell; `grade` is the reward that came with them.
+/// The events that `messages` tell, and notes on what no event tells; `grade` is the reward that came with them.
 ///
 /// # Errors
 /// With the message's place from 1: what is not a message, or answers a call that was never made.
@@ -23,12 +25,17 @@ pub(super) fn events(
     mapping: &Mapping,
     model: &str,
     grade: Option<f64>,
-) -> Result<Vec<Event>, ConversationError> {
+) -> Result<(Vec<Event>, Vec<String>), ConversationError> {
     let mut telling = TraceBuilder { model: model.to_owned(), ..TraceBuilder::default() };
     let session = What::ConversationStarted { name: "main".into(), session: "main".into(), tenant: None };
     telling.push(session);
     for (place, message) in (1..).zip(messages) {
-        telling.tell(message, mapping).map_err(|mistake| ConversationError::Message { place, mistake })?;
+        let wrong = |mistake| ConversationError::Message { place, mistake };
+        let Recognised { messages, media } = shape::recognise(message).map_err(wrong)?;
+        telling.media.extend(media.into_iter().map(|medium| (place, medium)));
+        for message in &messages {
+            telling.tell(message, mapping).map_err(wrong)?;
+        }
     }
     let graded = grade.is_some();
     telling.close(if graded && mapping.closing == Closing::Thanks { Closing::Ignored } else { mapping.closing });
@@ -36,7 +43,8 @@ pub(super) fn events(
     if telling.turns == 0 && grade.is_none_or(|grade| grade >= 1.0) {
         return Err(ConversationError::Empty);
     }
-    Ok(telling.events)
+    let notes = telling.notes();
+    Ok((telling.events, notes))
 }
 
 #[derive(Default)]
@@ -57,6 +65,14 @@ struct TraceBuilder {
     got: Vec<(usize, usize)>,
     /// Ids of calls whose arguments are broken.
     broken: Vec<String>,
+    /// Whether the last message was the result of a tool.
+    after_result: bool,
+    /// Messages that the framework wrote as the user.
+    reminders: usize,
+    /// Queries that follow the result of a tool, which a framework may have written.
+    after_results: usize,
+    /// Media, with the place of their message.
+    media: Vec<(usize, String)>,
 }
 
 /// A call that waits for a result: its id, its completion, its place among the events.
@@ -73,19 +89,46 @@ impl TraceBuilder {
 
     fn tell(&mut self, message: &Value, mapping: &Mapping) -> Result<(), MessageError> {
         let Some(message) = message.as_object() else { return Err(MessageError::NoObject(Kind::of(message))) };
+        let after_result = std::mem::take(&mut self.after_result);
         let role = message.get("role").and_then(Value::as_str).ok_or(MessageError::NoRole)?;
         let role = mapping.role(role);
         let text = text(message.get("content"))?;
         match role {
             "system" | "developer" => Ok(()),
+            "user" if after_result && mapping.is_reminder(&text) => {
+                (self.after_result, self.reminders) = (true, self.reminders + 1);
+                Ok(())
+            }
             "user" => {
+                self.after_results += usize::from(after_result);
                 self.ask(text);
                 Ok(())
             }
             "assistant" => self.reply(message, text),
-            "tool" | "function" => self.result(message, &text),
+            "tool" | "function" => {
+                self.after_result = true;
+                self.result(message, &text)
+            }
             other => Err(MessageError::UnknownRole(other.chars().take(40).collect())),
         }
+    }
+
+    /// What no event tells.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if !self.media.is_empty() {
+            let media: Vec<String> =
+                self.media.iter().map(|(place, medium)| format!("`{medium}` in message {place}")).collect();
+            notes.push(format!("media are not judged: {}", media.join(", ")));
+        }
+        if self.reminders > 0 {
+            notes.push(format!("{} of the framework, no query", plural(self.reminders, "reminder")));
+        }
+        if self.after_results > 0 {
+            let queries = plural(self.after_results, "user message");
+            notes.push(format!("{queries} right after the result of a tool, read as queries: map them in `mapping.reminders` if the framework wrote it"));
+        }
+        notes
     }
 
     fn ask(&mut self, text: String) {
@@ -251,19 +294,11 @@ impl TraceBuilder {
     }
 }
 
-/// The text of a message: a string, or the text parts of a list, with other parts named.
+/// The text of a message that was recognised.
 fn text(content: Option<&Value>) -> Result<String, WrongMember> {
     match content {
         None | Some(Value::Null) => Ok(String::new()),
         Some(Value::String(text)) => Ok(text.clone()),
-        Some(Value::Array(parts)) => {
-            let part = |part: &Value| match (part.get("text").and_then(Value::as_str), part.get("type")) {
-                (Some(text), _) => text.to_owned(),
-                (None, Some(Value::String(kind))) => format!("[{kind}]"),
-                (None, _) => "[something without a type]".into(),
-            };
-            Ok(parts.iter().map(part).collect::<Vec<_>>().join("\n"))
-        }
         Some(other) => Err(WrongMember::new("content", other, "text or a list of parts")),
     }
 }

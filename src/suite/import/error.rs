@@ -54,7 +54,7 @@ pub enum MappingError {
     #[error("`mapping.closing` is {0}: write thanks, query or ignored")]
     Closing(Value),
     /// A member that no mapping has.
-    #[error("`mapping.{0}` is not known: a mapping has `roles` and `closing`")]
+    #[error("`mapping.{0}` is not known: a mapping has `roles`, `closing` and `reminders`")]
     Unknown(String),
     /// A name stands for something that is no role.
     #[error("`{member}` is `{role}`, which is no role: write {known}")]
@@ -115,6 +115,17 @@ pub enum MessageError {
     /// Nobody says it.
     #[error("it has no `role`")]
     NoRole,
+    /// Its shape, or that of a part, is not known.
+    #[error("it holds {seen}, which is not understood; read are {read}")]
+    UnknownShape {
+        /// What is there.
+        seen: String,
+        /// The shapes that are read.
+        read: &'static str,
+    },
+    /// An answer without a word.
+    #[error("the agent answers with a medium alone ({0}), which cannot be judged as text")]
+    MediumAlone(String),
     /// Its role means nothing to us.
     #[error(
         "the role `{0}` is not known (system, developer, user, assistant, tool): name its meaning in `mapping.roles`"

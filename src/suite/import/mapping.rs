@@ -1,7 +1,7 @@
 //! `mapping`: how a file of conversations is to be read, in its own words.
 //!
 //! ```json
-//! {"mapping": {"roles": {"human": "user", "bot": "assistant"}, "closing": "ignored"}}
+//! {"mapping": {"roles": {"human": "user", "bot": "assistant"}, "closing": "ignored", "reminders": ["Go on"]}}
 //! ```
 //! It stands beside a conversation's `messages`, or in an object of its own, and then holds for every conversation
 //! after it. Members that it does not know are errors: a mapping that is half understood makes wrong verdicts.
@@ -20,6 +20,8 @@ pub(super) struct Mapping {
     pub roles: BTreeMap<String, String>,
     /// What the user's last words are where nobody answers them.
     pub closing: Closing,
+    /// How messages begin that the framework itself writes as the user, after the result of a tool.
+    pub reminders: Vec<String>,
 }
 
 /// What the user's last words are where nobody answers them.
@@ -67,13 +69,18 @@ impl Mapping {
         self.roles.get(written).map_or(written, String::as_str)
     }
 
+    /// Whether the framework wrote these words of the `user`, which follow the result of a tool.
+    pub(super) fn is_reminder(&self, words: &str) -> bool {
+        self.reminders.iter().any(|beginning| words.trim_start().starts_with(beginning.as_str()))
+    }
+
     /// Reads `mapping` over this one, what it does not say staying as it is.
     ///
     /// # Errors
     /// A member or a value that is not known.
     pub(super) fn read(&mut self, mapping: &Value) -> Result<(), MappingError> {
         let Value::Object(members) = mapping else {
-            return Err(WrongMember::new("mapping", mapping, "a map with `roles` and `closing`").into());
+            return Err(WrongMember::new("mapping", mapping, "a map with `roles`, `closing` and `reminders`").into());
         };
         for (member, value) in members {
             match (member.as_str(), value) {
@@ -88,6 +95,14 @@ impl Mapping {
                         Some("ignored") => Closing::Ignored,
                         _ => return Err(MappingError::Closing(value.clone())),
                     };
+                }
+                ("reminders", value) => {
+                    let wrong =
+                        || WrongMember::new("mapping.reminders", value, "a list of texts that messages begin with");
+                    let read =
+                        |one: &Value| one.as_str().map(str::trim).filter(|one| !one.is_empty()).map(str::to_owned);
+                    let listed = value.as_array().ok_or_else(wrong)?.iter().map(read);
+                    self.reminders = listed.collect::<Option<_>>().ok_or_else(wrong)?;
                 }
                 _ => return Err(MappingError::Unknown(member.clone())),
             }
@@ -140,6 +155,8 @@ mod tests {
             (json!({"roles": {"human": 3}}), "`mapping.roles.human` is 3"),
             (json!({"closing": "maybe"}), "`mapping.closing` is \"maybe\""),
             (json!([]), "`mapping` is a list"),
+            (json!({"reminders": "Go on"}), "`mapping.reminders` is a text"),
+            (json!({"reminders": [""]}), "`mapping.reminders` is a list"),
         ] {
             let mistake = Mapping::default().read(&mapping).expect_err(part).to_string();
             assert!(mistake.contains(part), "{mistake}");

@@ -1,7 +1,7 @@
-//! Conversations of other agents, in the messages of the OpenAI chat format, as traces that can be judged.
+//! Conversations of other agents as traces that can be judged; `shape` says which messages are read.
 //!
 //! A file is JSON or JSON lines: a list of messages (one conversation), or a list of conversations, each a list of
-//! messages or an object with `messages` (`history` and `traj` are read too) and, where known, `task_id`, `trial`,
+//! messages or an object with `messages` (`history`, `traj`, `contents`, `items`, and `input` with `output` are read too) and, where known, `task_id`, `trial`,
 //! `reward` (0 to 1), `model`, `tools` (names or definitions of those on offer), and `mapping` (see there: names used in
 //! place of OpenAI's roles, and what closing words are). Other members are ignored, and listed. A task becomes a case,
 //! its conversations the repetitions of that case; without one, conversations with the same input are. An exact copy of a
@@ -16,6 +16,7 @@ mod error;
 mod mapping;
 mod planning;
 mod record;
+mod shape;
 
 pub use error::{ConversationError, Kind, MappingError, MessageError, WrongMember};
 
@@ -35,6 +36,21 @@ pub struct Imported {
     pub ignored: BTreeMap<String, usize>,
     /// Exact copies that were dropped: the place of each in the file, from 1, and of the conversation that it copies.
     pub copies: Vec<(usize, usize)>,
+}
+
+impl Imported {
+    /// Judged by the project's criteria too: a row of the project stands in the place of a usual one with the same id.
+    pub fn by_project(&mut self, project: Criteria, not_measured_ok: Vec<String>) {
+        let usual = std::mem::take(&mut self.plan.criteria.criteria);
+        let mut criteria = project.criteria;
+        for row in usual {
+            if !criteria.iter().any(|own| own.id == row.id) {
+                criteria.push(row);
+            }
+        }
+        self.plan.criteria = Criteria { criteria, ..project };
+        self.plan.not_measured_ok = not_measured_ok;
+    }
 }
 
 /// Why a file cannot be imported at all.

@@ -148,14 +148,14 @@ fn placed(records: &[Record], inputs: &[Option<String>], places: &[usize]) -> Re
 fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str, record: Record) -> Trace {
     let model = record.model.unwrap_or_else(|| "unknown".into());
     let told = record.messages.and_then(|messages| events(&messages, &record.mapping, &model, record.reward));
-    let (events, end) = match told {
-        Ok(events) => (events, TrialEnd::Completed),
+    let (events, notes, end) = match told {
+        Ok((events, notes)) => (events, notes, TrialEnd::Completed),
         Err(mistake) => {
             let cause = mistake.cause();
             let message = format!("this conversation cannot be read: {mistake}");
             let detail = vec![format!("correct it in {file} and import the file again")];
             let kind = TrialErrorKind::ConversationBroken;
-            (Vec::new(), TrialEnd::Error(TrialError { kind, message, cause, detail }))
+            (Vec::new(), Vec::new(), TrialEnd::Error(TrialError { kind, message, cause, detail }))
         }
     };
     let evidence = Evidence {
@@ -180,7 +180,7 @@ fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str
         evidence,
         roles: Roles::new(),
         offered: record.offered,
-        notes: Vec::new(),
+        notes,
         passages: Vec::new(),
         end,
         took_us: 0,

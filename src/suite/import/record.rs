@@ -4,6 +4,7 @@ use super::ImportError;
 use super::distinct::Distinct;
 use super::error::{ConversationError, Kind, WrongMember};
 use super::mapping::Mapping;
+use super::shape;
 use serde_json::{Map, Value};
 
 /// One conversation of a file, with what stands beside it.
@@ -48,7 +49,7 @@ pub(super) fn records(text: &[u8]) -> Result<Vec<Record>, ImportError> {
     if items.is_empty() {
         return Err(ImportError::Empty);
     }
-    if items.iter().all(|item| item.get("role").is_some()) {
+    if items.iter().all(shape::is_message) {
         return Ok(vec![Record::of(Ok(items))]);
     }
     let mut mapping = Mapping::default();
@@ -107,7 +108,9 @@ fn record(item: Value, mapping: &Mapping) -> Record {
         Value::Array(messages) => Record { mapping: mapping.clone(), ..Record::of(Ok(messages)) },
         Value::Object(mut object) => {
             let mut record = Record { mapping: mapping.clone(), ..Record::of(Ok(Vec::new())) };
-            let given = ["messages", "history", "traj"].into_iter().find_map(|key| object.remove(key));
+            let given =
+                ["messages", "history", "traj", "contents", "items"].into_iter().find_map(|key| object.remove(key));
+            let given = given.or_else(|| exchanged(&mut object));
             let read = |key: &&String| [BESIDE, IDS, TIMES].iter().any(|names| names.contains(&key.as_str()));
             record.ignored = object.keys().filter(|key| !read(key)).cloned().collect();
             record.id = IDS.iter().filter_map(|name| object.get(*name)).find(|id| !id.is_null()).map(Value::to_string);
@@ -122,6 +125,22 @@ fn record(item: Value, mapping: &Mapping) -> Record {
         }
         other => Record::of(Err(ConversationError::NoConversation(Kind::of(&other)))),
     }
+}
+
+/// The items of a request of Responses and of what came back, as logs hold them; `input` may be the user's words alone.
+fn exchanged(object: &mut Map<String, Value>) -> Option<Value> {
+    let mut items = match object.remove("input")? {
+        Value::Array(items) => items,
+        Value::String(words) => vec![serde_json::json!({"role": "user", "content": words})],
+        other => return Some(other),
+    };
+    match object.remove("output") {
+        None | Some(Value::Null) => {}
+        Some(Value::Array(output)) => items.extend(output),
+        Some(Value::String(words)) => items.push(serde_json::json!({"role": "assistant", "content": words})),
+        Some(other) => return Some(other),
+    }
+    Some(Value::Array(items))
 }
 
 /// Reads what may stand beside the messages; `null` is as good as nothing.

@@ -1,7 +1,7 @@
 //! Live and recording runs: `jobs` trials at the same time on tokio, begun with the variants interleaved (see
 //! [`interleaved`](crate::plan::interleaved)) and committed in plan order.
 //!
-//! A run that is to end (Ctrl-C, SIGTERM, SIGHUP, its time, its calls) drops the trials under way and begins no other; what had
+//! A run that is to end (Ctrl-C, SIGTERM, SIGHUP, its time, its calls, a managed service that refuses the key) drops the trials under way and begins no other; what had
 //! finished is kept, and every other planned trial ends as stopped.
 
 use super::interrupt::interrupted;
@@ -56,6 +56,10 @@ pub fn live<T>(
     runtime.block_on(async {
         let all = async {
             let mut next = 0;
+            let unfinished = plan.trials.iter().filter(|trial| options.finished(trial).is_none());
+            if let Some(reason) = runner.refused_key(unfinished).await {
+                runner.budget().end(&reason);
+            }
             for pass in plan.passes() {
                 let places = futures_util::stream::iter(plan.begun(next, next + pass.len()));
                 let mut finished = places
@@ -66,7 +70,10 @@ pub fn live<T>(
                                 return Ok((place, finished));
                             }
                             let doing = doing(runner, plan, &trial, options);
-                            let finished = start(Arc::clone(runner), Arc::clone(plan), trial, doing).await;
+                            let finished = start(Arc::clone(runner), Arc::clone(plan), trial.clone(), doing).await;
+                            if let Some(reason) = runner.refused_by_managed(&trial, &finished.trace) {
+                                runner.budget().end(&reason);
+                            }
                             let mut finished = options.earlier.settle(&plan.id, finished);
                             finished.trace.evidence.replaced_errors += options.journal.errors(&finished.trace.trial);
                             match &finished.trace.end {

@@ -102,6 +102,7 @@ struct Scripted<T> {
 fn attempt(cause: Option<ErrorKind>) -> Attempt {
     let status = if cause.is_some() { Some(503) } else { Some(200) };
     Attempt {
+        service: crate::transport::Service::Model,
         status,
         cause,
         took: Duration::from_millis(100),

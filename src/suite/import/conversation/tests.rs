@@ -10,7 +10,7 @@ fn told(messages: &Value, graded: bool) -> Result<Vec<String>, ConversationError
 fn told_by(messages: &Value, given: &Value, grade: Option<f64>) -> Result<Vec<String>, ConversationError> {
     let mut mapping = Mapping::default();
     mapping.read(given).expect("a mapping");
-    let events = events(messages.as_array().expect("a list"), &mapping, "m", grade)?;
+    let (events, _) = events(messages.as_array().expect("a list"), &mapping, "m", grade)?;
     let line = |event: &Event| {
         let what = match &event.what {
             What::TurnStarted { query } => format!("asked {query}"),
@@ -54,7 +54,7 @@ fn calls_get_their_results_by_id_and_turns_their_answers() {
     ]);
     let lines = told(&messages, false).expect("a conversation");
     let expected = [
-        "1 asked q1\nand\n[image_url]",
+        "1 asked q1\nand",
         "1 model \"\" a,b",
         "1 a {\"x\":1} = {\"ok\":true}",
         "1 b \"oops\" not_json",
@@ -158,6 +158,26 @@ fn silence_that_was_graded_as_a_failure_is_one_and_no_error() {
 }
 
 #[test]
+fn a_reminder_of_the_framework_after_a_result_is_no_query_where_it_is_mapped() {
+    let messages = json!([
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "tool_calls": [call("1", "a", "{}")]},
+        {"role": "tool", "tool_call_id": "1", "content": "r"},
+        {"role": "user", "content": "Reminder: cite your sources."},
+        {"role": "assistant", "content": "so"},
+        {"role": "user", "content": "Reminder: you promised a price."},
+        {"role": "assistant", "content": "9"},
+    ]);
+    let asked = |mapping: Value| {
+        let lines = told_by(&messages, &mapping, None).expect("told");
+        lines.into_iter().filter(|line| line.contains(" asked ")).collect::<Vec<_>>()
+    };
+    assert_eq!(asked(json!({})).len(), 3);
+    let mapped = asked(json!({"reminders": ["Reminder:"]}));
+    assert_eq!(mapped, ["1 asked q", "2 asked Reminder: you promised a price."], "only after a result");
+}
+
+#[test]
 fn the_older_function_messages_are_read_too() {
     let messages = json!([
         {"role": "user", "content": "q"},
@@ -175,7 +195,7 @@ fn what_contradicts_itself_is_refused_with_its_place() {
             "message 2: it is the result of the call `9`",
         ),
         (json!([{"role": "narrator", "content": "q"}]), "message 1: the role `narrator`"),
-        (json!([{"content": "q"}]), "no `role`"),
+        (json!([{"content": "q"}]), "an object with `content`, which is not understood; read are OpenAI chat"),
         (json!([3]), "it is 3"),
         (json!([{"role": "user", "content": 3}]), "`content` is 3"),
         (json!([{"role": "assistant", "tool_calls": [{}]}]), "call 1 has no `function`"),

@@ -1,0 +1,66 @@
+//! Items of OpenAI's Responses: messages, calls and their outputs stand beside each other.
+
+use super::{READ, Recognised, call, described, parts, result, text};
+use crate::suite::import::error::MessageError;
+use serde_json::{Map, Value};
+
+/// Whether a value is a call or an output, which no other shape has at this place.
+pub(super) fn is_call(item: &Value) -> bool {
+    matches!(item.get("type").and_then(Value::as_str), Some("function_call" | "function_call_output"))
+}
+
+/// Reads one item.
+pub(super) fn read(object: &Map<String, Value>) -> Result<Recognised, MessageError> {
+    let id = || [text(object, "call_id"), text(object, "id")].into_iter().find(|id| !id.is_empty()).unwrap_or_default();
+    let output = |key: &str| match object.get(key) {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(said)) => said.clone(),
+        Some(other) => other.to_string(),
+    };
+    let made = |name: &str, arguments: Option<&Value>| {
+        let mut message = Map::from_iter([("role".to_owned(), Value::from("assistant"))]);
+        message.insert("content".to_owned(), Value::Null);
+        message.insert("tool_calls".to_owned(), Value::Array(vec![call(id(), name, arguments)]));
+        Value::Object(message)
+    };
+    let kind = text(object, "type");
+    Ok(match kind {
+        "message" => return parts::read(text(object, "role"), object, "content"),
+        "function_call" => Recognised::of(made(text(object, "name"), object.get("arguments"))),
+        "custom_tool_call" => {
+            let input = serde_json::json!({ "input": output("input") });
+            Recognised::of(made(text(object, "name"), Some(&input)))
+        }
+        "function_call_output" | "custom_tool_call_output" => {
+            Recognised::of(result(Some(id()), None, &output("output")))
+        }
+        "mcp_call" => Recognised {
+            messages: vec![
+                made(text(object, "name"), object.get("arguments")),
+                result(Some(id()), None, &output(if object.get("output").is_some() { "output" } else { "error" })),
+            ],
+            media: Vec::new(),
+        },
+        // Tools that the service runs itself: the item is the call and what came of it.
+        "web_search_call" | "file_search_call" | "code_interpreter_call" => {
+            let asked = ["action", "queries", "code"].into_iter().find_map(|key| Some((key, object.get(key)?)));
+            let arguments = match asked {
+                Some(("action", action)) => action.clone(),
+                Some((key, value)) => Value::Object(Map::from_iter([(key.to_owned(), value.clone())])),
+                None => Value::Object(Map::new()),
+            };
+            let given = ["results", "outputs"].into_iter().find_map(|key| object.get(key)).cloned().unwrap_or_default();
+            let name = kind.trim_end_matches("_call");
+            Recognised {
+                messages: vec![made(name, Some(&arguments)), result(Some(id()), None, &given.to_string())],
+                media: Vec::new(),
+            }
+        }
+        "reasoning" | "mcp_list_tools" | "item_reference" | "compaction" => Recognised::default(),
+        other => {
+            let seen =
+                format!("an item of the type `{}`: {}", other.chars().take(40).collect::<String>(), described(object));
+            return Err(MessageError::UnknownShape { seen, read: READ });
+        }
+    })
+}

@@ -1,0 +1,128 @@
+//! Which of the known shapes a message has, and what it says in the words of OpenAI's chat messages.
+//!
+//! Each message is recognised for itself, because frameworks mix shapes. What is not recognised makes the conversation an
+//! error: a call that is overlooked would be a call that was never made. A part of a content is text, a call, a result,
+//! reasoning, or a medium (which is noted); any other part is an error too.
+
+mod items;
+mod langchain;
+mod parts;
+
+use super::error::{Kind, MessageError};
+use serde_json::{Map, Value, json};
+
+/// The shapes that are read, as messages name them.
+pub(super) const READ: &str = "OpenAI chat messages, Anthropic messages, Gemini contents, Bedrock Converse messages, \
+                               OpenAI Responses items, LangChain messages";
+
+/// What one message of a file comes to.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Recognised {
+    /// Messages of OpenAI's chat format, in order; none for what says nothing of a turn.
+    pub messages: Vec<Value>,
+    /// Media in it, which no text stands for.
+    pub media: Vec<String>,
+}
+
+impl Recognised {
+    fn of(message: Value) -> Self {
+        Self { messages: vec![message], media: Vec::new() }
+    }
+}
+
+/// Whether a value in a file is a message of any shape, and no conversation.
+pub(super) fn is_message(item: &Value) -> bool {
+    let named = |key: &str| item.get(key).is_some();
+    let held = ["messages", "history", "traj", "contents", "input", "items", "mapping"];
+    (named("role") || named("lc") || named("parts") || item.get("type").is_some_and(Value::is_string))
+        && !held.iter().any(|key| named(key) && !named("role"))
+        || items::is_call(item)
+}
+
+/// Recognises a message.
+///
+/// # Errors
+/// Its shape, or the part of it, that is not known.
+pub(super) fn recognise(message: &Value) -> Result<Recognised, MessageError> {
+    let Some(object) = message.as_object() else { return Err(MessageError::NoObject(Kind::of(message))) };
+    if langchain::is_message(object) {
+        return langchain::read(object);
+    }
+    if object.get("parts").is_some_and(Value::is_array) {
+        let role = match object.get("role").and_then(Value::as_str) {
+            Some("model") => "assistant",
+            Some("function") => "tool",
+            Some(role) => role,
+            None => "user",
+        };
+        return parts::read(role, object, "parts");
+    }
+    if object.contains_key("role") {
+        overlooked(object)?;
+        let role = object.get("role").and_then(Value::as_str).ok_or(MessageError::NoRole)?;
+        return parts::read(role, object, "content");
+    }
+    if object.get("type").is_some_and(Value::is_string) {
+        return items::read(object);
+    }
+    Err(MessageError::UnknownShape { seen: described(object), read: READ })
+}
+
+/// Members that hold calls or results in shapes of others: to overlook one would be to judge another conversation.
+fn overlooked(object: &Map<String, Value>) -> Result<(), MessageError> {
+    const KNOWN: [&str; 6] =
+        ["tool_calls", "tool_call_id", "tool_call_ids", "function_call", "tool_choice", "invalid_tool_calls"];
+    let empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        Value::String(text) => text.is_empty(),
+        _ => true,
+    };
+    let calls =
+        |name: &str| ["tool", "call", "function", "parts"].iter().any(|part| name.to_lowercase().contains(part));
+    let unknown = object.iter().find(|(name, value)| calls(name) && !KNOWN.contains(&name.as_str()) && !empty(value));
+    match unknown {
+        Some((name, _)) => {
+            Err(MessageError::UnknownShape { seen: format!("a message with the member `{name}`"), read: READ })
+        }
+        None => Ok(()),
+    }
+}
+
+/// An object by its members, for messages.
+fn described(object: &Map<String, Value>) -> String {
+    let members: Vec<String> =
+        object.keys().take(6).map(|name| format!("`{}`", name.chars().take(40).collect::<String>())).collect();
+    if members.is_empty() { "an empty object".to_owned() } else { format!("an object with {}", members.join(", ")) }
+}
+
+/// A call in OpenAI's words; arguments that are text already stay as they are.
+fn call(id: &str, name: &str, arguments: Option<&Value>) -> Value {
+    let arguments = match arguments {
+        None | Some(Value::Null) => Value::from("{}"),
+        Some(Value::String(text)) => Value::from(text.as_str()),
+        // A list or a number is no object: as text it is told as broken arguments.
+        Some(other) => Value::from(other.to_string()),
+    };
+    json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
+}
+
+/// A result in OpenAI's words: by the id of its call, else by the name of its tool.
+fn result(id: Option<&str>, name: Option<&str>, content: &str) -> Value {
+    let mut message = json!({"role": "tool", "content": content});
+    for (key, value) in [("tool_call_id", id), ("name", name)] {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            message[key] = Value::from(value);
+        }
+    }
+    message
+}
+
+/// A text of a member; empty where there is none.
+fn text<'v>(object: &'v Map<String, Value>, key: &str) -> &'v str {
+    object.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+//! Each shape says the same conversation, and what is no shape is refused with its name.
+
+use super::super::conversation::events;
+use super::super::mapping::Mapping;
+use super::*;
+use crate::trace::{ToolOutcome, TurnOutcome, What};
+
+/// The conversation in one line: who asked, what was called with what and what it gave, what was answered.
+fn told(messages: &Value) -> Result<String, String> {
+    let (events, _) =
+        events(messages.as_array().expect("a list"), &Mapping::default(), "m", None).map_err(|why| why.to_string())?;
+    let line = |what: &What| match what {
+        What::TurnStarted { query } => Some(format!("asks {query}")),
+        What::ToolCalled(call) => match &call.outcome {
+            ToolOutcome::Ok(result) => Some(format!("{} {} = {}", call.tool, call.arguments, json!(result)["other"])),
+            _ => Some(format!("{} {} not executed", call.tool, call.arguments)),
+        },
+        What::TurnEnded(end) => Some(match &end.outcome {
+            TurnOutcome::Answered(answer) => format!("answers {}", answer.text),
+            TurnOutcome::Failed { kind, .. } => format!("fails {kind}"),
+        }),
+        _ => None,
+    };
+    Ok(events.iter().filter_map(|event| line(&event.what)).collect::<Vec<_>>().join("; "))
+}
+
+const SAME: &str = "asks Why?; find {\"q\":\"E-17\"} = {\"ohms\":38}; answers 38 ohms.";
+
+fn shapes() -> Vec<(&'static str, Value)> {
+    vec![
+        (
+            "OpenAI chat",
+            json!([
+                {"role": "system", "content": "Be brief."},
+                {"role": "user", "content": [{"type": "text", "text": "Why?"}]},
+                {"role": "assistant", "content": null, "tool_calls": [
+                    {"id": "1", "type": "function", "function": {"name": "find", "arguments": "{\"q\": \"E-17\"}"}}]},
+                {"role": "tool", "tool_call_id": "1", "content": "{\"ohms\": 38}"},
+                {"role": "assistant", "content": "38 ohms."}]),
+        ),
+        (
+            "Anthropic",
+            json!([
+                {"role": "user", "content": "Why?"},
+                {"role": "assistant", "content": [
+                    {"type": "thinking", "thinking": "hm", "signature": "s"},
+                    {"type": "tool_use", "id": "1", "name": "find", "input": {"q": "E-17"}}]},
+                {"role": "user", "content": [
+                    {"type": "tool_result", "tool_use_id": "1", "content": [{"type": "text", "text": "{\"ohms\": 38}"}]}]},
+                {"role": "assistant", "content": [{"type": "text", "text": "38 ohms."}]}]),
+        ),
+        (
+            "Gemini",
+            json!([
+                {"role": "user", "parts": [{"text": "Why?"}]},
+                {"role": "model", "parts": [
+                    {"text": "hm", "thought": true}, {"functionCall": {"name": "find", "args": {"q": "E-17"}}}]},
+                {"role": "user", "parts": [{"functionResponse": {"name": "find", "response": {"ohms": 38}}}]},
+                {"role": "model", "parts": [{"text": "38 ohms."}]}]),
+        ),
+        (
+            "Bedrock Converse",
+            json!([
+                {"role": "user", "content": [{"text": "Why?"}]},
+                {"role": "assistant", "content": [
+                    {"reasoningContent": {"reasoningText": {"text": "hm"}}},
+                    {"toolUse": {"toolUseId": "1", "name": "find", "input": {"q": "E-17"}}}]},
+                {"role": "user", "content": [{"toolResult": {"toolUseId": "1", "content": [{"json": {"ohms": 38}}], "status": "success"}}]},
+                {"role": "assistant", "content": [{"text": "38 ohms."}]}]),
+        ),
+        (
+            "Responses items",
+            json!([
+                {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Why?"}]},
+                {"type": "reasoning", "summary": []},
+                {"type": "function_call", "call_id": "1", "name": "find", "arguments": "{\"q\": \"E-17\"}"},
+                {"type": "function_call_output", "call_id": "1", "output": "{\"ohms\": 38}"},
+                {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "38 ohms.", "annotations": []}]}]),
+        ),
+        (
+            "LangChain",
+            json!([
+                {"type": "human", "content": "Why?"},
+                {"type": "ai", "content": "", "tool_calls": [{"name": "find", "args": {"q": "E-17"}, "id": "1", "type": "tool_call"}]},
+                {"type": "tool", "content": "{\"ohms\": 38}", "tool_call_id": "1", "status": "success"},
+                {"type": "ai", "content": "38 ohms."}]),
+        ),
+        (
+            "LangChain, as constructors and with data",
+            json!([
+                {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", "HumanMessage"], "kwargs": {"content": "Why?"}},
+                {"type": "ai", "data": {"content": [{"type": "tool_use", "id": "1", "name": "find", "input": {"q": "E-17"}}],
+                    "tool_calls": [{"name": "find", "args": {"q": "E-17"}, "id": "1"}]}},
+                {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", "ToolMessage"],
+                    "kwargs": {"content": "{\"ohms\": 38}", "tool_call_id": "1"}},
+                {"type": "AIMessageChunk", "content": [{"type": "text", "text": "38 ohms."}]}]),
+        ),
+    ]
+}
+
+#[test]
+fn every_shape_tells_the_same_conversation() {
+    for (name, messages) in shapes() {
+        assert_eq!(told(&messages).as_deref(), Ok(SAME), "{name}");
+        assert!(messages.as_array().expect("a list").iter().all(is_message), "{name}");
+    }
+}
+
+#[test]
+fn results_with_words_after_them_are_results_and_a_query() {
+    let messages = json!([
+        {"role": "user", "content": "Why?"},
+        {"role": "assistant", "content": [{"type": "text", "text": "Wait."}, {"type": "tool_use", "id": "1", "name": "a", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "x"}, {"type": "text", "text": "And now?"}]},
+        {"role": "assistant", "content": "So."}]);
+    assert_eq!(told(&messages).as_deref(), Ok("asks Why?; a {} = \"x\"; asks And now?; answers So."));
+}
+
+#[test]
+fn tools_that_the_service_runs_are_calls_with_their_results() {
+    let messages = json!([
+        {"role": "user", "content": "Why?"},
+        {"role": "assistant", "content": [
+            {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "q"}},
+            {"type": "web_search_tool_result", "tool_use_id": "s", "content": [{"type": "web_search_result", "url": "u"}]},
+            {"type": "text", "text": "So."}]}]);
+    let line = told(&messages).expect("told");
+    assert!(line.contains("web_search {\"query\":\"q\"} = ") && line.ends_with("answers So."), "{line}");
+    let messages = json!([
+        {"role": "user", "content": "Why?"},
+        {"type": "file_search_call", "id": "f", "queries": ["q"], "results": [{"text": "t"}], "status": "completed"},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "So."}]}]);
+    let line = told(&messages).expect("told");
+    assert!(line.contains("file_search {\"queries\":[\"q\"]} = [{\"text\":\"t\"}]"), "{line}");
+}
+
+#[test]
+fn what_is_no_shape_is_refused_with_what_was_seen_and_what_is_read() {
+    for (message, seen) in [
+        (json!({"speaker": "me", "words": "hi"}), "an object with `speaker`, `words`"),
+        (json!({"type": "computer_call", "call_id": "1"}), "an item of the type `computer_call`"),
+        (
+            json!({"role": "assistant", "content": [{"type": "tool-call", "toolName": "x"}]}),
+            "a part of the type `tool-call`",
+        ),
+        (json!({"role": "assistant", "content": [{"odd": 1}]}), "a part that is an object with `odd`"),
+        (
+            json!({"role": "assistant", "content": "", "toolInvocations": [{"toolName": "x"}]}),
+            "the member `toolInvocations`",
+        ),
+        (
+            json!({"role": "user", "parts": [{"executableCode": {"code": "x"}}]}),
+            "a part that is an object with `executableCode`",
+        ),
+        (
+            json!({"lc": 1, "type": "constructor", "id": ["x", "RemoveMessage"], "kwargs": {}}),
+            "a LangChain object `RemoveMessage`",
+        ),
+        (json!({}), "an empty object"),
+    ] {
+        let mistake = recognise(&message).expect_err(seen).to_string();
+        assert!(mistake.contains(seen), "{mistake}");
+        for shape in ["OpenAI chat", "Anthropic", "Gemini", "Bedrock Converse", "Responses items", "LangChain"] {
+            assert!(mistake.contains(shape), "{mistake}");
+        }
+    }
+}
+
+#[test]
+fn a_medium_is_no_text_and_is_told_and_an_answer_of_a_medium_alone_is_refused() {
+    for part in [
+        json!({"type": "image_url", "image_url": {"url": "u"}}),
+        json!({"inlineData": {"data": "x"}}),
+        json!({"image": {}}),
+    ] {
+        let seen = recognise(&json!({"role": "user", "content": [{"text": "Look:"}, part]})).expect("read");
+        assert_eq!((seen.messages[0]["content"].as_str(), seen.media.len()), (Some("Look:"), 1), "{part}");
+        assert!(recognise(&json!({"role": "assistant", "content": [part]})).is_err(), "{part}");
+    }
+}
