@@ -141,6 +141,7 @@ fn line(event: &Event) -> String {
                 ToolOutcome::Rejected(why) => format!("REJECTED ({}): {}", why.cause, flat(&why.reason)),
                 ToolOutcome::OutOfOrder(why) => format!("OUT OF ORDER: {}", flat(&why.reason)),
                 ToolOutcome::Failed { message, .. } => format!("FAILED: {}", flat(message)),
+                ToolOutcome::Unseen { reason } => format!("NOT SHOWN: {}", flat(reason)),
             };
             format!("  {} {} -> {outcome}", called.tool, flat(&called.arguments.to_string()))
         }

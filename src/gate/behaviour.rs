@@ -25,6 +25,7 @@ pub(super) fn behaviour(trace: &Trace) -> u64 {
                     ToolOutcome::Ok(_) => "ok",
                     ToolOutcome::Rejected(rejection) | ToolOutcome::OutOfOrder(rejection) => rejection.cause.as_str(),
                     ToolOutcome::Failed { .. } => "failed",
+                    ToolOutcome::Unseen { .. } => "unseen",
                 };
                 ("tool", &called.tool, &called.arguments, outcome).hash(&mut hash);
             }

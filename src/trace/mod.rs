@@ -10,6 +10,7 @@
 //! | 1 | | `roles` are those of `roles_v1.json`, `offered` is unknown |
 //! | 2 | `roles` and `offered`; agents that run elsewhere keep the names of their tools | as it stands |
 //! | 3 | events `logged`, of agents that log their trajectory; a trace without one is still written as version 2 | as it stands |
+//! | 4 | the outcome `unseen`, and trials that end as `proxy_refused` or `nothing_asked`; other traces keep their version | as it stands |
 //!
 //! A build that reads version 1 only refuses version 2 and says so: it would take an agent's own tool names for tools
 //! that play no role, and report that none of them was called.
@@ -43,12 +44,17 @@ pub use trajectory::Logged;
 use serde::{Deserialize, Serialize};
 
 /// The newest version of the trace format that this build writes and reads.
-pub const TRACE_VERSION: u32 = 3;
+pub const TRACE_VERSION: u32 = 4;
 
 /// The version that a trace of these events is written in: older builds go on reading what they can.
 pub fn version_of(events: &[Event]) -> u32 {
     let logged = events.iter().any(|event| matches!(event.what, What::Logged(_)));
-    if logged { TRACE_VERSION } else { 2 }
+    let unseen = |event: &Event| matches!(&event.what, What::ToolCalled(call) if call.outcome.is_unseen());
+    match (events.iter().any(unseen), logged) {
+        (true, _) => 4,
+        (false, true) => 3,
+        (false, false) => 2,
+    }
 }
 
 /// The flow of agents that run elsewhere: their traces are told from their traffic, which does not show everything.
@@ -174,8 +180,8 @@ pub struct Trace {
     /// The tools that the agent was offered, in order; `None` where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered: Option<Vec<String>>,
-    /// What a reader of the verdict should know, a sentence each: outages that the agent handled, hosts that it asked the
-    /// proxy for and was refused.
+    /// What a reader of the verdict should know, a sentence each: outages that the agent handled, requests that the proxy
+    /// refused and may refuse.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// The passages that its searches found, by base; their whole text stands beside the traces, see [`Passages`]. Empty in
@@ -236,6 +242,12 @@ pub enum TrialErrorKind {
     ConversationBroken,
     /// The case expects calls of a tool that the agent was not offered.
     ToolNotOffered,
+    /// The proxy refused a request of an agent that runs elsewhere: what the agent made of it says nothing about it.
+    ProxyRefused,
+    /// An agent that runs elsewhere asked neither model nor search service through the proxy.
+    NothingAsked,
+    /// The case expects something that the traffic of an agent that runs elsewhere does not show.
+    NotShown,
     /// The case expects something of tokens or cost, and a service did not tell them, or has no price.
     UsageUnknown,
 }
@@ -253,6 +265,9 @@ impl TrialErrorKind {
             Self::Panic => "panic",
             Self::ConversationBroken => "conversation broken",
             Self::ToolNotOffered => "tool not offered",
+            Self::ProxyRefused => "refused by the proxy",
+            Self::NothingAsked => "nothing asked",
+            Self::NotShown => "not measured",
             Self::UsageUnknown => "usage unknown",
         }
     }

@@ -9,6 +9,7 @@
 //! measures or takes from the recording. A foreign process follows no clock of ours.
 
 mod decoder;
+mod evidence;
 mod groups;
 mod target;
 #[cfg(test)]
@@ -203,11 +204,12 @@ impl Session<'_> {
             .map(|message| (message.role, message.content.clone()))
             .chain([(Role::User, query.to_owned())])
             .collect();
-        let mut telling = TraceBuilder::new(&self.settings.roles, self.words, &known, self.completions);
+        let mut telling = TraceBuilder::new(&self.settings.roles, self.words, &known, self.completions)
+            .citing(self.settings.target.sources.as_deref());
         let miss = telling.hear(passed);
         let body = if self.keep_replies { Target::body(&reply).map(|body| self.words.body(&body)) } else { None };
         let reply = self.settings.target.reply(reply);
-        let outcome = telling.end(reply.map(|text| self.words.text(&text)));
+        let outcome = telling.end(reply.in_words(self.words));
         self.completions = telling.completions();
         if let Some(tools) = telling.offered() {
             let known = self.offered.get_or_insert_default();

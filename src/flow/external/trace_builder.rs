@@ -7,6 +7,7 @@
 //! between two with the model are put in the order of their words, so that calls side by side tell one story.
 
 use super::groups::{Group, grouped, in_order};
+use super::evidence::{self, Retrieved};
 use super::target::Reply;
 use super::{Trouble, UNASKED, Words, decoder, micros};
 use crate::chat::{ChatRequest, Message, Role};
@@ -26,7 +27,9 @@ use std::time::Duration;
 /// The state of every completion: an agent of somebody else declares none.
 const STATE: &str = "unknown";
 /// Outcomes that the traffic does not show.
-const UNSEEN: &str = "the traffic does not show what came of it: no result was shown to the model";
+const UNSEEN: &str = "no later message of the agent's shows a result of this call, so whether it ran cannot be told";
+/// Where the sources of an answer stand in the reply of an agent without an answering tool.
+const USUAL_SOURCES: &str = "/sources";
 
 /// One turn in the telling.
 pub(super) struct TraceBuilder<'a> {
@@ -49,6 +52,12 @@ pub(super) struct TraceBuilder<'a> {
     worked: BTreeSet<String>,
     /// The tools that requests to the model offered, in order; `None` before the first request.
     offered: Option<Vec<String>>,
+    /// JSON pointer of the sources in the reply, where the scenario names one.
+    sources: Option<&'a str>,
+    /// What the model was told, beside results, while a search waited for its result: passages may stand in it.
+    told: Vec<String>,
+    /// Whether something of what the agent retrieved in this turn is not shown.
+    hidden_retrieval: bool,
 }
 
 /// A call whose result was not seen yet.
@@ -80,7 +89,15 @@ impl<'a> TraceBuilder<'a> {
             externals: 0,
             worked: BTreeSet::new(),
             offered: None,
+            sources: None,
+            told: Vec::new(),
+            hidden_retrieval: false,
         }
+    }
+
+    /// With the place of the sources in replies.
+    pub(super) fn citing(self, sources: Option<&'a str>) -> Self {
+        Self { sources, ..self }
     }
 
     /// Tells the turn's exchanges; gives the first that no recording holds.
@@ -129,14 +146,21 @@ impl<'a> TraceBuilder<'a> {
 
     /// The agent replied: what is still open is closed.
     pub(super) fn end(&mut self, reply: Reply) -> Result<TurnOutcome, Trouble> {
-        let answered = matches!(reply, Reply::Answer(_));
+        let answered = matches!(reply, Reply::Answer { .. });
+        let mut retrieved = match &reply {
+            Reply::Answer { body, .. } => evidence::retrieved(self.replied(body), &self.told),
+            Reply::Failed(..) | Reply::Trouble(_) => evidence::retrieved(None, &self.told),
+        };
         for call in std::mem::take(&mut self.waiting) {
-            let accepted = self.role(&call.tool) == trace::Role::Respond && answered;
-            let outcome = match (&call.found, accepted) {
+            let role = self.role(&call.tool);
+            // Of several searches whose passages stand together somewhere, at least one ran: the first stands for it.
+            let shown = if role == trace::Role::Knowledge { retrieved.take() } else { None };
+            let outcome = match (&call.found, shown) {
                 (Some(found), _) => ToolOutcome::Ok(self.external(&call, &Value::Null, found.clone())),
-                (None, true) => ToolOutcome::Ok(ToolResult::Responded),
-                // Whether it ran cannot be told: as in a log without its result, it counts as not executed.
-                (None, false) => ToolOutcome::not_executed("no_result", UNSEEN),
+                (None, _) if role == trace::Role::Respond && answered => ToolOutcome::Ok(ToolResult::Responded),
+                (None, Some(Retrieved::Shown(passages))) => self.outcome(&call, passages),
+                (None, Some(Retrieved::Replied(documents))) => ToolOutcome::Ok(ToolResult::other(documents)),
+                (None, None) => ToolOutcome::Unseen { reason: UNSEEN.to_owned() },
             };
             self.called(call, outcome);
         }
@@ -144,7 +168,7 @@ impl<'a> TraceBuilder<'a> {
             self.push(What::Retried(retried));
         }
         Ok(match reply {
-            Reply::Answer(text) => TurnOutcome::Answered(self.answer(text)),
+            Reply::Answer { text, body } => TurnOutcome::Answered(self.answer(text, &body)),
             Reply::Failed(kind, message) => TurnOutcome::Failed { kind: kind.to_owned(), message },
             Reply::Trouble(trouble) => return Err(trouble),
         })
@@ -166,6 +190,13 @@ impl<'a> TraceBuilder<'a> {
                 }
             }
             self.results(asked);
+            if self.waiting.iter().any(|call| self.role(&call.tool) == trace::Role::Knowledge) {
+                let new = |message: &&Message| {
+                    matches!(message.role, Role::System | Role::User)
+                        && !self.before.iter().any(|earlier| earlier.content == message.content)
+                };
+                self.told.extend(asked.messages.iter().filter(new).map(|message| message.content.clone()));
+            }
             self.feedback(asked);
             self.retries.asked();
             self.before.clone_from(&asked.messages);
@@ -262,13 +293,20 @@ impl<'a> TraceBuilder<'a> {
     fn called(&mut self, call: Waiting, outcome: ToolOutcome) {
         let worked = matches!(outcome, ToolOutcome::Ok(_));
         let tool = call.tool.clone();
-        let responds = self.role(&tool) == trace::Role::Respond;
+        let (role, unseen) = (self.role(&tool), outcome.is_unseen());
+        let responds = role == trace::Role::Respond;
+        let readable = match (&outcome, role) {
+            (ToolOutcome::Ok(ToolResult::Other(_)) | ToolOutcome::Unseen { .. }, trace::Role::Knowledge) => false,
+            (ToolOutcome::Unseen { .. } | ToolOutcome::Ok(ToolResult::Other(_)), trace::Role::External) => false,
+            _ => true,
+        };
+        self.hidden_retrieval |= !readable;
         if worked {
             if responds {
                 self.response = Some(call.arguments.clone());
             }
             self.worked.insert(tool.clone());
-        } else {
+        } else if !unseen {
             self.slipped = Some("invalid_arguments");
         }
         let took: Duration = call.attempts.iter().map(|one| one.took).sum();
@@ -283,7 +321,10 @@ impl<'a> TraceBuilder<'a> {
         };
         self.events.push((call.at, What::ToolCalled(called)));
         self.transport("search", &call.attempts);
-        let booked = if responds {
+        let booked = if unseen {
+            self.retries.unseen(&tool);
+            None
+        } else if responds {
             self.retries.settle(&tool, worked)
         } else {
             self.retries.called(&tool, (!worked).then_some("tool_failed"))
@@ -291,7 +332,7 @@ impl<'a> TraceBuilder<'a> {
         if let Some(retried) = booked {
             self.push(What::Retried(retried));
         }
-        if responds && !worked {
+        if responds && !worked && !unseen {
             self.retries.reminded(&tool, "invalid_arguments");
         }
     }
@@ -364,19 +405,58 @@ impl<'a> TraceBuilder<'a> {
         self.worked.iter().any(|tool| self.role(tool) == role)
     }
 
-    fn answer(&self, text: String) -> Answer {
+    /// Where the sources of the answer may stand in the reply: where the scenario says, or at the usual place of an agent
+    /// that called no answering tool.
+    fn replied<'b>(&self, body: &'b Value) -> Option<&'b Value> {
+        match self.sources {
+            Some(pointer) => body.pointer(pointer),
+            None => body.pointer(USUAL_SOURCES).filter(|_| self.response.is_none()),
+        }
+    }
+
+    fn answer(&self, text: String, body: &Value) -> Answer {
         let nothing = Value::Null;
         let response = self.response.as_ref().unwrap_or(&nothing);
         let said = |name: &str| response.get(name).and_then(Value::as_bool);
         let confidence = ["confidence_score", "confidence"].into_iter().find_map(|name| response.get(name)?.as_f64());
-        Answer {
-            text,
-            sources: decoder::sources(response),
-            confidence,
-            used_internal_kb: said("used_internal_kb").unwrap_or_else(|| self.used(trace::Role::Knowledge)),
-            used_external_kb: said("used_external_kb").unwrap_or_else(|| self.used(trace::Role::External)),
-            refused: false,
+        let replied = self.replied(body).and_then(decoder::replied_sources);
+        let mut unseen = Vec::new();
+        // The names in an answering tool's arguments need not be those of the passages.
+        let traceable = replied.is_some() && !self.hidden_retrieval && self.has_tool_of(trace::Role::Knowledge);
+        let from_tool = self.sources.is_none() && self.response.is_some();
+        if replied.is_none() && !from_tool {
+            unseen.push(trace::SOURCES.to_owned());
         }
+        let named = |kind: &str| replied.iter().flatten().any(|source| source.kind == kind);
+        let mut used = |member: &str, role: trace::Role, kind: &str| {
+            if let Some(said) = said(member) {
+                return said;
+            }
+            let used = self.used(role) || named(kind);
+            // A search of the agent's own that the model did not ask for leaves no trace but in the sources.
+            let alone = role == trace::Role::Knowledge && replied.is_none() && !self.has_tool_of(role);
+            if !used && (alone || self.is_unseen(role)) {
+                unseen.push(member.to_owned());
+            }
+            used
+        };
+        let used_internal_kb = used(trace::USED_INTERNAL_KB, trace::Role::Knowledge, "internal");
+        let used_external_kb = used(trace::USED_EXTERNAL_KB, trace::Role::External, "external");
+        let sources = replied.unwrap_or_else(|| if from_tool { decoder::sources(response) } else { Vec::new() });
+        Answer { text, sources, confidence, used_internal_kb, used_external_kb, refused: false, unseen, traceable }
+    }
+
+    /// Whether a tool of that role was offered or called in this turn.
+    fn has_tool_of(&self, role: trace::Role) -> bool {
+        self.offered.iter().flatten().any(|tool| self.role(tool) == role) || self.used(role) || self.is_unseen(role)
+    }
+
+    /// Whether nothing shows what came of a call of a tool of that role.
+    fn is_unseen(&self, role: trace::Role) -> bool {
+        self.events.iter().any(|(_, what)| match what {
+            What::ToolCalled(call) => call.outcome.is_unseen() && self.role(&call.tool) == role,
+            _ => false,
+        })
     }
 
     /// What a message shows: earlier words that stand in it, else itself. What the agent said once may hold words of another

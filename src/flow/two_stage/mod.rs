@@ -206,6 +206,8 @@ impl UnderWay<'_> {
             used_internal_kb,
             used_external_kb: false,
             refused,
+            unseen: Vec::new(),
+            traceable: false,
         })
     }
 
