@@ -63,6 +63,6 @@ sample:
 # record the project that `ragcheck init` makes again, from its own simulator
 record-starter:
     cargo build
-    rm -rf src/starter/project/recordings
-    cd src/starter/project && ragcheck=../../../target/debug/ragcheck && { $ragcheck simulate simulator/behaviour.yaml & pid=$!; sleep 1; $ragcheck run --mode record --no-history --jobs 8; code=$?; kill $pid; rm -rf reports .ragcheck; exit $code; }
+    rm -rf src/cli/starter/project/recordings
+    cd src/cli/starter/project && ragcheck=../../../../target/debug/ragcheck && { $ragcheck simulate simulator/behaviour.yaml & pid=$!; sleep 1; $ragcheck run --mode record --no-history --jobs 8; code=$?; kill $pid; rm -rf reports .ragcheck; exit $code; }
     UPDATE=1 cargo test --test suite starter::the_table

@@ -9,8 +9,8 @@
 
 use axum::{Router, routing::post};
 use ragcheck::cassette::Redactor;
-use ragcheck::chat::{ChatRequest, Message, Role, ToolChoice, ToolDefinition};
-use ragcheck::clock::{Clock, PausableClock, RealClock};
+use ragcheck::platform::clock::{Clock, PausableClock, RealClock};
+use ragcheck::provider::chat::{ChatRequest, Message, Role, ToolChoice, ToolDefinition};
 use ragcheck::provider::wire::openai_chat;
 use ragcheck::provider::{ChatClient, ChatModel, RetryPolicy};
 use ragcheck::settings::{Auth, PaceLimits};

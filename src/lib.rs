@@ -20,58 +20,41 @@
 //! ```
 //!
 //! It replays recordings ([`suite::Mode::Replay`], the default): no network, no keys, the same bytes each time. The run
-//! folder that it writes is read again by [`evaluation::score`](fn@evaluation::score), which needs nothing else.
+//! folder that it writes is read again by [`suite::evaluation::score`](fn@suite::evaluation::score), which needs nothing else.
 //!
-//! Three layers: *input* (`scenario`, `plan`) makes trials; *execution* (`clock` to `run`) turns a trial into a
-//! trace; *verdict* (`metric` to `report`) reads traces. Execution and verdict never import each other; `recordings`,
-//! `evaluation` and `suite` join them. `ARCHITECTURE.md` has the table, `tests/suite/imports.rs` guards it.
+//! Three layers: *input* (`scenario`, `plan`) makes trials; *execution* (`transport` to `trial`) turns a trial into a
+//! trace; *verdict* (`metric` to `report`) reads traces. Execution and verdict never import each other; `suite` joins
+//! them. `ARCHITECTURE.md` has the table, `tests/suite/imports.rs` guards it.
 
 #![cfg_attr(not(test), warn(unreachable_pub))]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make and read files of their own"))]
 
-pub mod bounds;
 pub mod cassette;
-pub mod catalogue;
-mod character_references;
-pub mod chat;
 pub mod cli;
-pub mod clock;
 pub mod compare;
-pub mod evaluation;
-pub mod files;
 pub mod flow;
 pub mod gate;
 pub mod grader;
 pub mod history;
-pub mod import;
 pub mod knowledge;
-pub mod loopback;
 pub mod metric;
-pub mod percent;
 pub mod plan;
-pub mod price;
+pub mod platform;
 pub mod provider;
-pub mod proxy;
-pub mod recordings;
 pub mod report;
-pub mod run;
 pub mod scenario;
-pub mod secrets;
 pub mod serve;
 pub mod settings;
 pub mod simulator;
-pub mod starter;
-pub mod state_machine;
 pub mod stats;
 pub mod suite;
 pub mod trace;
 pub mod transport;
 pub mod trial;
-mod yaml;
 
 /// The tables that scenarios are loaded with: what flows and metrics declare about themselves.
-pub fn catalogues() -> catalogue::Catalogues {
-    catalogue::Catalogues {
+pub fn catalogues() -> settings::catalogue::Catalogues {
+    settings::catalogue::Catalogues {
         flows: flow::entries(),
         metrics: metric::catalogue::entries(),
         dialects: provider::wire::entries(),

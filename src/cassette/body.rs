@@ -4,7 +4,7 @@
 //! (`json_pretty`). So reviewers read structure, and replay serves what was received.
 
 use super::base64;
-use crate::yaml::{self, Node};
+use crate::platform::yaml::{self, Node};
 use bytes::Bytes;
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! Hashes of system prompts and tool lists: long, and the same in request after request of a process.
 
 use super::canonical::{canonical, hex};
-use crate::secrets::Redactor;
+use crate::platform::secrets::Redactor;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::sync::{PoisonError, RwLock};

@@ -8,7 +8,7 @@
 use super::cache::remembered;
 use super::drift::is_system;
 use super::keys::Keys;
-use crate::secrets::Redactor;
+use crate::platform::secrets::Redactor;
 use serde_json::{Map, Number, Value};
 use std::io::Write;
 

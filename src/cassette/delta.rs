@@ -6,8 +6,8 @@
 use super::canonical;
 use super::drift::{self, CONVERSATIONS};
 use super::exchange::{Exchange, StoredRequest};
-use crate::bounds::Bound;
-use crate::yaml::Node;
+use crate::platform::bounds::Bound;
+use crate::platform::yaml::Node;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;

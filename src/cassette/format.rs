@@ -11,7 +11,7 @@ use super::delta::{self, Blobs};
 use super::drift::Drift;
 use super::exchange::{Cassette, Chunk, Exchange, Header, Outcome, Take};
 use super::stopping::StoppingDesign;
-use crate::yaml::{Node, Place, Scalar};
+use crate::platform::yaml::{Node, Place, Scalar};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;

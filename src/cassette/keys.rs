@@ -4,7 +4,7 @@
 //! begin with was looked through for secrets and hashed already; it is compared, and no more.
 
 use super::canonical::{Form, Request, form, hex};
-use crate::secrets::Redactor;
+use crate::platform::secrets::Redactor;
 use sha2::{Digest, Sha256};
 
 /// Makes the keys of the requests of one conversation; they are those of each request alone.

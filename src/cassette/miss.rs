@@ -6,7 +6,7 @@ use super::difference::{Difference, differences, distance};
 use super::exchange::{Cassette, StoredRequest};
 use super::pool::Taken;
 use super::word_diff::printable;
-use crate::secrets::{MARK, Redactor};
+use crate::platform::secrets::{MARK, Redactor};
 use serde_json::Value;
 
 /// What to do where a request holds a secret: recorded without it, it is never the same again.

@@ -34,7 +34,7 @@ mod unpack;
 mod vcr;
 mod word_diff;
 
-pub use crate::secrets::Redactor;
+pub use crate::platform::secrets::Redactor;
 pub use canonical::{Profile, Request, hex, key, stored_body};
 pub use drift::{Drift, drift};
 pub use exchange::{Cassette, Chunk, Exchange, Header, Outcome, StoredRequest, Take};

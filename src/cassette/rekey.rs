@@ -6,7 +6,7 @@
 use super::canonical::{Profile, Request, key};
 use super::drift::drift;
 use super::exchange::Cassette;
-use crate::secrets::Redactor;
+use crate::platform::secrets::Redactor;
 
 /// What rekeying changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -5,8 +5,8 @@
 
 use super::base64;
 use super::exchange::{Cassette, Outcome};
-use crate::secrets::Redactor;
-use crate::secrets::redact_stream;
+use crate::platform::secrets::Redactor;
+use crate::platform::secrets::redact_stream;
 use regex::Regex;
 use std::path::Path;
 use std::sync::LazyLock;

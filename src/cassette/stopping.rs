@@ -5,7 +5,7 @@
 //! says the same in its header. A reader refuses a newer version:
 //! it would not know the rule.
 
-use crate::files;
+use crate::platform::files;
 use crate::trace::{Seal, seal, sealed};
 use serde::{Deserialize, Serialize};
 use std::io;

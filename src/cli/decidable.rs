@@ -58,7 +58,7 @@ pub(super) fn without_units(loaded: &Loaded, whole: bool) -> Vec<Diagnostic> {
         let mine = || plan.trials.iter().filter(move |trial| of.is_none_or(|at| at == trial.scenario));
         let lacks = |flow: &str| {
             // What an agent that runs elsewhere has is known when it runs.
-            let known = roles(flow).map(crate::catalogue::FlowEntry::roles)?;
+            let known = roles(flow).map(crate::settings::catalogue::FlowEntry::roles)?;
             metric.needs().into_iter().find_map(|tools| match tools {
                 Tools::Role(role) if !known.values().any(|own| *own == role) => Some(role),
                 _ => None,

@@ -1,8 +1,8 @@
 //! What `ragcheck list --estimate` prints below the trials.
 
-use crate::evaluation::{Deciding, Estimate, Money, Requests};
-use crate::percent::{Rounding, at_least, rounded};
-use crate::price::dollars;
+use crate::settings::price::dollars;
+use crate::stats::percent::{Rounding, at_least, rounded};
+use crate::suite::evaluation::{Deciding, Estimate, Money, Requests};
 use crate::trace::text::{line, plural, quote};
 use std::fmt::Write as _;
 

@@ -3,9 +3,9 @@
 use super::arguments::Explain;
 use super::exit::Exit;
 use super::output::{self, Problem};
-use crate::catalogue::MetricEntry;
 use crate::scenario::diagnostic::did_you_mean;
 use crate::scenario::{self, Criterion, GateKind};
+use crate::settings::catalogue::MetricEntry;
 use std::fmt::Write;
 
 /// Does what `ragcheck explain` was asked to.

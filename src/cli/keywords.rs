@@ -3,8 +3,8 @@
 use super::exit::Exit;
 use super::index_arguments::{Keywords, KeywordsCommand};
 use super::output::{self, Problem};
-use crate::clock::{Clock, RealClock};
 use crate::knowledge::{KeywordEntry, KeywordIndex, PruneRule, Upkeep, tokenize};
+use crate::platform::clock::{Clock, RealClock};
 use crate::scenario;
 use crate::settings::{KeywordIndexSettings, parse_age};
 use std::fmt::Write;

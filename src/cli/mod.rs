@@ -35,12 +35,13 @@ mod select;
 mod serve;
 mod show;
 mod simulate;
+pub mod starter;
 mod touched;
 mod watch;
 
 pub use exit::Exit;
 
-use crate::{bounds, files, scenario, secrets, trial};
+use crate::{platform::bounds, platform::files, platform::secrets, scenario, trial};
 use arguments::{Arguments, Command};
 use clap::Parser;
 use std::io::Write;

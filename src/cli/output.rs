@@ -2,12 +2,12 @@
 
 use super::exit::Exit;
 use crate::compare::CompareError;
-use crate::evaluation::ScoreError;
-use crate::files::LockError;
-use crate::recordings::{DiffError, FileError};
+use crate::platform::files::LockError;
+use crate::platform::secrets;
 use crate::scenario::Diagnostic;
-use crate::secrets;
 use crate::simulator::BehaviourError;
+use crate::suite::evaluation::ScoreError;
+use crate::suite::recordings::{DiffError, FileError};
 use crate::suite::{GradingError, ImportFileError, SuiteError};
 use crate::trial::SetupError;
 use std::io::{IsTerminal, Write};

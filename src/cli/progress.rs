@@ -2,8 +2,8 @@
 //! none (a log of CI), so that a long run is never silent.
 
 use super::output;
-use crate::clock::{Clock, RealClock};
-use crate::price::dollars;
+use crate::platform::clock::{Clock, RealClock};
+use crate::settings::price::dollars;
 use crate::suite::{Mode, Progress, Reached};
 use crate::trace::text::plural;
 use std::io::{IsTerminal, Write};

@@ -1,9 +1,9 @@
 //! From which age on recordings are warned of, as the command line and the project file say.
 
 use super::output::Problem;
-use crate::clock::{Clock, RealClock};
-use crate::recordings::Ages;
+use crate::platform::clock::{Clock, RealClock};
 use crate::scenario::Project;
+use crate::suite::recordings::Ages;
 use std::time::Duration;
 
 /// The variable that stands in for the machine's clock (RFC 3339): a pipeline that is run again gives the same warnings.

@@ -6,7 +6,7 @@ use super::output::{self, Problem};
 use super::runs::typed_or_newest;
 use crate::compare::Comparison;
 use crate::report::DecidedExit;
-use crate::{evaluation, files, report, trace};
+use crate::{platform::files, report, suite::evaluation, trace};
 use serde::de::DeserializeOwned;
 use std::io;
 use std::path::Path;

@@ -10,15 +10,15 @@ use super::runs_arguments::FailOn;
 use super::score::print;
 use super::select::{bounded, load, newest_run, reports_folder, selection};
 use super::watch::watch;
-use crate::evaluation::EvaluatedRun;
-use crate::files;
 use crate::gate::Verdict;
 use crate::history::HISTORY;
+use crate::platform::files;
+use crate::platform::secrets;
 use crate::report::{self, DecidedExit, Format};
-use crate::run::JournalError;
-use crate::secrets;
+use crate::suite::evaluation::EvaluatedRun;
 use crate::suite::{FinishedRun, HistoryPoint, Mode, RunOptions, StoppedRun, Suite};
 use crate::trace::{self, text::plural};
+use crate::trial::run::JournalError;
 use clap::Parser;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ fn typed(given: &Run) -> Result<Exit, Problem> {
     };
     if options.mode != Mode::Replay && !options.resume {
         // One that cannot be read is told when somebody wants to go on with it.
-        for (begun, folder) in crate::run::unfinished(&reports).unwrap_or_default().into_iter().take(1) {
+        for (begun, folder) in crate::trial::run::unfinished(&reports).unwrap_or_default().into_iter().take(1) {
             output::remark(&format!(
                 "note: `{}`, begun at {}, is not finished ({}): `ragcheck run --resume` goes on with it",
                 begun.command(),
@@ -147,7 +147,7 @@ pub(super) fn write_reports(wanted: &[ReportFile], evaluated: &EvaluatedRun) -> 
 /// What was typed for the newest unfinished run, with `--resume`. Options that are for the whole program (`--trust`,
 /// `--agent`, `--allow-path`) are whoever's who types them now: a file of the project does not give them.
 fn begun(reports: &Path) -> Result<Run, Problem> {
-    let unfinished = crate::run::unfinished(reports).map_err(|why| why.to_string())?;
+    let unfinished = crate::trial::run::unfinished(reports).map_err(|why| why.to_string())?;
     let Some((begun, _)) = unfinished.into_iter().next() else {
         return Err(Problem::Words(JournalError::Nothing { reports: reports.to_owned() }.to_string()));
     };

@@ -5,9 +5,9 @@ use super::exit::Exit;
 use super::output::{self, Problem};
 use super::runs_arguments::Runs;
 use super::select::{newest_run, reports_folder};
-use crate::evaluation;
 use crate::report;
 use crate::report::runs::RunRow;
+use crate::suite::evaluation;
 use std::path::{Path, PathBuf};
 
 /// Does what `ragcheck runs` was asked to.

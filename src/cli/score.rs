@@ -5,8 +5,8 @@ use super::exit::Exit;
 use super::import;
 use super::output::{self, Problem};
 use super::runs;
-use crate::evaluation::{self, EvaluatedRun};
 use crate::report;
+use crate::suite::evaluation::{self, EvaluatedRun};
 use crate::trace;
 use std::path::Path;
 

@@ -3,8 +3,8 @@
 use super::arguments::{Bounds, Select};
 use super::output::Problem;
 use super::recording_age::ages;
-use crate::files;
 use crate::plan::Selection;
+use crate::platform::files;
 use crate::scenario::{self, Diagnostic, Project};
 use crate::suite::{RunOptions, Suite};
 use crate::trial::{self, Variables};

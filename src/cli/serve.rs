@@ -56,7 +56,7 @@ fn token(name: &str, variables: &Variables) -> Result<String, Problem> {
             "--token-env: the variable {name} holds no token of at least {SHORTEST_TOKEN} characters"
         )));
     }
-    crate::secrets::declare([(name.to_owned(), value.clone())]);
+    crate::platform::secrets::declare([(name.to_owned(), value.clone())]);
     Ok(value)
 }
 

@@ -5,7 +5,7 @@ use super::exit::Exit;
 use super::output::{self, Problem};
 use super::runs::is_there;
 use super::select::reports_folder;
-use crate::evaluation::{self, ScoreError};
+use crate::suite::evaluation::{self, ScoreError};
 use crate::trace::text::{self, quote};
 use crate::trace::{
     Answer, Event, PASSAGES, Passages, Reply, ToolOutcome, ToolResult, Trace, TrialEnd, TurnOutcome, What,

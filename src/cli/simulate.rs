@@ -3,8 +3,8 @@
 use super::arguments::Simulate;
 use super::exit::Exit;
 use super::output::{self, Problem};
-use crate::clock::RealClock;
-use crate::files;
+use crate::platform::clock::RealClock;
+use crate::platform::files;
 use crate::scenario::{self, Diagnostic};
 use crate::simulator::{self, Behaviour, BehaviourError};
 use std::net::{Ipv4Addr, SocketAddr};

@@ -3,7 +3,7 @@
 //! Files are looked at by time and length, a few times a second: that works in containers and on network disks, where a file
 //! system tells nobody of changes, and takes no dependency. Run folders and hidden folders are not looked at.
 
-use crate::files;
+use crate::platform::files;
 use crate::scenario::document::PromptText;
 use crate::scenario::{Loaded, LoadedScenario};
 use std::collections::{BTreeMap, BTreeSet};
@@ -141,7 +141,7 @@ mod tests {
 
     /// The project that `ragcheck init` makes.
     fn starter() -> Loaded {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/starter/project");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli/starter/project");
         crate::scenario::load(&root, &[], None, &crate::catalogues()).expect("a sound project")
     }
 

@@ -4,7 +4,7 @@ use super::flips::Flip;
 use super::pairing::Pairing;
 use super::summary::{CASES, Summary};
 use super::{Finding, Row, Scale, times::FEWEST};
-use crate::percent::{Rounding, percent, points, points_interval, rounded};
+use crate::stats::percent::{Rounding, percent, points, points_interval, rounded};
 use std::collections::BTreeSet;
 
 /// Cases that a note names.

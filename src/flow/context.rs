@@ -3,8 +3,8 @@
 //! It records and decides nothing. Times are microseconds of the trial's clock since the context was made.
 
 use super::{ConversationState, MemoryStore, Observer, SessionStore, Settings, Status};
-use crate::clock::{BoxFuture, Clock};
 use crate::knowledge::{KeywordIndex, KnowledgeBases};
+use crate::platform::clock::{BoxFuture, Clock};
 use crate::provider::{Access, Attempt, ChatModel, ManagedRetrieval, Refusals, SearchService};
 use crate::trace::{Event, TurnOutcome, What};
 use serde_json::Value;

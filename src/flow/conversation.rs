@@ -9,7 +9,7 @@
 //! A build reads its own version and those before it. A newer one is [`StateError::Newer`]: nothing is read of it, so
 //! that nothing is lost when it is written back. Unknown fields of a known version are an error, for the same reason.
 
-use crate::chat::Message;
+use crate::provider::chat::Message;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -218,7 +218,7 @@ impl ConversationState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chat::Role;
+    use crate::provider::chat::Role;
     use serde_json::json;
 
     #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]

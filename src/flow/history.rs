@@ -4,7 +4,7 @@
 //! none). Calls and tool results of earlier turns are not sent again.
 
 use super::ConversationState;
-use crate::chat::{Message, Role};
+use crate::provider::chat::{Message, Role};
 use crate::trace::TurnOutcome;
 use sha2::{Digest, Sha256};
 

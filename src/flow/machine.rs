@@ -3,7 +3,7 @@
 //! A machine is a function: one state and one event give one next state. Where two targets would share an event, the
 //! flow gives them two events. A test holds every flow's machine to it.
 
-use crate::state_machine::{Machine, Transition};
+use crate::trace::state_machine::{Machine, Transition};
 
 /// A machine under construction.
 #[derive(Debug, Clone)]

@@ -44,9 +44,9 @@ pub use prompts::{PromptError, PromptText, Prompts};
 pub use settings::{Services, Settings};
 pub use store::{MemoryStore, SessionStore, StoreError};
 
-use crate::catalogue::{FlowEntry, ToolEntry};
-use crate::clock::BoxFuture;
-use crate::state_machine::Machine;
+use crate::platform::clock::BoxFuture;
+use crate::settings::catalogue::{FlowEntry, ToolEntry};
+use crate::trace::state_machine::Machine;
 use crate::trace::{Answer, Artifact, Roles};
 use crate::transport::Miss;
 use serde_json::Value;
@@ -221,7 +221,7 @@ mod tests {
         let metrics = crate::metric::catalogue::entries();
         for (folder, flow) in FLOWS {
             let read: crate::scenario::Criteria =
-                crate::yaml::read(flow.criteria()).unwrap_or_else(|why| panic!("{folder}: {why}"));
+                crate::platform::yaml::read(flow.criteria()).unwrap_or_else(|why| panic!("{folder}: {why}"));
             assert!(!read.criteria.is_empty(), "{folder}");
             for row in &read.criteria {
                 row.read(&metrics).unwrap_or_else(|why| panic!("{folder}, {}: {why}", row.id));

@@ -13,7 +13,7 @@
 use super::history::digest;
 use super::template::{Template, TemplateError, Value};
 use super::{Flow, Services};
-use crate::chat::{Role, ToolDefinition};
+use crate::provider::chat::{Role, ToolDefinition};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

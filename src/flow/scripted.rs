@@ -2,8 +2,8 @@
 //! that take no time.
 
 use super::{Flow, Prompts, Services, Settings, Stages, roles};
-use crate::chat::{ChatRequest, ChatResponse, Finish, ToolCall, Usage};
-use crate::clock::{BoxFuture, Clock, VirtualClock};
+use crate::platform::clock::{BoxFuture, Clock, VirtualClock};
+use crate::provider::chat::{ChatRequest, ChatResponse, Finish, ToolCall, Usage};
 use crate::provider::{Attempt, Attempted, ChatModel, ErrorKind, ProviderError};
 use crate::settings::{Enforcement, Limits, ModelSettings};
 use crate::trace::{

@@ -6,7 +6,9 @@
 use super::context::micros;
 use super::retries::Retries;
 use super::{Abort, AgentContext, ConversationState, Status, digest};
-use crate::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition, Usage};
+use crate::provider::chat::{
+    ChatRequest, ChatResponse, Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition, Usage,
+};
 use crate::provider::{self, ProviderError};
 use crate::trace::{
     Attempt, Completion, FedBack, Logged, ModelCalled, Moved, Reply as Replied, ToolCalled, ToolOutcome, TurnEnded,

@@ -2,7 +2,7 @@
 
 use super::{RequirementCoverage, TransitionCoverage, TrialResults, Verdict};
 use crate::plan::Plan;
-use crate::state_machine::Machine;
+use crate::trace::state_machine::Machine;
 use crate::trace::{Arm, Trace, What};
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub(super) fn transitions(
 ) -> Vec<TransitionCoverage> {
     let flow = |(name, machine): (&String, &Machine)| {
         let times = |index: usize| counts.get(name).and_then(|all| all.get(index)).copied().unwrap_or(0);
-        let row = |(index, row): (usize, &crate::state_machine::Transition)| {
+        let row = |(index, row): (usize, &crate::trace::state_machine::Transition)| {
             (row.from.clone(), row.on.clone(), row.to.clone(), times(index))
         };
         TransitionCoverage { flow: name.clone(), taken: machine.transitions.iter().enumerate().map(row).collect() }

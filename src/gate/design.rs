@@ -113,7 +113,7 @@ impl Design {
             }
             Look::Mixture { test, units } => {
                 let at_least = if units > 1 { format!(", {} at least", count(units)) } else { String::new() };
-                format!("mixture e-process against {}{at_least}", crate::percent::percent(test.boundary()))
+                format!("mixture e-process against {}{at_least}", crate::stats::percent::percent(test.boundary()))
             }
             Look::Figure { units, .. } => format!("the figure of the first {}, as it is", count(units)),
             Look::Nothing => "no number of units can show it".into(),

@@ -5,11 +5,11 @@ use super::behaviour::behaviour;
 use super::coverage;
 use super::latency::Timed;
 use super::{EvaluationError, TrialResult, Verdict, part, sources, spending};
-use crate::bounds::Bound;
 use crate::metric::turns::turns;
 use crate::metric::{Check, Metric, Observation, Patterns, TrialView, expectation, offer, taken};
 use crate::plan::{Plan, PlannedTrial};
-use crate::state_machine::Machine;
+use crate::platform::bounds::Bound;
+use crate::trace::state_machine::Machine;
 use crate::trace::{
     Account, Arm, Evidence, Grade, Grades, Mode, Trace, TrialEnd, TrialError, TurnOutcome, What, grade_of_another,
 };
@@ -217,7 +217,8 @@ impl<'p> Examiner<'p> {
         // A trial of which nothing is expected shows nothing.
         let passed = !checks.is_empty() && checks.iter().all(|check| check.passed);
         examined.result.verdict = if passed { Verdict::Pass } else { Verdict::Fail };
-        let words = |one: crate::state_machine::Departure| format!("turn {}: {}", one.turn.saturating_add(1), one.what);
+        let words =
+            |one: crate::trace::state_machine::Departure| format!("turn {}: {}", one.turn.saturating_add(1), one.what);
         examined.result.departures = departures.unwrap_or_default().into_iter().map(words).collect();
         examined.result.checks = checks;
         Ok(examined)

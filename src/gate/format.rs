@@ -1,6 +1,6 @@
 //! Figures in words: rates, times and counts as verdicts print them.
 
-use crate::percent::percent;
+use crate::stats::percent::percent;
 
 /// `38/40 = 95.0 %`.
 pub(super) fn share(successes: u64, n: u64) -> String {

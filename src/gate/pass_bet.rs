@@ -4,10 +4,10 @@
 use super::design::{Standing, standing};
 use super::format::count;
 use super::rule::Asked;
-use crate::percent::percent;
 use crate::scenario::GateKind;
 use crate::stats::Clusters;
 use crate::stats::betting::Bet;
+use crate::stats::percent::percent;
 use crate::stats::stopping::Decision;
 
 /// The bets of one gate.

@@ -166,7 +166,7 @@ mod tests {
     use crate::gate::{Evaluation, evaluate};
     use crate::metric::sample::{good, plan};
     use crate::plan::{NamedRetrieval, Plan, VariantSettings};
-    use crate::price::Price;
+    use crate::settings::price::Price;
     use crate::settings::{ManagedRetrievalSettings, ModelSettings};
     use crate::trace::{ManagedAnswer, Reply, ToolOutcome, ToolResult, Trace, What};
 

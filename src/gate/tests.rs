@@ -4,7 +4,7 @@ use super::{Evaluation, Evaluator, Verdict, evaluate};
 use crate::metric::sample::{good, plan, story};
 use crate::plan::Plan;
 use crate::scenario::criteria::{Estimand, Undecided};
-use crate::state_machine::Machine;
+use crate::trace::state_machine::Machine;
 use crate::trace::{Moved, Trace, What};
 use proptest::prelude::*;
 

@@ -4,9 +4,9 @@ use super::prompt::{Order, data, request};
 use super::reply::{ItemGrade, combine, read};
 use super::tasks::{Content, GradingTask};
 use crate::cassette::{Cassette, LocalTimes, hex};
-use crate::chat::ChatResponse;
-use crate::clock::{Clock, VirtualClock, block_on};
-use crate::files;
+use crate::platform::clock::{Clock, VirtualClock, block_on};
+use crate::platform::files;
+use crate::provider::chat::ChatResponse;
 use crate::provider::{ChatClient, ChatModel, ProviderError};
 use crate::scenario::Rubric;
 use crate::trace::{TrialError, TrialErrorKind};
@@ -214,7 +214,10 @@ impl Grader {
     }
 }
 
-async fn complete(client: &ChatClient, request: &crate::chat::ChatRequest) -> Result<ChatResponse, TrialError> {
+async fn complete(
+    client: &ChatClient,
+    request: &crate::provider::chat::ChatRequest,
+) -> Result<ChatResponse, TrialError> {
     client.complete(request).await.result.map_err(|why| match why {
         ProviderError::Miss(miss) => TrialError {
             kind: TrialErrorKind::CassetteMiss,

@@ -5,7 +5,7 @@
 
 use super::tasks::Content;
 use crate::cassette::hex;
-use crate::chat::{ChatRequest, Message, Role, ToolChoice};
+use crate::provider::chat::{ChatRequest, Message, Role, ToolChoice};
 use crate::scenario::Rubric;
 use crate::trace::text;
 use sha2::{Digest, Sha256};

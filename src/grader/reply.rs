@@ -5,7 +5,7 @@
 //! wrote. One code fence around the JSON is passed over.
 
 use super::prompt::Order;
-use crate::chat::{ChatResponse, Finish};
+use crate::provider::chat::{ChatResponse, Finish};
 use crate::scenario::Rubric;
 use crate::trace::{GradeValue, text};
 use serde_json::Value;
@@ -167,7 +167,7 @@ pub(super) fn combine(rubric: &Rubric, written: &SaidByItem, reversed: &SaidByIt
 mod tests {
     use super::super::prompt::{data, tests::content, tests::rubric};
     use super::*;
-    use crate::chat::Usage;
+    use crate::provider::chat::Usage;
 
     fn reply(text: &str) -> SaidByItem {
         let response = ChatResponse {

@@ -1,7 +1,7 @@
 //! The tally as a table for a terminal, with the words that keep it from being read as a verdict.
 
 use super::tally::{Beside, Row};
-use crate::percent::{interval, percent};
+use crate::stats::percent::{interval, percent};
 use crate::stats::rate::wilson;
 use std::fmt::Write as _;
 

@@ -1,9 +1,9 @@
 //! The JSON-lines file: read, added to, and merged. A point counts once, whichever file it comes from.
 
 use super::{POINT_VERSION, Point};
-use crate::bounds::Bound;
-use crate::files;
-use crate::secrets;
+use crate::platform::bounds::Bound;
+use crate::platform::files;
+use crate::platform::secrets;
 use crate::trace::{Seal, seal, sealed};
 use std::collections::BTreeSet;
 use std::io::{self, Write};

@@ -1,7 +1,7 @@
 //! What can be searched: a knowledge base as declared, as opened for one trial, and the several that a flow may have.
 
 use super::{FoundPassages, KnowledgeError, Passage};
-use crate::clock::BoxFuture;
+use crate::platform::clock::BoxFuture;
 use crate::provider::{Access, Attempt, Attempted, ProviderError};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The beginning of a text, for people who look at many.
 
-use crate::secrets;
+use crate::platform::secrets;
 
 /// At most `most` characters from the beginning of `text`: up to the last end of a sentence in the second half of
 /// them, else up to the last space, with an ellipsis for what is left out. A text that is short enough comes back whole.

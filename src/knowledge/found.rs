@@ -2,7 +2,7 @@
 //! of it.
 
 use super::{KnowledgeBase, Passage, Search};
-use crate::clock::BoxFuture;
+use crate::platform::clock::BoxFuture;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 

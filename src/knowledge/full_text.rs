@@ -9,7 +9,7 @@ use super::documents::Passage;
 use super::guard::{differs, guard};
 use super::index_file::Rows;
 use super::language::Words;
-use crate::files;
+use crate::platform::files;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Row, params};
 use std::collections::BTreeSet;

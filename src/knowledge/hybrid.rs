@@ -10,7 +10,7 @@ use super::fusion::{self, DEPTH};
 use super::server::{self, Collection, Store, failed};
 use super::vectors::PassageVectors;
 use super::{Found, KnowledgeBase, KnowledgeSource, Search, SearchError};
-use crate::clock::BoxFuture;
+use crate::platform::clock::BoxFuture;
 use crate::provider::{Access, Attempt, Attempted, Embedder, ErrorKind, ProviderError};
 use crate::settings::{EmbeddingSettings, ServerAddress};
 use serde_json::{Map, Value};

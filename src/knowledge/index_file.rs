@@ -14,7 +14,7 @@ use super::KnowledgeError;
 use super::documents::{Corpus, Passage};
 use super::full_text::{self, FullText};
 use super::language::Words;
-use crate::files::{self, OwnKey, TemporaryFile};
+use crate::platform::files::{self, OwnKey, TemporaryFile};
 use rusqlite::{Connection, params};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;

@@ -170,7 +170,7 @@ fn holds_long_text(connection: &Connection) -> rusqlite::Result<bool> {
 /// The first 100 bytes of a file that is there and not empty.
 fn header(file: &Path) -> std::io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
-    match crate::files::open(file) {
+    match crate::platform::files::open(file) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
         Ok(opened) => opened.take(100).read_to_end(&mut bytes)?,

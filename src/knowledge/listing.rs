@@ -76,7 +76,7 @@ impl Listing {
     pub fn save(&self, file: &Path) -> Result<(), KnowledgeError> {
         let unwritable = |error| KnowledgeError::Read { path: file.to_owned(), error };
         let text = serde_json::to_vec(self).map_err(|why| unwritable(why.into()))?;
-        crate::files::replace(file, text).map_err(unwritable)
+        crate::platform::files::replace(file, text).map_err(unwritable)
     }
 
     /// Reads it; `None` when there is none.
@@ -85,7 +85,7 @@ impl Listing {
     /// When there is one that cannot be read.
     pub fn read(file: &Path) -> Result<Option<Self>, KnowledgeError> {
         let unreadable = |error| KnowledgeError::Read { path: file.to_owned(), error };
-        match crate::files::read(file) {
+        match crate::platform::files::read(file) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(unreadable(error)),
             Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|why| unreadable(why.into())),

@@ -8,6 +8,7 @@
 
 mod backends;
 mod base;
+pub mod character_references;
 mod concept;
 mod documents;
 mod embedded;
@@ -46,7 +47,7 @@ pub use server::{BATCH, Collection, Row, Store, qdrant_bodies, store};
 pub use upkeep::{PruneRule, Pruned, Upkeep};
 pub use vectors::{PassageVectors, VectorError, Vectors, file_of as vector_file, text_of as embedded_text};
 
-use crate::bounds::Bound;
+use crate::platform::bounds::Bound;
 use std::path::PathBuf;
 
 /// Why knowledge cannot be read, searched or kept.

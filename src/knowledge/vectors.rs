@@ -7,8 +7,8 @@
 
 use super::KnowledgeError;
 use super::documents::{Corpus, Passage, hash_of};
-use crate::bounds::Bound;
-use crate::files;
+use crate::platform::bounds::Bound;
+use crate::platform::files;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@
 //! the files.
 
 use super::{Metric, REGISTERED};
-use crate::catalogue::{MetricEntry, ResolvedMetric};
+use crate::settings::catalogue::{MetricEntry, ResolvedMetric};
 
 /// One metric: its entry, and how it is made of its parameters.
 pub struct Registered {
@@ -41,9 +41,9 @@ pub fn resolve(asked: &ResolvedMetric) -> Result<Box<dyn Metric>, NotComputed> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::Figure;
     use crate::metric::Measure;
     use crate::scenario::resolve_metric;
+    use crate::settings::catalogue::Figure;
     use std::collections::BTreeSet;
 
     #[test]

@@ -5,7 +5,7 @@ use super::catalogue::Registered;
 use super::provenance::provenance;
 use super::turns::{is_traceable, untraceable};
 use super::{Metric, Mode, Observation, TrialView};
-use crate::catalogue::MetricEntry;
+use crate::settings::catalogue::MetricEntry;
 
 /// What criteria may name.
 pub(super) const ENTRIES: &[Registered] = &[Registered {

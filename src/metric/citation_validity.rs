@@ -8,7 +8,7 @@
 use super::catalogue::Registered;
 use super::turns::{is_traceable, untraceable};
 use super::{Metric, Mode, Observation, TrialView, quote};
-use crate::catalogue::MetricEntry;
+use crate::settings::catalogue::MetricEntry;
 use crate::trace::ToolResult;
 use std::collections::BTreeSet;
 

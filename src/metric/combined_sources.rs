@@ -5,7 +5,7 @@ use super::catalogue::Registered;
 use super::citation_validity::retrieved;
 use super::tools::Tools;
 use super::{Metric, Mode, Observation, TrialView, TurnView};
-use crate::catalogue::MetricEntry;
+use crate::settings::catalogue::MetricEntry;
 use crate::trace::Role;
 use std::collections::BTreeMap;
 

@@ -9,8 +9,8 @@
 use super::catalogue::Registered;
 use super::expectation::probe_failure;
 use super::{Metric, Mode, Observation, TrialView, TurnView};
-use crate::catalogue::MetricEntry;
 use crate::plan::ResolvedCase;
+use crate::settings::catalogue::MetricEntry;
 use crate::trace::EXTERNAL;
 
 /// What criteria may name.

@@ -5,8 +5,8 @@
 
 use super::catalogue::Registered;
 use super::{Metric, Observation, TrialView};
-use crate::catalogue::MetricEntry;
 use crate::plan::ResolvedCase;
+use crate::settings::catalogue::MetricEntry;
 use crate::trace::Arm;
 
 /// What criteria may name.

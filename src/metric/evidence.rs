@@ -8,8 +8,8 @@ use super::catalogue::Registered;
 use super::expectation::answers;
 use super::turns::{is_traceable, names, untraceable};
 use super::{Metric, Mode, Observation, TrialView, quote};
-use crate::catalogue::MetricEntry;
 use crate::plan::ResolvedCase;
+use crate::settings::catalogue::MetricEntry;
 
 /// What criteria may name.
 pub(super) const ENTRIES: &[Registered] = &[

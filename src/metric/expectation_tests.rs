@@ -3,7 +3,7 @@
 use super::sample::{Story, plan, story};
 use super::{Check, Patterns, TrialView, expectation, turns::turns};
 use crate::plan::Plan;
-use crate::state_machine::Machine;
+use crate::trace::state_machine::Machine;
 use crate::trace::{Account, Moved, ToolOutcome, ToolResult, Trace, What};
 use serde_json::{Value, json};
 

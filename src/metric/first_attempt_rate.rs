@@ -10,7 +10,7 @@ use super::catalogue::Registered;
 use super::tools::Tools;
 use super::turns::{executed, not_shown};
 use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView, quote};
-use crate::catalogue::{MetricEntry, Parameter};
+use crate::settings::catalogue::{MetricEntry, Parameter};
 use crate::trace::{ToolOutcome, Trace, What};
 
 /// What criteria may name.

@@ -9,7 +9,7 @@ use super::catalogue::Registered;
 use super::tools::Tools;
 use super::turns::not_shown;
 use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView};
-use crate::catalogue::MetricEntry;
+use crate::settings::catalogue::MetricEntry;
 use crate::trace::{Reply, Role, ToolOutcome, Trace};
 
 /// What criteria may name.

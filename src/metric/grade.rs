@@ -8,9 +8,9 @@
 
 use super::catalogue::Registered;
 use super::{Metric, Observation, TrialView, quote};
-use crate::catalogue::{MetricEntry, Parameter, Values};
 use crate::plan::Plan;
 use crate::scenario::Target;
+use crate::settings::catalogue::{MetricEntry, Parameter, Values};
 use crate::trace::{Agreement, Grade, GradeValue, Grades, MeasuredAgreement};
 
 const ITEM: Parameter = Parameter { name: "item", values: Values::Item, default: None };

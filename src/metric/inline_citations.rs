@@ -12,7 +12,7 @@
 
 use super::catalogue::Registered;
 use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView};
-use crate::catalogue::MetricEntry;
+use crate::settings::catalogue::MetricEntry;
 use crate::trace::Answer;
 use crate::trace::citations::numbers_of;
 

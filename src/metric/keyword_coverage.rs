@@ -7,7 +7,7 @@
 use super::catalogue::Registered;
 use super::tools::Tools;
 use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView};
-use crate::catalogue::MetricEntry;
+use crate::settings::catalogue::MetricEntry;
 use crate::trace::{Role, ToolResult};
 
 /// What criteria may name.

@@ -5,7 +5,7 @@
 
 use super::catalogue::Registered;
 use super::{Measure, Metric, Mode, Observation, Outcome, TrialView};
-use crate::catalogue::MetricEntry;
+use crate::settings::catalogue::MetricEntry;
 use crate::trace::TurnOutcome;
 
 /// What criteria may name.

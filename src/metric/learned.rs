@@ -14,9 +14,9 @@ use super::catalogue::Registered;
 use super::tools::Tools;
 use super::turns::names;
 use super::{Metric, Mode, Observation, TrialView, TurnView, quote};
-use crate::catalogue::{MetricEntry, Parameter};
 use crate::plan::ResolvedCase;
 use crate::scenario::document::{Related, RelatedKind};
+use crate::settings::catalogue::{MetricEntry, Parameter};
 use crate::trace::Role;
 
 const KIND: Parameter = Parameter::one_of("kind", &["all", "repeat", "paraphrase", "related"], "all");

@@ -14,8 +14,8 @@
 
 use super::catalogue::Registered;
 use super::{Held, Metric, Mode, Observation, Seen, TrialView, quote};
-use crate::catalogue::MetricEntry;
 use crate::settings::ManagedRetrievalSettings;
+use crate::settings::catalogue::MetricEntry;
 use crate::trace::markers::{MarkerPlaces, marker, with_markers};
 use crate::trace::{ManagedAnswer, Role, ToolOutcome};
 use regex::Regex;

@@ -9,7 +9,7 @@ use super::catalogue::Registered;
 use super::tools::Tools;
 use super::turns::{executed, not_shown};
 use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView};
-use crate::catalogue::{MetricEntry, Parameter};
+use crate::settings::catalogue::{MetricEntry, Parameter};
 use crate::trace::{Role, ToolCalled, ToolOutcome, Trace, What};
 
 /// What criteria may name.

@@ -76,7 +76,7 @@ pub use turns::TurnView;
 
 use crate::plan::{Plan, PlannedCase, PlannedScenario, PlannedTrial, ResolvedCase};
 use crate::scenario::Target;
-use crate::state_machine::Departure;
+use crate::trace::state_machine::Departure;
 use crate::trace::text::quote;
 use crate::trace::{Agreement, Arm, EXTERNAL, Grade, Grades, Mode, Trace};
 use serde::{Deserialize, Serialize};

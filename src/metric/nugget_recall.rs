@@ -8,9 +8,9 @@ use super::catalogue::Registered;
 use super::expectation::answers;
 use super::text_match::contains;
 use super::{Metric, Mode, Observation, TrialView, quote};
-use crate::catalogue::{MetricEntry, Parameter};
 use crate::plan::ResolvedCase;
 use crate::scenario::expect::Nugget;
+use crate::settings::catalogue::{MetricEntry, Parameter};
 
 /// What criteria may name.
 pub(super) const ENTRIES: &[Registered] = &[Registered {

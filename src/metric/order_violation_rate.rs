@@ -2,7 +2,7 @@
 
 use super::catalogue::Registered;
 use super::{Metric, Mode, Observation, TrialView, quote};
-use crate::catalogue::MetricEntry;
+use crate::settings::catalogue::MetricEntry;
 use crate::trace::ToolOutcome;
 
 /// What criteria may name.

@@ -8,7 +8,7 @@
 use super::case_pass_rate::CasePassRate;
 use super::catalogue::Registered;
 use super::{Group, Metric, Observation, TrialView};
-use crate::catalogue::{MetricEntry, Parameter, ResolvedMetric, Values};
+use crate::settings::catalogue::{MetricEntry, Parameter, ResolvedMetric, Values};
 
 const TRIALS: Parameter = Parameter { name: "k", values: Values::Count, default: None };
 

@@ -6,7 +6,7 @@
 
 use super::catalogue::Registered;
 use super::{Metric, Mode, Observation, TrialView, quote};
-use crate::catalogue::{MetricEntry, Parameter, Values};
+use crate::settings::catalogue::{MetricEntry, Parameter, Values};
 use crate::trace::Account;
 use std::collections::BTreeMap;
 

@@ -8,8 +8,8 @@ use super::catalogue::Registered;
 use super::combined_sources::{mixed, unit};
 use super::tools::Tools;
 use super::{Metric, Mode, Observation, TrialView};
-use crate::catalogue::MetricEntry;
 use crate::plan::Plan;
+use crate::settings::catalogue::MetricEntry;
 use crate::trace::Role;
 
 /// What criteria may name.

@@ -6,9 +6,9 @@
 
 use super::{Held, Seen, TrialView, TurnView, Unknown};
 use crate::plan::{NamedRetrieval, Plan};
-use crate::price::{Price, Tokens, dollars};
 use crate::scenario::expect::{CostExpectation, Expectation, TokensExpectation};
 use crate::settings::SearchSettings;
+use crate::settings::price::{Price, Tokens, dollars};
 use crate::trace::{Reply, SearchResult, ToolOutcome, ToolResult, TrialError, TrialErrorKind, What};
 
 /// `provider/model` of the services of a variant, as prices name them, as far as the plan knows: the model, the search

@@ -1,6 +1,6 @@
 //! Which tools a metric is about: one by its name, or all that play a role.
 
-use crate::catalogue::ResolvedMetric;
+use crate::settings::catalogue::ResolvedMetric;
 use crate::trace::{Role, Trace};
 
 /// The tools that a metric's parameter names.

@@ -21,7 +21,7 @@
 use super::catalogue::Registered;
 use super::trajectory_session::Session;
 use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView, quote, turns::executed};
-use crate::catalogue::{MetricEntry, Parameter, Values};
+use crate::settings::catalogue::{MetricEntry, Parameter, Values};
 use crate::trace::citations::numbers_of;
 use crate::trace::{Logged, Role, ToolOutcome, Trace, TurnOutcome, What};
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,7 +2,7 @@
 
 use super::catalogue::Registered;
 use super::{Metric, Observation, TrialView};
-use crate::catalogue::MetricEntry;
+use crate::settings::catalogue::MetricEntry;
 
 /// What criteria may name.
 pub(super) const ENTRIES: &[Registered] = &[Registered {

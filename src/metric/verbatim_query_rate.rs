@@ -8,7 +8,7 @@ use super::catalogue::Registered;
 use super::text_match::normalise;
 use super::tools::Tools;
 use super::{Metric, Observation, TrialView};
-use crate::catalogue::{MetricEntry, Parameter};
+use crate::settings::catalogue::{MetricEntry, Parameter};
 
 /// What criteria may name.
 pub(super) const ENTRIES: &[Registered] = &[Registered {

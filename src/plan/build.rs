@@ -4,7 +4,7 @@ use super::{
     NamedRetrieval, PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, PlannedVariant, ResolvedCase,
     STOPPING_ALPHA, Stopping, VariantSettings,
 };
-use crate::bounds::Bound;
+use crate::platform::bounds::Bound;
 use crate::scenario::document::Variant;
 use crate::scenario::{Case, Criterion, Diagnostic, Loaded, LoadedScenario, Scenario, diagnostic};
 use crate::settings::ModelSettings;

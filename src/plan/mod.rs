@@ -13,9 +13,9 @@ pub use difference::differences;
 pub use order::interleaved;
 pub use trials::{Planned, Trials};
 
-use crate::price::Prices;
 use crate::scenario::Criteria;
 use crate::scenario::external::ExternalAgent;
+use crate::settings::price::Prices;
 use crate::settings::{Enforcement, Limits, ManagedRetrievalSettings, ModelSettings, SearchSettings};
 use crate::trace::{self, Lane, MeasuredAgreement, Mode};
 use serde::{Deserialize, Serialize};

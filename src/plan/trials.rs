@@ -6,7 +6,7 @@
 //! and [`Trials::place_of`], which need no list; as a slice, a list is made of the runs first.
 
 use super::{PlannedTrial, trial_seed};
-use crate::bounds::Bound;
+use crate::platform::bounds::Bound;
 use crate::trace::{Arm, Lane};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::HashMap;

@@ -52,7 +52,7 @@ fn vectors(body: &Value, texts: usize) -> Result<Vec<Vec<f32>>, AnswerError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::{BoxFuture, VirtualClock, block_on};
+    use crate::platform::clock::{BoxFuture, VirtualClock, block_on};
     use crate::provider::{ErrorKind, ProviderError, RetryPolicy};
     use crate::transport::{HttpRequest, HttpResponse, Transport, TransportError};
     use serde_json::json;

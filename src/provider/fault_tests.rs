@@ -4,8 +4,8 @@
 use super::wire::openai_chat;
 use super::*;
 use crate::cassette::{Cassette, Header, Redactor};
-use crate::chat::{Message, Role, ToolChoice};
-use crate::clock::{Clock, RealClock, VirtualClock, block_on};
+use crate::platform::clock::{Clock, RealClock, VirtualClock, block_on};
+use crate::provider::chat::{Message, Role, ToolChoice};
 use crate::settings::Auth;
 use crate::transport::{LiveTransport, RecordTransport, ReplayTransport, Service, Target, Transport};
 use serde_json::json;

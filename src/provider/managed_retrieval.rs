@@ -150,7 +150,7 @@ impl ManagedRetrieval {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::{BoxFuture, VirtualClock, block_on};
+    use crate::platform::clock::{BoxFuture, VirtualClock, block_on};
     use crate::provider::{ErrorKind, ProviderError, RetryPolicy};
     use crate::transport::{Transport, TransportError};
     use serde_json::json;

@@ -4,6 +4,7 @@
 //! `wire` translates between `chat` and each wire format and maps error bodies to [`ErrorKind`]; it never retries,
 //! waits or records. What single servers do differently is declared ([`crate::settings::Quirks`]). [`Attempt`]s are data: every one is reported to the caller.
 
+pub mod chat;
 pub mod chat_client;
 mod embedder;
 mod failure;
@@ -31,8 +32,8 @@ pub use retry::{Failure, RetryPolicy};
 pub use stream::ended_by;
 pub use wire::nuclia_ask::{AskAnswer, AskCitation, AskRequest, AskStatus, Paragraph};
 
-use crate::chat::{ChatRequest, ChatResponse, Usage};
-use crate::clock::{BoxFuture, Clock};
+use crate::platform::clock::{BoxFuture, Clock};
+use crate::provider::chat::{ChatRequest, ChatResponse, Usage};
 use crate::transport::{HttpRequest, HttpResponse, Miss, Transport};
 use std::sync::Arc;
 use std::time::Duration;

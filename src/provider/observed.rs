@@ -9,7 +9,7 @@ use super::retry::Failure;
 use super::wire::{self, Dialect, WireError, openai_chat, perplexity, perplexity_agent};
 use super::{Attempt, ErrorKind, SearchAnswer, stream};
 use crate::cassette::Redactor;
-use crate::chat::{ChatRequest, ChatResponse, Role};
+use crate::provider::chat::{ChatRequest, ChatResponse, Role};
 use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, TransportError, sse};
 use serde_json::Value;
 
@@ -20,6 +20,11 @@ pub struct Observed<T> {
     pub attempt: Attempt,
     /// What it gave.
     pub result: Result<T, Failure>,
+}
+
+/// Whether a dialect reads a request; what is only compared exactly is not read.
+pub fn is_read(request: &HttpRequest) -> bool {
+    wire::by_name(request.profile.name).is_some()
 }
 
 /// A request to a model, read; `None` when it is not what its dialect says.

@@ -5,7 +5,7 @@ use super::retry::{Failure, RetryPolicy, attempt};
 use super::wire::{perplexity, perplexity_agent};
 use super::{Attempted, SearchAnswer, SearchQuestion, SearchService};
 use crate::cassette::Redactor;
-use crate::clock::{BoxFuture, Clock};
+use crate::platform::clock::{BoxFuture, Clock};
 use crate::transport::{HttpRequest, HttpResponse, Service, Transport};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -99,7 +99,7 @@ pub fn decode(response: &HttpResponse, redactor: &Redactor) -> Result<SearchAnsw
 mod tests {
     use super::super::ErrorKind;
     use super::*;
-    use crate::chat::Usage;
+    use crate::provider::chat::Usage;
     use std::time::Duration;
 
     fn decode_body(body: &Value) -> Result<SearchAnswer, Failure> {

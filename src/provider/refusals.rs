@@ -5,7 +5,7 @@
 
 use super::wire;
 use super::{Attempt, ErrorKind};
-use crate::clock::{BoxFuture, Clock};
+use crate::platform::clock::{BoxFuture, Clock};
 use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, Transport, TransportError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -82,7 +82,7 @@ impl Transport for Refusals {
 mod tests {
     use super::super::retry::tests::{Script, request};
     use super::*;
-    use crate::clock::{VirtualClock, block_on};
+    use crate::platform::clock::{VirtualClock, block_on};
 
     #[test]
     fn what_was_refused_is_kept_until_something_works_and_told_from_a_time_on() {

@@ -4,7 +4,7 @@
 //! trial waits the same times, live, while recording and in replay.
 
 use super::{Attempt, Attempted, ErrorKind, ProviderError};
-use crate::clock::Clock;
+use crate::platform::clock::Clock;
 use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, Transport, TransportError};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -178,7 +178,7 @@ fn asked(response: &HttpResponse, clock: &dyn Clock) -> Asked {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::clock::{BoxFuture, VirtualClock, block_on};
+    use crate::platform::clock::{BoxFuture, VirtualClock, block_on};
     use crate::transport::{Miss, Service};
     use serde_json::Value;
     use std::sync::Mutex;

@@ -7,7 +7,7 @@ use super::failure::{malformed, unreadable};
 use super::retry::Failure;
 use super::wire::{Dialect, WireError};
 use crate::cassette::Redactor;
-use crate::chat::ChatResponse;
+use crate::provider::chat::ChatResponse;
 use crate::transport::sse::{self, Event};
 use crate::transport::{HttpResponse, StreamEnd};
 use std::time::Duration;

@@ -5,9 +5,9 @@
 use crate::gate::Verdict;
 use crate::gate::{CriterionResult, Edge, Evaluation, ItemGrades, Latency, Quantile, Repeats, Spent};
 use crate::metric::catalogue;
-use crate::percent::{interval, percent};
-use crate::price::dollars;
 use crate::scenario::{Target, parse_target, resolve_metric};
+use crate::settings::price::dollars;
+use crate::stats::percent::{interval, percent};
 use crate::stats::rate::wilson;
 use crate::trace::text::quote;
 

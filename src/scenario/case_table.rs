@@ -1,6 +1,6 @@
 //! The table that a case names, as written: its file alone, or a map with more.
 
-use crate::yaml::Node;
+use crate::platform::yaml::Node;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -3,7 +3,7 @@
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::grammar::{GrammarError, Target, parse_floor, parse_target};
 use super::{Criteria, Criterion, GateKind, Project, resolve_metric};
-use crate::catalogue::{Better, Catalogues, Figure, MetricEntry, ResolvedMetric, Values};
+use crate::settings::catalogue::{Better, Catalogues, Figure, MetricEntry, ResolvedMetric, Values};
 use crate::trace::Role;
 use std::collections::BTreeSet;
 

@@ -186,7 +186,7 @@ mod tests {
 ";
 
     fn mistakes(text: &str) -> Vec<(&'static str, String)> {
-        let project: Project = crate::yaml::read(text).expect("reads");
+        let project: Project = crate::platform::yaml::read(text).expect("reads");
         let found = diagnose(services(&project, At::ROOT.key("managed_retrieval")), "ragcheck.yaml", text);
         found.into_iter().map(|one| (one.code, one.message)).collect()
     }
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn a_secret_that_stands_where_its_variable_should_is_not_repeated() {
         let text = SOUND.replacen("token: NUCLIA_TOKEN", "token: eyJhbGciOiJIUzI1NiJ9.planted", 1);
-        let project: Project = crate::yaml::read(&text).expect("reads");
+        let project: Project = crate::platform::yaml::read(&text).expect("reads");
         let found = diagnose(services(&project, At::ROOT.key("managed_retrieval")), "ragcheck.yaml", &text);
         assert!(!format!("{found:?}").contains("planted"), "{found:?}");
     }

@@ -3,9 +3,9 @@
 //! Checks produce [`Mistake`]s that name a place by its path in the document (`cases[3].expect`). Only when there is
 //! one is the file read again as a tree with positions, and the path becomes line and column of a [`Diagnostic`].
 
-use crate::bounds::Bound;
-use crate::yaml::{self, Node, Problem, ReadError};
-pub use crate::yaml::{Focus, Place, Step};
+use crate::platform::bounds::Bound;
+use crate::platform::yaml::{self, Node, Problem, ReadError};
+pub use crate::platform::yaml::{Focus, Place, Step};
 use serde::Serialize;
 
 /// How bad it is.

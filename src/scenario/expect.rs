@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn what_only_labels_an_answer_asserts_nothing() {
-        let read = |text: &str| crate::yaml::read::<Expectation>(text).expect("an expectation");
+        let read = |text: &str| crate::platform::yaml::read::<Expectation>(text).expect("an expectation");
         for labels in ["{answer: {nuggets: [{any_of: [24 months]}]}}", "{answer: {evidence: [warranty], exact: true}}"]
         {
             assert!(!read(labels).asserts(), "{labels}");

@@ -3,8 +3,8 @@
 use super::check_criteria::MOST_PATTERNS;
 use super::diagnostic::{Diagnostic, nearest};
 use super::project::Project;
-use crate::bounds::Bound;
-use crate::files;
+use crate::platform::bounds::Bound;
+use crate::platform::files;
 use globset::{GlobBuilder, GlobMatcher};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

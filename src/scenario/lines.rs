@@ -1,6 +1,6 @@
 //! The line where each case begins, without reading a sound file twice.
 
-use crate::yaml::{self, Focus, Step};
+use crate::platform::yaml::{self, Focus, Step};
 
 /// The line of each kept case. A block list is found by its dashes, which no text inside of it can imitate, being
 /// indented further; anything else is read as a tree.

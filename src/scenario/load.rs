@@ -11,10 +11,10 @@ use super::load_scenario::{ParsedScenario, checked, declared_tools, parsed_scena
 use super::read_files::{ReadCriteria, read};
 use super::tables::Around;
 use super::{Criteria, Project, Rubric, check, check_criteria};
-use crate::bounds::Bound;
-use crate::catalogue::Catalogues;
-use crate::files;
+use crate::platform::bounds::Bound;
+use crate::platform::files;
 use crate::settings::ManagedRetrievalSettings;
+use crate::settings::catalogue::Catalogues;
 use crate::trace::MeasuredAgreement;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};

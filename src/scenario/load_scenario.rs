@@ -7,8 +7,8 @@ use super::lines::case_lines;
 use super::load::{CasePlace, LoadedScenario};
 use super::repair::{Parsed, parse};
 use super::tables::{Around, Tables, document_with_tables, with_tables};
-use crate::bounds::Bound;
-use crate::catalogue::Catalogues;
+use crate::platform::bounds::Bound;
+use crate::settings::catalogue::Catalogues;
 use serde_json::json;
 use std::collections::BTreeSet;
 

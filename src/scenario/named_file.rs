@@ -1,7 +1,7 @@
 //! Files that a scenario names beside itself: prompts and tables.
 
-use crate::bounds::Bound;
-use crate::files;
+use crate::platform::bounds::Bound;
+use crate::platform::files;
 use std::path::{Path, PathBuf};
 
 /// Why a file that a scenario names cannot be used.

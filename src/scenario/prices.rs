@@ -6,7 +6,7 @@ use super::files::shown;
 use super::project::PriceFile;
 use super::read_files::read;
 use super::repair::parse;
-use crate::price::Prices;
+use crate::settings::price::Prices;
 use std::path::Path;
 
 /// The project with the prices of its price file beside its own, which win; and how many files were read for that.

@@ -1,8 +1,8 @@
 //! `ragcheck.yaml`, the project file, as written.
 
 use super::criteria::Estimand;
-use crate::bounds::{Amount, Bound};
-use crate::price::Price;
+use crate::platform::bounds::{Amount, Bound};
+use crate::settings::price::Price;
 use crate::settings::{AgeLimit, KeywordIndexSettings, KnowledgeBaseSettings, ManagedRetrievalSettings, Provider};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

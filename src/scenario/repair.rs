@@ -5,7 +5,7 @@
 use super::diagnostic::{Diagnostic, Mistake, Step, diagnose_in};
 use super::schema;
 use super::shape::{self, Walked};
-use crate::yaml;
+use crate::platform::yaml;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use super::diagnostic::did_you_mean;
 use super::grammar::{GrammarError, MetricCall, parse_metric};
-use crate::catalogue::{ACCOUNTS, MetricEntry, Parameter, ResolvedMetric, Values};
+use crate::settings::catalogue::{ACCOUNTS, MetricEntry, Parameter, ResolvedMetric, Values};
 use std::collections::BTreeMap;
 
 /// Parses a metric as written and fills in what is not given.

@@ -1,7 +1,7 @@
 //! JSON Schemas of what may be written, for editors and for our own check of shape.
 
 use super::{Criteria, Project, Rubric, Scenario};
-use crate::catalogue::{Catalogues, DialectEntry};
+use crate::settings::catalogue::{Catalogues, DialectEntry};
 use schemars::JsonSchema;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

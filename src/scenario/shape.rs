@@ -7,9 +7,9 @@
 use super::case_table::{TABLE, names_table};
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::tables::has_columns;
-use crate::bounds::Bound;
+use crate::platform::bounds::Bound;
+use crate::platform::yaml::{Kind, Node};
 use crate::settings::{AgeLimit, TimeSpan};
-use crate::yaml::{Kind, Node};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
@@ -373,7 +373,7 @@ mod tests {
     use super::*;
 
     fn codes(text: &str) -> Vec<(String, &'static str)> {
-        let root = crate::yaml::parse(text).expect("YAML");
+        let root = crate::platform::yaml::parse(text).expect("YAML");
         let walked = walk(&root, &schema::of::<Scenario>());
         walked.mistakes.into_iter().map(|mistake| (mistake.message, mistake.code)).collect()
     }

@@ -5,7 +5,7 @@
 
 use super::api::ApiError;
 use super::service::Service;
-use crate::{clock, loopback};
+use crate::{platform::clock, platform::loopback};
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};

@@ -1,8 +1,8 @@
 //! Requests and replies, and errors as replies.
 
-use crate::chat::{Message, Role};
 use crate::flow::reply;
-use crate::secrets;
+use crate::platform::secrets;
+use crate::provider::chat::{Message, Role};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;

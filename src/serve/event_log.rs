@@ -5,7 +5,7 @@
 //! counted.
 
 use crate::trace::Event;
-use crate::{files, secrets};
+use crate::{platform::files, platform::secrets};
 use jiff::Timestamp;
 use serde::Serialize;
 use std::fs::File;

@@ -6,8 +6,8 @@
 
 use super::api::ApiError;
 use super::service::Service;
+use crate::platform::secrets;
 use crate::provider::{Download, ProviderError};
-use crate::secrets;
 use axum::extract::State;
 use axum::http::{HeaderName, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};

@@ -16,7 +16,7 @@ use super::gateway;
 use super::openapi;
 use super::service::Service;
 use super::status::Told;
-use crate::secrets;
+use crate::platform::secrets;
 use axum::error_handling::HandleErrorLayer;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{DefaultBodyLimit, Path, Request, State};

@@ -8,9 +8,9 @@
 
 use super::api::ApiError;
 use super::under_way::UnderWay;
-use crate::files;
 use crate::flow::{ConversationState, StateError};
-use crate::secrets;
+use crate::platform::files;
+use crate::platform::secrets;
 use axum::http::StatusCode;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

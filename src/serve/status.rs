@@ -11,9 +11,9 @@
 //! | `error` | `{error: {kind, message}}`; the last event |
 
 use super::event_log::EventLog;
-use crate::clock::Clock;
 use crate::flow::{Observer, Status};
-use crate::secrets;
+use crate::platform::clock::Clock;
+use crate::platform::secrets;
 use crate::trace::{ToolOutcome, What};
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -6,8 +6,8 @@
 //! in the session's file. A build refuses another version: the session then begins afresh, and its user is told.
 
 use super::sessions::replace;
-use crate::files;
 use crate::flow::{SessionStore, StoreError};
+use crate::platform::files;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::PathBuf;

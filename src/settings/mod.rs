@@ -11,6 +11,7 @@
 //!
 //! These are plain values: what they mean for a request is decided where requests are made.
 
+pub mod catalogue;
 mod duration;
 mod expression;
 mod json_schema;
@@ -18,6 +19,7 @@ mod knowledge;
 mod language;
 mod managed;
 mod model;
+pub mod price;
 mod provider;
 
 pub use duration::{AgeLimit, DurationError, TimeSpan, parse_age, parse_duration, print_duration};

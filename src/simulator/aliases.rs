@@ -6,7 +6,7 @@ use super::habit::Step;
 use super::mistake::ValueError;
 use super::model::Completion;
 use super::wire::ChatBody;
-use crate::chat::{Role, ToolChoice};
+use crate::provider::chat::{Role, ToolChoice};
 use std::collections::BTreeMap;
 
 /// The agent's name of each tool that it calls otherwise, by its role or by our name.
@@ -72,7 +72,7 @@ pub(super) fn outward(aliases: &Aliases, completion: &mut Completion) {
 mod tests {
     use super::super::wire::read_chat;
     use super::*;
-    use crate::chat::{Finish, ToolCall};
+    use crate::provider::chat::{Finish, ToolCall};
     use serde_json::json;
 
     #[test]

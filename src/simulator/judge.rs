@@ -6,7 +6,7 @@
 use super::dice::{Dice, Latency};
 use super::model::{Completion, Outcome};
 use super::sentences::{content_words, overlap, sentences};
-use crate::chat::{Finish, Message};
+use crate::provider::chat::{Finish, Message};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -114,7 +114,7 @@ fn quote(text: &str, asked: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chat::Role;
+    use crate::provider::chat::Role;
 
     fn behaviour(more: &str) -> JudgeBehaviour {
         let text = format!(

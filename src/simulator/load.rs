@@ -8,8 +8,8 @@ use super::behaviour::{Behaviour, Rates};
 use super::dice::Latency;
 use super::managed;
 use super::mistake::{BehaviourError, BehaviourMistake, BehaviourProblem, ValueError};
-use crate::files;
-use crate::yaml::{self, Focus, Place, Problem, Step};
+use crate::platform::files;
+use crate::platform::yaml::{self, Focus, Place, Problem, Step};
 use std::path::Path;
 
 /// Mistakes that are told.

@@ -1,6 +1,6 @@
 //! What is wrong with a behaviour file, and where.
 
-use crate::yaml::Place;
+use crate::platform::yaml::Place;
 use std::fmt;
 use std::path::{Path, PathBuf};
 

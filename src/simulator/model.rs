@@ -11,7 +11,7 @@ use super::habit::{Habit, Habits, Step};
 use super::reason_act::{self, Act};
 use super::sentences::{content_words, key_phrases, overlap};
 use super::situation::{Chunk, Situation, question_at};
-use crate::chat::{Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition};
+use crate::provider::chat::{Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition};
 use serde_json::{Value, json};
 use std::time::Duration;
 

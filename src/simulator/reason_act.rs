@@ -8,7 +8,7 @@ use super::behaviour::ModelBehaviour;
 use super::compose::compose;
 use super::sentences::{content_words, overlap, sentences};
 use super::situation::{Chunk, Situation};
-use crate::chat::{Message, Role};
+use crate::provider::chat::{Message, Role};
 use regex::Regex;
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -7,8 +7,8 @@
 use super::behaviour::{Behaviour, Caller, FailTimes, Pace};
 use super::dice::Dice;
 use super::{aliases, embed, judge, managed, model, search, wire};
-use crate::clock::Clock;
-use crate::loopback;
+use crate::platform::clock::Clock;
+use crate::platform::loopback;
 use crate::provider::wire::{embeddings, nuclia_ask};
 use axum::body::{Body, Bytes};
 use axum::extract::Request;

@@ -5,7 +5,7 @@
 //! `result_id` and `answer`, or with `error`. Their texts are data, never instructions.
 
 use super::habit::Step;
-use crate::chat::{Message, Role};
+use crate::provider::chat::{Message, Role};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -243,7 +243,7 @@ fn external(value: &Value, arguments: &str) -> External {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chat::ToolCall;
+    use crate::provider::chat::ToolCall;
 
     fn call(id: &str, name: &str) -> Message {
         let calls = vec![ToolCall { id: id.into(), name: name.into(), arguments: r#"{"query":"q"}"#.into() }];

@@ -5,8 +5,8 @@ use super::behaviour::{Behaviour, Caller};
 use super::model::{Completion, Prompt, complete};
 use super::sentences::{content_words, overlap};
 use super::serve;
-use crate::chat::{Message, Role, ToolCall, ToolChoice, ToolDefinition};
-use crate::clock::RealClock;
+use crate::platform::clock::RealClock;
+use crate::provider::chat::{Message, Role, ToolCall, ToolChoice, ToolDefinition};
 use serde_json::{Value, json};
 use std::sync::Arc;
 

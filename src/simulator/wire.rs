@@ -5,7 +5,7 @@
 
 use super::model::Completion;
 use super::search::Found;
-use crate::chat::{Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition};
+use crate::provider::chat::{Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition};
 use crate::provider::wire::WireError;
 use serde_json::{Value, json};
 

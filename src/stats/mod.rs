@@ -22,6 +22,7 @@ mod error_rates;
 pub mod operating;
 mod paired;
 pub mod paired_shift;
+pub mod percent;
 pub mod permutation;
 pub mod population;
 pub mod power;

@@ -1,7 +1,7 @@
 //! `environment.json`: what differs between machines and runs, and therefore is in no other file.
 
-use crate::files;
-use crate::secrets;
+use crate::platform::files;
+use crate::platform::secrets;
 use crate::trace;
 use serde_json::json;
 use std::io;

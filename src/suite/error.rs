@@ -1,14 +1,14 @@
 //! Why a suite cannot be loaded, planned or run.
 
-use crate::evaluation::{ScoreError, StopError};
-use crate::files::{LockError, is_full_disk};
 use crate::gate::EvaluationError;
-use crate::recordings::Unwritable;
-use crate::run::JournalError;
+use crate::platform::files::{LockError, is_full_disk};
 use crate::scenario::Diagnostic;
 use crate::scenario::diagnostic::listed;
+use crate::suite::evaluation::{ScoreError, StopError};
+use crate::suite::recordings::Unwritable;
 use crate::trace::text::plural;
 use crate::trial::SetupError;
+use crate::trial::run::JournalError;
 use std::io;
 use std::path::PathBuf;
 

@@ -2,14 +2,14 @@
 //! verdicts and reports with them.
 
 use super::Mode;
-use crate::evaluation::{self, EvaluatedRun, ScoreError, read_plan, read_traces};
-use crate::files::{self, LockError};
 use crate::grader::{self, Graded, Grader, GradingTask, Scope, Tally};
 use crate::plan::Plan;
-use crate::recordings::{self, Unwritable};
+use crate::platform::files::{self, LockError};
+use crate::platform::secrets;
 use crate::scenario::diagnostic::listed;
 use crate::scenario::{self, Diagnostic, Rubric, RubricEvidence};
-use crate::secrets;
+use crate::suite::evaluation::{self, EvaluatedRun, ScoreError, read_plan, read_traces};
+use crate::suite::recordings::{self, Unwritable};
 use crate::trace::text::line;
 use crate::trace::{
     self, GRADE_VERSION, Grade, GradeKind, GradeValue, MeasuredAgreement, Passages, TrialError, TrialErrorKind,

@@ -13,24 +13,28 @@
 
 mod environment;
 mod error;
+pub mod evaluation;
+mod first_replay;
 mod grading;
-mod import;
+pub mod import;
+mod import_run;
 mod options;
 mod progress;
+pub mod recordings;
 mod run;
 
 pub use error::SuiteError;
 pub use grading::{GradedRun, GradingError, GradingOptions, grade};
-pub use import::{ImportFileError, ImportedRun, import};
+pub use import_run::{ImportFileError, ImportedRun, import};
 pub use options::{DEFAULT_JOBS, Mode, RunOptions};
 pub use progress::{Progress, Reached};
 pub use run::{FinishedRun, HistoryPoint, StoppedRun};
 
-use crate::evaluation::{self, RecordedPasses};
-use crate::files;
 use crate::gate::{Evaluation, Verdict};
 use crate::plan::{self, Plan, Selection};
+use crate::platform::files;
 use crate::scenario::{self, Loaded};
+use crate::suite::evaluation::RecordedPasses;
 use crate::trace;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use super::Progress;
 use crate::plan::Selection;
-use crate::recordings::Ages;
+use crate::suite::recordings::Ages;
 use crate::trial::Variables;
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -21,8 +21,8 @@
 //! `score` reads `plan.json`, `traces.jsonl` and, where it exists, `grades.jsonl`, and nothing else.
 
 use super::{TRACE_VERSION, Trace};
-use crate::bounds::Bound;
-use crate::files;
+use crate::platform::bounds::Bound;
+use crate::platform::files;
 use std::io::{self, BufRead, Read};
 use std::path::Path;
 

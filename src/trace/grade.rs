@@ -5,7 +5,7 @@
 //! that grades of another run are refused. A reader refuses a newer version and ignores unknown fields of an equal one.
 
 use super::{Answer, Seal, Trace, TurnOutcome, What, seal, sealed};
-use crate::files;
+use crate::platform::files;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;

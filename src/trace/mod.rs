@@ -26,6 +26,7 @@ mod passages;
 mod result;
 mod role;
 mod seal;
+pub mod state_machine;
 pub mod text;
 mod trajectory;
 
@@ -204,6 +205,16 @@ pub enum TrialEnd {
     Completed,
     /// The trial could not be run: its verdict is ERROR.
     Error(TrialError),
+}
+
+impl TrialEnd {
+    /// The first version of the format that can say so.
+    pub fn version(&self) -> u32 {
+        match self {
+            Self::Error(TrialError { kind: TrialErrorKind::ProxyRefused | TrialErrorKind::NothingAsked, .. }) => 4,
+            Self::Completed | Self::Error(_) => 1,
+        }
+    }
 }
 
 /// Why a trial could not be run.

@@ -10,8 +10,8 @@
 //! keeps.
 
 use super::{Hit, Seal, SearchResult, ToolOutcome, ToolResult, Trace, What, folder, seal, sealed};
-use crate::bounds::Bound;
-use crate::files;
+use crate::platform::bounds::Bound;
+use crate::platform::files;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap, HashSet};

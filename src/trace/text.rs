@@ -3,7 +3,7 @@
 //! Terminals obey escape sequences, bidirectional overrides turn lines around, and spreadsheets run formulas. Nothing
 //! of that survives here: control and direction characters are shown as U+FFFD, so that one sees that they were there.
 
-use crate::secrets;
+use crate::platform::secrets;
 use std::borrow::Cow;
 
 /// Whether a character commands a terminal or turns the direction of reading, rather than showing anything.

@@ -5,7 +5,7 @@
 
 use super::pace::Pace;
 use super::{HttpRequest, HttpResponse, Service, Transport, TransportError};
-use crate::clock::{BoxFuture, PausableClock};
+use crate::platform::clock::{BoxFuture, PausableClock};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

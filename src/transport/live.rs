@@ -2,8 +2,8 @@
 
 use super::{HttpRequest, HttpResponse, Service, StreamEnd, Transport, TransportError, links, sse};
 use crate::cassette::{Chunk, LONGEST_BODY, Redactor, UnpackError, unpack};
-use crate::clock::{BoxFuture, Clock, timeout};
-use crate::loopback;
+use crate::platform::clock::{BoxFuture, Clock, timeout};
+use crate::platform::loopback;
 use crate::settings::Auth;
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 use std::collections::BTreeMap;

@@ -25,7 +25,7 @@ pub use tap::{Passed, Tap};
 pub use crate::cassette::Profile;
 
 use crate::cassette::Chunk;
-use crate::clock::BoxFuture;
+use crate::platform::clock::BoxFuture;
 use bytes::Bytes;
 use serde_json::Value;
 use std::sync::Arc;

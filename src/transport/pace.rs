@@ -5,7 +5,7 @@
 //! twentieth of the declared pace (additive increase, multiplicative decrease). Tokens are known after the answer, so
 //! they are a debt: the next request waits until the minute's allowance has paid it off.
 
-use crate::clock::Clock;
+use crate::platform::clock::Clock;
 use crate::settings::PaceLimits;
 use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -165,7 +165,7 @@ fn tokens(body: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::{VirtualClock, block_on};
+    use crate::platform::clock::{VirtualClock, block_on};
     use futures_util::future::join_all;
 
     const SECOND: Duration = Duration::from_secs(1);

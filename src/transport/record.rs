@@ -2,7 +2,7 @@
 
 use super::{HttpRequest, HttpResponse, PlacedResult, RecordedPlace, Transport, TransportError, links, sse};
 use crate::cassette::{self, Chunk, Exchange, Outcome, Redactor, Request, StoredRequest};
-use crate::clock::{BoxFuture, Clock};
+use crate::platform::clock::{BoxFuture, Clock};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;

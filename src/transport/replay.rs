@@ -2,8 +2,8 @@
 
 use super::{HttpRequest, HttpResponse, Miss, PlacedResult, RecordedPlace, Service, Transport, TransportError, links};
 use crate::cassette::{self, Cassette, Exchange, Keys, Outcome, Pool, Redactor, Request, Taken};
-use crate::clock::{BoxFuture, Clock};
-use crate::secrets;
+use crate::platform::clock::{BoxFuture, Clock};
+use crate::platform::secrets;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

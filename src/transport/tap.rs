@@ -4,7 +4,7 @@
 //! chance, and are given in that of the recording, so that a trace is the same whichever came first.
 
 use super::{HttpRequest, HttpResponse, PlacedResult, RecordedPlace, Transport, TransportError};
-use crate::clock::BoxFuture;
+use crate::platform::clock::BoxFuture;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -186,7 +186,7 @@ impl Transport for Tap {
 mod tests {
     use super::super::{Profile, Service};
     use super::*;
-    use crate::clock::{VirtualClock, block_on};
+    use crate::platform::clock::{VirtualClock, block_on};
     use serde_json::json;
 
     struct Echo;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cassette::{self, Cassette, Header, Redactor};
-use crate::clock::{Clock, RealClock, VirtualClock, block_on, timeout};
+use crate::platform::clock::{Clock, RealClock, VirtualClock, block_on, timeout};
 use crate::settings::Auth;
 use serde_json::json;
 use std::collections::BTreeMap;

@@ -4,9 +4,9 @@
 use super::TrialRunner;
 use crate::cassette::{Cassette, Exchange, Outcome, Profile};
 use crate::plan::{Plan, PlannedScenario, PlannedTrial, PlannedVariant, VariantSettings};
-use crate::price::{Price, Tokens};
 use crate::provider::wire;
 use crate::settings::SearchSettings;
+use crate::settings::price::{Price, Tokens};
 use crate::trace::EXTERNAL;
 use crate::transport::{HttpRequest, HttpResponse, Service, Tariff, sse};
 use serde_json::Value;

@@ -15,14 +15,14 @@ use super::services::{Keys, LiveAccess};
 use super::trust::may_call;
 use super::{Finished, SetupError, TrialRunner, trace_of};
 use crate::cassette::{Cassette, LocalTimes};
-use crate::clock::{Clock, FixedClock, RealClock};
 use crate::flow::Abort;
 use crate::flow::external::{Endpoint, Pace, SILENCE, Session, Trouble, reset};
 use crate::plan::{Plan, PlannedTrial, ResolvedCase};
-use crate::proxy::{Bound, MODEL_MOUNT, Proxy, Refused, SEARCH_MOUNT, Serving, Unbound, Vars};
+use crate::platform::clock::{Clock, FixedClock, RealClock};
 use crate::settings::Auth;
 use crate::trace::{Arm, EXTERNAL, Evidence, Mode, Trace, TrialEnd, TrialError, TrialErrorKind, version_of};
 use crate::transport::{LiveTransport, ReplayTransport, Service, Tap, Target as Address, Transport};
+use crate::trial::proxy::{Bound, MODEL_MOUNT, Proxy, Refused, SEARCH_MOUNT, Serving, Unbound, Vars};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -276,7 +276,7 @@ impl Work<'_> {
         }
         trace.took_us = u64::try_from(session.took.as_micros()).unwrap_or(u64::MAX);
         (trace.roles, trace.offered, trace.events) = (session.roles(), session.offered, session.events);
-        trace.version = trace.version.max(version_of(&trace.events));
+        trace.version = version_of(&trace.events).max(trace.end.version());
         Ok(Ran { trace, secrets: tap.secrets() })
     }
 

@@ -2,8 +2,8 @@
 //! answered by nobody, and an agent that asked nothing here was not seen at work.
 
 use super::replay::error;
-use crate::proxy::{MODEL_MOUNT, Refused};
 use crate::trace::{Event, TrialEnd, TrialError, TrialErrorKind, TurnOutcome, What};
+use crate::trial::proxy::{MODEL_MOUNT, Refused};
 use std::net::SocketAddr;
 
 /// What came through the proxy in one trial.

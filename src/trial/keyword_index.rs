@@ -1,10 +1,10 @@
 //! The keyword index of a trial, in the state that its case declares.
 
 use super::replay::error;
-use crate::files::{self, TemporaryFolder};
 use crate::flow::AgentContext;
 use crate::knowledge::KeywordIndex;
 use crate::plan::ResolvedCase;
+use crate::platform::files::{self, TemporaryFolder};
 use crate::scenario::KeywordIndexState;
 use crate::trace::{TrialError, TrialErrorKind};
 use std::path::Path;

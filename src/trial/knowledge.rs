@@ -4,13 +4,13 @@
 use super::cost::tariff;
 use super::services::{self, Keys, LiveAccess, Variables};
 use super::{SetupError, Sources};
-use crate::clock::{BoxFuture, RealClock};
 use crate::knowledge::{self, DEFAULT_KB, Declared, KnowledgeSource, KnowledgeSources};
 use crate::plan::PlannedScenario;
+use crate::platform::clock::{BoxFuture, RealClock};
+use crate::platform::secrets;
 use crate::provider::wire::nuclia_ask;
 use crate::provider::{Access, RetryPolicy};
 use crate::scenario::{Loaded, Project};
-use crate::secrets;
 use crate::settings::{Auth, KnowledgeBaseSettings, ManagedRetrievalSettings, Provider, ServerAddress, ServerKind};
 use crate::transport::{
     Budget, HttpRequest, HttpResponse, LiveTransport, Pace, Service, Target, Transport, TransportError,

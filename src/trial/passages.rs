@@ -1,7 +1,7 @@
 //! What the searches of a trial found, without secrets: by name for its trace, and whole.
 
 use crate::knowledge::{FoundPassages, Passage};
-use crate::secrets::{self, Redactor};
+use crate::platform::secrets::{self, Redactor};
 use crate::trace::{NamedPassage, PassageText, Searched, Trace};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};

@@ -4,8 +4,8 @@
 //! place of an earlier recording only when whoever records found that it replays to the same.
 
 use crate::cassette::{Cassette, CassetteError, Header, LocalTimes, Redactor, StoppingDesign};
-use crate::clock::Clock;
-use crate::files;
+use crate::platform::clock::Clock;
+use crate::platform::files;
 use crate::transport::{RecordTransport, Transport};
 use std::collections::BTreeMap;
 use std::io;

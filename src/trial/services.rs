@@ -5,11 +5,11 @@
 
 use super::{SetupError, TrialRunner, trust};
 use crate::cassette::Redactor;
-use crate::clock::{Clock, PausableClock, RealClock};
 use crate::plan::VariantSettings;
+use crate::platform::clock::{Clock, PausableClock, RealClock};
+use crate::platform::secrets;
 use crate::provider::wire::{self, Dialect};
 use crate::scenario::Project;
-use crate::secrets;
 use crate::settings::Provider;
 use crate::transport::{Budget, LimitTransport, LiveTransport, Pace, Service, Target, Tariff, Transport};
 use std::collections::BTreeMap;

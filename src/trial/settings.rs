@@ -2,13 +2,13 @@
 
 use super::services::dialect;
 use super::{SetupError, VariantSetup};
-use crate::clock::Clock;
 use crate::flow::{AgentContext, Flow, PromptError, Prompts, Services, Settings, Stages};
 use crate::knowledge::KeywordIndex;
 use crate::plan::{PlannedTrial, VariantSettings};
+use crate::platform::clock::Clock;
+use crate::platform::secrets;
 use crate::provider::{Access, ChatClient, ManagedRetrieval, PerplexityAgent, Refusals, RetryPolicy, SearchService};
 use crate::scenario::Project;
-use crate::secrets;
 use crate::trace::Arm;
 use crate::transport::Transport;
 use sha2::{Digest, Sha256};

@@ -1,8 +1,8 @@
 //! How long local work took: noted when it is recorded, slept on the virtual clock when it is replayed.
 
 use crate::cassette::LocalTimes;
-use crate::clock::{BoxFuture, Clock};
 use crate::flow::Stages;
+use crate::platform::clock::{BoxFuture, Clock};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -4,7 +4,7 @@
 //! the machine sent to anybody. A key goes to the hosts of its own service, by the table below; every other pair comes
 //! from whoever started the program. A variable without such a pair is not even read.
 
-use crate::loopback::is_loopback;
+use crate::platform::loopback::is_loopback;
 use reqwest::Url;
 use std::collections::BTreeSet;
 use std::sync::{PoisonError, RwLock};

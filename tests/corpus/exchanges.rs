@@ -2,7 +2,7 @@
 
 use crate::trajectories::unzipped;
 use ragcheck::cassette::{Cassette, Drift, Exchange, Header, Outcome, Redactor};
-use ragcheck::chat::Finish;
+use ragcheck::provider::chat::Finish;
 use ragcheck::provider::wire::openai_chat;
 use ragcheck::provider::{Failure, chat_client, perplexity_agent};
 use ragcheck::transport::HttpResponse;

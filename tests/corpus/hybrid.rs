@@ -5,10 +5,10 @@
 
 use crate::published;
 use crate::retrieval::{Collection, Figure, collection, difference, gain, mean, of_each, recall, unchanged};
-use ragcheck::clock::{BoxFuture, Clock, RealClock};
 use ragcheck::knowledge::{
     BATCH, Corpus, Declared, Passage, Row, Search, Vectors, backend, embedded_text, store, vector_file,
 };
+use ragcheck::platform::clock::{BoxFuture, Clock, RealClock};
 use ragcheck::provider::{Access, Embedder, RetryPolicy};
 use ragcheck::settings::{Auth, KnowledgeBaseSettings};
 use ragcheck::transport::{HttpRequest, HttpResponse, LiveTransport, Service, Target, Transport, TransportError};

@@ -10,7 +10,7 @@ use std::fs;
 
 const ACTION: &str = include_str!("../../action.yml");
 const PAGE: &str = include_str!("../../docs/ci.md");
-const STARTER: &str = include_str!("../../src/starter/project/dot-github/workflows/ragcheck.yml");
+const STARTER: &str = include_str!("../../src/cli/starter/project/dot-github/workflows/ragcheck.yml");
 
 /// The block of YAML on the page that begins with these words.
 fn block(begins: &str) -> Value {

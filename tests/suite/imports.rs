@@ -116,9 +116,8 @@ fn no_module_imports_what_the_table_does_not_allow() {
     assert!(trespasses.is_empty(), "{}", trespasses.join("\n"));
 }
 
-#[test]
-fn no_files_of_different_modules_import_each_other_in_a_circle() {
-    let table = table();
+/// What each module of the table imports from others.
+fn imports(table: &BTreeMap<String, BTreeSet<String>>) -> BTreeMap<String, BTreeSet<String>> {
     let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut files = Vec::new();
     sources(&root().join("src"), &mut files);
@@ -132,7 +131,54 @@ fn no_files_of_different_modules_import_each_other_in_a_circle() {
         let others = modules_named(&text, &here).into_iter().filter(|named| table.contains_key(named) && *named != own);
         imports.entry(own.clone()).or_default().extend(others);
     }
+    imports
+}
+
+#[test]
+fn no_files_of_different_modules_import_each_other_in_a_circle() {
+    let imports = imports(&table());
     assert_eq!(circle(imports), BTreeMap::new(), "these modules import each other in a circle");
+}
+
+#[test]
+fn every_permission_of_the_table_is_used() {
+    let table = table();
+    let imports = imports(&table);
+    let unused: Vec<String> = table
+        .iter()
+        .filter(|(_, allowed)| !allowed.contains("everything"))
+        .flat_map(|(module, allowed)| {
+            let used = imports.get(module).cloned().unwrap_or_default();
+            allowed
+                .difference(&used)
+                .map(|other| format!("`{module}` may import `{other}` and does not"))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(unused.is_empty(), "take these out of the table in ARCHITECTURE.md:\n{}", unused.join("\n"));
+}
+
+#[test]
+fn the_front_page_of_the_library_lists_at_most_24_modules_and_each_has_its_row() {
+    let text = std::fs::read_to_string(root().join("src/lib.rs")).expect("lib.rs");
+    let declared = regex::Regex::new(r"(?m)^(?:pub )?mod (\w+);").expect("a pattern");
+    let modules: BTreeSet<String> = declared.captures_iter(&text).map(|found| found[1].to_owned()).collect();
+    assert!(modules.len() <= 24, "{modules:?}");
+    assert_eq!(modules, table().into_keys().collect(), "the modules of lib.rs and the rows of ARCHITECTURE.md");
+}
+
+#[test]
+fn what_judges_reads_no_clock_and_opens_no_file() {
+    let mut files = Vec::new();
+    sources(&root().join("src"), &mut files);
+    let platform =
+        regex::Regex::new(r"crate::platform::(?:\{[^}]*)?\b(clock|files|secrets|yaml|loopback)\b").expect("a pattern");
+    let judges = ["metric", "gate", "compare", "report"];
+    for file in files.iter().filter(|file| judges.contains(&module(file)[0].as_str())) {
+        let text = std::fs::read_to_string(file).expect("a source file");
+        let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+        assert!(!platform.is_match(code), "{}: of `platform` it may use `bounds` alone", file.display());
+    }
 }
 
 /// What is left of `imports` when modules that import nothing which is left are taken away, again and again.

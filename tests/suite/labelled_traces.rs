@@ -1,8 +1,8 @@
 //! Traces that people labelled, in `tests/labelled/`: what an expectation or a metric must make of each, and why.
 
-use ragcheck::evaluation::EvaluationBuilder;
-use ragcheck::import;
 use ragcheck::plan::Plan;
+use ragcheck::suite::evaluation::EvaluationBuilder;
+use ragcheck::suite::import;
 use ragcheck::trace::Trace;
 use serde_json::{Map, Value, json};
 use std::path::Path;

@@ -4,7 +4,7 @@
 
 use super::project::Project;
 use ragcheck::cassette::{Cassette, StoppingDesign};
-use ragcheck::evaluation::score;
+use ragcheck::suite::evaluation::score;
 use ragcheck::{history, knowledge};
 use std::path::Path;
 

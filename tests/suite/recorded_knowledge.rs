@@ -3,10 +3,10 @@
 
 use bytes::Bytes;
 use ragcheck::cassette::{self, Cassette, Header, Redactor};
-use ragcheck::clock::{BoxFuture, Clock, VirtualClock, block_on};
 use ragcheck::knowledge::{
     DEFAULT_KB, Found, KnowledgeBase, KnowledgeSource, KnowledgeSources, Passage, Search, SearchError,
 };
+use ragcheck::platform::clock::{BoxFuture, Clock, VirtualClock, block_on};
 use ragcheck::provider::{Access, ErrorKind, Failure, ProviderError, RetryPolicy};
 use ragcheck::transport::{
     HttpRequest, HttpResponse, Profile, RecordTransport, ReplayTransport, Service, Transport, TransportError,

@@ -128,7 +128,7 @@ fn a_file_that_its_table_does_not_name_is_found_and_so_is_a_name_without_a_file(
 fn no_name_of_a_metric_or_a_dialect_stands_in_the_catalogue_of_its_kind() {
     for (catalogue, folder, mark) in [
         ("metric/catalogue.rs", "metric", "impl Metric for"),
-        ("catalogue/dialect.rs", "provider/wire", "impl Dialect for"),
+        ("settings/catalogue/dialect.rs", "provider/wire", "impl Dialect for"),
         ("settings/provider.rs", "provider/wire", "impl Dialect for"),
     ] {
         let text = fs::read_to_string(source(catalogue)).expect("a catalogue");

@@ -37,7 +37,7 @@ fn the_shipped_behaviour_files_are_valid_against_their_schema_and_every_mistake_
     compiler.add_resource("schema://behaviour/", serde_json::from_str(&text).expect("JSON")).expect("an address");
     let index = compiler.compile("schema://behaviour/", &mut schemas).expect("a schema");
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for file in ["fixtures/simulator/fernlight.yaml", "src/starter/project/simulator/behaviour.yaml"] {
+    for file in ["fixtures/simulator/fernlight.yaml", "src/cli/starter/project/simulator/behaviour.yaml"] {
         let text = fs::read_to_string(root.join(file)).expect(file);
         let value: serde_json::Value = serde_saphyr::from_str(&text).expect(file);
         if let Err(error) = schemas.validate(&value, index) {

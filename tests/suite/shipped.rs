@@ -1,9 +1,9 @@
 //! What the project ships is sound: scenarios, criteria, behaviours, and their size.
 
 use ragcheck::cli::check;
-use ragcheck::clock::{VirtualClock, block_on};
 use ragcheck::knowledge::{Corpus, Embedded, KnowledgeBase};
 use ragcheck::plan::{self, Selection};
+use ragcheck::platform::clock::{VirtualClock, block_on};
 use ragcheck::scenario::SequenceStep;
 use ragcheck::{scenario, simulator};
 use std::collections::BTreeSet;

@@ -32,7 +32,7 @@ fn files(folder: &Path) -> Vec<String> {
 
 #[test]
 fn the_table_of_the_starter_is_its_folder() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/starter");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli/starter");
     let ignored = |name: &String| name.starts_with("reports/") || name.starts_with(".ragcheck/");
     let mut table = String::from(
         "//! The files of `project/`. Written by `UPDATE=1 cargo test --test suite starter`.\n\n\
@@ -52,7 +52,7 @@ fn the_table_of_the_starter_is_its_folder() {
         fs::write(&path, &table).expect("the table");
     }
     let committed = fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(committed, table, "src/starter/table.rs is out of date: run this test once with UPDATE=1");
+    assert_eq!(committed, table, "src/cli/starter/table.rs is out of date: run this test once with UPDATE=1");
 }
 
 #[test]

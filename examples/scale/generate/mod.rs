@@ -10,8 +10,8 @@ mod words;
 
 pub use project::{Size, write};
 
-use ragcheck::clock::{Clock, VirtualClock, block_on};
 use ragcheck::plan::{self, Plan, PlannedTrial, Selection};
+use ragcheck::platform::clock::{Clock, VirtualClock, block_on};
 use ragcheck::scenario;
 use ragcheck::trace::{ToolOutcome, TrialEnd, What};
 use ragcheck::trial::TrialRunner;

@@ -3,7 +3,7 @@
 
 use super::words::Words;
 use bytes::Bytes;
-use ragcheck::clock::{BoxFuture, Clock};
+use ragcheck::platform::clock::{BoxFuture, Clock};
 use ragcheck::transport::{HttpRequest, HttpResponse, SIMULATOR_HEADER, Service, Transport, TransportError};
 use serde_json::{Value, json};
 use std::sync::Arc;

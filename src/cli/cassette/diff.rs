@@ -5,7 +5,7 @@ use crate::cassette::Change;
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Problem};
 use crate::cli::select::{load, selection, variables};
-use crate::recordings::{self, ServiceDiff};
+use crate::suite::recordings::{self, ServiceDiff};
 use crate::trace::text::{plural, quote};
 use crate::trial::TrialRunner;
 use std::sync::Arc;

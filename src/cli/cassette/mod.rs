@@ -9,8 +9,8 @@ mod scan;
 
 use super::exit::Exit;
 use super::output::Problem;
-use crate::recordings::{self, CassetteFile};
 use crate::scenario;
+use crate::suite::recordings::{self, CassetteFile};
 use arguments::{Cassette, CassetteCommand};
 use std::path::PathBuf;
 

@@ -5,7 +5,7 @@ use super::cassettes;
 use crate::cassette::Rekeyed;
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Problem};
-use crate::recordings::{self, rekey};
+use crate::suite::recordings::{self, rekey};
 use crate::trace::text::plural;
 
 /// Does what `ragcheck cassette rekey` was asked to.

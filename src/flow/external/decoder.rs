@@ -3,7 +3,7 @@
 //! What cannot be read stays what it is, and nothing is made up: a result without recognisable passages is kept as a
 //! document, and metrics that need passages have no unit then.
 
-use crate::secrets;
+use crate::platform::secrets;
 use crate::trace::{Hit, IndexResult, SourceRef};
 use serde_json::{Map, Value};
 

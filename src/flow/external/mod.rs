@@ -20,9 +20,9 @@ pub use target::{Endpoint, Fill, PLACEHOLDERS, Target};
 
 use super::context::micros;
 use super::digest;
-use crate::catalogue::FlowEntry;
-use crate::chat::{Message, Role};
-use crate::clock::{Clock, timeout};
+use crate::platform::clock::{Clock, timeout};
+use crate::provider::chat::{Message, Role};
+use crate::settings::catalogue::FlowEntry;
 use crate::trace::{self, Event, Roles, TurnEnded, TurnOutcome, What};
 use crate::transport::{HttpRequest, HttpResponse, Miss, Passed, Tap, Transport, TransportError};
 use std::sync::Arc;

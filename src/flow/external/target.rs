@@ -5,8 +5,8 @@
 //! where they stand.
 
 use super::{Trouble, Words, unreached};
-use crate::chat::Message;
-use crate::secrets;
+use crate::platform::secrets;
+use crate::provider::chat::Message;
 use crate::transport::{HttpRequest, HttpResponse, Profile, Service, TransportError};
 use serde_json::{Value, json};
 

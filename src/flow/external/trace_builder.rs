@@ -10,10 +10,10 @@ use super::groups::{Group, grouped, in_order};
 use super::evidence::{self, Retrieved};
 use super::target::Reply;
 use super::{Trouble, UNASKED, Words, decoder, micros};
-use crate::chat::{ChatRequest, Message, Role};
 use crate::flow::digest;
 use crate::flow::retries::Retries;
 use crate::flow::turn::{attempts_of, completion_of};
+use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::provider::{Attempt, ErrorKind, SearchAnswer, observed};
 use crate::trace::{
     self, Answer, ExternalResult, FedBack, ModelCalled, Roles, SearchResult, ToolCalled, ToolOutcome, ToolResult,
@@ -106,7 +106,9 @@ impl<'a> TraceBuilder<'a> {
             Err(TransportError::Miss(miss)) => Some(miss.clone()),
             _ => None,
         });
-        let answered = passed.into_iter().filter(|one| !matches!(one.result, Err(TransportError::Miss(_))));
+        // What no dialect reads, a list of models for example, is no call of anything.
+        let read = |one: &Passed| observed::is_read(&one.request) && !matches!(one.result, Err(TransportError::Miss(_)));
+        let answered = passed.into_iter().filter(read);
         for group in grouped(in_order(answered.collect()), self.words) {
             match group.request.service {
                 Service::Model => self.model(&group),

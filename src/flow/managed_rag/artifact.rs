@@ -4,7 +4,7 @@
 //! writes a line and not the whole text again.
 
 use super::citations::Cited;
-use crate::secrets;
+use crate::platform::secrets;
 use crate::settings::ManagedRetrievalSettings;
 use crate::trace::{Artifact, ManagedSource};
 use std::fmt::Write;

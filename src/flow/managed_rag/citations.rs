@@ -140,7 +140,7 @@ fn shown(id: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chat::Usage;
+    use crate::provider::chat::Usage;
     use crate::provider::{AskCitation, AskStatus};
     use proptest::prelude::*;
 

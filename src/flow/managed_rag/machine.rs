@@ -2,7 +2,7 @@
 //! it is missing.
 
 use crate::flow::machine::MachineRows;
-use crate::state_machine::Machine;
+use crate::trace::state_machine::Machine;
 
 pub(super) const ASKING: &str = "asking";
 pub(super) const ASKING_REMINDED: &str = "asking_reminded";

@@ -2,8 +2,8 @@
 
 use super::tools::NUCLIA_RAG;
 use super::{machine, prompts};
-use crate::chat::ToolChoice;
 use crate::flow::tools::{End, Executed};
+use crate::provider::chat::ToolChoice;
 use crate::settings::Enforcement;
 use crate::trace::ToolResult;
 

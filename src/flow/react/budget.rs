@@ -1,7 +1,7 @@
 //! What a turn may cost: tokens estimated before they are sent, used tokens counted after.
 
 use super::policy::{MOST_RETRIES, MOST_STEPS};
-use crate::chat::{Message, ToolDefinition};
+use crate::provider::chat::{Message, ToolDefinition};
 use serde::{Deserialize, Serialize};
 
 /// The context window where a scenario declares none.
@@ -105,7 +105,7 @@ impl Budget {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chat::Role;
+    use crate::provider::chat::Role;
     use proptest::prelude::*;
 
     #[test]

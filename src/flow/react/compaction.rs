@@ -4,8 +4,8 @@
 //! compacted. The summary is made of the turns' own first sentences, so that it says nothing that was not said.
 
 use super::budget;
-use crate::chat::{Message, Role};
-use crate::secrets;
+use crate::platform::secrets;
+use crate::provider::chat::{Message, Role};
 
 /// Share of the context by which a compaction makes it smaller at least: 1 / 5.
 pub(super) const SAVES: u64 = 5;

@@ -2,7 +2,7 @@
 //! wrong, answer. `policy` decides which event happens; its tests hold it to these rows.
 
 use crate::flow::machine::MachineRows;
-use crate::state_machine::Machine;
+use crate::trace::state_machine::Machine;
 
 pub(super) const THINKING: &str = "thinking";
 pub(super) const OBSERVING: &str = "observing";

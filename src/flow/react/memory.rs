@@ -4,8 +4,8 @@ use super::NAME;
 use super::budget::Usage;
 use super::policy::{Approach, Progress};
 use super::style::{NoteKind, Style};
-use crate::chat::Message;
 use crate::flow::FlowState;
+use crate::provider::chat::Message;
 use serde::{Deserialize, Serialize};
 
 /// Reflections and notes of one session; the oldest make room.

@@ -1,7 +1,7 @@
 //! How long an answer is to be, and what a user decided or wishes for later: read from the user's words, by rules for English and
 //! German. Questions in other languages are taken for short and direct ones; their wishes are the model's to heed.
 
-use crate::secrets;
+use crate::platform::secrets;
 use serde::{Deserialize, Serialize};
 
 /// The length of an answer.

@@ -5,7 +5,7 @@
 //! attempt is used up; while keywords are due it waits, and the event that ends the waiting says where it leads.
 
 use crate::flow::machine::MachineRows;
-use crate::state_machine::Machine;
+use crate::trace::state_machine::Machine;
 
 pub(super) const KNOWLEDGE_DUE: &str = "knowledge_due";
 pub(super) const KNOWLEDGE_REMINDED: &str = "knowledge_reminded";

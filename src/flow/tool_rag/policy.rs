@@ -2,8 +2,8 @@
 
 use super::machine;
 use super::tools::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
-use crate::chat::ToolChoice;
 use crate::flow::tools::{End, Executed};
+use crate::provider::chat::ToolChoice;
 use crate::settings::Enforcement;
 use crate::trace::ToolResult;
 

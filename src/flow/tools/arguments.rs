@@ -1,7 +1,7 @@
 //! From the text of a call to an object that fits the tool's schema, or to a reason why not.
 
 use super::{Declaration, Refusal};
-use crate::secrets;
+use crate::platform::secrets;
 use crate::settings::Violation;
 use serde_json::{Map, Value};
 

@@ -2,9 +2,9 @@
 
 use super::arguments::{self, Arguments};
 use super::{Declaration, Failure, Refusal, Scope, Sent, Tool, ToolError, error_for_model};
-use crate::chat::ToolCall;
 use crate::flow::Abort;
 use crate::flow::turn::Turn;
+use crate::provider::chat::ToolCall;
 use crate::trace::{Rejection, Role, ToolOutcome, ToolResult, What};
 
 /// A call that came to its end.

@@ -9,7 +9,7 @@ mod patterns;
 mod prose;
 
 use super::{Refusal, sanitise};
-use crate::character_references;
+use crate::knowledge::character_references;
 use regex::{RegexSet, RegexSetBuilder};
 use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization;

@@ -16,9 +16,9 @@ pub(in crate::flow) mod search;
 pub(in crate::flow) use execution::{End, Executed};
 
 use super::{Abort, AgentContext, Services};
-use crate::chat::ToolDefinition;
-use crate::clock::BoxFuture;
 use crate::knowledge::{KnowledgeError, SearchError};
+use crate::platform::clock::BoxFuture;
+use crate::provider::chat::ToolDefinition;
 use crate::provider::{self, ProviderError};
 use crate::settings::JsonSchema;
 use crate::trace::{Role, ToolResult};

@@ -1,7 +1,7 @@
 //! The states of one turn, and what may lead from one to another: retrieve, answer, done. Nothing is tried twice.
 
 use crate::flow::machine::MachineRows;
-use crate::state_machine::Machine;
+use crate::trace::state_machine::Machine;
 
 pub(super) const RETRIEVING: &str = "retrieving";
 pub(super) const ANSWERING: &str = "answering";

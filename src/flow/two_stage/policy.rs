@@ -3,10 +3,10 @@
 
 use super::machine;
 use super::tools::RETRIEVE_DOCUMENTS;
-use crate::chat::{Finish, ToolChoice};
 use crate::flow::tools::{End, Executed, Refusal};
 use crate::flow::turn::Completed;
 use crate::knowledge::{KnowledgeBase, KnowledgeBases};
+use crate::provider::chat::{Finish, ToolChoice};
 use crate::trace::ToolResult;
 use crate::trace::text::quote;
 use std::sync::Arc;
@@ -188,8 +188,8 @@ pub(super) fn said(completion: &Completed, refusal: &str) -> Said {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chat::Usage;
     use crate::knowledge::{Corpus, Embedded, Passage};
+    use crate::provider::chat::Usage;
 
     fn bases(names: &[&str]) -> KnowledgeBases {
         let base = |name: &&str| {

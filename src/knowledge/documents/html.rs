@@ -4,7 +4,7 @@
 
 use super::pieces::{Line, Part, Piece, cut};
 use super::text::title_or;
-use crate::character_references::decoded;
+use crate::knowledge::character_references::decoded;
 
 /// Elements whose content is no text.
 const SKIPPED: [&str; 5] = ["script", "style", "noscript", "template", "svg"];

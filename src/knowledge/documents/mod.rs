@@ -17,8 +17,8 @@ mod rows;
 mod text;
 
 use super::KnowledgeError;
-use crate::bounds::Bound;
-use crate::catalogue::PassageNames;
+use crate::platform::bounds::Bound;
+use crate::settings::catalogue::PassageNames;
 use pieces::Piece;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -107,8 +107,8 @@ impl Corpus {
     pub fn load(folder: &Path) -> Result<Self, KnowledgeError> {
         let unreadable = |path: &Path, error| KnowledgeError::Read { path: path.to_owned(), error };
         let mut files = Vec::new();
-        for crate::files::Entry { path, .. } in
-            crate::files::entries(folder).map_err(|error| unreadable(folder, error))?
+        for crate::platform::files::Entry { path, .. } in
+            crate::platform::files::entries(folder).map_err(|error| unreadable(folder, error))?
         {
             if Format::of(&path).is_some() && path.is_file() {
                 files.push(path);
@@ -119,7 +119,7 @@ impl Corpus {
         let mut ids = BTreeSet::new();
         let mut room = Bound::DocumentsSize.most();
         for path in files {
-            let bytes = crate::files::read_at_most(&path, room).map_err(|error| match error.kind() {
+            let bytes = crate::platform::files::read_at_most(&path, room).map_err(|error| match error.kind() {
                 std::io::ErrorKind::FileTooLarge => KnowledgeError::TooLarge { path: folder.to_owned() },
                 _ => unreadable(&path, error),
             })?;

@@ -1,10 +1,10 @@
 //! Searches of folders in memory and in a derived file.
 
 use super::*;
-use crate::clock::{VirtualClock, block_on};
 use crate::knowledge::Passage;
 use crate::knowledge::full_text;
 use crate::knowledge::index_file::authenticate;
+use crate::platform::clock::{VirtualClock, block_on};
 use proptest::prelude::*;
 
 fn base(texts: &[&str]) -> Embedded {

@@ -12,7 +12,7 @@ mod chroma;
 mod qdrant;
 
 use super::documents::{Corpus, Passage, Place};
-use crate::clock::BoxFuture;
+use crate::platform::clock::BoxFuture;
 use crate::provider::{Access, Attempt, Attempted, ProviderError};
 use crate::settings::{ServerAddress, ServerKind};
 use serde_json::{Map, Value, json};

@@ -3,7 +3,7 @@
 use super::anthropic_messages::{NAME, READER};
 use super::document::WireError;
 use super::passthrough::{self, Filled};
-use crate::chat::{Message, Piece, Role, ToolCall};
+use crate::provider::chat::{Message, Piece, Role, ToolCall};
 use serde_json::{Map, Value, json};
 
 /// What is left of a content when its text and blocks are taken out: `""`, `[]` or as it was.

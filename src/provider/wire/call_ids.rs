@@ -2,7 +2,7 @@
 //!
 //! They are never sent. A result that names only its function belongs to the oldest call of that name without a result.
 
-use crate::chat::{ChatRequest, ToolCall};
+use crate::provider::chat::{ChatRequest, ToolCall};
 
 /// Generates ids while a conversation is read from its beginning.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! Reading JSON documents with messages that name the place.
 
-use crate::chat::ToolDefinition;
 use crate::provider::ErrorKind;
+use crate::provider::chat::ToolDefinition;
 use serde_json::{Map, Value};
 
 /// Why a document could not be translated.

@@ -4,7 +4,7 @@
 //! (OpenAI), or signed bytes (Perplexity, whose default it is).
 
 use super::document::{Reader, WireError, put, small, tokens};
-use crate::chat::Usage;
+use crate::provider::chat::Usage;
 use serde_json::{Map, Value, json};
 
 /// The dialect's name.

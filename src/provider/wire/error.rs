@@ -5,8 +5,8 @@
 //! violated quota per day, or by status 402: the sentence alone says "quota" for both.
 
 use super::document::WireError;
+use crate::platform::secrets;
 use crate::provider::ErrorKind;
-use crate::secrets;
 use serde_json::Value;
 
 /// Sorts an error by HTTP status and body; the body may be anything.

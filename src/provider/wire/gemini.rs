@@ -13,7 +13,7 @@ use super::gemini_parts::{self, key_of};
 use super::gemini_stream::Assembler as Chunks;
 use super::passthrough;
 use crate::cassette::Profile;
-use crate::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolChoice, ToolDefinition, Usage};
+use crate::provider::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolChoice, ToolDefinition, Usage};
 use crate::settings::Auth;
 use serde_json::{Map, Value, json};
 

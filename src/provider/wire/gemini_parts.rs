@@ -6,7 +6,7 @@
 use super::call_ids::{CallIds, generated};
 use super::gemini::NAME;
 use super::passthrough::{self, Filled};
-use crate::chat::{Message, Piece, Role, ToolCall};
+use crate::provider::chat::{Message, Piece, Role, ToolCall};
 use serde_json::{Map, Value, json};
 
 const CALL: [&str; 2] = ["functionCall", "function_call"];

@@ -1,8 +1,8 @@
 //! What holds for every dialect: what was written is read, what was read is written, and unknown fields survive.
 
 use super::{Assembler, WireError, anthropic_messages, by_name, dialects, gemini, openai_chat, openai_responses};
-use crate::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition};
 use crate::provider::ErrorKind;
+use crate::provider::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition};
 use crate::transport::sse;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

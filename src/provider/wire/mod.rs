@@ -2,7 +2,7 @@
 //!
 //! One file a [`Dialect`], and all have one shape: what the dialect declares of itself (name, authentication, paths, what
 //! does not count when requests are compared), `decode_request`, `encode_request`, `decode_response`, `Assembler`.
-//! Decoding takes out the neutral words and keeps the rest ([`crate::chat::Passthrough`]) around the places where they stood;
+//! Decoding takes out the neutral words and keeps the rest ([`crate::provider::chat::Passthrough`]) around the places where they stood;
 //! encoding puts the words back. So a document that was read is written again as it was, and a document whose words
 //! were changed in between differs in these words only. What is kept goes back to its own dialect and to no other.
 //!
@@ -39,8 +39,8 @@ pub use document::WireError;
 pub use error::{error_kind, error_message, reported_kind};
 
 use crate::cassette::Profile;
-use crate::catalogue::DialectEntry;
-use crate::chat::{ChatRequest, ChatResponse};
+use crate::provider::chat::{ChatRequest, ChatResponse};
+use crate::settings::catalogue::DialectEntry;
 use crate::settings::{Auth, Quirks};
 use serde_json::{Map, Value, json};
 use std::fmt;

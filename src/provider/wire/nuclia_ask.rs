@@ -7,8 +7,8 @@
 use super::document::{Reader, WireError, text, tokens};
 use super::nuclia_ask_answer::{assembled, citations, paragraphs};
 use crate::cassette::Profile;
-use crate::chat::Usage;
 use crate::provider::ErrorKind;
+use crate::provider::chat::Usage;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -13,7 +13,7 @@ use super::openai_chat_stream::Assembler as Chunks;
 use super::passthrough::{self, Filled};
 use super::{Dialect, UNCOMPARED, ending};
 use crate::cassette::Profile;
-use crate::chat::{ChatRequest, ChatResponse, Message, Piece, Role, ToolCall, ToolChoice, ToolDefinition};
+use crate::provider::chat::{ChatRequest, ChatResponse, Message, Piece, Role, ToolCall, ToolChoice, ToolDefinition};
 use crate::settings::Quirks;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@ use super::document::{Reader, WireError, text, tokens};
 use super::openai_chat;
 use super::openai_chat_legacy as legacy;
 use super::passthrough;
-use crate::chat::{ChatResponse, Finish, Passthrough, Piece, Usage};
+use crate::provider::chat::{ChatResponse, Finish, Passthrough, Piece, Usage};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@
 use super::call_ids::CallIds;
 use super::document::ToolShape;
 use super::passthrough;
-use crate::chat::{Message, Piece, ToolCall, ToolChoice, ToolDefinition};
+use crate::provider::chat::{Message, Piece, ToolCall, ToolChoice, ToolDefinition};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -154,7 +154,7 @@ pub(super) fn add(message: &mut Map<String, Value>, delta: &Value) {
 
 #[cfg(test)]
 mod tests {
-    use crate::chat::{ChatRequest, Finish, Message, Role, ToolChoice};
+    use crate::provider::chat::{ChatRequest, Finish, Message, Role, ToolChoice};
     use crate::provider::wire::Dialect;
     use crate::transport::sse;
     use serde_json::{Value, json};

@@ -11,7 +11,7 @@ use super::openai_responses_stream::Assembler as Items;
 use super::passthrough;
 use super::{Dialect, UNCOMPARED, ending};
 use crate::cassette::Profile;
-use crate::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolChoice, ToolDefinition, Usage};
+use crate::provider::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolChoice, ToolDefinition, Usage};
 use serde_json::{Map, Value, json};
 
 /// The dialect's name.

@@ -4,7 +4,7 @@
 
 use super::document::{Reader, WireError};
 use super::passthrough::{self, Filled};
-use crate::chat::{Message, Piece, Role, ToolCall};
+use crate::provider::chat::{Message, Piece, Role, ToolCall};
 use serde_json::{Map, Value, json};
 
 /// Reads a request's items.

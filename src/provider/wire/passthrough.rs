@@ -4,7 +4,7 @@
 //! the pieces that are neither text nor call stay, the new text takes the place of the first old one, and calls take
 //! the places of calls in order.
 
-use crate::chat::{Message, Passthrough, Piece, ToolCall, ToolDefinition};
+use crate::provider::chat::{Message, Passthrough, Piece, ToolCall, ToolDefinition};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -134,7 +134,7 @@ pub(super) fn arguments_object(arguments: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chat::Role;
+    use crate::provider::chat::Role;
     use proptest::prelude::*;
     use serde_json::json;
 

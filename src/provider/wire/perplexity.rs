@@ -45,7 +45,7 @@ pub fn decode_results(body: &Value) -> Option<SearchAnswer> {
         text: String::new(),
         citations: sources.list,
         model: String::new(),
-        usage: crate::chat::Usage::default(),
+        usage: crate::provider::chat::Usage::default(),
     })
 }
 

@@ -9,7 +9,7 @@ use super::openai_responses as responses;
 use super::openai_responses_stream::Assembler as Items;
 use super::{Dialect, UNCOMPARED, ending};
 use crate::cassette::Profile;
-use crate::chat::{ChatRequest, ChatResponse};
+use crate::provider::chat::{ChatRequest, ChatResponse};
 use serde_json::Value;
 
 /// The dialect's name.

@@ -11,7 +11,7 @@ use super::openai_chat_stream::Assembler as Chunks;
 use super::perplexity_agent::HOST;
 use super::{Dialect, UNCOMPARED};
 use crate::cassette::Profile;
-use crate::chat::{ChatRequest, ChatResponse};
+use crate::provider::chat::{ChatRequest, ChatResponse};
 use serde_json::Value;
 
 /// The dialect's name.

@@ -2,8 +2,8 @@
 //! the axis a bin for turns without an answer.
 
 use super::{escaped, round_step};
-use crate::percent::percent;
 use crate::report::figures::{count, duration};
+use crate::stats::percent::percent;
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 760.0;

@@ -20,7 +20,7 @@ pub(in crate::report) fn forest(
     class: &'static str,
 ) -> String {
     let x = |value: f64| 8.0 + (value.clamp(-reach, reach) + reach) / (2.0 * reach) * (WIDTH - 16.0);
-    let said = |value: f64| crate::percent::points(value);
+    let said = |value: f64| crate::stats::percent::points(value);
     let mut svg =
         format!("<svg class=\"forest {class}\" viewBox=\"0 0 {WIDTH:.0} 40\" role=\"img\"><title>Difference ");
     svg.push_str(&said(difference));

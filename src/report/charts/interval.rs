@@ -2,9 +2,9 @@
 //! marked, and the target.
 
 use crate::gate::CriterionResult;
-use crate::percent::{self, Rounding, percent, rounded};
 use crate::report::figures::{claimed_share, target};
 use crate::scenario::Target;
+use crate::stats::percent::{self, Rounding, percent, rounded};
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 220.0;

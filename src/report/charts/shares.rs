@@ -1,6 +1,6 @@
 //! Shares of one whole as one bar, a colour each; the title names them.
 
-use crate::percent::percent;
+use crate::stats::percent::percent;
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 220.0;

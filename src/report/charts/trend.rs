@@ -6,8 +6,8 @@
 
 use super::moments::{Moments, stretches};
 use crate::history::{Line, Series, Unit};
-use crate::percent::percent;
 use crate::report::figures::duration;
+use crate::stats::percent::percent;
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 460.0;

@@ -2,7 +2,7 @@
 //! figures are empty. New columns come last.
 
 use crate::compare::{Comparison, Scale};
-use crate::percent::{Rounding, rounded};
+use crate::stats::percent::{Rounding, rounded};
 use crate::trace::text::cell;
 use std::io;
 

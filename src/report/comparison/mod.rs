@@ -16,7 +16,7 @@ pub(in crate::report) use terminal::table;
 pub use terminal::terminal;
 
 use crate::compare::{Comparison, Difference, Finding, Row, Scale};
-use crate::percent::{points, points_interval};
+use crate::stats::percent::{points, points_interval};
 use crate::trace::{COMPARISON_CSV, COMPARISON_HTML, COMPARISON_JSON};
 use std::collections::BTreeMap;
 use std::io;

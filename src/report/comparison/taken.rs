@@ -1,9 +1,9 @@
 //! What both sides took, in words: tokens, money, times, from A to B.
 
 use crate::compare::{Cell, Figure, Unit};
-use crate::percent::points;
-use crate::price::dollars;
 use crate::report::figures::count;
+use crate::settings::price::dollars;
+use crate::stats::percent::points;
 
 /// One figure: its name, A's value, B's value, and the difference; a value that is not known says why.
 pub(in crate::report) fn taken(row: &Figure) -> [String; 4] {
@@ -33,7 +33,7 @@ fn level(unit: Unit, cell: &Cell) -> String {
 
 fn amount(unit: Unit, value: f64) -> String {
     match unit {
-        Unit::Share => crate::percent::percent(value),
+        Unit::Share => crate::stats::percent::percent(value),
         Unit::Number if value.fract() == 0.0 || value >= 1_000.0 => count(value.round() as u64),
         Unit::Number => format!("{value:.1}"),
         Unit::Seconds => format!("{value:.2} s"),

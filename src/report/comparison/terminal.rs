@@ -3,9 +3,9 @@
 use super::taken::taken_line;
 use super::{SAME, Shown, differs};
 use crate::compare::{Finding, Flip, Row, Scale};
-use crate::percent::{percent, points, points_interval};
 use crate::report::figures::{count, counted};
 use crate::report::terminal_lines::wrap;
+use crate::stats::percent::{percent, points, points_interval};
 use crate::trace::text::{block, clip, line};
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
 use std::fmt::Write as _;

@@ -6,7 +6,7 @@
 //! so that readers by position go on working. `part` says of what the run is a part; it is empty for a whole one.
 
 use crate::gate::{CriterionResult, Source};
-use crate::percent::{Rounding, rounded};
+use crate::stats::percent::{Rounding, rounded};
 use crate::report::{Format, View};
 use crate::trace::text::cell;
 use crate::scenario::{Target, parse_target};

@@ -11,7 +11,7 @@ pub use terminal::terminal;
 
 use super::figures::duration;
 use crate::history::{Change, Line, RECENT, Series, Shown, Unit};
-use crate::percent::{percent, points};
+use crate::stats::percent::{percent, points};
 use crate::trace::text::quote;
 use std::collections::BTreeMap;
 

@@ -11,8 +11,8 @@ mod terminal;
 pub use terminal::terminal;
 
 use crate::compare::{Cell, Comparison, Unit, Variants};
-use crate::percent::percent;
-use crate::price::dollars;
+use crate::settings::price::dollars;
+use crate::stats::percent::percent;
 use crate::trace::{PAIRS_CSV, VARIANTS_CSV, VARIANTS_HTML, VARIANTS_JSON};
 use std::io;
 

@@ -6,7 +6,7 @@
 
 use super::template::{Part, PartKind, Piece};
 use super::{CellValue, Row};
-use crate::yaml::{Kind, Node, Place, Style};
+use crate::platform::yaml::{Kind, Node, Place, Style};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -23,7 +23,7 @@ pub(super) use places::Tables;
 pub(super) use template::has_columns;
 
 use super::diagnostic::{Diagnostic, Place};
-use crate::bounds::Bound;
+use crate::platform::bounds::Bound;
 use std::collections::BTreeMap;
 use std::ops::Range;
 

@@ -7,9 +7,9 @@
 use super::fill::{Filling, NOWHERE, Places, column_of};
 use super::template::Part;
 use super::{Row, Table};
-use crate::bounds::Bound;
+use crate::platform::bounds::Bound;
+use crate::platform::yaml::Focus;
 use crate::scenario::diagnostic::{Diagnostic, Mistake, Place, Severity, Step, diagnose_in};
-use crate::yaml::Focus;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

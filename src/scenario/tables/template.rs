@@ -4,9 +4,9 @@
 //! no conditions and no filters. Keys hold no columns.
 
 use super::Table;
-use crate::bounds::Bound;
+use crate::platform::bounds::Bound;
+use crate::platform::yaml::{Kind, Node, Place, Style};
 use crate::scenario::diagnostic::{At, Mistake, did_you_mean};
-use crate::yaml::{Kind, Node, Place, Style};
 use std::collections::BTreeSet;
 
 /// How a column begins and ends.

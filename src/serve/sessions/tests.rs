@@ -91,7 +91,10 @@ fn an_unused_session_ends_and_what_was_said_is_gone_for_good() {
     let folder = tempfile::tempdir().expect("a folder");
     let sessions = sessions(folder.path());
     let mut session = sessions.mint(None).expect("minted");
-    session.conversation.history.push(crate::chat::Message::text(crate::chat::Role::User, "my secret"));
+    session
+        .conversation
+        .history
+        .push(crate::provider::chat::Message::text(crate::provider::chat::Role::User, "my secret"));
     session.save(at(0)).expect("is stored");
     let (id, file) = (session.id.clone(), session.file.clone());
     drop(session);
@@ -106,7 +109,10 @@ fn what_was_said_in_expired_sessions_is_gone_when_the_service_starts_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let said = |words: &str, second: i64| {
         let mut session = sessions(folder.path()).mint(None).expect("minted");
-        session.conversation.history.push(crate::chat::Message::text(crate::chat::Role::User, words));
+        session
+            .conversation
+            .history
+            .push(crate::provider::chat::Message::text(crate::provider::chat::Role::User, words));
         session.save(at(second)).expect("is stored");
         session.file.clone()
     };

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cassette::Profile;
-use crate::clock::{Clock, VirtualClock, block_on};
+use crate::platform::clock::{Clock, VirtualClock, block_on};
 use crate::settings::PaceLimits;
 use futures_util::future::join_all;
 use serde_json::Value;

@@ -8,8 +8,8 @@
 use super::unzipped;
 use crate::published;
 use ragcheck::gate::{Verdict, evaluate};
-use ragcheck::import::messages;
 use ragcheck::scenario::expect::{ArgumentPattern, CallExpectation, CallPattern, Expectation};
+use ragcheck::suite::import::messages;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,7 +2,7 @@
 
 use super::unzipped;
 use ragcheck::gate::{Evaluation, Verdict, evaluate};
-use ragcheck::import::{Imported, messages};
+use ragcheck::suite::import::{Imported, messages};
 use ragcheck::trace::{ToolOutcome, What};
 
 const FILE: &str = "tau-bench/gpt-4o-airline.json.gz";

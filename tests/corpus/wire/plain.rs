@@ -1,6 +1,6 @@
 //! A plain reading of the documents: JSON pointers and loops, none of the library's own code.
 
-use ragcheck::chat::Role;
+use ragcheck::provider::chat::Role;
 use ragcheck::provider::wire::{Dialect, gemini};
 use serde_json::Value;
 

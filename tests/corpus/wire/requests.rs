@@ -2,7 +2,7 @@
 //! say the same.
 
 use super::{Exchange, corpus, exchanges, plain};
-use ragcheck::chat::{ChatRequest, Message, Role};
+use ragcheck::provider::chat::{ChatRequest, Message, Role};
 use ragcheck::provider::wire::{self, Dialect, embeddings, gemini};
 use serde_json::Value;
 

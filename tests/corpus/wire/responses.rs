@@ -2,8 +2,8 @@
 
 use super::requests::equal;
 use super::{Exchange, corpus, exchanges, plain, streams};
-use ragcheck::chat::{ChatResponse, Finish};
 use ragcheck::provider::ErrorKind;
+use ragcheck::provider::chat::{ChatResponse, Finish};
 use ragcheck::provider::wire::{Dialect, embeddings, error_kind, error_message};
 use serde_json::Value;
 
@@ -61,11 +61,11 @@ pub fn compare(dialect: &'static dyn Dialect, body: &Value, plain: &plain::Respo
 
 /// The reply as the next message: its words, and every signature, are in the request that it becomes part of.
 fn sent_back(dialect: &'static dyn Dialect, response: &ChatResponse, body: &Value) -> Result<(), String> {
-    let request = ragcheck::chat::ChatRequest {
+    let request = ragcheck::provider::chat::ChatRequest {
         model: "m".to_owned(),
         messages: vec![response.to_message()],
         tools: Vec::new().into(),
-        tool_choice: ragcheck::chat::ToolChoice::Auto,
+        tool_choice: ragcheck::provider::chat::ToolChoice::Auto,
         temperature: None,
         max_tokens: None,
         seed: None,
@@ -86,7 +86,7 @@ fn sent_back(dialect: &'static dyn Dialect, response: &ChatResponse, body: &Valu
     Ok(())
 }
 
-fn texts(messages: &[ragcheck::chat::Message]) -> String {
+fn texts(messages: &[ragcheck::provider::chat::Message]) -> String {
     messages.iter().map(|message| message.content.as_str()).collect()
 }
 

@@ -1,7 +1,7 @@
 //! What the flows send validates against the providers' own schemas.
 
 use super::{corpus, unzipped};
-use ragcheck::chat::{ChatRequest, Message, Role, ToolCall, ToolChoice, ToolDefinition};
+use ragcheck::provider::chat::{ChatRequest, Message, Role, ToolCall, ToolChoice, ToolDefinition};
 use ragcheck::provider::wire::{Dialect, anthropic_messages, gemini, openai_chat, openai_responses};
 use serde_json::{Value, json};
 

@@ -10,7 +10,7 @@ use super::secrets::walk;
 use super::simulator::Simulator;
 use agent::{Agent, KEY, ServiceSettings};
 use ragcheck::cassette::{self, Cassette};
-use ragcheck::proxy::Proxy;
+use ragcheck::trial::proxy::Proxy;
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::fs;

@@ -90,7 +90,10 @@ fn the_call_is_forced_where_that_is_declared_and_never_after_it() {
     let stage = Stage { enforcement: Enforcement::Forced, ..Stage::default() };
     let played = stage.play(vec![ask("warranty"), Says::Text(EMBED)], &QUESTION);
     let choices: Vec<_> = played.requests.iter().map(|request| request.tool_choice.clone()).collect();
-    assert_eq!(choices, [crate::chat::ToolChoice::Named(NUCLIA_RAG.into()), crate::chat::ToolChoice::Auto]);
+    assert_eq!(
+        choices,
+        [crate::provider::chat::ToolChoice::Named(NUCLIA_RAG.into()), crate::provider::chat::ToolChoice::Auto]
+    );
 }
 
 #[test]

@@ -7,11 +7,11 @@ mod wander;
 
 use super::tools::NUCLIA_RAG;
 use super::*;
-use crate::chat::{ChatRequest, Finish};
-use crate::clock::{VirtualClock, block_on};
 use crate::flow::Settings;
 use crate::flow::scripted::{self, NoTime, Says, Scripted};
 use crate::knowledge::{KeywordIndex, KnowledgeBases};
+use crate::platform::clock::{VirtualClock, block_on};
+use crate::provider::chat::{ChatRequest, Finish};
 use crate::provider::{Access, ChatModel, ManagedRetrieval, RetryPolicy};
 use crate::settings::{Enforcement, Limits, ManagedRetrievalSettings, TemplateParameter};
 use crate::trace::{Event, ManagedAnswer, Moved, ToolCalled, ToolOutcome, ToolResult, What};

@@ -137,5 +137,5 @@ fn a_model_that_calls_nothing_twice_is_made_to_call_by_another_approach() {
     ];
     let played = play(model, &["How long?"]);
     assert_eq!((played.end().1, played.took("retry"), played.took("change_approach")), ("answered", 1, 1));
-    assert_eq!(played.requests[4].tool_choice, crate::chat::ToolChoice::Named(SEARCH.into()));
+    assert_eq!(played.requests[4].tool_choice, crate::provider::chat::ToolChoice::Named(SEARCH.into()));
 }

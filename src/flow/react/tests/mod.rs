@@ -8,14 +8,14 @@ mod wander;
 
 use super::tools::{ANALYSE, ASSESS, SEARCH};
 use super::*;
-use crate::chat::{ChatRequest, Role};
-use crate::clock::{VirtualClock, block_on};
 use crate::flow::scripted::{self, NoTime, Says, Scripted};
 use crate::flow::{SessionStore, StoreError};
 use crate::knowledge::{
     Corpus, Embedded, KeywordIndex, KnowledgeBase, KnowledgeBases, KnowledgeError, Passage, Search,
 };
+use crate::platform::clock::{VirtualClock, block_on};
 use crate::provider::ChatModel;
+use crate::provider::chat::{ChatRequest, Role};
 use crate::settings::{Enforcement, Limits};
 use crate::trace::{Event as Recorded, Moved, TurnOutcome};
 use serde_json::json;

@@ -34,7 +34,7 @@ fn the_answer_is_asked_for_with_the_relevant_passages_alone_and_no_tool_may_be_c
     let model = vec![search("warranty months", "direct"), grades(&[2, 3], true), Says::Text("24 months [1] [9].")];
     let played = play(model, &["How long is the warranty?"]);
     let last = played.requests.last().expect("requests");
-    assert_eq!(last.tool_choice, crate::chat::ToolChoice::None);
+    assert_eq!(last.tool_choice, crate::provider::chat::ToolChoice::None);
     let passages = last.messages.iter().find(|message| message.role == Role::Tool).expect("the passages");
     let read: Value = serde_json::from_str(&passages.content).expect("is JSON");
     assert_eq!(read["chunks"].as_array().map(Vec::len), Some(2));

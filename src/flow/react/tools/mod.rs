@@ -23,8 +23,8 @@ pub(super) static TOOLS: [&Tool<TurnState>; 3] =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chat::ToolDefinition;
     use crate::flow::{Prompts, Services};
+    use crate::provider::chat::ToolDefinition;
     use crate::settings::JsonSchema;
     use proptest::prelude::*;
     use serde_json::{Value, json};

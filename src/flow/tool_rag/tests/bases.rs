@@ -1,8 +1,8 @@
 //! Several knowledge bases, and one behind a server: chosen by `kb_id`, asked through the trial's transport.
 
 use super::*;
-use crate::clock::BoxFuture;
 use crate::knowledge::{DEFAULT_KB, Found, KnowledgeBase, Search};
+use crate::platform::clock::BoxFuture;
 use crate::provider::{Access, Failure, RetryPolicy};
 use crate::transport::{HttpRequest, HttpResponse, Miss, Profile, Service, Transport, TransportError};
 

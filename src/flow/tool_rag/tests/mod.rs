@@ -20,11 +20,11 @@ mod mistakes;
 mod wander;
 
 use super::*;
-use crate::chat::{ChatRequest, ChatResponse, Finish, Role, ToolCall, Usage};
-use crate::clock::{Clock, VirtualClock, block_on};
 use crate::flow::tool_rag::tools::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
 use crate::flow::{Prompts, Services, Settings, Stages};
 use crate::knowledge::{Corpus, Embedded, KeywordIndex, KnowledgeBases, Passage};
+use crate::platform::clock::{Clock, VirtualClock, block_on};
+use crate::provider::chat::{ChatRequest, ChatResponse, Finish, Role, ToolCall, Usage};
 use crate::provider::{
     Attempt, Attempted, ChatModel, Citation, ErrorKind, ProviderError, SearchAnswer, SearchQuestion, SearchService,
 };
@@ -392,6 +392,7 @@ fn outcome(outcome: &ToolOutcome) -> String {
         ToolOutcome::Rejected(why) => format!("rejected {}: {}", why.cause, why.reason),
         ToolOutcome::OutOfOrder(why) => format!("out of order: {}", why.reason),
         ToolOutcome::Failed { message, retryable } => format!("failed (retryable {retryable}): {message}"),
+        ToolOutcome::Unseen { reason } => format!("unseen: {reason}"),
     }
 }
 

@@ -6,7 +6,7 @@
 use super::GENERATE_RESPONSE;
 use crate::flow::tool_rag::memory::{Citable, TurnState};
 use crate::flow::tools::{Declaration, Output, Refusal, Scope, Tool, ToolError, sanitise};
-use crate::secrets;
+use crate::platform::secrets;
 use crate::trace::citations::numbers_of;
 use crate::trace::{Answer, Role, SourceRef, ToolResult};
 use serde_json::{Map, Value, json};

@@ -9,7 +9,7 @@ use super::INDEX_KEYWORDS;
 use crate::flow::tool_rag::memory::TurnState;
 use crate::flow::tools::{Declaration, Output, Refusal, Scope, Tool, ToolError, guard, sanitise};
 use crate::knowledge::{Concepts, ExternalRecord, Indexed, KnowledgeBases, tokenize};
-use crate::secrets;
+use crate::platform::secrets;
 use crate::trace::{IndexResult, Role, ToolResult};
 use serde_json::{Map, Value, json};
 

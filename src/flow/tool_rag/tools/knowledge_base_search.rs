@@ -214,8 +214,8 @@ fn score_of_rank(rank: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::{VirtualClock, block_on};
     use crate::knowledge::{Corpus, Embedded, ExternalRecord, KeywordIndex, KnowledgeBase, Passage};
+    use crate::platform::clock::{VirtualClock, block_on};
     use std::sync::Arc;
 
     fn base(id: &str) -> Embedded {

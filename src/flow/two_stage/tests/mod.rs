@@ -6,14 +6,14 @@ mod stages;
 mod wander;
 
 use super::*;
-use crate::chat::{ChatRequest, Finish};
-use crate::clock::{VirtualClock, block_on};
 use crate::flow::scripted::{self, NoTime, Says, Scripted};
 use crate::flow::two_stage::tools::RETRIEVE_DOCUMENTS;
 use crate::knowledge::{
     Corpus, Embedded, KeywordIndex, KnowledgeBase, KnowledgeBases, KnowledgeError, Passage, Search,
 };
+use crate::platform::clock::{VirtualClock, block_on};
 use crate::provider::ChatModel;
+use crate::provider::chat::{ChatRequest, Finish};
 use crate::settings::{Enforcement, Limits};
 use crate::trace::{Event, Moved, Reply as Replied, ToolCalled, ToolOutcome, ToolResult, Trace, What};
 use serde_json::json;

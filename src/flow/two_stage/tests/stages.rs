@@ -6,8 +6,8 @@ use super::*;
 fn the_first_request_is_made_to_retrieve_and_the_second_may_call_nothing() {
     let played = play("north", vec![retrieve("warranty"), Says::Text("24 months [1].")], &["How long?"]);
     let [first, second] = played.requests.as_slice() else { panic!("{} requests", played.requests.len()) };
-    assert_eq!(first.tool_choice, crate::chat::ToolChoice::Named(RETRIEVE_DOCUMENTS.into()));
-    assert_eq!(second.tool_choice, crate::chat::ToolChoice::None);
+    assert_eq!(first.tool_choice, crate::provider::chat::ToolChoice::Named(RETRIEVE_DOCUMENTS.into()));
+    assert_eq!(second.tool_choice, crate::provider::chat::ToolChoice::None);
     assert_eq!(first.tools.len(), 1);
     assert_eq!(first.tools[0].parameters["properties"].as_object().map(serde_json::Map::len), Some(1), "query alone");
     let systems = |request: &ChatRequest| {

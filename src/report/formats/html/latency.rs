@@ -3,7 +3,7 @@
 
 use crate::gate::{Evaluation, Latency as Times, Quantile};
 use crate::metric::stages::Stage;
-use crate::percent::{at_most, percent};
+use crate::stats::percent::{at_most, percent};
 use crate::report::charts::{self, Curve};
 use crate::report::figures::{self, count, duration, target};
 use crate::scenario::Target;

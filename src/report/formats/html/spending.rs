@@ -1,7 +1,7 @@
 //! What the page shows of tokens and money: in all, by variant, and by case.
 
 use crate::gate::{Spending as Sums, Spent};
-use crate::price::dollars;
+use crate::settings::price::dollars;
 use crate::report::figures::count;
 use serde::Serialize;
 

@@ -1,0 +1,147 @@
+//! Any YAML into a [`Node`]: for what people wrote or edited, when there is a place to point at.
+//!
+//! An anchor's value is shared with its aliases and never copied; still it counts once for each of them, so that no
+//! document is larger than about its text when it is written out.
+
+use super::error::{Problem, ReadError};
+use super::node::{Kind, Node, Style};
+use super::place::Place;
+use granit::{Event, Parser, ScalarStyle, Span};
+use serde_saphyr::granit_parser as granit;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// Levels of nesting that are read.
+const DEPTH: usize = 200;
+
+/// A list or map that has not ended.
+struct Open {
+    place: Place,
+    anchor: usize,
+    /// Nodes in it, those of aliases included.
+    nodes: usize,
+    kind: OpenKind,
+}
+
+enum OpenKind {
+    List(Vec<Node<'static>>),
+    Map(Vec<(Node<'static>, Node<'static>)>, Option<Node<'static>>),
+}
+
+/// Reads the first document of `text`.
+///
+/// # Errors
+/// [`ReadError`] when it is no YAML, has none in it, or is too deep or too large.
+pub(crate) fn parse(text: &str) -> Result<Node<'static>, ReadError> {
+    let most = text.len() + 1_000;
+    let mut open: Vec<Open> = Vec::new();
+    let mut anchors: BTreeMap<usize, (Rc<Node<'static>>, usize)> = BTreeMap::new();
+    for event in Parser::new_from_str(text) {
+        let (event, span) = event.map_err(|error| {
+            let (line, column) = (error.marker().line(), error.marker().col());
+            ReadError { problem: Problem::Syntax(error.info()), place: Some(at(line, column, 1)) }
+        })?;
+        let (anchor, mut nodes, mut done) = match event {
+            Event::Scalar(value, style, anchor, _) => (anchor, 1, scalar(value.into_owned(), style, &span)),
+            Event::Alias(anchor) => {
+                let Some((node, nodes)) = anchors.get(&anchor) else {
+                    let problem = Problem::Syntax("an alias stands inside its own anchor".into());
+                    return Err(ReadError { problem, place: Some(begin(&span)) });
+                };
+                (0, *nodes, Node { place: node.place, kind: Kind::Shared(Rc::clone(node)) })
+            }
+            Event::SequenceStart(_, anchor, _) => {
+                open.push(Open { place: begin(&span), anchor, nodes: 1, kind: OpenKind::List(Vec::new()) });
+                if open.len() > DEPTH {
+                    return Err(ReadError { problem: Problem::TooLarge, place: Some(begin(&span)) });
+                }
+                continue;
+            }
+            Event::MappingStart(_, anchor, _) => {
+                open.push(Open { place: begin(&span), anchor, nodes: 1, kind: OpenKind::Map(Vec::new(), None) });
+                if open.len() > DEPTH {
+                    return Err(ReadError { problem: Problem::TooLarge, place: Some(begin(&span)) });
+                }
+                continue;
+            }
+            Event::SequenceEnd | Event::MappingEnd => match open.pop() {
+                Some(Open { place, anchor, nodes, kind: OpenKind::List(items) }) => {
+                    (anchor, nodes, Node { place, kind: Kind::List(items) })
+                }
+                Some(Open { place, anchor, nodes, kind: OpenKind::Map(pairs, _) }) => {
+                    let place = pairs.first().map_or(place, |(key, _)| key.place);
+                    (anchor, nodes, Node { place, kind: Kind::Map(pairs) })
+                }
+                None => continue,
+            },
+            _ => continue,
+        };
+        if anchor != 0 {
+            let shared = Rc::new(done);
+            done = Node { place: shared.place, kind: Kind::Shared(Rc::clone(&shared)) };
+            anchors.insert(anchor, (shared, nodes));
+        }
+        let Some(outer) = open.last_mut() else { return Ok(done) };
+        nodes = nodes.saturating_add(outer.nodes);
+        if nodes > most {
+            return Err(ReadError { problem: Problem::TooLarge, place: Some(done.place) });
+        }
+        outer.nodes = nodes;
+        match &mut outer.kind {
+            OpenKind::List(items) => items.push(done),
+            OpenKind::Map(pairs, key) => match key.take() {
+                None => *key = Some(done),
+                Some(key) => pairs.push((key, done)),
+            },
+        }
+    }
+    Err(ReadError { problem: Problem::Empty, place: None })
+}
+
+fn begin(span: &Span) -> Place {
+    at(span.start.line(), span.start.col(), 1)
+}
+
+/// From a line counted from 1 and a column counted from 0.
+fn at(line: usize, column: usize, length: usize) -> Place {
+    Place { line: line.max(1) as u32, column: column as u32 + 1, length: length as u32 }
+}
+
+fn scalar(text: String, style: ScalarStyle, span: &Span) -> Node<'static> {
+    let one_line = span.end.line() == span.start.line();
+    let length = if one_line { span.end.col().saturating_sub(span.start.col()).max(1) } else { usize::from(u16::MAX) };
+    let style = match style {
+        ScalarStyle::Plain => Style::Plain,
+        ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => Style::Quoted,
+        _ => Style::Block,
+    };
+    Node { place: at(span.start.line(), span.start.col(), length), kind: Kind::Scalar(Cow::Owned(text), style) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::yaml::alias_bomb;
+
+    #[test]
+    fn nesting_without_end_is_refused() {
+        assert_eq!(parse(&"- ".repeat(300)).expect_err("too deep").problem, Problem::TooLarge);
+    }
+
+    #[test]
+    fn aliases_that_multiply_are_refused_and_honest_ones_are_shared() {
+        assert_eq!(parse(&alias_bomb()).expect_err("a bomb").problem, Problem::TooLarge);
+        let node = parse("a: &a [1, 2]\nb: *a\n").expect("YAML");
+        assert_eq!(node.to_value(), serde_json::json!({"a": [1, 2], "b": [1, 2]}));
+        assert_eq!(node.get("b").and_then(Node::items).map(<[_]>::len), Some(2));
+    }
+
+    #[test]
+    fn broken_yaml_is_an_error_with_line_and_column() {
+        let error = parse("a: 1\nb: [1, 2\nc: }\n").expect_err("broken");
+        assert!(matches!(error.problem, Problem::Syntax(_)), "{error:?}");
+        assert!(error.place.is_some_and(|place| place.line >= 2), "{error:?}");
+        assert_eq!(parse("# nothing\n").expect_err("empty").problem, Problem::Empty);
+    }
+}

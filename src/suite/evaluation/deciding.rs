@@ -1,0 +1,316 @@
+//! Each criterion of a plan: how many conversations, or cases, would decide it, and the smallest difference from another run that it
+//! could show.
+//!
+//! Units are what the recordings of the selection measure when they are replayed; a trial that was not recorded is
+//! taken for the mean of the recorded ones of its case. Nothing is guessed for cases without any.
+
+use super::builder::EvaluationBuilder;
+use crate::compare::{CASES, Measured, Summary};
+use crate::metric::catalogue;
+use crate::plan::Plan;
+use crate::scenario::criteria::Estimand;
+use crate::scenario::{Criterion, GateKind, resolve_metric};
+use crate::stats::percent::{Rounding, percent, rounded};
+use crate::stats::power::{Spread, repeats_difference, smallest_visible_difference};
+use crate::stats::rate::units_for;
+use crate::stats::sample::{clusters_as_seen, clusters_for};
+use crate::stats::{ALPHA, Clusters, population};
+use crate::trace::{Arm, Trace, TrialEnd};
+use crate::trial::TrialRunner;
+use rayon::prelude::*;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The probability with which a difference is to be seen.
+pub(super) const POWER: f64 = 0.8;
+/// The share of cases that get worse by chance between two single runs.
+pub(super) const WORSE_BY_CHANCE: f64 = 0.02;
+/// Variance of one repetition: that of a rate of 91 %.
+pub(super) const WITHIN: f64 = 0.08;
+/// Variance of the true difference between cases, for cases not seen yet.
+pub(super) const BETWEEN: f64 = 0.01;
+/// Trials that are replayed before their figures are taken.
+const WINDOW: usize = 256;
+/// Failures up to which a sample that decides is looked for.
+const MOST_FAILURES: u64 = 200;
+/// Cases up to which a sample that decides is looked for.
+const MOST_CASES: u64 = 2_000;
+
+/// One criterion: what would decide it, and what it could show.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Deciding {
+    /// The criterion's id, `scenario/id` for a gate, `cases` for the gates on cases.
+    pub key: String,
+    /// The metric as written.
+    pub metric: String,
+    /// Units that the plan gives, as far as recordings tell; 0 when they measure none.
+    pub units: f64,
+    /// Conversations that these units come from; turns of one are not independent.
+    pub conversations: f64,
+    /// Cases, each variant counted, that have units.
+    pub cases: u64,
+    /// The share of good units in the recordings.
+    pub good: Option<f64>,
+    /// Conversations without a failure that decide it, or cases with `estimand: population`; `None` where it is decided
+    /// otherwise.
+    pub needed: Option<u64>,
+    /// The same at the share of good units seen; `None` when no number would.
+    pub needed_as_seen: Option<u64>,
+    /// Trials of this selection that give `needed` conversations.
+    pub trials: Option<u64>,
+    /// The smallest visible difference of two rates, 0 to 1.
+    pub difference: Option<f64>,
+    /// In a sentence.
+    pub sentence: String,
+}
+
+/// Every criterion of `plan`, in its order, the cases last; empty when nothing was recorded.
+pub(super) fn deciding(runner: &TrialRunner, plan: &Plan) -> Vec<Deciding> {
+    let plan = Arc::new(Plan { machines: runner.machines(), ..plan.clone() });
+    let Ok(builder) = EvaluationBuilder::begin(&plan) else { return Vec::new() };
+    let mut builder = builder.collecting();
+    let preparer = builder.preparer();
+    let mut recorded = false;
+    for window in plan.trials.chunks(WINDOW) {
+        let lanes = window.par_iter().filter(|trial| !TrialRunner::is_external(trial));
+        let lanes = lanes.filter(|trial| runner.lane_file(&plan, trial).is_file());
+        let traces = lanes.map(|trial| runner.replay(&plan, trial).trace);
+        let whole: Vec<Trace> = traces.filter(|trace| trace.end == TrialEnd::Completed).collect();
+        for trace in whole {
+            if builder.add(Some(&trace), &[], preparer.prepare(&trace)).is_err() {
+                return Vec::new();
+            }
+            recorded = true;
+        }
+    }
+    let Some(summary) = builder.finish().summary("estimate").filter(|_| recorded) else { return Vec::new() };
+    let mut planned: BTreeMap<(String, String, String), u64> = BTreeMap::new();
+    for trial in plan.trials.iter().filter(|trial| trial.lane.arm == Arm::Main) {
+        let scenario = &plan.scenarios[trial.scenario];
+        let case = scenario.cases[trial.case].case.case.clone();
+        *planned.entry((scenario.name.clone(), case, trial.lane.variant.clone())).or_default() += 1;
+    }
+    let trials = planned.values().sum();
+    let row = |measured| of(measured, written(&plan, measured), &summary, &planned, trials, plan.criteria.estimand);
+    summary.criteria.iter().map(row).collect()
+}
+
+/// The criterion as written; `None` for the row on all cases.
+fn written<'p>(plan: &'p Plan, measured: &Measured) -> Option<&'p Criterion> {
+    if measured.key == CASES {
+        return None;
+    }
+    let gates = plan.scenarios.iter();
+    let mut gates = gates.flat_map(|scenario| scenario.gates.iter().map(move |gate| (scenario.name.as_str(), gate)));
+    let whole = plan.criteria.criteria.iter().find(|criterion| criterion.id == measured.key);
+    whole.or_else(|| gates.find(|(name, gate)| format!("{name}/{}", gate.id) == measured.key).map(|(_, gate)| gate))
+}
+
+fn of(
+    measured: &Measured,
+    written: Option<&Criterion>,
+    summary: &Summary,
+    planned: &BTreeMap<(String, String, String), u64>,
+    trials: u64,
+    estimand: Estimand,
+) -> Deciding {
+    let (mut units, mut conversations, mut cases, mut seen) = (0.0, 0.0, 0, (0, 0));
+    let (mut clusters, mut own) = (Clusters::default(), 0.0);
+    for case in &summary.cases {
+        let Some((successes, n)) = case.units.get(&measured.key).copied().filter(|(_, n)| *n > 0) else { continue };
+        let key = (case.scenario.clone(), case.case.clone(), case.variant.clone());
+        // A unit of several repetitions, or of a control arm, is not one a trial: what was seen is scaled all the same.
+        let scale = (planned.get(&key).copied().unwrap_or(0) as f64 / case.trials.max(1) as f64).max(1.0);
+        let good = |successes: u64, n: u64| if measured.fewer_is_better { n - successes } else { successes };
+        let rows = case.repetitions.get(&measured.key).map(Vec::as_slice).unwrap_or_default();
+        for (_, successes, n) in rows {
+            clusters.add(good(*successes, *n), *n);
+        }
+        units += n as f64 * scale;
+        conversations += rows.len() as f64 * scale;
+        cases += 1;
+        own += good(successes, n) as f64 / n as f64;
+        seen = (seen.0 + good(successes, n), seen.1 + n);
+    }
+    let good = match estimand {
+        Estimand::FixedSuite => (seen.1 > 0).then(|| seen.0 as f64 / seen.1 as f64),
+        Estimand::Population => (cases > 0).then(|| own / cases as f64),
+    };
+    let rule = written.and_then(rule).filter(|_| !measured.proxy);
+    let needed = rule.and_then(|rule| rule.needed(&clusters, estimand));
+    let needed_as_seen = rule.zip(good).and_then(|(rule, good)| rule.as_seen(&clusters, good, estimand));
+    let share = conversations / trials.max(1) as f64;
+    let mut row = Deciding {
+        key: measured.key.clone(),
+        metric: measured.metric.clone(),
+        units,
+        conversations,
+        cases,
+        good,
+        needed,
+        needed_as_seen,
+        trials: needed
+            .filter(|_| share > 0.0 && estimand == Estimand::FixedSuite)
+            .map(|needed| (needed as f64 / share).ceil() as u64),
+        difference: visible(cases, (units / cases.max(1) as f64) as u64, estimand),
+        sentence: String::new(),
+    };
+    row.sentence = sentence(&row, measured, written, estimand);
+    row
+}
+
+/// What a sample must show: a lower bound on the share of good units, and so many of them.
+#[derive(Debug, Clone, Copy)]
+struct Rule {
+    bound: f64,
+    min_n: u64,
+    /// Whether one bad unit fails it.
+    strict: bool,
+}
+
+fn rule(written: &Criterion) -> Option<Rule> {
+    let read = written.read(&catalogue::entries()).ok()?;
+    let quantile = resolve_metric(&written.metric, &catalogue::entries()).ok()?.entry.figure.quantile().unwrap_or(0.95);
+    let min_n = u64::from(written.min_n.unwrap_or(0)).max(1);
+    Some(match written.kind {
+        GateKind::Invariant => Rule { bound: read.floor.unwrap_or(0.0), min_n, strict: true },
+        GateKind::Confidence => Rule { bound: read.target.good_share(quantile), min_n, strict: false },
+        GateKind::Point => Rule { bound: 0.0, min_n, strict: false },
+    })
+}
+
+impl Rule {
+    /// Conversations like these, or cases, that pass without a failure.
+    fn needed(self, clusters: &Clusters, estimand: Estimand) -> Option<u64> {
+        let needed = match estimand {
+            Estimand::FixedSuite if clusters.is_single() => self.units(0),
+            Estimand::FixedSuite => clusters_for(clusters, self.bound, ALPHA),
+            Estimand::Population => population::cases_for(0.0, self.bound),
+        };
+        needed.map(|needed| needed.max(self.min_n))
+    }
+
+    /// The same at the share of good units seen.
+    fn as_seen(self, clusters: &Clusters, good: f64, estimand: Estimand) -> Option<u64> {
+        if self.strict && good < 1.0 {
+            return None;
+        }
+        let needed = match estimand {
+            Estimand::FixedSuite if clusters.is_single() => self.at(good),
+            Estimand::FixedSuite => clusters_as_seen(clusters, self.bound, ALPHA),
+            Estimand::Population => {
+                (1..=MOST_CASES).find(|cases| population::lower_at(good * *cases as f64, *cases, ALPHA) >= self.bound)
+            }
+        };
+        needed.map(|needed| needed.max(self.min_n))
+    }
+
+    /// Units that pass with so many bad ones among them.
+    fn units(self, failures: u64) -> Option<u64> {
+        (!self.strict || failures == 0).then(|| units_for(failures, self.bound)).flatten().map(|n| n.max(self.min_n))
+    }
+
+    /// The fewest units of which a share of `good` would pass; `None` when it is too low, or so near that hundreds of
+    /// failures must be seen.
+    fn at(self, good: f64) -> Option<u64> {
+        let bad = 1.0 - good;
+        (0..=MOST_FAILURES).find_map(|failures| {
+            let n = self.units(failures)?;
+            // So many units hold no more bad ones than that.
+            (bad * n as f64 <= failures as f64 + 1e-9).then_some(n)
+        })
+    }
+}
+
+/// The smallest difference of two rates that so many cases, of so many units each, would show.
+pub(super) fn visible(cases: u64, units: u64, estimand: Estimand) -> Option<f64> {
+    let between = if estimand == Estimand::Population { BETWEEN } else { 0.0 };
+    let spread = Spread { between, within_a: WITHIN, within_b: WITHIN };
+    let difference = match (units, estimand) {
+        (0, _) => None,
+        // Single units are tested by McNemar's test, which asks nothing about cases not seen yet.
+        (1, Estimand::FixedSuite) => smallest_visible_difference(cases, WORSE_BY_CHANCE, POWER),
+        _ => repeats_difference(spread, cases, units, POWER),
+    };
+    difference.filter(|seen| *seen < 1.0)
+}
+
+fn sentence(row: &Deciding, measured: &Measured, written: Option<&Criterion>, estimand: Estimand) -> String {
+    if row.units < 0.5 {
+        return "no recording here measures it".into();
+    }
+    let units = row.units.round();
+    let decides = match (row.needed, row.good.filter(|good| *good < 1.0)) {
+        _ if measured.proxy => "a stand-in never passes".to_owned(),
+        (None, _) if written.is_none() => "every trial must pass".to_owned(),
+        (None, _) => "no number decides it".to_owned(),
+        (Some(needed), None) => decided(needed, row, estimand),
+        (Some(needed), Some(good)) => {
+            let seen = match row.needed_as_seen {
+                Some(n) => format!("{n} at the recorded {}", percent(good)),
+                None => format!("at the recorded {} it does not pass", percent(good)),
+            };
+            format!("{}; {seen}", decided(needed, row, estimand))
+        }
+    };
+    let shows = row.difference.map_or_else(
+        || "shows no difference".to_owned(),
+        |difference| format!("shows {} points or more", rounded(difference * 100.0, 1, Rounding::Up)),
+    );
+    let conversations = row.conversations.round();
+    let within = if conversations < units { format!(" in {conversations} conversations") } else { String::new() };
+    format!("{units} units{within} of {} cases; {decides}; {shows}", row.cases)
+}
+
+fn decided(needed: u64, row: &Deciding, estimand: Estimand) -> String {
+    let what = match estimand {
+        Estimand::Population => format!("{needed} cases without a failure decide it"),
+        Estimand::FixedSuite if row.conversations.round() < row.units.round() => {
+            format!("{needed} conversations like these without a failure decide it")
+        }
+        Estimand::FixedSuite => format!("{needed} without a failure decide it"),
+    };
+    match row.trials.filter(|_| row.conversations < needed as f64) {
+        Some(trials) => format!("{what}, about {trials} trials like these"),
+        None => what,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(bound: f64, strict: bool) -> Rule {
+        Rule { bound, min_n: 1, strict }
+    }
+
+    #[test]
+    fn fifty_nine_units_without_a_failure_decide_95_percent_and_more_with_failures() {
+        assert_eq!((rule(0.95, false).units(0), rule(0.95, false).units(1)), (Some(59), Some(93)));
+        assert_eq!(rule(0.95, false).at(1.0), Some(59));
+        assert!(rule(0.95, false).at(0.98).is_some_and(|n| n > 93), "{:?}", rule(0.95, false).at(0.98));
+        assert_eq!(rule(0.95, false).at(0.95), None, "no better than the target");
+        assert_eq!(rule(0.95, true).at(0.999), None, "an invariant takes no failure");
+        assert_eq!(rule(1.0, false).units(0), None);
+    }
+
+    #[test]
+    fn conversations_of_several_turns_count_once_and_cases_not_seen_yet_are_cases() {
+        let sizes: Clusters = [(1, 1), (2, 2), (4, 4), (2, 4)].into_iter().collect();
+        let needed = rule(0.95, false).needed(&sizes, Estimand::FixedSuite).expect("some number");
+        let more: Clusters =
+            std::iter::repeat_n([(1, 1), (2, 2), (4, 4), (4, 4)], needed.div_ceil(4) as usize).flatten().collect();
+        assert!(needed > 59 && crate::stats::betting::lower_at(&more, ALPHA) >= 0.95, "{needed}");
+        assert_eq!(rule(0.95, false).needed(&sizes, Estimand::Population), Some(59));
+        assert_eq!(rule(0.95, true).as_seen(&sizes, 0.9, Estimand::Population), None);
+        assert!(rule(0.90, false).as_seen(&sizes, 0.97, Estimand::Population).is_some_and(|cases| cases > 29));
+    }
+
+    #[test]
+    fn the_units_at_a_share_pass_when_that_share_is_seen() {
+        let found = rule(0.9, false).at(0.95).expect("above the target");
+        let bad = (0.05 * found as f64).floor() as u64;
+        assert!(crate::stats::lower_bound(found - bad, found) >= 0.9, "{found}");
+    }
+}

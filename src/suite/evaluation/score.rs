@@ -1,0 +1,297 @@
+//! Verdicts of a run folder, from `plan.json`, `traces.jsonl` and `grades.jsonl` alone.
+
+use super::builder::{EvaluatedRun, EvaluationBuilder, Prepared, Preparer};
+use crate::gate::EvaluationError;
+use crate::plan::{PLAN_VERSION, Plan};
+use crate::platform::files;
+use crate::trace::{self, GradeError, Grades, Passages, PassagesError, Seal, Trace, TraceError};
+use rayon::prelude::*;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+
+/// Lines that are parsed and examined side by side before they are added up.
+const WINDOW: usize = 512;
+
+/// Room that is made for a window from the start, in bytes.
+const TYPICAL: usize = 2 << 20;
+
+/// Bytes after which a window has no further line.
+const WINDOW_BYTES: usize = 8 << 20;
+
+/// Why a run folder cannot be scored.
+#[derive(Debug, thiserror::Error)]
+pub enum ScoreError {
+    /// No plan can be read in it.
+    #[error("{folder} is not a run folder: {} cannot be read: {error}", trace::PLAN, folder = folder.display())]
+    NoRun {
+        /// The folder.
+        folder: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Its plan is not one.
+    #[error("{file}: {error}", file = file.display())]
+    Plan {
+        /// The plan.
+        file: PathBuf,
+        /// Why, with line and column.
+        error: serde_json::Error,
+    },
+    /// Its plan was written by a newer build.
+    #[error("{file}: plan format {version} is newer than this build reads ({PLAN_VERSION}); update ragcheck", file = file.display())]
+    Newer {
+        /// The plan.
+        file: PathBuf,
+        /// Its version.
+        version: u32,
+    },
+    /// Its traces cannot be opened.
+    #[error("{file}: {error}", file = file.display())]
+    Open {
+        /// The traces.
+        file: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A line of its traces cannot be used.
+    #[error("{file}: {error}", file = file.display())]
+    Trace {
+        /// The traces.
+        file: PathBuf,
+        /// Why, with the line.
+        error: TraceError,
+    },
+    /// Its grades cannot be used.
+    #[error(transparent)]
+    Grades(#[from] GradeError),
+    /// Its passages cannot be used.
+    #[error(transparent)]
+    Passages(#[from] PassagesError),
+    /// Plan and traces cannot be evaluated.
+    #[error("{file}: {error}", file = file.display())]
+    Evaluation {
+        /// The plan, or the traces.
+        file: PathBuf,
+        /// Why.
+        error: EvaluationError,
+    },
+}
+
+/// Evaluates a run folder; with the figures of every case when a comparison is to follow.
+///
+/// # Errors
+/// When the folder does not hold a readable run, with file and line.
+pub fn score(folder: &Path, for_comparison: bool) -> Result<EvaluatedRun, ScoreError> {
+    let (plan, seal) = read_sealed_plan(folder)?;
+    let plan = Arc::new(plan);
+    let file = folder.join(trace::PLAN);
+    let grades = Grades::read(folder)?;
+    let mut edits = Edits::default();
+    edits.add(trace::PLAN, is_edited(seal, &plan.id));
+    edits.add(trace::GRADES, grades.are_edited());
+    let passages = Passages::read(folder, |_| true)?;
+    edits.add(trace::PASSAGES, passages.are_edited());
+    let builder =
+        EvaluationBuilder::with_grades(&plan, grades).map_err(|error| ScoreError::Evaluation { file, error })?;
+    let builder = if for_comparison { builder.collecting() } else { builder };
+    let mut evaluated = add_traces(builder, folder, &passages, &mut edits)?;
+    evaluated.evaluation.evidence.extend(edits.told());
+    Ok(evaluated)
+}
+
+/// What was edited by hand in a run folder.
+#[derive(Default)]
+struct Edits {
+    files: Vec<&'static str>,
+    traces: Vec<String>,
+}
+
+impl Edits {
+    fn add(&mut self, file: &'static str, edited: bool) {
+        self.files.extend(edited.then_some(file));
+    }
+
+    /// One sentence for each file, to stand beside the origin.
+    fn told(self) -> impl Iterator<Item = String> {
+        let files = self.files.into_iter().map(|file| format!("EDITED BY HAND after the run: {file}"));
+        let traces = self.traces.split_first().map(|(first, others)| {
+            let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+            format!("EDITED BY HAND after the run: {}, the trace of {first}{more}", trace::TRACES)
+        });
+        files.chain(traces)
+    }
+}
+
+/// Whether a text is not as it was written. Where `digest` says that it has one, a digest that is not found is an edit.
+fn is_edited(seal: Seal, digest: &str) -> bool {
+    seal == Seal::Edited || (seal == Seal::None && !digest.is_empty())
+}
+
+/// Reads the plan of a run folder.
+///
+/// # Errors
+/// When it cannot be read, or was written by a newer build.
+pub fn read_plan(folder: &Path) -> Result<Plan, ScoreError> {
+    Ok(read_sealed_plan(folder)?.0)
+}
+
+/// The same, with what its digest says.
+fn read_sealed_plan(folder: &Path) -> Result<(Plan, Seal), ScoreError> {
+    let file = folder.join(trace::PLAN);
+    let text = trace::plan_text(folder).map_err(|error| ScoreError::NoRun { folder: folder.to_owned(), error })?;
+    let plan: Plan = serde_json::from_slice(&text).map_err(|error| ScoreError::Plan { file: file.clone(), error })?;
+    if plan.version > PLAN_VERSION {
+        return Err(ScoreError::Newer { file, version: plan.version });
+    }
+    let seal = std::str::from_utf8(&text).map_or(Seal::Edited, trace::sealed);
+    Ok((plan, seal))
+}
+
+/// Reads the traces of a run folder, one by one, in their order.
+///
+/// # Errors
+/// When the file cannot be opened; each trace that cannot be read is an error of its own.
+pub fn read_traces(folder: &Path) -> Result<impl Iterator<Item = Result<Trace, ScoreError>>, ScoreError> {
+    let file = folder.join(trace::TRACES);
+    let input = files::open(&file).map_err(|error| ScoreError::Open { file: file.clone(), error })?;
+    let traces = trace::read_traces(BufReader::with_capacity(1 << 20, input));
+    Ok(traces.map(move |found| found.map_err(|error| ScoreError::Trace { file: file.clone(), error })))
+}
+
+/// One thread reads, all parse and examine, and this one adds up in the order of the file; no more than a few windows of
+/// traces are in memory.
+fn add_traces(
+    mut builder: EvaluationBuilder<'_>,
+    folder: &Path,
+    passages: &Passages,
+    edits: &mut Edits,
+) -> Result<EvaluatedRun, ScoreError> {
+    let file = folder.join(trace::TRACES);
+    let preparer = builder.preparer();
+    let input = files::open(&file).map_err(|error| ScoreError::Open { file: file.clone(), error })?;
+    let reader = BufReader::with_capacity(1 << 20, input);
+    std::thread::scope(|scope| {
+        let (read, windows) = sync_channel::<Result<Window, TraceError>>(1);
+        let (examined, seen) = sync_channel::<Vec<Result<Seen, TraceError>>>(1);
+        scope.spawn(move || Window::read_all(reader, |window| read.send(window).is_ok()));
+        scope.spawn(move || {
+            for window in windows {
+                let seen = match window {
+                    Ok(window) => window.lines().into_par_iter().map(|line| see(&preparer, line)).collect(),
+                    Err(why) => vec![Err(why)],
+                };
+                if examined.send(seen).is_err() {
+                    return;
+                }
+            }
+        });
+        for seen in seen.into_iter().flatten() {
+            let Seen { trace, prepared, edited } =
+                seen.map_err(|error| ScoreError::Trace { file: file.clone(), error })?;
+            edits.traces.extend(edited);
+            let found = trace.as_ref().map_or_else(Vec::new, |trace| passages.of(trace));
+            let added = builder.add(trace.as_ref(), &found, prepared);
+            added.map_err(|error| ScoreError::Evaluation { file: file.clone(), error })?;
+        }
+        Ok(builder.finish())
+    })
+}
+
+/// What was made of a line.
+struct Seen {
+    /// The trace, where it is still needed.
+    trace: Option<Trace>,
+    prepared: Prepared,
+    /// The trial of a line that was edited by hand.
+    edited: Option<String>,
+}
+
+fn see(preparer: &Preparer<'_>, (number, line): (usize, &[u8])) -> Result<Seen, TraceError> {
+    let no_text = |why| TraceError::Read { line: number, error: io::Error::new(io::ErrorKind::InvalidData, why) };
+    let text = std::str::from_utf8(line).map_err(no_text)?;
+    let trace = trace::parse_trace(text, number)?;
+    let edited = is_edited(trace::sealed(text), &trace.plan).then(|| trace.trial.clone());
+    let prepared = preparer.prepare_line(&trace, Vec::new());
+    let done = preparer.is_done_with(&prepared);
+    Ok(Seen { trace: (!done).then_some(trace), prepared, edited })
+}
+
+/// Some lines of a file.
+struct Window {
+    /// The number of the first one, from 1.
+    first: usize,
+    text: Vec<u8>,
+    /// Where each line ends.
+    ends: Vec<usize>,
+}
+
+impl Window {
+    /// Hands over the lines of `reader` in windows until there are no more, or `hand` answers no.
+    fn read_all(mut reader: impl BufRead, mut hand: impl FnMut(Result<Self, TraceError>) -> bool) {
+        let mut first = 1;
+        loop {
+            let mut window = Self { first, text: Vec::with_capacity(TYPICAL), ends: Vec::with_capacity(WINDOW) };
+            while window.ends.len() < WINDOW && window.text.len() < WINDOW_BYTES {
+                match trace::read_line(&mut reader, &mut window.text) {
+                    Ok(0) => break,
+                    Ok(_) => window.ends.push(window.text.len()),
+                    Err(error) => {
+                        hand(Err(TraceError::Read { line: first + window.ends.len(), error }));
+                        return;
+                    }
+                }
+            }
+            first += window.ends.len();
+            if window.ends.is_empty() || !hand(Ok(window)) {
+                return;
+            }
+        }
+    }
+
+    /// Its lines with their numbers, blank ones left out.
+    fn lines(&self) -> Vec<(usize, &[u8])> {
+        let starts = [0].into_iter().chain(self.ends.iter().copied());
+        let lines = starts.zip(&self.ends).map(|(start, end)| &self.text[start..*end]);
+        (self.first..).zip(lines).filter(|(_, line)| !line.trim_ascii().is_empty()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::bounds::Bound;
+    use std::io::Read;
+
+    #[test]
+    fn a_line_without_an_end_is_an_error_and_is_not_read_whole() {
+        let most = Bound::TraceSize.most();
+        let endless = || BufReader::new(io::repeat(b' ').take(most * 8));
+        let mut told = Vec::new();
+        Window::read_all(endless(), |window| {
+            told.extend(window.err().map(|why| why.to_string()));
+            true
+        });
+        told.extend(trace::read_traces(endless()).map(|one| one.expect_err("too long").to_string()));
+        let expected = "line 1: larger than 32 MiB; `--limit trace-size=64MiB` on the command line raises the limit";
+        assert_eq!(told, [expected; 2]);
+    }
+
+    #[test]
+    fn lines_keep_their_numbers_across_windows_and_blank_ones_are_passed_over() {
+        let text: String =
+            (1..=WINDOW * 2 + 3).map(|line| if line % 7 == 0 { "\n".into() } else { format!("{line}\n") }).collect();
+        let (mut seen, mut windows) = (Vec::new(), 0);
+        Window::read_all(text.trim_end().as_bytes(), |window| {
+            let window = window.expect("readable");
+            let told = |(number, line): (usize, &[u8])| (number, String::from_utf8_lossy(line).trim().to_owned());
+            seen.extend(window.lines().into_iter().map(told));
+            windows += 1;
+            true
+        });
+        assert_eq!(windows, 3);
+        let expected = (1..=WINDOW * 2 + 3).filter(|line| line % 7 != 0).map(|line| (line, line.to_string()));
+        assert_eq!(seen, expected.collect::<Vec<_>>());
+    }
+}

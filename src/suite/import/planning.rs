@@ -1,0 +1,278 @@
+//! From conversations to a plan and its traces: a case a task, a repetition a conversation of it.
+
+use super::conversation::events;
+use super::record::Record;
+use super::{ImportError, Imported};
+use crate::plan::{
+    PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, PlannedVariant, ResolvedCase, trial_seed,
+};
+use crate::scenario::external::AgentRoles;
+use crate::scenario::{Criteria, Criterion, GateKind, Scenario};
+use crate::trace::{
+    Arm, Evidence, Lane, Mode, Role, Roles, Trace, TrialEnd, TrialError, TrialErrorKind, version_1, version_of,
+};
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Plans the conversations of the file `name` and tells their traces.
+///
+/// # Errors
+/// When two conversations claim to be one trial.
+pub(super) fn imported(
+    name: &str,
+    records: Vec<Record>,
+    criteria: Option<Criteria>,
+    agent: Option<&Scenario>,
+) -> Result<Imported, ImportError> {
+    let roles = agent.and_then(|agent| agent.roles.as_ref()).map(AgentRoles::by_tool).unwrap_or_default();
+    let scenario = scenario_name(name);
+    let mut ignored: BTreeMap<String, usize> = BTreeMap::new();
+    for member in records.iter().flat_map(|record| &record.ignored) {
+        *ignored.entry(member.clone()).or_default() += 1;
+    }
+    let placed = placed(&records)?;
+    let mut cases: Vec<String> = Vec::new();
+    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+    for (case, _) in &placed {
+        known.entry(case).or_insert_with(|| {
+            cases.push(case.clone());
+            cases.len() - 1
+        });
+    }
+    let mut order: Vec<(usize, u32, Record)> = placed
+        .iter()
+        .zip(records)
+        .map(|((case, repetition), record)| (known[case.as_str()], *repetition, record))
+        .collect();
+    order.sort_by_key(|(case, repetition, _)| (*case, *repetition));
+    let (mut trials, mut traces, mut rewards) = (Vec::new(), Vec::new(), BTreeMap::new());
+    for (case, repetition, record) in order {
+        let lane = Lane { flow: "imported".into(), variant: "base".into(), repetition, arm: Arm::Main };
+        let id = format!("{scenario}/{}/{lane}", cases[case]);
+        let seed = trial_seed(0, &id);
+        if let Some(reward) = record.reward {
+            rewards.insert(id.clone(), reward);
+        }
+        let told = trace(&id, &scenario, &cases[case], lane.clone(), seed, name, record);
+        let roles = if agent.is_some() { roles.clone() } else { response_tools(&told) };
+        traces.push(Trace { roles, ..told });
+        trials.push(PlannedTrial { id, scenario: 0, case, lane, seed });
+    }
+    let planned = PlannedScenario {
+        name: scenario,
+        file: name.to_owned(),
+        about: format!("Conversations of another agent, imported from {name}."),
+        agent: None,
+        knowledge: BTreeMap::new(),
+        variants: vec![PlannedVariant::named("base", "as imported", "imported")],
+        cases: cases.into_iter().map(|name| PlannedCase { table: None, line: 1, case: case(name, agent) }).collect(),
+        gates: agent.and_then(|agent| agent.gates.clone()).unwrap_or_default(),
+    };
+    let expects = |case: &PlannedCase| case.case.expects_something();
+    let expected = !rewards.is_empty() || planned.cases.iter().any(expects);
+    let plan = Plan {
+        version: PLAN_VERSION,
+        mode: Some(Mode::Imported),
+        part: None,
+        id: String::new(),
+        stopping: None,
+        seed: 0,
+        scenarios: vec![planned],
+        trials: trials.into(),
+        criteria: criteria.unwrap_or_else(|| usual(expected)),
+        not_measured_ok: Vec::new(),
+        machines: BTreeMap::new(),
+        ratings: None,
+        agreement: None,
+        order: Vec::new(),
+        rewards,
+        prices: BTreeMap::new(),
+        requirements: BTreeMap::new(),
+        requirement_sources: BTreeMap::new(),
+    };
+    Ok(Imported { plan, traces, ignored })
+}
+
+/// Case and repetition of each conversation, in the order of the file.
+fn placed(records: &[Record]) -> Result<Vec<(String, u32)>, ImportError> {
+    // Some count trials from 0 and some from 1; repetitions count from 1.
+    let shift = u32::from(records.iter().any(|record| record.trial == Some(0)));
+    let mut taken: BTreeSet<(String, u32)> = BTreeSet::new();
+    let mut highest: BTreeMap<String, u32> = BTreeMap::new();
+    let mut placed = Vec::with_capacity(records.len());
+    for (ordinal, record) in (1..).zip(records) {
+        let case = record.task.as_deref().map_or_else(|| format!("conversation-{ordinal}"), plain);
+        let highest = highest.entry(case.clone()).or_default();
+        let repetition = record.trial.map_or(*highest + 1, |trial| trial + shift);
+        *highest = repetition.max(*highest);
+        if !taken.insert((case.clone(), repetition)) {
+            let trial = record.trial.unwrap_or(repetition);
+            return Err(ImportError::Twice { ordinal, task: case, trial });
+        }
+        placed.push((case, repetition));
+    }
+    Ok(placed)
+}
+
+fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str, record: Record) -> Trace {
+    let model = record.model.unwrap_or_else(|| "unknown".into());
+    let told = record.messages.and_then(|messages| events(&messages, &record.mapping, &model, record.reward));
+    let (events, end) = match told {
+        Ok(events) => (events, TrialEnd::Completed),
+        Err(mistake) => {
+            let cause = mistake.cause();
+            let message = format!("this conversation cannot be read: {mistake}");
+            let detail = vec![format!("correct it in {file} and import the file again")];
+            let kind = TrialErrorKind::ConversationBroken;
+            (Vec::new(), TrialEnd::Error(TrialError { kind, message, cause, detail }))
+        }
+    };
+    let evidence = Evidence {
+        mode: Mode::Imported,
+        recorded_from: file.to_owned(),
+        recorded_at: None,
+        model,
+        knowledge: String::new(),
+        earlier_takes: Vec::new(),
+        noted_verdict: None,
+    };
+    Trace {
+        version: version_of(&[]),
+        plan: String::new(),
+        trial: id.to_owned(),
+        scenario: scenario.to_owned(),
+        case: case.to_owned(),
+        lane,
+        seed,
+        evidence,
+        roles: Roles::new(),
+        offered: record.offered,
+        notes: Vec::new(),
+        passages: Vec::new(),
+        end,
+        took_us: 0,
+        events,
+    }
+}
+
+/// Without a scenario that gives roles, the tools that a conversation answers through, by the names of our own flows: a
+/// call after one of them came after the answer.
+fn response_tools(trace: &Trace) -> Roles {
+    version_1().into_iter().filter(|(tool, role)| *role == Role::Respond && trace.called(tool)).collect()
+}
+
+/// A task as a case: that of its name, where the agent's scenario has one. What users say differs between the
+/// conversations of a task: the traces hold it.
+fn case(name: String, agent: Option<&Scenario>) -> ResolvedCase {
+    let known = agent.and_then(|agent| agent.cases.iter().find(|case| case.case == name));
+    match known {
+        Some(known) => ResolvedCase { control: false, ..ResolvedCase::from(known.clone()) },
+        None => ResolvedCase::single(name, Vec::new()),
+    }
+}
+
+/// The file's name without what its endings say of its format.
+fn scenario_name(file: &str) -> String {
+    let mut stem = file;
+    for ending in [".gz", ".json", ".jsonl", ".ndjson"] {
+        stem = stem.strip_suffix(ending).unwrap_or(stem);
+    }
+    plain(stem)
+}
+
+/// A name of letters, digits, `-`, `_` and `.` that tells apart what `name` tells apart.
+fn plain(name: &str) -> String {
+    let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    let kept: String = name.chars().take(60).map(|letter| if fits(letter) { letter } else { '-' }).collect();
+    if kept == name && !kept.is_empty() {
+        return kept;
+    }
+    format!("{kept}-{}", hex::encode(&Sha256::digest(name.as_bytes())[..4]))
+}
+
+/// What can be asked of any conversation; `expected` says whether anything is expected of one beyond answers.
+fn usual(expected: bool) -> Criteria {
+    let criterion = |id: &str, about: &str, metric: &str, required: bool| Criterion {
+        id: id.into(),
+        about: about.into(),
+        metric: metric.into(),
+        target: ">= 95%".into(),
+        kind: GateKind::Confidence,
+        flow: None,
+        floor: None,
+        min_n: None,
+        margin: None,
+        required: Some(required),
+        meant: false,
+    };
+    Criteria {
+        about: "What can be asked of any conversation; name others with --criteria.".into(),
+        criteria: vec![
+            criterion("answers", "Every query gets an answer", "turn_success_rate", true),
+            criterion(
+                "tasks",
+                "Conversations get the full reward, or meet what their case expects",
+                "case_pass_rate",
+                expected,
+            ),
+        ],
+        ..Criteria::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::import::messages;
+    use serde_json::{Value, json};
+
+    fn import(value: &Value) -> Result<Imported, ImportError> {
+        messages("some logs.jsonl.gz", value.to_string().as_bytes(), None)
+    }
+
+    fn conversation(task: &str, trial: Option<u32>) -> Value {
+        json!({"task_id": task, "trial": trial, "reward": 0.5, "model": "m-1",
+            "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]})
+    }
+
+    #[test]
+    fn a_task_is_a_case_and_its_conversations_are_repetitions() {
+        let read = import(&json!([conversation("b", Some(1)), conversation("a", Some(0)), conversation("b", Some(0))]))
+            .expect("a file");
+        let ids: Vec<_> = read.plan.trials.iter().map(|trial| trial.id.as_str()).collect();
+        let scenario = &read.plan.scenarios[0].name;
+        assert!(scenario.starts_with("some-logs-"), "{scenario}");
+        let expected = ["b/imported.base.1", "b/imported.base.2", "a/imported.base.1"];
+        assert_eq!(ids, expected.map(|id| format!("{scenario}/{id}")));
+        let told: Vec<_> = read.traces.iter().map(|trace| trace.trial.as_str()).collect();
+        assert_eq!(told, ids);
+        assert_eq!(read.plan.rewards.len(), 3);
+        assert_eq!((read.traces[0].evidence.mode, read.traces[0].evidence.model.as_str()), (Mode::Imported, "m-1"));
+    }
+
+    #[test]
+    fn one_trial_cannot_be_two_conversations() {
+        let mistake =
+            import(&json!([conversation("a", Some(3)), conversation("a", Some(3))])).expect_err("twice").to_string();
+        assert!(mistake.contains("conversation 2") && mistake.contains("trial 3"), "{mistake}");
+        let counted = import(&json!([conversation("a", None), conversation("a", None)])).expect("counted in order");
+        assert_eq!(counted.plan.trials[1].lane.repetition, 2);
+    }
+
+    #[test]
+    fn a_broken_conversation_keeps_its_trial_in_error() {
+        let read = import(&json!([conversation("a", None), {"task_id": "a"}])).expect("a file");
+        let TrialEnd::Error(error) = &read.traces[1].end else { panic!("not an error") };
+        assert_eq!(error.kind, TrialErrorKind::ConversationBroken);
+        assert!(error.message.contains("no `messages`"), "{}", error.message);
+    }
+
+    #[test]
+    fn names_stay_apart_and_harmless() {
+        assert_eq!(plain("task-7"), "task-7");
+        assert_ne!(plain("a/b"), plain("a-b"));
+        assert_ne!(plain("a/b"), plain("a\u{1b}b"));
+        assert!(plain("../x").bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)));
+        assert_ne!(plain(""), "");
+    }
+}

@@ -1,0 +1,148 @@
+//! A run folder of another agent's conversations: read, evaluated, written.
+
+use super::{SuiteError, environment};
+use crate::platform::bounds::Bound;
+use crate::platform::files;
+use crate::platform::secrets;
+use crate::scenario::{Criteria, Scenario};
+use crate::suite::evaluation::{self, EvaluatedRun, EvaluationBuilder};
+use crate::suite::import::{self, ImportError};
+use crate::trial::run::folder::Writing;
+use flate2::read::MultiGzDecoder;
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Conversations that are examined side by side before they are added up.
+const WINDOW: usize = 256;
+
+/// Why a file of conversations cannot be made a run.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportFileError {
+    /// It cannot be read.
+    #[error("{} cannot be read: {error}", file.display())]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// It is, or unpacks to, more than is read.
+    #[error("{} holds more than {}: split it; {}", file.display(), Bound::ImportSize.shown(), Bound::ImportSize.advice())]
+    TooLarge {
+        /// The file.
+        file: PathBuf,
+    },
+    /// It does not hold conversations.
+    #[error("{}: {error}", file.display())]
+    Conversations {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        error: ImportError,
+    },
+    /// The run cannot be evaluated or written.
+    #[error(transparent)]
+    Run(#[from] SuiteError),
+}
+
+/// What became of a file of conversations.
+pub struct ImportedRun {
+    /// The run folder.
+    pub folder: PathBuf,
+    /// What it shows.
+    pub evaluated: EvaluatedRun,
+    /// Members of conversations that were ignored, with the number of conversations that have them.
+    pub ignored: BTreeMap<String, usize>,
+}
+
+/// Reads the conversations of `file` (JSON or JSON lines of OpenAI chat messages, gzip or not), evaluates them by
+/// `criteria` (those for any conversation without) and writes a run folder below `reports`; `root` is noted in
+/// `environment.json`. `agent` is the scenario of the agent that talked, where there is one.
+///
+/// # Errors
+/// When the file cannot be used, or the folder cannot be written.
+pub fn import(
+    file: &Path,
+    criteria: Option<Criteria>,
+    agent: Option<&Scenario>,
+    reports: &Path,
+    root: &Path,
+) -> Result<ImportedRun, ImportFileError> {
+    let name = file.file_name().map_or_else(|| "messages".into(), |name| name.to_string_lossy().into_owned());
+    let text = read(file)?;
+    let read = match agent {
+        Some(agent) => import::messages_of(agent, &name, &text, criteria),
+        None => import::messages(&name, &text, criteria),
+    };
+    let read = read.map_err(|error| ImportFileError::Conversations { file: file.to_owned(), error })?;
+    let ignored = read.ignored.clone();
+    let (folder, evaluated) = written(read, reports, root)?;
+    Ok(ImportedRun { folder, evaluated, ignored })
+}
+
+fn written(read: import::Imported, reports: &Path, root: &Path) -> Result<(PathBuf, EvaluatedRun), SuiteError> {
+    let (mut plan, mut traces) = (read.plan, read.traces);
+    let text = plan.stored(|text| secrets::clean_bytes(text).into_owned())?;
+    for trace in &mut traces {
+        trace.plan.clone_from(&plan.id);
+    }
+    let plan = Arc::new(plan);
+    let mut builder = EvaluationBuilder::begin(&plan)?;
+    let preparer = builder.preparer();
+    let unwritten = |error: io::Error| SuiteError::Write { reports: reports.to_owned(), error };
+    let mut writing = Writing::begin(reports, &text).map_err(unwritten)?;
+    for traces in traces.chunks(WINDOW) {
+        let prepared: Vec<_> = traces.par_iter().map(|trace| preparer.prepare(trace)).collect();
+        for (trace, prepared) in traces.iter().zip(prepared) {
+            writing.trace(&prepared.line).map_err(unwritten)?;
+            builder.add(Some(trace), &[], prepared)?;
+        }
+    }
+    let mut evaluated = builder.finish();
+    evaluated.write(writing.path()).map_err(unwritten)?;
+    environment::write(writing.path(), "import", None, root, None).map_err(unwritten)?;
+    let folder = writing.finish(false).map_err(unwritten)?;
+    evaluation::write_runs_page(reports).map_err(unwritten)?;
+    Ok((folder, evaluated))
+}
+
+/// The content of a file, unpacked when it is gzip.
+fn read(file: &Path) -> Result<Vec<u8>, ImportFileError> {
+    let unreadable = |error: io::Error| ImportFileError::Read { file: file.to_owned(), error };
+    // A small archive can unpack to more than any machine has.
+    let most = Bound::ImportSize.most();
+    let packed = files::read_at_most(file, most).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => ImportFileError::TooLarge { file: file.to_owned() },
+        _ => unreadable(error),
+    })?;
+    if !packed.starts_with(&[0x1f, 0x8b]) {
+        return Ok(packed);
+    }
+    let mut text = Vec::new();
+    MultiGzDecoder::new(packed.as_slice()).take(most + 1).read_to_end(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > most {
+        return Err(ImportFileError::TooLarge { file: file.to_owned() });
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn packed_files_read_as_what_they_hold() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (plain, packed) = (folder.path().join("a.json"), folder.path().join("a.json.gz"));
+        std::fs::write(&plain, b"[1]").expect("written");
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(b"[1]").expect("packed");
+        std::fs::write(&packed, encoder.finish().expect("packed")).expect("written");
+        assert_eq!(read(&plain).expect("read"), read(&packed).expect("read"));
+        assert!(read(&folder.path().join("none")).is_err());
+    }
+}

@@ -1,0 +1,141 @@
+//! A sample of recorded requests sent to today's providers, and the shapes of the answers compared: members and types,
+//! never texts.
+
+use crate::cassette::{Change, Outcome, Shape};
+use crate::plan::Plan;
+use crate::trace::text::quote;
+use crate::transport::sse;
+use crate::trial::run;
+use crate::trial::{Resend, TrialRunner, documents};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+use rand::seq::SliceRandom;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Requests at the same time.
+const JOBS: usize = 4;
+
+/// Why nothing can be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum DiffError {
+    /// No trial has a recorded answer.
+    #[error("none of these trials has a recorded answer to compare with: record them first")]
+    NothingRecorded,
+    /// Nothing could be sent.
+    #[error("nothing was sent: {0}")]
+    Send(#[from] std::io::Error),
+}
+
+/// What came of one service.
+#[derive(Debug)]
+pub struct ServiceDiff {
+    /// The service, `model` or `search`.
+    pub service: String,
+    /// Provider and model.
+    pub provider: String,
+    /// Its dialect.
+    pub profile: String,
+    /// Whether its answers are streams.
+    pub streams: bool,
+    /// Distinct recorded requests.
+    pub recorded: usize,
+    /// Those that were sent.
+    pub sent: usize,
+    /// Answers that could be compared.
+    pub answered: usize,
+    /// Recorded answers that they were compared with.
+    pub compared: usize,
+    /// Requests without such an answer, by why.
+    pub failures: BTreeMap<String, usize>,
+    /// What differs.
+    pub changes: Vec<Change>,
+}
+
+/// One service, as far as shapes go: provider and model, service, dialect, and whether it streams.
+type Group = (String, String, String, bool);
+
+/// A recorded exchange that can be sent again.
+struct Candidate {
+    again: Resend,
+    recorded: Vec<Value>,
+}
+
+/// Sends at most `sample` recorded requests of each service of `plan`, drawn by `seed`: what came of each service, and how
+/// many exchanges were left out because their stored requests are incomplete.
+///
+/// # Errors
+/// When nothing is recorded, or nothing could be sent at all.
+pub fn diff(
+    runner: &TrialRunner,
+    plan: &Plan,
+    sample: usize,
+    seed: u64,
+) -> Result<(Vec<ServiceDiff>, usize), DiffError> {
+    let (groups, incomplete) = candidates(runner, plan);
+    if groups.is_empty() {
+        return Err(DiffError::NothingRecorded);
+    }
+    let mut found = Vec::new();
+    for ((provider, service, profile, streams), mut candidates) in groups {
+        let mut all = Shape::default();
+        for candidate in &candidates {
+            all.add(&candidate.recorded);
+        }
+        candidates.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+        let recorded = candidates.len();
+        candidates.truncate(sample);
+        let requests: Vec<Resend> = candidates.iter().map(|candidate| candidate.again.clone()).collect();
+        let answers = run::again(runner, plan, &requests, JOBS)?;
+        let (mut asked, mut now, mut failures) = (Shape::default(), Shape::default(), BTreeMap::<String, usize>::new());
+        for (candidate, answer) in candidates.iter().zip(answers) {
+            match answer.map(|answer| documents(&answer.headers, &answer.body)) {
+                Ok(Some(documents)) => {
+                    asked.add(&candidate.recorded);
+                    now.add(&documents);
+                }
+                Ok(None) => *failures.entry("the answer is no JSON".to_owned()).or_default() += 1,
+                Err(why) => *failures.entry(quote(&why.to_string(), 200)).or_default() += 1,
+            }
+        }
+        let changes = now.changes(&asked, &all);
+        let (sent, answered, compared) = (requests.len(), now.answers(), asked.answers());
+        found.push(ServiceDiff {
+            service,
+            provider,
+            profile,
+            streams,
+            recorded,
+            sent,
+            answered,
+            compared,
+            failures,
+            changes,
+        });
+    }
+    Ok((found, incomplete))
+}
+
+/// The recorded exchanges that can be sent again, each request once, and how many are incomplete.
+fn candidates(runner: &TrialRunner, plan: &Plan) -> (BTreeMap<Group, Vec<Candidate>>, usize) {
+    let (mut groups, mut incomplete) = (BTreeMap::<Group, Vec<Candidate>>::new(), 0);
+    let mut known = BTreeSet::new();
+    for (index, trial) in plan.trials.iter().enumerate() {
+        let Ok(cassette) = runner.recording(plan, trial) else { continue };
+        for (exchange, request) in cassette.exchanges.iter().zip(cassette.requests()) {
+            let Outcome::Response { status: 200..300, headers, body, .. } = &exchange.outcome else { continue };
+            let Some(recorded) = documents(headers, body) else { continue };
+            let who = runner.who(trial, &exchange.service);
+            if request.problem.is_some() {
+                incomplete += 1;
+            } else if known.insert((who.clone(), exchange.key.clone())) {
+                let streams = sse::is_stream(headers, body);
+                let group = (who, exchange.service.clone(), exchange.profile.clone(), streams);
+                let (service, profile) = (exchange.service.clone(), exchange.profile.clone());
+                let again = Resend { trial: index, service, profile, request };
+                groups.entry(group).or_default().push(Candidate { again, recorded });
+            }
+        }
+    }
+    (groups, incomplete)
+}

@@ -1,0 +1,57 @@
+//! Which cassettes are meant.
+
+use super::FileError;
+use crate::platform::files;
+use std::path::{Path, PathBuf};
+
+/// A cassette on disk.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CassetteFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its scenario's blobs: beside its case's folder, or beside itself where there are no cases.
+    pub blobs: PathBuf,
+    /// As messages call it.
+    pub shown: String,
+}
+
+/// The cassettes at and below these paths, sorted; messages name them as seen from the folder `here`.
+///
+/// # Errors
+/// When a path is not there, or cannot be read, or when nothing is found.
+pub fn cassettes(here: &Path, paths: &[PathBuf]) -> Result<Vec<CassetteFile>, FileError> {
+    let mut found = Vec::new();
+    for path in paths {
+        descend(&here.join(path), &mut found)?;
+    }
+    found.sort();
+    found.dedup();
+    let file = |path: PathBuf| {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let scenario = folder.parent().unwrap_or(Path::new(""));
+        // A grader's recordings have no cases: their blobs are right beside them.
+        let blobs = Some(folder.join("blobs")).filter(|blobs| blobs.is_dir()).unwrap_or_else(|| scenario.join("blobs"));
+        let shown = path.strip_prefix(here).unwrap_or(&path).display().to_string();
+        CassetteFile { path, blobs, shown }
+    };
+    if found.is_empty() {
+        return Err(FileError::NoCassette);
+    }
+    Ok(found.into_iter().map(file).collect())
+}
+
+fn descend(path: &Path, found: &mut Vec<PathBuf>) -> Result<(), FileError> {
+    let unreadable = |error| FileError::Read { path: path.to_owned(), error };
+    if !path.is_dir() {
+        files::metadata(path).map_err(unreadable)?;
+        found.push(path.to_owned());
+        return Ok(());
+    }
+    for entry in files::entries(path).map_err(unreadable)? {
+        let (is_folder, entry) = (entry.is_folder, entry.path);
+        if is_folder || entry.extension().is_some_and(|end| end == "yaml") {
+            descend(&entry, found)?;
+        }
+    }
+    Ok(())
+}

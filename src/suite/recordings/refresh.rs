@@ -1,0 +1,119 @@
+//! Which trials to record again, and what that takes.
+//!
+//! What it takes is taken from what was recorded before; of a trial without a sound recording, from the mean of its
+//! scenario's others.
+
+use super::staleness::{Ages, stale};
+use crate::plan::Plan;
+use crate::trace::{TrialEnd, TrialErrorKind};
+use crate::trial::run::{self, Kept, Step};
+use crate::trial::{Spending, TrialRunner};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::ops::ControlFlow;
+
+/// The trials to record again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Refresh {
+    /// Their places in the plan.
+    pub trials: BTreeSet<usize>,
+    /// Why, and how many of them.
+    pub reasons: BTreeMap<&'static str, usize>,
+}
+
+/// What recording trials takes, by what was recorded before.
+#[derive(Debug, Clone, Default)]
+pub struct RefreshCost {
+    /// Calls and money.
+    pub spending: Spending,
+    /// Trials without a sound recording, counted as the mean of the others of their scenario.
+    pub estimated: usize,
+    /// Trials that are not counted: nothing of their scenario was recorded.
+    pub unknown: usize,
+}
+
+/// Finds the trials of `plan` to record again: those whose replay lacks a recording (`missed`), and those that are stale
+/// by `ages`, where they are given.
+///
+/// # Errors
+/// When the replay cannot be carried out.
+pub fn refresh(runner: &TrialRunner, plan: &Plan, missed: bool, ages: Option<Ages>) -> io::Result<Refresh> {
+    let mut found = Refresh::default();
+    let mut add = |index: usize, why: &'static str| {
+        if found.trials.insert(index) {
+            *found.reasons.entry(why).or_default() += 1;
+        }
+    };
+    if missed {
+        for (index, why) in missing(runner, plan)? {
+            add(index, why);
+        }
+    }
+    if let Some(ages) = ages {
+        for (index, why) in stale(runner, plan, ages) {
+            add(index, if why.old.is_some() { "too old" } else { "drifted" });
+        }
+    }
+    Ok(found)
+}
+
+/// The trials whose replay does not get through for want of a recording, by index, with why.
+fn missing(runner: &TrialRunner, plan: &Plan) -> io::Result<Vec<(usize, &'static str)>> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let (mut missed, mut index) = (Vec::new(), 0);
+    run::replay(runner, plan, cores, &Kept::default(), &|_| (), &mut |step| {
+        let Step::Trial(done) = step else { return Ok(ControlFlow::Continue(())) };
+        if let TrialEnd::Error(problem) = &done.finished.trace.end {
+            let lacking = [TrialErrorKind::LaneMissing, TrialErrorKind::CassetteMiss, TrialErrorKind::CassetteBroken];
+            if lacking.contains(&problem.kind) {
+                missed.push((index, problem.kind.label()));
+            }
+        }
+        index += 1;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(missed)
+}
+
+impl Refresh {
+    /// What recording these trials takes.
+    pub fn cost(&self, runner: &TrialRunner, plan: &Plan) -> RefreshCost {
+        let mut cost = RefreshCost::default();
+        let mut means: BTreeMap<usize, Option<(Spending, u64)>> = BTreeMap::new();
+        for index in &self.trials {
+            let trial = &plan.trials[*index];
+            if let Ok(cassette) = runner.recording(plan, trial) {
+                cost.spending.add(&runner.spending(trial, &cassette));
+                continue;
+            }
+            match means.entry(trial.scenario).or_insert_with(|| total(runner, plan, trial.scenario)) {
+                Some((sum, lanes)) => {
+                    let share = |calls: u64| calls.div_ceil(*lanes);
+                    cost.spending.add(&Spending {
+                        model_calls: share(sum.model_calls),
+                        search_calls: share(sum.search_calls),
+                        embedding_calls: share(sum.embedding_calls),
+                        dollars: sum.dollars / *lanes as f64,
+                        unpriced: sum.unpriced.clone(),
+                        untold: 0,
+                    });
+                    cost.estimated += 1;
+                }
+                None => cost.unknown += 1,
+            }
+        }
+        cost
+    }
+}
+
+/// What the recorded lanes of a scenario came to together, and how many they are; `None` without any.
+fn total(runner: &TrialRunner, plan: &Plan, scenario: usize) -> Option<(Spending, u64)> {
+    let (mut sum, mut lanes) = (Spending::default(), 0);
+    for trial in plan.trials.iter().filter(|trial| trial.scenario == scenario) {
+        if let Ok(cassette) = runner.recording(plan, trial) {
+            sum.add(&runner.spending(trial, &cassette));
+            lanes += 1;
+        }
+    }
+    (lanes > 0).then_some((sum, lanes))
+}

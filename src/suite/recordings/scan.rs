@@ -1,0 +1,68 @@
+//! Secrets in files, by place and kind, never by value.
+
+use super::FileError;
+use crate::cassette::{self, Find, Redactor};
+use crate::platform::files;
+use crate::scenario::Project;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Ends of the names of variables that hold secrets.
+const SECRET_NAMES: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIALS"];
+
+/// The secrets that are known by value, with the names of their variables: those that the project file names, every
+/// variable of the environment whose name ends like a secret's, and all of `given`.
+pub fn known_secrets(project: &Project, given: BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let named = |name: &String| project.providers.values().any(|provider| provider.key.as_ref() == Some(name));
+    let mut known: BTreeMap<String, String> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, _)| named(name) || SECRET_NAMES.iter().any(|end| name.to_ascii_uppercase().ends_with(end)))
+        .collect();
+    known.extend(given);
+    for value in known.values_mut() {
+        *value = value.trim().to_owned();
+    }
+    known
+}
+
+/// The secrets in a file.
+///
+/// # Errors
+/// When it cannot be read: what was not read is not clean.
+pub fn scan(file: &Path, redactor: &Redactor) -> Result<Vec<Find>, FileError> {
+    let bytes = files::read(file).map_err(|error| FileError::Read { path: file.to_owned(), error })?;
+    Ok(cassette::scan(&String::from_utf8_lossy(&bytes), redactor))
+}
+
+/// The files at and below these paths, sorted; links are not followed, and what is in a `.git` is left out.
+///
+/// # Errors
+/// When a path is not there or cannot be read.
+pub fn scan_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FileError> {
+    let mut found = Vec::new();
+    for path in paths {
+        collect(path, &mut found)?;
+    }
+    found.sort();
+    found.dedup();
+    Ok(found)
+}
+
+fn collect(path: &Path, found: &mut Vec<PathBuf>) -> Result<(), FileError> {
+    let unreadable = |error| FileError::Read { path: path.to_owned(), error };
+    if !path.is_dir() {
+        files::metadata(path).map_err(unreadable)?;
+        found.push(path.to_owned());
+        return Ok(());
+    }
+    for entry in files::entries(path).map_err(unreadable)? {
+        if entry.is_folder {
+            if !entry.path.ends_with(".git") {
+                collect(&entry.path, found)?;
+            }
+        } else if entry.path.symlink_metadata().map_err(unreadable)?.is_file() {
+            found.push(entry.path);
+        }
+    }
+    Ok(())
+}

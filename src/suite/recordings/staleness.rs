@@ -1,0 +1,281 @@
+//! Recordings that are too old, no longer fit their trial, belong to no trial, or are missing.
+//!
+//! Nothing here goes into a report: the same run gives the same bytes on another day.
+
+use crate::cassette::{self, Cassette, CassetteError};
+use crate::plan::{self, Plan, PlannedScenario, PlannedTrial, Selection};
+use crate::platform::files;
+use crate::scenario::{Diagnostic, Loaded};
+use crate::trace::text::plural;
+use crate::trial::{Part, TrialRunner};
+use jiff::Timestamp;
+use rayon::iter::Either;
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Which recordings are too old.
+#[derive(Debug, Clone, Copy)]
+pub struct Ages {
+    now: Timestamp,
+    limit: Option<Duration>,
+}
+
+impl Ages {
+    /// Older than `limit` at the time `now`; `None` is never too old.
+    pub fn new(limit: Option<Duration>, now: Timestamp) -> Self {
+        Self { now, limit }
+    }
+
+    /// Whether what was recorded then is too old.
+    pub fn too_old(&self, recorded_at: Timestamp) -> bool {
+        self.limit.is_some_and(|limit| {
+            let age = self.now.duration_since(recorded_at);
+            Duration::try_from(age).is_ok_and(|age| age > limit)
+        })
+    }
+
+    fn limit(&self) -> String {
+        let hours = self.limit.unwrap_or_default().as_secs() / 3600;
+        if hours.is_multiple_of(24) { plural((hours / 24) as usize, "day") } else { plural(hours as usize, "hour") }
+    }
+
+    /// A warning of the recordings among these that are too old; `None` when none is.
+    pub fn remark(&self, recorded: &[(String, Timestamp)]) -> Option<String> {
+        let old: Vec<&(String, Timestamp)> = recorded.iter().filter(|(_, at)| self.too_old(*at)).collect();
+        let (trial, at) = old.iter().min_by_key(|(trial, at)| (*at, trial))?;
+        Some(format!(
+            "warning: {} older than {}, the oldest that of {trial}, of {}; record them again: ragcheck cassette refresh --stale",
+            are(old.len()),
+            self.limit(),
+            day(*at),
+        ))
+    }
+}
+
+fn are(recordings: usize) -> String {
+    format!("{} {}", plural(recordings, "recording"), if recordings == 1 { "is" } else { "are" })
+}
+
+fn day(at: Timestamp) -> String {
+    at.to_string().chars().take(10).collect()
+}
+
+/// Why one lane is stale.
+#[derive(Debug)]
+pub struct Stale {
+    /// When it was recorded, if that is too long ago.
+    pub old: Option<Timestamp>,
+    /// Parts of its requests that have changed since, with the exchanges that hold the old ones.
+    pub drifted: Vec<(Part, Vec<u32>)>,
+    /// What it pinned of a base behind a server, where another is declared today.
+    pub searched: Option<String>,
+}
+
+/// The stale lanes of a plan: trials by index, with why. Lanes without a sound recording are not among them.
+pub fn stale(runner: &TrialRunner, plan: &Plan, ages: Ages) -> BTreeMap<usize, Stale> {
+    let lanes = plan.trials.par_iter().enumerate().filter_map(|(index, trial)| {
+        let standing = runner.standing(plan, trial).ok()?;
+        let at = standing.cassette.header.recorded_at;
+        let searched = standing.searched_another.then_some(standing.cassette.header.knowledge);
+        let stale = Stale { old: ages.too_old(at).then_some(at), drifted: standing.drifted, searched };
+        (stale.old.is_some() || !stale.drifted.is_empty() || stale.searched.is_some()).then_some((index, stale))
+    });
+    lanes.collect()
+}
+
+/// Notes on stale and unused recordings, by scenario.
+pub fn notes(runner: &TrialRunner, plan: &Plan, ages: Ages) -> Vec<Diagnostic> {
+    let stale = stale(runner, plan, ages);
+    let mut notes = Vec::new();
+    for (number, scenario) in plan.scenarios.iter().enumerate() {
+        let lanes: Vec<(&PlannedTrial, &Stale)> = stale
+            .iter()
+            .map(|(index, stale)| (&plan.trials[*index], stale))
+            .filter(|(trial, _)| trial.scenario == number)
+            .collect();
+        let refresh = format!("record them again: ragcheck cassette refresh --stale {}", scenario.file);
+        let mut old: Vec<(Timestamp, &str)> =
+            lanes.iter().filter_map(|(trial, stale)| Some((stale.old?, trial.id.as_str()))).collect();
+        old.sort_unstable();
+        if let Some((at, trial)) = old.first() {
+            let (are, limit) = (are(old.len()), ages.limit());
+            let message = format!("{are} older than {limit}, the oldest that of {trial}, of {}", day(*at));
+            notes.push(Diagnostic::note("old-recording", &scenario.file, message).with_help(refresh.clone()));
+        }
+        let mut drifted: BTreeMap<Vec<Part>, (usize, usize, &str)> = BTreeMap::new();
+        for (trial, stale) in &lanes {
+            let parts: Vec<Part> = stale.drifted.iter().map(|(part, _)| *part).collect();
+            if parts.is_empty() {
+                continue;
+            }
+            let exchanges: BTreeSet<u32> = stale.drifted.iter().flat_map(|(_, ordinals)| ordinals.clone()).collect();
+            let group = drifted.entry(parts).or_insert((0, 0, trial.id.as_str()));
+            group.0 += 1;
+            group.1 += exchanges.len();
+        }
+        for (parts, (lanes, exchanges, first)) in drifted {
+            let parts: Vec<&str> = parts.into_iter().map(Part::as_str).collect();
+            let (lanes, exchanges) = (plural(lanes, "lane"), plural(exchanges, "exchange"));
+            let message =
+                format!("{} changed since {lanes} ({exchanges}) were recorded, {first} first", parts.join(", "));
+            notes.push(
+                Diagnostic::note("drifted-recording", &scenario.file, message)
+                    .with_help(format!("see what differs: ragcheck run {}", scenario.file))
+                    .with_help(refresh.clone()),
+            );
+        }
+        let searched: Vec<(&String, &str)> =
+            lanes.iter().filter_map(|(trial, stale)| Some((stale.searched.as_ref()?, trial.id.as_str()))).collect();
+        if let Some((pinned, first)) = searched.first() {
+            let lanes = plural(searched.len(), "lane");
+            let message = format!("another base was searched when {lanes} were recorded, {first} first: {pinned}");
+            notes.push(Diagnostic::note("searched-another", &scenario.file, message).with_help(refresh.clone()));
+        }
+        notes.extend(unused(runner, plan, number));
+    }
+    notes
+}
+
+/// A note on recordings of a scenario that no trial asks for.
+fn unused(runner: &TrialRunner, plan: &Plan, scenario: usize) -> Option<Diagnostic> {
+    const SHOWN: usize = 3;
+    let planned = &plan.scenarios[scenario];
+    let trials = plan.trials.iter().filter(|trial| trial.scenario == scenario);
+    let wanted: BTreeSet<_> = trials.map(|trial| runner.lane_file(plan, trial)).collect();
+    let folder = runner.cassettes().join(&planned.name);
+    let below =
+        |folder: &Path| -> Vec<_> { files::entries(folder).into_iter().flatten().map(|entry| entry.path).collect() };
+    let files = below(&folder).into_iter().flat_map(|case| below(&case));
+    let mut left: Vec<_> = files
+        .filter(|file| file.extension().is_some_and(|end| end == "yaml") && !wanted.contains(file))
+        .filter_map(|file| Some(file.strip_prefix(&folder).ok()?.with_extension("").display().to_string()))
+        .collect();
+    left.sort_unstable();
+    let shown: Vec<&str> = left.iter().take(SHOWN).map(String::as_str).collect();
+    let more = if left.len() > SHOWN { format!(" and {} more", left.len() - SHOWN) } else { String::new() };
+    let verb = if left.len() == 1 { "belongs" } else { "belong" };
+    let what = plural(left.len(), "recording");
+    let message = format!("{what} of `{}` {verb} to no trial: {}{more}", planned.name, shown.join(", "));
+    let help = "delete what a renamed or removed case, variant or repetition left behind";
+    (!left.is_empty()).then(|| Diagnostic::note("unused-recording", &planned.file, message).with_help(help))
+}
+
+/// The file of a trial's recording; `cassettes` wins over the project's folder.
+pub fn lane_file(loaded: &Loaded, cassettes: Option<&Path>, trial: &str) -> PathBuf {
+    folder_of(loaded, cassettes).join(format!("{trial}.yaml"))
+}
+
+fn folder_of(loaded: &Loaded, cassettes: Option<&Path>) -> PathBuf {
+    loaded.root.join(cassettes.unwrap_or(Path::new(&loaded.project.cassettes)))
+}
+
+/// One error for each recording that cannot be read (cut off, or no cassette), and one for each cause that leaves requests
+/// of a scenario's recordings incomplete: such recordings replay, but a miss cannot be explained by them.
+pub fn broken(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnostic> {
+    let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
+    let found = plan.trials.par_iter().filter_map(|trial| {
+        let file = lane_file(loaded, cassettes, &trial.id);
+        let shown = file.strip_prefix(&loaded.root).unwrap_or(&file).to_owned();
+        let scenario = &plan.scenarios[trial.scenario];
+        let blobs = cassette::blobs_dir(&folder_of(loaded, cassettes), &scenario.name);
+        match Cassette::load_as(&file, &shown, &blobs) {
+            Ok(cassette) => {
+                let problem = cassette.requests().into_iter().find_map(|request| request.problem)?;
+                Some(Either::Right((trial, problem)))
+            }
+            Err(CassetteError::Missing { .. }) => None,
+            Err(error) => {
+                let command = record(scenario, &scenario.cases[trial.case].case.case);
+                let help = format!("fix it, or record it again: {command}");
+                let error = Diagnostic::error("broken-recording", &scenario.file, error.to_string());
+                Some(Either::Left(error.with_help(help)))
+            }
+        }
+    });
+    let (mut errors, lacking): (Vec<Diagnostic>, Vec<(&PlannedTrial, String)>) = found.partition_map(|one| one);
+    let mut incomplete: BTreeMap<(usize, String), Vec<&str>> = BTreeMap::new();
+    for (trial, problem) in lacking {
+        incomplete.entry((trial.scenario, problem)).or_default().push(&trial.id);
+    }
+    errors.extend(incomplete.into_iter().map(|((scenario, problem), lanes)| {
+        let scenario = &plan.scenarios[scenario];
+        let which = match lanes.as_slice() {
+            [one] => format!("a request of {one}"),
+            lanes => format!("requests of {} lanes, {} first", lanes.len(), lanes[0]),
+        };
+        let blobs = cassette::blobs_dir(&folder_of(loaded, cassettes), &scenario.name);
+        let blobs = blobs.strip_prefix(&loaded.root).unwrap_or(&blobs).display();
+        let file = &scenario.file;
+        let agent = agent(scenario);
+        let help = format!(
+            "take it from version control ({blobs}), or record again: ragcheck run {file} --mode record{agent}"
+        );
+        Diagnostic::error("incomplete-request", &scenario.file, format!("{which}: {problem}")).with_help(help)
+    }));
+    errors
+}
+
+/// One note for each case with lanes that have no recording, with the command that records them; where nothing is recorded
+/// yet, one note for all of them.
+pub fn unrecorded(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnostic> {
+    let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
+    let mut missing: BTreeMap<(usize, usize), (usize, usize)> = BTreeMap::new();
+    for trial in &plan.trials {
+        let counts = missing.entry((trial.scenario, trial.case)).or_default();
+        counts.0 += usize::from(!lane_file(loaded, cassettes, &trial.id).is_file());
+        counts.1 += 1;
+    }
+    if missing.len() > 1 && missing.values().all(|(missing, all)| missing == all) {
+        let (cases, lanes) = (plural(missing.len(), "case"), plural(plan.trials.number(), "lane"));
+        let agents: BTreeSet<String> = plan.scenarios.iter().map(agent).collect();
+        let message = format!("nothing is recorded yet: {cases}, {lanes}");
+        let file = if let [one] = plan.scenarios.as_slice() { format!(" {}", one.file) } else { String::new() };
+        let command = format!("ragcheck run{file} --mode record{}", agents.into_iter().collect::<String>());
+        return vec![Diagnostic::note("no-recordings", "", message).with_help(format!("record them: {command}"))];
+    }
+    let notes = missing.into_iter().filter(|(_, (missing, _))| *missing > 0);
+    notes
+        .map(|((scenario, case), (missing, all))| {
+            let scenario = &plan.scenarios[scenario];
+            let case = &scenario.cases[case].case.case;
+            let message = format!("{missing} of {all} lanes of `{case}` have no recording");
+            let command = record(scenario, case);
+            Diagnostic::note("no-recording", &scenario.file, message).with_help(format!("record them: {command}"))
+        })
+        .collect()
+}
+
+/// The command that records a case, with the agent that it needs to be told of.
+fn record(scenario: &PlannedScenario, case: &str) -> String {
+    format!("ragcheck run {} --mode record --only {}/{case}{}", scenario.file, scenario.name, agent(scenario))
+}
+
+/// The option that names a scenario's agent, behind a blank; empty without one.
+fn agent(scenario: &PlannedScenario) -> String {
+    let agent = scenario.agent.as_ref().and_then(|agent| agent.target.server());
+    agent.map_or_else(String::new, |server| format!(" --agent {server}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().expect("a time")
+    }
+
+    #[test]
+    fn a_recording_is_too_old_only_beyond_the_limit_and_never_from_the_future() {
+        let ages = Ages { now: at("2026-04-01T00:00:00Z"), limit: Some(Duration::from_hours(48)) };
+        assert!(!ages.too_old(at("2026-03-30T00:00:00Z")) && ages.too_old(at("2026-03-29T23:59:59Z")));
+        assert!(!ages.too_old(at("2027-01-01T00:00:00Z")));
+        assert!(!Ages { limit: None, ..ages }.too_old(at("1999-01-01T00:00:00Z")));
+        let recorded = [("b", "2026-01-02T03:04:05Z"), ("a", "2026-01-02T03:04:05Z"), ("c", "2026-03-31T00:00:00Z")]
+            .map(|(trial, time)| (trial.to_owned(), at(time)));
+        let remark = ages.remark(&recorded).expect("two are old");
+        assert!(remark.contains("2 recordings are older than 2 days, the oldest that of a, of 2026-01-02"), "{remark}");
+        assert_eq!(ages.remark(&recorded[2..]), None);
+    }
+}

@@ -1,0 +1,261 @@
+//! What an agent generates, dates and ids, taken out of requests and put back into replayed responses.
+//!
+//! A pattern names places in request bodies by JSON pointer, `*` standing for any member or index, and within them, by a
+//! regular expression, the value. The values of one pattern are numbered in order of appearance, so `ticket#1` is the
+//! second ticket of a trial, whatever it is called today. In keys and in the cassette stands the number; the values of
+//! the recording stand in the cassette's header. A replayed response holds recorded values: those that the agent has
+//! generated anew since are exchanged for its own, wherever they stand whole. Where they do not (a stream cuts them), the
+//! agent sees the recorded one and says it again, which is understood as well.
+
+use crate::platform::clock::BoxFuture;
+use crate::transport::{HttpRequest, HttpResponse, Transport, TransportError};
+use bytes::Bytes;
+use regex::Regex;
+use serde_json::Value;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Values shorter than this are not bound: exchanging them would tear ordinary words apart.
+const SHORTEST: usize = 4;
+
+/// Where one generated value is found.
+#[derive(Debug, Clone)]
+pub struct Pattern {
+    /// Its name.
+    pub name: String,
+    /// JSON pointer into request bodies.
+    pub at: String,
+    /// What of the text there is the value: the first group, or the whole match. Without it, the whole text.
+    pub expression: Option<Regex>,
+}
+
+/// The values of one trial.
+#[derive(Debug)]
+pub struct Vars {
+    patterns: Vec<Pattern>,
+    recorded: BTreeMap<String, Vec<String>>,
+    generated: Mutex<BTreeMap<String, Vec<String>>>,
+}
+
+impl Vars {
+    /// Nothing bound yet; `recorded` are the values of the recording that is replayed.
+    pub fn new(patterns: Vec<Pattern>, recorded: BTreeMap<String, Vec<String>>) -> Self {
+        Self { patterns, recorded, generated: Mutex::default() }
+    }
+
+    fn generated(&self) -> MutexGuard<'_, BTreeMap<String, Vec<String>>> {
+        self.generated.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the agent has generated so far, by name, in order of appearance.
+    pub fn values(&self) -> BTreeMap<String, Vec<String>> {
+        self.generated().clone()
+    }
+
+    /// The body with a numbered name in place of each value.
+    pub fn bind(&self, body: &Value) -> Value {
+        if self.patterns.is_empty() {
+            return body.clone();
+        }
+        let mut generated = self.generated();
+        for pattern in &self.patterns {
+            let mut texts = Vec::new();
+            find(body, pattern.at.strip_prefix('/').map(|rest| rest.split('/')), &mut texts);
+            for text in texts {
+                for value in pattern.values(text).filter(|value| value.chars().count() >= SHORTEST) {
+                    let known = generated.entry(pattern.name.clone()).or_default();
+                    let of_old = self.recorded.get(&pattern.name).is_some_and(|old| old.iter().any(|one| one == value));
+                    // A recorded value comes back where a response could not be rewritten: it is no new one.
+                    let echoed = of_old && !known.is_empty();
+                    if !echoed && !known.iter().any(|one| one == value) {
+                        known.push(value.to_owned());
+                    }
+                }
+            }
+        }
+        let mut pairs = Vec::new();
+        for values in [&*generated, &self.recorded] {
+            for (name, values) in values {
+                pairs.extend(values.iter().enumerate().map(|(n, value)| (value.clone(), slot(name, n))));
+            }
+        }
+        drop(generated);
+        replaced_in(body, &longest_first(pairs))
+    }
+
+    /// A bound body with the agent's own values again: what a live service is sent.
+    pub fn unbind(&self, body: &Value) -> Value {
+        replaced_in(body, &slots(&self.generated()))
+    }
+
+    /// A bound body with the values of the recording: what a trace tells. While recording, those are the agent's.
+    pub fn as_recorded(&self, body: &Value) -> Value {
+        let values = if self.recorded.is_empty() { self.values() } else { self.recorded.clone() };
+        replaced_in(body, &slots(&values))
+    }
+
+    /// Text of the agent's with the values of the recording.
+    pub fn told(&self, text: &str) -> String {
+        let pairs = self.pairs().into_iter().map(|(old, new)| (new, old)).collect();
+        replaced(text, &longest_first(pairs)).into_owned()
+    }
+
+    /// Replayed bytes with the values that the agent generated today.
+    fn put_back(&self, body: &Bytes) -> Bytes {
+        let pairs = longest_first(self.pairs());
+        match std::str::from_utf8(body).map(|text| replaced(text, &pairs)) {
+            Ok(Cow::Owned(text)) => Bytes::from(text),
+            _ => body.clone(),
+        }
+    }
+
+    /// Recorded values with those of today that take their place.
+    fn pairs(&self) -> Vec<(String, String)> {
+        let generated = self.generated();
+        let pairs = self.recorded.iter().flat_map(|(name, old)| {
+            let new = generated.get(name).map_or(&[][..], Vec::as_slice);
+            old.iter().zip(new).filter(|(old, new)| old != new).map(|(old, new)| (old.clone(), new.clone()))
+        });
+        pairs.collect()
+    }
+}
+
+impl Pattern {
+    fn values<'t>(&'t self, text: &'t str) -> Box<dyn Iterator<Item = &'t str> + 't> {
+        match &self.expression {
+            None => Box::new(std::iter::once(text)),
+            Some(expression) => Box::new(
+                expression.captures_iter(text).filter_map(|found| found.get(1).or(found.get(0))).map(|m| m.as_str()),
+            ),
+        }
+    }
+}
+
+fn slot(name: &str, number: usize) -> String {
+    format!("{{{{{name}#{number}}}}}")
+}
+
+fn slots(values: &BTreeMap<String, Vec<String>>) -> Vec<(String, String)> {
+    let of = |(name, values): (&String, &Vec<String>)| -> Vec<(String, String)> {
+        values.iter().enumerate().map(|(n, value)| (slot(name, n), value.clone())).collect()
+    };
+    values.iter().flat_map(of).collect()
+}
+
+fn longest_first(mut pairs: Vec<(String, String)>) -> Vec<(String, String)> {
+    pairs.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.cmp(b)));
+    pairs.dedup_by(|a, b| a.0 == b.0);
+    pairs
+}
+
+/// All texts at a pointer; `None` is the document itself.
+fn find<'v>(value: &'v Value, steps: Option<std::str::Split<'_, char>>, texts: &mut Vec<&'v str>) {
+    let Some(mut steps) = steps else {
+        texts.extend(value.as_str());
+        return;
+    };
+    let Some(step) = steps.next() else {
+        texts.extend(value.as_str());
+        return;
+    };
+    let name = step.replace("~1", "/").replace("~0", "~");
+    match value {
+        Value::Array(items) if step == "*" => items.iter().for_each(|item| find(item, Some(steps.clone()), texts)),
+        Value::Object(members) if step == "*" => {
+            members.values().for_each(|item| find(item, Some(steps.clone()), texts));
+        }
+        Value::Array(items) => {
+            if let Some(item) = name.parse().ok().and_then(|at: usize| items.get(at)) {
+                find(item, Some(steps), texts);
+            }
+        }
+        Value::Object(members) => {
+            if let Some(item) = members.get(&name) {
+                find(item, Some(steps), texts);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn replaced<'t>(text: &'t str, pairs: &[(String, String)]) -> Cow<'t, str> {
+    let mut out = Cow::Borrowed(text);
+    let mut rest = text;
+    let mut made: Option<String> = None;
+    // One pass from left to right, so that what was put in is never replaced again.
+    while let Some((at, (from, to))) =
+        pairs.iter().filter_map(|pair| Some((rest.find(pair.0.as_str())?, pair))).min_by_key(|(at, _)| *at)
+    {
+        let made = made.get_or_insert_default();
+        made.push_str(&rest[..at]);
+        made.push_str(to);
+        rest = &rest[at + from.len()..];
+    }
+    if let Some(mut made) = made {
+        made.push_str(rest);
+        out = Cow::Owned(made);
+    }
+    out
+}
+
+fn replaced_in(value: &Value, pairs: &[(String, String)]) -> Value {
+    if pairs.is_empty() {
+        return value.clone();
+    }
+    match value {
+        Value::String(text) => Value::String(replaced(text, pairs).into_owned()),
+        Value::Array(items) => items.iter().map(|item| replaced_in(item, pairs)).collect(),
+        Value::Object(members) => members.iter().map(|(name, item)| (name.clone(), replaced_in(item, pairs))).collect(),
+        other => other.clone(),
+    }
+}
+
+/// Binds requests on their way to `inner`, and puts today's values back into what comes from there.
+pub struct Bound {
+    inner: Arc<dyn Transport>,
+    vars: Arc<Vars>,
+}
+
+impl Bound {
+    /// Before `inner`.
+    pub fn new(inner: Arc<dyn Transport>, vars: Arc<Vars>) -> Self {
+        Self { inner, vars }
+    }
+}
+
+impl Transport for Bound {
+    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        Box::pin(async move {
+            let body = self.vars.bind(&request.body);
+            let response = self.inner.send(HttpRequest { body: body.into(), ..request }).await?;
+            let body = self.vars.put_back(&response.body);
+            Ok(HttpResponse { body, ..response })
+        })
+    }
+}
+
+/// Gives bound requests their values again, on their way to a live service.
+pub struct Unbound {
+    inner: Arc<dyn Transport>,
+    vars: Arc<Vars>,
+}
+
+impl Unbound {
+    /// Before `inner`.
+    pub fn new(inner: Arc<dyn Transport>, vars: Arc<Vars>) -> Self {
+        Self { inner, vars }
+    }
+}
+
+impl Transport for Unbound {
+    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        Box::pin(async move {
+            let body = self.vars.unbind(&request.body);
+            self.inner.send(HttpRequest { body: body.into(), ..request }).await
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,231 @@
+//! Run folders: written beside, then renamed after their content.
+//!
+//! A temporary folder becomes `reports/<first 12 hex digits of SHA-256 over plan.json and traces.jsonl>`, so the same run
+//! made twice is the same folder, and keeps its grades and comparisons, also when two processes make it at once. `reports/latest`
+//! points to the newest whole run. A run that is killed leaves older folders as they were.
+
+use crate::platform::files;
+use crate::platform::secrets;
+use crate::trace::{
+    COMPARISON_JSON, ENVIRONMENT, GRADES, NamedPassage, PASSAGES, PLAN, PassageWriter, Passages, TRACES, VARIANTS_JSON,
+    seal,
+};
+use sha2::{Digest, Sha256};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Folders called `latest` that are put aside, at most.
+#[cfg(unix)]
+const MOST_ASIDE: usize = 1_000;
+
+/// A run folder that is being written.
+#[derive(Debug)]
+pub struct Writing {
+    reports: PathBuf,
+    folder: files::TemporaryFolder,
+    traces: BufWriter<File>,
+    passages: PassageWriter<BufWriter<File>>,
+    digest: Sha256,
+}
+
+impl Writing {
+    /// Begins a folder below `reports` with `plan`, the text of `plan.json` as [`Plan::stored`](crate::plan::Plan::stored)
+    /// gives it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn begin(reports: &Path, plan: &[u8]) -> io::Result<Self> {
+        files::create_dir_all(reports)?;
+        let folder = files::temporary_folder(reports)?;
+        files::write(folder.path().join(PLAN), plan)?;
+        let traces = BufWriter::with_capacity(1 << 20, files::create(folder.path().join(TRACES))?);
+        let passages = BufWriter::new(files::create(folder.path().join(PASSAGES))?);
+        let passages = PassageWriter::new(passages, &Passages::default());
+        let mut digest = Sha256::new();
+        digest.update(plan);
+        Ok(Self { reports: reports.to_owned(), folder, traces, passages, digest })
+    }
+
+    /// Appends one line, with its newline, to `traces.jsonl`.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn trace(&mut self, line: &[u8]) -> io::Result<()> {
+        let (line, digest) = stored_line(line);
+        // A line's digest stands for the line.
+        self.digest.update(if digest.is_empty() { &line[..] } else { digest.as_bytes() });
+        self.traces.write_all(&line)
+    }
+
+    /// Appends those passages to `passages.jsonl` that do not stand in it.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn passages(&mut self, found: &[Arc<NamedPassage>]) -> io::Result<()> {
+        self.passages.add(found).map(|_| ())
+    }
+
+    /// Every trace is written: what stands in the files so far can be read. Gives how many passages had no room.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn flush(&mut self) -> io::Result<usize> {
+        self.traces.flush()?;
+        self.passages.out().flush()?;
+        Ok(self.passages.left_out())
+    }
+
+    /// Where the folder is for now.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Gives the folder its name. Where an equal run is there, its files are replaced and what was made of it since
+    /// (grades, comparisons) stays. `latest` points to the folder afterwards where `newest` says so.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn finish(mut self, newest: bool) -> io::Result<PathBuf> {
+        self.flush()?;
+        self.traces.get_ref().sync_all()?;
+        self.passages.out().get_ref().sync_all()?;
+        let name = hex::encode(&self.digest.finalize()[..6]);
+        let place = self.reports.join(&name);
+        let _turn = files::turn();
+        if place.is_dir() {
+            for entry in files::entries(self.folder.path())? {
+                if let Some(file) = entry.path.file_name() {
+                    files::move_file(&entry.path, &place.join(file))?;
+                }
+            }
+        } else {
+            files::persist_folder(self.folder, &place)?;
+        }
+        files::sync_folder(&self.reports);
+        if newest {
+            point_latest(&self.reports, &name)?;
+        }
+        Ok(place)
+    }
+}
+
+/// Removes the oldest folders of replays below `reports`, so that `keep` stay beside those of live runs, recordings and
+/// imports and those that somebody graded or compared. `latest` and `made`, the run that was just made, stay too.
+///
+/// # Errors
+/// When the folder of reports cannot be read.
+pub fn prune(reports: &Path, keep: usize, made: &Path) -> io::Result<()> {
+    let _turn = files::turn();
+    let latest = files::resolved(&reports.join("latest")).ok();
+    let latest = latest.as_deref().and_then(Path::file_name);
+    let mut replays = Vec::new();
+    for entry in files::entries(reports)?.into_iter().filter(|entry| entry.is_folder) {
+        let of = |name: &str| entry.path.join(name);
+        let Some((mode, at)) = files::read(of(ENVIRONMENT)).ok().and_then(|text| made_in(&text)) else { continue };
+        let stays = entry.path.file_name() == made.file_name() || entry.path.file_name() == latest;
+        let used = [GRADES, COMPARISON_JSON, VARIANTS_JSON].iter().any(|name| of(name).exists());
+        if mode == "replay" && !stays && !used {
+            replays.push((at, entry.path));
+        }
+    }
+    replays.sort_by(|one, other| other.cmp(one));
+    for (_, folder) in replays.into_iter().skip(keep.saturating_sub(1)) {
+        files::remove_dir_all(folder)?;
+    }
+    Ok(())
+}
+
+/// The mode of a run, and when it was written.
+fn made_in(environment: &[u8]) -> Option<(String, String)> {
+    let environment: serde_json::Value = serde_json::from_slice(environment).ok()?;
+    let text = |name: &str| environment.get(name)?.as_str().map(str::to_owned);
+    Some((text("mode")?, text("written_at")?))
+}
+
+/// The line of a trace as it is stored: without secrets, sealed, with its newline; and its digest, empty where it has
+/// none.
+pub(super) fn stored_line(line: &[u8]) -> (Vec<u8>, String) {
+    let clean = secrets::clean_bytes(line);
+    let Ok(text) = std::str::from_utf8(&clean) else { return (clean.into_owned(), String::new()) };
+    let (line, digest) = seal(text);
+    ((line + "\n").into_bytes(), digest)
+}
+
+#[cfg(unix)]
+fn point_latest(reports: &Path, name: &str) -> io::Result<()> {
+    let beside = files::temporary_folder(reports)?;
+    let link = beside.path().join("latest");
+    files::link(name, &link)?;
+    let latest = reports.join("latest");
+    match files::rename(&link, &latest) {
+        // A copy that resolved the link, an unpacked archive: it is kept beside, since no figures may stay under this name
+        // that are not of this run.
+        Err(error) if matches!(error.kind(), io::ErrorKind::IsADirectory | io::ErrorKind::DirectoryNotEmpty) => {
+            let aside = (1..=MOST_ASIDE).map(|n| reports.join(format!("latest-{n}"))).find(|aside| !aside.exists());
+            let aside = aside.ok_or(error)?;
+            files::rename(&latest, aside)?;
+            files::rename(&link, &latest)
+        }
+        // A symbolic link cannot be moved to another disk.
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            let removed = files::remove_file(&latest);
+            removed.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })?;
+            files::link(name, latest)
+        }
+        other => other,
+    }
+}
+
+#[cfg(not(unix))]
+fn point_latest(reports: &Path, name: &str) -> io::Result<()> {
+    files::write(reports.join("latest.txt"), name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_that_is_called_latest_is_put_aside_and_nothing_of_it_is_lost() {
+        let reports = tempfile::tempdir().expect("a folder");
+        for round in 1..=2 {
+            let _ = fs::remove_file(reports.path().join("latest"));
+            fs::create_dir(reports.path().join("latest")).expect("a folder");
+            fs::write(reports.path().join("latest/old.csv"), "old").expect("written");
+            let made = Writing::begin(reports.path(), b"{}").expect("begun").finish(true).expect("finished");
+            let latest = fs::canonicalize(reports.path().join("latest")).expect("latest");
+            assert_eq!(latest, fs::canonicalize(made).expect("the run"));
+            assert!(reports.path().join(format!("latest-{round}/old.csv")).exists());
+        }
+    }
+
+    #[test]
+    fn equal_content_gives_one_folder_and_latest_points_to_it() {
+        let reports = tempfile::tempdir().expect("a folder");
+        let write = |line: &[u8]| {
+            let mut writing = Writing::begin(reports.path(), b"{}").expect("begin");
+            writing.trace(line).expect("a line");
+            writing.finish(true).expect("finish")
+        };
+        let first = write(b"one\n");
+        assert_eq!(write(b"one\n"), first);
+        let second = write(b"two\n");
+        assert_ne!(second, first);
+        let latest = fs::canonicalize(reports.path().join("latest")).expect("latest");
+        assert_eq!(latest, fs::canonicalize(&second).expect("second"));
+        assert_eq!(fs::read_dir(reports.path()).expect("reports").count(), 3, "nothing is left behind");
+    }
+
+    #[test]
+    fn an_interrupted_run_leaves_no_folder_and_older_ones_alone() {
+        let reports = tempfile::tempdir().expect("a folder");
+        let mut writing = Writing::begin(reports.path(), b"{}").expect("begin");
+        writing.trace(b"half").expect("a line");
+        drop(writing);
+        assert_eq!(fs::read_dir(reports.path()).expect("reports").count(), 0);
+    }
+}

@@ -1,0 +1,324 @@
+//! The journal of a live or recording run: what lasts of it whatever ends it.
+//!
+//! `reports/.unfinished/<id of the plan>-<n>/` is made before the first trial begins and removed when every trial has
+//! ended by itself and the run's folder is written:
+//!
+//! | file | holds |
+//! |---|---|
+//! | `plan.json` | the plan, as the run folder has it |
+//! | `begun.json` | [`Begun`]: the command, its mode, since when |
+//! | `passages.jsonl` | the passages that finished trials found, whole; they last before the trace that names them |
+//! | `traces.jsonl` | the trace of each finished trial, in the order of finishing; a line lasts before the trial counts as finished |
+//!
+//! While it exists, the run is unfinished: nothing else says so. Its process holds the lock of `traces.jsonl`. A last
+//! line that was cut off is dropped. A build that does not know the version of `begun.json` refuses to go on with it.
+
+use super::folder::stored_line;
+use super::kept::Kept;
+use crate::plan::{Plan, differences};
+use crate::platform::files;
+use crate::platform::secrets;
+use crate::trace::{self, NamedPassage, PASSAGES, PLAN, PassageWriter, Passages, TRACES, Trace};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Version of `begun.json`.
+const VERSION: u32 = 1;
+/// The folder of unfinished runs, below that of reports.
+const UNFINISHED: &str = ".unfinished";
+/// The file that says what was begun.
+const BEGUN: &str = "begun.json";
+/// Unfinished runs of one plan, at most.
+const MOST: usize = 1_000;
+
+/// What was begun.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Begun {
+    /// Format version.
+    pub version: u32,
+    /// `record` or `live`.
+    pub mode: String,
+    /// When (RFC 3339, UTC).
+    pub at: Timestamp,
+    /// The process that began it.
+    pub process: u32,
+    /// What was typed behind the program's name.
+    pub arguments: Vec<String>,
+}
+
+impl Begun {
+    /// What begins now, under `mode`, by a command of these arguments.
+    pub fn now(mode: &str, at: Timestamp, arguments: Vec<String>) -> Self {
+        let arguments = arguments.iter().map(|argument| secrets::clean(argument).into_owned()).collect();
+        Self { version: VERSION, mode: mode.to_owned(), at, process: std::process::id(), arguments }
+    }
+
+    /// The command, as it was typed.
+    pub fn command(&self) -> String {
+        format!("ragcheck {}", self.arguments.join(" "))
+    }
+}
+
+/// Why a run cannot be gone on with, or be kept.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// There is none.
+    #[error("--resume: there is no unfinished run below {}", reports.display())]
+    Nothing {
+        /// The folder of runs.
+        reports: PathBuf,
+    },
+    /// Its process is still there.
+    #[error(
+        "--resume: the run is still under way in process {process}, since {since}: wait until it has ended, or stop it"
+    )]
+    Running {
+        /// The process.
+        process: u32,
+        /// Since when.
+        since: Timestamp,
+    },
+    /// The plan is another by now.
+    #[error(
+        "--resume: what is asked for is not what was begun at {at} with `{command}` ({finished} finished):\n  {}\nundo the change, or begin \
+         a new run without --resume; what is finished stays below {}",
+        differences.join("\n  "), folder.display()
+    )]
+    Changed {
+        /// When it was begun.
+        at: Timestamp,
+        /// The command that began it.
+        command: String,
+        /// Trials that are finished.
+        finished: usize,
+        /// What differs.
+        differences: Vec<String>,
+        /// Its folder.
+        folder: PathBuf,
+    },
+    /// It cannot be understood.
+    #[error("--resume: {}: {why}; delete {} to begin anew", file.display(), folder.display())]
+    Broken {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        why: String,
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// It cannot be read or written.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+/// The journal of a run that is under way.
+#[derive(Debug)]
+pub struct Journal {
+    folder: PathBuf,
+    begun: Begun,
+    kept: Kept,
+    written: Mutex<Written>,
+    resumed: bool,
+}
+
+#[derive(Debug)]
+struct Written {
+    /// Locked as long as the run goes on.
+    file: File,
+    length: u64,
+    trials: BTreeSet<String>,
+    passages: PassageWriter<File>,
+}
+
+impl Journal {
+    /// Begins one for a run of `plan`, whose text is `plan_text`.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn begin(reports: &Path, plan: &Plan, plan_text: &[u8], begun: Begun) -> Result<Self, JournalError> {
+        let _turn = files::turn();
+        let free = (1..MOST).map(|n| folder_of(reports, plan, n)).find(|folder| !folder.exists());
+        let folder = free.unwrap_or_else(|| folder_of(reports, plan, MOST));
+        let file = |name: &str| folder.join(name);
+        let of = |path: PathBuf| move |error| JournalError::File { path, error };
+        files::create_dir_all(&folder).map_err(of(folder.clone()))?;
+        files::replace(file(PLAN), plan_text).map_err(of(file(PLAN)))?;
+        let text = serde_json::to_vec_pretty(&begun).map_err(|error| of(file(BEGUN))(error.into()))?;
+        let traces = files::append(file(TRACES)).map_err(of(file(TRACES)))?;
+        traces.try_lock().map_err(|error| of(file(TRACES))(error.into()))?;
+        // The last: a folder without it was killed before the run began.
+        files::replace(file(BEGUN), text).map_err(of(file(BEGUN)))?;
+        let passages = files::append(file(PASSAGES)).map_err(of(file(PASSAGES)))?;
+        let passages = PassageWriter::new(passages, &Passages::default());
+        let written = Mutex::new(Written { file: traces, length: 0, trials: BTreeSet::new(), passages });
+        Ok(Self { folder, begun, kept: Kept::default(), written, resumed: false })
+    }
+
+    /// Goes on with the newest unfinished run of `plan` below `reports`.
+    ///
+    /// # Errors
+    /// When there is none, when it is of another plan or mode, or when its process is still there.
+    pub fn resume(reports: &Path, plan: &Plan, plan_text: &[u8], mode: &str) -> Result<Self, JournalError> {
+        let now: Value = serde_json::from_slice(plan_text).unwrap_or_default();
+        let mut refused = None;
+        for (begun, folder) in unfinished(reports)? {
+            let file = folder.join(PLAN);
+            let of = |error| JournalError::File { path: file.clone(), error };
+            let broken = |error: serde_json::Error| JournalError::Broken {
+                file: file.clone(),
+                why: error.to_string(),
+                folder: folder.clone(),
+            };
+            let before: Value = serde_json::from_slice(&trace::plan_text(&folder).map_err(of)?).map_err(broken)?;
+            let mut differences = differences(&before, &now);
+            if begun.mode != mode {
+                differences.insert(0, format!("mode: {} then, {mode} now", begun.mode));
+            }
+            if differences.is_empty() {
+                return Self::reopen(folder, begun, plan);
+            }
+            let finished = Kept::of(&folder.join(TRACES), &id(&before), |_| true).map_or(0, |kept| kept.len());
+            let (at, command) = (begun.at, begun.command());
+            refused = refused.or(Some(JournalError::Changed { at, command, finished, differences, folder }));
+        }
+        Err(refused.unwrap_or_else(|| JournalError::Nothing { reports: reports.to_owned() }))
+    }
+
+    fn reopen(folder: PathBuf, begun: Begun, plan: &Plan) -> Result<Self, JournalError> {
+        let path = folder.join(TRACES);
+        let of = |error| JournalError::File { path: path.clone(), error };
+        let file = files::append(&path).map_err(of)?;
+        if file.try_lock().is_err() {
+            return Err(JournalError::Running { process: begun.process, since: begun.at });
+        }
+        let kept = Kept::of(&path, &plan.id, |_| true).map_err(of)?;
+        let length = kept.whole();
+        file.set_len(length).map_err(of)?;
+        let beside = folder.join(PASSAGES);
+        let of = |error| JournalError::File { path: beside.clone(), error };
+        let passages = files::append(&beside).map_err(of)?;
+        passages.set_len(Passages::whole(&beside).map_err(of)?.1).map_err(of)?;
+        let passages = PassageWriter::new(passages, kept.passages());
+        let written = Mutex::new(Written { file, length, trials: BTreeSet::new(), passages });
+        Ok(Self { folder, begun, kept, written, resumed: true })
+    }
+
+    /// The trials that were finished before, by another process.
+    pub fn kept(&self) -> &Kept {
+        &self.kept
+    }
+
+    /// When the run was begun, where another process began it.
+    pub fn resumed_since(&self) -> Option<Timestamp> {
+        self.resumed.then_some(self.begun.at)
+    }
+
+    /// Trials that are finished.
+    pub fn finished(&self) -> usize {
+        self.kept.len() + self.written.lock().unwrap_or_else(PoisonError::into_inner).trials.len()
+    }
+
+    /// Keeps the trace of a finished trial and what its searches found, so that both last.
+    ///
+    /// # Errors
+    /// When it cannot be written; the journal is then as it was before.
+    pub fn keep(&self, trace: &Trace, found: &[Arc<NamedPassage>]) -> io::Result<()> {
+        let mut line = Vec::with_capacity(8 * 1024);
+        trace::write_trace(&mut line, trace)?;
+        let (line, _) = stored_line(&line);
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let Written { file, length, trials, passages } = &mut *written;
+        if passages.add(found)? {
+            passages.out().sync_data()?;
+        }
+        if let Err(error) = file.write_all(&line).and_then(|()| file.sync_data()) {
+            // A part of a line would be dropped by whoever resumes; without it nothing has to be.
+            let _ = file.set_len(*length);
+            return Err(error);
+        }
+        *length += line.len() as u64;
+        trials.insert(trace.trial.clone());
+        Ok(())
+    }
+
+    /// The run is over. `complete` says that every trial has ended by itself and the run's folder is written: this
+    /// journal goes, and what is left of earlier runs of the same plan in the same mode. Otherwise it stays.
+    pub fn end(self, complete: bool) {
+        if !complete {
+            return;
+        }
+        let Self { folder, begun, written, .. } = self;
+        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let stem = name.rsplit_once('-').map_or("", |(stem, _)| stem);
+        let Some(parent) = folder.parent() else { return };
+        for entry in files::entries(parent).unwrap_or_default() {
+            let of_plan = entry.path.file_name().is_some_and(|name| {
+                name.to_string_lossy().rsplit_once('-').is_some_and(|(own, _)| own == stem && !stem.is_empty())
+            });
+            let mine = entry.path.file_name() == folder.file_name();
+            let same = || match read_begun(&entry.path) {
+                Ok(other) => other.mode == begun.mode,
+                // What a process left that was killed while it removed its folder.
+                Err(JournalError::File { error, .. }) => error.kind() == io::ErrorKind::NotFound,
+                Err(_) => false,
+            };
+            let free = || files::append(entry.path.join(TRACES)).is_ok_and(|file| file.try_lock().is_ok());
+            if mine || (of_plan && same() && free()) {
+                // The first: a folder without it is no unfinished run, so that one whose removal is interrupted is not
+                // resumed with a part of its trials. What cannot be removed is offered again, and finishes at once.
+                let _ = files::remove_file(entry.path.join(BEGUN));
+                let _ = files::remove_dir_all(&entry.path);
+            }
+        }
+        drop(written);
+    }
+}
+
+/// What was begun and not finished below `reports`, newest first, each with its folder.
+///
+/// # Errors
+/// When a folder of one cannot be read.
+pub fn unfinished(reports: &Path) -> Result<Vec<(Begun, PathBuf)>, JournalError> {
+    let folder = reports.join(UNFINISHED);
+    let mut found = Vec::new();
+    for entry in files::entries(&folder).unwrap_or_default() {
+        match read_begun(&entry.path) {
+            Ok(begun) => found.push((begun, entry.path)),
+            Err(JournalError::File { error, .. }) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(why) => return Err(why),
+        }
+    }
+    found.sort_by_key(|(begun, _)| std::cmp::Reverse(begun.at));
+    Ok(found)
+}
+
+fn read_begun(folder: &Path) -> Result<Begun, JournalError> {
+    let file = folder.join(BEGUN);
+    let text = files::read(&file).map_err(|error| JournalError::File { path: file.clone(), error })?;
+    let broken = |why: String| JournalError::Broken { file: file.clone(), why, folder: folder.to_owned() };
+    let begun: Begun = serde_json::from_slice(&text).map_err(|error| broken(error.to_string()))?;
+    if begun.version > VERSION {
+        return Err(broken(format!("version {} is newer than this build reads ({VERSION})", begun.version)));
+    }
+    Ok(begun)
+}
+
+fn id(plan: &Value) -> String {
+    plan.get("id").and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn folder_of(reports: &Path, plan: &Plan, number: usize) -> PathBuf {
+    let id = plan.id.get(..12).unwrap_or("plan");
+    reports.join(UNFINISHED).join(format!("{id}-{number}"))
+}

@@ -1,0 +1,172 @@
+//! Live and recording runs: `jobs` trials at the same time on tokio, begun with the variants interleaved (see
+//! [`interleaved`](crate::plan::interleaved)) and committed in plan order.
+//!
+//! A run that is to end (Ctrl-C, SIGTERM, SIGHUP, its time, its calls) drops the trials under way and begins no other; what had
+//! finished is kept, and every other planned trial ends as stopped.
+
+use super::interrupt::interrupted;
+use super::{Commit, Inspected, Journal, Kept, Step, pass_ended};
+use crate::plan::{Plan, PlannedTrial};
+use crate::platform::clock::{Clock, RealClock};
+use crate::trace::{Trace, TrialEnd};
+use crate::trial::{Doing, Finished, TrialRunner};
+use futures_util::StreamExt;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How a live run is carried out.
+#[derive(Debug, Clone, Copy)]
+pub struct LiveOptions<'r> {
+    /// Trials at the same time.
+    pub jobs: usize,
+    /// Whether each lane is recorded, and the trial then replayed from what was written.
+    pub record: bool,
+    /// Time for the whole run.
+    pub limit: Option<Duration>,
+    /// Where finished trials are kept, and those that an earlier process of this run finished.
+    pub journal: &'r Journal,
+    /// Trials that another run of this plan finished.
+    pub kept: &'r Kept,
+}
+
+impl LiveOptions<'_> {
+    /// What was finished before of a trial.
+    fn finished(&self, trial: &PlannedTrial) -> Option<Finished> {
+        self.journal.kept().finished(&trial.id).or_else(|| self.kept.finished(&trial.id))
+    }
+}
+
+/// Runs the trials of `plan` against its providers, pass by pass where it stops between passes, until `commit` breaks
+/// off or the factory's budget says that the run is to end.
+///
+/// # Errors
+/// When the runtime cannot be started, a finished trial cannot be kept, or `commit` fails: the run ends there.
+pub fn live<T>(
+    runner: &Arc<TrialRunner>,
+    plan: &Arc<Plan>,
+    options: LiveOptions<'_>,
+    inspect: &dyn Fn(&Trace) -> T,
+    commit: &mut Commit<'_, T>,
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let all = async {
+            let mut next = 0;
+            for pass in plan.passes() {
+                let places = futures_util::stream::iter(plan.begun(next, next + pass.len()));
+                let mut finished = places
+                    .map(|place| {
+                        let trial = plan.trials[place].clone();
+                        async move {
+                            if let Some(finished) = options.finished(&trial) {
+                                return Ok((place, finished));
+                            }
+                            let doing = doing(runner, plan, &trial, options);
+                            let finished = start(Arc::clone(runner), Arc::clone(plan), trial, doing).await;
+                            if finished.trace.end == TrialEnd::Completed {
+                                options.journal.keep(&finished.trace, &finished.passages)?;
+                            }
+                            io::Result::Ok((place, finished))
+                        }
+                    })
+                    .buffered(options.jobs.max(1));
+                // Begun in one order, handed over in another: what is ahead of its turn waits.
+                let mut ahead = BTreeMap::new();
+                while let Some(next_finished) = finished.next().await {
+                    let (place, finished) = next_finished?;
+                    let made = inspect(&finished.trace);
+                    ahead.insert(place, Inspected { finished, made });
+                    while let Some(inspected) = ahead.remove(&next) {
+                        next += 1;
+                        if commit(Step::Trial(Box::new(inspected)))?.is_break() {
+                            return Ok(());
+                        }
+                    }
+                }
+                if pass_ended(plan, pass, commit)?.is_break() {
+                    return Ok(());
+                }
+            }
+            Ok(())
+        };
+        tokio::select! {
+            biased;
+            done = all => done,
+            () = watch(runner, options.limit) => Ok(()),
+        }
+    })
+}
+
+/// Ends the run when it is interrupted or its time is over; never resolves itself.
+async fn watch(runner: &TrialRunner, limit: Option<Duration>) {
+    let budget = runner.budget();
+    let time = async {
+        match limit {
+            Some(limit) => RealClock::start().sleep(limit).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        why = interrupted() => budget.end(why),
+        () = time => budget.end(&format!("the run's time (--timeout {:?}) is over", limit.unwrap_or_default())),
+    }
+    std::future::pending::<()>().await;
+}
+
+/// How a trial is carried out. A recording that an earlier process of this run put into its place, and was killed before
+/// it could note the trial as finished, is not made again: it is replayed.
+fn doing(runner: &TrialRunner, plan: &Plan, trial: &PlannedTrial, options: LiveOptions<'_>) -> Doing {
+    let resumed = options.journal.resumed_since();
+    match (options.record, resumed) {
+        (false, _) => Doing::Live,
+        (true, Some(since)) if runner.recorded_since(plan, trial, since) => Doing::Replay,
+        (true, _) => Doing::Record,
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "live trials are tasks of their own, and only run owns tasks")]
+async fn start(runner: Arc<TrialRunner>, plan: Arc<Plan>, trial: PlannedTrial, doing: Doing) -> Finished {
+    // Asked for in the order of the plan, and given in the order of asking.
+    let turnstile = if TrialRunner::is_external(&trial) {
+        tokio::select! {
+            biased;
+            _ = runner.budget().ended() => None,
+            passed = runner.turnstile() => Some(passed),
+        }
+    } else {
+        None
+    };
+    let _under_way = tokio::select! {
+        biased;
+        _ = runner.budget().ended() => None,
+        begun = runner.budget().begin_trial() => Some(begun),
+    };
+    if let Some(reason) = runner.budget().reason() {
+        return runner.stopped(&plan, &trial, reason);
+    }
+    let (tasks_factory, tasks_plan, tasks_trial) = (Arc::clone(&runner), Arc::clone(&plan), trial.clone());
+    let mut task = tokio::spawn(async move {
+        let _turnstile = turnstile;
+        if TrialRunner::is_external(&tasks_trial) {
+            return tasks_factory.external(&tasks_plan, &tasks_trial, doing).await;
+        }
+        match doing {
+            Doing::Replay => tasks_factory.replay(&tasks_plan, &tasks_trial),
+            Doing::Record => tasks_factory.record(&tasks_plan, &tasks_trial).await,
+            Doing::Live => tasks_factory.live(&tasks_plan, &tasks_trial).await,
+        }
+    });
+    tokio::select! {
+        biased;
+        done = &mut task => match done {
+            Ok(finished) => finished,
+            Err(failure) => runner.crashed(&plan, &trial, &failure.to_string()),
+        },
+        reason = runner.budget().ended() => {
+            task.abort();
+            runner.stopped(&plan, &trial, reason)
+        }
+    }
+}
