@@ -172,9 +172,9 @@ fn called<'a>(turns: &[&TurnView<'a>], assumed: &mut dyn Iterator<Item = Came>) 
                 ToolOutcome::Rejected(_) | ToolOutcome::OutOfOrder(_) => Came::NotRun,
                 ToolOutcome::Unseen { .. } => assumed.next().unwrap_or(Came::NotRun),
             };
-            let failed_before = all.iter().any(|earlier| {
-                earlier.turn == turn && earlier.call.tool == call.tool && !earlier.came.worked()
-            });
+            let failed_before = all
+                .iter()
+                .any(|earlier| earlier.turn == turn && earlier.call.tool == call.tool && !earlier.came.worked());
             all.push(Called { call, turn, came, recovered: came.worked() && failed_before });
         }
     }
@@ -321,7 +321,9 @@ pub(super) fn check(expectation: &CallExpectation, turns: &[&TurnView<'_>], patt
     let open = unseen.iter().filter(|call| concerned(call)).count();
     let under = |assumed: &[Came]| {
         let mut assumed = assumed.iter().copied();
-        let of = unseen.iter().map(|call| if concerned(call) { assumed.next().unwrap_or(Came::NotRun) } else { Came::NotRun });
+        let of = unseen
+            .iter()
+            .map(|call| if concerned(call) { assumed.next().unwrap_or(Came::NotRun) } else { Came::NotRun });
         let of: Vec<Came> = of.collect();
         check_all(expectation, &called(turns, &mut of.into_iter()), patterns)
     };
@@ -329,19 +331,25 @@ pub(super) fn check(expectation: &CallExpectation, turns: &[&TurnView<'_>], patt
         return under(&[]);
     }
     let cannot_be_told = || {
-        let tools: BTreeSet<&str> = unseen.iter().filter(|call| concerned(call)).map(|call| call.tool.as_str()).collect();
+        let tools: BTreeSet<&str> =
+            unseen.iter().filter(|call| concerned(call)).map(|call| call.tool.as_str()).collect();
         let tools: Vec<String> = tools.into_iter().map(|tool| quote(tool, 60)).collect();
-        Seen::hidden(format!("not measured: no later message shows a result of {}, so whether it ran cannot be told", tools.join(", ")))
+        Seen::hidden(format!(
+            "not measured: no later message shows a result of {}, so whether it ran cannot be told",
+            tools.join(", ")
+        ))
     };
     if open > MOST_OPEN {
         return Err(cannot_be_told());
     }
-    let mut held = (0..Came::POSSIBLE.len().pow(open as u32)).map(|number| {
-        let digit = |place: usize| Came::POSSIBLE[number / Came::POSSIBLE.len().pow(place as u32) % Came::POSSIBLE.len()];
-        under(&(0..open).map(digit).collect::<Vec<_>>())
-    });
-    let first = held.next().unwrap_or_else(|| under(&[]));
-    if held.all(|other| other.is_ok() == first.is_ok()) { first } else { Err(cannot_be_told()) }
+    let mut combinations: Vec<Vec<Came>> = vec![Vec::new()];
+    for _ in 0..open {
+        let longer = |one: &Vec<Came>| Came::POSSIBLE.map(|came| [one.as_slice(), &[came]].concat());
+        combinations = combinations.iter().flat_map(longer).collect();
+    }
+    let none = under(&vec![Came::NotRun; open]);
+    let alike = combinations.iter().all(|assumed| under(assumed).is_ok() == none.is_ok());
+    if alike { none } else { Err(cannot_be_told()) }
 }
 
 /// The same of calls of which is known, or assumed, what came of them.

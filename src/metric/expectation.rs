@@ -233,11 +233,7 @@ fn answer(expected: &AnswerExpectation, turn: &TurnView<'_>, patterns: &Patterns
         results.push((format!("answer.refusal: {wanted}"), result));
     }
     results.extend(each("answer.cites", &expected.cites, turn, |wanted, answer| {
-        match answer.sources.iter().any(|source| names(wanted, &source.id)) {
-            true => Ok(()),
-            false if answer.hides(SOURCES) => Err(sources_hidden()),
-            false => Err(cited(answer)),
-        }
+        shown(answer, answer.sources.iter().any(|source| names(wanted, &source.id)))
     }));
     results
 }
@@ -245,6 +241,15 @@ fn answer(expected: &AnswerExpectation, turn: &TurnView<'_>, patterns: &Patterns
 /// Whether nothing shows what an answer claims to be made of.
 fn hides_claims(answer: &Answer) -> bool {
     [SOURCES, USED_INTERNAL_KB, USED_EXTERNAL_KB].iter().any(|member| answer.hides(member))
+}
+
+/// Whether something holds of the sources of an answer; it cannot be told where nothing shows them.
+fn shown(answer: &Answer, holds: bool) -> Held {
+    match (holds, answer.hides(SOURCES)) {
+        (true, _) => Ok(()),
+        (false, true) => Err(sources_hidden()),
+        (false, false) => Err(cited(answer)),
+    }
 }
 
 fn sources_hidden() -> Seen {
@@ -275,11 +280,7 @@ fn sources(expected: &SourcesExpectation, turn: &TurnView<'_>) -> Vec<Checked> {
         results.push((format!("sources.external: {wanted}"), held));
     }
     if let Some(least) = expected.at_least {
-        let enough = |answer: &Answer| match answer.sources.len() >= least as usize {
-            true => Ok(()),
-            false if answer.hides(SOURCES) => Err(sources_hidden()),
-            false => Err(cited(answer)),
-        };
+        let enough = |answer: &Answer| shown(answer, answer.sources.len() >= least as usize);
         results.push((format!("sources.at_least: {least}"), with(&enough)));
     }
     results

@@ -114,7 +114,16 @@ mod tests {
         let refused = text == "No.";
         let (sources, unseen) = (Vec::new(), Vec::new());
         let (confidence, used_internal_kb, used_external_kb) = (None, false, false);
-        let answer = Answer { text: text.into(), sources, confidence, used_internal_kb, used_external_kb, refused, unseen, traceable: false };
+        let answer = Answer {
+            text: text.into(),
+            sources,
+            confidence,
+            used_internal_kb,
+            used_external_kb,
+            refused,
+            unseen,
+            traceable: false,
+        };
         metric.judge(&answer, found).map(|judged| judged.is_ok())
     }
 

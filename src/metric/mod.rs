@@ -117,7 +117,10 @@ impl TrialView<'_> {
 
     /// Why it cannot be told of a turn, of the first such turn.
     fn unseen(&self, judge: impl Fn(&TurnView<'_>) -> Held) -> Option<String> {
-        self.turns.iter().find_map(|turn| judge(turn).err().filter(|seen| seen.unknown.is_some())).map(|seen| seen.words)
+        self.turns
+            .iter()
+            .find_map(|turn| judge(turn).err().filter(|seen| seen.unknown.is_some()))
+            .map(|seen| seen.words)
     }
 }
 

@@ -6,8 +6,8 @@
 use super::{Seen, TrialView};
 use crate::plan::ResolvedCase;
 use crate::trace::{
-    Answer, EXTERNAL, ExternalResult, FedBack, IndexResult, ModelCalled, Retried, SearchResult, ToolCalled, ToolOutcome,
-    ToolResult, Trace, TurnEnded, TurnOutcome, What,
+    Answer, EXTERNAL, ExternalResult, FedBack, IndexResult, ModelCalled, Retried, SearchResult, ToolCalled,
+    ToolOutcome, ToolResult, Trace, TurnEnded, TurnOutcome, What,
 };
 use std::collections::BTreeMap;
 

@@ -135,7 +135,19 @@ impl From<Case> for ResolvedCase {
         let steps = steps.unwrap_or_else(written);
         let Case { name, about, covers, tags, expect, control, fault, keyword_index, .. } = stored;
         let (asks_nothing, excluded_from) = (stored.asks_nothing, stored.excluded_from);
-        Self { case: name, about, covers, tags, steps, expect, control, fault, keyword_index, asks_nothing, excluded_from }
+        Self {
+            case: name,
+            about,
+            covers,
+            tags,
+            steps,
+            expect,
+            control,
+            fault,
+            keyword_index,
+            asks_nothing,
+            excluded_from,
+        }
     }
 }
 

@@ -134,7 +134,8 @@ impl Work<'_> {
         let tap = Arc::new(Tap::new(transport));
         let evidence = live_evidence(&self.outside.declared);
         let (way, pace) = (Arc::clone(&tap) as Arc<dyn Transport>, &Measured(times));
-        let ran = self.run(Course { doing: Doing::Live, way, tap, vars, clock, pace, evidence, recorded: None }).await?;
+        let ran =
+            self.run(Course { doing: Doing::Live, way, tap, vars, clock, pace, evidence, recorded: None }).await?;
         let redactor = self.runner.redactor().knowing(ran.secrets);
         let trace = self.runner.with_outage(self.trial, redacted(ran.trace, &redactor), &Origin::new());
         Ok(Finished::of(trace))
@@ -186,8 +187,7 @@ impl Work<'_> {
             noted_verdict: header.noted_verdict(),
         };
         let clock = Arc::new(RealClock::start());
-        let ran =
-            self.run(Course { doing: Doing::Replay, way, tap, vars, clock, pace, evidence, recorded }).await?;
+        let ran = self.run(Course { doing: Doing::Replay, way, tap, vars, clock, pace, evidence, recorded }).await?;
         let trace = redacted(ran.trace, &runner.redactor().knowing(ran.secrets));
         let unused = if trace.end == TrialEnd::Completed { replay.unused() } else { Vec::new() };
         let trace = runner.with_outage(self.trial, trace, &header.recorded_from);

@@ -83,7 +83,10 @@ mod tests {
     #[test]
     fn an_agent_that_asked_nothing_is_told_by_what_its_recording_holds() {
         let live = told(0, None, false).expect("a problem");
-        assert_eq!(live, "no request came: the agent asked nothing here; is its base URL http://127.0.0.1:8101/model/v1?");
+        assert_eq!(
+            live,
+            "no request came: the agent asked nothing here; is its base URL http://127.0.0.1:8101/model/v1?"
+        );
         let one = told(0, Some(1), false).expect("a problem");
         assert!(one.contains("1 recorded exchange was not asked for"), "{one}");
         let many = told(0, Some(13), false).expect("a problem");

@@ -61,9 +61,9 @@ fn stands_alone(name: &str, text: &str) -> bool {
     let (name, letter) = (plain(name), |letter: char| letter.is_alphanumeric());
     name.chars().count() >= LEAST_NAME
         && !name.chars().all(|letter| letter.is_ascii_digit())
-        && text.match_indices(&name).any(|(at, _)| {
-            !text[..at].ends_with(letter) && !text[at + name.len()..].starts_with(letter)
-        })
+        && text
+            .match_indices(&name)
+            .any(|(at, _)| !text[..at].ends_with(letter) && !text[at + name.len()..].starts_with(letter))
 }
 
 /// The first list of passages in JSON that stands in a text.

@@ -8,9 +8,11 @@
 //! Two times are needed for a turn: that of its exchanges, which recordings hold, and the agent's own, which [`Pace`]
 //! measures or takes from the recording. A foreign process follows no clock of ours.
 
+mod answer;
 mod decoder;
 mod evidence;
 mod groups;
+mod shown;
 mod target;
 #[cfg(test)]
 mod tests;

@@ -167,7 +167,13 @@ fn two_stages(prompt: &str) -> Vec<Passed> {
     let found = call("1", "look", &json!({"query": "cause"}));
     let said = json!({"role": "assistant", "content": "because"});
     vec![
-        passed(Service::Model, openai_chat::DIALECT, asked("You MUST look.", "required"), 200, &answer("tool_calls", found)),
+        passed(
+            Service::Model,
+            openai_chat::DIALECT,
+            asked("You MUST look.", "required"),
+            200,
+            &answer("tool_calls", found),
+        ),
         passed(Service::Model, openai_chat::DIALECT, asked(prompt, "none"), 200, &answer("stop", said)),
     ]
 }

@@ -6,18 +6,18 @@
 //! written, after a completion without a call or a call that failed, is its feedback. Exchanges with the search service
 //! between two with the model are put in the order of their words, so that calls side by side tell one story.
 
-use super::groups::{Group, grouped, in_order};
 use super::evidence::{self, Retrieved};
+use super::groups::{Group, grouped, in_order};
+use super::shown::{continued, digests};
 use super::target::Reply;
 use super::{Trouble, UNASKED, Words, decoder, micros};
-use crate::flow::digest;
 use crate::flow::retries::Retries;
 use crate::flow::turn::{attempts_of, completion_of};
 use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::provider::{Attempt, ErrorKind, SearchAnswer, observed};
 use crate::trace::{
-    self, Answer, ExternalResult, FedBack, ModelCalled, Roles, SearchResult, ToolCalled, ToolOutcome, ToolResult,
-    TurnOutcome, What,
+    self, ExternalResult, FedBack, ModelCalled, Roles, SearchResult, ToolCalled, ToolOutcome, ToolResult, TurnOutcome,
+    What,
 };
 use crate::transport::{Miss, Passed, Service, TransportError};
 use serde_json::Value;
@@ -28,8 +28,6 @@ use std::time::Duration;
 const STATE: &str = "unknown";
 /// Outcomes that the traffic does not show.
 const UNSEEN: &str = "no later message of the agent's shows a result of this call, so whether it ran cannot be told";
-/// Where the sources of an answer stand in the reply of an agent without an answering tool.
-const USUAL_SOURCES: &str = "/sources";
 
 /// One turn in the telling.
 pub(super) struct TraceBuilder<'a> {
@@ -37,7 +35,7 @@ pub(super) struct TraceBuilder<'a> {
     words: &'a dyn Words,
     /// What was said before and now, for [`ModelCalled::shown`].
     known: &'a [(Role, String)],
-    events: Vec<(Duration, What)>,
+    pub(super) events: Vec<(Duration, What)>,
     retries: Retries,
     at: Duration,
     completions: u32,
@@ -46,18 +44,18 @@ pub(super) struct TraceBuilder<'a> {
     before: Vec<Message>,
     /// Whether the model has slipped since it was last asked: only then a message of the agent's is feedback.
     slipped: Option<&'static str>,
-    response: Option<Value>,
+    pub(super) response: Option<Value>,
     externals: u32,
     /// Tools that gave a result in this turn.
-    worked: BTreeSet<String>,
+    pub(super) worked: BTreeSet<String>,
     /// The tools that requests to the model offered, in order; `None` before the first request.
-    offered: Option<Vec<String>>,
+    pub(super) offered: Option<Vec<String>>,
     /// JSON pointer of the sources in the reply, where the scenario names one.
-    sources: Option<&'a str>,
+    pub(super) sources: Option<&'a str>,
     /// What the model was told, beside results, while a search waited for its result: passages may stand in it.
     told: Vec<String>,
     /// Whether something of what the agent retrieved in this turn is not shown.
-    hidden_retrieval: bool,
+    pub(super) hidden_retrieval: bool,
 }
 
 /// A call whose result was not seen yet.
@@ -107,7 +105,8 @@ impl<'a> TraceBuilder<'a> {
             _ => None,
         });
         // What no dialect reads, a list of models for example, is no call of anything.
-        let read = |one: &Passed| observed::is_read(&one.request) && !matches!(one.result, Err(TransportError::Miss(_)));
+        let read =
+            |one: &Passed| observed::is_read(&one.request) && !matches!(one.result, Err(TransportError::Miss(_)));
         let answered = passed.into_iter().filter(read);
         for group in grouped(in_order(answered.collect()), self.words) {
             match group.request.service {
@@ -128,7 +127,7 @@ impl<'a> TraceBuilder<'a> {
         self.offered.as_deref()
     }
 
-    fn role(&self, tool: &str) -> trace::Role {
+    pub(super) fn role(&self, tool: &str) -> trace::Role {
         if tool == UNASKED { trace::Role::External } else { self.roles.get(tool).copied().unwrap_or_default() }
     }
 
@@ -219,7 +218,7 @@ impl<'a> TraceBuilder<'a> {
             state: STATE.to_owned(),
             took_us: micros(took),
             first_token_us: last.attempt.first_token.map(|first| micros(earlier + first)),
-            shown: asked.iter().flat_map(|asked| &asked.messages).flat_map(|one| self.digests(one)).collect(),
+            shown: asked.iter().flat_map(|asked| &asked.messages).flat_map(|one| digests(self.known, one)).collect(),
             tool_choice: asked.as_ref().map_or_else(|| "unknown".to_owned(), |asked| asked.tool_choice.to_string()),
             attempts: attempts_of(&attempts),
             reply,
@@ -402,99 +401,4 @@ impl<'a> TraceBuilder<'a> {
             self.push(What::Retried(retried));
         }
     }
-
-    fn used(&self, role: trace::Role) -> bool {
-        self.worked.iter().any(|tool| self.role(tool) == role)
-    }
-
-    /// Where the sources of the answer may stand in the reply: where the scenario says, or at the usual place of an agent
-    /// that called no answering tool.
-    fn replied<'b>(&self, body: &'b Value) -> Option<&'b Value> {
-        match self.sources {
-            Some(pointer) => body.pointer(pointer),
-            None => body.pointer(USUAL_SOURCES).filter(|_| self.response.is_none()),
-        }
-    }
-
-    fn answer(&self, text: String, body: &Value) -> Answer {
-        let nothing = Value::Null;
-        let response = self.response.as_ref().unwrap_or(&nothing);
-        let said = |name: &str| response.get(name).and_then(Value::as_bool);
-        let confidence = ["confidence_score", "confidence"].into_iter().find_map(|name| response.get(name)?.as_f64());
-        let replied = self.replied(body).and_then(decoder::replied_sources);
-        let mut unseen = Vec::new();
-        // The names in an answering tool's arguments need not be those of the passages.
-        let traceable = replied.is_some() && !self.hidden_retrieval && self.has_tool_of(trace::Role::Knowledge);
-        let from_tool = self.sources.is_none() && self.response.is_some();
-        if replied.is_none() && !from_tool {
-            unseen.push(trace::SOURCES.to_owned());
-        }
-        let named = |kind: &str| replied.iter().flatten().any(|source| source.kind == kind);
-        let mut used = |member: &str, role: trace::Role, kind: &str| {
-            if let Some(said) = said(member) {
-                return said;
-            }
-            let used = self.used(role) || named(kind);
-            // A search of the agent's own that the model did not ask for leaves no trace but in the sources.
-            let alone = role == trace::Role::Knowledge && replied.is_none() && !self.has_tool_of(role);
-            if !used && (alone || self.is_unseen(role)) {
-                unseen.push(member.to_owned());
-            }
-            used
-        };
-        let used_internal_kb = used(trace::USED_INTERNAL_KB, trace::Role::Knowledge, "internal");
-        let used_external_kb = used(trace::USED_EXTERNAL_KB, trace::Role::External, "external");
-        let sources = replied.unwrap_or_else(|| if from_tool { decoder::sources(response) } else { Vec::new() });
-        Answer { text, sources, confidence, used_internal_kb, used_external_kb, refused: false, unseen, traceable }
-    }
-
-    /// Whether a tool of that role was offered or called in this turn.
-    fn has_tool_of(&self, role: trace::Role) -> bool {
-        self.offered.iter().flatten().any(|tool| self.role(tool) == role) || self.used(role) || self.is_unseen(role)
-    }
-
-    /// Whether nothing shows what came of a call of a tool of that role.
-    fn is_unseen(&self, role: trace::Role) -> bool {
-        self.events.iter().any(|(_, what)| match what {
-            What::ToolCalled(call) => call.outcome.is_unseen() && self.role(&call.tool) == role,
-            _ => false,
-        })
-    }
-
-    /// What a message shows: earlier words that stand in it, else itself. What the agent said once may hold words of another
-    /// answer: it is the longest earlier answer that it begins with, and nothing else.
-    fn digests(&self, message: &Message) -> Vec<String> {
-        if message.role == Role::Assistant {
-            let said = self.known.iter().filter(|(role, said)| {
-                *role == Role::Assistant && !said.is_empty() && message.content.starts_with(said.as_str())
-            });
-            if let Some((role, said)) = said.max_by_key(|(_, said)| said.len()) {
-                return vec![digest(*role, said)];
-            }
-        }
-        let mut texts = vec![message.content.clone()];
-        for call in &message.calls {
-            leaves(&decoder::document(&call.arguments), &mut texts);
-        }
-        let known =
-            self.known.iter().filter(|(_, said)| !said.is_empty() && texts.iter().any(|text| text.contains(said)));
-        let shown: Vec<String> = known.map(|(role, said)| digest(*role, said)).collect();
-        if shown.is_empty() { vec![digest(message.role, &message.content)] } else { shown }
-    }
-}
-
-fn leaves(value: &Value, texts: &mut Vec<String>) {
-    match value {
-        Value::String(text) => texts.push(text.clone()),
-        Value::Array(items) => items.iter().for_each(|item| leaves(item, texts)),
-        Value::Object(members) => members.values().for_each(|item| leaves(item, texts)),
-        _ => {}
-    }
-}
-
-/// The messages that `after` adds to `before`; `None` when it is another conversation.
-fn continued<'m>(before: &[Message], after: &'m [Message]) -> Option<&'m [Message]> {
-    let same = |(one, other): (&Message, &Message)| one.role == other.role && one.content == other.content;
-    let prefix = !before.is_empty() && before.len() <= after.len() && before.iter().zip(after).all(same);
-    prefix.then(|| &after[before.len()..])
 }

@@ -133,9 +133,9 @@ mod tests {
     use axum::http::Request;
 
     fn head(method: &str, uri: &str, headers: &[(&str, &str)]) -> Parts {
-        let request = headers.iter().fold(Request::builder().method(method).uri(uri), |request, (name, value)| {
-            request.header(*name, *value)
-        });
+        let request = headers
+            .iter()
+            .fold(Request::builder().method(method).uri(uri), |request, (name, value)| request.header(*name, *value));
         request.body(()).expect("a request").into_parts().0
     }
 
@@ -146,11 +146,26 @@ mod tests {
     #[test]
     fn each_refusal_names_the_request_without_its_query_and_says_why() {
         for (method, uri, headers, words) in [
-            ("POST", "/model/v1/audio/speech?key=s3cret", &[][..], "POST /model/v1/audio/speech, which is not served; served: POST /model/v1/chat/completions"),
+            (
+                "POST",
+                "/model/v1/audio/speech?key=s3cret",
+                &[][..],
+                "POST /model/v1/audio/speech, which is not served; served: POST /model/v1/chat/completions",
+            ),
             ("DELETE", "/model/v1/chat/completions", &[], "DELETE /model/v1/chat/completions, which is not served"),
-            ("POST", "/model/v1/chat/completions", &[("origin", "http://localhost:3000")], "Origin: http://localhost:3000"),
+            (
+                "POST",
+                "/model/v1/chat/completions",
+                &[("origin", "http://localhost:3000")],
+                "Origin: http://localhost:3000",
+            ),
             ("POST", "/model/v1/chat/completions", &[("host", "llm-gateway:9321")], "`proxy_hosts: [NAME]`"),
-            ("GET", "http://me:pw@third.example/collect?all", &[], "GET http://third.example/collect, which is for third.example"),
+            (
+                "GET",
+                "http://me:pw@third.example/collect?all",
+                &[],
+                "GET http://third.example/collect, which is for third.example",
+            ),
             ("CONNECT", "third.example:443", &[], "CONNECT third.example:443, which is for third.example:443"),
         ] {
             let head = head(method, uri, headers);

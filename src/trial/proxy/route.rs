@@ -110,7 +110,11 @@ mod tests {
         for (path, service, below) in [
             ("/model/v1/chat/completions", Service::Model, "/chat/completions"),
             ("/model/chat/completions", Service::Model, "/chat/completions"),
-            ("/model/openai/deployments/gpt/chat/completions", Service::Model, "/openai/deployments/gpt/chat/completions"),
+            (
+                "/model/openai/deployments/gpt/chat/completions",
+                Service::Model,
+                "/openai/deployments/gpt/chat/completions",
+            ),
             ("/search/v1/responses", Service::Search, "/v1/responses"),
             ("/search/responses", Service::Search, "/v1/responses"),
             ("/search/v1/agent", Service::Search, "/v1/agent"),
