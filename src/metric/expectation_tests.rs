@@ -257,7 +257,7 @@ fn a_call_of_which_nothing_shows_what_came_of_it_holds_or_fails_only_where_that_
         ("{superset: [end]}", "holds"),
         ("{superset: [web]}", "fails"),
         ("{superset: [kb]}", "open"),
-        ("{superset: [{tool: kb, arguments: {q: b}}]}", "fails"),
+        ("{superset: [{tool: kb, arguments: {q: {equals: b}}}]}", "fails"),
         ("{in_order: [kb, end]}", "open"),
         ("{in_order: [end, kb]}", "fails"),
         ("{before: [kb, end]}", "open"),
@@ -265,8 +265,8 @@ fn a_call_of_which_nothing_shows_what_came_of_it_holds_or_fails_only_where_that_
         ("{exact: [kb, end]}", "fails"),
         ("{exactly_once: {tool: kb, outcome: failed}}", "open"),
         ("{never: {tool: kb, outcome: failed}}", "open"),
-        ("{superset: [{tool: kb, result: {/n: 1}}]}", "open"),
-        ("{superset: [{tool: kb, outcome: failed, result: {/n: 1}}]}", "fails"),
+        ("{superset: [{tool: kb, result: {/n: {equals: 1}}}]}", "open"),
+        ("{superset: [{tool: kb, outcome: failed, result: {/n: {equals: 1}}}]}", "fails"),
     ] {
         let plan = plan(&format!("[{{case: a, ask: q, expect: {{calls: [{expect}]}}}}]"), "[]", 1);
         let trace = story(super::sample::story(&plan, 0).turn("q")).deliver("x", &[], 1).done();

@@ -1,6 +1,6 @@
 //! What is refused here, asked elsewhere, not asked or not shown is no verdict on the agent.
 
-use super::desk::{Desk, Kind};
+use super::desk::{Desk, Kind, plain};
 
 /// What is asked, as it is named, and the words that tell it.
 const REFUSED: [(Kind, &str); 6] = [
@@ -45,7 +45,7 @@ fn a_path_that_may_be_refused_is_a_note() {
         let outcome = desk.run("live");
         outcome.expect_code(0);
         let note = "your agent asked POST /model/v1/audio/speech, which is not served";
-        assert!(outcome.stdout.contains(note), "{}", outcome.stdout);
+        assert!(plain(&outcome.stdout).contains(note), "{}", outcome.stdout);
         assert!(desk.project.traces()[0]["notes"][0].as_str().is_some_and(|told| told.contains(note)));
     }
     let other = Desk::set(Kind::Speech, ", may_refuse: [/model/v1/audio/other]", "");
@@ -97,7 +97,7 @@ fn a_case_that_asks_nothing_fails_where_the_agent_asks() {
     desk.project.edit("desk.yaml", "case: helmet,", "case: helmet, asks_nothing: true,");
     let outcome = desk.run("live");
     outcome.expect_code(1);
-    assert!(outcome.stdout.contains("it asked its model: 1 completion"), "{}", outcome.stdout);
+    assert!(plain(&outcome.stdout).contains("it asked its model: 1 completion"), "{}", outcome.stdout);
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_two_stage_agent_is_judged_by_its_prompt_and_the_sources_of_its_reply() {
     desk.passes_recorded_and_replayed();
     let run = desk.project.latest("run.json");
     for id in ["forced", "called", "given", "valid"] {
-        let row = run["criteria"].as_array().expect("rows").iter().find(|row| row["id"] == id).expect(id);
+        let row = run["gates"].as_array().expect("rows").iter().find(|row| row["id"] == id).expect(id);
         assert_eq!((row["verdict"].as_str(), row["n"].as_u64()), (Some("PASS"), Some(1)), "{row}");
     }
     let trace = &desk.project.traces()[0];
@@ -143,7 +143,7 @@ fn what_a_two_stage_agent_does_not_show_is_not_measured_and_never_fails() {
     assert!(!outcome.stdout.contains("FAIL"), "{}", outcome.stdout);
     let run = desk.project.latest("run.json");
     for id in ["forced", "called", "first", "given"] {
-        let row = run["criteria"].as_array().expect("rows").iter().find(|row| row["id"] == id).expect(id);
+        let row = run["gates"].as_array().expect("rows").iter().find(|row| row["id"] == id).expect(id);
         assert_eq!(row["verdict"], "NOT_MEASURED", "{row}");
         let why =
             if id == "given" { "by which names" } else { "no later message shows a result of retrieve_documents" };
@@ -177,8 +177,12 @@ fn each_turn_says_in_which_mode_it_runs_and_the_first_replay_names_the_tools_tha
     let first = desk.run("replay");
     assert_eq!(desk.modes(), ["replay"]);
     let told = "the agent's own tools ran for real: retrieve_documents";
-    assert!(first.stderr.contains(told) && first.stderr.contains("x-ragcheck-mode: replay"), "{}", first.stderr);
+    assert!(
+        plain(&first.stderr).contains(told) && plain(&first.stderr).contains("x-ragcheck-mode: replay"),
+        "{}",
+        first.stderr
+    );
     for other in [recorded, desk.run("replay")] {
-        assert!(!other.stderr.contains(told), "{}", other.stderr);
+        assert!(!plain(&other.stderr).contains(told), "{}", other.stderr);
     }
 }

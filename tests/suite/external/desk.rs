@@ -64,6 +64,10 @@ impl Desk {
         let inside = Arc::new(Inside { kind: Mutex::new(kind), proxy, provider: provider_at, modes: Mutex::default() });
         let (agent, agent_at) = served(Router::new().fallback(reply).with_state(Arc::clone(&inside)));
         let project = Project::shipped();
+        // Of its own, without the shipped criteria.
+        for part in ["scenarios", "fixtures"] {
+            std::fs::remove_dir_all(project.path(part)).expect("a folder");
+        }
         let settings = format!(
             "scenarios: [desk.yaml]\ncassettes: cassettes\nreports: reports\nproviders:\n  fake: {{dialect: openai-chat, \
              base_url: 'http://{provider_at}/v1'}}\n"
@@ -118,10 +122,10 @@ impl Desk {
     /// A run in which nothing is said about the agent: ERROR, exit code 3, with these words wherever a reader looks.
     pub fn is_an_error(&self, outcome: &Outcome, words: &str) {
         outcome.expect_code(3);
-        assert!(outcome.stdout.contains(words), "{words} is missing in\n{}{}", outcome.stdout, outcome.stderr);
-        let first = outcome.stdout.find(words).expect("the words");
-        assert!(!outcome.stdout.contains("FAIL"), "no verdict on the agent: {}", outcome.stdout);
-        assert!(first < outcome.stdout.find("1 trial: ").unwrap_or(usize::MAX), "the cause first: {}", outcome.stdout);
+        let printed = plain(&outcome.stdout);
+        let first = printed.find(words).unwrap_or_else(|| panic!("{words} is missing in\n{printed}{}", outcome.stderr));
+        assert!(!printed.contains("FAIL"), "no verdict on the agent: {printed}");
+        assert!(first < printed.find("1 trial: ").unwrap_or(usize::MAX), "the cause first: {printed}");
         let (verdict, error) = self.trial();
         assert_eq!(verdict, "ERROR");
         assert!(error.contains(words), "{error}");
@@ -129,8 +133,13 @@ impl Desk {
         let page = self.project.read(&format!("{run}/index.html")).replace("&#39;", "'").replace("&#x27;", "'");
         assert!(page.contains(words) || page.contains(&words.replace('/', "&#x2F;")), "{words} is not in the page");
         let shown = self.project.run(&["show", &format!("{run}/desk/helmet/external.base.1")]);
-        assert!(shown.stdout.contains(words), "{}{}", shown.stdout, shown.stderr);
+        assert!(plain(&shown.stdout).contains(words), "{}{}", shown.stdout, shown.stderr);
     }
+}
+
+/// What was printed, without the ends of its lines.
+pub fn plain(printed: &str) -> String {
+    printed.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[expect(clippy::disallowed_methods, reason = "a server of its own")]

@@ -433,11 +433,11 @@ fn a_third_host_that_the_agent_asks_for_is_refused_and_makes_the_trial_an_error_
         let refused = stage.run(&["--mode", "live", "--only", "warranty"]);
         refused.expect_code(3);
         let note = format!("your agent asked {named}: this proxy leads to the model and the search service alone");
-        assert!(refused.stdout.contains(&note), "{}{}", refused.stdout, refused.stderr);
+        assert!(desk::plain(&refused.stdout).contains(&note), "{}{}", refused.stdout, refused.stderr);
         stage.project.edit("agent.yaml", "/reply/text}", &format!("/reply/text, may_refuse: ['{path}']}}"));
         let outcome = stage.run(&["--mode", "live", "--only", "warranty"]);
         assert!(outcome.stdout.contains("1 trial: 1 PASS"), "{}{}", outcome.stdout, outcome.stderr);
-        assert!(outcome.stdout.contains(&note), "{}{}", outcome.stdout, outcome.stderr);
+        assert!(desk::plain(&outcome.stdout).contains(&note), "{}{}", outcome.stdout, outcome.stderr);
         assert_eq!(stage.project.traces()[0]["notes"][0], format!("{note} (`target.may_refuse`)"));
         let run = stage.project.newest();
         let page = stage.project.read(&format!("{run}/index.html"));
