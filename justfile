@@ -14,10 +14,9 @@ ci:
 slow:
     .ci/slow
 
-# formats all files, those too that a table declares by a macro
+# formats all files
 fmt:
     cargo fmt
-    rustfmt --edition 2024 src/flow/*/mod.rs src/knowledge/backends/*.rs src/metric/*.rs
 
 test:
     cargo test

@@ -26,6 +26,7 @@
 //! trace; *verdict* (`metric` to `report`) reads traces. Execution and verdict never import each other; `suite` joins
 //! them. `ARCHITECTURE.md` has the table, `tests/suite/imports.rs` guards it.
 
+#![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(unreachable_pub))]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make and read files of their own"))]
 
@@ -58,6 +59,7 @@ pub fn catalogues() -> settings::catalogue::Catalogues {
         flows: flow::entries(),
         metrics: metric::catalogue::entries(),
         dialects: provider::wire::entries(),
+        servers: knowledge::servers(),
         passages: Some(knowledge::NAMES),
     }
 }

@@ -1,6 +1,6 @@
 //! Between a [`Cassette`] and the document in its file.
 //!
-//! Version 2; version 1 lacks the `end:` line of [`super::end`] and is read as it is. A reader refuses a newer version, ignores members that it does not know, and says line and column of
+//! Version 2; version 1 lacks the `end:` line of [`super::end`], and is read to be converted only. A reader refuses a newer version, ignores members that it does not know, and says line and column of
 //! whatever is missing or of the wrong type. A stream's `chunks` are pairs of arrival and end; a reader that does not
 //! know them replays the same bytes at once. `beside` stands in an agent's exchanges that were sent while an earlier one was under way; a
 //! reader that does not know it tells exchanges in the order in which they arrive. `vars`, where an agent generates values per run, are lists by name. `stopping` stands in lanes of a

@@ -1,18 +1,24 @@
 //! Secrets in files that are there already: for a look before a commit.
 //!
 //! The same [`Redactor`] that cleans what is recorded says here what it would have taken out. Base64 is opened and
-//! searched too, for binary bodies stand in cassettes as base64, and streams are put together. What is found is named, never shown.
+//! searched too, for binary bodies stand in cassettes as base64 and conversations in pages as gzip in base64, and streams are
+//! put together. What is found is named, never shown.
 
 use super::base64;
 use super::exchange::{Cassette, Outcome};
 use crate::platform::secrets::Redactor;
 use crate::platform::secrets::redact_stream;
+use flate2::read::MultiGzDecoder;
 use regex::Regex;
+use std::io::Read;
 use std::path::Path;
 use std::sync::LazyLock;
 
 /// Long runs of base64: shorter ones hold no key with its surroundings.
 static ENCODED: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new("[A-Za-z0-9+/]{32,}={0,2}").ok());
+
+/// Bytes of an unpacked block that are searched: a page's longest holds a few megabytes.
+const LONGEST_BLOCK: usize = 64 << 20;
 
 /// A secret in a text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,8 +35,17 @@ pub fn scan(text: &str, redactor: &Redactor) -> Vec<Find> {
         redactor.finds(text).into_iter().map(|(place, what)| (place.start, what)).collect();
     for run in ENCODED.iter().flat_map(|runs| runs.find_iter(text)) {
         let Some(bytes) = base64::decode(run.as_str()) else { continue };
+        let packed = bytes.starts_with(&[0x1f, 0x8b]);
+        let (bytes, whole) = if packed { unpacked(&bytes) } else { (bytes, true) };
+        let place = if packed { "in a compressed block" } else { "in base64" };
         let inside = redactor.finds(&String::from_utf8_lossy(&bytes));
-        found.extend(inside.into_iter().map(|(_, what)| (run.start(), format!("{what}, in base64"))));
+        found.extend(inside.into_iter().map(|(_, what)| (run.start(), format!("{what}, {place}"))));
+        if !whole {
+            found.push((
+                run.start(),
+                "a compressed block that cannot be unpacked whole, and was not searched whole".into(),
+            ));
+        }
     }
     found.sort();
     let (mut line, mut counted) = (1, 0);
@@ -49,6 +64,14 @@ pub fn scan(text: &str, redactor: &Redactor) -> Vec<Find> {
     finds.sort();
     finds.dedup();
     finds
+}
+
+/// What gzip holds, and whether that is all of it.
+fn unpacked(packed: &[u8]) -> (Vec<u8>, bool) {
+    let mut bytes = Vec::new();
+    let read = MultiGzDecoder::new(packed).take(LONGEST_BLOCK as u64 + 1).read_to_end(&mut bytes);
+    let whole = read.is_ok() && bytes.len() <= LONGEST_BLOCK;
+    (bytes, whole)
 }
 
 /// The event streams in a text, with the lines where they begin: it is one, or a cassette that holds some.
@@ -107,6 +130,27 @@ mod tests {
         let text = cassette.to_text().0;
         let line = text.lines().position(|line| line == "  - ordinal: 1").expect("the exchange") + 1;
         assert_eq!(scan(&text, &Redactor::default()), pieces(line));
+    }
+
+    #[test]
+    fn a_secret_in_a_compressed_block_is_found_and_a_block_that_cannot_be_unpacked_is_told() {
+        use std::io::Write as _;
+        let pack = |text: &str| {
+            let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            gzip.write_all(text.as_bytes()).expect("memory");
+            gzip.finish().expect("memory")
+        };
+        let redactor = Redactor::new([("SERVICE_KEY".to_owned(), "pass/word+1234".to_owned())]);
+        let block = |bytes: &[u8]| format!("<p>\n<script class=\"block\">{}</script>\n", base64::encode(bytes));
+        let dirty = json!({"s": ["it is pass/wo\u{200b}rd+1234 and sk-abcdefghijklmnop1234"]}).to_string();
+        let found: Vec<(usize, String)> =
+            scan(&block(&pack(&dirty)), &redactor).into_iter().map(|find| (find.line, find.what)).collect();
+        let openai = "a key that begins like those of OpenAI, Anthropic or OpenRouter, in a compressed block";
+        let known = "the value of SERVICE_KEY, in a compressed block";
+        assert_eq!(found, [(2, openai.to_owned()), (2, known.to_owned())]);
+        assert_eq!(scan(&block(&pack(&json!({"s": ["nothing"]}).to_string())), &redactor), []);
+        let cut = scan(&block(&pack(&"many words ".repeat(90))[..30]), &redactor);
+        assert!(cut.len() == 1 && cut[0].what.contains("cannot be unpacked whole"), "{cut:?}");
     }
 
     #[test]

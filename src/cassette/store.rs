@@ -8,6 +8,7 @@ use crate::platform::bounds::Bound;
 use crate::platform::files;
 use crate::platform::secrets::Redactor;
 use crate::platform::yaml::{self, Node, Place, Problem, ReadError};
+use crate::trace::text::shell_word;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -65,6 +66,16 @@ pub enum CassetteError {
         /// The version it has.
         version: u64,
     },
+    /// It is of the first format, which has no digest: nothing tells whether it was edited.
+    #[error(
+        "{}: cassette format 1 has no `end:` line, so nothing tells what was cut off or edited; `ragcheck cassette rekey {}` converts it",
+        path.display(),
+        shell_word(&path.display().to_string())
+    )]
+    FirstFormat {
+        /// The file.
+        path: PathBuf,
+    },
     /// It would hold a secret, so it was not written.
     #[error("{}: not written, because it would still hold {secret}", path.display())]
     Secret {
@@ -89,6 +100,17 @@ pub(super) struct Source {
     pub path: PathBuf,
     pub text: Arc<str>,
     pub blobs: PathBuf,
+}
+
+/// The text of a lane's file, which messages call `shown`.
+fn read_whole(path: &Path, shown: &Path) -> Result<Arc<str>, CassetteError> {
+    let bytes = files::read_at_most(path, Bound::RecordingSize.most());
+    let text = bytes.and_then(|bytes| String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into()));
+    text.map(Arc::from).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => CassetteError::TooLarge { path: shown.to_owned() },
+        io::ErrorKind::NotFound => CassetteError::Missing { path: shown.to_owned() },
+        _ => CassetteError::Read { path: shown.to_owned(), error },
+    })
 }
 
 /// The file of a lane: `<dir>/<scenario>/<case>/<lane>.yaml`; `lane` prints as `flow.variant.n[.control]`.
@@ -121,14 +143,15 @@ impl Cassette {
     /// # Errors
     /// [`CassetteError`] with file, line and column.
     pub fn load_as(path: &Path, shown: &Path, blobs: &Path) -> Result<Self, CassetteError> {
-        let bytes = files::read_at_most(path, Bound::RecordingSize.most());
-        let text = bytes.and_then(|bytes| String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into()));
-        let text = text.map_err(|error| match error.kind() {
-            io::ErrorKind::FileTooLarge => CassetteError::TooLarge { path: shown.to_owned() },
-            io::ErrorKind::NotFound => CassetteError::Missing { path: shown.to_owned() },
-            _ => CassetteError::Read { path: shown.to_owned(), error },
-        })?;
-        Self::parse(text.into(), shown, blobs)
+        Self::parse(read_whole(path, shown)?, shown, blobs)
+    }
+
+    /// [`Cassette::load`] that takes files of the first format too: to convert them, and for nothing else.
+    ///
+    /// # Errors
+    /// [`CassetteError`] with file, line and column.
+    pub fn load_to_convert(path: &Path, blobs: &Path) -> Result<Self, CassetteError> {
+        Self::parse_since(1, read_whole(path, path)?, path, blobs)
     }
 
     /// Reads a lane's text, as [`Cassette::load`] does; `path` is for messages.
@@ -136,6 +159,11 @@ impl Cassette {
     /// # Errors
     /// [`CassetteError`] with file, line and column.
     pub fn parse(text: Arc<str>, path: &Path, blobs: &Path) -> Result<Self, CassetteError> {
+        Self::parse_since(end::SINCE, text, path, blobs)
+    }
+
+    /// Reads the text of a format that is as new as `oldest`.
+    fn parse_since(oldest: u64, text: Arc<str>, path: &Path, blobs: &Path) -> Result<Self, CassetteError> {
         let broken = |wrong: Wrong| CassetteError::Broken {
             path: path.to_owned(),
             line: wrong.place.line,
@@ -156,6 +184,9 @@ impl Cassette {
         if version > format::VERSION {
             return Err(CassetteError::Newer { path: path.to_owned(), version });
         }
+        if version < oldest {
+            return Err(CassetteError::FirstFormat { path: path.to_owned() });
+        }
         if version >= end::SINCE && end.is_none() {
             return Err(truncated());
         }
@@ -166,11 +197,6 @@ impl Cassette {
         cassette.recorded = end.filter(|end| !end.edited).map(|end| end.digest);
         cassette.source = Some(Source { path: path.to_owned(), text, blobs: blobs.to_owned() });
         Ok(cassette)
-    }
-
-    /// Whether its file has the `end:` line that tells what was cut off or edited; files of format 1 have none.
-    pub fn is_sealed(&self) -> bool {
-        self.sealed
     }
 
     /// The requests, one for each exchange in the same order, read from the file where they were not yet.

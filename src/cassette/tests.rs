@@ -285,7 +285,7 @@ fn a_lane_ends_with_a_line_that_covers_origin_dates_latencies_and_takes() {
     let last = text.lines().last().expect("a line");
     assert!(last.starts_with("end: {exchanges: 3, digest: \"") && text.ends_with("\"}\n"), "{last}");
     let whole = parse(&text).expect("loads");
-    assert!(whole.is_sealed() && !whole.edited);
+    assert!(whole.sealed && !whole.edited);
     let windows = parse(&text.replace('\n', "\r\n")).expect("loads");
     assert!(!windows.edited, "line ends are git's matter");
     for (from, to) in [
@@ -300,18 +300,19 @@ fn a_lane_ends_with_a_line_that_covers_origin_dates_latencies_and_takes() {
 }
 
 #[test]
-fn a_file_of_the_first_format_loads_without_its_end_and_rekeying_adds_it() {
+fn a_file_of_the_first_format_is_refused_and_rekeying_converts_it() {
     let (text, _) = lane().to_text();
     let (body, _) = super::end::split(&text).expect("an end");
     let old = body.replacen("cassette: 2", "cassette: 1", 1);
-    let mut loaded = parse(&old).expect("loads");
-    assert!(!loaded.is_sealed() && !loaded.edited);
+    let refused = parse(&old).expect_err("refused").to_string();
+    assert!(refused.contains("`ragcheck cassette rekey lane.yaml` converts it"), "{refused}");
     let folder = tempfile::tempdir().expect("a folder");
     let (file, blobs) =
         (path(folder.path(), "refunds", "refund-03", &"tool-rag.base.1"), blobs_dir(folder.path(), "refunds"));
     lane().save(&file, &blobs, &Redactor::default()).expect("saved");
     std::fs::write(&file, &old).expect("written");
-    loaded = Cassette::load(&file, &blobs).expect("loads");
+    assert!(matches!(Cassette::load(&file, &blobs), Err(CassetteError::FirstFormat { .. })));
+    let mut loaded = Cassette::load_to_convert(&file, &blobs).expect("loads");
     let rekeyed = loaded.rekey(|_| Some(&PROFILE)).expect("whole");
     assert!(rekeyed.sealed && rekeyed.keys.is_empty() && !rekeyed.is_empty());
     assert_eq!(loaded.to_text().0, text, "nothing but the version and the end is new");

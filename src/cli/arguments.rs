@@ -184,7 +184,7 @@ pub(super) struct Run {
     pub max_trials: Option<u64>,
     /// Go on: replay again what a changed file touches (a scenario, prompt, document, recording, the criteria), and print what
     /// that changed. Ctrl-C ends it.
-    #[arg(long, conflicts_with_all = ["failed", "resume", "until_decided", "baseline", "report", "folder_file"])]
+    #[arg(long, conflicts_with_all = ["failed", "resume", "until_decided", "baseline", "report", "folder_file", "base_commit"])]
     pub watch: bool,
     /// Label of a live or recording run in the history: `release=1.4.0`; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
@@ -197,6 +197,9 @@ pub(super) struct Run {
     pub baseline: Option<String>,
     #[command(flatten)]
     pub comparing: Comparing,
+    /// Name in the verdict the recordings that are not as they were at this commit, on a pull request that of its base. Asks git.
+    #[arg(long, value_name = "COMMIT")]
+    pub base_commit: Option<String>,
     /// Write the report to files besides: `junit=out.xml,markdown=summary.md`, by the formats of `ragcheck report`; may be
     /// repeated. `csv` is the table of criteria.
     #[arg(long, value_name = "FORMAT=FILE", value_delimiter = ',', value_parser = report_file)]

@@ -161,7 +161,7 @@ fn each_pair(given: &Compare, named: &str) -> Result<Exit, Problem> {
         }
         Printed::Json => {
             let text = serde_json::to_string_pretty(&found).map_err(|why| why.to_string())?;
-            output::result(&format!("{text}\n"));
+            output::json(&format!("{text}\n"));
         }
     }
     Ok(Exit::Passed)
@@ -228,7 +228,7 @@ pub(super) fn conclude(
         }
         Printed::Json if json => {
             let text = serde_json::to_string_pretty(&found).map_err(|why| why.to_string())?;
-            output::result(&format!("{text}\n"));
+            output::json(&format!("{text}\n"));
         }
         Printed::Json => output::remark(&format!("compared with {}: {}", found.a.label, found.conclusion)),
     }

@@ -41,7 +41,7 @@ pub(super) fn run(given: &Keywords) -> Result<Exit, Problem> {
         KeywordsCommand::Export { index } => {
             let entries = reading(index.as_deref())?.list().map_err(|why| why.to_string())?;
             let text = serde_json::to_string_pretty(&entries).map_err(|why| why.to_string())?;
-            output::result(&format!("{text}\n"));
+            output::json(&format!("{text}\n"));
         }
         KeywordsCommand::Prune { index, idle, fewer_uses_than } => {
             let rule = rule(idle.as_deref(), *fewer_uses_than)?;

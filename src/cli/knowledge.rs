@@ -4,7 +4,7 @@ use super::exit::Exit;
 use super::index_arguments::{Knowledge, KnowledgeCommand};
 use super::output::{self, Problem};
 use crate::knowledge::{
-    BATCH, Corpus, Declared, Embedded, Listing, Passage, Row, Search, Vectors, backend, embedded_text, store,
+    BATCH, Corpus, Declared, Embedded, Listing, Passage, Row, Search, Vectors, embedded_text, prepare, store,
     vector_file,
 };
 use crate::provider::{Access, Embedder, RetryPolicy};
@@ -103,10 +103,8 @@ fn wait<T>(work: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem>
 
 fn search(base: &Base<'_>, query: &str, top_k: usize) -> Result<Exit, Problem> {
     let folder = base.root.join(&base.project.knowledge);
-    let kind = base.settings.and_then(|settings| settings.server.as_ref()).map_or("embedded", |at| at.kind.name());
     let declared = Declared { place: &base.name, knowledge: &folder, cache: None, settings: base.settings };
-    let backend = backend(kind).ok_or_else(|| format!("no backend {kind}"))?;
-    let source = backend.prepare(declared).map_err(|why| why.to_string())?;
+    let source = prepare(declared).map_err(|why| why.to_string())?;
     let opened = source.open(&base.access()?);
     let Search { result, .. } = wait(async { Ok(opened.search(query, top_k).await) })?;
     let found = result.map_err(|why| why.to_string())?;
@@ -187,7 +185,7 @@ fn push(base: &Base<'_>, to: Option<&ServerAddress>) -> Result<Exit, Problem> {
         |count| format!("{count} passages have no vector: run `ragcheck knowledge index {}` first", base.name);
     let rows = rows.of(&corpus).map_err(lacking)?;
     let access = knowledge_access(base.project, &settings, &Variables::new()).map_err(|why| why.to_string())?;
-    let server = store(address, &access);
+    let server = store(address, &access).ok_or_else(|| format!("unknown kind of server `{}`", address.scheme))?;
     let told = wait(async {
         let words = |why: crate::provider::ProviderError| why.to_string();
         let made = server.create(model, rows.dimensions(), corpus.passages.len()).await.result.map_err(words)?;

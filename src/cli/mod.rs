@@ -5,6 +5,7 @@
 
 mod amount;
 mod arguments;
+mod base_commit;
 mod cassette;
 pub mod check;
 mod compare;
@@ -38,8 +39,10 @@ mod simulate;
 pub mod starter;
 mod touched;
 mod watch;
+mod workflow_commands;
 
 pub use exit::Exit;
+pub use output::look_at_stdout;
 
 use crate::{platform::bounds, platform::files, platform::secrets, scenario, trial};
 use arguments::{Arguments, Command};
@@ -207,6 +210,7 @@ fn help(told: &clap::Error) -> Exit {
     let exit = if told.use_stderr() { Exit::Usage } else { Exit::Passed };
     let rendered = told.render().ansi().to_string();
     let text = secrets::clean(&rendered);
+    let text = output::heeded(&text);
     let printed = if told.use_stderr() {
         anstream::stderr().write_all(text.as_bytes())
     } else {

@@ -1,6 +1,8 @@
-//! The one place that prints: results to stdout, everything else to stderr, nothing with a declared secret.
+//! The one place that prints: results to stdout, everything else to stderr, nothing with a declared secret, and on GitHub
+//! nothing that is a command of the workflow but our own.
 
 use super::exit::Exit;
+use super::workflow_commands;
 use crate::compare::CompareError;
 use crate::platform::files::LockError;
 use crate::platform::secrets;
@@ -10,9 +12,11 @@ use crate::suite::evaluation::ScoreError;
 use crate::suite::recordings::{DiffError, FileError};
 use crate::suite::{GradingError, ImportFileError, SuiteError};
 use crate::trial::SetupError;
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Why a subcommand cannot do what was asked.
 #[derive(Debug)]
@@ -103,14 +107,46 @@ static UNPRINTED: OnceLock<std::io::Error> = OnceLock::new();
 
 /// Prints a result. An error is kept for the end, see [`printed`]: what else is to be done is done.
 pub(super) fn result(text: &str) {
-    let mut out = anstream::stdout();
-    note(out.write_all(secrets::clean(text).as_bytes()).and_then(|()| out.flush()));
+    print(anstream::stdout(), heeded(&secrets::clean(text)).as_bytes());
 }
 
-/// Prints raw bytes of a report.
-pub(super) fn bytes(bytes: &[u8]) {
-    let mut out = std::io::stdout();
-    note(out.write_all(&secrets::clean_text_bytes(bytes)).and_then(|()| out.flush()));
+/// Prints a result that is a JSON document.
+pub(super) fn json(text: &str) {
+    let text = secrets::clean(text);
+    let text = if workflow_commands::are_read() { workflow_commands::broken_json(&text) } else { text };
+    print(std::io::stdout(), text.as_bytes());
+}
+
+/// Prints a report in a format: annotations are commands of the workflow, and escape what they say.
+pub(super) fn report(bytes: &[u8], format: &str) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if format == "json" => json(text),
+        Ok(text) if format != "annotations" => print(std::io::stdout(), heeded(&secrets::clean(text)).as_bytes()),
+        _ => print(std::io::stdout(), &secrets::clean_text_bytes(bytes)),
+    }
+}
+
+/// A text that is no command of the workflow where a runner reads it.
+pub(super) fn heeded(text: &str) -> Cow<'_, str> {
+    if workflow_commands::are_read() { workflow_commands::broken(text) } else { Cow::Borrowed(text) }
+}
+
+fn print(mut out: impl Write, bytes: &[u8]) {
+    if STDOUT_WAS_CLOSED.load(Ordering::Relaxed) {
+        note(Err(std::io::Error::other("stdout is closed")));
+    } else {
+        note(out.write_all(bytes).and_then(|()| out.flush()));
+    }
+}
+
+/// Whether stdout was closed when the process began. Rust's runtime opens `/dev/null` in its place before `main`, so that
+/// nothing tells it from a result that was printed.
+static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Looks whether stdout is open; to be called before Rust's runtime opens what is closed.
+pub fn look_at_stdout() {
+    let open = Path::new("/proc/self/fd");
+    STDOUT_WAS_CLOSED.store(open.is_dir() && !open.join("1").is_symlink(), Ordering::Relaxed);
 }
 
 fn note(printed: std::io::Result<()>) {
@@ -134,7 +170,7 @@ pub(super) fn printed() -> Exit {
 
 /// Prints a remark on what is going on.
 pub(super) fn remark(text: &str) {
-    let _ = writeln!(anstream::stderr(), "{}", secrets::clean(text));
+    let _ = writeln!(anstream::stderr(), "{}", heeded(&secrets::clean(text)));
 }
 
 /// Prints why a subcommand gave up.

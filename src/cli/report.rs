@@ -36,7 +36,7 @@ pub(super) fn run(given: &Report) -> Result<Exit, Problem> {
         .ok_or_else(|| format!("no report format is called `{name}`"))?;
     let mut out = Vec::new();
     format.write(&evaluated.view(), &mut out).map_err(|why| format!("the report cannot be made: {why}"))?;
-    output::bytes(&out);
+    output::report(&out, name);
     Ok(Exit::Passed)
 }
 

@@ -1,6 +1,7 @@
 //! `ragcheck run`: run a suite, print its verdicts, compare it with a baseline.
 
 use super::arguments::{Arguments, Command, Mode as TypedMode, Printed, ReportFile, Run};
+use super::base_commit::base_commit;
 use super::compare::{self, Side};
 use super::exit::Exit;
 use super::history;
@@ -57,8 +58,15 @@ fn typed(given: &Run) -> Result<Exit, Problem> {
     let failed =
         given.failed.as_deref().map(|run| if run == Path::new("latest") { reports.join(run) } else { run.to_owned() });
     let baseline = given.baseline.as_deref().map(|named| Side::read(named, None)).transpose()?;
+    if given.mode != TypedMode::Replay && given.base_commit.is_some() {
+        return Err(Problem::Words(
+            "--base-commit tells which recordings a replay rests on; this run records or asks the providers".into(),
+        ));
+    }
     let suite = load(&given.select)?;
+    let base = given.base_commit.as_ref().map(|named| base_commit(named, suite.loaded())).transpose()?;
     let options = RunOptions {
+        base,
         mode: match given.mode {
             TypedMode::Replay => Mode::Replay,
             TypedMode::Record => Mode::Record,

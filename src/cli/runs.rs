@@ -21,7 +21,7 @@ pub(super) fn run(given: &Runs) -> Result<Exit, Problem> {
         Printed::Human => output::result(&report::runs::terminal(&runs, output::width())),
         Printed::Json => {
             let text = serde_json::to_string_pretty(&runs).map_err(|why| why.to_string())?;
-            output::result(&format!("{text}\n"));
+            output::json(&format!("{text}\n"));
         }
     }
     if reports.is_dir() {

@@ -35,7 +35,7 @@ pub(super) fn print(evaluated: &EvaluatedRun, format: Printed, folder: &Path) {
             output::result(&format!("report: {}\n", folder.join(trace::INDEX_HTML).display()));
         }
         Printed::Json => match serde_json::to_string_pretty(&evaluated.evaluation) {
-            Ok(text) => output::result(&format!("{text}\n")),
+            Ok(text) => output::json(&format!("{text}\n")),
             Err(why) => output::remark(&format!("error: the result cannot be printed: {why}")),
         },
     }

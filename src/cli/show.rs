@@ -136,14 +136,10 @@ fn line(event: &Event) -> String {
             }
         }
         What::ToolCalled(called) => {
-            let outcome = match &called.outcome {
-                ToolOutcome::Ok(given) => result(given),
-                ToolOutcome::Rejected(why) => format!("REJECTED ({}): {}", why.cause, flat(&why.reason)),
-                ToolOutcome::OutOfOrder(why) => format!("OUT OF ORDER: {}", flat(&why.reason)),
-                ToolOutcome::Failed { message, .. } => format!("FAILED: {}", flat(message)),
-                ToolOutcome::Unseen { reason } => format!("NOT SHOWN: {}", flat(reason)),
-            };
-            format!("  {} {} -> {outcome}", called.tool, flat(&called.arguments.to_string()))
+            format!("  {} {} -> {}", called.tool, flat(&called.arguments.to_string()), outcome(&called.outcome))
+        }
+        What::Searched(search) => {
+            format!("  the flow searches {} -> {}", flat(&search.query), outcome(&search.outcome))
         }
         What::FedBack(told) => format!("  told the model ({}, {}): {}", told.step, told.cause, flat(&told.message)),
         What::Retried(retry) => {
@@ -162,6 +158,16 @@ fn line(event: &Event) -> String {
             }
             TurnOutcome::Failed { kind, message } => format!("error ({kind}): {}", flat(message)),
         },
+    }
+}
+
+fn outcome(outcome: &ToolOutcome) -> String {
+    match outcome {
+        ToolOutcome::Ok(given) => result(given),
+        ToolOutcome::Rejected(why) => format!("REJECTED ({}): {}", why.cause, flat(&why.reason)),
+        ToolOutcome::OutOfOrder(why) => format!("OUT OF ORDER: {}", flat(&why.reason)),
+        ToolOutcome::Failed { message, .. } => format!("FAILED: {}", flat(message)),
+        ToolOutcome::Unseen { reason } => format!("NOT SHOWN: {}", flat(reason)),
     }
 }
 

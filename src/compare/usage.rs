@@ -1,7 +1,7 @@
 //! What the trials of a case took, for figures side by side: calls, tokens, times, citations.
 
 use crate::metric::taken::{Taken, plus};
-use crate::trace::{ToolOutcome, ToolResult, Trace, TurnOutcome, What};
+use crate::trace::{ToolResult, Trace, TurnOutcome, What};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// What some trials took together; control arms are left out.
@@ -62,11 +62,9 @@ impl Usage {
         self.input_tokens = plus(self.input_tokens, taken.input);
         self.output_tokens = plus(self.output_tokens, taken.output);
         for event in &trace.events {
-            if let What::ToolCalled(called) = &event.what {
-                self.tool_calls += 1;
-                if let ToolOutcome::Ok(result) = &called.outcome {
-                    self.add_service(result);
-                }
+            self.tool_calls += u64::from(matches!(event.what, What::ToolCalled(_)));
+            if let Some(result) = event.what.given() {
+                self.add_service(result);
             }
         }
         // Who asked nobody owes nothing.

@@ -44,7 +44,8 @@ pub struct ConversationState {
 pub trait FlowState: Serialize + DeserializeOwned + Default {
     /// The flow's name.
     const FLOW: &'static str;
-    /// The version that this build writes; changed whenever older builds could not read what is written.
+    /// The version that this build writes; changed whenever older builds could not read what is written. 0 for what is
+    /// never written.
     const VERSION: u32;
 }
 
@@ -208,6 +209,9 @@ impl ConversationState {
     /// # Errors
     /// [`StateError::FlowState`] when it is no JSON: a map whose keys are no text, for example.
     pub fn keep<S: FlowState>(&mut self, state: &S) -> Result<(), StateError> {
+        if S::VERSION == 0 {
+            return Ok(());
+        }
         let broken = |error: serde_json::Error| StateError::FlowState { flow: S::FLOW, reason: error.to_string() };
         let state = serde_json::to_value(state).map_err(broken)?;
         self.flow = Some(Kept { name: S::FLOW.to_owned(), version: S::VERSION, state });

@@ -9,15 +9,21 @@ use crate::trace::TurnOutcome;
 use sha2::{Digest, Sha256};
 
 impl ConversationState {
-    /// Adds a turn to the history.
+    /// Adds a turn to the history, with the sources of its answer.
     pub fn remember(&mut self, query: &str, outcome: &TurnOutcome) {
+        let ids: Vec<&str> = match outcome {
+            TurnOutcome::Answered(answer) => answer.sources.iter().map(|source| source.id.as_str()).collect(),
+            TurnOutcome::Failed { .. } => Vec::new(),
+        };
+        self.remember_with(query, outcome, &ids);
+    }
+
+    /// Adds a turn to the history, with these ids behind its answer: `[n]` in it is the n-th.
+    pub(super) fn remember_with(&mut self, query: &str, outcome: &TurnOutcome, ids: &[&str]) {
         self.history.push(Message::text(Role::User, query));
         let told = match outcome {
-            TurnOutcome::Answered(answer) if answer.sources.is_empty() => answer.text.clone(),
-            TurnOutcome::Answered(answer) => {
-                let ids: Vec<&str> = answer.sources.iter().map(|source| source.id.as_str()).collect();
-                format!("{}\n\nSources: {}", answer.text, ids.join(", "))
-            }
+            TurnOutcome::Answered(answer) if ids.is_empty() => answer.text.clone(),
+            TurnOutcome::Answered(answer) => format!("{}\n\nSources: {}", answer.text, ids.join(", ")),
             TurnOutcome::Failed { message, .. } => format!("(No answer was given. {message})"),
         };
         self.history.push(Message::text(Role::Assistant, told));
@@ -47,7 +53,8 @@ mod tests {
     #[test]
     fn history_keeps_the_words_the_answer_with_its_sources_and_also_failures() {
         let mut conversation = ConversationState::new(0, "main");
-        let sources = vec![SourceRef { kind: "internal".into(), id: "doc#1".into(), title: String::new() }];
+        let sources =
+            vec![SourceRef { kind: "internal".into(), id: "doc#1".into(), title: String::new(), number: None }];
         let (confidence, used_internal_kb, used_external_kb, refused) = (None, true, false, false);
         let unseen = Vec::new();
         let answer = Answer {

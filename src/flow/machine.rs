@@ -1,41 +1,79 @@
-//! How a flow declares its states: rows of (states that are left, event, state that is entered).
+//! How a flow declares its states: a table of rows (event, states that are left, state that is entered).
 //!
-//! A machine is a function: one state and one event give one next state. Where two targets would share an event, the
-//! flow gives them two events. A test holds every flow's machine to it.
+//! A table is a function: one state and one event give one next state. Where two targets would share an event, the
+//! flow gives them two events. A test holds every flow's table to it.
 
 use crate::trace::state_machine::{Machine, Transition};
 
-/// A machine under construction.
-#[derive(Debug, Clone)]
-pub(in crate::flow) struct MachineRows {
-    machine: Machine,
+/// A word of a machine: a state or an event.
+pub(in crate::flow) trait Word: std::fmt::Debug + Copy + Eq + Send + Sync + 'static {
+    /// As traces and `plan.json` write it.
+    fn name(self) -> &'static str;
 }
 
-impl MachineRows {
-    /// A machine whose turns begin in `initial` and end in one of `terminal`.
-    pub(in crate::flow) fn new(initial: &str, terminal: &[&str]) -> Self {
-        Self { machine: Machine::of(initial, terminal, &[]) }
+/// Declares the states or the events of a flow with the words that traces write.
+macro_rules! words {
+    ($(#[$meta:meta])* enum $name:ident { $($(#[$doc:meta])* $word:ident = $text:literal),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(in crate::flow) enum $name { $($(#[$doc])* $word),+ }
+
+        impl $crate::flow::machine::Word for $name {
+            fn name(self) -> &'static str {
+                match self { $(Self::$word => $text),+ }
+            }
+        }
+    };
+}
+pub(in crate::flow) use words;
+
+/// The states and transitions of one turn.
+#[derive(Debug)]
+pub(in crate::flow) struct Table<S: 'static, E: 'static> {
+    /// The state in which every turn begins.
+    pub(in crate::flow) begins: S,
+    /// The states in which a turn may end.
+    pub(in crate::flow) ends: &'static [S],
+    /// What may happen, in the order of the report.
+    pub(in crate::flow) rows: &'static [Row<S, E>],
+}
+
+/// One event, the states that it may happen in, and where it leads.
+#[derive(Debug)]
+pub(in crate::flow) struct Row<S: 'static, E> {
+    on: E,
+    from: &'static [S],
+    to: Option<S>,
+}
+
+/// `event` leads from each of `from` to `to`.
+pub(in crate::flow) const fn on<S: Word, E: Word>(event: E, from: &'static [S], to: S) -> Row<S, E> {
+    Row { on: event, from, to: Some(to) }
+}
+
+/// `event` changes none of `states`.
+pub(in crate::flow) const fn stay<S: Word, E: Word>(event: E, states: &'static [S]) -> Row<S, E> {
+    Row { on: event, from: states, to: None }
+}
+
+impl<S: Word, E: Word> Table<S, E> {
+    /// Where `event` leads from `state`; `None` where it cannot happen in it.
+    pub(in crate::flow) fn next(&self, state: S, event: E) -> Option<S> {
+        let row = self.rows.iter().find(|row| row.on == event && row.from.contains(&state))?;
+        Some(row.to.unwrap_or(state))
     }
 
-    /// `on` leads from each of `from` to `to`.
-    #[must_use]
-    pub(in crate::flow) fn on<'s>(mut self, on: &str, from: impl IntoIterator<Item = &'s str>, to: &str) -> Self {
-        let row = |from: &str| Transition { from: from.to_owned(), on: on.to_owned(), to: to.to_owned() };
-        self.machine.transitions.extend(from.into_iter().map(row));
-        self
-    }
-
-    /// `on` changes none of `states`.
-    #[must_use]
-    pub(in crate::flow) fn stay<'s>(mut self, on: &str, states: impl IntoIterator<Item = &'s str>) -> Self {
-        let row = |state: &str| Transition { from: state.to_owned(), on: on.to_owned(), to: state.to_owned() };
-        self.machine.transitions.extend(states.into_iter().map(row));
-        self
-    }
-
-    /// The machine.
-    pub(in crate::flow) fn build(self) -> Machine {
-        self.machine
+    /// The same as plain data, for `plan.json`.
+    pub(in crate::flow) fn machine(&self) -> Machine {
+        let transitions = self.rows.iter().flat_map(|row| {
+            row.from.iter().map(|from| Transition {
+                from: from.name().to_owned(),
+                on: row.on.name().to_owned(),
+                to: row.to.unwrap_or(*from).name().to_owned(),
+            })
+        });
+        let ends: Vec<&str> = self.ends.iter().map(|end| end.name()).collect();
+        Machine { transitions: transitions.collect(), ..Machine::of(self.begins.name(), &ends, &[]) }
     }
 }
 
@@ -43,18 +81,28 @@ impl MachineRows {
 mod tests {
     use super::*;
 
+    words! { enum State { First = "a", Second = "b", End = "end" } }
+    words! { enum Event { Go = "go", Wait = "wait" } }
+    use State::{End, First, Second};
+
+    const BOTH: &[State] = &[First, Second];
+
     #[test]
-    fn rows_stand_in_the_order_in_which_they_were_declared() {
-        let machine = MachineRows::new("a", &["end"]).on("go", ["a", "b"], "b").stay("wait", ["a"]).build();
+    fn rows_stand_in_the_order_in_which_they_were_declared_and_lead_where_they_say() {
+        static TABLE: Table<State, Event> =
+            Table { begins: First, ends: &[End], rows: &[on(Event::Go, BOTH, Second), stay(Event::Wait, BOTH)] };
+        let machine = TABLE.machine();
         let rows: Vec<_> = machine.transitions.iter().map(|row| (&*row.from, &*row.on, &*row.to)).collect();
-        assert_eq!(rows, [("a", "go", "b"), ("b", "go", "b"), ("a", "wait", "a")]);
-        assert_eq!((machine.initial.as_str(), machine.terminal.len()), ("a", 1));
+        assert_eq!(rows, [("a", "go", "b"), ("b", "go", "b"), ("a", "wait", "a"), ("b", "wait", "b")]);
+        assert_eq!((machine.initial.as_str(), machine.terminal), ("a", vec!["end".to_owned()]));
+        assert_eq!((TABLE.next(First, Event::Go), TABLE.next(Second, Event::Wait)), (Some(Second), Some(Second)));
+        assert_eq!(TABLE.next(End, Event::Go), None, "nothing is declared of it");
     }
 
     #[test]
     fn an_event_with_two_targets_is_seen() {
-        let machine = MachineRows::new("a", &["end"]).on("go", ["a"], "b").on("go", ["a"], "end").build();
-        assert_eq!(machine.ambiguous(), [("a".to_owned(), "go".to_owned())]);
-        assert!(MachineRows::new("a", &["end"]).on("go", ["a", "b"], "end").build().ambiguous().is_empty());
+        static TABLE: Table<State, Event> =
+            Table { begins: First, ends: &[End], rows: &[on(Event::Go, BOTH, Second), on(Event::Go, &[First], End)] };
+        assert_eq!(TABLE.machine().ambiguous(), [("a".to_owned(), "go".to_owned())]);
     }
 }

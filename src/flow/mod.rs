@@ -7,6 +7,7 @@
 //! |---|---|
 //! | What does a trial give a flow? | `context`, `settings` |
 //! | What is kept from turn to turn, and how is it stored? | `conversation`, `history` |
+//! | What does every turn do alike? | `frame` |
 //! | How is a turn recorded, and the model asked? | `turn` |
 //! | How is a tool declared, checked, run, retried and recorded? | `tools` |
 //! | Which account is a retry booked on? | `retries` |
@@ -22,19 +23,30 @@
 mod context;
 mod conversation;
 pub mod external;
+mod frame;
 mod history;
 mod machine;
+pub mod managed_rag;
 mod observer;
 pub mod prompts;
+pub mod react;
 pub mod reply;
 mod retries;
-#[cfg(test)]
-mod scripted;
 mod settings;
 mod store;
 pub mod template;
+pub mod tool_rag;
 pub mod tools;
 mod turn;
+pub mod two_stage;
+
+#[cfg(test)]
+mod plain_tests;
+#[cfg(test)]
+#[path = "../../examples/retrieve_then_read/mod.rs"]
+mod retrieve_then_read;
+#[cfg(test)]
+mod scripted;
 
 pub use context::{AgentContext, Stages};
 pub use conversation::{CONVERSATION_VERSION, ConversationState, FlowState, StateError};
@@ -51,11 +63,9 @@ use crate::trace::{Answer, Artifact, Roles};
 use crate::transport::Miss;
 use serde_json::Value;
 
-/// Declares the module of each flow and lists them: one line a flow.
+/// Lists the flows: one line each, beside its `mod` line.
 macro_rules! flows {
     ($($folder:ident),+ $(,)?) => {
-        $(pub mod $folder;)+
-
         /// Every flow, by the name of its folder.
         pub static FLOWS: &[(&str, &dyn Flow)] = &[$((stringify!($folder), &$folder::FLOW)),+];
     };
@@ -85,48 +95,55 @@ impl From<StateError> for Abort {
     }
 }
 
+/// What a flow declares about itself.
+#[derive(Debug)]
+pub struct Description {
+    /// The name that scenarios use.
+    pub name: &'static str,
+    /// Its tools, in the order in which they are offered.
+    pub tools: &'static [&'static tools::Declaration],
+    /// Its prompts, in the order of their use; a tool's description is the prompt of the tool's name.
+    pub prompts: &'static [PromptText],
+    /// Its criteria, as the YAML of a criteria file; a criteria file takes them over with `flows: [NAME]`, a scenario with
+    /// `gates_of: [NAME]`.
+    pub criteria: &'static str,
+    /// The errors that its turns can end with, by kind; empty where they are not declared.
+    pub errors: &'static [&'static str],
+    /// Whether its users belong to tenants: each knowledge base is one tenant's, and no way leads from one to another.
+    pub tenants: bool,
+    /// Whether it asks a managed retrieval service, and no knowledge base.
+    pub managed_retrieval: bool,
+    /// The environment's variable that names its model in live and served use; recordings keep to what was declared.
+    pub model_variable: Option<&'static str>,
+}
+
+impl Description {
+    /// Of a flow of that name that declares nothing else.
+    pub const fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            tools: &[],
+            prompts: &[],
+            criteria: "",
+            errors: &[],
+            tenants: false,
+            managed_retrieval: false,
+            model_variable: None,
+        }
+    }
+}
+
 /// An agent.
 pub trait Flow: Send + Sync {
-    /// The name that scenarios use.
-    fn name(&self) -> &'static str;
-    /// Its tools, in the order in which they are offered.
-    fn tools(&self) -> Vec<&'static tools::Declaration>;
-    /// Its prompts, in the order of their use; a tool's description is the prompt of the tool's name.
-    fn prompts(&self) -> &'static [PromptText];
+    /// What it declares about itself.
+    fn description(&self) -> &'static Description;
     /// States and transitions of one turn.
     fn machine(&self) -> Machine;
-    /// The criteria that it declares, as the YAML of a criteria file; a criteria file takes them over with `flows: [NAME]`,
-    /// a scenario with `gates_of: [NAME]`.
-    fn criteria(&self) -> &'static str {
-        ""
-    }
-    /// The errors that its turns can end with, by kind; empty where they are not declared.
-    fn errors(&self) -> &'static [&'static str] {
-        &[]
-    }
-    /// Whether its users belong to tenants: each knowledge base is one tenant's, and no way leads from one to another.
-    fn has_tenants(&self) -> bool {
-        false
-    }
-    /// Whether it asks a managed retrieval service, and no knowledge base.
-    fn asks_managed_retrieval(&self) -> bool {
-        false
-    }
-    /// The environment's variable that names its model in live and served use; recordings keep to what was declared.
-    fn model_variable(&self) -> Option<&'static str> {
-        None
-    }
     /// An answer as a chat service replies with it: `answer`, `sources`, `confidence_score` and the two flags. A flow that
     /// knows more of its sources adds it to them.
-    fn reply(&self, conversation: &ConversationState, answer: &Answer) -> Value {
-        let _ = conversation;
-        reply::usual(answer)
-    }
+    fn reply(&self, conversation: &ConversationState, answer: &Answer) -> Value;
     /// The files that a conversation holds for download, oldest first.
-    fn artifacts(&self, conversation: &ConversationState) -> Vec<Artifact> {
-        let _ = conversation;
-        Vec::new()
-    }
+    fn artifacts(&self, conversation: &ConversationState) -> Vec<Artifact>;
     /// Runs one turn of `conversation` from the user's words to its end; everything goes into the events of `env`.
     ///
     /// # Errors
@@ -138,34 +155,33 @@ pub trait Flow: Send + Sync {
         query: &'a str,
     ) -> BoxFuture<'a, Result<(), Abort>>;
     /// The conversation of `session` is over: what the flow keeps of it outside is removed.
-    fn session_ended(&self, env: &AgentContext, conversation: &ConversationState) {
-        let _ = (env, conversation);
-    }
+    fn session_ended(&self, env: &AgentContext, conversation: &ConversationState);
 }
 
 /// The flow of that name.
 pub fn by_name(name: &str) -> Option<&'static dyn Flow> {
-    FLOWS.iter().map(|(_, flow)| *flow).find(|flow| flow.name() == name)
+    FLOWS.iter().map(|(_, flow)| *flow).find(|flow| flow.description().name == name)
 }
 
 /// What a flow declares about itself.
 pub fn entry(flow: &dyn Flow) -> FlowEntry {
-    let tool = |tool: &tools::Declaration| ToolEntry { name: tool.name, arguments: tool.arguments(), role: tool.role };
+    let &Description { name, tools, prompts, criteria, errors, tenants, managed_retrieval, .. } = flow.description();
+    let tool = |tool: &&tools::Declaration| ToolEntry { name: tool.name, arguments: tool.arguments(), role: tool.role };
     FlowEntry {
-        name: flow.name(),
-        tools: Some(flow.tools().into_iter().map(tool).collect()),
-        tenants: flow.has_tenants(),
-        managed_retrieval: flow.asks_managed_retrieval(),
+        name,
+        tools: Some(tools.iter().map(tool).collect()),
+        tenants,
+        managed_retrieval,
         placeholders: &[],
-        criteria: flow.criteria(),
-        errors: flow.errors(),
-        prompts: flow.prompts().iter().map(|prompt| prompt.name).collect(),
+        criteria,
+        errors,
+        prompts: prompts.iter().map(|prompt| prompt.name).collect(),
     }
 }
 
 /// The roles of a flow's tools.
 pub fn roles(flow: &dyn Flow) -> Roles {
-    flow.tools().into_iter().map(|tool| (tool.name.to_owned(), tool.role)).collect()
+    flow.description().tools.iter().map(|tool| (tool.name.to_owned(), tool.role)).collect()
 }
 
 /// What every flow declares about itself, that of agents elsewhere last.
@@ -178,18 +194,24 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
+    /// Every flow, and the worked example of ARCHITECTURE.md.
+    fn flows() -> impl Iterator<Item = (&'static str, &'static dyn Flow)> {
+        FLOWS.iter().copied().chain([("retrieve_then_read", &retrieve_then_read::FLOW as &dyn Flow)])
+    }
+
     #[test]
     fn every_flow_is_found_by_its_name_which_is_that_of_its_folder() {
         for (folder, flow) in FLOWS {
-            assert_eq!(flow.name(), folder.replace('_', "-"));
-            assert_eq!(by_name(flow.name()).map(Flow::name), Some(flow.name()));
+            let name = flow.description().name;
+            assert_eq!(name, folder.replace('_', "-"));
+            assert_eq!(by_name(name).map(|flow| flow.description().name), Some(name));
         }
         assert!(by_name("tool_rag").is_none());
     }
 
     #[test]
     fn a_machine_is_a_function_one_state_and_one_event_give_one_next_state() {
-        for (folder, flow) in FLOWS {
+        for (folder, flow) in flows() {
             let ambiguous = flow.machine().ambiguous();
             assert!(ambiguous.is_empty(), "{folder}: {ambiguous:?}");
         }
@@ -197,7 +219,7 @@ mod tests {
 
     #[test]
     fn every_state_but_the_terminal_ones_is_reached_and_left() {
-        for (folder, flow) in FLOWS {
+        for (folder, flow) in flows() {
             let machine = flow.machine();
             let mut reached = BTreeSet::from([machine.initial.clone()]);
             while let Some(row) =
@@ -219,14 +241,14 @@ mod tests {
     #[test]
     fn the_criteria_that_a_flow_declares_can_be_judged_and_name_its_own_tools_by_role() {
         let metrics = crate::metric::catalogue::entries();
-        for (folder, flow) in FLOWS {
-            let read: crate::scenario::Criteria =
-                crate::platform::yaml::read(flow.criteria()).unwrap_or_else(|why| panic!("{folder}: {why}"));
+        for (folder, flow) in flows() {
+            let read: crate::scenario::Criteria = crate::platform::yaml::read(flow.description().criteria)
+                .unwrap_or_else(|why| panic!("{folder}: {why}"));
             assert!(!read.criteria.is_empty(), "{folder}");
             for row in &read.criteria {
                 row.read(&metrics).unwrap_or_else(|why| panic!("{folder}, {}: {why}", row.id));
                 assert_eq!(row.flow, None, "{folder}, {}: the flow is the one that declares it", row.id);
-                let named = flow.tools().into_iter().find(|tool| row.metric.contains(tool.name));
+                let named = flow.description().tools.iter().find(|tool| row.metric.contains(tool.name));
                 assert!(named.is_none(), "{folder}, {}: write the role of the tool", row.id);
             }
         }
@@ -234,16 +256,16 @@ mod tests {
 
     #[test]
     fn tools_have_names_of_their_own_a_description_and_a_schema_that_compiles() {
-        for (folder, flow) in FLOWS {
-            let tools = flow.tools();
+        for (folder, flow) in flows() {
+            let Description { tools, prompts, .. } = flow.description();
             let names: BTreeSet<_> = tools.iter().map(|tool| tool.name).collect();
             assert_eq!(names.len(), tools.len(), "{folder}");
-            for tool in tools {
+            for tool in *tools {
                 assert!(tool.compiles(), "{folder}: the schema of {} does not compile", tool.name);
-                assert!(flow.prompts().iter().any(|prompt| prompt.name == tool.name), "{folder}: {}", tool.name);
+                assert!(prompts.iter().any(|prompt| prompt.name == tool.name), "{folder}: {}", tool.name);
             }
-            let prompts: BTreeSet<_> = flow.prompts().iter().map(|prompt| prompt.name).collect();
-            assert_eq!(prompts.len(), flow.prompts().len(), "{folder}");
+            let names: BTreeSet<_> = prompts.iter().map(|prompt| prompt.name).collect();
+            assert_eq!(names.len(), prompts.len(), "{folder}");
         }
     }
 }

@@ -103,10 +103,10 @@ impl Prompts {
         overrides: &BTreeMap<String, String>,
         services: Services,
     ) -> Result<Self, PromptError> {
-        let known = flow.prompts();
+        let known = flow.description().prompts;
         if let Some(name) = overrides.keys().find(|name| !known.iter().any(|prompt| prompt.name == **name)) {
             let names: Vec<&str> = known.iter().map(|prompt| prompt.name).collect();
-            let reason = format!("flow `{}` has no such prompt; known: {}", flow.name(), names.join(", "));
+            let reason = format!("flow `{}` has no such prompt; known: {}", flow.description().name, names.join(", "));
             return Err(PromptError { name: name.clone(), reason });
         }
         let text = |prompt: &PromptText| overrides.get(prompt.name).map_or(prompt.text, String::as_str).to_owned();
@@ -142,7 +142,7 @@ impl Prompts {
                 }
             }
         }
-        let offered = flow.tools().into_iter().filter(|tool| (tool.offered)(services));
+        let offered = flow.description().tools.iter().filter(|tool| (tool.offered)(services));
         let described = |name: &str| texts.iter().find(|(prompt, _)| prompt.name == name).map_or("", |(_, text)| text);
         prompts.tools = offered.map(|tool| tool.definition(described(tool.name))).collect();
         Ok(prompts)
@@ -206,7 +206,10 @@ mod tests {
         for (folder, flow) in FLOWS {
             let overrides = BTreeMap::from([("sistem".to_owned(), String::new())]);
             let error = Prompts::resolve(*flow, &overrides, Services::default()).expect_err("is refused");
-            assert!(error.reason.contains(flow.name()) && error.reason.contains("system"), "{folder}: {error}");
+            assert!(
+                error.reason.contains(flow.description().name) && error.reason.contains("system"),
+                "{folder}: {error}"
+            );
         }
     }
 
@@ -218,7 +221,7 @@ mod tests {
         }
         let mut sectioned = 0;
         for (folder, flow) in FLOWS {
-            for prompt in flow.prompts().iter().filter(|prompt| !prompt.sections.is_empty()) {
+            for prompt in flow.description().prompts.iter().filter(|prompt| !prompt.sections.is_empty()) {
                 sectioned += 1;
                 for section in prompt.sections {
                     let without = prompt.text.replace(&format!("## {section}\n"), "");
@@ -234,7 +237,7 @@ mod tests {
     #[test]
     fn every_shipped_template_is_what_is_read_of_what_it_is_written_as() {
         for (folder, flow) in FLOWS {
-            for prompt in flow.prompts() {
+            for prompt in flow.description().prompts {
                 let PromptKind::Template(variables) = prompt.kind else { continue };
                 let template = Template::parse(prompt.text, variables).expect(folder);
                 assert_eq!(Template::parse(&template.to_string(), variables), Ok(template), "{folder}");
@@ -245,7 +248,7 @@ mod tests {
     #[test]
     fn a_template_with_a_variable_that_is_never_given_is_found_before_anything_runs() {
         for (folder, flow) in FLOWS {
-            for prompt in flow.prompts().iter().filter(|prompt| prompt.kind != PromptKind::Plain) {
+            for prompt in flow.description().prompts.iter().filter(|prompt| prompt.kind != PromptKind::Plain) {
                 let overrides = BTreeMap::from([(prompt.name.to_owned(), "{{ toll }}".to_owned())]);
                 let error = Prompts::resolve(*flow, &overrides, Services::default()).expect_err("is refused");
                 assert_eq!(error.name, prompt.name, "{folder}");

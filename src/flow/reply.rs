@@ -44,8 +44,12 @@ mod tests {
 
     #[test]
     fn sources_of_the_web_have_an_address_and_what_is_not_known_is_null() {
-        let source =
-            |kind: &str, id: &str, title: &str| SourceRef { kind: kind.into(), id: id.into(), title: title.into() };
+        let source = |kind: &str, id: &str, title: &str| SourceRef {
+            kind: kind.into(),
+            id: id.into(),
+            title: title.into(),
+            number: None,
+        };
         let sources = vec![source("internal", "plans#1", "Plans"), source("external", "https://example.org/a", "")];
         let (confidence, used_internal_kb, used_external_kb, refused) = (None, true, true, false);
         let unseen = Vec::new();

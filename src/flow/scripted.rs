@@ -182,7 +182,7 @@ pub(in crate::flow) fn calls(events: &[Event]) -> Vec<&ToolCalled> {
 
 /// A completed trial of a flow that did these things.
 pub(in crate::flow) fn trace(flow: &dyn Flow, events: Vec<Event>) -> Trace {
-    let lane = Lane { flow: flow.name().into(), variant: "base".into(), repetition: 1, arm: Arm::Main };
+    let lane = Lane { flow: flow.description().name.into(), variant: "base".into(), repetition: 1, arm: Arm::Main };
     let evidence = Evidence {
         mode: Mode::Replay,
         recorded_from: "script".into(),

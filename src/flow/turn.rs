@@ -4,30 +4,24 @@
 //! far as it came.
 
 use super::context::micros;
+use super::frame::{Agent, Cut, Failure, Stop};
+use super::machine::Word;
 use super::retries::Retries;
+use super::tools::{Failure as Failed, Refusal, ToolError, search};
 use super::{Abort, AgentContext, ConversationState, Status, digest};
+use crate::knowledge::{Found, KnowledgeBase};
 use crate::provider::chat::{
     ChatRequest, ChatResponse, Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition, Usage,
 };
 use crate::provider::{self, ProviderError};
 use crate::trace::{
-    Attempt, Completion, FedBack, Logged, ModelCalled, Moved, Reply as Replied, ToolCalled, ToolOutcome, TurnEnded,
-    TurnOutcome, What,
+    Answer, Attempt, Completion, FedBack, FlowSearch, Logged, ModelCalled, Moved, Reply as Replied, ToolCalled,
+    ToolOutcome, TurnEnded, TurnOutcome, What,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// One question to the model.
-pub(in crate::flow) struct Ask {
-    /// The state that the flow is in.
-    pub(in crate::flow) state: &'static str,
-    /// The tools on offer.
-    pub(in crate::flow) tools: Arc<[ToolDefinition]>,
-    /// What may or must be called.
-    pub(in crate::flow) tool_choice: ToolChoice,
-}
 
 /// What the model came back with.
 pub(in crate::flow) enum Reply {
@@ -70,10 +64,11 @@ impl Completed {
 enum InFlight {
     Model(ModelCalled),
     Tool(ToolCalled),
+    Search(FlowSearch),
 }
 
-/// One turn under way.
-pub(in crate::flow) struct Turn<'a> {
+/// One turn of the flow `A` under way.
+pub(in crate::flow) struct Turn<'a, A: Agent> {
     pub(in crate::flow) env: &'a AgentContext,
     pub(in crate::flow) conversation: &'a mut ConversationState,
     pub(in crate::flow) retries: Retries,
@@ -81,6 +76,10 @@ pub(in crate::flow) struct Turn<'a> {
     pub(in crate::flow) query: String,
     /// Ordinal of the turn within its conversation.
     pub(in crate::flow) number: u32,
+    /// What outlives the turn beside the history.
+    pub(in crate::flow) memory: A::Memory,
+    /// What the flow knows of this turn.
+    pub(in crate::flow) own: A::Own,
     started: Duration,
     messages: Vec<Message>,
     shown: Vec<String>,
@@ -91,14 +90,19 @@ pub(in crate::flow) struct Turn<'a> {
     failing: BTreeMap<&'static str, String>,
 }
 
-impl<'a> Turn<'a> {
+impl<'a, A: Agent> Turn<'a, A> {
     /// Begins the next turn of `conversation`; the model is shown nothing yet.
-    pub(in crate::flow) fn begin(env: &'a AgentContext, conversation: &'a mut ConversationState, query: &str) -> Self {
+    pub(in crate::flow) fn begin(
+        env: &'a AgentContext,
+        conversation: &'a mut ConversationState,
+        query: &str,
+        memory: A::Memory,
+    ) -> Self {
         let number = conversation.turns;
         conversation.turns += 1;
         let started = env.clock.now();
         env.push(started, conversation.ordinal, number, What::TurnStarted { query: query.to_owned() });
-        Self::of(env, conversation, query, number, started)
+        Self::of(env, conversation, query, memory, (number, started))
     }
 
     /// A turn that began at `started`, in which nothing has happened.
@@ -106,8 +110,8 @@ impl<'a> Turn<'a> {
         env: &'a AgentContext,
         conversation: &'a mut ConversationState,
         query: &str,
-        number: u32,
-        started: Duration,
+        memory: A::Memory,
+        (number, started): (u32, Duration),
     ) -> Self {
         Self {
             env,
@@ -115,6 +119,8 @@ impl<'a> Turn<'a> {
             retries: Retries::default(),
             query: query.to_owned(),
             number,
+            memory,
+            own: A::Own::default(),
             started,
             messages: Vec::new(),
             shown: Vec::new(),
@@ -161,11 +167,12 @@ impl<'a> Turn<'a> {
         env: &'a AgentContext,
         conversation: &'a mut ConversationState,
         query: &str,
+        memory: A::Memory,
         (elapsed, model_calls, minted): (Duration, u32, u32),
     ) -> Self {
         let number = conversation.turns.saturating_sub(1);
         let started = env.clock.now().saturating_sub(elapsed);
-        Self { model_calls, minted, ..Self::of(env, conversation, query, number, started) }
+        Self { model_calls, minted, ..Self::of(env, conversation, query, memory, (number, started)) }
     }
 
     /// Shows the model these messages behind the fixed prompt of that name and, where that is wanted, the history; nothing
@@ -234,16 +241,36 @@ impl<'a> Turn<'a> {
         self.model_calls + 1 >= self.env.settings.limits.model_calls
     }
 
-    /// Asks the model once and records what came of it.
-    pub(in crate::flow) async fn ask(&mut self, ask: Ask) -> Result<Reply, Abort> {
+    /// Asks the model, which is offered every tool, and ends the turn where it has no completion left or gives none.
+    pub(in crate::flow) async fn ask(&mut self, tool_choice: ToolChoice) -> Result<Completed, Stop<A::Event>> {
+        if let Some(limit) = self.model_calls_used_up() {
+            let message = format!("No answer was ready after {limit} steps of the assistant.");
+            return Err(Failure::cut::<A>(Cut::ModelCallsExhausted, message).into());
+        }
+        let tools = self.env.settings.prompts.tools().clone();
+        match self.complete(tools, tool_choice).await? {
+            Reply::Completion(completion) => Ok(completion),
+            Reply::Unavailable(why) => {
+                let message = format!("The language model is not available ({why}). Please try again later.");
+                Err(Failure::cut::<A>(Cut::ModelUnavailable, message).into())
+            }
+        }
+    }
+
+    /// Asks the model once, offers it these tools, and records what came of it.
+    pub(in crate::flow) async fn complete(
+        &mut self,
+        tools: Arc<[ToolDefinition]>,
+        tool_choice: ToolChoice,
+    ) -> Result<Reply, Abort> {
         let settings = &self.env.settings;
         self.model_calls += 1;
         self.retries.asked();
         let request = ChatRequest {
             model: settings.model.name.clone(),
             messages: std::mem::take(&mut self.messages),
-            tools: ask.tools,
-            tool_choice: ask.tool_choice,
+            tools,
+            tool_choice,
             temperature: settings.model.temperature,
             max_tokens: settings.model.max_tokens,
             seed: settings.seed,
@@ -256,13 +283,13 @@ impl<'a> Turn<'a> {
         let at = self.env.clock.now();
         let called = ModelCalled {
             call: ordinal,
-            state: ask.state.to_owned(),
+            state: A::state(&mut self.own).name().to_owned(),
             took_us: 0,
             first_token_us: None,
             shown: self.shown.clone(),
-            tool_choice: request.tool_choice.to_string(),
+            tool_choice: request.tool_choice.told(&request.tools),
             attempts: Vec::new(),
-            reply: Replied::Failure { kind: "timeout".into(), message: "the turn's time ran out".into() },
+            reply: Replied::Failure { kind: "timeout".into(), message: RAN_OUT.into() },
         };
         self.in_flight = Some((at, InFlight::Model(called)));
         let attempted = self.env.model.complete(&request).await;
@@ -327,6 +354,40 @@ impl<'a> Turn<'a> {
         }
     }
 
+    /// Searches a base, with the name that it is declared by, without a model that asks for it: at most `top_k` passages,
+    /// best first. `None` where the search failed, which is in the record.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the flows that ship leave the search to the model"))]
+    pub(in crate::flow) async fn search(
+        &mut self,
+        (name, base): (&str, &dyn KnowledgeBase),
+        query: &str,
+        top_k: usize,
+    ) -> Result<Option<Vec<Found>>, Abort> {
+        let begun = FlowSearch { query: query.to_owned(), outcome: ran_out(), took_us: 0, attempts: Vec::new() };
+        self.in_flight = Some((self.env.clock.now(), InFlight::Search(begun)));
+        let (found, outcome, attempts) = match search::passages(self.env, base, query, top_k).await {
+            Err(ToolError::Abort(abort)) => return Err(abort),
+            Err(ToolError::Refused(Refusal { reason: message, .. })) => {
+                (None, ToolOutcome::Failed { message, retryable: false }, Vec::new())
+            }
+            Err(ToolError::Failed(failure)) => {
+                let Failed { message, transient: retryable, sent, .. } = *failure;
+                (None, ToolOutcome::Failed { message, retryable }, sent.attempts)
+            }
+            Ok((found, attempts)) => {
+                let hits = found.iter().map(search::hit).collect();
+                (Some(found), ToolOutcome::Ok(search::result(query.to_owned(), name.to_owned(), hits)), attempts)
+            }
+        };
+        let Some((at, InFlight::Search(mut search))) = self.in_flight.take() else { return Ok(found) };
+        search.took_us = micros(self.env.clock.now().saturating_sub(at));
+        search.outcome = outcome;
+        search.attempts = attempts_of(&attempts);
+        self.push(at, What::Searched(search));
+        self.book_transport("knowledge", &attempts);
+        Ok(found)
+    }
+
     /// Notes a tool call as begun, for the record of a turn that is cut off meanwhile.
     pub(in crate::flow) fn tool_begins(&mut self, completion: u32, call: &ToolCall, arguments: &Value) {
         let (conversation, turn, tool) = (self.conversation.ordinal, self.number, call.name.as_str());
@@ -336,7 +397,7 @@ impl<'a> Turn<'a> {
             id: call.id.clone(),
             tool: call.name.clone(),
             arguments: arguments.clone(),
-            outcome: ToolOutcome::Failed { message: "the turn's time ran out".into(), retryable: false },
+            outcome: ran_out(),
             took_us: 0,
             attempts: Vec::new(),
         };
@@ -361,12 +422,24 @@ impl<'a> Turn<'a> {
         match what {
             InFlight::Model(called) => self.push(at, What::ModelCalled(ModelCalled { took_us, attempts, ..called })),
             InFlight::Tool(called) => self.push(at, What::ToolCalled(ToolCalled { took_us, attempts, ..called })),
+            InFlight::Search(search) => self.push(at, What::Searched(FlowSearch { took_us, attempts, ..search })),
         }
     }
 
-    /// Records a transition.
-    pub(in crate::flow) fn moved(&self, from: &str, on: &str, to: &str) {
-        self.push(self.env.clock.now(), What::Moved(Moved { from: from.into(), on: on.into(), to: to.into() }));
+    /// Takes an event in: the turn goes where the flow's table leads, and the transition is recorded. One that the table
+    /// lacks changes nothing, and its record leaves the machine.
+    pub(in crate::flow) fn happen(&mut self, on: A::Event) {
+        let state = A::state(&mut self.own);
+        let from = *state;
+        *state = A::MACHINE.next(from, on).unwrap_or(from);
+        let (from, on, to) = (from.name().to_owned(), on.name().to_owned(), state.name().to_owned());
+        self.push(self.env.clock.now(), What::Moved(Moved { from, on, to }));
+    }
+
+    /// The user gets this answer.
+    pub(in crate::flow) fn answered(&mut self, on: A::Event, answer: Answer) -> TurnOutcome {
+        self.happen(on);
+        TurnOutcome::Answered(answer)
     }
 
     /// Records that the model is told which step is missing, as a retry of the step's tool.
@@ -396,8 +469,8 @@ impl<'a> Turn<'a> {
         self.push(self.env.clock.now(), What::Degraded { without: tool.into(), reason: reason.into() });
     }
 
-    /// Ends the turn: books what is open, and writes the history that later turns are shown.
-    pub(in crate::flow) fn end(mut self, outcome: TurnOutcome) {
+    /// Ends the turn: settles what is open, writes the history that later turns are shown, and returns what is to be kept.
+    pub(in crate::flow) fn end(mut self, outcome: TurnOutcome) -> A::Memory {
         for retried in self.retries.settle_all() {
             self.push(self.env.clock.now(), What::Retried(retried));
         }
@@ -405,12 +478,23 @@ impl<'a> Turn<'a> {
         for (tool, reason) in failing.iter().filter(|(_, reason)| !reason.is_empty()) {
             self.degraded(tool, reason);
         }
-        self.conversation.remember(&self.query, &outcome);
+        match A::ids_in_history(&self.memory, &outcome) {
+            Some(ids) => self.conversation.remember_with(&self.query, &outcome, &ids),
+            None => self.conversation.remember(&self.query, &outcome),
+        }
         let now = self.env.clock.now();
         let took_us = micros(now.saturating_sub(self.started));
         let history = self.conversation.history_digests();
         self.push(now, What::TurnEnded(TurnEnded { took_us, outcome, history, reply: None }));
+        self.memory
     }
+}
+
+/// What is said of a call that the end of the turn's time cut off.
+const RAN_OUT: &str = "the turn's time ran out";
+
+fn ran_out() -> ToolOutcome {
+    ToolOutcome::Failed { message: RAN_OUT.into(), retryable: false }
 }
 
 pub(in crate::flow) fn attempts_of(attempts: &[provider::Attempt]) -> Vec<Attempt> {

@@ -21,14 +21,9 @@ pub(super) fn behaviour(trace: &Trace) -> u64 {
                 Reply::Failure { kind, .. } => ("no model", kind).hash(&mut hash),
             },
             What::ToolCalled(called) => {
-                let outcome = match &called.outcome {
-                    ToolOutcome::Ok(_) => "ok",
-                    ToolOutcome::Rejected(rejection) | ToolOutcome::OutOfOrder(rejection) => rejection.cause.as_str(),
-                    ToolOutcome::Failed { .. } => "failed",
-                    ToolOutcome::Unseen { .. } => "unseen",
-                };
-                ("tool", &called.tool, &called.arguments, outcome).hash(&mut hash);
+                ("tool", &called.tool, &called.arguments, outcome(&called.outcome)).hash(&mut hash);
             }
+            What::Searched(search) => ("search", &search.query, outcome(&search.outcome)).hash(&mut hash),
             What::FedBack(told) => ("told", &told.tool, &told.cause).hash(&mut hash),
             What::TurnEnded(ended) => match &ended.outcome {
                 TurnOutcome::Answered(answer) => {
@@ -45,6 +40,15 @@ pub(super) fn behaviour(trace: &Trace) -> u64 {
         }
     }
     hash.finish()
+}
+
+fn outcome(outcome: &ToolOutcome) -> &str {
+    match outcome {
+        ToolOutcome::Ok(_) => "ok",
+        ToolOutcome::Rejected(rejection) | ToolOutcome::OutOfOrder(rejection) => rejection.cause.as_str(),
+        ToolOutcome::Failed { .. } => "failed",
+        ToolOutcome::Unseen { .. } => "unseen",
+    }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::sources::Sources;
 use super::tally::Tally;
 use super::{Evaluation, RUN_VERSION, Spending, Stopped, TrialResult, TrialResults, Verdict, coverage};
 use crate::metric::{Metric, catalogue};
-use crate::plan::Plan;
+use crate::plan::{ChangedRecordings, Plan};
 use crate::scenario::criteria::Estimand;
 use crate::scenario::{Criterion, GateKind, ReadCriterion};
 use crate::stats::ALPHA;
@@ -180,11 +180,11 @@ impl<'p> Evaluator<'p> {
             return Ok(());
         }
         self.sources.add(&evidence);
-        let kind = Kind::of(&evidence);
-        self.turn_times.extend(turn_times.into_iter().map(|time| (place as u32, kind, time)));
-        self.latencies.add(&trial.lane, &evidence, timed);
-        self.count_moves(&trial.lane.flow, &taken);
         let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
+        let kind = Kind::of(&evidence, case.fault.is_some());
+        self.turn_times.extend(turn_times.into_iter().map(|time| (place as u32, kind, time)));
+        self.latencies.add(&trial.lane, kind, &evidence, timed);
+        self.count_moves(&trial.lane.flow, &taken);
         for item in self.items.iter_mut().filter(|item| item.covers(&trial)) {
             let (excluded, target) = (case.excluded_from.contains_key(&item.written.id), item.target);
             let metric = &self.examiner.metrics[item.metric];
@@ -304,6 +304,9 @@ impl<'p> Evaluator<'p> {
         if !part.is_empty() {
             conclusion = format!("PART ({part}): {conclusion}");
         }
+        if let Some(changed) = &plan.changed_recordings {
+            conclusion = format!("{conclusion}; {}", changed_since(changed));
+        }
         let gates = results.split_off(plan.criteria.criteria.len());
         Evaluation {
             version: RUN_VERSION,
@@ -358,7 +361,7 @@ impl<'p> Evaluator<'p> {
 /// Kinds of evidence of turn times, and how many of each stand in a row.
 fn kinds(times: &[(u32, Kind, u64)]) -> Vec<(String, u64)> {
     let rows = times.chunk_by(|(_, one, _), (_, next, _)| one == next);
-    rows.filter_map(|row| row.first().map(|(_, kind, _)| (kind.as_str().to_owned(), row.len() as u64))).collect()
+    rows.filter_map(|row| row.first().map(|(_, kind, _)| (kind.name(), row.len() as u64))).collect()
 }
 
 /// Gives every criterion its stopping rule, where the plan has a stopping design.
@@ -403,6 +406,19 @@ pub fn evaluate(
         evaluator.add(examined)?;
     }
     Ok(evaluator.finish())
+}
+
+/// Which recordings are not those of the base: what they say is the word of whoever changed them.
+fn changed_since(changed: &ChangedRecordings) -> String {
+    let ChangedRecordings { base, trials } = changed;
+    let base = quote(base, 40);
+    if trials.is_empty() {
+        return format!("every recording is as it was at {base}");
+    }
+    let named: Vec<String> = trials.iter().take(NAMED).map(|trial| quote(trial, 200)).collect();
+    let more = if trials.len() > NAMED { format!(" and {} more", trials.len() - NAMED) } else { String::new() };
+    let recordings = count(trials.len() as u64, "recording", "recordings");
+    format!("{recordings} CHANGED since {base}: {}{more}", named.join(", "))
 }
 
 /// Trials that a note names.

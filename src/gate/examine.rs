@@ -135,6 +135,9 @@ impl<'p> Examiner<'p> {
         let mut result = blank(self.plan, &trial);
         figures(trace, &mut result);
         result.evidence = sources::told(&trace.evidence);
+        if !result.evidence.is_empty() {
+            result.model.clone_from(&trace.evidence.model);
+        }
         spending::account(self.plan, &trial, trace, &mut result);
         let mut examined = Examined {
             place,
@@ -248,6 +251,7 @@ pub(super) fn blank(plan: &Plan, trial: &PlannedTrial) -> TrialResult {
         slowest_turn_us: 0,
         took_us: 0,
         evidence: String::new(),
+        model: String::new(),
     }
 }
 

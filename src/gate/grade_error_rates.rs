@@ -22,16 +22,17 @@ fn graded(rng: &mut ChaCha8Rng, grader: Grader) -> (bool, bool) {
     (rng.random_bool(if good { 1.0 - grader.1 } else { grader.0 }), good)
 }
 
-fn verdict(rng: &mut ChaCha8Rng, grader: Grader, (rated, answers): (u32, u64), correct: bool) -> Verdict {
-    let mut agreement = Agreement::default();
-    for _ in 0..rated {
-        *match graded(rng, grader) {
-            (true, true) => &mut agreement.both,
-            (true, false) => &mut agreement.judge_only,
-            (false, true) => &mut agreement.human_only,
-            (false, false) => &mut agreement.neither,
-        } += 1;
-    }
+/// The verdict on so many answers by a grader that was held against so many ratings, `often` of each case: those come out alike.
+fn verdict(rng: &mut ChaCha8Rng, grader: Grader, (rated, often, answers): (u32, u32, u64), correct: bool) -> Verdict {
+    let cases: Vec<Agreement> = (0..rated / often)
+        .map(|_| {
+            let (passes, good) = graded(rng, grader);
+            let mut case = Agreement::default();
+            (0..often).for_each(|_| case.add(passes, good));
+            case
+        })
+        .collect();
+    let agreement = Agreement::of_cases(&cases);
     let good = (0..answers).filter(|_| graded(rng, grader).0).count() as u64;
     let mut clusters = Clusters::default();
     clusters.add_many(1, 1, good);
@@ -51,8 +52,11 @@ fn lines(runs: u32) -> Vec<(String, f64)> {
     let mut lines = Vec::new();
     for (name, grader) in graders {
         for wrong in [Verdict::Pass, Verdict::Fail] {
-            let found = share(runs, 1, |rng| verdict(rng, grader, (120, 300), true) == wrong);
-            lines.push((format!("{wrong:?} of grades at the target, a {name} grader, 120 rated, 300 graded"), found));
+            for (often, cases) in [(1, ""), (4, ", four of each case")] {
+                let found = share(runs, 1, |rng| verdict(rng, grader, (120, often, 300), true) == wrong);
+                let what = format!("{wrong:?} of grades at the target, a {name} grader, 120 rated{cases}, 300 graded");
+                lines.push((what, found));
+            }
         }
     }
     lines
@@ -68,7 +72,7 @@ fn hold(lines: &[(String, f64)], runs: u32) {
 #[test]
 fn a_grader_that_errs_deceives_no_verdict_and_would_without_the_correction() {
     hold(&lines(QUICK), QUICK);
-    let naive = share(QUICK, 2, |rng| verdict(rng, (0.4, 0.02), (120, 300), false) == Verdict::Pass);
+    let naive = share(QUICK, 2, |rng| verdict(rng, (0.4, 0.02), (120, 1, 300), false) == Verdict::Pass);
     assert!(naive > 0.3, "what the correction is there for: {naive}");
 }
 

@@ -3,7 +3,8 @@
 //!
 //! A turn without an answer is longer than any other, so that failing fast never looks quick. Turns of one conversation
 //! are not independent: bounds are those of clusters. Recorded, live, mixed and
-//! simulated times stand apart and are never averaged: they are evidence of different things.
+//! simulated times stand apart and are never averaged: they are evidence of different things. So do those of cases that
+//! declare a `fault`: what goes wrong in them on purpose says nothing of how long the agent takes.
 
 use super::sources::Sources;
 use crate::metric::TurnView;
@@ -21,7 +22,7 @@ pub struct Latency {
     /// The variant.
     pub variant: String,
     /// What answered: `recorded`, `live`, `simulator`, `mixed` (a provider and the simulator), `simulator, live` or
-    /// `mixed, live`; `no service` where none was asked.
+    /// `mixed, live`; `no service` where none was asked; each with `, declared faults` of cases that declare one.
     pub kind: String,
     /// What it rests on: `REPLAYED, recorded from simulator on 2026-11-21`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -45,10 +46,18 @@ pub struct Latency {
     pub first_token: Option<FirstToken>,
 }
 
+/// What the kind of the times of cases ends with that declare a fault.
+const FAULTS: &str = ", declared faults";
+
 /// Points of a curve.
 const CURVE: usize = 100;
 
 impl Latency {
+    /// Whether these are the times of cases that declare a fault.
+    pub fn has_declared_faults(&self) -> bool {
+        self.kind.ends_with(FAULTS)
+    }
+
     /// Turns that got an answer.
     pub fn answered(&self) -> u64 {
         self.turns - self.unanswered
@@ -117,7 +126,26 @@ impl Timed {
 
 /// The kind of evidence that a trial's times are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) struct Kind {
+    /// Whether the case declares a fault: those come last.
+    faults: bool,
+    from: Origin,
+}
+
+impl Kind {
+    pub(super) fn of(evidence: &Evidence, faults: bool) -> Self {
+        Self { faults, from: Origin::of(evidence) }
+    }
+
+    pub(super) fn name(self) -> String {
+        let from = self.from.as_str();
+        if self.faults { format!("{from}{FAULTS}") } else { from.to_owned() }
+    }
+}
+
+/// Who answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Origin {
     Live,
     Mixed,
     MixedLive,
@@ -127,8 +155,8 @@ pub(super) enum Kind {
     SimulatorLive,
 }
 
-impl Kind {
-    pub(super) fn of(evidence: &Evidence) -> Self {
+impl Origin {
+    fn of(evidence: &Evidence) -> Self {
         if evidence.recorded_from == ASKED_NOBODY {
             return Self::NoService;
         }
@@ -145,7 +173,7 @@ impl Kind {
         }
     }
 
-    pub(super) fn as_str(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             Self::Live => "live",
             Self::Mixed => "mixed",
@@ -171,11 +199,11 @@ struct Group {
 
 /// Adds up trials; the order in which they come changes nothing.
 #[derive(Debug, Default)]
-pub(super) struct Latencies(BTreeMap<(String, String, Kind), Group>);
+pub(super) struct Latencies(BTreeMap<(bool, String, String, Origin), Group>);
 
 impl Latencies {
-    pub(super) fn add(&mut self, lane: &Lane, evidence: &Evidence, timed: Timed) {
-        let key = (lane.flow.clone(), lane.variant.clone(), Kind::of(evidence));
+    pub(super) fn add(&mut self, lane: &Lane, kind: Kind, evidence: &Evidence, timed: Timed) {
+        let key = (kind.faults, lane.flow.clone(), lane.variant.clone(), kind.from);
         let group = self.0.entry(key).or_default();
         let trial = group.trials;
         group.trials += 1;
@@ -195,12 +223,12 @@ impl Latencies {
     }
 
     pub(super) fn finish(self) -> Vec<Latency> {
-        let row = |((flow, variant, kind), group): ((String, String, Kind), Group)| {
+        let row = |((faults, flow, variant, from), group): ((bool, String, String, Origin), Group)| {
             let n = group.first_tokens.len() as u64;
             Latency {
                 flow,
                 variant,
-                kind: kind.as_str().to_owned(),
+                kind: Kind { faults, from }.name(),
                 evidence: group.sources.line(),
                 turns: group.times_us.len() as u64,
                 unanswered: group.unanswered,
@@ -289,6 +317,25 @@ mod tests {
         let kinds: Vec<_> = evaluated.turn_kinds.iter().map(|(kind, n)| (kind.as_str(), *n)).collect();
         let expected = [("simulator", 1), ("simulator, live", 1), ("recorded", 1), ("mixed", 1), ("simulator", 1)];
         assert_eq!(kinds, expected);
+    }
+
+    #[test]
+    fn cases_that_declare_a_fault_stand_apart_and_last() {
+        let cases = "[{case: a, ask: q, fault: model-down}, {case: b, ask: q}]";
+        let plan = plan(cases, "[]", 2);
+        let traces = (0..plan.trials.len()).map(|place| {
+            let faulty = plan.trials.at(place).is_some_and(|trial| trial.case == 0);
+            Ok(if faulty { story(&plan, place).turn("q").fail("timeout").done() } else { good(&plan, place) })
+        });
+        let evaluated = evaluate(&plan, traces).expect("judged");
+        let found: Vec<_> =
+            evaluated.latency.iter().map(|row| (row.kind.as_str(), row.turns, row.unanswered)).collect();
+        assert_eq!(found, [("simulator", 2, 0), ("simulator, declared faults", 2, 2)]);
+        let kinds: BTreeMap<&str, u64> = evaluated.turn_kinds.iter().fold(BTreeMap::new(), |mut all, (kind, n)| {
+            *all.entry(kind.as_str()).or_default() += n;
+            all
+        });
+        assert_eq!(kinds, [("simulator", 2), ("simulator, declared faults", 2)].into());
     }
 
     #[test]

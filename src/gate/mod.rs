@@ -253,6 +253,9 @@ pub struct TrialResult {
     /// What it rests on: `REPLAYED, recorded from simulator on 2026-11-21`; empty of a trial that has no evidence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub evidence: String,
+    /// The model that was asked for; empty of a trial that has no evidence.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
 }
 
 /// A run, judged.

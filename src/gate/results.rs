@@ -44,6 +44,9 @@ struct Rare {
     error: String,
 }
 
+/// What a trial rests on, and the model that was asked for.
+type Source = (Box<str>, Box<str>);
+
 /// Nothing of it: no result in a slot, no number, nothing rare.
 const NONE: u32 = u32::MAX;
 
@@ -94,8 +97,8 @@ pub struct TrialResults {
     checks: Vec<Arc<[Check]>>,
     known_checks: HashMap<Arc<[Check]>, u32>,
     rare: Vec<Rare>,
-    evidence: Vec<Box<str>>,
-    known_evidence: HashMap<Box<str>, u32>,
+    evidence: Vec<Source>,
+    known_evidence: HashMap<Source, u32>,
     /// The names of the last result: the next one's, as a rule.
     last: u32,
 }
@@ -147,7 +150,7 @@ impl TrialResults {
         let packed = Packed {
             names,
             checks: self.checks_of(result.checks),
-            evidence: self.evidence_of(&result.evidence),
+            evidence: self.evidence_of(&result.evidence, &result.model),
             rare: if rare { self.rare.len() as u32 } else { NONE },
             repetition: result.lane.repetition,
             turns: result.turns,
@@ -185,17 +188,16 @@ impl TrialResults {
         self.last
     }
 
-    /// The number of a text; a run rests on few different ones.
-    fn evidence_of(&mut self, text: &str) -> u32 {
-        if text.is_empty() {
+    /// The number of a source; a run rests on few different ones.
+    fn evidence_of(&mut self, text: &str, model: &str) -> u32 {
+        if text.is_empty() && model.is_empty() {
             return NONE;
         }
-        if let Some(number) = self.known_evidence.get(text) {
-            return *number;
+        let source = (text.into(), model.into());
+        let number = *self.known_evidence.entry(source).or_insert(self.evidence.len() as u32);
+        if number as usize == self.evidence.len() {
+            self.evidence.push((text.into(), model.into()));
         }
-        let number = self.evidence.len() as u32;
-        self.evidence.push(text.into());
-        self.known_evidence.insert(text.into(), number);
         number
     }
 
@@ -220,6 +222,7 @@ impl TrialResults {
         let packed = self.packed.get(place)?;
         let names = self.names.get(packed.names as usize)?;
         let rare = self.rare.get(packed.rare as usize);
+        let source = self.evidence.get(packed.evidence as usize);
         let known = |number: u64| (number != u64::MAX).then_some(number);
         let [transport, model, tool] = packed.retries;
         let lane =
@@ -247,7 +250,8 @@ impl TrialResults {
             cost: (!packed.cost.is_nan()).then_some(packed.cost),
             slowest_turn_us: packed.slowest_turn_us,
             took_us: packed.took_us,
-            evidence: self.evidence.get(packed.evidence as usize).map_or("", |evidence| evidence),
+            evidence: source.map_or("", |(evidence, _)| evidence),
+            model: source.map_or("", |(_, model)| model),
         })
     }
 

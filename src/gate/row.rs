@@ -35,6 +35,8 @@ pub struct TrialRow<'a> {
     pub took_us: u64,
     #[serde(skip_serializing_if = "str::is_empty")]
     pub evidence: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub model: &'a str,
 }
 
 /// A [`Lane`] on loan.
@@ -77,6 +79,7 @@ impl From<&TrialRow<'_>> for TrialResult {
             slowest_turn_us: row.slowest_turn_us,
             took_us: row.took_us,
             evidence: row.evidence.to_owned(),
+            model: row.model.to_owned(),
         }
     }
 }

@@ -13,8 +13,7 @@
 
 use super::Verdict;
 use crate::scenario::GateKind;
-use crate::stats::rate::upper_bound_at;
-use crate::stats::{ALPHA, Sample};
+use crate::stats::{ALPHA, Sample, population};
 use crate::trace::Agreement;
 
 /// What a rule reads.
@@ -34,7 +33,7 @@ impl Evidence<'_> {
     /// The observed share less what the grader was seen to get wrong, `(q - f) / (1 - f - g)` (Rogan and Gladen 1978); `None`
     /// where it was not seen beside answers of both kinds, or is no better than chance.
     fn corrected_share(&self) -> Option<f64> {
-        let Agreement { both, judge_only, human_only, neither } = self.agreement?;
+        let Agreement { both, judge_only, human_only, neither, .. } = self.agreement?;
         let share = |part: u64, other: u64| (part + other > 0).then(|| part as f64 / (part + other) as f64);
         let (passed, failed) = (share(judge_only, neither)?, share(human_only, both)?);
         let apart = 1.0 - passed - failed;
@@ -45,16 +44,24 @@ impl Evidence<'_> {
     ///
     /// Of what people find bad, a model passes a share `f`, of what they find good, it fails a share `g`. Its rate of
     /// passes is `q = p(1 - g) + (1 - p)f`, so `(q - f) / (1 - f) <= p <= q / (1 - g)`. Half of the error probability
-    /// is spent on the bound on `q`, half on the exact bound on `f` or `g` (Clopper and Pearson 1934).
+    /// is spent on the bound on `q`, half on the bound on `f` or `g`: that on the mean of the rated cases' shares, which is
+    /// the exact one (Clopper and Pearson 1934) where each case was rated once.
     fn bounds(&self, lower: f64, upper: f64) -> (f64, f64) {
-        let Some(Agreement { both, judge_only, human_only, neither }) = self.agreement else {
+        let Some(Agreement { both, judge_only, human_only, neither, by_case }) = self.agreement else {
             return (self.sample.lower_at(lower), self.sample.upper_at(upper));
         };
-        let share = |part: u64, other: u64, alpha: f64| {
-            if part + other == 0 { 1.0 } else { upper_bound_at(part as f64, (part + other) as f64, alpha) }
+        // An older measurement did not keep the cases apart: there each rating stands for one.
+        let ((passed, bad), (failed, good)) = match by_case {
+            Some(cases) => {
+                let sum = |millionths: u64| millionths as f64 / 1e6;
+                ((sum(cases.judge_only), cases.bad), (sum(cases.human_only), cases.good))
+            }
+            None => ((judge_only as f64, judge_only + neither), (human_only as f64, human_only + both)),
         };
-        let passed = share(judge_only, neither, lower / 2.0);
-        let failed = share(human_only, both, upper / 2.0);
+        let share =
+            |sum: f64, cases: u64, alpha: f64| if cases == 0 { 1.0 } else { population::upper_at(sum, cases, alpha) };
+        let passed = share(passed, bad, lower / 2.0);
+        let failed = share(failed, good, upper / 2.0);
         let (q_low, q_high) = (self.sample.lower_at(lower / 2.0), self.sample.upper_at(upper / 2.0));
         let low = if passed >= 1.0 { 0.0 } else { ((q_low - passed) / (1.0 - passed)).max(0.0) };
         let high = if failed >= 1.0 { 1.0 } else { (q_high / (1.0 - failed)).min(1.0) };
@@ -157,6 +164,20 @@ mod tests {
     }
 
     #[test]
+    fn ratings_of_one_case_bound_a_graders_errors_like_one_rating() {
+        let bound = |cases: &[Agreement]| {
+            let mut clusters = Clusters::default();
+            clusters.add_many(1, 1, 300);
+            let (sample, agreement) = (&Sample::Fixed(clusters), Some(Agreement::of_cases(cases)));
+            rule(asked(GateKind::Confidence, 0.9, None, 1), Evidence { good: 300, n: 300, sample, agreement }).lower
+        };
+        let rated = |times: u64| Agreement { neither: times, ..Agreement::default() };
+        let (once, often) = (bound(&[rated(1); 30]), bound(&[rated(10); 30]));
+        assert!((once - often).abs() < 1e-12, "ten ratings of each of 30 cases: {once} {often}");
+        assert!(bound(&[rated(1); 300]) > once + 0.001);
+    }
+
+    #[test]
     fn bounds_on_grades_include_what_the_grader_gets_wrong() {
         let graded = |good: u64, n: u64, agreement: Agreement| {
             let mut clusters = Clusters::default();
@@ -165,17 +186,17 @@ mod tests {
             let evidence = Evidence { good, n, sample: &Sample::Fixed(clusters), agreement: Some(agreement) };
             rule(asked(GateKind::Confidence, 0.9, None, 1), evidence)
         };
-        let sure = Agreement { both: 300, judge_only: 0, human_only: 0, neither: 300 };
+        let sure = Agreement { both: 300, judge_only: 0, human_only: 0, neither: 300, by_case: None };
         assert_eq!(graded(300, 300, sure).verdict, Verdict::Pass);
         // (q - f) / (1 - f) with q >= .975^(1/300)… and f <= 1 - .025^(1/300), both by scipy's beta.ppf.
         let q = 0.025_f64.powf(1.0 / 300.0);
         let f = 1.0 - q;
         assert!((graded(300, 300, sure).lower - (q - f) / (1.0 - f)).abs() < 1e-9);
-        let few = Agreement { both: 3, judge_only: 0, human_only: 0, neither: 1 };
+        let few = Agreement { both: 3, judge_only: 0, human_only: 0, neither: 1, by_case: None };
         assert_eq!(graded(300, 300, few).verdict, Verdict::Inconclusive, "four ratings show nothing of the grader");
-        let lenient = Agreement { both: 50, judge_only: 45, human_only: 0, neither: 5 };
+        let lenient = Agreement { both: 50, judge_only: 45, human_only: 0, neither: 5, by_case: None };
         assert_eq!(graded(300, 300, lenient).verdict, Verdict::Inconclusive, "it passes nearly everything");
-        let harsh = Agreement { both: 100, judge_only: 0, human_only: 100, neither: 50 };
+        let harsh = Agreement { both: 100, judge_only: 0, human_only: 100, neither: 50, by_case: None };
         assert_eq!(graded(150, 300, harsh).verdict, Verdict::Inconclusive, "it fails half of what is good");
         assert_eq!(graded(30, 300, sure).verdict, Verdict::Fail);
         let kinds = |kind, floor, agreement| {
@@ -184,14 +205,14 @@ mod tests {
             let evidence = Evidence { good: 300, n: 300, sample: &Sample::Fixed(clusters), agreement: Some(agreement) };
             rule(asked(kind, 0.5, floor, 1), evidence).verdict
         };
-        let blind = Agreement { both: 0, judge_only: 15, human_only: 0, neither: 0 };
+        let blind = Agreement { both: 0, judge_only: 15, human_only: 0, neither: 0, by_case: None };
         for kind in [GateKind::Point, GateKind::Invariant, GateKind::Confidence] {
             assert_eq!(kinds(kind, None, blind), Verdict::Inconclusive, "{kind:?}: it is wrong every time");
         }
         assert_eq!(kinds(GateKind::Point, None, sure), Verdict::Pass);
         assert_eq!(kinds(GateKind::Invariant, Some(0.95), sure), Verdict::Pass);
         assert_eq!(kinds(GateKind::Invariant, None, sure), Verdict::Inconclusive, "no floor says what is asked");
-        let nobody = Agreement { both: 200, judge_only: 0, human_only: 0, neither: 0 };
+        let nobody = Agreement { both: 200, judge_only: 0, human_only: 0, neither: 0, by_case: None };
         assert_eq!(graded(300, 300, nobody).verdict, Verdict::Inconclusive, "it was never seen to find a bad answer");
     }
 

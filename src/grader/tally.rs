@@ -53,23 +53,24 @@ impl Tally {
     }
 
     /// How far each item of `rubric` agrees with `ratings`: of the trials that are `alone` in having one answer, which was
-    /// graded and came to a verdict, since a rating is of a whole trial.
-    pub fn agreement(
+    /// graded and came to a verdict, since a rating is of a whole trial. `alone` gives the case of such a trial: ratings of
+    /// one case are one cluster, whatever flow, variant and repetition they are of.
+    pub fn agreement<C: Ord>(
         &self,
         rubric: &Rubric,
         ratings: &BTreeMap<String, bool>,
-        alone: impl Fn(&str) -> bool,
+        alone: impl Fn(&str) -> Option<C>,
     ) -> BTreeMap<String, Agreement> {
-        let mut found: BTreeMap<String, Agreement> = BTreeMap::new();
-        let rated = self.turns.iter().filter(|(trial, _)| alone(trial));
-        for (satisfied, grades) in rated.filter_map(|(trial, grades)| Some((ratings.get(trial)?, grades))) {
+        let mut found: BTreeMap<&String, BTreeMap<C, Agreement>> = BTreeMap::new();
+        for (trial, grades) in &self.turns {
+            let Some(satisfied) = ratings.get(trial) else { continue };
             for (item, grade) in rubric.items.iter().zip(grades) {
-                if let Some(passes) = grade.verdict() {
-                    found.entry(item.id.clone()).or_default().add(passes, *satisfied);
+                if let (Some(case), Some(passes)) = (alone(trial), grade.verdict()) {
+                    found.entry(&item.id).or_default().entry(case).or_default().add(passes, *satisfied);
                 }
             }
         }
-        found
+        found.into_iter().map(|(item, cases)| (item.clone(), Agreement::of_cases(cases.values()))).collect()
     }
 
     /// One row for each item of `rubric` and one for all of them, set beside `ratings` where there are any.
@@ -180,6 +181,20 @@ mod tests {
         assert_eq!(first.unrated, 1);
         let none = BTreeMap::from([("other".to_owned(), false)]);
         assert_eq!(tally.rows(&rubric(), Some(&none))[0].beside, None);
+    }
+
+    #[test]
+    fn repeated_ratings_of_one_case_are_one_cluster_of_the_graders_errors() {
+        use GradeValue::{Fail, Pass};
+        let turns =
+            [("a/1", [Pass; 2]), ("a/2", [Pass; 2]), ("a/3", [Fail; 2]), ("b/1", [Fail; 2]), ("c/1", [Pass; 2])];
+        let ratings = turns.iter().map(|(trial, _)| ((*trial).to_owned(), *trial == "c/1")).collect();
+        let case = |trial: &str| trial.split('/').next().map(str::to_owned);
+        let found = tally(&turns).agreement(&rubric(), &ratings, case);
+        let one = found.values().next().expect("an item");
+        assert_eq!((one.both, one.judge_only, one.human_only, one.neither), (1, 2, 0, 2));
+        let by_case = one.by_case.expect("cases");
+        assert_eq!((by_case.bad, by_case.judge_only, by_case.good, by_case.human_only), (2, 666_667, 1, 0));
     }
 
     #[test]

@@ -5,9 +5,7 @@
 
 use crate::cassette::hex;
 use crate::plan::{Plan, ResolvedCase};
-use crate::trace::{
-    Answer, Arm, Event, Passages, ToolOutcome, ToolResult, Trace, TrialEnd, TurnOutcome, What, answer_digest,
-};
+use crate::trace::{Answer, Arm, Event, Passages, ToolResult, Trace, TrialEnd, TurnOutcome, What, answer_digest};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -125,17 +123,16 @@ impl Dialogue {
                 }
                 (self.internal, self.external) = (false, false);
             }
-            What::ToolCalled(called) => {
-                if let ToolOutcome::Ok(result) = &called.outcome {
-                    self.find(result, trace, whole);
-                }
-            }
             What::TurnEnded(ended) => {
                 if let TurnOutcome::Answered(answer) = &ended.outcome {
                     return Some(answer);
                 }
             }
-            _ => {}
+            what => {
+                if let Some(result) = what.given() {
+                    self.find(result, trace, whole);
+                }
+            }
         }
         None
     }
@@ -193,7 +190,7 @@ impl GradingTask {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metric::sample::{plan, story};
+    use crate::metric::sample::{plan, searching_itself, story};
     use crate::trace::{NamedPassage, PASSAGES, PassageText, PassageWriter, Searched};
 
     const CASE: &str = "[{case: a, turns: [{ask: q}, {ask: r}]}]";
@@ -215,6 +212,15 @@ mod tests {
         assert_eq!(found[0].content.evidence.len(), 2, "a passage found twice is shown once: {found:?}");
         assert!(found[0].content.answer.ends_with("Sources named: internal doc#1"));
         assert_eq!(tasks(&plan, &trace, Scope::All, &Passages::default()).len(), 2);
+    }
+
+    #[test]
+    fn what_a_flow_searched_itself_is_evidence_as_what_a_tool_found() {
+        let (plan, trace) = both();
+        let own = searching_itself(&trace);
+        assert_ne!(own.events, trace.events);
+        let of = |trace: &Trace| tasks(&plan, trace, Scope::BothSources, &Passages::default());
+        assert_eq!(of(&own), of(&trace));
     }
 
     #[test]

@@ -21,9 +21,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 const COUNTED: &str = " passages";
 
 /// Where the passages' vectors are.
-pub(super) enum Place {
+pub(super) enum VectorsAt {
     /// Here, beside the folder.
-    Here(Arc<PassageVectors>),
+    Folder(Arc<PassageVectors>),
     /// On a server.
     Server(ServerAddress),
 }
@@ -33,7 +33,7 @@ pub(super) struct Hybrid {
     id: String,
     /// The folder's full-text index, where there is a folder.
     words: Option<Arc<Embedded>>,
-    place: Place,
+    place: VectorsAt,
     embeddings: EmbeddingSettings,
     /// Fields that passages on the server must have.
     filter: Map<String, Value>,
@@ -44,7 +44,7 @@ impl Hybrid {
     pub(super) fn new(
         id: &str,
         words: Option<Arc<Embedded>>,
-        place: Place,
+        place: VectorsAt,
         embeddings: &EmbeddingSettings,
         filter: &BTreeMap<String, Value>,
     ) -> Self {
@@ -57,8 +57,8 @@ impl KnowledgeSource for Arc<Hybrid> {
     fn open(&self, access: &Access) -> Arc<dyn KnowledgeBase> {
         let EmbeddingSettings { model, dimensions, .. } = &self.embeddings;
         let store = match &self.place {
-            Place::Here(_) => None,
-            Place::Server(address) => Some(server::store(address, access)),
+            VectorsAt::Folder(_) => None,
+            VectorsAt::Server(address) => server::store(address, access),
         };
         let embedder = Embedder::new(access, model, *dimensions);
         Arc::new(Opened { shared: Self::clone(self), embedder, store, collection: Mutex::default() })
@@ -116,7 +116,7 @@ impl Opened {
     }
 
     fn nearest_here(&self, vector: &[f32], most: usize, attempts: Vec<Attempt>) -> Attempted<Vec<(Passage, f64)>> {
-        let (Place::Here(rows), Some(words)) = (&self.shared.place, &self.shared.words) else {
+        let (VectorsAt::Folder(rows), Some(words)) = (&self.shared.place, &self.shared.words) else {
             return failed(attempts, unfit("a base without a folder and without a server".into()));
         };
         if vector.len() != rows.dimensions() {
@@ -211,11 +211,11 @@ impl KnowledgeBase for Opened {
         let model = &self.shared.embeddings.model;
         let words = self.shared.words.as_ref().map(|words| format!("{}, ", words.hash())).unwrap_or_default();
         match &self.shared.place {
-            Place::Here(rows) => format!("{words}vectors {} by {model}", rows.hash()),
-            Place::Server(address) => {
+            VectorsAt::Folder(rows) => format!("{words}vectors {} by {model}", rows.hash()),
+            VectorsAt::Server(address) => {
                 let known = self.collection.lock().unwrap_or_else(PoisonError::into_inner);
                 let count = known.as_ref().map(|known| format!(", {}{COUNTED}", known.count)).unwrap_or_default();
-                let (kind, name) = (address.kind.name(), &address.collection);
+                let (kind, name) = (&address.scheme, &address.collection);
                 format!("{words}{kind} collection {name}{count}, vectors by {model}")
             }
         }

@@ -6,7 +6,6 @@
 //! find them. Nothing here knows what a model or a tool call is. No `SQLite` borrow crosses an await: searches of the embedded
 //! index run to their end before they return.
 
-mod backends;
 mod base;
 pub mod character_references;
 mod concept;
@@ -24,6 +23,7 @@ mod keyword_store;
 mod language;
 mod learned;
 mod listing;
+mod prepare;
 mod query;
 mod rank;
 mod server;
@@ -31,7 +31,6 @@ pub mod tokenize;
 mod upkeep;
 mod vectors;
 
-pub use backends::{BACKENDS, Backend, Declared, backend};
 pub use base::{
     DEFAULT_KB, Found, KnowledgeBase, KnowledgeBases, KnowledgeSource, KnowledgeSources, Search, SearchError,
 };
@@ -43,7 +42,8 @@ pub use found::FoundPassages;
 pub use keyword_index::{Indexed, KeywordIndex};
 pub use learned::{ExternalRecord, KeywordEntry, LearnedHit, Provenance, question_id};
 pub use listing::{Change, Listing};
-pub use server::{BATCH, Collection, Row, Store, qdrant_bodies, store};
+pub use prepare::{Declared, prepare};
+pub use server::{BATCH, Collection, Row, Store, known_profile, qdrant_bodies, server_auth, servers, store};
 pub use upkeep::{PruneRule, Pruned, Upkeep};
 pub use vectors::{PassageVectors, VectorError, Vectors, file_of as vector_file, text_of as embedded_text};
 
@@ -99,11 +99,13 @@ pub enum KnowledgeError {
         /// What is wrong with it.
         why: String,
     },
-    /// A base that is declared to be behind a server, without one.
-    #[error("the knowledge base `{base}` names no server")]
-    NoServer {
+    /// A base on a server that cannot be searched as declared.
+    #[error("the knowledge base `{base}`: {why}")]
+    Server {
         /// Its name.
         base: String,
+        /// What is missing, or wrong.
+        why: String,
     },
     /// A file of vectors that cannot be used.
     #[error("{}: {why}", path.display())]

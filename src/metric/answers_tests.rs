@@ -2,6 +2,7 @@
 
 use super::Outcome;
 use super::sample::{self, Story};
+use crate::trace::{ToolOutcome, ToolResult, What};
 
 fn observe(metric: &str, answer: &str, tell: impl Fn(Story) -> Story) -> Vec<String> {
     let cases = format!("[{{case: a, ask: q, expect: {{answer: {answer}}}}}]");
@@ -71,6 +72,56 @@ fn an_answer_from_both_sources_cites_both() {
     let lacks = ["turn 1: cites no external source"];
     assert_eq!(found(|s| s.search(&["doc#1"]).external("r").answer("so", &[("internal", "doc#1")])), lacks);
     assert!(found(|s| s.search(&["doc#1"]).answer("so", &[("internal", "doc#1")])).is_empty());
+}
+
+/// A turn about valves in which a passage of that excerpt and an answer about prices were found.
+fn valves(story: Story, excerpt: &str) -> Story {
+    let mut story = story.turn("How wide does the roof valve open, and what does Norrin charge?");
+    story = story.search(&["doc#1"]).external("r");
+    story.each(|what| {
+        if let What::ToolCalled(called) = what {
+            match &mut called.outcome {
+                ToolOutcome::Ok(ToolResult::Search(search)) => excerpt.clone_into(&mut search.hits[0].excerpt),
+                ToolOutcome::Ok(ToolResult::External(found)) => {
+                    "Norrin charges forty crowns since February.".clone_into(&mut found.answer);
+                }
+                _ => {}
+            }
+        }
+    });
+    story
+}
+
+#[test]
+fn an_answer_that_names_both_sources_uses_both_in_its_text() {
+    const BOTH: [(&str, &str); 2] = [("internal", "doc#1"), ("external", "https://example.org/a")];
+    const FITS: &str = "The roof valve opens by twelve degrees, wide enough at noon.";
+    let found = |excerpt: &'static str, text: &'static str, sources: &'static [(&str, &str)]| {
+        let tell = move |story| valves(story, excerpt).answer(text, sources);
+        let units = sample::observe("combined_sources", "[{case: a, ask: q}]", tell).into_iter();
+        let words = |unit: super::Observation| match unit.outcome {
+            Outcome::Success => format!("{}: yes", unit.unit),
+            _ => format!("{}: {}", unit.unit, unit.note),
+        };
+        units.map(words).collect::<Vec<_>>()
+    };
+    let yes = ["turn 1: yes"];
+    assert_eq!(found(FITS, "It opens by twelve degrees. They ask forty crowns since February.", &BOTH), yes);
+    assert_eq!(found(FITS, "It opens a little [1]. It costs something [2].", &BOTH), yes, "cited in place");
+    let outside = ["turn 1: names an internal source, and its text uses none"];
+    assert_eq!(found(FITS, "They ask forty crowns since February.", &BOTH), outside);
+    assert_eq!(found(FITS, "They ask forty crowns since February [2].", &BOTH), outside);
+    let inside = ["turn 1: names an external source, and its text uses none"];
+    assert_eq!(found(FITS, "The roof valve opens by twelve degrees.", &BOTH), inside);
+    assert_eq!(found(FITS, "Nobody knows.", &BOTH), ["turn 1: names both sources, and its text uses neither"]);
+    assert_eq!(found(FITS, "Forty crowns.", &BOTH[1..]), ["turn 1: cites no internal source"]);
+    const OTHER: &str = "Returned goods are refunded within fourteen days.";
+    assert!(found(OTHER, "Forty crowns.", &BOTH[1..]).is_empty(), "a passage on another subject is no evidence");
+    assert_eq!(
+        found(OTHER, "Forty crowns since February.", &BOTH),
+        outside,
+        "but an answer that cites it has to use it"
+    );
 }
 
 #[test]

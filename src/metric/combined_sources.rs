@@ -1,23 +1,88 @@
-//! `combined_sources`: answers that cite both the knowledge base and the external service / answers for which both gave
-//! something. A source that the answer calls by the wrong kind counts for neither. What an answer is made of, and nothing about anyone's satisfaction.
+//! `combined_sources`: answers that use both the knowledge base and the external service / answers for which both gave
+//! evidence (FR-013).
+//!
+//! A search that finds passages on another subject gives no evidence: a passage fits that has a third of the question's
+//! words in its title and excerpt, or that the answer itself cites. Used is a kind when the answer names a source of it, by
+//! its right kind, and its text either cites one in place (a number, an id, an address) or has words of what that source
+//! gave, at least two that neither the question nor the other kind has. Of what a trace keeps no words of, the text says
+//! nothing, and the named source counts. What an answer is made of, and nothing about anyone's satisfaction.
 
 use super::catalogue::Registered;
 use super::citation_validity::retrieved;
 use super::tools::Tools;
 use super::{Metric, Mode, Observation, TrialView, TurnView};
 use crate::settings::catalogue::MetricEntry;
-use crate::trace::Role;
-use std::collections::BTreeMap;
+use crate::trace::citations::{Mark, marks};
+use crate::trace::{Answer, Hit, Role};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What criteria may name.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
     entry: MetricEntry::rate(
         "combined_sources",
-        "Of the answers for which both sources gave something, those that cite both.",
+        "Of the answers for which both sources gave evidence, those that name both and use both in their text.",
         &[],
     ),
     make: |_| Box::new(CombinedSources),
 }];
+
+/// Words of a source, that nothing else in the turn has, by which a text is seen to use it.
+const OWN_WORDS: usize = 2;
+
+/// Words of four letters and more that say nothing of a subject.
+const COMMON: &[&str] = &[
+    "about",
+    "according",
+    "after",
+    "also",
+    "been",
+    "before",
+    "being",
+    "could",
+    "does",
+    "during",
+    "each",
+    "find",
+    "from",
+    "have",
+    "here",
+    "into",
+    "long",
+    "many",
+    "more",
+    "most",
+    "much",
+    "must",
+    "only",
+    "other",
+    "over",
+    "says",
+    "should",
+    "some",
+    "such",
+    "than",
+    "that",
+    "their",
+    "them",
+    "then",
+    "there",
+    "these",
+    "they",
+    "this",
+    "those",
+    "until",
+    "very",
+    "were",
+    "what",
+    "when",
+    "where",
+    "which",
+    "while",
+    "will",
+    "with",
+    "would",
+    "your",
+];
 
 /// See the module.
 #[derive(Debug)]
@@ -29,20 +94,79 @@ pub(super) fn mixed(turn: &TurnView<'_>) -> bool {
     turn.answer().is_some() && internal && turn.externals().next().is_some()
 }
 
-/// One unit for an answer for which both sources gave something.
-pub(super) fn unit(turn: &TurnView<'_>) -> Observation {
+/// Whether what both sources gave is evidence for the answer.
+fn both_gave_evidence(turn: &TurnView<'_>) -> bool {
+    let Some(answer) = turn.answer().filter(|_| mixed(turn)) else { return false };
+    let asked = words(turn.query);
+    let fits = |hit: &Hit| {
+        let has = hit_words(hit);
+        // Without words, nothing says that it does not.
+        asked.is_empty() || has.is_empty() || asked.intersection(&has).count() * 3 >= asked.len()
+    };
+    answer.sources.iter().any(|source| source.kind == "internal")
+        || turn.searches().flat_map(|search| &search.hits).any(fits)
+}
+
+/// One unit for an answer for which both sources gave evidence.
+pub(super) fn unit(turn: &TurnView<'_>) -> Option<Observation> {
+    let answer = turn.answer().filter(|_| both_gave_evidence(turn))?;
     // By id: what this turn gave is of the kind that gave it. What it did not give, an earlier turn may have given.
     let given: BTreeMap<&str, &str> = retrieved(turn.retrievals()).map(|(kind, id)| (id, kind)).collect();
     let cites = |kind: &str| {
-        let sources = turn.answer().map(|answer| answer.sources.as_slice()).unwrap_or_default();
-        sources.iter().any(|source| source.kind == kind && given.get(source.id.as_str()).is_none_or(|by| *by == kind))
+        answer.sources.iter().any(|one| one.kind == kind && given.get(one.id.as_str()).is_none_or(|by| *by == kind))
     };
-    match (cites("internal"), cites("external")) {
-        (true, true) => Observation::success(turn.label()),
+    let uses = |kind: &str| in_the_text(turn, answer, kind);
+    Some(match (cites("internal"), cites("external")) {
+        (true, true) => match (uses("internal"), uses("external")) {
+            (true, true) => Observation::success(turn.label()),
+            (true, false) => Observation::failure(turn.label(), "names an external source, and its text uses none"),
+            (false, true) => Observation::failure(turn.label(), "names an internal source, and its text uses none"),
+            (false, false) => Observation::failure(turn.label(), "names both sources, and its text uses neither"),
+        },
         (true, false) => Observation::failure(turn.label(), "cites no external source"),
         (false, true) => Observation::failure(turn.label(), "cites no internal source"),
         (false, false) => Observation::failure(turn.label(), "cites neither source"),
+    })
+}
+
+/// Whether the text cites a source of that kind in place, or has words of its own of what one gave.
+fn in_the_text(turn: &TurnView<'_>, answer: &Answer, kind: &str) -> bool {
+    let named = |id: &str| answer.sources.iter().any(|source| source.kind == kind && source.id == id);
+    let cited = marks(&answer.text).into_iter().any(|mark| match mark {
+        Mark::Number(number, _) => answer.source_of(number).is_some_and(|source| source.kind == kind),
+        Mark::Id(id) | Mark::Address(id) => named(&id),
+    });
+    if cited {
+        return true;
     }
+    let (mut internal, mut external) = (BTreeSet::new(), BTreeSet::new());
+    for hit in turn.searches().flat_map(|search| &search.hits).filter(|hit| kind == "external" || named(&hit.id)) {
+        internal.extend(hit_words(hit));
+    }
+    for found in turn.externals() {
+        external.extend(words(&found.answer));
+    }
+    let (own, other) = if kind == "internal" { (internal, external) } else { (external, internal) };
+    let asked = words(turn.query);
+    let own: BTreeSet<&String> = own.iter().filter(|word| !other.contains(*word) && !asked.contains(*word)).collect();
+    let said = words(&answer.text);
+    own.len() < OWN_WORDS || own.into_iter().filter(|word| said.contains(*word)).count() >= OWN_WORDS
+}
+
+fn hit_words(hit: &Hit) -> BTreeSet<String> {
+    let mut found = words(&hit.title);
+    found.extend(words(&hit.excerpt));
+    found
+}
+
+/// The words of a text that say something of its subject: of four letters and more, and numbers; lower case.
+fn words(text: &str) -> BTreeSet<String> {
+    let word = |word: &str| {
+        let word = word.to_lowercase();
+        let counts = word.chars().count() > 3 || word.contains(|one: char| one.is_ascii_digit());
+        (counts && !COMMON.contains(&word.as_str())).then_some(word)
+    };
+    text.split(|letter: char| !letter.is_alphanumeric()).filter_map(word).collect()
 }
 
 impl Metric for CombinedSources {
@@ -51,7 +175,7 @@ impl Metric for CombinedSources {
     }
 
     fn units(&self) -> &'static str {
-        "answers from both sources"
+        "answers with evidence from both sources"
     }
 
     fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
@@ -59,6 +183,6 @@ impl Metric for CombinedSources {
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        view.turns.iter().filter(|turn| mixed(turn)).map(unit).collect()
+        view.turns.iter().filter_map(unit).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! `forced_retrieval_rate`: queries whose first completion was made to call a tool that searches knowledge, did so, and
-//! got a result / queries that the model was asked about. Made to: the request names the tool, or says `required` where
-//! the agent offers tools that search knowledge and no other.
+//! got a result / queries that the model was asked about. `tool_choice` forces by the tool's name, or by `required` where
+//! no tool is offered but those that search knowledge.
 //!
 //! `forbidden_call_rate`: completions that called a tool although they were asked for with `tool_choice: none` /
 //! completions asked for so. Less is better. A completion that failed called nothing and is no unit of the second.
@@ -8,7 +8,7 @@
 use super::catalogue::Registered;
 use super::tools::Tools;
 use super::turns::not_shown;
-use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView};
+use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView, quote};
 use crate::settings::catalogue::MetricEntry;
 use crate::trace::{Reply, Role, ToolOutcome, Trace};
 
@@ -17,7 +17,7 @@ pub(super) const ENTRIES: &[Registered] = &[
     Registered {
         entry: MetricEntry::rate(
             "forced_retrieval_rate",
-            "Queries whose first request names a knowledge tool, which the model then calls and which gives a result.",
+            "Queries whose first request forces the call of a knowledge tool, which the model then makes and which gives a result.",
             &[],
         ),
         make: |_| Box::new(ForcedRetrieval),
@@ -41,13 +41,13 @@ pub(super) struct ForcedRetrieval;
 
 fn judge(turn: &TurnView<'_>, trace: &Trace) -> Held {
     let Some(first) = turn.models().next() else { return Err(Seen::new("the model was never asked")) };
-    let named = first.tool_choice.strip_prefix("named ");
-    // An agent that is offered searches alone and must call one is made to search.
+    let choice = first.tool_choice.as_str();
     let offered = trace.offered.as_deref().unwrap_or_default();
     let searches_alone = !offered.is_empty() && offered.iter().all(|tool| trace.role(tool) == Role::Knowledge);
-    let forced = first.tool_choice == "required" && searches_alone;
-    if !forced && named.is_none_or(|tool| trace.role(tool) != Role::Knowledge) {
-        return Err(Seen::new(format!("the first request left the call open (tool_choice {})", first.tool_choice)));
+    let forced = choice.strip_prefix("named ").or_else(|| choice.strip_prefix("required "));
+    let by_name = forced.is_some_and(|tool| trace.role(tool) == Role::Knowledge);
+    if !by_name && !(choice == "required" && searches_alone) {
+        return Err(Seen::new(format!("the first request left the call open (tool_choice {})", quote(choice, 80))));
     }
     let of_first = || turn.calls().filter(|call| call.call == first.call && trace.role(&call.tool) == Role::Knowledge);
     if of_first().any(|call| matches!(call.outcome, ToolOutcome::Ok(_))) {
@@ -107,11 +107,44 @@ impl Metric for ForbiddenCalls {
                 let Reply::Completion(completion) = &model.reply else { continue };
                 let unit = format!("{}, completion {}", turn.label(), model.call + 1);
                 units.push(match completion.calls.first() {
-                    Some(tool) => Observation::occurrence(unit, format!("calls {}", super::quote(tool, 60))),
+                    Some(tool) => Observation::occurrence(unit, format!("calls {}", quote(tool, 60))),
                     None => Observation::failure(unit, ""),
                 });
             }
         }
         units
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::metric::Outcome;
+    use crate::metric::sample::observe;
+    use crate::trace::What;
+
+    /// Whether a search counts as forced after a request with that choice, by an agent that was offered these tools.
+    fn forced(choice: &str, offered: Option<&[&str]>) -> bool {
+        let units = observe("forced_retrieval_rate", "[{case: a, ask: q}]", |story| {
+            let mut story = story.turn("q").search(&["doc#1"]).offered(offered);
+            story.each(|what| {
+                if let What::ModelCalled(called) = what {
+                    choice.clone_into(&mut called.tool_choice);
+                }
+            });
+            story.answer("so", &[])
+        });
+        units.len() == 1 && units[0].outcome == Outcome::Success
+    }
+
+    #[test]
+    fn a_call_is_forced_by_name_or_by_required_where_one_tool_is_offered() {
+        const SEARCH: &str = "knowledge_base_search";
+        assert!(forced("named knowledge_base_search", None));
+        assert!(forced("required knowledge_base_search", Some(&[SEARCH, "other"])));
+        assert!(forced("required", Some(&[SEARCH])));
+        assert!(!forced("required", Some(&[SEARCH, "other"])), "another one may be called");
+        assert!(!forced("required", None), "nobody knows of which tools");
+        assert!(!forced("required other", Some(&["other"])), "it searches nothing");
+        assert!(!forced("auto", Some(&[SEARCH])));
     }
 }

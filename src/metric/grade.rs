@@ -118,7 +118,9 @@ mod tests {
     #[test]
     fn an_answer_without_a_verdict_counts_against_a_target_of_many_and_leaves_one_of_few_unmeasured() {
         let mut plan = plan("[{case: one, ask: q}]", "[]", 1);
-        let items = [("polite".to_owned(), Agreement { both: 9, judge_only: 1, human_only: 1, neither: 9 })].into();
+        let items =
+            [("polite".to_owned(), Agreement { both: 9, judge_only: 1, human_only: 1, neither: 9, by_case: None })]
+                .into();
         let [rubric, model, from, id] = ["r", "m", "simulator", "p"].map(str::to_owned);
         plan.agreement = Some(MeasuredAgreement { version: 1, rubric, model, from, plan: id, items });
         let grade = |value: &str, item: &str| -> Grade {

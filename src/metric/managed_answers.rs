@@ -3,7 +3,7 @@
 //! | metric | units | a unit holds when |
 //! |---|---|---|
 //! | `marker_placement` | artifacts | without markers it is the service's text, and a marker stands where the cited words end, at no other place |
-//! | `citation_numbering` | artifacts with sources | each page of a file has one number, and the numbers run from 1 without a gap |
+//! | `citation_numbering` | artifacts with sources | each page of a file has one number, the numbers run from 1 without a gap, and the artifact's list has each once, with its link |
 //! | `gateway_links` | artifacts with sources | every link leads through the gateway, with the page and nothing else behind the path |
 //! | `artifact_versions` | artifacts | its version is the next of its name in the conversation |
 //! | `required_parameters` | calls of flows that declare required parameters | all were given, or nothing was asked |
@@ -36,7 +36,7 @@ pub(super) const ENTRIES: &[Registered] = &[
     Registered {
         entry: MetricEntry::rate(
             "citation_numbering",
-            "Of the artifacts with sources, those in which each page has one number, from 1 on.",
+            "Of the artifacts with sources, those in which each page has one number, from 1 on, and a line of the list.",
             &[],
         ),
         make: |_| Box::new(ManagedAnswers::Numbering),
@@ -75,6 +75,8 @@ pub(super) const ENTRIES: &[Registered] = &[
     },
 ];
 
+/// What stands before the list of sources of an artifact.
+const LIST: &str = "\n\n## Sources\n";
 /// How a marker that is a link is written.
 static LINKED: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\[\[\d+\]\]\(([^)\s]*)\)").ok());
 /// How a marker without a link is written.
@@ -195,7 +197,7 @@ fn given(settings: &ManagedRetrievalSettings, context: &Value, asked: bool) -> H
 
 /// The part of an artifact before its list of sources.
 fn body(content: &str) -> &str {
-    content.rfind("\n\n## Sources\n").map_or(content, |end| &content[..end]).trim_end()
+    content.rfind(LIST).map_or(content, |end| &content[..end]).trim_end()
 }
 
 fn placed(managed: &ManagedAnswer, links: bool) -> Held {
@@ -242,7 +244,30 @@ fn numbered(managed: &ManagedAnswer) -> Held {
             return Err(Seen::new(format!("{} has the numbers {other} and {}", quote(&source.id, 60), source.number)));
         }
     }
-    Ok(())
+    listed(managed)
+}
+
+/// Whether the artifact's list has a line for each source, `n. [title](link)`, in order, and no other.
+fn listed(managed: &ManagedAnswer) -> Held {
+    let content = managed.artifact.as_ref().map_or("", |artifact| artifact.content.as_str());
+    let list = content.rfind(LIST).map_or("", |at| &content[at + LIST.len()..]);
+    let mut lines = list.lines().filter(|line| !line.trim().is_empty());
+    for source in &managed.sources {
+        let line = lines.next().unwrap_or_default();
+        let stands = line
+            .strip_prefix(&format!("{}. [", source.number))
+            .is_some_and(|rest| rest.ends_with(&format!("]({})", source.link)));
+        if !stands {
+            let (number, id) = (source.number, quote(&source.id, 60));
+            return Err(Seen::new(format!("the list of sources has no line {number} for {id} in its place")));
+        }
+    }
+    match lines.next() {
+        None => Ok(()),
+        Some(line) => {
+            Err(Seen::new(format!("the list of sources ends with `{}`, which is no source", quote(line, 60))))
+        }
+    }
 }
 
 fn linked(managed: &ManagedAnswer) -> Held {
@@ -333,9 +358,30 @@ mod tests {
         managed.sources.push(ManagedSource { number: 2, ..managed.sources[0].clone() });
         assert!(numbered(&managed).is_err());
         managed.sources[1].page = Some(9);
-        assert_eq!(numbered(&managed), Ok(()));
+        let told = |managed: &ManagedAnswer| numbered(managed).map_err(|seen| seen.words);
+        assert_eq!(told(&managed), Err("the list of sources has no line 2 for codes#page=5 in its place".into()));
+        let list = managed.artifact.as_mut().expect("an artifact");
+        list.content.push_str(&format!("2. [Codes]({LINK_5})\n"));
+        assert_eq!(told(&managed), Ok(()));
         managed.sources[1].number = 3;
         assert!(numbered(&managed).is_err());
+    }
+
+    #[test]
+    fn a_line_of_the_list_that_is_missing_changed_or_one_too_many_is_seen() {
+        let line = format!("1. [Codes]({LINK_5})\n");
+        for (list, holds) in [
+            (format!("\n\n## Sources\n\n{line}"), true),
+            ("\n\n## Sources\n\n".to_owned(), false),
+            (String::new(), false),
+            (format!("\n\n## Sources\n\n{line}{line}"), false),
+            ("\n\n## Sources\n\n1. [Codes](/gateway/download/r1/f/file/other.pdf#page=5)\n".to_owned(), false),
+            (format!("\n\n## Sources\n\n2. [Codes]({LINK_5})\n"), false),
+        ] {
+            let mut managed = answer("So.", 3, "So.");
+            managed.artifact.as_mut().expect("an artifact").content = format!("So.{list}");
+            assert_eq!(numbered(&managed).is_ok(), holds, "{list:?}");
+        }
     }
 
     #[test]

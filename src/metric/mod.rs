@@ -5,21 +5,48 @@
 
 mod assignment;
 mod calls;
+mod case_pass_rate;
 pub mod catalogue;
+mod citation_provenance;
+mod citation_validity;
+mod combined_sources;
+mod context_preservation;
+mod control_validity;
+mod evidence;
 pub mod expectation;
+mod first_attempt_rate;
+mod forced_calls;
 pub mod generic;
+mod grade;
+mod inline_citations;
+mod keyword_coverage;
 mod keywords;
+mod latency;
+mod learned;
+mod managed_answers;
+mod mandatory_call_rate;
+mod nugget_recall;
 pub mod offer;
+mod order_violation_rate;
+mod pass_of_k;
 pub mod provenance;
+mod refusal_rate;
 mod refusal_words;
+mod retry_recovery;
 #[cfg(test)]
 pub(crate) mod sample;
+mod satisfaction;
 pub mod stages;
+mod state_machine_conformance;
 pub mod taken;
+mod tenant_isolation;
 mod text_match;
 mod tools;
+mod trajectory;
 mod trajectory_session;
+mod turn_success_rate;
 pub mod turns;
+mod verbatim_query_rate;
 
 #[cfg(test)]
 mod answers_tests;
@@ -30,16 +57,15 @@ mod tests;
 #[cfg(test)]
 mod trajectory_tests;
 
-/// Declares the files of metrics and lists what they register: a new metric is its file and its line.
+/// Lists what the files of metrics register: one line a metric, beside its `mod` line.
 macro_rules! metrics {
     ($($file:ident),* $(,)?) => {
-        $(mod $file;)*
         /// What each file registers.
         const REGISTERED: &[&[catalogue::Registered]] = &[$($file::ENTRIES),*];
     };
 }
 
-// In the order of the documentation. `cargo fmt` does not see these files: `.ci/run` and `just check` format them by name.
+// In the order of the documentation.
 metrics! {
     mandatory_call_rate,
     first_attempt_rate,

@@ -10,7 +10,7 @@
 
 use super::quote;
 use crate::trace::citations::{Mark, WORDS, addresses, marks};
-use crate::trace::{Answer, ExternalResult, ToolCalled, ToolOutcome, ToolResult, Trace, TurnOutcome, What};
+use crate::trace::{Answer, ExternalResult, FlowSearch, ToolCalled, ToolOutcome, ToolResult, Trace, TurnOutcome, What};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,11 +41,12 @@ pub fn provenance(trace: &Trace) -> BTreeMap<(u32, u32), Provenance> {
                 conversation.named = None;
                 conversation.mentioned.extend(addresses(query));
             }
-            What::ToolCalled(called) => {
-                if let ToolOutcome::Ok(ToolResult::External(result)) = &called.outcome {
-                    externals.push((event.conversation, result));
-                }
-                conversation.hear(called, event.turn);
+            What::ToolCalled(ToolCalled { tool, arguments, outcome: ToolOutcome::Ok(result), .. }) => {
+                externals.extend(result.external().map(|result| (event.conversation, result)));
+                conversation.hear((tool, arguments), result, event.turn);
+            }
+            What::Searched(FlowSearch { outcome: ToolOutcome::Ok(result), .. }) => {
+                conversation.hear((FlowSearch::NAME, &Value::Null), result, event.turn);
             }
             What::TurnEnded(ended) => {
                 if let TurnOutcome::Answered(answer) = &ended.outcome {
@@ -87,9 +88,8 @@ struct Given {
 }
 
 impl<'t> ConversationView<'t> {
-    fn hear(&mut self, called: &'t ToolCalled, turn: u32) {
-        let ToolOutcome::Ok(result) = &called.outcome else { return };
-        let by = || format!("{}, turn {}", called.tool, turn.saturating_add(1));
+    fn hear(&mut self, (tool, arguments): (&str, &'t Value), result: &'t ToolResult, turn: u32) {
+        let by = || format!("{tool}, turn {}", turn.saturating_add(1));
         match result {
             ToolResult::Search(search) => {
                 for hit in &search.hits {
@@ -114,7 +114,7 @@ impl<'t> ConversationView<'t> {
             }
             ToolResult::Responded => {
                 // A response tool without sources of its own names none: what the answer shows was then said elsewhere.
-                let sources = called.arguments.get("sources").and_then(Value::as_array);
+                let sources = arguments.get("sources").and_then(Value::as_array);
                 let ids = |sources: &'t Vec<Value>| sources.iter().filter_map(|one| one.get("id")?.as_str()).collect();
                 self.named = sources.map(ids);
                 self.given.values_mut().for_each(|given| given.late = false);
@@ -168,7 +168,7 @@ impl<'t> ConversationView<'t> {
         let marks = marks(&answer.text);
         for mark in &marks {
             flaws.extend(match mark {
-                Mark::Number(number, before) => self.renumbered((*number, before), &shown, own, externals),
+                Mark::Number(number, before) => self.renumbered((*number, before), answer, own, externals),
                 Mark::Id(id) => (!kept.contains(&plain(id)))
                     .then(|| format!("[{}] is invented: the answer names no such source", name(id))),
                 Mark::Address(address) => {
@@ -190,11 +190,12 @@ impl<'t> ConversationView<'t> {
     fn renumbered(
         &self,
         (number, before): (usize, &[String]),
-        shown: &[&str],
+        answer: &Answer,
         own: u32,
         externals: &[External<'_>],
     ) -> Option<String> {
-        let here = number.checked_sub(1).and_then(|at| shown.get(at)).copied();
+        let shown: Vec<&str> = answer.sources.iter().map(|source| source.id.as_str()).collect();
+        let here = answer.source_of(number).map(|source| source.id.as_str());
         let made_of = |id: &&str| self.learned.get(id).copied();
         let learned: Vec<(u32, &str)> = shown.iter().filter_map(made_of).collect();
         let from = |(conversation, found): &&External<'_>| {
@@ -227,6 +228,9 @@ impl<'t> ConversationView<'t> {
                 name(meant)
             )),
             (None, None) if shown.is_empty() => Some(format!("[{number}] is invented: the answer names no source")),
+            (None, None) if answer.sources.iter().any(|source| source.number.is_some()) => {
+                Some(format!("[{number}] is invented: no source of the answer has this number"))
+            }
             (None, None) => Some(format!("[{number}] is invented: the sources of the answer end at {}", shown.len())),
         }
     }
@@ -331,6 +335,25 @@ mod tests {
         };
         assert_eq!(told("learned:1").flaws, Vec::<String>::new());
         assert!(told("doc#1").flaws[0].contains("is lost: [1]"), "{:?}", told("doc#1"));
+    }
+
+    #[test]
+    fn a_number_stands_for_the_source_that_has_it_where_sources_have_numbers() {
+        let plan = plan("[{case: a, ask: q}]", "[]", 1);
+        let told = |text: &str| {
+            let mut story = given(story(&plan, 0).turn("q")).deliver(text, &[("internal", "doc#2")], 1);
+            story.each(|what| {
+                if let What::TurnEnded(ended) = what
+                    && let TurnOutcome::Answered(answer) = &mut ended.outcome
+                {
+                    answer.sources[0].number = Some(2);
+                }
+            });
+            provenance(&story.done()).remove(&(0, 0)).expect("an answer")
+        };
+        assert_eq!(told("Own words here [2].").flaws, Vec::<String>::new());
+        let found = told("Own words here [1].");
+        assert_eq!(found.flaws, ["[1] is invented: no source of the answer has this number"]);
     }
 
     #[test]

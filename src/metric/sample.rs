@@ -7,6 +7,18 @@ use crate::trace::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
+/// The same trace of a flow that makes its searches itself.
+pub(crate) fn searching_itself(trace: &Trace) -> Trace {
+    let mut trace = trace.clone();
+    for event in &mut trace.events {
+        let Some(ToolResult::Search(search)) = event.what.given() else { continue };
+        let query = search.query.clone();
+        let What::ToolCalled(ToolCalled { outcome, took_us, attempts, .. }) = event.what.clone() else { continue };
+        event.what = What::Searched(FlowSearch { query, outcome, took_us, attempts });
+    }
+    trace
+}
+
 /// A plan of one scenario, `s`: `cases` is a YAML list of cases, `criteria` one of criteria, each case in `lanes` lanes.
 pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
     let cases: Vec<Case> = serde_saphyr::from_str(cases).expect("cases");
@@ -43,6 +55,7 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
         version: PLAN_VERSION,
         mode: None,
         part: None,
+        changed_recordings: None,
         id: String::new(),
         stopping: None,
         seed: 1,
@@ -194,6 +207,17 @@ impl Story {
         self.call(tool, json!({}), ToolOutcome::Failed { message: "down".into(), retryable: true })
     }
 
+    /// The agent was offered these tools.
+    pub(crate) fn offered(mut self, tools: Option<&[&str]>) -> Self {
+        self.trace.offered = tools.map(|tools| tools.iter().map(ToString::to_string).collect());
+        self
+    }
+
+    /// Changes every event so far.
+    pub(crate) fn each(&mut self, change: impl FnMut(&mut What)) {
+        self.trace.events.iter_mut().map(|event| &mut event.what).for_each(change);
+    }
+
     /// A search that found these, none of them learned.
     pub(crate) fn search(self, ids: &[&str]) -> Self {
         self.search_with(ids, None, ids)
@@ -271,8 +295,12 @@ impl Story {
 
     /// The answer alone.
     pub(crate) fn deliver(mut self, text: &str, sources: &[(&str, &str)], took_us: u64) -> Self {
-        let source =
-            |(kind, id): &(&str, &str)| SourceRef { kind: (*kind).into(), id: (*id).into(), title: String::new() };
+        let source = |(kind, id): &(&str, &str)| SourceRef {
+            kind: (*kind).into(),
+            id: (*id).into(),
+            title: String::new(),
+            number: None,
+        };
         let sources: Vec<_> = sources.iter().map(source).collect();
         let used = |kind: &str| sources.iter().any(|source| source.kind == kind);
         let (used_internal_kb, used_external_kb) = (used("internal"), used("external"));

@@ -1,7 +1,8 @@
 //! `satisfaction`: rated trials whose answer combines both sources and whose rater was satisfied / such rated trials
 //! (SC-004).
 //!
-//! Without a ratings file it is a proxy: of the answers for which both sources gave something, those that cite both.
+//! Without a ratings file it is a proxy, [`super::combined_sources`]: of the answers for which both sources gave evidence, those
+//! that use both.
 //! That says what an answer is made of and nothing about anyone's satisfaction, so it never passes.
 
 use super::catalogue::Registered;
@@ -18,7 +19,8 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
         "satisfaction",
         "Rated answers from both sources whose rater was satisfied; without ratings a proxy that never passes.",
         &[],
-    ),
+    )
+    .rated(),
     make: |_| Box::new(Satisfaction),
 }];
 
@@ -53,6 +55,6 @@ impl Metric for Satisfaction {
                 _ => Vec::new(),
             };
         }
-        combined.map(unit).collect()
+        combined.filter_map(unit).collect()
     }
 }

@@ -5,7 +5,7 @@
 
 use super::turns::executed;
 use crate::stats::critical_path::{Span, attribute};
-use crate::trace::{Trace, TurnOutcome, What};
+use crate::trace::{FlowSearch, Trace, TurnOutcome, What};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -85,6 +85,7 @@ pub fn turn_times(trace: &Trace) -> Vec<TurnTime> {
             What::ToolCalled(called) if executed(called) => {
                 part(Stage::Tool(called.tool.as_str().into()), called.took_us);
             }
+            What::Searched(search) => part(Stage::Tool(FlowSearch::NAME.into()), search.took_us),
             What::TurnEnded(ended) => {
                 let mut spans = open.remove(&key).unwrap_or_default();
                 let Some(whole) = spans.first_mut() else { continue };

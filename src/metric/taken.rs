@@ -9,7 +9,7 @@ use crate::plan::{NamedRetrieval, Plan};
 use crate::scenario::expect::{CostExpectation, Expectation, TokensExpectation};
 use crate::settings::SearchSettings;
 use crate::settings::price::{Price, Tokens, dollars};
-use crate::trace::{Reply, SearchResult, ToolOutcome, ToolResult, TrialError, TrialErrorKind, What};
+use crate::trace::{Reply, SearchResult, ToolResult, TrialError, TrialErrorKind, What};
 
 /// `provider/model` of the services of a variant, as prices name them, as far as the plan knows: the model, the search
 /// service, managed retrieval.
@@ -78,22 +78,17 @@ impl Taken {
                     taken.completion(tokens);
                     taken.charge(prices[0], tokens);
                 }
-                What::ToolCalled(called) => {
-                    let ToolOutcome::Ok(result) = &called.outcome else { continue };
-                    match result {
-                        ToolResult::External(found) => {
-                            let (input, cached, output) =
-                                (found.input_tokens, found.cached_tokens, found.output_tokens);
-                            taken.charge(prices[1], Tokens { input, cached, output });
-                        }
-                        ToolResult::Search(SearchResult { managed: Some(answer), .. }) => {
-                            let (input, output) = (answer.input_tokens, answer.output_tokens);
-                            taken.charge(prices[2], Tokens { input, cached: None, output });
-                        }
-                        _ => {}
+                what => match what.given() {
+                    Some(ToolResult::External(found)) => {
+                        let (input, cached, output) = (found.input_tokens, found.cached_tokens, found.output_tokens);
+                        taken.charge(prices[1], Tokens { input, cached, output });
                     }
-                }
-                _ => {}
+                    Some(ToolResult::Search(SearchResult { managed: Some(answer), .. })) => {
+                        let (input, output) = (answer.input_tokens, answer.output_tokens);
+                        taken.charge(prices[2], Tokens { input, cached: None, output });
+                    }
+                    _ => {}
+                },
             }
         }
         taken

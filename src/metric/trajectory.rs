@@ -2,7 +2,7 @@
 //!
 //! | metric | units | a unit holds when |
 //! |---|---|---|
-//! | `step_limit(most=5)` | turns with steps | no step beyond the limit was begun, by the log or by the searches that were made |
+//! | `step_limit(most=5)` | turns with steps | no more steps than the limit ran a call, by the log or by the searches; a call that was refused never ran |
 //! | `reasoned_calls` | searches that ran | a thought was logged for each before it ran |
 //! | `approach_changes` | failures of a kind that the turn had before, with a step after them | that step takes another approach |
 //! | `failure_contexts` | logged failures | the context names the state and every message of the last completion |
@@ -11,7 +11,7 @@
 //! | `compaction_keeps` | compactions that were done, with a completion after them | it was shown every decision, preference and lesson |
 //! | `irrelevant_citation_rate` | sources of answers, and numbers that stand for none | counted: not graded relevant in its turn |
 //! | `degradation_notices` | what a turn went on without | a notice about it stands in the answer, or in the error |
-//! | `session_budget` | completions | the session's tokens are within its limit, and the log has those that the model reported |
+//! | `session_budget` | completions | the session's tokens are within its limit, and the log has those that the model reported; no unit of a trial in which no completion reports any |
 //! | `state_persistence` | changes of state, and turns that go on after a restart | stored before anything else is done; goes on in the state stored last |
 //!
 //! A failure of the model itself is no failure of an approach. What a turn went on without is read from its moves and
@@ -23,7 +23,7 @@ use super::trajectory_session::Session;
 use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView, quote, turns::executed};
 use crate::settings::catalogue::{MetricEntry, Parameter, Values};
 use crate::trace::citations::numbers_of;
-use crate::trace::{Logged, Role, ToolOutcome, Trace, TurnOutcome, What};
+use crate::trace::{Logged, ModelCalled, Reply, Role, ToolOutcome, Trace, TurnOutcome, What};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A limit of steps.
@@ -34,7 +34,7 @@ pub(super) const ENTRIES: &[Registered] = &[
     Registered {
         entry: MetricEntry::rate(
             "step_limit",
-            "Of the turns with logged steps, those with no step beyond the limit.",
+            "Of the turns with logged steps, those in which no more steps than the limit ran a call.",
             &[MOST],
         ),
         make: |asked| Box::new(Trajectory::Steps(asked.parameter("most").parse().unwrap_or(5))),
@@ -174,6 +174,10 @@ impl Metric for Trajectory {
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        // Where no completion reports tokens, the log holds estimates alone.
+        if *self == Self::Budget && !view.turns.iter().flat_map(TurnView::models).any(reports_tokens) {
+            return Vec::new();
+        }
         let mut sessions: BTreeMap<u32, Session<'_>> = BTreeMap::new();
         let mut units = Vec::new();
         for turn in view.turns.iter().filter(|turn| logs(turn).next().is_some()) {
@@ -219,16 +223,35 @@ pub(super) fn hold(held: bool, seen: impl FnOnce() -> String) -> Held {
     if held { Ok(()) } else { Err(Seen::new(seen())) }
 }
 
+fn reports_tokens(called: &ModelCalled) -> bool {
+    let Reply::Completion(completion) = &called.reply else { return false };
+    completion.input_tokens.is_some() || completion.output_tokens.is_some()
+}
+
 fn steps(turn: &TurnView<'_>, trace: &Trace, most: u32) -> Units {
-    let logged = logs(turn).filter_map(|entry| match entry {
-        Logged::Thought { step, .. } | Logged::Grounding { step, .. } | Logged::Failure { step, .. } => Some(*step),
-        Logged::Efficiency { actual, .. } => Some(*actual),
-        _ => None,
-    });
-    let Some(logged) = logged.max() else { return Vec::new() };
-    let searches = turn.calls().filter(|call| trace.role(&call.tool) == Role::Knowledge);
-    let made: BTreeSet<u32> = searches.map(|call| call.call).collect();
-    let steps = logged.max(u32::try_from(made.len()).unwrap_or(u32::MAX));
+    let (mut thought, mut logged, mut searches) = (None, BTreeSet::new(), BTreeSet::new());
+    for what in &turn.events {
+        match what {
+            What::Logged(Logged::Thought { step, .. }) => thought = Some(*step),
+            What::ToolCalled(call) if executed(call) => {
+                logged.extend(thought);
+                if matches!(trace.role(&call.tool), Role::Knowledge | Role::External) {
+                    searches.insert(call.call);
+                }
+            }
+            _ => {}
+        }
+    }
+    let counts = |entry: &Logged| {
+        matches!(
+            entry,
+            Logged::Thought { .. } | Logged::Grounding { .. } | Logged::Failure { .. } | Logged::Efficiency { .. }
+        )
+    };
+    if !logs(turn).any(counts) {
+        return Vec::new();
+    }
+    let steps = u32::try_from(logged.len().max(searches.len())).unwrap_or(u32::MAX);
     vec![(String::new(), hold(steps <= most, || format!("{steps} steps")))]
 }
 

@@ -64,13 +64,18 @@ fn completion(story: Story, shown: &[&str]) -> Story {
 }
 
 #[test]
-fn a_step_beyond_the_limit_is_seen_in_the_log_and_in_the_searches_and_without_a_log_there_is_no_unit() {
-    let steps = |logged: u32| move |s: Story| log(s.turn("q"), Logged::Efficiency { optimal: 1, actual: logged });
-    assert_eq!(observe("step_limit", steps(5)), ["turn 1: yes"]);
-    assert_eq!(observe("step_limit", steps(6)), ["turn 1: 6 steps"]);
-    assert_eq!(observe("step_limit(most=6)", steps(6)), ["turn 1: yes"]);
+fn only_steps_that_ran_a_call_count_by_the_log_and_by_the_searches_and_without_a_log_there_is_no_unit() {
     let searches = |s: Story| (0..3).fold(thought(s.turn("q"), 1, "direct"), Story::search_of_completion);
-    assert_eq!(observe("step_limit(most=2)", searches), ["turn 1: 3 steps"]);
+    assert_eq!(observe("step_limit(most=2)", searches), ["turn 1: 3 steps"], "whatever the log calls them");
+    assert_eq!(observe("step_limit(most=3)", searches), ["turn 1: yes"]);
+    let refused =
+        |s: Story| thought(searches(s), 4, "direct").rejected("knowledge_base_search").search_of_completion(3);
+    assert_eq!(observe("step_limit(most=4)", refused), ["turn 1: yes"]);
+    assert_eq!(observe("step_limit(most=3)", refused), ["turn 1: 4 steps"]);
+    let only_logged = |s: Story| log(thought(s.turn("q"), 6, "direct"), Logged::Efficiency { optimal: 1, actual: 6 });
+    assert_eq!(observe("step_limit", only_logged), ["turn 1: yes"], "no call ran");
+    let by_the_log = |s: Story| (1..=6).fold(s.turn("q"), |s, step| thought(s, step, "direct").search(&["a#1"]));
+    assert_eq!(observe("step_limit", by_the_log), ["turn 1: 6 steps"], "several steps of one completion");
     assert!(observe("step_limit", |s| s.turn("q").search(&["a#1"])).is_empty());
 }
 
@@ -226,6 +231,16 @@ fn the_tokens_of_a_session_stay_within_its_limit_and_the_log_says_what_the_model
     assert_eq!(observe("session_budget", used(10, 98)), ["turn 1, completion 0: yes"]);
     assert_eq!(observe("session_budget", used(10, 99)), ["turn 1, completion 0: 101 tokens of 100"]);
     assert!(observe("session_budget", used(9, 20))[0].contains("others were reported"));
+    let silent = |s: Story| {
+        let mut s = used(10, 98)(s);
+        s.each(|what| {
+            if let What::ModelCalled(ModelCalled { reply: Reply::Completion(completion), .. }) = what {
+                (completion.input_tokens, completion.output_tokens) = (None, None);
+            }
+        });
+        s
+    };
+    assert!(observe("session_budget", silent).is_empty(), "estimates measure nothing");
 }
 
 #[test]

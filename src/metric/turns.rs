@@ -100,7 +100,7 @@ impl<'a> TurnView<'a> {
         self.events.iter().filter_map(|what| if let What::Retried(retry) = what { Some(retry) } else { None })
     }
 
-    /// Results of calls, in order.
+    /// Results of calls and of the flow's own searches, in order.
     pub(super) fn retrievals(&self) -> impl Iterator<Item = &'a ToolResult> {
         self.results()
     }
@@ -113,7 +113,7 @@ impl<'a> TurnView<'a> {
     }
 
     fn results(&self) -> impl Iterator<Item = &'a ToolResult> {
-        self.calls().filter_map(|call| if let ToolOutcome::Ok(result) = &call.outcome { Some(result) } else { None })
+        self.events.iter().filter_map(|what| what.given())
     }
 
     /// Searches of the knowledge base that gave a result.

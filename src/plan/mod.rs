@@ -84,10 +84,22 @@ pub struct Plan {
     /// Where those come from, as far as the project says: a document, a ticket.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub requirement_sources: BTreeMap<String, String>,
+    /// The recordings that are not as they were at a commit, on a pull request that of its base; `None` where nobody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_recordings: Option<ChangedRecordings>,
     /// A digest of the rest but for `order`, which every trace of the run carries: equal plans have one, whenever they are
     /// run. Empty before the plan is written, and in plans of older builds.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
+}
+
+/// The planned recordings that are not as they were at a commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangedRecordings {
+    /// The commit, the beginning of its hash.
+    pub base: String,
+    /// The trials that replay them.
+    pub trials: Vec<String>,
 }
 
 /// What a plan is a part of.

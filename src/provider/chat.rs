@@ -152,6 +152,16 @@ impl std::fmt::Display for ToolChoice {
     }
 }
 
+impl ToolChoice {
+    /// For a trace: as displayed, and for `required` where one tool is offered, that tool too.
+    pub fn told(&self, offered: &[ToolDefinition]) -> String {
+        match (self, offered) {
+            (Self::Required, [only]) => format!("{self} {}", only.name),
+            _ => self.to_string(),
+        }
+    }
+}
+
 /// One request to a chat model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChatRequest {

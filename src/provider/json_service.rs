@@ -11,14 +11,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The matching profile of embeddings as OpenAI writes them: everything counts but who asks.
 pub(super) static EMBEDDINGS: Profile = Profile { name: embeddings::NAME, version: 1, drop: &["/user"] };
-/// The matching profile of Chroma's API v2.
-pub static CHROMA: Profile = Profile { name: "chroma", version: 1, drop: &[] };
-/// The matching profile of Qdrant's REST interface.
-pub static QDRANT: Profile = Profile { name: "qdrant", version: 1, drop: &[] };
 
 /// The matching profile of that name, of services without a dialect of chat or search.
 pub(super) fn profile_of_service(name: &str) -> Option<&'static Profile> {
-    [&EMBEDDINGS, &CHROMA, &QDRANT, &nuclia_ask::PROFILE].into_iter().find(|profile| profile.name == name)
+    [&EMBEDDINGS, &nuclia_ask::PROFILE].into_iter().find(|profile| profile.name == name)
 }
 
 /// Why the answer of such a service cannot be used.

@@ -24,7 +24,7 @@ pub mod wire;
 
 pub use chat_client::ChatClient;
 pub use embedder::Embedder;
-pub use json_service::{AnswerError, CHROMA, JsonService, QDRANT};
+pub use json_service::{AnswerError, JsonService};
 pub use managed_retrieval::{Download, ManagedRetrieval};
 pub use perplexity_agent::PerplexityAgent;
 pub use refusals::Refusals;

@@ -11,7 +11,7 @@ use crate::gate::TrialResult;
 use crate::metric::provenance::{Provenance, provenance};
 use crate::trace::text::clip;
 use crate::trace::{
-    Attempt, Completion, Event, Grade, ModelCalled, Rejection, Reply, ToolCalled, ToolOutcome, ToolResult, Trace,
+    Attempt, Completion, Event, FlowSearch, Grade, ModelCalled, Rejection, Reply, ToolOutcome, ToolResult, Trace,
     TrialEnd, TurnEnded, TurnOutcome, What,
 };
 use serde::Serialize;
@@ -135,7 +135,20 @@ impl Encoder {
                 self.row(at, "s", &(from, on, to));
             }
             What::ModelCalled(called) => self.model(at, called),
-            What::ToolCalled(called) => self.tool(at, called, beside),
+            What::ToolCalled(called) => {
+                let call = (Some(called.call), called.tool.as_str(), called.arguments.to_string(), called.took_us);
+                self.tool(at, call, &called.attempts, &called.outcome, beside);
+            }
+            What::Searched(search) => {
+                let query = serde_json::json!({"query": search.query}).to_string();
+                self.tool(
+                    at,
+                    (None, FlowSearch::NAME, query, search.took_us),
+                    &search.attempts,
+                    &search.outcome,
+                    beside,
+                );
+            }
             What::FedBack(back) => {
                 let told = (self.text(&back.step), self.text(&back.tool), self.text(&back.cause));
                 let message = self.text(&back.message);
@@ -178,11 +191,18 @@ impl Encoder {
         }
     }
 
-    fn tool(&mut self, at: (u64, u32, u32), called: &ToolCalled, beside: Beside<'_>) {
-        let arguments = called.arguments.to_string();
-        let call = (called.call, self.text(&called.tool), self.text(&arguments), called.took_us);
-        let attempts = attempts(&called.attempts);
-        match &called.outcome {
+    /// A call of a tool, or a search of the flow's own: the completion that asked for it, its name, its arguments, its time.
+    fn tool(
+        &mut self,
+        at: (u64, u32, u32),
+        (asked, name, arguments, took_us): (Option<u32>, &str, String, u64),
+        tries: &[Attempt],
+        outcome: &ToolOutcome,
+        beside: Beside<'_>,
+    ) {
+        let call = (asked, self.text(name), self.text(&arguments), took_us);
+        let attempts = attempts(tries);
+        match outcome {
             ToolOutcome::Ok(ToolResult::Search(search)) => {
                 let hits: Vec<_> = search
                     .hits
@@ -327,7 +347,9 @@ fn attempts(attempts: &[Attempt]) -> Vec<AttemptRow<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metric::sample::searching_itself;
     use crate::report::sample;
+    use crate::report::searchable::Searchable;
     use crate::trace::{NamedPassage, PassageText};
     use serde_json::{Value, json};
 
@@ -347,6 +369,20 @@ mod tests {
         for (trial, trace) in block["t"].as_array().expect("trials").iter().zip(&run.traces) {
             assert_eq!(trial["e"].as_array().expect("events").len(), trace.events.len());
         }
+    }
+
+    #[test]
+    fn a_search_of_the_flows_own_is_a_call_that_no_completion_asked_for() {
+        let run = sample::run(1);
+        let own = searching_itself(&run.traces[0]);
+        let mut encoder = Encoder::default();
+        encoder.add(&own, Beside::default(), &run.evaluation.trials.to_vec()[0]);
+        let block: Value = serde_json::from_slice(&encoder.finish().1).expect("a block is JSON");
+        let rows: Vec<&Value> = block["t"][0]["e"].as_array().expect("events").iter().collect();
+        let search = rows.iter().find(|row| row[3] == "t" && row[4][2] == "search").expect("a search");
+        let name = search[4][0][1].as_u64().expect("a text") as usize;
+        assert_eq!((&search[4][0][0], &block["s"][name]), (&Value::Null, &json!("search")));
+        assert_eq!(Searchable::of(&own), Searchable::of(&run.traces[0]), "found by the same words");
     }
 
     #[test]

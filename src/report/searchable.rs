@@ -2,8 +2,9 @@
 //! the documents that its searches gave.
 
 use crate::metric::provenance::provenance;
+use crate::platform::secrets;
 use crate::trace::text::quote;
-use crate::trace::{ToolOutcome, ToolResult, Trace, TurnOutcome, What};
+use crate::trace::{ToolResult, Trace, TurnOutcome, What};
 use std::collections::BTreeSet;
 
 /// Characters of one answer.
@@ -42,21 +43,22 @@ impl Searchable {
                         answers.push(quote(&answer.text, ANSWER));
                     }
                 }
-                What::ToolCalled(called) => match &called.outcome {
-                    ToolOutcome::Ok(ToolResult::Search(search)) => {
+                what => match what.given() {
+                    Some(ToolResult::Search(search)) => {
                         search.hits.iter().for_each(|hit| document(&hit.title, &hit.id));
                     }
-                    ToolOutcome::Ok(ToolResult::External(found)) => {
+                    Some(ToolResult::External(found)) => {
                         found.citations.iter().for_each(|(title, url)| document(title, url));
                     }
                     _ => {}
                 },
-                _ => {}
             }
         }
         let (answers, documents) = (quote(&answers.join(" / "), ANSWERS), quote(&documents.join(" / "), DOCUMENTS));
         let flawed = !answers.is_empty() && provenance(trace).values().any(|cited| !cited.flaws.is_empty());
-        Self { words: format!("{answers} {documents}").to_lowercase().into(), flawed }
+        // In small letters a key is not found any more.
+        let words = format!("{answers} {documents}");
+        Self { words: secrets::declared().redact(&words).to_lowercase().into(), flawed }
     }
 }
 
@@ -86,5 +88,16 @@ mod tests {
         let found = Searchable::of(&trace);
         assert!(found.words.chars().count() <= ANSWERS + DOCUMENTS + 1);
         assert!(found.flawed, "[9] is no source");
+
+        secrets::declare([("SEARCHED_KEY".to_owned(), "OnlyInTheSearch0458".to_owned())]);
+        for event in &mut trace.events {
+            if let What::TurnEnded(ended) = &mut event.what
+                && let TurnOutcome::Answered(answer) = &mut ended.outcome
+            {
+                answer.text = "It is OnlyIn\u{200e}TheSearch0458.".to_owned();
+            }
+        }
+        let words = Searchable::of(&trace).words;
+        assert!(words.contains("[redacted:searched_key]") && !words.contains("0458"), "{words}");
     }
 }

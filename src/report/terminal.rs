@@ -98,12 +98,21 @@ fn facts(out: &mut String, evaluation: &Evaluation, width: usize) {
 
 /// The times of some lanes, in one line each, and where the others are.
 fn times(out: &mut String, rows: &[Latency], width: usize) {
-    for row in rows.iter().take(NAMED) {
+    let (faulty, usual): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.has_declared_faults());
+    for row in usual.iter().take(NAMED) {
         wrap(out, &format!("time of {}", figures::latency_in_brief(row)), width, "  ");
     }
-    if rows.len() > NAMED {
-        let more = figures::counted((rows.len() - NAMED) as u64, "more lane");
+    if usual.len() > NAMED {
+        let more = figures::counted((usual.len() - NAMED) as u64, "more lane");
         wrap(out, &format!("time of {more}: latency.csv"), width, "  ");
+    }
+    if !faulty.is_empty() {
+        let turns = figures::counted(faulty.iter().map(|row| row.turns).sum(), "turn");
+        let told = format!(
+            "time of {turns} of cases with a declared fault: latency.csv; criteria on times count them too, but for cases that are \
+             left out"
+        );
+        wrap(out, &told, width, "  ");
     }
 }
 

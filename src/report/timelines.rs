@@ -8,6 +8,7 @@
 use super::Searchable;
 use super::compact::Encoder;
 use crate::gate::{TrialResult, Verdict};
+use crate::platform::secrets;
 use crate::trace::{Grade, NamedPassage, Trace};
 use flate2::{Compression, write::GzEncoder};
 use rayon::prelude::*;
@@ -210,7 +211,8 @@ impl Packer {
         let closed = std::mem::take(&mut self.closed);
         // A page of a large run is for looking things up: a seventh larger, in half the time.
         let level = if self.done.is_empty() { Compression::new(4) } else { Compression::fast() };
-        let block = |(trials, json): (_, Vec<u8>)| Block { trials, gzip: gzip(&json, level) };
+        // What was cut or cleaned for the page may spell a secret that its trace does not.
+        let block = |(trials, json): (_, Vec<u8>)| Block { trials, gzip: gzip(&secrets::clean_packed(json), level) };
         let blocks: Vec<_> = closed.into_par_iter().map(block).collect();
         self.bytes += blocks.iter().map(|block| block.gzip.len()).sum::<usize>();
         self.done.extend(blocks);
@@ -248,6 +250,27 @@ mod tests {
             let ids: Vec<_> = value["t"].as_array().expect("trials").iter().map(|trial| trial["i"].clone()).collect();
             assert_eq!(ids, block.trials);
         }
+    }
+
+    #[test]
+    fn a_key_with_invisible_characters_inside_is_in_no_block() {
+        let mut run = sample::run(1);
+        secrets::declare([("PACKED_KEY".to_owned(), "only-in-the-page-0457-and-long".to_owned())]);
+        let said = "only-in-the\u{200b}-page-0457-and\u{200d}-long, sk-abcdef\u{ad}ghijklmnop0457";
+        for event in &mut run.traces[0].events {
+            if let crate::trace::What::TurnEnded(ended) = &mut event.what
+                && let crate::trace::TurnOutcome::Answered(answer) = &mut ended.outcome
+            {
+                said.clone_into(&mut answer.text);
+            }
+        }
+        let mut builder = TimelineBuilder::within(BUDGET);
+        builder.add(Some(&run.traces[0]), Beside::default(), &run.evaluation.trials.to_vec()[0]);
+        let timelines = builder.finish();
+        let mut json = String::new();
+        let block = timelines.blocks()[0].gzip.as_slice();
+        flate2::read::GzDecoder::new(block).read_to_string(&mut json).expect("gzip");
+        assert!(json.contains("[redacted:PACKED_KEY], [redacted:openai]") && !json.contains("0457"), "{json}");
     }
 
     #[test]

@@ -312,7 +312,7 @@ pub(super) fn project(project: &Project, catalogues: &Catalogues) -> Vec<Mistake
             mistakes.push(Mistake::at(at.key("text"), "empty-text", "a requirement without words"));
         }
     }
-    mistakes.extend(super::check_knowledge::bases(project, root.key("knowledge_bases")));
+    mistakes.extend(super::check_knowledge::bases(project, catalogues, root.key("knowledge_bases")));
     mistakes.extend(super::check_managed::services(project, root.key("managed_retrieval")));
     mistakes.extend(super::prices::check(&project.prices, root.key("prices")));
     mistakes

@@ -2,13 +2,16 @@
 
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::project::Project;
+use crate::settings::ServerAddress;
+use crate::settings::catalogue::Catalogues;
 
 /// Every mistake in `knowledge_bases`, which stands `at`.
-pub(super) fn bases(project: &Project, at: At<'_>) -> Vec<Mistake> {
+pub(super) fn bases(project: &Project, catalogues: &Catalogues, at: At<'_>) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     for (name, base) in &project.knowledge_bases {
         let at = at.key(name);
         let embeddings = at.key("embeddings");
+        mistakes.extend(base.server.as_ref().and_then(|server| address(server, catalogues, at.key("server"))));
         if base.embeddings.is_none() && base.server.is_some() {
             let message = "a server is searched by vectors, and nothing makes them";
             let mistake = Mistake::at(at.key("server"), "no-embeddings", message).on_key();
@@ -44,4 +47,19 @@ pub(super) fn bases(project: &Project, at: At<'_>) -> Vec<Mistake> {
         }
     }
     mistakes
+}
+
+/// What is wrong with the address of a server: its kind, or what stands behind `?`.
+fn address(server: &ServerAddress, catalogues: &Catalogues, at: At<'_>) -> Option<Mistake> {
+    let known = || catalogues.servers.iter().map(|entry| entry.scheme);
+    let Some(entry) = catalogues.servers.iter().find(|entry| entry.scheme == server.scheme) else {
+        let message = format!("unknown kind of server `{}`", server.scheme);
+        return Some(Mistake::at(at, "unknown-server", message).label(did_you_mean(&server.scheme, known())));
+    };
+    let option = server.options.keys().find(|option| !entry.options.contains(&option.as_str()))?;
+    let message = match entry.options {
+        [] => format!("{} takes nothing behind `?`", entry.scheme),
+        options => format!("{} has no option `{option}`; known: {}", entry.scheme, options.join(", ")),
+    };
+    Some(Mistake::at(at, "unknown-option", message))
 }

@@ -1,5 +1,7 @@
 //! Criteria as written: a metric, a target, a kind.
 
+use super::resolve::resolve_metric;
+use crate::settings::catalogue::MetricEntry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -81,6 +83,17 @@ pub struct Criterion {
     /// Says that a target which asks nothing, or looks the other way than its metric, is meant.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub meant: bool,
+}
+
+impl Criteria {
+    /// What becomes of criteria on people's ratings where there are none: they are required only if they say so.
+    pub(super) fn without_ratings(&mut self, metrics: &[&'static MetricEntry]) {
+        for row in self.criteria.iter_mut().filter(|row| row.required.is_none()) {
+            if resolve_metric(&row.metric, metrics).is_ok_and(|metric| metric.entry.is_rated) {
+                row.required = Some(false);
+            }
+        }
+    }
 }
 
 impl Criterion {

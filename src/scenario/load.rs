@@ -285,6 +285,9 @@ impl<'a> Work<'a> {
         self.many_excluded(&loaded, &found_criteria, &criteria_file);
         let ratings = self.ratings(&project, &project_text);
         let agreement = self.agreement(&project, &project_text);
+        if ratings.is_none() {
+            found_criteria.criteria.without_ratings(&catalogues.metrics);
+        }
         let root = self.root.to_path_buf();
         Some(Loaded {
             root,

@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 /// What a reply may hold beside what each flow's has.
 fn reply() -> Value {
     let nullable = |kind: &str| json!({"type": [kind, "null"]});
+    let retrieved =
+        "two-stage: all passages that were found, those that the answer cites among them, each like a source";
     json!({
         "type": "object",
         "required": ["answer", "sources", "confidence_score", "used_internal_kb", "used_external_kb", "session_id"],
@@ -23,10 +25,12 @@ fn reply() -> Value {
                     "url": nullable("string"),
                     "filename": {"type": "string", "description": "two-stage, managed-rag: the document's file"},
                     "page": {"type": ["integer", "null"], "description": "managed-rag: the page, from 1"},
-                    "text": {"type": "string", "description": "two-stage: the passage; `[n]` in the answer is the n-th source"},
+                    "text": {"type": "string", "description": "two-stage: the passage"},
+                    "number": {"type": "integer", "minimum": 1, "description": "two-stage: `[n]` in the answer stands for it"},
                     "score": {"type": "number", "minimum": 0, "maximum": 1, "description": "two-stage: relevance by rank"}
                 }
             }},
+            "retrieved": {"type": "array", "items": {"type": "object"}, "description": retrieved},
             "confidence_score": nullable("number"),
             "used_internal_kb": {"type": "boolean"},
             "used_external_kb": {"type": "boolean"},

@@ -86,7 +86,7 @@ pub struct Service {
 
 impl std::fmt::Debug for Service {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Service").field("flow", &self.flow.name()).finish_non_exhaustive()
+        formatter.debug_struct("Service").field("flow", &self.flow.description().name).finish_non_exhaustive()
     }
 }
 
@@ -133,7 +133,7 @@ impl Service {
 
     /// The flow's name.
     pub fn flow(&self) -> &'static str {
-        self.flow.name()
+        self.flow.description().name
     }
 
     /// The longest that one turn may take.
@@ -159,8 +159,8 @@ impl Service {
     ) -> Result<Value, ApiError> {
         request.check()?;
         let Ok(_place) = self.places.try_acquire() else { return Err(overloaded()) };
-        if request.tenant_id.is_some() && !self.flow.has_tenants() {
-            let message = format!("`tenant_id`: the flow `{}` has no tenants", self.flow.name());
+        if request.tenant_id.is_some() && !self.flow.description().tenants {
+            let message = format!("`tenant_id`: the flow `{}` has no tenants", self.flow.description().name);
             return Err(ApiError::new(StatusCode::BAD_REQUEST, "invalid_request", message));
         }
         let mut session = self.session(request)?;
@@ -199,7 +199,7 @@ impl Service {
 
     /// Whether answers link to documents of a service that only this one can reach.
     pub(super) fn has_gateway(&self) -> bool {
-        self.flow.asks_managed_retrieval()
+        self.flow.description().managed_retrieval
     }
 
     /// A document that an answer links to.

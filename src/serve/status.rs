@@ -6,6 +6,7 @@
 //! | `status` | `{stage: "model", call}`: the model is asked |
 //! | `status` | `{stage: "tool", tool, arguments}`: a tool is called |
 //! | `status` | `{stage: "tool_ended", tool, outcome}`: `ok`, `rejected`, `out_of_order` or `failed` |
+//! | `status` | `{stage: "search_ended", query, outcome}`, of a search that the flow makes itself: `ok` or `failed` |
 //! | `status` | `{stage: "log", kind, text}`: an agent that logs its trajectory says what it does: status, thought, observation, grades, reflection, compaction, budget, usage or notice |
 //! | `answer` | the reply, as without a stream; the last event |
 //! | `error` | `{error: {kind, message}}`; the last event |
@@ -56,6 +57,10 @@ impl Observer for Watcher {
                         ToolOutcome::Unseen { .. } => "unseen",
                     };
                     json!({"stage": "tool_ended", "tool": called.tool, "outcome": outcome})
+                }
+                What::Searched(search) => {
+                    let outcome = if event.what.given().is_some() { "ok" } else { "failed" };
+                    json!({"stage": "search_ended", "query": search.query, "outcome": outcome})
                 }
                 What::Logged(entry) => match entry.told() {
                     (kind, text) if SHOWN.contains(&kind) => json!({"stage": "log", "kind": kind, "text": text}),

@@ -79,39 +79,18 @@ impl EmbeddingSettings {
     }
 }
 
-/// Servers of collections.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ServerKind {
-    /// Chroma.
-    Chroma,
-    /// Qdrant.
-    Qdrant,
-}
-
-impl ServerKind {
-    /// The scheme of its addresses, and the backend's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Chroma => "chroma",
-            Self::Qdrant => "qdrant",
-        }
-    }
-}
-
 /// A collection of a server, as people write it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerAddress {
     written: String,
-    /// What kind of server.
-    pub kind: ServerKind,
-    /// Where it is, for HTTP.
+    /// The kind of server: the scheme without `+https`. Which there are, `knowledge` declares.
+    pub scheme: String,
+    /// The server's URL for HTTP.
     pub base_url: String,
     /// The collection.
     pub collection: String,
-    /// Of Chroma, the tenant.
-    pub tenant: String,
-    /// Of Chroma, the database.
-    pub database: String,
+    /// What stands behind `?`, by name: a tenant, a database.
+    pub options: BTreeMap<String, String>,
 }
 
 /// Text that is no address of a collection.
@@ -128,13 +107,7 @@ impl FromStr for ServerAddress {
     fn from_str(written: &str) -> Result<Self, AddressError> {
         let wrong = |why| AddressError { written: written.to_owned(), why };
         let (scheme, rest) = written.split_once("://").ok_or_else(|| wrong("it has no `://`"))?;
-        let (kind, http) = match scheme {
-            "chroma" => (ServerKind::Chroma, "http"),
-            "chroma+https" => (ServerKind::Chroma, "https"),
-            "qdrant" => (ServerKind::Qdrant, "http"),
-            "qdrant+https" => (ServerKind::Qdrant, "https"),
-            _ => return Err(wrong("it begins with neither `chroma://` nor `qdrant://`")),
-        };
+        let (scheme, http) = scheme.strip_suffix("+https").map_or((scheme, "http"), |scheme| (scheme, "https"));
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (host, collection) = rest.split_once('/').ok_or_else(|| wrong("it names no collection"))?;
         let plain = |name: &str| {
@@ -149,22 +122,22 @@ impl FromStr for ServerAddress {
         if !plain(collection) {
             return Err(wrong("a collection's name is letters, digits, `-`, `_` and `.`"));
         }
-        let (mut tenant, mut database) = ("default_tenant", "default_database");
-        for (name, value) in
-            query.split('&').filter(|part| !part.is_empty()).map(|part| part.split_once('=').unwrap_or((part, "")))
-        {
-            match (kind, name) {
-                (ServerKind::Chroma, "tenant") if plain(value) => tenant = value,
-                (ServerKind::Chroma, "database") if plain(value) => database = value,
-                _ => return Err(wrong("behind `?` there is only `tenant` and `database`, of Chroma")),
+        if !plain(scheme) {
+            return Err(wrong("it begins with no kind of server"));
+        }
+        let mut options = BTreeMap::new();
+        for part in query.split('&').filter(|part| !part.is_empty()) {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            if !plain(name) || !plain(value) {
+                return Err(wrong("behind `?` stand `name=value` pairs of letters, digits, `-`, `_` and `.`"));
             }
+            options.insert(name.to_owned(), value.to_owned());
         }
         Ok(Self {
-            kind,
+            scheme: scheme.to_owned(),
             base_url: format!("{http}://{host}"),
             collection: collection.to_owned(),
-            tenant: tenant.to_owned(),
-            database: database.to_owned(),
+            options,
             written: written.to_owned(),
         })
     }
@@ -198,7 +171,7 @@ impl JsonSchema for ServerAddress {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": r"^(chroma|qdrant)(\+https)?://[^/?]+/[A-Za-z0-9._-]+(\?.*)?$"})
+        json_schema!({"type": "string", "pattern": r"^[a-z0-9-]+(\+https)?://[^/?]+/[A-Za-z0-9._-]+(\?.*)?$"})
     }
 }
 
@@ -213,14 +186,14 @@ mod tests {
     #[test]
     fn an_address_says_server_collection_tenant_and_database() {
         let plain = read("chroma://127.0.0.1:8000/desk").expect("an address");
-        assert_eq!((plain.kind, plain.base_url.as_str()), (ServerKind::Chroma, "http://127.0.0.1:8000"));
-        assert_eq!((plain.collection.as_str(), plain.tenant.as_str()), ("desk", "default_tenant"));
+        assert_eq!((plain.scheme.as_str(), plain.base_url.as_str()), ("chroma", "http://127.0.0.1:8000"));
+        assert_eq!((plain.collection.as_str(), plain.options.len()), ("desk", 0));
         let full = read("chroma+https://api.example.org/desk?tenant=t1&database=d-2").expect("an address");
         assert_eq!(
-            (full.base_url.as_str(), full.tenant.as_str(), full.database.as_str()),
+            (full.base_url.as_str(), full.options["tenant"].as_str(), full.options["database"].as_str()),
             ("https://api.example.org", "t1", "d-2")
         );
-        assert_eq!(read("qdrant://localhost:6333/desk").expect("an address").kind, ServerKind::Qdrant);
+        assert_eq!(read("qdrant://localhost:6333/desk").expect("an address").scheme, "qdrant");
         assert_eq!(full.to_string(), "chroma+https://api.example.org/desk?tenant=t1&database=d-2");
     }
 
@@ -228,15 +201,12 @@ mod tests {
     fn what_could_leave_its_path_or_says_more_than_is_known_is_refused() {
         for wrong in [
             "127.0.0.1:8000/desk",
-            "http://127.0.0.1:8000/desk",
             "chroma://127.0.0.1:8000",
             "chroma:///desk",
             "chroma://user@host/desk",
             "chroma://host/../secrets",
             "chroma://host/..",
             "chroma://host/desk?tenant=a/b",
-            "chroma://host/desk?limit=5",
-            "qdrant://host/desk?tenant=t",
         ] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

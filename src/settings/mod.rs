@@ -26,7 +26,7 @@ pub use duration::{AgeLimit, DurationError, TimeSpan, parse_age, parse_duration,
 pub use expression::{expression, expression_work};
 pub use json_schema::{JsonSchema, SchemaError, Violation, schema_patterns};
 pub use knowledge::{
-    AddressError, EmbeddingSettings, Forget, KeywordIndexSettings, KnowledgeBaseSettings, ServerAddress, ServerKind,
+    AddressError, EmbeddingSettings, Forget, KeywordIndexSettings, KnowledgeBaseSettings, ServerAddress,
 };
 pub use language::Language;
 pub use managed::{

@@ -173,8 +173,9 @@ fn agreement(plan: &Plan, graded: &GradedRun, rubric: &str) -> Option<MeasuredAg
         }
     }
     let alone = |trial: &str| {
-        let planned = plan.trials.place_of(trial).and_then(|place| plan.trials.at(place));
-        planned.is_some_and(|planned| plan.case_of(&planned).is_some_and(|case| case.turns().count() == 1))
+        let planned = plan.trials.place_of(trial).and_then(|place| plan.trials.at(place))?;
+        let single = plan.case_of(&planned).is_some_and(|case| case.turns().count() == 1);
+        single.then_some((planned.scenario, planned.case))
     };
     let items = tally.agreement(&graded.rubric, ratings, alone);
     let grader = (rubric.to_owned(), graded.rubric.model.name.clone(), from);

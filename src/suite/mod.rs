@@ -26,7 +26,7 @@ mod run;
 pub use error::SuiteError;
 pub use grading::{GradedRun, GradingError, GradingOptions, grade};
 pub use import_run::{ImportFileError, ImportedRun, import};
-pub use options::{DEFAULT_JOBS, Mode, RunOptions};
+pub use options::{BaseCommit, DEFAULT_JOBS, Mode, RunOptions};
 pub use progress::{Progress, Reached};
 pub use run::{FinishedRun, HistoryPoint, StoppedRun};
 

@@ -4,7 +4,7 @@ use super::Progress;
 use crate::plan::Selection;
 use crate::suite::recordings::Ages;
 use crate::trial::Variables;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +33,15 @@ impl Mode {
             Self::Live => "live",
         }
     }
+}
+
+/// What the recordings were at a commit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BaseCommit {
+    /// The beginning of its hash, for people.
+    pub name: String,
+    /// Files below the folder of recordings that are as they were there, by path from that folder with forward slashes.
+    pub same: BTreeSet<String>,
 }
 
 /// How a suite is run; the default replays every trial into the project's folder of reports.
@@ -70,6 +79,8 @@ pub struct RunOptions {
     pub history: Option<BTreeMap<String, String>>,
     /// How far the run is, for another thread to read.
     pub progress: Arc<Progress>,
+    /// A commit, on a pull request its base: the verdict names the recordings that are not as they were there.
+    pub base: Option<BaseCommit>,
     /// Keep the figures of every case, for a comparison.
     pub for_comparison: bool,
 }

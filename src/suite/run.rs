@@ -1,12 +1,13 @@
 //! A run: trials carried out, traces evaluated as they come, everything written into one folder.
 
 use super::first_replay::ForeignTools;
-use super::{DEFAULT_JOBS, Mode, RunOptions, Suite, SuiteError, environment, failed_trials};
+use super::{BaseCommit, DEFAULT_JOBS, Mode, RunOptions, Suite, SuiteError, environment, failed_trials};
 use crate::gate::Evaluation;
 use crate::history::{self, Gather, HISTORY, HistoryError, NoPoint};
 use crate::plan::{self, Plan, Selection};
 use crate::platform::bounds::Bound;
 use crate::platform::secrets;
+use crate::scenario::Loaded;
 use crate::suite::evaluation::{self, Designs, EvaluatedRun, EvaluationBuilder, Preparer, passes};
 use crate::suite::recordings;
 use crate::trace::text::plural;
@@ -180,6 +181,7 @@ impl Suite {
             plan.order = plan::interleaved(&plan.trials, plan.seed);
         }
         plan.part = self.part(options, &plan)?;
+        plan.changed_recordings = self.changed_recordings(options, &plan);
         let mut text = plan.stored(|text| secrets::clean_bytes(text).into_owned())?;
         let mut kept = Kept::default();
         if let Some(earlier) = &options.failed {
@@ -208,6 +210,7 @@ impl Suite {
                 if options.mode != Mode::Replay {
                     plan.order = plan::interleaved(&plan.trials, plan.seed);
                 }
+                plan.changed_recordings = self.changed_recordings(options, &plan);
                 text = plan.stored(|text| secrets::clean_bytes(text).into_owned())?;
                 notes.push(format!(
                     "--failed: what is asked for is not what {} ran, so this run is a part and not merged with it:\n  {}",
@@ -227,6 +230,20 @@ impl Suite {
             }
         }
         Ok(Prepared { plan: Arc::new(plan), text, runner, kept, notes })
+    }
+
+    /// The recordings of planned trials that are not as they were at the base.
+    fn changed_recordings(&self, options: &RunOptions, plan: &Plan) -> Option<plan::ChangedRecordings> {
+        let BaseCommit { name, same } = options.base.as_ref()?;
+        let Loaded { root, project, .. } = &**self.loaded();
+        let folder = root.join(&project.cassettes);
+        let is_changed = |trial: &plan::PlannedTrial| {
+            let lane = format!("{}.yaml", trial.id);
+            !same.contains(&lane) && folder.join(lane).exists()
+        };
+        let trials = (0..plan.trials.len()).filter_map(|place| plan.trials.at(place));
+        let trials = trials.filter(is_changed).map(|trial| trial.id).collect();
+        Some(plan::ChangedRecordings { base: name.clone(), trials })
     }
 
     /// Of what the selection makes a part.

@@ -41,13 +41,64 @@ pub struct Agreement {
     pub human_only: u64,
     /// Neither passes it.
     pub neither: u64,
+    /// The model's errors by case; `None` in a file that an older build wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_case: Option<ErrorsByCase>,
+}
+
+/// A model's errors where each case counts once, however often it was rated: repetitions of a case err together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorsByCase {
+    /// Cases with an answer that the person fails.
+    pub bad: u64,
+    /// The sum of these cases' shares that the model passes, in millionths, rounded up.
+    pub judge_only: u64,
+    /// Cases with an answer that the person passes.
+    pub good: u64,
+    /// The sum of these cases' shares that the model fails, in millionths, rounded up.
+    pub human_only: u64,
+}
+
+impl ErrorsByCase {
+    /// Adds one case: ratings by people of its answers, and what the model said.
+    fn add(&mut self, case: &Agreement) {
+        let share = |wrong: u64, right: u64| (wrong * 1_000_000).div_ceil(wrong + right);
+        if case.judge_only + case.neither > 0 {
+            self.bad += 1;
+            self.judge_only += share(case.judge_only, case.neither);
+        }
+        if case.human_only + case.both > 0 {
+            self.good += 1;
+            self.human_only += share(case.human_only, case.both);
+        }
+    }
 }
 
 impl Agreement {
     /// The same of an item of which failing is the good news.
     #[must_use]
     pub fn mirrored(self) -> Self {
-        Self { both: self.neither, judge_only: self.human_only, human_only: self.judge_only, neither: self.both }
+        let by_case = self.by_case.map(|one| ErrorsByCase {
+            bad: one.good,
+            judge_only: one.human_only,
+            good: one.bad,
+            human_only: one.judge_only,
+        });
+        let Self { both, judge_only, human_only, neither, .. } = self;
+        Self { both: neither, judge_only: human_only, human_only: judge_only, neither: both, by_case }
+    }
+
+    /// The agreement over several cases, each with its own.
+    pub fn of_cases<'a>(cases: impl IntoIterator<Item = &'a Self>) -> Self {
+        let (mut all, mut by_case) = (Self::default(), ErrorsByCase::default());
+        for case in cases {
+            all.both += case.both;
+            all.judge_only += case.judge_only;
+            all.human_only += case.human_only;
+            all.neither += case.neither;
+            by_case.add(case);
+        }
+        Self { by_case: Some(by_case), ..all }
     }
 
     /// Counts one rated trial.
@@ -113,7 +164,7 @@ mod tests {
 
     #[test]
     fn an_agreement_comes_back_as_it_was_measured_and_an_edited_one_is_refused() {
-        let item = Agreement { both: 40, judge_only: 1, human_only: 2, neither: 30 };
+        let item = Agreement { both: 40, judge_only: 1, human_only: 2, neither: 30, by_case: None };
         let grader = ("r".to_owned(), "m".to_owned(), "simulator".to_owned());
         let measured = MeasuredAgreement::new(grader, "p".into(), BTreeMap::from([("grounded".into(), item)]));
         let text = measured.stored();

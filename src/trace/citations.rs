@@ -1,8 +1,12 @@
 //! How answers cite in their text: numbers in brackets, in every common spelling, ids in brackets, and addresses.
 //!
 //! Read as citations: `[1]`, `[ 1 ]`, `[1, 9]`, `[1; 9]`, `[1-9]`, `[1][9]`, `[^9]`, `[#9]`, `[+9]`, `[0]`, `[1000]`,
-//! `[source 9]`, `[9†source]`, `[9](url)`, `[[9]]`, `\[9\]`, `［9］`, `【9】`, `〔9〕`, `<sup>9</sup>`; `[doc#7]` and `[learned:7]`;
-//! any `http` address. Other words in brackets cite nothing.
+//! `[source 9]`, `[9, p. 3]`, `[9 §2]`, `[9†source]`, `[9](url)`, `[[9]]`, `\[9\]`, `［9］`, `【9】`, `〔9〕`; `[doc#7]` and
+//! `[learned:7]`; any `http` address. In a text without any of these in brackets, `<sup>9</sup>` and `⁹` too. Other words in
+//! brackets cite nothing, and neither does code ([`code`]).
+
+mod code;
+mod superscripts;
 
 use std::borrow::Cow;
 
@@ -14,20 +18,51 @@ const LONGEST: usize = 120;
 
 /// Words that stand for "source" before a number.
 const NOUNS: &[&str] = &[
-    "source",
     "sources",
+    "source",
     "src",
-    "ref",
-    "refs",
-    "reference",
     "references",
+    "reference",
+    "refs",
+    "ref",
+    "citations",
     "citation",
     "cite",
-    "doc",
+    "documents",
     "document",
+    "docs",
+    "doc",
     "no",
     "see",
 ];
+
+/// Words before the number of a place within a source.
+const PLACES: &[&str] = &[
+    "p",
+    "page",
+    "seite",
+    "s",
+    "sec",
+    "section",
+    "abschnitt",
+    "ch",
+    "chap",
+    "chapter",
+    "kap",
+    "kapitel",
+    "par",
+    "para",
+    "paragraph",
+    "abs",
+    "line",
+    "fig",
+    "figure",
+    "abb",
+    "table",
+    "tab",
+];
+/// Words before the numbers of several places.
+const SEVERAL_PLACES: &[&str] = &["pp", "pages", "seiten", "ss", "sections", "chapters", "lines", "figures", "tables"];
 
 /// What one place of a text cites.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,18 +84,36 @@ pub fn numbers_of(text: &str) -> Vec<usize> {
 /// Everything that `text` cites, in order.
 pub fn marks(text: &str) -> Vec<Mark> {
     let mut plain = Cow::Borrowed(text);
-    if !text.is_ascii() || text.contains('\\') {
-        plain = Cow::Owned(text.chars().filter_map(bracket).collect());
+    if plain.contains(['`', '~', '{']) || plain.contains("[[") || plain.contains("[ [") {
+        plain = Cow::Owned(code::without_code(&plain));
     }
-    if plain.contains("sup>") {
-        plain = Cow::Owned(plain.replace("<sup>", "[").replace("</sup>", "]"));
+    if !plain.is_ascii() || plain.contains('\\') {
+        plain = Cow::Owned(plain.chars().filter_map(bracket).collect());
     }
+    let untagged = if plain.contains("<sup>") {
+        plain.replace("<sup>", "").replace("</sup>", "").into()
+    } else {
+        Cow::Borrowed(&*plain)
+    };
+    let mut found = in_brackets(&untagged);
+    if found.is_empty() {
+        found = superscripts::superscripts(&plain);
+    }
+    found.extend(addresses(&plain).into_iter().map(Mark::Address));
+    found
+}
+
+/// The sources that stand in brackets, in order.
+fn in_brackets(text: &str) -> Vec<Mark> {
     let mut found = Vec::new();
     let mut from = 0;
-    while let Some(open) = plain[from..].find('[').map(|at| from + at) {
+    while let Some(open) = text[from..].find('[').map(|at| from + at) {
         from = open + 1;
-        let rest = &plain[from..];
-        let Some(inside) = rest.find(['[', ']']).filter(|end| rest[*end..].starts_with(']')).map(|end| &rest[..end])
+        let rest = &text[from..];
+        let Some((inside, after)) = rest
+            .find(['[', ']'])
+            .filter(|end| rest[*end..].starts_with(']'))
+            .map(|end| (&rest[..end], &rest[end + 1..]))
         else {
             continue;
         };
@@ -69,12 +122,13 @@ pub fn marks(text: &str) -> Vec<Mark> {
         }
         if let Some(id) = id(inside) {
             found.push(Mark::Id(id));
-        } else if let Some(numbers) = numbers(inside) {
-            let words = words_before(&plain[..open]);
+        } else if let Some(numbers) =
+            numbers(inside).filter(|numbers| !code::is_index_or_list(&text[..open], numbers, after))
+        {
+            let words = words_before(&text[..open]);
             found.extend(numbers.into_iter().map(|number| Mark::Number(number, words.clone())));
         }
     }
-    found.extend(addresses(&plain).into_iter().map(Mark::Address));
     found
 }
 
@@ -96,19 +150,58 @@ fn numbers(inside: &str) -> Option<Vec<usize>> {
     // `9†source`: what follows the dagger names the source, or a place in it.
     let inside = inside.split('†').next().unwrap_or_default();
     let mut found = Vec::new();
-    for item in inside.split([',', ';', '/', '&', '|']) {
-        let item = item.trim();
-        let item = NOUNS.iter().find_map(|noun| item.strip_prefix(noun)).unwrap_or(item);
-        let item = item.trim_matches(|one: char| one == ' ' || "^#+*.:_".contains(one));
-        let ends: Vec<&str> = item.split('-').map(str::trim).collect();
-        let ends: Vec<usize> = ends.iter().map(|end| number(end)).collect::<Option<_>>()?;
-        match ends.as_slice() {
-            [one] => found.push(*one),
-            [low, high] if low < high && high - low < 100 => found.extend(*low..=*high),
-            more => found.extend(more),
+    for group in inside.split(';') {
+        // Whether further numbers are places in the last source: `[9, pp. 3, 5]`.
+        let mut places = false;
+        for item in group.split([',', '/', '&', '|']) {
+            let item = item.trim();
+            let item = NOUNS.iter().find_map(|noun| item.strip_prefix(noun)).unwrap_or(item);
+            let (item, place) = without_place(item);
+            let item = item.trim_matches(|one: char| one == ' ' || "^#+*.:_".contains(one));
+            let ends: Option<Vec<usize>> = item.split('-').map(|end| number(end.trim())).collect();
+            let of_the_last = if place.is_some() { item.is_empty() } else { places && ends.is_some() };
+            places = place.map_or(places && of_the_last, |place| place == Places::Several);
+            if of_the_last && !found.is_empty() {
+                continue;
+            }
+            match ends?.as_slice() {
+                [one] => found.push(*one),
+                [low, high] if low < high && high - low < 100 => found.extend(*low..=*high),
+                more => found.extend(more),
+            }
         }
     }
     Some(found)
+}
+
+/// Whether the words before a place in a source are of one place or of several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Places {
+    One,
+    Several,
+}
+
+/// What stands before the place in a source (`§2`, `p. 3`), and of which kind that is.
+fn without_place(item: &str) -> (&str, Option<Places>) {
+    let numbered = |rest: &str| rest.trim_start_matches(['.', ' ']).starts_with(|one: char| one.is_ascii_digit());
+    for (at, letter) in item.char_indices() {
+        let rest = &item[at..];
+        if letter == '§' {
+            return (&item[..at], Some(if rest.starts_with("§§") { Places::Several } else { Places::One }));
+        }
+        if !letter.is_alphabetic() || item[..at].ends_with(char::is_alphabetic) {
+            continue;
+        }
+        let end = rest.find(|one: char| !one.is_alphabetic()).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        if numbered(after) && PLACES.contains(&word) {
+            return (&item[..at], Some(Places::One));
+        }
+        if numbered(after) && SEVERAL_PLACES.contains(&word) {
+            return (&item[..at], Some(Places::Several));
+        }
+    }
+    (item, None)
 }
 
 fn number(text: &str) -> Option<usize> {
@@ -193,6 +286,90 @@ mod tests {
             ("so [９]", vec![9]),
             ("so<sup>9</sup>", vec![9]),
             ("so [9](https://example.org)", vec![9]),
+        ] {
+            assert_eq!(numbers_of(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_place_in_a_source_is_no_source() {
+        for (text, expected) in [
+            ("so [9, p. 3]", vec![9]),
+            ("so [9 §2]", vec![9]),
+            ("so [9, §§ 2, 3]", vec![9]),
+            ("so [9, pp. 3, 5; 4 p. 1]", vec![9, 4]),
+            ("so [9, page 12, 4]", vec![9, 4]),
+            ("so [1, 9, S. 3-5]", vec![1, 9]),
+            ("so [source 9, section 2.1]", vec![9]),
+            ("so [sources 1 and 9]", vec![1, 9]),
+            ("see [section 2] and [p. 3]", vec![]),
+        ] {
+            assert_eq!(numbers_of(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn code_cites_nothing() {
+        for text in [
+            "Run:\n```python\nprint(row[9])  # [9]\n```\nDone.",
+            "Run:\n~~~\nsee [9]\n~~~",
+            "```\nnever closed [9]",
+            "Call `fields[9]` or ``[9]``.",
+            "Then a[9] is the last.",
+            "Then x[1][2] is the last.",
+            "Set row_ids[9], cells.width[9] and rowIds[9].",
+            "Write items[9] = 2.",
+            "Read items[9].name.",
+            "Take f(x)[9].",
+            "The first is list[0].",
+            "Set x = [1, 9].",
+            "Set x=[9].",
+            "ports: [1, 9]",
+            "\"ids\": [9]",
+            "{\"ids\": [9], \"more\": {\"rows\": [[1, 9]]}}",
+            "It says { \"rows\":\n [1, 9]} then.",
+            "The matrix is [[1, 2], [3, 9]].",
+            "Call sum([1, 9]).",
+            "One of [0, 1, 9].",
+            "Letters of [0-9].",
+            "Use `curl https://never.example/x`.",
+        ] {
+            assert_eq!(marks(text), Vec::new(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_stands_beside_code_is_read() {
+        for (text, expected) in [
+            ("Set `a[9]` to 2 [1].", vec![1]),
+            ("```\na[9]\n```\nSo it is [1].", vec![1]),
+            ("It is open[1] and closed[2].", vec![1, 2]),
+            ("Sources: [1, 9]", vec![1, 9]),
+            ("It depends: [1]", vec![1]),
+            ("It is open (see [1, 2]).", vec![1, 2]),
+            ("It is open (as told)[1].", vec![1]),
+            ("An open ` backtick [1].", vec![1]),
+            ("A {brace} [1] and {\"an open one [2]", vec![1, 2]),
+        ] {
+            assert_eq!(numbers_of(text), expected, "{text}");
+        }
+        assert_eq!(marks("See `https://a.example/x`."), [Mark::Address("https://a.example/x".into())]);
+    }
+
+    #[test]
+    fn a_raised_number_cites_behind_punctuation_or_a_word_where_nothing_else_does() {
+        for (text, expected) in [
+            ("It is open.⁹", vec![9]),
+            ("It is open⁹ and closed.¹²", vec![9, 12]),
+            ("It is open.¹,⁹ Closed.¹⁻³", vec![1, 9, 1, 2, 3]),
+            ("It is open.<sup>1,9</sup>", vec![1, 9]),
+            ("It is open.<sup>[9]</sup>", vec![9]),
+            ("It is 5 m² or 10⁹ or x² or 3 cm³.", vec![]),
+            ("It is 10<sup>9</sup> m<sup>2</sup>.", vec![]),
+            ("It is (x + y)².", vec![]),
+            ("It is open (see the manual)².", vec![2]),
+            ("It is open [1], at the valve² too.", vec![1]),
+            ("² at the beginning", vec![]),
         ] {
             assert_eq!(numbers_of(text), expected, "{text}");
         }

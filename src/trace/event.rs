@@ -42,6 +42,8 @@ pub enum What {
     ModelCalled(ModelCalled),
     /// The model called a tool, and this came of it.
     ToolCalled(ToolCalled),
+    /// The flow itself searched: no model asked for it.
+    Searched(FlowSearch),
     /// The controller told the model what it did wrong and asked again.
     FedBack(FedBack),
     /// It became known whether one retry recovered.
@@ -57,6 +59,17 @@ pub enum What {
     Logged(Logged),
     /// The user got an answer or an error.
     TurnEnded(TurnEnded),
+}
+
+impl What {
+    /// What a call of a tool, or a search that the flow made itself, gave; `None` for one that gave nothing.
+    pub fn given(&self) -> Option<&ToolResult> {
+        match self {
+            Self::ToolCalled(ToolCalled { outcome: ToolOutcome::Ok(result), .. })
+            | Self::Searched(FlowSearch { outcome: ToolOutcome::Ok(result), .. }) => Some(result),
+            _ => None,
+        }
+    }
 }
 
 /// One transition of the state machine.
@@ -85,7 +98,8 @@ pub struct ModelCalled {
     /// Every message that the model was shown, in order: `role:digest`, digest = first 12 hex digits of SHA-256 over
     /// the content.
     pub shown: Vec<String>,
-    /// What the model may or must call.
+    /// What the model may or must call: `auto`, `none`, `required`, `required TOOL` where one tool is offered,
+    /// `named TOOL`.
     pub tool_choice: String,
     /// The HTTP attempts, in order.
     pub attempts: Vec<Attempt>,
@@ -179,6 +193,25 @@ pub struct ToolCalled {
     /// HTTP attempts, for tools that call a service.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<Attempt>,
+}
+
+/// One search that the flow made itself, and its outcome.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FlowSearch {
+    /// What was searched for.
+    pub query: String,
+    /// What came of it: it gave something, or failed.
+    pub outcome: ToolOutcome,
+    /// Time it took, in microseconds.
+    pub took_us: u64,
+    /// HTTP attempts, where a service was asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<Attempt>,
+}
+
+impl FlowSearch {
+    /// What reports call it, beside the names of tools.
+    pub const NAME: &'static str = "search";
 }
 
 /// What came of a tool call.
@@ -360,4 +393,18 @@ pub struct SourceRef {
     /// Title, where given.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
+    /// The number by which the text cites it, where that is not its place in the list of sources.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u32>,
+}
+
+impl Answer {
+    /// The source that `[number]` in the text stands for.
+    pub fn source_of(&self, number: usize) -> Option<&SourceRef> {
+        let numbered = |source: &&SourceRef| source.number.is_some_and(|own| own as usize == number);
+        if self.sources.iter().any(|source| source.number.is_some()) {
+            return self.sources.iter().find(numbered);
+        }
+        number.checked_sub(1).and_then(|place| self.sources.get(place))
+    }
 }

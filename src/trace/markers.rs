@@ -62,6 +62,16 @@ impl<'t> MarkerPlaces<'t> {
     }
 }
 
+/// Fenced and inline code of a text, fences and backticks included.
+pub(super) fn code(text: &str) -> Vec<Range<usize>> {
+    if memchr::memchr2(b'`', b'~', text.as_bytes()).is_none() {
+        return Vec::new();
+    }
+    let mut found = blocks(text);
+    found.extend(spans(text, &found));
+    found
+}
+
 /// The text with markers at these bytes: a place and the number that stands there, each as `write` spells it.
 pub fn with_markers(text: &str, markers: &BTreeSet<(usize, u32)>, write: impl Fn(u32) -> String) -> String {
     let mut marked = text.to_owned();

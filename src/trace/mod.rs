@@ -10,7 +10,7 @@
 //! | 1 | | `roles` are those of `roles_v1.json`, `offered` is unknown |
 //! | 2 | `roles` and `offered`; agents that run elsewhere keep the names of their tools | as it stands |
 //! | 3 | events `logged`, of agents that log their trajectory; a trace without one is still written as version 2 | as it stands |
-//! | 4 | the outcome `unseen`, and trials that end as `proxy_refused` or `nothing_asked`; other traces keep their version | as it stands |
+//! | 4 | events `searched`, of flows that search themselves; the outcome `unseen`; trials that end as `proxy_refused` or `nothing_asked`; a trace without one is still written as the version before | as it stands |
 //!
 //! A build that reads version 1 only refuses version 2 and says so: it would take an agent's own tool names for tools
 //! that play no role, and report that none of them was called.
@@ -30,7 +30,7 @@ pub mod state_machine;
 pub mod text;
 mod trajectory;
 
-pub use agreement::{AGREEMENT, Agreement, AgreementError, MeasuredAgreement};
+pub use agreement::{AGREEMENT, Agreement, AgreementError, ErrorsByCase, MeasuredAgreement};
 pub use event::*;
 pub use folder::*;
 pub use grade::*;
@@ -49,13 +49,13 @@ pub const TRACE_VERSION: u32 = 4;
 
 /// The version that a trace of these events is written in: older builds go on reading what they can.
 pub fn version_of(events: &[Event]) -> u32 {
-    let logged = events.iter().any(|event| matches!(event.what, What::Logged(_)));
-    let unseen = |event: &Event| matches!(&event.what, What::ToolCalled(call) if call.outcome.is_unseen());
-    match (events.iter().any(unseen), logged) {
-        (true, _) => 4,
-        (false, true) => 3,
-        (false, false) => 2,
-    }
+    let needs = |event: &Event| match &event.what {
+        What::Searched(_) => TRACE_VERSION,
+        What::ToolCalled(call) if call.outcome.is_unseen() => TRACE_VERSION,
+        What::Logged(_) => 3,
+        _ => 2,
+    };
+    events.iter().map(needs).max().unwrap_or(2)
 }
 
 /// The flow of agents that run elsewhere: their traces are told from their traffic, which does not show everything.

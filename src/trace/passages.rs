@@ -9,7 +9,7 @@
 //! members and refuses a newer version; a run folder of an older build has no such file, and readers show what the trace
 //! keeps.
 
-use super::{Hit, Seal, SearchResult, ToolOutcome, ToolResult, Trace, What, folder, seal, sealed};
+use super::{Hit, Seal, SearchResult, ToolResult, Trace, folder, seal, sealed};
 use crate::platform::bounds::Bound;
 use crate::platform::files;
 use serde::{Deserialize, Serialize};
@@ -290,13 +290,8 @@ impl Passages {
 impl Trace {
     /// The searches that gave something or nothing, in their order.
     pub fn searches(&self) -> impl Iterator<Item = &SearchResult> {
-        self.events.iter().filter_map(|event| match &event.what {
-            What::ToolCalled(called) => match &called.outcome {
-                ToolOutcome::Ok(ToolResult::Search(search)) => Some(search),
-                _ => None,
-            },
-            _ => None,
-        })
+        let given = self.events.iter().filter_map(|event| event.what.given());
+        given.filter_map(|result| if let ToolResult::Search(search) = result { Some(search) } else { None })
     }
 
     /// The name of the whole text of a passage that a search in `kb_id` found; a name that no base has is that of the first.
@@ -308,13 +303,9 @@ impl Trace {
 
     /// The external answer of that name in a conversation.
     fn external_answer(&self, conversation: u32, result: &str) -> Option<&str> {
-        self.events.iter().filter(|event| event.conversation == conversation).find_map(|event| match &event.what {
-            What::ToolCalled(called) => match &called.outcome {
-                ToolOutcome::Ok(ToolResult::External(found)) if found.result == result => Some(found.answer.as_str()),
-                _ => None,
-            },
-            _ => None,
-        })
+        let events = self.events.iter().filter(|event| event.conversation == conversation);
+        let mut answers = events.filter_map(|event| event.what.given()?.external());
+        answers.find(|found| found.result == result).map(|found| found.answer.as_str())
     }
 }
 

@@ -11,16 +11,13 @@ use crate::platform::secrets;
 use crate::provider::wire::nuclia_ask;
 use crate::provider::{Access, RetryPolicy};
 use crate::scenario::{Loaded, Project};
-use crate::settings::{Auth, KnowledgeBaseSettings, ManagedRetrievalSettings, Provider, ServerAddress, ServerKind};
+use crate::settings::{Auth, KnowledgeBaseSettings, ManagedRetrievalSettings, Provider, ServerAddress};
 use crate::transport::{
     Budget, HttpRequest, HttpResponse, LiveTransport, Pace, Service, Target, Transport, TransportError,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The kind of knowledge base that a folder of the project is.
-const EMBEDDED: &str = "embedded";
 
 /// What a server of collections is declared to speak, which says nothing: it has a client of its own.
 const OPENAI_CHAT: &str = "openai-chat";
@@ -43,10 +40,8 @@ pub(super) fn sources(
             Arc::clone(source)
         } else {
             let settings = loaded.project.knowledge_bases.get(place);
-            let kind = settings.and_then(|base| base.server.as_ref()).map_or(EMBEDDED, |server| server.kind.name());
             let declared = Declared { place, knowledge: &folder, cache: Some(&cache), settings };
-            let backend = knowledge::backend(kind).ok_or_else(|| unusable(format!("no backend {kind}")))?;
-            let source = backend.prepare(declared).map_err(|error| unusable(error.to_string()))?;
+            let source = knowledge::prepare(declared).map_err(|error| unusable(error.to_string()))?;
             prepared.insert(place.clone(), Arc::clone(&source));
             source
         };
@@ -86,7 +81,7 @@ impl Asked {
             self.embeddings.insert(embeddings.price_name());
         }
         if let Some(address) = &settings.server {
-            self.put(Service::Knowledge, address.kind.name().to_owned(), server(address, settings.key.clone()))?;
+            self.put(Service::Knowledge, address.scheme.clone(), server(address, settings.key.clone()))?;
         }
         Ok(())
     }
@@ -154,11 +149,7 @@ impl Asked {
 /// A server of collections as a provider: where it is, and its key.
 fn server(address: &ServerAddress, key: Option<String>) -> Provider {
     let plain = Provider::at(address.base_url.clone(), OPENAI_CHAT);
-    let auth = match address.kind {
-        ServerKind::Chroma => Auth::Bearer,
-        ServerKind::Qdrant => Auth::ApiKey,
-    };
-    Provider { key, auth: Some(auth), ..plain }
+    Provider { key, auth: Some(knowledge::server_auth(&address.scheme)), ..plain }
 }
 
 /// What the project declares of the managed retrieval service of that name.

@@ -242,7 +242,9 @@ impl TrialRunner {
     pub fn machines(&self) -> BTreeMap<String, serde_json::Value> {
         let setups = self.setups.iter().flat_map(BTreeMap::values);
         let flows = setups.filter_map(|setup| if let Setup::Flow(setup) = setup { Some(setup.flow) } else { None });
-        flows.map(|flow| (flow.name().to_owned(), serde_json::to_value(flow.machine()).unwrap_or_default())).collect()
+        flows
+            .map(|flow| (flow.description().name.to_owned(), serde_json::to_value(flow.machine()).unwrap_or_default()))
+            .collect()
     }
 
     fn found(&self, trial: &PlannedTrial) -> Option<&Setup> {
@@ -299,7 +301,7 @@ fn setups(
             let settings = settings::resolve(flow, &declared)
                 .map_err(|why| wrong(format!("variant `{}`: {why}", variant.name)))?;
             let knowledge = knowledge::sources(loaded, scenario, sources)?;
-            let named = declared.managed_retrieval.as_ref().filter(|_| flow.asks_managed_retrieval());
+            let named = declared.managed_retrieval.as_ref().filter(|_| flow.description().managed_retrieval);
             let named = named.map(|named| named.name.as_str());
             let asked = knowledge::Asked::of(&loaded.project, scenario, named)?;
             Setup::Flow(Box::new(VariantSetup { flow, knowledge, asked, settings, declared, live: OnceLock::new() }))

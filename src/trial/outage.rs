@@ -6,9 +6,11 @@
 
 use super::TrialRunner;
 use super::services::providers;
-use crate::flow::{self, Flow};
+use crate::flow;
 use crate::plan::{PlannedTrial, VariantSettings};
-use crate::trace::{Attempt, Reply, Role, Trace, TrialEnd, TrialError, TrialErrorKind, TurnOutcome, What};
+use crate::trace::{
+    Attempt, FlowSearch, Reply, Role, ToolCalled, Trace, TrialEnd, TrialError, TrialErrorKind, TurnOutcome, What,
+};
 use crate::transport::Service;
 use std::collections::BTreeMap;
 
@@ -107,7 +109,9 @@ fn ended_by(trace: &Trace, origin: &Origin) -> Option<Outage> {
             What::ModelCalled(_) => {
                 last.insert(turn, outage(trace, &event.what, origin));
             }
-            What::ToolCalled(called) if !called.attempts.is_empty() => {
+            What::ToolCalled(ToolCalled { attempts, .. }) | What::Searched(FlowSearch { attempts, .. })
+                if !attempts.is_empty() =>
+            {
                 last.insert(turn, outage(trace, &event.what, origin));
             }
             What::TurnEnded(ended) if matches!(ended.outcome, TurnOutcome::Failed { .. }) => {
@@ -128,7 +132,7 @@ pub(super) fn outages(trace: &Trace) -> impl Iterator<Item = Outage> + '_ {
 
 /// The service that a tool asks.
 fn service_of(trace: &Trace, tool: &str) -> Service {
-    let managed = flow::by_name(&trace.lane.flow).is_some_and(Flow::asks_managed_retrieval);
+    let managed = flow::by_name(&trace.lane.flow).is_some_and(|flow| flow.description().managed_retrieval);
     match trace.role(tool) {
         Role::Knowledge if managed => Service::ManagedRetrieval,
         Role::Knowledge => Service::Knowledge,
@@ -149,6 +153,7 @@ fn outage(trace: &Trace, what: &What, origin: &Origin) -> Option<Outage> {
             Reply::Completion(_) => return None,
         },
         What::ToolCalled(called) => (service_of(trace, &called.tool), &called.attempts, String::new()),
+        What::Searched(search) => (Service::Knowledge, &search.attempts, String::new()),
         _ => return None,
     };
     let simulated = is_simulated(service, origin);
@@ -202,6 +207,8 @@ fn told(attempt: &Attempt) -> Option<(&'static str, &'static str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metric::sample::{plan, story};
+    use crate::trace::ToolOutcome;
 
     fn attempt(cause: &str, status: Option<u16>) -> Attempt {
         Attempt { status, cause: Some(cause.into()), took_us: 1, wait_us: None, declared_fault: false }
@@ -230,6 +237,16 @@ mod tests {
         for (cause, status) in [("bad_request", Some(400)), ("context_length", Some(400)), ("bad_request", None)] {
             assert_eq!(told(&attempt(cause, status)), None, "{cause} {status:?}");
         }
+    }
+
+    #[test]
+    fn a_search_of_the_flows_own_that_its_server_refused_is_an_outage_of_the_knowledge_base() {
+        let trace = story(&plan("[{case: a, ask: q}]", "[]", 1), 0).turn("q").done();
+        let outcome = ToolOutcome::Failed { message: "503".into(), retryable: true };
+        let attempts = vec![attempt("server_error", Some(503))];
+        let search = What::Searched(FlowSearch { query: "q".into(), outcome, took_us: 1, attempts });
+        let found = outage(&trace, &search, &Origin::new()).expect("an outage");
+        assert_eq!((found.service, found.what.as_str()), (Service::Knowledge, "the service failed (HTTP 503)"));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// and served use, never for recordings. A flow that reads none keeps what its variant says.
 pub fn name_models(plan: &mut Plan, variables: &Variables) {
     for variant in plan.scenarios.iter_mut().flat_map(|scenario| &mut scenario.variants) {
-        let variable = flow::by_name(&variant.flow).and_then(Flow::model_variable);
+        let variable = flow::by_name(&variant.flow).and_then(|flow| flow.description().model_variable);
         let named = variable.and_then(|variable| super::services::variable(variables, variable));
         if let (Some(named), Some(settings)) = (named, &mut variant.settings) {
             settings.model.name = named;

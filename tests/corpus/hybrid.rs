@@ -6,7 +6,7 @@
 use crate::published;
 use crate::retrieval::{Collection, Figure, collection, difference, gain, mean, of_each, recall, unchanged};
 use ragcheck::knowledge::{
-    BATCH, Corpus, Declared, Passage, Row, Search, Vectors, backend, embedded_text, store, vector_file,
+    BATCH, Corpus, Declared, Passage, Row, Search, Vectors, embedded_text, prepare, store, vector_file,
 };
 use ragcheck::platform::clock::{BoxFuture, Clock, RealClock};
 use ragcheck::provider::{Access, Embedder, RetryPolicy};
@@ -94,13 +94,13 @@ impl Bench {
     }
 
     /// The best `depth` of each query among these passages, by the ids of the collection.
-    fn search(&self, kind: &str, passages: &[Passage], queries: &[String], depth: usize) -> Vec<Vec<String>> {
+    fn search(&self, passages: &[Passage], queries: &[String], depth: usize) -> Vec<Vec<String>> {
         let corpus = self.written(passages);
         let all = Vectors::read(&self.folder.path().join("all.vectors"), MODEL).expect("reads");
         all.save(&vector_file(&self.folder.path().join("docs"), MODEL), MODEL, &corpus).expect("saves");
         let declared =
             Declared { place: "docs", knowledge: self.folder.path(), cache: None, settings: Some(&self.settings) };
-        let base = backend(kind).expect("is there").prepare(declared).expect("is prepared").open(&self.access);
+        let base = prepare(declared).expect("is prepared").open(&self.access);
         let ids =
             |found: Search| found.result.expect("searches").into_iter().map(|hit| plain(&hit.passage.id)).collect();
         queries.iter().map(|query| ids(self.runtime.block_on(base.search(query, depth)))).collect()
@@ -136,7 +136,7 @@ fn measured(name: &str) -> (Vec<Vec<String>>, f64) {
     let Collection { passages, evaluated } = collection(name);
     let asked: Vec<String> = evaluated.iter().map(|(query, _)| query.clone()).collect();
     let bench = Bench::new(&passages, None);
-    let both = bench.search("embedded", &passages, &asked, 10);
+    let both = bench.search(&passages, &asked, 10);
     let corpus = bench.written(&passages);
     let rows = Vectors::read(&bench.folder.path().join("all.vectors"), MODEL).expect("reads").of(&corpus).expect("all");
     let embedder = Embedder::new(&bench.access, MODEL, None);
@@ -176,8 +176,7 @@ fn needs_embeddings_words_and_vectors_together_find_more_than_either_and_how_ste
     let bench = Bench::new(&passages, None);
     let mut cells = vec![COLLECTION.to_owned()];
     for share in [0.01, 0.1, 0.5] {
-        let hybrid =
-            |passages: &[Passage], queries: &[String], depth: usize| bench.search("embedded", passages, queries, depth);
+        let hybrid = |passages: &[Passage], queries: &[String], depth: usize| bench.search(passages, queries, depth);
         for search in [&hybrid as &dyn Fn(&[Passage], &[String], usize) -> Vec<Vec<String>>, &by_words] {
             cells.push(format!("{:.1} %", 100.0 * mean(&unchanged(search, &passages, &asked, share))));
         }
@@ -195,15 +194,16 @@ fn needs_embeddings_a_chroma_finds_the_same_passages_as_the_vectors_beside_the_f
     let bench = Bench::new(&passages, Some(&address));
     let corpus = bench.written(&passages);
     let rows = Vectors::read(&bench.folder.path().join("all.vectors"), MODEL).expect("reads").of(&corpus).expect("all");
-    let server = store(bench.settings.server.as_ref().expect("an address"), &bench.access);
+    let server =
+        store(bench.settings.server.as_ref().expect("an address"), &bench.access).expect("a known kind of server");
     bench.runtime.block_on(async {
         let made = server.create(MODEL, rows.dimensions(), corpus.passages.len()).await.result.expect("is made");
         for batch in Row::of(&corpus, &rows).chunks(BATCH) {
             server.upsert(&made, batch).await.result.expect("is taken");
         }
     });
-    let here = bench.search("embedded", &passages, &asked, 10);
-    let there = bench.search("chroma", &passages, &asked, 10);
+    let here = bench.search(&passages, &asked, 10);
+    let there = bench.search(&passages, &asked, 10);
     assert_eq!(there, here);
     assert!(mean(&of_each(&evaluated, &there, gain)) >= 0.80);
 }

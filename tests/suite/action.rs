@@ -20,6 +20,12 @@ fn step(workspace: &Path, project: &Path, step: &str, settings: &[(&str, &str)])
         .env("GITHUB_WORKSPACE", workspace)
         .env("GITHUB_OUTPUT", workspace.join("output"))
         .env("RUNNER_TEMP", workspace);
+    // As action.yml hands it on: the folder of the last run.
+    if step != "run" {
+        let outputs = fs::read_to_string(workspace.join("output")).unwrap_or_default();
+        let folder = outputs.lines().filter_map(|line| line.strip_prefix("folder=")).next_back().unwrap_or_default();
+        command.env("RAGCHECK_FOLDER", folder);
+    }
     command.env("GITHUB_STEP_SUMMARY", workspace.join("summary")).envs(settings.iter().copied());
     Outcome::of(&mut command)
 }
@@ -68,6 +74,52 @@ fn the_action_says_what_regressed_where_it_stands() {
     let codes: Vec<&str> = outputs.lines().filter(|line| line.starts_with("exit-code=")).collect();
     assert_eq!(codes, ["exit-code=0", "exit-code=1"], "{outputs}");
     assert_eq!(outputs.lines().filter(|line| line.starts_with("reports=/")).count(), 2, "{outputs}");
+}
+
+#[test]
+fn where_github_reads_nothing_that_ragcheck_prints_is_a_command_but_its_own_annotations() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let project = folder.path();
+    ragcheck(project, &["init"]).expect_code(0);
+    let scenario = project.join("scenarios/questions.yaml");
+    let text = fs::read_to_string(&scenario).expect("the scenario");
+    let hostile = "80 euros\\n::error::planted\\n  ::set-output name=a::b ##[error]planted";
+    fs::write(&scenario, text.replace("contains: [80 euros]", &format!("contains: [\"{hostile}\"]"))).expect("written");
+    assert!(fs::read_to_string(&scenario).expect("the scenario").contains("##[error]"), "the case is there");
+    let on_github = |arguments: &[&str]| {
+        let mut command = Command::new(RAGCHECK);
+        Outcome::of(command.args(arguments).current_dir(project).env("NO_COLOR", "1").env("GITHUB_ACTIONS", "true"))
+    };
+    let commands = |text: &str| {
+        text.split(['\n', '\r']).filter(|line| line.trim_start().starts_with("::") || line.contains("##[")).count()
+    };
+    on_github(&["run"]).expect_code(1);
+    for typed in [
+        &["run"][..],
+        &["run", "--format", "json"],
+        &["show", "questions/deposit/tool-rag.strict.1"],
+        &["list"],
+        &["report", "--to", "markdown"],
+        &["report", "--to", "csv", "--rows", "violations"],
+        &["report", "--to", "junit"],
+        &["report", "--to", "json"],
+        &["run", "a\n::error::planted ##[error]"],
+        &["--a\n::error::planted ##[error]"],
+    ] {
+        let said = on_github(typed);
+        assert!(!said.stdout.is_empty() || !said.stderr.is_empty(), "{typed:?}");
+        assert_eq!(commands(&said.stdout) + commands(&said.stderr), 0, "{typed:?}: {}{}", said.stdout, said.stderr);
+        if typed.contains(&"json") {
+            let mut plain = Command::new(RAGCHECK);
+            let plain = Outcome::of(plain.args(typed).current_dir(project).env_remove("GITHUB_ACTIONS"));
+            let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("JSON");
+            assert!(plain.stdout.contains("##["), "{}", plain.stdout);
+            assert_eq!(read(&said.stdout), read(&plain.stdout), "{typed:?}");
+        }
+    }
+    let told = on_github(&["report", "--to", "annotations"]).stdout;
+    assert!(!told.is_empty() && told.lines().all(|line| line.starts_with("::error file=scenarios/")), "{told}");
+    assert!(!told.contains("##[") && told.contains("planted"), "{told}");
 }
 
 /// A `gh` that keeps what it is asked, and knows the comment that was posted.

@@ -68,23 +68,41 @@ fn each_broken_agent_fails_its_own_criterion_and_no_other_beyond_those_declared(
     }
 }
 
+/// A project whose trials of a scenario were all rated `satisfied`, and what a run of it came to: exit code and SC-004.
+fn rated(satisfied: &str, keep: usize, more: &str) -> (i32, serde_json::Value, Project) {
+    let project = Project::shipped();
+    let scenario = ["run", "scenarios/external.yaml", "scenarios/keywords.yaml", "--no-history"];
+    project.run(&scenario);
+    let trials: Vec<String> =
+        project.traces().iter().filter_map(|trace| Some(trace["trial"].as_str()?.to_owned())).collect();
+    let rows: Vec<String> = trials.iter().take(keep).map(|trial| format!("{trial},{satisfied}\n")).collect();
+    project.write("ratings.csv", &format!("trial,satisfied\n{}", rows.concat()));
+    project.edit("ragcheck.yaml", "not_measured_ok: [SC-004]", "ratings: ratings.csv");
+    project.edit("scenarios/success-criteria.yaml", "criteria: []\n", more);
+    let outcome = project.run(&scenario);
+    let run = project.latest("run.json");
+    let rows = run["criteria"].as_array().expect("criteria");
+    let row = rows.iter().find(|row| row["id"] == "SC-004").expect("SC-004").clone();
+    (outcome.code, row, project)
+}
+
 #[test]
-fn people_who_are_not_satisfied_fail_sc_004_and_no_other() {
-    for (satisfied, verdict) in [("no", "FAIL"), ("yes", "PASS")] {
-        let project = Project::shipped();
-        let scenario = ["run", "scenarios/external.yaml", "--no-history"];
-        project.run(&scenario);
-        let trials: Vec<String> =
-            project.traces().iter().filter_map(|trace| Some(trace["trial"].as_str()?.to_owned())).collect();
-        let rows: Vec<String> = trials.iter().map(|trial| format!("{trial},{satisfied}\n")).collect();
-        project.write("ratings.csv", &format!("trial,satisfied\n{}", rows.concat()));
-        project.edit("ragcheck.yaml", "not_measured_ok: [SC-004]", "ratings: ratings.csv");
-        project.run(&scenario);
-        let run = project.latest("run.json");
-        let rows = run["criteria"].as_array().expect("criteria");
-        let rated = rows.iter().find(|row| row["id"] == "SC-004").expect("SC-004");
-        assert_eq!(rated["verdict"], verdict, "{rated}");
-        assert_eq!(failed(&project).remove("SC-004"), verdict == "FAIL");
-        assert!(failed(&project).iter().all(|id| id == "SC-004"), "{:?}", failed(&project));
-    }
+fn people_who_are_not_satisfied_fail_sc_004_and_no_other_and_the_run() {
+    let (code, row, project) = rated("no", usize::MAX, "criteria: []\n");
+    assert_eq!((row["verdict"].as_str(), row["required"].as_bool(), code), (Some("FAIL"), Some(true), 1), "{row}");
+    assert!(failed(&project).iter().all(|id| id == "SC-004"), "{:?}", failed(&project));
+    let (code, row, project) = rated("yes", usize::MAX, "criteria: []\n");
+    assert!(row["n"].as_u64().is_some_and(|n| n >= 29), "{row}");
+    assert_eq!((row["verdict"].as_str(), row["kind"].as_str(), code), (Some("PASS"), Some("confidence"), 0), "{row}");
+    assert!(failed(&project).is_empty());
+}
+
+#[test]
+fn too_few_satisfied_people_show_nothing_and_a_project_may_say_that_ratings_decide_nothing() {
+    let (_, row, _) = rated("yes", 9, "criteria: []\n");
+    assert_eq!(row["verdict"], "INCONCLUSIVE", "{row}");
+    let advisory =
+        "criteria:\n  - {id: SC-004, metric: satisfaction, target: '>= 90%', kind: confidence, required: false}\n";
+    let (code, row, _) = rated("no", usize::MAX, advisory);
+    assert_eq!((row["verdict"].as_str(), row["required"].as_bool(), code), (Some("FAIL"), Some(false), 0), "{row}");
 }

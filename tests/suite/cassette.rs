@@ -445,3 +445,59 @@ fn lanes(project: &Project) -> Vec<String> {
     lanes.sort();
     lanes
 }
+
+#[test]
+fn a_recording_of_the_first_format_is_refused_with_the_command_that_converts_it() {
+    let project = Project::starter();
+    let lane = "recordings/questions/deposit/tool-rag.strict.1.yaml";
+    let whole = project.read(lane);
+    let (body, _) = whole.split_at(whole.rfind("end: {").expect("the last line"));
+    project.write(lane, &body.replacen("cassette: 2", "cassette: 1", 1));
+    let refused = project.run(&["run"]);
+    refused.expect_code(3);
+    let command = format!("`ragcheck cassette rekey {lane}` converts it");
+    assert!(refused.stdout.contains("cassette format 1 has no `end:` line"), "{}", refused.stdout);
+    assert!(refused.stdout.replace('\n', " ").contains("cassette rekey"), "{}", refused.stdout);
+    assert!(project.read(&format!("{}/run.json", project.newest())).contains(&command), "the whole command is kept");
+    let checked = project.run(&["check"]);
+    assert!(checked.stdout.contains("cassette format 1"), "{}", checked.stdout);
+    project.run(&["cassette", "rekey", lane]).expect_code(0);
+    assert_eq!(project.read(lane), whole);
+    project.run(&["run"]).expect_code(0);
+}
+
+/// Interactions of a recorder that redacts nothing, with a secret of each kind.
+const VCR: &str = r#"version: 1
+interactions:
+- request:
+    method: POST
+    uri: https://api.example.com/v1/ask?sig=planted0451planted0451
+    headers: {api-key: ["0451planted0451planted0451plante"]}
+    body: '{"q": "hello", "session_token": "planted0451-abcdefghijkl", "jwt": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIwNDUxIn0.planted0451planted0451"}'
+  response:
+    status: {code: 200, message: OK}
+    headers: {content-type: [application/json], set-cookie: ["sid=planted0451; Path=/"]}
+    body:
+      string: '{"answer": "use ya29.planted0451planted0451 or xai-planted0451planted0451planted", "SecretAccessKey": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYplanted0451", "headers": {"Cookie": "session=planted0451"}}'
+"#;
+
+#[test]
+fn an_import_of_another_recorder_keeps_none_of_its_secrets_and_a_scan_names_each() {
+    let project = Project::starter();
+    project.write("vcr.yaml", VCR);
+    let found = project.run(&["cassette", "scan", "vcr.yaml"]);
+    found.expect_code(1);
+    for line in [5, 6, 7, 10, 12] {
+        assert!(found.stdout.contains(&format!("vcr.yaml:{line}: ")), "{line}: {}", found.stdout);
+    }
+    assert!(!found.stdout.contains("0451"), "{}", found.stdout);
+    project.run(&["cassette", "import", "vcr.yaml", "--format", "vcr", "--scenario", "foreign"]).expect_code(0);
+    let mut files = 0;
+    super::secrets::walk(&project.path("recordings/foreign"), &mut |path| {
+        files += 1;
+        let text = std::fs::read_to_string(path).expect("a file");
+        assert!(!text.contains("planted0451") && !text.contains("0451planted"), "{}: {text}", path.display());
+    });
+    assert!(files > 0);
+    project.run(&["cassette", "scan", "recordings/foreign"]).expect_code(0);
+}

@@ -103,21 +103,176 @@ fn a_failing_case_that_the_baseline_lacks_fails_no_job_of_flips_and_every_text_o
 }
 
 #[test]
-fn a_project_or_an_argument_that_puts_reports_elsewhere_has_its_summary_comment_and_artifact() {
+fn wherever_a_project_puts_its_reports_the_action_works_in_its_own_folder_and_refuses_another() {
     let project = Project::starter();
     project.edit("ragcheck.yaml", "reports: reports", "reports: out/runs of today");
     project.edit("scenarios/questions.yaml", "80 euros", "90 euros");
     let place = Workplace::of(&project.path("."), "bikes");
     let inputs = [("working-directory", "bikes"), ("comment", "true")];
-    for (arguments, folder) in [("", "out/runs of today"), ("--report-dir other --format json", "other")] {
-        let job = action(&place, &[&inputs[..], &[("arguments", arguments)]].concat(), &PULL_REQUEST);
-        assert_eq!(job.step("exit code").code, Some(1), "{job:#?}");
-        assert!(job.summary.starts_with("### ragcheck: exit code 1\n"), "{job:#?}");
-        assert!(job.step("annotations and summary").stdout.starts_with("::error file=bikes/scenarios/"), "{job:#?}");
-        assert!(place.gh("body").contains(&job.summary));
-        let kept = std::path::PathBuf::from(&job.step("actions/upload-artifact@v4").stdout);
-        assert!(kept.ends_with(format!("bikes/{folder}")) && kept.join("latest/run.json").is_file(), "{kept:?}");
+    let job = action(&place, &inputs, &PULL_REQUEST);
+    assert_eq!(job.step("exit code").code, Some(1), "{job:#?}");
+    assert!(job.summary.starts_with("### ragcheck: exit code 1\n"), "{job:#?}");
+    assert!(job.step("annotations and summary").stdout.starts_with("::error file=bikes/scenarios/"), "{job:#?}");
+    assert!(place.gh("body").contains(&job.summary));
+    let kept = kept(&place, &job.step("actions/upload-artifact@v4").stdout);
+    assert!(kept.iter().any(|file| file.ends_with("/run.json")) && kept.contains(&"summary.md".to_owned()), "{kept:?}");
+    assert!(!place.path("work/checked out/bikes/out").exists(), "nothing is written into the checkout");
+    let job = action(&place, &[&inputs[..], &[("arguments", "--report-dir other")]].concat(), &PULL_REQUEST);
+    assert_eq!(job.step("exit code").code, Some(2), "{job:#?}");
+    assert!(job.step("run").stderr.contains("--report-dir is set by the action"), "{job:#?}");
+}
+
+/// The files of a folder to upload, by path from there; it is below the runner's temporary folder and holds regular files and
+/// nothing else.
+fn kept(place: &Workplace, folder: &str) -> Vec<String> {
+    let folder = std::path::Path::new(folder);
+    let temp = place.path("runner-temp");
+    let name = folder.strip_prefix(&temp).expect("below the temporary folder").to_string_lossy().into_owned();
+    assert!(name.starts_with("ragcheck-") && name.ends_with("/keep") && name.len() > 20, "{name}");
+    let (mut open, mut files) = (vec![folder.to_owned()], Vec::new());
+    while let Some(next) = open.pop() {
+        for entry in fs::read_dir(next).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let kind = path.symlink_metadata().expect("it is there").file_type();
+            assert!(kind.is_dir() || kind.is_file(), "{}", path.display());
+            if kind.is_dir() {
+                open.push(path);
+            } else {
+                files.push(path.strip_prefix(folder).expect("inside").to_string_lossy().into_owned());
+            }
+        }
     }
+    files
+}
+
+/// The project of a pull request that wants to write and read elsewhere, and to lie about its run: links in the place of
+/// everything that a run or a job writes, and a folder of reports with what an equal run would have left.
+fn attack(place: &Workplace) -> String {
+    let victim = place.path("home/victim");
+    fs::create_dir_all(&victim).expect("a folder");
+    fs::write(victim.join("key"), "the victim's key").expect("a file");
+    place.pull_request(|project| {
+        use std::os::unix::fs::symlink;
+        let scenario = project.join("scenarios/questions.yaml");
+        let text = fs::read_to_string(&scenario).expect("the scenario");
+        fs::write(&scenario, text.replace("80 euros", "90 euros")).expect("written");
+        fs::remove_file(project.join(".gitignore")).expect("it was there");
+        // The name of a run follows from what it shows: the attacker runs it at home.
+        let mut run = std::process::Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+        super::project::Outcome::of(run.arg("run").current_dir(project)).expect_code(1);
+        let folder = project.join("reports/latest").canonicalize().expect("the run");
+        for forged in ["comparison.json", "summary.md", "exit-code.json", "grades.jsonl"] {
+            fs::write(folder.join(forged), "{\"forged\": \"all is well\"}").expect("written");
+        }
+        for link in ["annotations.txt", "comment.md", "report.md", "stolen"] {
+            symlink(victim.join("key"), folder.join(link)).expect("a link");
+        }
+        symlink(&victim, project.join("reports/more")).expect("a link");
+        symlink(victim.join("key"), project.join("junit.xml")).expect("a link");
+        symlink(victim.join("key"), project.join("folder")).expect("a link");
+    })
+}
+
+#[test]
+fn a_pull_request_with_links_and_forged_files_overwrites_nothing_uploads_nothing_else_and_decides_nothing() {
+    let place = Workplace::of(&Project::starter().path("."), "");
+    let base = attack(&place);
+    let event =
+        [&PULL_REQUEST[..], &[("github.ref", "refs/pull/12/merge"), ("github.event.pull_request.base.sha", &base)]];
+    let event = event.concat();
+    let starter = yaml(STARTER)["jobs"]["replay"].clone();
+    let with_junit = [("comment", "true"), ("arguments", "--report junit=junit.xml")];
+    let jobs: [&dyn Fn() -> Job; 3] =
+        [&|| action(&place, &[("comment", "true")], &event), &|| action(&place, &with_junit, &event), &|| {
+            place.run(&starter, &event)
+        }];
+    let jobs = jobs.map(|run| {
+        let job = run();
+        assert!(job.failed, "{job:#?}");
+        let kept = kept(&place, &job.step("actions/upload-artifact@v4").stdout);
+        assert!(!job.summary.contains("all is well") && !place.gh("body").contains("all is well"), "{job:#?}");
+        assert!(!kept.iter().any(|file| file.ends_with("stolen") || file.ends_with("comparison.json")), "{kept:?}");
+        job
+    });
+    assert_eq!(jobs[0].step("exit code").code, Some(1), "{:#?}", jobs[0]);
+    assert!(jobs[0].summary.contains("| **FAILS** | questions/deposit |"), "{}", jobs[0].summary);
+    assert!(jobs[2].summary.contains("| **FAILS** | questions/deposit |"), "{}", jobs[2].summary);
+    // A link in the place of a file that was asked for is refused.
+    assert_eq!(jobs[1].step("exit code").code, Some(5), "{:#?}", jobs[1]);
+    assert_eq!(fs::read_to_string(place.path("home/victim/key")).expect("the file"), "the victim's key");
+    assert_eq!(fs::read_dir(place.path("home/victim")).expect("the folder").count(), 1);
+    assert_eq!(
+        fs::read_dir(place.path("shared")).expect("the folder").count(),
+        0,
+        "nothing is left in a shared folder"
+    );
+}
+
+#[test]
+fn on_a_pull_request_the_verdict_names_the_recordings_that_are_not_those_of_the_base() {
+    let starter = yaml(STARTER)["jobs"]["replay"].clone();
+    for changed in [false, true] {
+        let place = Workplace::of(&Project::starter().path("."), "bikes");
+        let base = place.pull_request(|project| {
+            let project = project.join("bikes");
+            fs::write(project.join("notes.md"), "a note").expect("written");
+            if changed {
+                // Also by a link: what it leads to is not what the base had there.
+                let lane = project.join("recordings/questions/deposit/tool-rag.strict.1.yaml");
+                fs::rename(&lane, project.join("moved.yaml")).expect("moved");
+                std::os::unix::fs::symlink("../../../moved.yaml", &lane).expect("a link");
+                let lane = project.join("recordings/questions/helmet/tool-rag.short.1.yaml");
+                let text = fs::read_to_string(&lane).expect("a recording");
+                fs::write(&lane, text.replace("take: 1", "take: 2")).expect("written");
+            }
+        });
+        let event =
+            [&PULL_REQUEST[..], &[("github.ref", "refs/pull/12/merge"), ("github.event.pull_request.base.sha", &base)]];
+        let event = event.concat();
+        let short = &base[..12];
+        let expected = if changed {
+            format!(
+                "2 recordings CHANGED since {short}: questions/helmet/tool-rag.short.1, questions/deposit/tool-rag.strict.1"
+            )
+        } else {
+            format!("every recording is as it was at {short}")
+        };
+        let job = action(&place, &[("working-directory", "bikes")], &event);
+        assert!(!job.failed && job.step("run").stdout.contains("required gates passed; "), "{job:#?}");
+        let words = job.summary.replace('\\', "");
+        assert!(expected.split([':', ',']).all(|part| words.contains(part)), "{expected}: {}", job.summary);
+
+        // The same in the workflow of `init`, whose project is the whole repository, and by the commit of the event alone.
+        let mut event = event;
+        event.retain(|(name, _)| *name != "github.ref");
+        let job = action(&place, &[("working-directory", "bikes")], &event);
+        let main = format!("every recording is as it was at {short}");
+        assert!(!job.failed && job.summary.replace('\\', "").contains(&main), "{job:#?}");
+    }
+    let place = Workplace::of(&Project::starter().path("."), "");
+    let base = place.pull_request(|project| {
+        let lane = project.join("recordings/questions/helmet/tool-rag.short.1.yaml");
+        let text = fs::read_to_string(&lane).expect("a recording");
+        fs::write(&lane, text.replace("take: 1", "take: 2")).expect("written");
+    });
+    let event =
+        [&PULL_REQUEST[..], &[("github.ref", "refs/pull/12/merge"), ("github.event.pull_request.base.sha", &base)]];
+    let job = place.run(&starter, &event.concat());
+    let told = format!("1 recording CHANGED since {}: questions/helmet/tool-rag.short.1", &base[..12]);
+    assert!(!job.failed && job.step("replay").stdout.contains(&told), "{told}: {job:#?}");
+}
+
+#[test]
+fn a_base_that_git_does_not_have_is_an_error_and_no_pass() {
+    let project = Project::starter();
+    let asked = project.run(&["run", "--base-commit", "HEAD"]);
+    asked.expect_code(2);
+    assert!(
+        asked.stderr.contains("--base-commit HEAD: git cannot tell what the recordings were there"),
+        "{}",
+        asked.stderr
+    );
+    project.run(&["run", "--base-commit", "HEAD", "--mode", "live"]).expect_code(2);
 }
 
 #[test]
@@ -165,8 +320,9 @@ fn the_workflow_of_a_new_project_passes_and_says_what_fails() {
     assert!(!passed.failed && passed.summary.contains("exit code 0"), "{passed:#?}");
     place.change("scenarios/questions.yaml", |text| text.replace("80 euros", "90 euros"));
     let failed = place.run(&job, &[]);
-    assert!(failed.failed && failed.step("ragcheck run").code == Some(1), "{failed:#?}");
-    let told = failed.steps.iter().find(|step| step.name.starts_with("ragcheck report")).expect("the step");
+    assert!(failed.failed && failed.step("replay").code == Some(1), "{failed:#?}");
+    let told = failed.step("report");
+    assert!(kept(&place, &failed.step("actions/upload-artifact@v4").stdout).contains(&"index.html".to_owned()));
     assert!(told.stdout.starts_with("::error file=scenarios/questions.yaml,line="), "{}", told.stdout);
     assert!(failed.summary.contains("| **FAILS** | questions/deposit |"), "{}", failed.summary);
 }
@@ -228,7 +384,8 @@ fn a_refresh_proposes_what_it_recorded_with_its_cost_and_updates_the_proposal_in
     let files = place.git("origin.git", &["diff", "--stat", "main", "refresh-recordings"]);
     assert!(files.contains("recordings/questions/deposit/"), "{files}");
 
-    // Nobody merged it: the branch and the pull request are there.
+    // Nobody merged it: the branch and the pull request are there. So is one of a fork whose branch has the same name.
+    fs::write(place.path("gh/fork"), "66\n").expect("a file");
     let second = refresh(&place);
     assert!(!second.failed, "{second:#?}");
     assert!(place.gh("asked").contains("pr edit 12 --body-file"), "{}", place.gh("asked"));

@@ -1,6 +1,6 @@
 //! The other subcommands, as they are typed: what they print, and that a reader who goes away breaks nothing.
 
-use super::project::{Project, whole};
+use super::project::{Outcome, Project, whole};
 use std::process::Stdio;
 
 const TRIAL: &str = "knowledge/valve-error/tool-rag.base.1";
@@ -231,4 +231,24 @@ fn commands_work_from_a_folder_inside_the_project() {
     assert!(outcome.stdout.contains("3 trials: 3 PASS"), "{}{}", outcome.stdout, outcome.stderr);
     assert!(project.path(&project.newest()).exists());
     assert!(!project.path("reports/latest").exists(), "a part is not the latest run");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_result_for_a_stdout_that_is_closed_was_not_printed_and_one_for_nobody_was() {
+    let project = Project::starter();
+    let shell = |line: &str| {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", line]).current_dir(project.path(".")).env("RAGCHECK", env!("CARGO_BIN_EXE_ragcheck"));
+        Outcome::of(&mut command)
+    };
+    for line in ["$RAGCHECK run >&-", "$RAGCHECK list >&-", "$RAGCHECK report --to json >&-"] {
+        let said = shell(line);
+        assert_eq!(said.code, 5, "{line}: {}", said.stderr);
+        assert!(said.stderr.contains("stdout is closed"), "{line}: {}", said.stderr);
+    }
+    shell("$RAGCHECK run >/dev/null").expect_code(0);
+    shell("$RAGCHECK run <&- >/dev/null 2>&-").expect_code(0);
+    // As a program opens it for reading and writing both.
+    shell("$RAGCHECK run 1<>/dev/null").expect_code(0);
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ragcheck::flow::FLOWS;
-use ragcheck::knowledge::BACKENDS;
 
 fn source(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(path)
@@ -53,10 +52,12 @@ fn turns_end_with_errors_that_their_flow_declares() {
     let mut seen = BTreeSet::new();
     for trace in project.traces() {
         let named = trace["lane"]["flow"].as_str().expect("a flow");
-        let Some(flow) = ragcheck::flow::by_name(named).filter(|flow| !flow.errors().is_empty()) else { continue };
+        let Some(flow) = ragcheck::flow::by_name(named).filter(|flow| !flow.description().errors.is_empty()) else {
+            continue;
+        };
         for event in trace["events"].as_array().expect("events") {
             let Some(kind) = event["what"]["turn_ended"]["outcome"]["failed"]["kind"].as_str() else { continue };
-            assert!(flow.errors().contains(&kind), "{named} does not declare `{kind}`: {}", trace["trial"]);
+            assert!(flow.description().errors.contains(&kind), "{named} does not declare `{kind}`: {}", trace["trial"]);
             seen.insert(kind.to_owned());
         }
     }
@@ -64,20 +65,41 @@ fn turns_end_with_errors_that_their_flow_declares() {
 }
 
 #[test]
-fn a_knowledge_backend_has_the_name_of_its_file() {
-    for (file, backend) in BACKENDS {
-        assert_eq!(backend.name(), file.replace('_', "-"));
-    }
+fn every_file_of_a_knowledge_server_is_a_kind_of_server_that_addresses_can_name() {
+    let files: BTreeSet<String> = entries(&source("knowledge/server")).iter().map(|path| name(path)).collect();
+    let named: BTreeSet<String> =
+        ragcheck::catalogues().servers.iter().map(|entry| entry.scheme.replace('-', "_")).collect();
+    assert_eq!(files, named.into_iter().chain(["mod".to_owned()]).collect());
 }
 
 #[test]
 fn every_flow_has_the_same_shape() {
-    for (folder, _) in FLOWS {
+    for (folder, flow) in FLOWS {
         let folder = source("flow").join(folder);
-        for file in ["mod.rs", "policy.rs", "machine.rs", "prompts.rs", "tools/mod.rs", "prompts"] {
+        let of_tools = ["policy.rs", "machine.rs", "prompts.rs", "tools/mod.rs", "prompts"];
+        let of_tools = of_tools.iter().filter(|_| !flow.description().tools.is_empty());
+        for file in of_tools.chain(&["mod.rs"]) {
             assert!(folder.join(file).exists(), "{} lacks {file}", folder.display());
         }
     }
+}
+
+#[test]
+fn the_worked_example_of_the_architecture_is_the_code_that_tests_run_and_takes_less_than_100_lines() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let architecture = std::fs::read_to_string(root.join("ARCHITECTURE.md")).expect("a page");
+    let compiled = std::fs::read_to_string(source("flow/mod.rs")).expect("a source file");
+    assert!(compiled.contains("#[path = \"../../examples/retrieve_then_read/mod.rs\"]"), "the example is not compiled");
+    let (mut lines, files) = (0, entries(&root.join("examples/retrieve_then_read")));
+    for file in &files {
+        let text = std::fs::read_to_string(file).expect("a text");
+        let named = format!("`{}`:\n\n```", file.strip_prefix(root).expect("below the root").display());
+        let quoted = architecture.split_once(&named).unwrap_or_else(|| panic!("{} is not quoted", file.display())).1;
+        let (_, quoted) = quoted.split_once('\n').expect("the language of the block");
+        assert!(quoted.starts_with(&format!("{text}```\n")), "ARCHITECTURE.md quotes another {}", file.display());
+        lines += text.lines().count();
+    }
+    assert!(files.len() == 3 && lines < 100, "{} files, {lines} lines", files.len());
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! `check` and `list` as a person sees them: what is recorded, what is not, and what would run.
 
+use ragcheck::cassette::{Cassette, Header, Redactor};
 use ragcheck::cli::{check, list};
 use ragcheck::plan::{self, Selection};
 use ragcheck::scenario;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -16,12 +18,24 @@ fn a_recorded_lane_is_listed_as_such_and_the_others_are_noted_with_their_command
     let case = cassettes.path().join("sound/one-turn");
     fs::create_dir_all(&case).expect("a folder");
     for lane in ["tool-rag.feedback.1", "tool-rag.feedback.2", "tool-rag.forced.1"] {
-        let text = format!(
-            "cassette: 1\nscenario: \"sound\"\ncase: \"one-turn\"\nlane: \"{lane}\"\n\
-             recorded_at: \"2026-02-11T09:14:03Z\"\nrecorded_from:\n  model: \"simulator\"\nrecorder: \"0.1.0\"\n\
-             knowledge: \"\"\nseed: \"1\"\ntake: 1\nprofiles:\n  openai-chat: 1\nexchanges: []\n"
-        );
-        fs::write(case.join(format!("{lane}.yaml")), text).expect("a file");
+        let header = Header {
+            scenario: "sound".into(),
+            case: "one-turn".into(),
+            lane: lane.into(),
+            recorded_at: "2026-02-11T09:14:03Z".parse().expect("a time"),
+            recorded_from: BTreeMap::from([("model".into(), "simulator".into())]),
+            recorder: "0.1.0".into(),
+            knowledge: String::new(),
+            seed: 1,
+            take: 1,
+            takes: BTreeMap::new(),
+            profiles: BTreeMap::from([("openai-chat".into(), 1)]),
+            vars: BTreeMap::new(),
+            stopping: None,
+        };
+        let recorded = Cassette::new(header, Vec::new(), BTreeMap::new());
+        let saved = recorded.save(&case.join(format!("{lane}.yaml")), &case.join("blobs"), &Redactor::default());
+        saved.expect("a recording");
     }
     let checked = check::check(&root(), &[], None, Some(cassettes.path()));
     let text = checked.text(false);

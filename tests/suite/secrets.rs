@@ -62,6 +62,31 @@ fn a_key_of_a_typed_file_of_variables_stands_in_nothing_that_a_run_keeps() {
     }
 }
 
+#[test]
+fn a_key_with_an_invisible_character_inside_is_in_no_page_and_a_scan_finds_it_in_the_blocks_of_another() {
+    const KEY: &str = "acme9f8e7d6c5b4a3211";
+    let project = Project::starter();
+    project.run(&["run"]).expect_code(0);
+    let folder = project.newest();
+    let (page, traces) = (format!("{folder}/index.html"), format!("{folder}/traces.jsonl"));
+    let hidden = format!("{}\u{200b}{}", &KEY[..9], &KEY[9..]);
+    project.write(&traces, &project.read(&traces).replace("30 euros", &hidden));
+    let score = |known: bool| {
+        let mut command = project.command(&["score"]);
+        Outcome::of(if known { command.env("OPENAI_API_KEY", KEY) } else { command.env_remove("OPENAI_API_KEY") })
+    };
+    let scan = || Outcome::of(project.command(&["cassette", "scan", &page]).env("OPENAI_API_KEY", KEY));
+    let said = score(true);
+    assert!(!said.stdout.contains(&KEY[..9]), "{}", said.stdout);
+    scan().expect_code(0);
+    // A page that was made by one who did not know it.
+    score(false);
+    let found = scan();
+    found.expect_code(1);
+    assert!(found.stdout.contains("the value of OPENAI_API_KEY, in a compressed block"), "{}", found.stdout);
+    assert!(!(found.stdout.clone() + &found.stderr).contains(&KEY[..9]), "{}", found.stdout);
+}
+
 fn spellings() -> Vec<String> {
     let encode = |bytes: &[u8]| {
         const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -106,7 +106,18 @@ fn mistakes_in_declared_bases_are_found_with_their_places() {
     project.edit("ragcheck.yaml", "chroma://127.0.0.1:8093/fernlight", "http://127.0.0.1:8093/fernlight");
     let outcome = project.run(&["check"]);
     outcome.expect_code(2);
-    assert!(outcome.stdout.contains("begins with neither `chroma://` nor `qdrant://`"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("unknown kind of server `http`"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("chroma, qdrant"), "{}", outcome.stdout);
+    for (address, said) in [
+        ("qdrant://127.0.0.1:8093/fernlight?tenant=t", "qdrant takes nothing behind `?`"),
+        ("chroma://127.0.0.1:8093/fernlight?limit=5", "chroma has no option `limit`; known: tenant, database"),
+    ] {
+        let project = Project::shipped();
+        project.edit("ragcheck.yaml", "chroma://127.0.0.1:8093/fernlight", address);
+        let outcome = project.run(&["check"]);
+        outcome.expect_code(2);
+        assert!(outcome.stdout.contains(said), "{said}: {}", outcome.stdout);
+    }
 }
 
 /// A process that ends with the test.

@@ -30,7 +30,9 @@ echo "$*" >>"$GH_STATE/asked"
 case "$*" in
   *"--method POST"*) echo 77 >"$GH_STATE/comment" ;;
   *"--paginate"*) cat "$GH_STATE/comment" 2>/dev/null || true ;;
-  "pr list"*) cat "$GH_STATE/pull-request" 2>/dev/null || true ;;
+  # A fork may have a branch of the same name: its pull request is listed too, unless one asks for those of this repository.
+  "pr list"*"isCrossRepository | not"*) cat "$GH_STATE/pull-request" 2>/dev/null || true ;;
+  "pr list"*) cat "$GH_STATE/fork" "$GH_STATE/pull-request" 2>/dev/null || true ;;
   "pr create"*) echo 12 >"$GH_STATE/pull-request" ;;
 esac
 while [ $# -gt 0 ]; do
@@ -77,7 +79,7 @@ impl Workplace {
     /// The files of `project` as the first commit of a repository, in its folder `inside`.
     pub fn of(project: &Path, inside: &str) -> Self {
         let place = Self { folder: tempfile::tempdir().expect("a folder") };
-        for folder in ["bin", "home/.cargo/bin", "gh", "action/.ci"] {
+        for folder in ["bin", "home/.cargo/bin", "gh", "action/.ci", "shared"] {
             fs::create_dir_all(place.path(folder)).expect(folder);
         }
         for (name, text) in [("cargo", CARGO), ("gh", GH)] {
@@ -148,6 +150,22 @@ impl Workplace {
         command.env("GH_STATE", self.path("gh")).env("RAGCHECK_NOW", "2026-12-01T00:00:00Z");
     }
 
+    /// A pull request number 12 with that change, merged into `main` as GitHub does; gives the commit of its base.
+    pub fn pull_request(&self, change: impl Fn(&Path)) -> String {
+        let base = self.git("seed", &["rev-parse", "HEAD"]).trim().to_owned();
+        self.git("seed", &["checkout", "--quiet", "-b", "change"]);
+        change(&self.path("seed"));
+        self.git("seed", &["add", "--all", "--force"]);
+        self.commit("seed", "the change");
+        self.git("seed", &["checkout", "--quiet", "main"]);
+        let merge =
+            ["-c", "user.name=a", "-c", "user.email=a@localhost", "merge", "--quiet", "--no-ff", "--no-edit", "change"];
+        self.git("seed", &merge);
+        self.git("seed", &["push", "--quiet", "origin", "HEAD:refs/pull/12/merge"]);
+        self.git("seed", &["reset", "--quiet", "--hard", &base]);
+        base
+    }
+
     /// Runs a text with a shell in a folder.
     pub fn shell(
         &self,
@@ -188,7 +206,13 @@ impl Workplace {
             if text("uses").starts_with("actions/checkout") {
                 fs::remove_dir_all(&checkout).expect("it was there");
                 let origin = format!("file://{}", self.path("origin.git").display());
-                self.git("work", &["clone", "--quiet", "--depth", "1", &origin, "checked out"]);
+                let depth = written["with"]["fetch-depth"].as_u64().unwrap_or(1).to_string();
+                self.git("work", &["clone", "--quiet", "--depth", &depth, &origin, "checked out"]);
+                if let Some(reference) = contexts.get("github.ref") {
+                    let fetched = format!("+{reference}:refs/remotes/pull");
+                    self.git("work/checked out", &["fetch", "--quiet", "--depth", &depth, "origin", &fetched]);
+                    self.git("work/checked out", &["checkout", "--quiet", "--detach", "refs/remotes/pull"]);
+                }
             }
             if text("run").is_empty() {
                 let path = filled(written["with"]["path"].as_str().unwrap_or_default(), &contexts);
@@ -205,7 +229,12 @@ impl Workplace {
                 ("GITHUB_OUTPUT".into(), output.display().to_string()),
                 ("GITHUB_STEP_SUMMARY".into(), summary.display().to_string()),
                 ("RUNNER_TEMP".into(), temp.display().to_string()),
+                ("TMPDIR".into(), self.path("shared").display().to_string()),
             ]);
+            if let Some(reference) = contexts.get("github.ref") {
+                let head = self.git("work/checked out", &["rev-parse", "HEAD"]).trim().to_owned();
+                variables.extend([("GITHUB_REF".into(), reference.clone()), ("GITHUB_SHA".into(), head)]);
+            }
             for settings in [&job["env"], &written["env"]] {
                 for (key, value) in settings.as_object().into_iter().flatten() {
                     variables.insert(key.clone(), filled(value.as_str().unwrap_or_default(), &contexts));

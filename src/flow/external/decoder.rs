@@ -135,7 +135,7 @@ fn source(item: &Value) -> Option<SourceRef> {
         _ if web => "external",
         _ => "internal",
     };
-    Some(SourceRef { kind: kind.to_owned(), title: text(&["title", "name"]).to_owned(), id })
+    Some(SourceRef { kind: kind.to_owned(), title: text(&["title", "name"]).to_owned(), id, number: None })
 }
 
 #[cfg(test)]

@@ -219,7 +219,9 @@ impl<'a> TraceBuilder<'a> {
             took_us: micros(took),
             first_token_us: last.attempt.first_token.map(|first| micros(earlier + first)),
             shown: asked.iter().flat_map(|asked| &asked.messages).flat_map(|one| digests(self.known, one)).collect(),
-            tool_choice: asked.as_ref().map_or_else(|| "unknown".to_owned(), |asked| asked.tool_choice.to_string()),
+            tool_choice: asked
+                .as_ref()
+                .map_or_else(|| "unknown".to_owned(), |asked| asked.tool_choice.told(&asked.tools)),
             attempts: attempts_of(&attempts),
             reply,
         }));

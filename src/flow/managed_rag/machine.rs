@@ -1,35 +1,58 @@
 //! The states of one turn: the service is asked, then the model answers with what came; each is asked for once more where
 //! it is missing.
 
-use crate::flow::machine::MachineRows;
-use crate::trace::state_machine::Machine;
+use crate::flow::machine::{Table, on, stay, words};
+use State::{Answered, Answering, AnsweringReminded, Asking, AskingReminded, Failed};
 
-pub(super) const ASKING: &str = "asking";
-pub(super) const ASKING_REMINDED: &str = "asking_reminded";
-pub(super) const ANSWERING: &str = "answering";
-pub(super) const ANSWERING_REMINDED: &str = "answering_reminded";
-pub(super) const ANSWERED: &str = "answered";
-pub(super) const FAILED: &str = "failed";
+words! {
+    /// Where a turn stands.
+    #[derive(Default)]
+    enum State {
+        #[default]
+        Asking = "asking", AskingReminded = "asking_reminded", Answering = "answering",
+        AnsweringReminded = "answering_reminded", Answered = "answered", Failed = "failed",
+    }
+}
+
+words! {
+    /// What happens in a turn.
+    enum Event {
+        CallRejected = "call_rejected", AnswerFound = "answer_found", NoAnswerFound = "no_answer_found",
+        ServiceFailed = "service_failed", CallMissing = "call_missing", NoCall = "no_call",
+        ArtifactMissing = "artifact_missing", NoArtifact = "no_artifact", AnswerMissing = "answer_missing",
+        NoAnswer = "no_answer", Answered = "answered", Refused = "refused",
+        ModelCallsExhausted = "model_calls_exhausted", ModelUnavailable = "model_unavailable", Timeout = "timeout",
+    }
+}
+
+/// Before the service was asked.
+const BEFORE: &[State] = &[Asking, AskingReminded];
+/// After it was asked.
+const AFTER: &[State] = &[Answering, AnsweringReminded];
+const ALL: &[State] = &[Asking, AskingReminded, Answering, AnsweringReminded];
 
 /// The machine of `managed-rag`.
-pub(super) fn machine() -> Machine {
-    let (asking, answering) = ([ASKING, ASKING_REMINDED], [ANSWERING, ANSWERING_REMINDED]);
-    let all = || asking.into_iter().chain(answering);
-    let mut machine = MachineRows::new(ASKING, &[ANSWERED, FAILED]).stay("call_rejected", all());
-    for on in ["answer_found", "no_answer_found", "service_failed"] {
-        machine = machine.on(on, asking, ANSWERING).stay(on, answering);
-    }
-    machine
-        .on("call_missing", [ASKING], ASKING_REMINDED)
-        .on("no_call", [ASKING_REMINDED], FAILED)
-        .on("artifact_missing", [ANSWERING], ANSWERING_REMINDED)
-        .on("no_artifact", [ANSWERING_REMINDED], FAILED)
-        .on("answer_missing", [ANSWERING], ANSWERING_REMINDED)
-        .on("no_answer", [ANSWERING_REMINDED], FAILED)
-        .on("answered", answering, ANSWERED)
-        .on("refused", answering, ANSWERED)
-        .on("model_calls_exhausted", all(), FAILED)
-        .on("model_unavailable", all(), FAILED)
-        .on("timeout", all(), FAILED)
-        .build()
-}
+pub(super) static MACHINE: Table<State, Event> = Table {
+    begins: Asking,
+    ends: &[Answered, Failed],
+    rows: &[
+        stay(Event::CallRejected, ALL),
+        on(Event::AnswerFound, BEFORE, Answering),
+        stay(Event::AnswerFound, AFTER),
+        on(Event::NoAnswerFound, BEFORE, Answering),
+        stay(Event::NoAnswerFound, AFTER),
+        on(Event::ServiceFailed, BEFORE, Answering),
+        stay(Event::ServiceFailed, AFTER),
+        on(Event::CallMissing, &[Asking], AskingReminded),
+        on(Event::NoCall, &[AskingReminded], Failed),
+        on(Event::ArtifactMissing, &[Answering], AnsweringReminded),
+        on(Event::NoArtifact, &[AnsweringReminded], Failed),
+        on(Event::AnswerMissing, &[Answering], AnsweringReminded),
+        on(Event::NoAnswer, &[AnsweringReminded], Failed),
+        on(Event::Answered, AFTER, Answered),
+        on(Event::Refused, AFTER, Answered),
+        on(Event::ModelCallsExhausted, ALL, Failed),
+        on(Event::ModelUnavailable, ALL, Failed),
+        on(Event::Timeout, ALL, Failed),
+    ],
+};

@@ -1,7 +1,8 @@
-//! What `managed-rag` keeps: the artifacts of a conversation with their sources, every version of them; and what the tool
-//! of one turn sees and changes.
+//! What `managed-rag` keeps: the artifacts of a conversation with their sources, every version of them; and what is
+//! known of one turn.
 
 use super::NAME;
+use super::policy::Progress;
 use crate::flow::FlowState;
 use crate::trace::{Artifact, ManagedSource};
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ use serde_json::Value;
 /// The artifacts of a conversation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Memory {
+pub(in crate::flow) struct Memory {
     /// All of them, oldest first: no version takes the place of another.
     pub(super) artifacts: Vec<KeptArtifact>,
     /// Those that the last answer embeds, by name and version.
@@ -32,30 +33,29 @@ impl KeptArtifact {
     }
 }
 
+impl Memory {
+    /// All artifacts of the conversation, oldest first.
+    pub(super) fn all(&self) -> Vec<Artifact> {
+        self.artifacts.iter().map(|kept| kept.artifact.clone()).collect()
+    }
+
+    /// The artifact of that name and version.
+    pub(super) fn named(&self, name: &(String, u32)) -> Option<&Artifact> {
+        self.artifacts.iter().find(|kept| kept.name() == *name).map(|kept| &kept.artifact)
+    }
+}
+
 impl FlowState for Memory {
     const FLOW: &'static str = NAME;
     const VERSION: u32 = 1;
 }
 
-/// What the tool of one turn sees and changes.
+/// What is known of one turn; the tool sees and changes it.
 #[derive(Default)]
-pub(super) struct TurnState {
-    pub(super) memory: Memory,
+pub(in crate::flow) struct TurnState {
+    pub(super) progress: Progress,
     /// What tools know of the user.
     pub(super) context: Value,
     /// The artifacts of this turn, by name and version.
     pub(super) made: Vec<(String, u32)>,
-}
-
-impl TurnState {
-    /// All artifacts of the conversation, oldest first.
-    pub(super) fn artifacts(&self) -> Vec<Artifact> {
-        self.memory.artifacts.iter().map(|kept| kept.artifact.clone()).collect()
-    }
-
-    /// The newest artifact of this turn.
-    pub(super) fn newest(&self) -> Option<&Artifact> {
-        let newest = self.made.last()?;
-        self.memory.artifacts.iter().find(|kept| kept.name() == *newest).map(|kept| &kept.artifact)
-    }
 }

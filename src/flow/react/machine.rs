@@ -1,47 +1,73 @@
 //! The states of one turn, and what may lead from one to another: think and act, observe, reflect where something went
 //! wrong, answer. `policy` decides which event happens; its tests hold it to these rows.
 
-use crate::flow::machine::MachineRows;
-use crate::trace::state_machine::Machine;
+use crate::flow::machine::{Table, on, stay, words};
+use State::{Answered, Answering, Failed, Observing, Reflecting, Thinking};
+use serde::{Deserialize, Serialize};
 
-pub(super) const THINKING: &str = "thinking";
-pub(super) const OBSERVING: &str = "observing";
-pub(super) const REFLECTING: &str = "reflecting";
-pub(super) const ANSWERING: &str = "answering";
-pub(super) const ANSWERED: &str = "answered";
-pub(super) const FAILED: &str = "failed";
+words! {
+    /// Where a turn stands.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum State {
+        Thinking = "thinking", Observing = "observing", Reflecting = "reflecting", Answering = "answering",
+        Answered = "answered", Failed = "failed",
+    }
+}
+
+words! {
+    /// What moves a turn from state to state; `policy` decides which of them something that happened is.
+    enum Event {
+        ResultsFound = "results_found", NothingFound = "nothing_found", CallRefused = "call_refused",
+        NoCall = "no_call", SearchFailed = "search_failed", Ready = "ready", GoalMet = "goal_met",
+        Incomplete = "incomplete", Irrelevant = "irrelevant", Retry = "retry", ChangeApproach = "change_approach",
+        OwnKnowledge = "own_knowledge", RetriesUsedUp = "retries_used_up", StepsUsedUp = "steps_used_up",
+        Answered = "answered", NoAnswer = "no_answer", ShorterContext = "shorter_context", NoAnalysis = "no_analysis",
+        PartialResult = "partial_result", ModelUnavailable = "model_unavailable", BudgetUsedUp = "budget_used_up",
+        Timeout = "timeout",
+    }
+}
+
+impl State {
+    /// Whether the turn is over.
+    pub(super) fn is_terminal(self) -> bool {
+        MACHINE.ends.contains(&self)
+    }
+}
 
 /// The states in which the model is asked.
-const ASKING: [&str; 4] = [THINKING, OBSERVING, REFLECTING, ANSWERING];
+const ASKING: &[State] = &[Thinking, Observing, Reflecting, Answering];
 
 /// The machine of `react`.
-pub(super) fn machine() -> Machine {
-    MachineRows::new(THINKING, &[ANSWERED, FAILED])
+pub(super) static MACHINE: Table<State, Event> = Table {
+    begins: Thinking,
+    ends: &[Answered, Failed],
+    rows: &[
         // One step: the model thinks and calls the search.
-        .on("results_found", [THINKING], OBSERVING)
-        .on("nothing_found", [THINKING], REFLECTING)
-        .on("call_refused", [THINKING], REFLECTING)
-        .on("no_call", [THINKING], REFLECTING)
-        .on("search_failed", [THINKING], REFLECTING)
-        .on("ready", [THINKING], ANSWERING)
+        on(Event::ResultsFound, &[Thinking], Observing),
+        on(Event::NothingFound, &[Thinking], Reflecting),
+        on(Event::CallRefused, &[Thinking], Reflecting),
+        on(Event::NoCall, &[Thinking], Reflecting),
+        on(Event::SearchFailed, &[Thinking], Reflecting),
+        on(Event::Ready, &[Thinking], Answering),
         // What came of it.
-        .on("goal_met", [OBSERVING], ANSWERING)
-        .on("incomplete", [OBSERVING], THINKING)
-        .on("irrelevant", [OBSERVING], REFLECTING)
+        on(Event::GoalMet, &[Observing], Answering),
+        on(Event::Incomplete, &[Observing], Thinking),
+        on(Event::Irrelevant, &[Observing], Reflecting),
         // What to do about a failure.
-        .on("retry", [REFLECTING], THINKING)
-        .on("change_approach", [REFLECTING], THINKING)
-        .on("own_knowledge", [REFLECTING], ANSWERING)
-        .on("retries_used_up", [REFLECTING], ANSWERING)
-        .on("steps_used_up", [OBSERVING, REFLECTING], ANSWERING)
+        on(Event::Retry, &[Reflecting], Thinking),
+        on(Event::ChangeApproach, &[Reflecting], Thinking),
+        on(Event::OwnKnowledge, &[Reflecting], Answering),
+        on(Event::RetriesUsedUp, &[Reflecting], Answering),
+        on(Event::StepsUsedUp, &[Observing, Reflecting], Answering),
         // The end.
-        .on("answered", [ANSWERING], ANSWERED)
-        .on("no_answer", [ANSWERING], FAILED)
-        .stay("shorter_context", [THINKING, OBSERVING, ANSWERING])
-        .on("no_analysis", [REFLECTING], REFLECTING)
-        .on("partial_result", ASKING, ANSWERED)
-        .on("model_unavailable", [THINKING, OBSERVING, ANSWERING], FAILED)
-        .on("budget_used_up", ASKING, FAILED)
-        .on("timeout", ASKING, FAILED)
-        .build()
-}
+        on(Event::Answered, &[Answering], Answered),
+        on(Event::NoAnswer, &[Answering], Failed),
+        stay(Event::ShorterContext, &[Thinking, Observing, Answering]),
+        on(Event::NoAnalysis, &[Reflecting], Reflecting),
+        on(Event::PartialResult, ASKING, Answered),
+        on(Event::ModelUnavailable, &[Thinking, Observing, Answering], Failed),
+        on(Event::BudgetUsedUp, ASKING, Failed),
+        on(Event::Timeout, ASKING, Failed),
+    ],
+};

@@ -14,7 +14,7 @@ const MOST_KEPT: usize = 16;
 /// The session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Memory {
+pub(in crate::flow) struct Memory {
     /// What was learned from failures, oldest first.
     pub(super) reflections: Vec<Reflection>,
     /// What the user decided or wishes, oldest first.
@@ -110,7 +110,7 @@ pub(super) struct Assessment {
 /// The turn under way: what its tools see and change too.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct TurnState {
+pub(in crate::flow) struct TurnState {
     pub(super) query: String,
     pub(super) progress: Progress,
     /// Time and completions so far.

@@ -21,19 +21,19 @@ mod turn;
 #[cfg(test)]
 mod tests;
 
-use super::tools::Declaration;
+use super::frame::{Agent, Cut, Ended};
+use super::machine::{Table, Word};
+use super::tools::declarations;
 use super::turn::Turn;
-use super::{Abort, AgentContext, ConversationState, Flow, PromptText, reply};
-use crate::platform::clock::{BoxFuture, timeout};
-use crate::trace::state_machine::Machine;
+use super::{Abort, AgentContext, ConversationState, Description, reply};
 use crate::trace::{Answer, Logged, What};
-use memory::Memory;
+use machine::{Event, State};
+use memory::{Memory, TurnState};
 use notices::Notice;
-use policy::{Event, State};
+use policy::Happened;
 use serde_json::Value;
 use session::Begins;
 use std::time::Duration;
-use turn::UnderWay;
 
 /// The name that scenarios use.
 pub const NAME: &str = "react";
@@ -45,32 +45,99 @@ pub static FLOW: React = React;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct React;
 
-impl Flow for React {
-    fn name(&self) -> &'static str {
-        NAME
+static DESCRIPTION: Description = Description {
+    tools: &declarations(&tools::TOOLS),
+    prompts: &prompts::PROMPTS,
+    criteria: include_str!("criteria.yaml"),
+    errors: &["budget_used_up", "model_unavailable", "no_answer", "timeout"],
+    ..Description::new(NAME)
+};
+
+impl Agent for React {
+    type State = State;
+    type Event = Event;
+    type Memory = Memory;
+    type Own = TurnState;
+
+    const MACHINE: &'static Table<State, Event> = &machine::MACHINE;
+
+    fn description() -> &'static Description {
+        &DESCRIPTION
     }
 
-    fn tools(&self) -> Vec<&'static Declaration> {
-        tools::TOOLS.iter().map(|tool| &tool.declaration).collect()
+    fn state(own: &mut TurnState) -> &mut State {
+        &mut own.progress.state
     }
 
-    fn prompts(&self) -> &'static [PromptText] {
-        &prompts::PROMPTS
+    fn event(cut: Cut) -> Event {
+        match cut {
+            Cut::ModelUnavailable => Event::ModelUnavailable,
+            Cut::ModelCallsExhausted => Event::BudgetUsedUp,
+            Cut::Timeout => Event::Timeout,
+        }
     }
 
-    fn machine(&self) -> Machine {
-        machine::machine()
+    async fn converse(turn: &mut Turn<'_, Self>) -> Ended<Self> {
+        loop {
+            match turn.own.progress.state {
+                State::Thinking => turn.think_and_act().await?,
+                State::Observing => turn.observe().await?,
+                State::Reflecting => turn.reflect().await?,
+                State::Answering => turn.answer().await?,
+                State::Answered | State::Failed => return Ok(turn.outcome()),
+            }
+        }
     }
 
-    fn criteria(&self) -> &'static str {
-        include_str!("criteria.yaml")
+    /// The turn of these words: the one that a killed process left, or the next one.
+    fn begin<'a>(
+        env: &'a AgentContext,
+        conversation: &'a mut ConversationState,
+        query: &str,
+    ) -> Result<Turn<'a, Self>, Abort> {
+        let (mut memory, restored, lost) = match session::open(env, conversation)? {
+            Begins::Usual(memory) => (memory, false, None),
+            Begins::Restored(memory) => (memory, true, None),
+            Begins::Afresh(why) => {
+                conversation.history.clear();
+                (Memory::default(), false, Some(why))
+            }
+        };
+        if let Some(state) = memory.under_way.take().filter(|state| state.query == query) {
+            let spent = (Duration::from_micros(state.elapsed_us), state.model_calls, state.minted);
+            let mut turn = Turn::resume(env, conversation, query, memory, spent);
+            turn.log(Logged::Restored { state: Some(state.progress.state.name().to_owned()) });
+            turn.own = state;
+            return Ok(turn);
+        }
+        let mut turn = Turn::begin(env, conversation, query, memory);
+        turn.own = TurnState::of(query);
+        if restored {
+            turn.log(Logged::Restored { state: None });
+        }
+        if let Some(reason) = lost {
+            turn.log(Logged::StartedAfresh { reason });
+            turn.notice(&Notice::FreshSession);
+        }
+        turn.prepare()?;
+        Ok(turn)
     }
 
-    fn errors(&self) -> &'static [&'static str] {
-        &["budget_used_up", "model_unavailable", "no_answer", "timeout"]
+    /// What was found so far is given, where something was.
+    fn timed_out(turn: &mut Turn<'_, Self>, _: Duration) -> Ended<Self> {
+        turn.take(Happened::TimedOut)?;
+        Ok(turn.outcome())
     }
 
-    fn reply(&self, conversation: &ConversationState, answer: &Answer) -> Value {
+    fn kept(env: &AgentContext, conversation: &ConversationState, number: u32) {
+        let stored = env.sessions.save(&conversation.session, "ended", &conversation.to_json());
+        if stored.is_ok() {
+            let persisted = What::Logged(Logged::Persisted { state: "ended".into() });
+            env.push(env.clock.now(), conversation.ordinal, number, persisted);
+        }
+    }
+
+    fn reply(conversation: &ConversationState, answer: &Answer) -> Value {
         let mut reply = reply::usual(answer);
         let memory: Memory = conversation.flow_state().unwrap_or_default();
         // Text, numbers and lists always serialise.
@@ -78,87 +145,7 @@ impl Flow for React {
         reply
     }
 
-    fn turn<'a>(
-        &'a self,
-        env: &'a AgentContext,
-        conversation: &'a mut ConversationState,
-        query: &'a str,
-    ) -> BoxFuture<'a, Result<(), Abort>> {
-        Box::pin(async move {
-            let mut under_way = begin(env, conversation, query)?;
-            let limit = (*env.settings.limits.turn).saturating_sub(under_way.turn.elapsed());
-            let ended = timeout(&*env.clock, limit, under_way.converse()).await;
-            if let Ok(ended) = ended {
-                ended?;
-            } else {
-                under_way.turn.cut_off();
-                under_way.happen(Event::TimedOut)?;
-            }
-            let outcome = under_way.outcome();
-            let UnderWay { turn, mut memory, state, .. } = under_way;
-            memory.last = Some(state.report(&memory));
-            memory.under_way = None;
-            let number = turn.number;
-            turn.end(outcome);
-            conversation.keep(&memory)?;
-            let stored = env.sessions.save(&conversation.session, "ended", &conversation.to_json());
-            if stored.is_ok() {
-                let persisted = What::Logged(Logged::Persisted { state: "ended".into() });
-                env.push(env.clock.now(), conversation.ordinal, number, persisted);
-            }
-            Ok(())
-        })
-    }
-
-    fn session_ended(&self, env: &AgentContext, conversation: &ConversationState) {
+    fn session_ended(env: &AgentContext, conversation: &ConversationState) {
         session::clear(env, conversation);
-    }
-}
-
-/// The turn of these words: the one that a killed process left, or the next one.
-fn begin<'a>(
-    env: &'a AgentContext,
-    conversation: &'a mut ConversationState,
-    query: &str,
-) -> Result<UnderWay<'a>, Abort> {
-    let (mut memory, restored, lost) = match session::open(env, conversation)? {
-        Begins::Usual(memory) => (memory, false, None),
-        Begins::Restored(memory) => (memory, true, None),
-        Begins::Afresh(why) => {
-            conversation.history.clear();
-            (Memory::default(), false, Some(why))
-        }
-    };
-    if let Some(state) = memory.under_way.take().filter(|state| state.query == query) {
-        let spent = (Duration::from_micros(state.elapsed_us), state.model_calls, state.minted);
-        let turn = Turn::resume(env, conversation, query, spent);
-        turn.log(Logged::Restored { state: Some(state.progress.state.name().to_owned()) });
-        return Ok(UnderWay::new(turn, memory, state));
-    }
-    let turn = Turn::begin(env, conversation, query);
-    if restored {
-        turn.log(Logged::Restored { state: None });
-    }
-    let mut under_way = UnderWay::new(turn, memory, memory::TurnState::of(query));
-    if let Some(reason) = lost {
-        under_way.turn.log(Logged::StartedAfresh { reason });
-        under_way.notice(&Notice::FreshSession);
-    }
-    under_way.prepare()?;
-    Ok(under_way)
-}
-
-impl UnderWay<'_> {
-    /// Everything between the user's words and the outcome.
-    async fn converse(&mut self) -> Result<(), Abort> {
-        loop {
-            match self.state.progress.state {
-                State::Thinking => self.think_and_act().await?,
-                State::Observing => self.observe().await?,
-                State::Reflecting => self.reflect().await?,
-                State::Answering => self.answer().await?,
-                State::Answered | State::Failed => return Ok(()),
-            }
-        }
     }
 }

@@ -1,46 +1,16 @@
-//! The decisions of `react`, without any input or output: one [`Progress`] and one [`Event`] give the next progress.
+//! The decisions of `react`, without any input or output: one [`Progress`] and what [`Happened`] give the next progress and
+//! the event of the machine.
 //!
 //! A turn has at most [`MOST_STEPS`] steps, a step being one action; at most [`MOST_RETRIES`] of them answer a failure. The first failure
 //! of a kind is tried again with what was learned from it, the second of the same kind changes the approach.
 
-use super::machine;
+use super::machine::{Event, State};
 use serde::{Deserialize, Serialize};
 
 /// Actions in one turn.
 pub(super) const MOST_STEPS: u32 = 5;
 /// Actions of one turn that answer a failure.
 pub(super) const MOST_RETRIES: u32 = 3;
-
-/// Where a turn stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum State {
-    Thinking,
-    Observing,
-    Reflecting,
-    Answering,
-    Answered,
-    Failed,
-}
-
-impl State {
-    /// Its name in the machine.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Thinking => machine::THINKING,
-            Self::Observing => machine::OBSERVING,
-            Self::Reflecting => machine::REFLECTING,
-            Self::Answering => machine::ANSWERING,
-            Self::Answered => machine::ANSWERED,
-            Self::Failed => machine::FAILED,
-        }
-    }
-
-    /// Whether the turn is over.
-    pub(super) fn is_terminal(self) -> bool {
-        matches!(self, Self::Answered | Self::Failed)
-    }
-}
 
 /// A way to look for the answer. The first four differ in how the query is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -96,7 +66,7 @@ pub(super) enum FailureKind {
 }
 
 impl FailureKind {
-    /// As prompts and the log write it; also the event that it is.
+    /// As prompts and the log write it.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Irrelevant => "irrelevant",
@@ -104,6 +74,17 @@ impl FailureKind {
             Self::CallRefused => "call_refused",
             Self::NoCall => "no_call",
             Self::SearchFailed => "search_failed",
+        }
+    }
+
+    /// The event that it is.
+    fn event(self) -> Event {
+        match self {
+            Self::Irrelevant => Event::Irrelevant,
+            Self::NothingFound => Event::NothingFound,
+            Self::CallRefused => Event::CallRefused,
+            Self::NoCall => Event::NoCall,
+            Self::SearchFailed => Event::SearchFailed,
         }
     }
 
@@ -128,7 +109,7 @@ pub(super) enum Stop {
 
 /// Something that happens in a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum Happened {
     /// The search gave passages.
     Found,
     /// The action failed.
@@ -151,14 +132,6 @@ pub(super) enum Event {
     BudgetUsedUp,
     /// The turn's time ran out.
     TimedOut,
-}
-
-/// One transition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Move {
-    pub(super) from: State,
-    pub(super) on: &'static str,
-    pub(super) to: State,
 }
 
 /// How far one turn is.
@@ -201,48 +174,46 @@ impl Default for Progress {
 }
 
 impl Progress {
-    /// Takes `event` in; `None` for one that cannot happen in this state, which changes nothing.
-    pub(super) fn on(&mut self, event: Event) -> Option<Move> {
-        let from = self.state;
-        let (on, to) = match (from, event) {
-            (State::Thinking, Event::Found) => {
+    /// Takes in what happened, and gives the event that it is; `None` for what cannot happen in this state, which changes
+    /// nothing. Where the event leads, the machine says.
+    pub(super) fn on(&mut self, happened: Happened) -> Option<Event> {
+        Some(match (self.state, happened) {
+            (State::Thinking, Happened::Found) => {
                 self.steps += 1;
-                ("results_found", State::Observing)
+                Event::ResultsFound
             }
-            (State::Thinking, Event::Failed(kind)) if kind != FailureKind::Irrelevant => {
+            (State::Thinking, Happened::Failed(kind)) if kind != FailureKind::Irrelevant => {
                 self.steps += 1;
                 self.failures.push(kind);
-                (kind.name(), State::Reflecting)
+                kind.event()
             }
-            (State::Thinking, Event::Ready) => self.answers("ready", Stop::Goal),
-            (State::Observing, Event::Observed { goal_met: true }) => self.answers("goal_met", Stop::Goal),
-            (State::Observing, Event::Observed { goal_met: false }) if self.steps >= MOST_STEPS => {
-                self.answers("steps_used_up", Stop::Steps)
+            (State::Thinking, Happened::Ready) => self.answers(Event::Ready, Stop::Goal),
+            (State::Observing, Happened::Observed { goal_met: true }) => self.answers(Event::GoalMet, Stop::Goal),
+            (State::Observing, Happened::Observed { goal_met: false }) if self.steps >= MOST_STEPS => {
+                self.answers(Event::StepsUsedUp, Stop::Steps)
             }
-            (State::Observing, Event::Observed { goal_met: false }) => ("incomplete", State::Thinking),
-            (State::Observing, Event::Failed(kind @ FailureKind::Irrelevant)) => {
+            (State::Observing, Happened::Observed { goal_met: false }) => Event::Incomplete,
+            (State::Observing, Happened::Failed(kind @ FailureKind::Irrelevant)) => {
                 self.failures.push(kind);
-                (kind.name(), State::Reflecting)
+                kind.event()
             }
-            (State::Reflecting, Event::NoAnalysis | Event::ModelFailed) => ("no_analysis", State::Reflecting),
-            (State::Reflecting, Event::Reflected) => self.next_approach(),
-            (State::Answering, Event::Answered) => ("answered", State::Answered),
-            (State::Answering, Event::NoAnswer) if self.has_findings => ("partial_result", State::Answered),
-            (State::Answering, Event::NoAnswer) => ("no_answer", State::Failed),
-            (State::Thinking | State::Observing | State::Answering, Event::ModelFailed) if !self.short => {
+            (State::Reflecting, Happened::NoAnalysis | Happened::ModelFailed) => Event::NoAnalysis,
+            (State::Reflecting, Happened::Reflected) => self.next_approach(),
+            (State::Answering, Happened::Answered) => Event::Answered,
+            (State::Answering, Happened::NoAnswer) if self.has_findings => Event::PartialResult,
+            (State::Answering, Happened::NoAnswer) => Event::NoAnswer,
+            (State::Thinking | State::Observing | State::Answering, Happened::ModelFailed) if !self.short => {
                 self.short = true;
-                ("shorter_context", from)
+                Event::ShorterContext
             }
-            (State::Thinking | State::Observing | State::Answering, Event::ModelFailed) => {
-                self.breaks_off("model_unavailable", Stop::Model)
+            (State::Thinking | State::Observing | State::Answering, Happened::ModelFailed) => {
+                self.breaks_off(Event::ModelUnavailable, Stop::Model)
             }
             (State::Answered | State::Failed, _) => return None,
-            (_, Event::BudgetUsedUp) => self.breaks_off("budget_used_up", Stop::Budget),
-            (_, Event::TimedOut) => self.breaks_off("timeout", Stop::Timeout),
+            (_, Happened::BudgetUsedUp) => self.breaks_off(Event::BudgetUsedUp, Stop::Budget),
+            (_, Happened::TimedOut) => self.breaks_off(Event::Timeout, Stop::Timeout),
             _ => return None,
-        };
-        self.state = to;
-        Some(Move { from, on, to })
+        })
     }
 
     /// How often failures of that kind happened in this turn.
@@ -255,22 +226,22 @@ impl Progress {
         self.count(FailureKind::NoCall).max(self.count(FailureKind::CallRefused)) >= 2
     }
 
-    fn answers(&mut self, on: &'static str, why: Stop) -> (&'static str, State) {
+    fn answers(&mut self, on: Event, why: Stop) -> Event {
         self.stop = Some(why);
-        (on, State::Answering)
+        on
     }
 
     /// The last partial result where there is one, else an error.
-    fn breaks_off(&mut self, on: &'static str, why: Stop) -> (&'static str, State) {
+    fn breaks_off(&mut self, on: Event, why: Stop) -> Event {
         self.stop = Some(why);
-        if self.has_findings { ("partial_result", State::Answered) } else { (on, State::Failed) }
+        if self.has_findings { Event::PartialResult } else { on }
     }
 
     /// What comes after a failure was analysed.
-    fn next_approach(&mut self) -> (&'static str, State) {
-        let Some(kind) = self.failures.last().copied() else { return ("retry", State::Thinking) };
+    fn next_approach(&mut self) -> Event {
+        let Some(kind) = self.failures.last().copied() else { return Event::Retry };
         if self.steps >= MOST_STEPS {
-            return self.answers("steps_used_up", Stop::Steps);
+            return self.answers(Event::StepsUsedUp, Stop::Steps);
         }
         let again = self.count(kind) >= 2;
         let changed = again || kind.is_of_the_query();
@@ -287,18 +258,18 @@ impl Progress {
                 self.tried.push(self.approach);
             }
             return if given_up {
-                self.answers("retries_used_up", Stop::Retries)
+                self.answers(Event::RetriesUsedUp, Stop::Retries)
             } else {
-                self.answers("own_knowledge", Stop::OwnKnowledge)
+                self.answers(Event::OwnKnowledge, Stop::OwnKnowledge)
             };
         }
         self.retries += 1;
         if next == self.approach {
-            return ("retry", State::Thinking);
+            return Event::Retry;
         }
         self.approach = next;
         self.tried.push(next);
-        ("change_approach", State::Thinking)
+        Event::ChangeApproach
     }
 }
 
@@ -311,6 +282,8 @@ pub(super) fn efficiency(useful: u32, taken: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flow::machine::Word;
+    use crate::flow::react::machine::MACHINE;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
@@ -322,30 +295,47 @@ mod tests {
         FailureKind::SearchFailed,
     ];
 
-    fn event() -> impl Strategy<Value = Event> {
+    fn event() -> impl Strategy<Value = Happened> {
         prop_oneof![
-            6 => Just(Event::Found),
-            6 => prop::sample::select(KINDS.to_vec()).prop_map(Event::Failed),
-            2 => Just(Event::Ready),
-            4 => any::<bool>().prop_map(|goal_met| Event::Observed { goal_met }),
-            6 => Just(Event::Reflected),
-            1 => Just(Event::NoAnalysis),
-            2 => Just(Event::Answered),
-            1 => Just(Event::NoAnswer),
-            2 => Just(Event::ModelFailed),
-            1 => Just(Event::BudgetUsedUp),
-            1 => Just(Event::TimedOut),
+            6 => Just(Happened::Found),
+            6 => prop::sample::select(KINDS.to_vec()).prop_map(Happened::Failed),
+            2 => Just(Happened::Ready),
+            4 => any::<bool>().prop_map(|goal_met| Happened::Observed { goal_met }),
+            6 => Just(Happened::Reflected),
+            1 => Just(Happened::NoAnalysis),
+            2 => Just(Happened::Answered),
+            1 => Just(Happened::NoAnswer),
+            2 => Just(Happened::ModelFailed),
+            1 => Just(Happened::BudgetUsedUp),
+            1 => Just(Happened::TimedOut),
         ]
     }
 
-    fn taken(events: &[Event], findings: bool) -> (Progress, Vec<Move>) {
+    /// One transition.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    struct Move {
+        from: State,
+        on: Event,
+        to: State,
+    }
+
+    /// Takes one thing in, as the frame does.
+    fn step(progress: &mut Progress, happened: Happened) -> Option<Move> {
+        let from = progress.state;
+        let on = progress.on(happened)?;
+        let to = MACHINE.next(from, on).unwrap_or_else(|| panic!("{on:?} cannot happen in {from:?}"));
+        progress.state = to;
+        Some(Move { from, on, to })
+    }
+
+    fn taken(events: &[Happened], findings: bool) -> (Progress, Vec<Move>) {
         let mut progress = Progress { has_findings: findings, ..Progress::default() };
-        let moves = events.iter().filter_map(|event| progress.on(*event)).collect();
+        let moves = events.iter().filter_map(|event| step(&mut progress, *event)).collect();
         (progress, moves)
     }
 
-    fn row(one: &Move) -> (String, String, String) {
-        (one.from.name().to_owned(), one.on.to_owned(), one.to.name().to_owned())
+    fn row(one: Move) -> (String, String, String) {
+        (one.from.name().to_owned(), one.on.name().to_owned(), one.to.name().to_owned())
     }
 
     #[test]
@@ -354,49 +344,50 @@ mod tests {
         let mut runner = proptest::test_runner::TestRunner::deterministic();
         let walk = (prop::collection::vec(event(), 1..24), any::<bool>());
         let mut seen = BTreeSet::new();
-        let steps = [Event::Found, Event::Observed { goal_met: false }].repeat(5);
-        seen.extend(taken(&steps, true).1.iter().map(row));
+        let steps = [Happened::Found, Happened::Observed { goal_met: false }].repeat(5);
+        seen.extend(taken(&steps, true).1.into_iter().map(row));
         for _ in 0..20_000 {
             let (events, findings) = walk.new_tree(&mut runner).expect("a walk").current();
             let (_, moves) = taken(&events, findings);
-            seen.extend(moves.iter().map(row));
+            seen.extend(moves.into_iter().map(row));
         }
         let declared: BTreeSet<_> =
-            machine::machine().transitions.into_iter().map(|row| (row.from, row.on, row.to)).collect();
+            MACHINE.machine().transitions.into_iter().map(|row| (row.from, row.on, row.to)).collect();
         assert_eq!(seen, declared, "taken and declared");
     }
 
     #[test]
     fn the_second_failure_of_a_kind_changes_the_approach() {
         for kind in KINDS.into_iter().filter(|kind| *kind != FailureKind::Irrelevant) {
-            let (mut progress, _) = taken(&[Event::Failed(kind), Event::Reflected, Event::Failed(kind)], false);
+            let (mut progress, _) =
+                taken(&[Happened::Failed(kind), Happened::Reflected, Happened::Failed(kind)], false);
             let before = progress.approach;
-            progress.on(Event::Reflected);
+            step(&mut progress, Happened::Reflected);
             assert_ne!(progress.approach, before, "{kind:?}");
         }
     }
 
     #[test]
     fn three_retries_in_vain_end_in_an_answer_from_what_there_is() {
-        let vain = [Event::Failed(FailureKind::NothingFound), Event::Reflected];
+        let vain = [Happened::Failed(FailureKind::NothingFound), Happened::Reflected];
         let (progress, moves) = taken(&vain.repeat(4), false);
         assert_eq!((progress.steps, progress.retries), (4, 3));
-        assert_eq!(moves.last().map(|last| last.on), Some("retries_used_up"));
+        assert_eq!(moves.last().map(|last| last.on), Some(Event::RetriesUsedUp));
         assert_eq!(progress.approach, Approach::OwnKnowledge);
-        let refused = [Event::Failed(FailureKind::CallRefused), Event::Reflected];
+        let refused = [Happened::Failed(FailureKind::CallRefused), Happened::Reflected];
         let (progress, moves) = taken(&refused.repeat(4), false);
-        assert_eq!((progress.retries, moves.last().map(|last| last.on)), (3, Some("retries_used_up")));
+        assert_eq!((progress.retries, moves.last().map(|last| last.on)), (3, Some(Event::RetriesUsedUp)));
         assert!(progress.must_call());
     }
 
     #[test]
     fn a_search_that_failed_twice_is_given_up_for_the_models_own_knowledge() {
-        let down = [Event::Failed(FailureKind::SearchFailed), Event::Reflected];
+        let down = [Happened::Failed(FailureKind::SearchFailed), Happened::Reflected];
         let (progress, moves) = taken(&down.repeat(2), false);
         assert_eq!(progress.approach, Approach::OwnKnowledge);
         assert_eq!(
             moves.iter().map(|one| one.on).collect::<Vec<_>>(),
-            ["search_failed", "retry", "search_failed", "own_knowledge"]
+            [Event::SearchFailed, Event::Retry, Event::SearchFailed, Event::OwnKnowledge]
         );
     }
 
@@ -414,7 +405,7 @@ mod tests {
             let mut progress = Progress { has_findings: findings, ..Progress::default() };
             for event in events {
                 let before = progress.clone();
-                let Some(moved) = progress.on(event) else {
+                let Some(moved) = step(&mut progress, event) else {
                     prop_assert_eq!(&progress, &before, "an event that cannot happen changes nothing");
                     continue;
                 };

@@ -1,8 +1,9 @@
 //! The prompts of `react`: sectioned files of `prompts/`, and the values that fill them in, each with its type.
 
 use super::budget::{Budget, Usage};
+use super::machine::State;
 use super::memory::{Note, Reflection, TurnState};
-use super::policy::{MOST_RETRIES, MOST_STEPS, State, Stop};
+use super::policy::{MOST_RETRIES, MOST_STEPS, Stop};
 use super::style::Style;
 use super::tools::{ANALYSE, ASSESS, SEARCH};
 use crate::flow::template::Value;

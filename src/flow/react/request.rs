@@ -2,64 +2,63 @@
 
 use super::budget;
 use super::compaction;
+use super::machine::State;
 use super::notices::Notice;
-use super::policy::{Event, State};
-use super::prompts;
+use super::policy::Happened;
 use super::tools::{self, SEARCH};
-use super::turn::UnderWay;
-use crate::flow::turn::{Ask, Completed, Reply};
+use super::{React, prompts};
+use crate::flow::turn::{Completed, Reply, Turn};
 use crate::flow::{Abort, digest};
 use crate::provider::chat::{Message, Role, ToolCall, ToolChoice, ToolDefinition};
 use crate::trace::{Logged, What};
 use serde_json::json;
 use std::sync::Arc;
 
-impl UnderWay<'_> {
+impl Turn<'_, React> {
     /// Asks the model in the state that the turn is in; `None` where it did not come to that, or nothing came of it.
-    pub(super) async fn ask(
+    pub(super) async fn request(
         &mut self,
         tool_choice: ToolChoice,
         tools: Arc<[ToolDefinition]>,
     ) -> Result<Option<Completed>, Abort> {
-        self.show();
+        self.present();
         let offered = budget::of_tools(&tools);
-        let mut shown = offered + budget::of_messages(self.turn.messages());
-        if shown >= self.budget.compacts_at() && !self.state.progress.short {
+        let mut shown = offered + budget::of_messages(self.messages());
+        if shown >= self.budget().compacts_at() && !self.own.progress.short {
             self.compact(offered);
-            self.show();
-            shown = offered + budget::of_messages(self.turn.messages());
+            self.present();
+            shown = offered + budget::of_messages(self.messages());
         }
-        if self.turn.model_calls_used_up().is_some() || !self.budget.allows(self.memory.usage, shown) {
-            self.happen(Event::BudgetUsedUp)?;
+        if self.model_calls_used_up().is_some() || !self.budget().allows(self.memory.usage, shown) {
+            self.take(Happened::BudgetUsedUp)?;
             return Ok(None);
         }
-        if self.state.progress.state == State::Thinking {
-            let grounding = self.turn.shown().last().cloned().unwrap_or_default();
-            self.turn.log(Logged::Grounding { step: self.state.progress.steps + 1, shown: grounding });
+        if self.own.progress.state == State::Thinking {
+            let grounding = self.shown().last().cloned().unwrap_or_default();
+            self.log(Logged::Grounding { step: self.own.progress.steps + 1, shown: grounding });
         }
-        let asked = Ask { state: self.state.progress.state.name(), tools, tool_choice };
-        match self.turn.ask(asked).await? {
+        match self.complete(tools, tool_choice).await? {
             Reply::Completion(completion) => {
                 let wrote = budget::of_text(&completion.text)
                     + completion.calls.iter().map(|call| budget::of_text(&call.arguments)).sum::<u64>();
                 let usage = (completion.usage.input.unwrap_or(shown), completion.usage.output.unwrap_or(wrote));
-                self.state.usage = self.state.usage.and(usage.0, usage.1);
+                self.own.usage = self.own.usage.and(usage.0, usage.1);
                 self.memory.usage = self.memory.usage.and(usage.0, usage.1);
                 let (session_input, session_output) = (self.memory.usage.input, self.memory.usage.output);
-                self.turn.log(Logged::Used { input: usage.0, output: usage.1, session_input, session_output });
+                self.log(Logged::Used { input: usage.0, output: usage.1, session_input, session_output });
                 Ok(Some(completion))
             }
             Reply::Unavailable(why) => {
-                let state = self.state.progress.state;
-                self.state.broken_off = why;
-                if state != State::Reflecting && !self.state.progress.short {
+                let state = self.own.progress.state;
+                self.own.broken_off = why;
+                if state != State::Reflecting && !self.own.progress.short {
                     let without = "earlier parts of the conversation".into();
-                    let reason = self.state.broken_off.clone();
-                    self.turn.push(self.turn.env.clock.now(), What::Degraded { without, reason });
+                    let reason = self.own.broken_off.clone();
+                    self.push(self.env.clock.now(), What::Degraded { without, reason });
                     self.notice(&Notice::ShorterContext);
                 }
                 self.log_failure("model_unavailable");
-                self.happen(Event::ModelFailed)?;
+                self.take(Happened::ModelFailed)?;
                 Ok(None)
             }
         }
@@ -67,32 +66,32 @@ impl UnderWay<'_> {
 
     /// What the model is shown in this state: what stays of the session, the question, where the turn stands, and the
     /// call and result that it is about. Finished steps are there as their summaries alone.
-    fn show(&mut self) {
-        let env = self.turn.env;
+    fn present(&mut self) {
+        let env = self.env;
         let prompts = &env.settings.prompts;
-        let state = self.state.progress.state;
+        let state = self.own.progress.state;
         let mut messages = self.kept();
-        messages.push(Message::text(Role::User, self.state.query.as_str()));
+        messages.push(Message::text(Role::User, self.own.query.as_str()));
         if state == State::Answering {
             messages.extend(self.relevant_passages());
-            messages.push(Message::text(Role::System, prompts::synthesis(prompts, &self.state)));
+            messages.push(Message::text(Role::System, prompts::synthesis(prompts, &self.own)));
         } else {
-            messages.extend(self.state.exchange.iter().cloned());
-            let spent = (self.budget, self.memory.usage);
-            let grounding = prompts::grounding(prompts, &self.state, &self.memory.unavailable, spent);
+            messages.extend(self.own.exchange.iter().cloned());
+            let spent = (self.budget(), self.memory.usage);
+            let grounding = prompts::grounding(prompts, &self.own, &self.memory.unavailable, spent);
             messages.push(Message::text(Role::System, grounding));
         }
         if state == State::Reflecting {
-            let kind = self.state.progress.failures.last().map_or("", |kind| kind.name());
-            messages.push(Message::text(Role::System, prompts::failure(prompts, kind, &self.state.trouble)));
+            let kind = self.own.progress.failures.last().map_or("", |kind| kind.name());
+            messages.push(Message::text(Role::System, prompts::failure(prompts, kind, &self.own.trouble)));
         }
         let prompt = if state == State::Answering { prompts::ANSWER_SYSTEM } else { prompts::SYSTEM };
-        self.turn.show(prompt, !self.state.progress.short, messages);
+        self.show(prompt, !self.own.progress.short, messages);
     }
 
     /// What must never be lost: the user's decisions and preferences, and the lessons of failures.
     pub(super) fn kept(&self) -> Vec<Message> {
-        let prompts = &self.turn.env.settings.prompts;
+        let prompts = &self.env.settings.prompts;
         let notes = self.memory.notes.iter().map(|note| Message::text(Role::User, prompts::note(prompts, note)));
         let lessons = self.memory.reflections.iter();
         let lessons = lessons.map(|lesson| Message::text(Role::System, prompts::reflection(prompts, lesson)));
@@ -101,35 +100,35 @@ impl UnderWay<'_> {
 
     /// The sources of the answer, as the result of one search; nothing where there are none.
     fn relevant_passages(&self) -> Vec<Message> {
-        if self.state.relevant.is_empty() {
+        if self.own.relevant.is_empty() {
             return Vec::new();
         }
-        let query = self.state.queries.join("; ");
+        let query = self.own.queries.join("; ");
         let arguments =
             json!({"reasoning": "All relevant passages.", "query": query, "approach": "direct"}).to_string();
         let call = ToolCall { id: "relevant".into(), name: SEARCH.into(), arguments };
         let asked = Message { calls: vec![call], ..Message::text(Role::Assistant, "") };
-        vec![asked, Message::tool_result("relevant", tools::for_model(&self.state.relevant))]
+        vec![asked, Message::tool_result("relevant", tools::for_model(&self.own.relevant))]
     }
 
     /// Makes older turns of the history shorter, or says, once for each history, that it cannot be done.
     pub(super) fn compact(&mut self, offered: u64) {
-        let history = &self.turn.conversation.history;
-        if self.state.incompressible == Some(history.len()) {
+        let history = &self.conversation.history;
+        if self.own.incompressible == Some(history.len()) {
             return;
         }
-        let whole = offered + budget::of_messages(self.turn.messages());
+        let whole = offered + budget::of_messages(self.messages());
         let beside = whole.saturating_sub(budget::of_messages(history));
         let keeps = self.kept().iter().map(|message| digest(message.role, &message.content)).collect();
         match compaction::compact(history, beside) {
             Ok(compacted) => {
                 let (before, after) = (compacted.before, compacted.after);
-                self.turn.log(Logged::Compacted { before, after, done: true, keeps });
-                self.turn.conversation.history = compacted.history;
+                self.log(Logged::Compacted { before, after, done: true, keeps });
+                self.conversation.history = compacted.history;
             }
             Err(compaction::CannotCompact { before, after }) => {
-                self.turn.log(Logged::Compacted { before, after, done: false, keeps });
-                self.state.incompressible = Some(self.turn.conversation.history.len());
+                self.log(Logged::Compacted { before, after, done: false, keeps });
+                self.own.incompressible = Some(self.conversation.history.len());
                 self.notice(&Notice::FullContext);
             }
         }
@@ -137,7 +136,7 @@ impl UnderWay<'_> {
 
     /// The tools of a request: one of them, or all.
     pub(super) fn offered(&self, only: Option<&str>) -> Arc<[ToolDefinition]> {
-        let all = self.turn.env.settings.prompts.tools();
+        let all = self.env.settings.prompts.tools();
         match only {
             Some(name) => all.iter().filter(|tool| tool.name == name).cloned().collect(),
             None => Arc::clone(all),

@@ -4,57 +4,80 @@
 //! go outside, or respond. An external answer makes keywords due. `response_reminded` means that the first response
 //! attempt is used up; while keywords are due it waits, and the event that ends the waiting says where it leads.
 
-use crate::flow::machine::MachineRows;
-use crate::trace::state_machine::Machine;
+use crate::flow::machine::{Table, on, stay, words};
+use State::{
+    Answered, Failed, Judging, KeywordsDue, KeywordsReminded, KnowledgeDue, KnowledgeReminded, ResponseReminded,
+};
 
-pub(super) const KNOWLEDGE_DUE: &str = "knowledge_due";
-pub(super) const KNOWLEDGE_REMINDED: &str = "knowledge_reminded";
-pub(super) const JUDGING: &str = "judging";
-pub(super) const KEYWORDS_DUE: &str = "keywords_due";
-pub(super) const KEYWORDS_REMINDED: &str = "keywords_reminded";
-pub(super) const RESPONSE_REMINDED: &str = "response_reminded";
-pub(super) const ANSWERED: &str = "answered";
-pub(super) const FAILED: &str = "failed";
+words! {
+    /// Where a turn stands.
+    #[derive(Default)]
+    enum State {
+        #[default]
+        KnowledgeDue = "knowledge_due", KnowledgeReminded = "knowledge_reminded", Judging = "judging",
+        KeywordsDue = "keywords_due", KeywordsReminded = "keywords_reminded", ResponseReminded = "response_reminded",
+        Answered = "answered", Failed = "failed",
+    }
+}
 
-const BEFORE: [&str; 2] = [KNOWLEDGE_DUE, KNOWLEDGE_REMINDED];
-const AFTER: [&str; 4] = [JUDGING, KEYWORDS_DUE, KEYWORDS_REMINDED, RESPONSE_REMINDED];
-const WAITING: [&str; 2] = [KEYWORDS_DUE, KEYWORDS_REMINDED];
-const FREE: [&str; 2] = [JUDGING, RESPONSE_REMINDED];
+words! {
+    /// What happens in a turn.
+    enum Event {
+        KnowledgeFound = "knowledge_found", KnowledgeEmpty = "knowledge_empty", KnowledgeFailed = "knowledge_failed",
+        KnowledgeMissing = "knowledge_missing", ParametersRefused = "parameters_refused",
+        ExternalAnswered = "external_answered",
+        ExternalAnsweredWithoutKeywords = "external_answered_without_keywords", ExternalFailed = "external_failed",
+        KeywordsIndexed = "keywords_indexed", KeywordsIndexedResponseReminded = "keywords_indexed_response_reminded",
+        KeywordsAdded = "keywords_added", KeywordsFailed = "keywords_failed", KeywordsMissing = "keywords_missing",
+        KeywordsGivenUp = "keywords_given_up",
+        KeywordsGivenUpResponseReminded = "keywords_given_up_response_reminded", CallRejected = "call_rejected",
+        OutOfOrder = "out_of_order", ResponseMissing = "response_missing",
+        ResponseMissingAgain = "response_missing_again", Answered = "answered",
+        ModelCallsExhausted = "model_calls_exhausted", ModelUnavailable = "model_unavailable", Timeout = "timeout",
+    }
+}
+
+const BEFORE: &[State] = &[KnowledgeDue, KnowledgeReminded];
+const AFTER: &[State] = &[Judging, KeywordsDue, KeywordsReminded, ResponseReminded];
+const ALL: &[State] = &[KnowledgeDue, KnowledgeReminded, Judging, KeywordsDue, KeywordsReminded, ResponseReminded];
+const WAITING: &[State] = &[KeywordsDue, KeywordsReminded];
+const FREE: &[State] = &[Judging, ResponseReminded];
 
 /// The machine of `tool-rag`.
-pub(super) fn machine() -> Machine {
-    let all = || BEFORE.into_iter().chain(AFTER);
-    MachineRows::new(KNOWLEDGE_DUE, &[ANSWERED, FAILED])
-        .on("knowledge_found", BEFORE, JUDGING)
-        .stay("knowledge_found", AFTER)
-        .on("knowledge_empty", BEFORE, JUDGING)
-        .stay("knowledge_empty", AFTER)
-        .on("knowledge_failed", BEFORE, JUDGING)
-        .stay("knowledge_failed", AFTER)
-        .on("knowledge_missing", [KNOWLEDGE_DUE], KNOWLEDGE_REMINDED)
-        .on("knowledge_missing", [KNOWLEDGE_REMINDED], FAILED)
-        .on("parameters_refused", BEFORE, FAILED)
-        .on("external_answered", FREE, KEYWORDS_DUE)
-        .stay("external_answered", WAITING)
+pub(super) static MACHINE: Table<State, Event> = Table {
+    begins: KnowledgeDue,
+    ends: &[Answered, Failed],
+    rows: &[
+        on(Event::KnowledgeFound, BEFORE, Judging),
+        stay(Event::KnowledgeFound, AFTER),
+        on(Event::KnowledgeEmpty, BEFORE, Judging),
+        stay(Event::KnowledgeEmpty, AFTER),
+        on(Event::KnowledgeFailed, BEFORE, Judging),
+        stay(Event::KnowledgeFailed, AFTER),
+        on(Event::KnowledgeMissing, &[KnowledgeDue], KnowledgeReminded),
+        on(Event::KnowledgeMissing, &[KnowledgeReminded], Failed),
+        on(Event::ParametersRefused, BEFORE, Failed),
+        on(Event::ExternalAnswered, FREE, KeywordsDue),
+        stay(Event::ExternalAnswered, WAITING),
         // After the keywords were given up, further answers make none due.
-        .stay("external_answered_without_keywords", FREE)
-        .stay("external_failed", AFTER)
-        .on("keywords_indexed", WAITING, JUDGING)
-        .on("keywords_indexed_response_reminded", WAITING, RESPONSE_REMINDED)
+        stay(Event::ExternalAnsweredWithoutKeywords, FREE),
+        stay(Event::ExternalFailed, AFTER),
+        on(Event::KeywordsIndexed, WAITING, Judging),
+        on(Event::KeywordsIndexedResponseReminded, WAITING, ResponseReminded),
         // Keywords for one of several answers, or more keywords for an answer that has some.
-        .stay("keywords_added", AFTER)
-        .stay("keywords_failed", AFTER)
-        .on("keywords_missing", [KEYWORDS_DUE], KEYWORDS_REMINDED)
-        .on("keywords_given_up", WAITING, JUDGING)
-        .on("keywords_given_up_response_reminded", WAITING, RESPONSE_REMINDED)
-        .stay("call_rejected", all())
-        .stay("out_of_order", all())
-        .on("response_missing", [JUDGING], RESPONSE_REMINDED)
-        .stay("response_missing", WAITING)
-        .on("response_missing_again", WAITING.into_iter().chain([RESPONSE_REMINDED]), FAILED)
-        .on("answered", [JUDGING, RESPONSE_REMINDED, KEYWORDS_REMINDED], ANSWERED)
-        .on("model_calls_exhausted", all(), FAILED)
-        .on("model_unavailable", all(), FAILED)
-        .on("timeout", all(), FAILED)
-        .build()
-}
+        stay(Event::KeywordsAdded, AFTER),
+        stay(Event::KeywordsFailed, AFTER),
+        on(Event::KeywordsMissing, &[KeywordsDue], KeywordsReminded),
+        on(Event::KeywordsGivenUp, WAITING, Judging),
+        on(Event::KeywordsGivenUpResponseReminded, WAITING, ResponseReminded),
+        stay(Event::CallRejected, ALL),
+        stay(Event::OutOfOrder, ALL),
+        on(Event::ResponseMissing, &[Judging], ResponseReminded),
+        stay(Event::ResponseMissing, WAITING),
+        on(Event::ResponseMissingAgain, &[KeywordsDue, KeywordsReminded, ResponseReminded], Failed),
+        on(Event::Answered, &[Judging, ResponseReminded, KeywordsReminded], Answered),
+        on(Event::ModelCallsExhausted, ALL, Failed),
+        on(Event::ModelUnavailable, ALL, Failed),
+        on(Event::Timeout, ALL, Failed),
+    ],
+};

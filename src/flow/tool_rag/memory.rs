@@ -1,6 +1,7 @@
 //! What `tool-rag` keeps: from turn to turn, and within one.
 
 use super::NAME;
+use super::policy::Progress;
 use crate::flow::FlowState;
 use crate::knowledge::ExternalRecord;
 use crate::trace::Answer;
@@ -10,7 +11,7 @@ use std::collections::BTreeSet;
 /// What a conversation was shown: it stays citable, and keywords may be kept for it, in later turns too.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Memory {
+pub(in crate::flow) struct Memory {
     /// External answers received so far, in order; ids are `result-<n>`.
     pub(super) received: Vec<ExternalRecord>,
     /// What may be cited.
@@ -37,10 +38,10 @@ impl FlowState for Memory {
     const VERSION: u32 = 1;
 }
 
-/// What the tools of one turn see and change.
+/// What is known of one turn; the tools see and change it.
 #[derive(Debug, Default)]
-pub(super) struct TurnState {
-    pub(super) memory: Memory,
+pub(in crate::flow) struct TurnState {
+    pub(super) progress: Progress,
     /// The accepted response.
     pub(super) answer: Option<Answer>,
 }

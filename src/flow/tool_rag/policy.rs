@@ -1,6 +1,6 @@
 //! The decisions of `tool-rag`, without any input or output: how far a turn is, which calls may run, what comes next.
 
-use super::machine;
+use super::machine::{Event, State};
 use super::tools::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
 use crate::flow::tools::{End, Executed};
 use crate::provider::chat::ToolChoice;
@@ -38,12 +38,9 @@ impl Step {
 /// How far one turn is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Progress {
-    /// The knowledge base was searched, or failed when it was: the mandatory call was made.
-    pub(super) searched: bool,
-    pub(super) knowledge_reminded: bool,
+    pub(super) state: State,
     /// External answers of this turn without keywords.
     pub(super) keywords_due: Vec<String>,
-    pub(super) keywords_reminded: bool,
     pub(super) keywords_given_up: bool,
     pub(super) response_reminded: bool,
     /// External answers that the model has read, of all turns.
@@ -51,26 +48,14 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// The state of the machine.
-    pub(super) fn state(&self) -> &'static str {
-        match self {
-            Self { searched: false, knowledge_reminded: false, .. } => machine::KNOWLEDGE_DUE,
-            Self { searched: false, .. } => machine::KNOWLEDGE_REMINDED,
-            Self { keywords_due, keywords_reminded, .. } if !keywords_due.is_empty() => {
-                if *keywords_reminded {
-                    machine::KEYWORDS_REMINDED
-                } else {
-                    machine::KEYWORDS_DUE
-                }
-            }
-            Self { response_reminded: true, .. } => machine::RESPONSE_REMINDED,
-            Self { .. } => machine::JUDGING,
-        }
+    /// The knowledge base was searched, or failed when it was: the mandatory call was made.
+    fn searched(&self) -> bool {
+        !matches!(self.state, State::KnowledgeDue | State::KnowledgeReminded)
     }
 
     /// The step that comes next, for a model that did something else.
     pub(super) fn next_step(&self) -> Step {
-        if !self.searched {
+        if !self.searched() {
             Step::Knowledge
         } else if self.keywords_due.is_empty() {
             Step::Response
@@ -79,42 +64,31 @@ impl Progress {
         }
     }
 
-    /// The model was told that this step is missing.
-    pub(super) fn reminded(&mut self, step: Step) {
-        match step {
-            Step::Knowledge => self.knowledge_reminded = true,
-            Step::Keywords => self.keywords_reminded = true,
-            Step::Response => self.response_reminded = true,
-        }
-    }
-
     /// An external answer arrived; gives the event.
-    fn external_arrived(&mut self, result: &str) -> &'static str {
+    fn external_arrived(&mut self, result: &str) -> Event {
         if self.keywords_given_up {
-            return "external_answered_without_keywords";
+            return Event::ExternalAnsweredWithoutKeywords;
         }
         self.keywords_due.push(result.to_owned());
-        "external_answered"
+        Event::ExternalAnswered
     }
 
     /// Keywords for that answer were kept; gives the event.
-    fn indexed(&mut self, result: &str) -> &'static str {
+    fn indexed(&mut self, result: &str) -> Event {
         let were_due = !self.keywords_due.is_empty();
         self.keywords_due.retain(|due| due != result);
-        self.keywords_reminded &= !self.keywords_due.is_empty();
         match (were_due && self.keywords_due.is_empty(), self.response_reminded) {
-            (false, _) => "keywords_added",
-            (true, false) => "keywords_indexed",
-            (true, true) => "keywords_indexed_response_reminded",
+            (false, _) => Event::KeywordsAdded,
+            (true, false) => Event::KeywordsIndexed,
+            (true, true) => Event::KeywordsIndexedResponseReminded,
         }
     }
 
     /// No keywords will come any more; gives the event.
-    pub(super) fn give_up_keywords(&mut self) -> &'static str {
+    pub(super) fn give_up_keywords(&mut self) -> Event {
         self.keywords_due.clear();
-        self.keywords_reminded = false;
         self.keywords_given_up = true;
-        if self.response_reminded { "keywords_given_up_response_reminded" } else { "keywords_given_up" }
+        if self.response_reminded { Event::KeywordsGivenUpResponseReminded } else { Event::KeywordsGivenUp }
     }
 
     /// What the next request says about tools; `last` when the turn's bound allows no further one, so that a model
@@ -130,16 +104,16 @@ impl Progress {
 /// Why a call may not run, given how far the turn was when the model made it; `None` when it may.
 pub(super) fn out_of_order(before: &Progress, tool: &str, alone: bool) -> Option<&'static str> {
     match tool {
-        PERPLEXITY_SEARCH if !before.searched => Some("the knowledge base comes first, and its result has to be read"),
-        INDEX_KEYWORDS if !before.searched => Some("the knowledge base comes first in every turn"),
+        PERPLEXITY_SEARCH if !before.searched() => {
+            Some("the knowledge base comes first, and its result has to be read")
+        }
+        INDEX_KEYWORDS if !before.searched() => Some("the knowledge base comes first in every turn"),
         INDEX_KEYWORDS if !before.answers_read => Some("there is no external answer yet that keywords could describe"),
-        GENERATE_RESPONSE if !before.searched => Some("the knowledge base has to be searched before any response"),
+        GENERATE_RESPONSE if !before.searched() => Some("the knowledge base has to be searched before any response"),
         GENERATE_RESPONSE if !alone => {
             Some("the response stands alone, after the results of all other calls were read")
         }
-        GENERATE_RESPONSE if !before.keywords_due.is_empty() && !before.keywords_reminded => {
-            Some("the external answer has no keywords yet")
-        }
+        GENERATE_RESPONSE if before.state == State::KeywordsDue => Some("the external answer has no keywords yet"),
         _ => None,
     }
 }
@@ -164,28 +138,25 @@ pub(super) struct Seen {
 }
 
 /// Takes in what came of one call, and gives the event that it is; `None` for an accepted response, which ends the turn.
-pub(super) fn note(progress: &mut Progress, seen: &mut Seen, executed: &Executed, alone: bool) -> Option<&'static str> {
+pub(super) fn note(progress: &mut Progress, seen: &mut Seen, executed: &Executed, alone: bool) -> Option<Event> {
     let tool = executed.tool.unwrap_or_default();
     let on = match &executed.end {
-        End::Unknown | End::UsedUp => return Some("call_rejected"),
+        End::Unknown | End::UsedUp => return Some(Event::CallRejected),
         End::OutOfOrder => {
             seen.out_of_order = true;
-            seen.response_before_keywords |= tool == GENERATE_RESPONSE && alone && progress.searched;
-            return Some("out_of_order");
+            seen.response_before_keywords |= tool == GENERATE_RESPONSE && alone && progress.searched();
+            return Some(Event::OutOfOrder);
         }
-        End::Refused(_) => Some("call_rejected"),
-        End::Failed(_) | End::Gave(_) if tool == KNOWLEDGE_BASE_SEARCH => {
-            progress.searched = true;
-            Some(match &executed.end {
-                End::Gave(ToolResult::Search(found)) if !found.hits.is_empty() => "knowledge_found",
-                End::Gave(_) => "knowledge_empty",
-                _ => "knowledge_failed",
-            })
-        }
+        End::Refused(_) => Some(Event::CallRejected),
+        End::Failed(_) | End::Gave(_) if tool == KNOWLEDGE_BASE_SEARCH => Some(match &executed.end {
+            End::Gave(ToolResult::Search(found)) if !found.hits.is_empty() => Event::KnowledgeFound,
+            End::Gave(_) => Event::KnowledgeEmpty,
+            _ => Event::KnowledgeFailed,
+        }),
         End::Gave(ToolResult::External(answer)) => Some(progress.external_arrived(&answer.result)),
         End::Gave(ToolResult::Indexed(done)) => Some(progress.indexed(&done.result)),
-        End::Failed(_) if tool == INDEX_KEYWORDS => Some("keywords_failed"),
-        End::Failed(_) => Some("external_failed"),
+        End::Failed(_) if tool == INDEX_KEYWORDS => Some(Event::KeywordsFailed),
+        End::Failed(_) => Some(Event::ExternalFailed),
         End::Gave(_) => None,
     };
     let cause = match executed.end {
@@ -195,7 +166,8 @@ pub(super) fn note(progress: &mut Progress, seen: &mut Seen, executed: &Executed
     match tool {
         KNOWLEDGE_BASE_SEARCH => {
             seen.knowledge_called = true;
-            seen.knowledge_refused = !progress.searched && executed.used_up;
+            let refused = matches!(executed.end, End::Refused(_));
+            seen.knowledge_refused = refused && !progress.searched() && executed.used_up;
         }
         GENERATE_RESPONSE => {
             seen.response_invalid = cause;
@@ -229,11 +201,11 @@ pub(super) enum Next {
 
 /// Decides what comes after a completion; `after` is how far the turn is with its results.
 pub(super) fn next(after: &Progress, seen: &Seen) -> Next {
-    if !after.searched {
+    if !after.searched() {
         return match seen {
             Seen { knowledge_refused: true, .. } => Next::Refused,
             Seen { knowledge_called: true, .. } => Next::Ask,
-            _ if after.knowledge_reminded => Next::Fail(Step::Knowledge),
+            _ if after.state == State::KnowledgeReminded => Next::Fail(Step::Knowledge),
             Seen { free_text: Some("refusal"), .. } => missing(Step::Knowledge, "refusal", "the model refused"),
             Seen { free_text: Some(_), .. } => {
                 missing(Step::Knowledge, "free_text", "text was written instead of calling a tool")
@@ -277,7 +249,7 @@ mod tests {
     use super::*;
 
     fn searched() -> Progress {
-        Progress { searched: true, ..Progress::default() }
+        Progress { state: State::Judging, ..Progress::default() }
     }
 
     #[test]
@@ -292,8 +264,9 @@ mod tests {
         assert!(out_of_order(&progress, GENERATE_RESPONSE, true).is_none());
         assert!(out_of_order(&progress, GENERATE_RESPONSE, false).is_some());
         progress.external_arrived("result-1");
+        progress.state = State::KeywordsDue;
         assert!(out_of_order(&progress, GENERATE_RESPONSE, true).is_some());
-        progress.keywords_reminded = true;
+        progress.state = State::KeywordsReminded;
         assert!(out_of_order(&progress, GENERATE_RESPONSE, true).is_none());
     }
 
@@ -303,7 +276,7 @@ mod tests {
         let mut progress = Progress::default();
         assert_eq!(progress.tool_choice(Enforcement::Feedback, true), ToolChoice::Auto);
         assert_eq!(forced(&progress), "named knowledge_base_search");
-        progress.searched = true;
+        progress.state = State::Judging;
         assert_eq!(forced(&progress), "auto");
         let last = progress.tool_choice(Enforcement::Forced, true);
         assert_eq!(last.to_string(), "named generate_response", "the bound ends in an answer");
@@ -318,7 +291,7 @@ mod tests {
     fn a_missing_search_is_fed_back_once_and_then_fails() {
         let text = Seen { free_text: Some("free_text"), ..Seen::default() };
         assert!(matches!(next(&Progress::default(), &text), Next::FeedBack(Step::Knowledge, "free_text", _)));
-        let reminded = Progress { knowledge_reminded: true, ..Progress::default() };
+        let reminded = Progress { state: State::KnowledgeReminded, ..Progress::default() };
         assert_eq!(next(&reminded, &text), Next::Fail(Step::Knowledge));
     }
 

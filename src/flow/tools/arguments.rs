@@ -149,7 +149,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_arguments_whatever_make_it_panic(raw in "\\PC{0,60}|\\{\"[a-z_]{1,8}\": [\\[\\]{}0-9\"a-z]{0,12}\\}") {
-            for tool in FLOWS.iter().flat_map(|(_, flow)| flow.tools()) {
+            for tool in FLOWS.iter().flat_map(|(_, flow)| flow.description().tools) {
                 if let Err(refusal) = read(tool, &raw) {
                     prop_assert!(!refusal.reason.is_empty() && !refusal.guidance.is_empty());
                 }

@@ -3,6 +3,7 @@
 use super::arguments::{self, Arguments};
 use super::{Declaration, Failure, Refusal, Scope, Sent, Tool, ToolError, error_for_model};
 use crate::flow::Abort;
+use crate::flow::frame::Agent;
 use crate::flow::turn::Turn;
 use crate::provider::chat::ToolCall;
 use crate::trace::{Rejection, Role, ToolOutcome, ToolResult, What};
@@ -54,15 +55,14 @@ impl Told {
     }
 }
 
-impl Turn<'_> {
+impl<A: Agent> Turn<'_, A> {
     /// Takes one call of completion `completion` to its end: recorded, told to the model, its retries booked. `order`
     /// says why the tool may not run now.
-    pub(in crate::flow) async fn execute<S>(
+    pub(in crate::flow) async fn execute(
         &mut self,
-        tools: &[&'static Tool<S>],
+        tools: &[&'static Tool<A>],
         (completion, call): (u32, &ToolCall),
         order: impl FnOnce(&'static Declaration) -> Option<Refusal>,
-        state: &mut S,
     ) -> Result<Executed, Abort> {
         let Arguments { shown, object } = arguments::parse(&call.arguments);
         self.tool_begins(completion, call, &shown);
@@ -94,7 +94,8 @@ impl Turn<'_> {
             Ok(object) => {
                 let (session, conversation) = (self.conversation.session.as_str(), self.conversation.ordinal);
                 let (turn, question) = (self.number, self.query.as_str());
-                run(&object, Scope { env: self.env, session, conversation, turn, question, state }).await
+                let (memory, own) = (&mut self.memory, &mut self.own);
+                run(&object, Scope { env: self.env, session, conversation, turn, question, memory, own }).await
             }
         };
         let end = match ran {

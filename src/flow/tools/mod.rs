@@ -15,6 +15,7 @@ pub(in crate::flow) mod search;
 
 pub(in crate::flow) use execution::{End, Executed};
 
+use super::frame::Agent;
 use super::{Abort, AgentContext, Services};
 use crate::knowledge::{KnowledgeError, SearchError};
 use crate::platform::clock::BoxFuture;
@@ -91,20 +92,33 @@ impl Declaration {
     }
 }
 
-/// A tool of a flow, which keeps `S` during a turn.
-pub(in crate::flow) struct Tool<S: 'static> {
+/// A tool of the flow `A`.
+pub(in crate::flow) struct Tool<A: Agent> {
     /// What is declared of it.
     pub(in crate::flow) declaration: Declaration,
     /// Does the work; the arguments fit the schema.
-    pub(in crate::flow) run: Run<S>,
+    pub(in crate::flow) run: Run<A>,
+}
+
+/// What these tools declare, in their order.
+pub(in crate::flow) const fn declarations<A: Agent, const N: usize>(
+    tools: &[&'static Tool<A>; N],
+) -> [&'static Declaration; N] {
+    let mut all = [&tools[0].declaration; N];
+    let mut place = 0;
+    while place < N {
+        all[place] = &tools[place].declaration;
+        place += 1;
+    }
+    all
 }
 
 /// The work of a tool.
-pub(in crate::flow) type Run<S> =
-    for<'a> fn(&'a Map<String, Value>, Scope<'a, S>) -> BoxFuture<'a, Result<Output, ToolError>>;
+pub(in crate::flow) type Run<A> =
+    for<'a> fn(&'a Map<String, Value>, Scope<'a, A>) -> BoxFuture<'a, Result<Output, ToolError>>;
 
 /// What a tool may see and change.
-pub(in crate::flow) struct Scope<'a, S> {
+pub(in crate::flow) struct Scope<'a, A: Agent> {
     pub(in crate::flow) env: &'a AgentContext,
     /// The session that the conversation belongs to.
     pub(in crate::flow) session: &'a str,
@@ -114,8 +128,10 @@ pub(in crate::flow) struct Scope<'a, S> {
     pub(in crate::flow) turn: u32,
     /// The user's words in this turn.
     pub(in crate::flow) question: &'a str,
-    /// What the flow keeps.
-    pub(in crate::flow) state: &'a mut S,
+    /// What outlives the turn.
+    pub(in crate::flow) memory: &'a mut A::Memory,
+    /// What the flow knows of the turn.
+    pub(in crate::flow) own: &'a mut A::Own,
 }
 
 /// What a tool gave.

@@ -82,7 +82,11 @@ pub(in crate::flow) fn output(
     told: String,
     attempts: Vec<Attempt>,
 ) -> Output {
+    Output { result: result(query, kb_id, hits), told, sent: Sent { service: "knowledge", attempts } }
+}
+
+/// The result of a search that knows nothing learned.
+pub(in crate::flow) fn result(query: String, kb_id: String, hits: Vec<Hit>) -> ToolResult {
     let without_learned = hits.iter().map(|hit| hit.id.clone()).collect();
-    let result = SearchResult { query, kb_id, hits, without_learned, managed: None };
-    Output { result: ToolResult::Search(result), told, sent: Sent { service: "knowledge", attempts } }
+    ToolResult::Search(SearchResult { query, kb_id, hits, without_learned, managed: None })
 }

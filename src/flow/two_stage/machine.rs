@@ -1,30 +1,49 @@
 //! The states of one turn, and what may lead from one to another: retrieve, answer, done. Nothing is tried twice.
 
-use crate::flow::machine::MachineRows;
-use crate::trace::state_machine::Machine;
+use crate::flow::machine::{Table, on, stay, words};
+use State::{Answered, Answering, Failed, Retrieving};
 
-pub(super) const RETRIEVING: &str = "retrieving";
-pub(super) const ANSWERING: &str = "answering";
-pub(super) const ANSWERED: &str = "answered";
-pub(super) const FAILED: &str = "failed";
+words! {
+    /// Where a turn stands.
+    #[derive(Default)]
+    enum State {
+        #[default]
+        Retrieving = "retrieving", Answering = "answering", Answered = "answered", Failed = "failed",
+    }
+}
+
+words! {
+    /// What happens in a turn.
+    enum Event {
+        UnknownTenant = "unknown_tenant", DocumentsFound = "documents_found", NothingFound = "nothing_found",
+        CallRejected = "call_rejected", ExtraCall = "extra_call", NoCall = "no_call", QueryRefused = "query_refused",
+        RetrievalFailed = "retrieval_failed", Answered = "answered", Refused = "refused",
+        CallInAnswer = "call_in_answer", NoAnswer = "no_answer", ModelCallsExhausted = "model_calls_exhausted",
+        ModelUnavailable = "model_unavailable", Timeout = "timeout",
+    }
+}
+
+const ASKING: &[State] = &[Retrieving, Answering];
 
 /// The machine of `two-stage`.
-pub(super) fn machine() -> Machine {
-    MachineRows::new(RETRIEVING, &[ANSWERED, FAILED])
-        .on("unknown_tenant", [RETRIEVING], FAILED)
-        .on("documents_found", [RETRIEVING], ANSWERING)
-        .on("nothing_found", [RETRIEVING], ANSWERING)
-        .stay("call_rejected", [RETRIEVING])
-        .stay("extra_call", [ANSWERING])
-        .on("no_call", [RETRIEVING], FAILED)
-        .on("query_refused", [RETRIEVING], FAILED)
-        .on("retrieval_failed", [RETRIEVING], FAILED)
-        .on("answered", [ANSWERING], ANSWERED)
-        .on("refused", [ANSWERING], ANSWERED)
-        .on("call_in_answer", [ANSWERING], FAILED)
-        .on("no_answer", [ANSWERING], FAILED)
-        .on("model_calls_exhausted", [ANSWERING], FAILED)
-        .on("model_unavailable", [RETRIEVING, ANSWERING], FAILED)
-        .on("timeout", [RETRIEVING, ANSWERING], FAILED)
-        .build()
-}
+pub(super) static MACHINE: Table<State, Event> = Table {
+    begins: Retrieving,
+    ends: &[Answered, Failed],
+    rows: &[
+        on(Event::UnknownTenant, &[Retrieving], Failed),
+        on(Event::DocumentsFound, &[Retrieving], Answering),
+        on(Event::NothingFound, &[Retrieving], Answering),
+        stay(Event::CallRejected, &[Retrieving]),
+        stay(Event::ExtraCall, &[Answering]),
+        on(Event::NoCall, &[Retrieving], Failed),
+        on(Event::QueryRefused, &[Retrieving], Failed),
+        on(Event::RetrievalFailed, &[Retrieving], Failed),
+        on(Event::Answered, &[Answering], Answered),
+        on(Event::Refused, &[Answering], Answered),
+        on(Event::CallInAnswer, &[Answering], Failed),
+        on(Event::NoAnswer, &[Answering], Failed),
+        on(Event::ModelCallsExhausted, &[Answering], Failed),
+        on(Event::ModelUnavailable, ASKING, Failed),
+        on(Event::Timeout, ASKING, Failed),
+    ],
+};

@@ -1,7 +1,7 @@
-//! What `two-stage` keeps: the documents of the last turn, for whoever shows the answer, and what the tool of one turn
-//! sees and changes.
+//! What `two-stage` keeps: the documents of the last turn, for whoever shows the answer, and what it knows of one turn.
 
 use super::NAME;
+use super::policy::Progress;
 use crate::flow::FlowState;
 use crate::knowledge::KnowledgeBase;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// The documents of the last turn, in the order of their numbers; they are citable in that turn alone.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Memory {
+pub(in crate::flow) struct Memory {
     pub(super) documents: Vec<Document>,
 }
 
@@ -35,11 +35,10 @@ impl FlowState for Memory {
     const VERSION: u32 = 1;
 }
 
-/// What the tool of one turn sees and changes.
+/// What is known of one turn; the tool sees and changes it.
 #[derive(Default)]
-pub(super) struct TurnState {
+pub(in crate::flow) struct TurnState {
+    pub(super) progress: Progress,
     /// The tenant's knowledge base, with the name that it is declared by.
     pub(super) base: Option<(String, Arc<dyn KnowledgeBase>)>,
-    /// What was retrieved.
-    pub(super) documents: Vec<Document>,
 }

@@ -13,15 +13,17 @@ pub mod tools;
 #[cfg(test)]
 mod tests;
 
-use super::tools::Declaration;
-use super::turn::{Ask, Completed, Reply, Turn};
-use super::{Abort, AgentContext, ConversationState, Flow, PromptText, reply};
-use crate::platform::clock::{BoxFuture, timeout};
+use super::frame::{Agent, Cut, Ended, Failure};
+use super::machine::Table;
+use super::tools::{Declaration, declarations};
+use super::turn::{Completed, Turn};
+use super::{Abort, ConversationState, Description, reply};
 use crate::provider::chat::{Message, Role};
-use crate::trace::state_machine::Machine;
+use crate::trace::citations::numbers_of;
 use crate::trace::{Answer, SourceRef, TurnOutcome};
+use machine::{Event, State};
 use memory::{Memory, TurnState};
-use policy::{Failure, Progress, Said, Stage};
+use policy::{Said, Stage};
 use serde_json::Value;
 
 /// The name that scenarios use.
@@ -34,185 +36,140 @@ pub static FLOW: TwoStage = TwoStage;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TwoStage;
 
-impl Flow for TwoStage {
-    fn name(&self) -> &'static str {
-        NAME
+static DESCRIPTION: Description = Description {
+    tools: &declarations(&tools::TOOLS),
+    prompts: &prompts::PROMPTS,
+    criteria: include_str!("criteria.yaml"),
+    errors: &[
+        "call_in_answer",
+        "model_calls_exhausted",
+        "model_unavailable",
+        "no_answer",
+        "no_tool_call",
+        "query_refused",
+        "retrieval_failed",
+        "timeout",
+        "unknown_tenant",
+    ],
+    tenants: true,
+    model_variable: Some("OPENAI_MODEL"),
+    ..Description::new(NAME)
+};
+
+impl Agent for TwoStage {
+    type State = State;
+    type Event = Event;
+    type Memory = Memory;
+    type Own = TurnState;
+
+    const MACHINE: &'static Table<State, Event> = &machine::MACHINE;
+
+    fn description() -> &'static Description {
+        &DESCRIPTION
     }
 
-    fn tools(&self) -> Vec<&'static Declaration> {
-        tools::TOOLS.iter().map(|tool| &tool.declaration).collect()
+    fn state(own: &mut TurnState) -> &mut State {
+        &mut own.progress.state
     }
 
-    fn prompts(&self) -> &'static [PromptText] {
-        &prompts::PROMPTS
+    fn event(cut: Cut) -> Event {
+        match cut {
+            Cut::ModelUnavailable => Event::ModelUnavailable,
+            Cut::ModelCallsExhausted => Event::ModelCallsExhausted,
+            Cut::Timeout => Event::Timeout,
+        }
     }
 
-    fn machine(&self) -> Machine {
-        machine::machine()
+    /// Two requests to the model.
+    async fn converse(turn: &mut Turn<'_, Self>) -> Ended<Self> {
+        // What an earlier turn retrieved is not citable in this one.
+        turn.memory.documents.clear();
+        let (name, base) = policy::base_of(&turn.env.knowledge, turn.conversation.tenant.as_deref())?;
+        turn.own.base = Some((name.to_owned(), base.clone()));
+        turn.open(prompts::RETRIEVAL_SYSTEM);
+        turn.say(Message::text(Role::User, turn.query.clone()));
+        let completion = turn.ask(Stage::Retrieval.tool_choice()).await?;
+        turn.take_all(&completion).await?;
+        policy::after_retrieval(turn.own.progress)?;
+
+        turn.instruct(prompts::ANSWER_SYSTEM);
+        let completion = turn.ask(Stage::Answer.tool_choice()).await?;
+        let refusal = turn.env.settings.prompts.plain(prompts::REFUSAL).unwrap_or_default();
+        match policy::said(&completion, refusal) {
+            Said::Answer => Ok(turn.deliver(Event::Answered, completion.text, false)),
+            Said::Refusal => Ok(turn.deliver(Event::Refused, completion.text, true)),
+            Said::Calls => {
+                turn.take_all(&completion).await?;
+                let message = "No answer was given: the language model called a tool where it was to answer.";
+                Err(Failure::new(Event::CallInAnswer, message).into())
+            }
+            Said::Nothing(why) => {
+                let message = format!("The language model gave no answer ({why}).");
+                Err(Failure::new(Event::NoAnswer, message).into())
+            }
+        }
     }
 
-    fn criteria(&self) -> &'static str {
-        include_str!("criteria.yaml")
-    }
-
-    fn errors(&self) -> &'static [&'static str] {
-        &[
-            "call_in_answer",
-            "model_calls_exhausted",
-            "model_unavailable",
-            "no_answer",
-            "no_tool_call",
-            "query_refused",
-            "retrieval_failed",
-            "timeout",
-            "unknown_tenant",
-        ]
-    }
-
-    fn has_tenants(&self) -> bool {
-        true
-    }
-
-    fn model_variable(&self) -> Option<&'static str> {
-        Some("OPENAI_MODEL")
-    }
-
-    fn reply(&self, conversation: &ConversationState, answer: &Answer) -> Value {
+    fn reply(conversation: &ConversationState, answer: &Answer) -> Value {
         let mut reply = reply::usual(answer);
         let Memory { documents } = conversation.flow_state().unwrap_or_default();
-        let sources = reply.get_mut("sources").and_then(Value::as_array_mut).into_iter().flatten();
-        for (source, document) in sources.zip(&documents) {
-            source["filename"] = document.filename.clone().into();
-            source["text"] = document.text.clone().into();
-            source["score"] = document.score.into();
-        }
+        let retrieved: Vec<Value> = (1..)
+            .zip(&documents)
+            .map(|(number, document)| {
+                let mut shown = reply::source(&source(number, document));
+                shown["number"] = number.into();
+                shown["filename"] = document.filename.clone().into();
+                shown["text"] = document.text.clone().into();
+                shown["score"] = document.score.into();
+                shown
+            })
+            .collect();
+        let cited = |one: &&Value| {
+            answer.sources.iter().any(|source| source.number.is_some_and(|number| one["number"] == number))
+        };
+        reply["sources"] = retrieved.iter().filter(cited).cloned().collect();
+        reply["retrieved"] = retrieved.into();
         reply
     }
 
-    fn turn<'a>(
-        &'a self,
-        env: &'a AgentContext,
-        conversation: &'a mut ConversationState,
-        query: &'a str,
-    ) -> BoxFuture<'a, Result<(), Abort>> {
-        Box::pin(async move {
-            // What an earlier turn retrieved is not citable in this one; another flow's conversation is still refused.
-            let _: Memory = conversation.flow_state()?;
-            let base = policy::base_of(&env.knowledge, conversation.tenant.as_deref());
-            let turn = Turn::begin(env, conversation, query);
-            let mut under_way = UnderWay { turn, progress: Progress::default(), state: TurnState::default() };
-            let outcome = match base {
-                Err(failure) => under_way.failed(failure),
-                Ok((name, base)) => {
-                    under_way.state.base = Some((name.to_owned(), base.clone()));
-                    let limit = *env.settings.limits.turn;
-                    let ended = timeout(&*env.clock, limit, under_way.converse()).await;
-                    if let Ok(outcome) = ended {
-                        outcome?
-                    } else {
-                        under_way.turn.cut_off();
-                        under_way.failed(Failure::timeout(limit))
-                    }
-                }
-            };
-            let UnderWay { turn, state, .. } = under_way;
-            turn.conversation.keep(&Memory { documents: state.documents })?;
-            turn.end(outcome);
-            Ok(())
-        })
+    /// Every document, in order: only so a number in the answer stands for the right one.
+    fn ids_in_history<'m>(memory: &'m Memory, outcome: &TurnOutcome) -> Option<Vec<&'m str>> {
+        let answers = matches!(outcome, TurnOutcome::Answered(answer) if !answer.refused);
+        Some(memory.documents.iter().filter(|_| answers).map(|document| document.id.as_str()).collect())
     }
 }
 
-/// One turn with what the flow knows of it.
-struct UnderWay<'a> {
-    turn: Turn<'a>,
-    progress: Progress,
-    state: TurnState,
+/// A document as a source, with the number by which answers cite it.
+fn source(number: u32, document: &memory::Document) -> SourceRef {
+    let (kind, id, title) = ("internal".into(), document.id.clone(), document.title.clone());
+    SourceRef { kind, id, title, number: Some(number) }
 }
 
-impl UnderWay<'_> {
-    /// Everything between the user's words and the outcome: two requests to the model.
-    async fn converse(&mut self) -> Result<TurnOutcome, Abort> {
-        self.turn.open(prompts::RETRIEVAL_SYSTEM);
-        let query = self.turn.query.clone();
-        self.turn.say(Message::text(Role::User, query));
-        let completion = match self.ask(Stage::Retrieval).await? {
-            Ok(completion) => completion,
-            Err(failure) => return Ok(self.failed(failure)),
-        };
-        self.take_all(&completion).await?;
-        if let Err(failure) = policy::after_retrieval(self.progress) {
-            return Ok(self.failed(failure));
-        }
-
-        if let Some(limit) = self.turn.model_calls_used_up() {
-            return Ok(self.failed(Failure::model_calls(limit)));
-        }
-        self.turn.instruct(prompts::ANSWER_SYSTEM);
-        let completion = match self.ask(Stage::Answer).await? {
-            Ok(completion) => completion,
-            Err(failure) => return Ok(self.failed(failure)),
-        };
-        let refusal = self.turn.env.settings.prompts.plain(prompts::REFUSAL).unwrap_or_default();
-        match policy::said(&completion, refusal) {
-            Said::Answer => Ok(self.answered("answered", completion.text, false)),
-            Said::Refusal => Ok(self.answered("refused", completion.text, true)),
-            Said::Calls => {
-                self.take_all(&completion).await?;
-                Ok(self.failed(Failure::call_in_answer()))
-            }
-            Said::Nothing(why) => Ok(self.failed(Failure::no_answer(why))),
-        }
-    }
-
-    async fn ask(&mut self, stage: Stage) -> Result<Result<Completed, Failure>, Abort> {
-        let tools = self.turn.env.settings.prompts.tools().clone();
-        let asked = Ask { state: self.progress.state(), tools, tool_choice: stage.tool_choice() };
-        Ok(match self.turn.ask(asked).await? {
-            Reply::Completion(completion) => Ok(completion),
-            Reply::Unavailable(why) => Err(Failure::model_unavailable(&why)),
-        })
-    }
-
+impl Turn<'_, TwoStage> {
     /// Takes the calls of one completion to their ends: at most one of them retrieves.
     async fn take_all(&mut self, completion: &Completed) -> Result<(), Abort> {
         for call in &completion.calls {
-            let from = self.progress.state();
-            let progress = self.progress;
+            let progress = self.own.progress;
             let order = |tool: &Declaration| policy::out_of_order(progress, tool.name);
-            let executed = self.turn.execute(&tools::TOOLS, (completion.ordinal, call), order, &mut self.state).await?;
-            if let Some(on) = policy::note(&mut self.progress, &executed) {
-                self.turn.moved(from, on, self.progress.state());
+            let executed = self.execute(&tools::TOOLS, (completion.ordinal, call), order).await?;
+            if let Some(on) = policy::note(&mut self.own.progress, &executed) {
+                self.happen(on);
             }
         }
         Ok(())
     }
 
-    /// The text with what was retrieved as its sources: `[n]` in it is the n-th of them. A refusal rests on none.
-    fn answered(&self, on: &str, text: String, refused: bool) -> TurnOutcome {
-        self.turn.moved(self.progress.state(), on, machine::ANSWERED);
-        let documents = self.state.documents.iter().filter(|_| !refused);
-        let source = |document: &memory::Document| SourceRef {
-            kind: "internal".into(),
-            id: document.id.clone(),
-            title: document.title.clone(),
-        };
-        let sources: Vec<SourceRef> = documents.map(source).collect();
+    /// The text, with the documents that it cites by number as its sources. A refusal has none.
+    fn deliver(&mut self, on: Event, text: String, refused: bool) -> TurnOutcome {
+        let cited = if refused { Vec::new() } else { numbers_of(&text) };
+        let numbered = (1..).zip(&self.memory.documents).filter(|(number, _)| cited.contains(&(*number as usize)));
+        let sources: Vec<SourceRef> = numbered.map(|(number, document)| source(number, document)).collect();
         let used_internal_kb = !sources.is_empty();
-        TurnOutcome::Answered(Answer {
-            text,
-            sources,
-            confidence: None,
-            used_internal_kb,
-            used_external_kb: false,
-            refused,
-            unseen: Vec::new(),
-            traceable: false,
-        })
-    }
-
-    fn failed(&self, failure: Failure) -> TurnOutcome {
-        self.turn.moved(self.progress.state(), failure.on, machine::FAILED);
-        TurnOutcome::Failed { kind: failure.kind.into(), message: failure.message }
+        let (confidence, used_external_kb) = (None, false);
+        let (unseen, traceable) = (Vec::new(), false);
+        self.answered(
+            on,
+            Answer { text, sources, confidence, used_internal_kb, used_external_kb, refused, unseen, traceable },
+        )
     }
 }

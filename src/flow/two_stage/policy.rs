@@ -1,8 +1,9 @@
 //! The decisions of `two-stage`, without any input or output: whose documents are searched, what each stage may call,
 //! what a completion comes to, and how a turn fails.
 
-use super::machine;
+use super::machine::{Event, State};
 use super::tools::RETRIEVE_DOCUMENTS;
+use crate::flow::frame;
 use crate::flow::tools::{End, Executed, Refusal};
 use crate::flow::turn::Completed;
 use crate::knowledge::{KnowledgeBase, KnowledgeBases};
@@ -10,7 +11,9 @@ use crate::provider::chat::{Finish, ToolChoice};
 use crate::trace::ToolResult;
 use crate::trace::text::quote;
 use std::sync::Arc;
-use std::time::Duration;
+
+/// A turn that ends with an error.
+type Failure = frame::Failure<Event>;
 
 /// Characters of a tenant's name that an error repeats.
 const SHOWN: usize = 64;
@@ -35,8 +38,7 @@ impl Stage {
 /// How far one turn is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Progress {
-    /// Documents were retrieved, or there are none: stage 2 may begin.
-    pub(super) retrieved: bool,
+    pub(super) state: State,
     /// The tool was called with parameters that were refused.
     pub(super) query_refused: bool,
     /// The knowledge base failed.
@@ -44,46 +46,9 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// The state of the machine.
-    pub(super) fn state(self) -> &'static str {
-        if self.retrieved { machine::ANSWERING } else { machine::RETRIEVING }
-    }
-}
-
-/// A turn that ends with an error: the event, the error's kind, and what the user is told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Failure {
-    pub(super) on: &'static str,
-    pub(super) kind: &'static str,
-    pub(super) message: String,
-}
-
-impl Failure {
-    fn new(on: &'static str, kind: &'static str, message: impl Into<String>) -> Self {
-        Self { on, kind, message: message.into() }
-    }
-
-    pub(super) fn model_unavailable(why: &str) -> Self {
-        let message = format!("The language model is not available ({why}). Please try again later.");
-        Self::new("model_unavailable", "model_unavailable", message)
-    }
-
-    pub(super) fn model_calls(limit: u32) -> Self {
-        let message = format!("No answer was ready after {limit} steps of the assistant.");
-        Self::new("model_calls_exhausted", "model_calls_exhausted", message)
-    }
-
-    pub(super) fn timeout(limit: Duration) -> Self {
-        Self::new("timeout", "timeout", format!("No answer was ready within {} s.", limit.as_secs_f64()))
-    }
-
-    pub(super) fn call_in_answer() -> Self {
-        let message = "No answer was given: the language model called a tool where it was to answer.";
-        Self::new("call_in_answer", "call_in_answer", message)
-    }
-
-    pub(super) fn no_answer(why: &str) -> Self {
-        Self::new("no_answer", "no_answer", format!("The language model gave no answer ({why})."))
+    /// Documents were retrieved, or there are none: stage 2 may begin.
+    fn retrieved(self) -> bool {
+        self.state == State::Answering
     }
 }
 
@@ -105,33 +70,32 @@ pub(super) fn base_of<'b>(
             Some(tenant) => format!("There is no tenant `{}`.", quote(tenant, SHOWN)),
             None => "The request names no tenant, and there are several.".to_owned(),
         };
-        Failure::new("unknown_tenant", "unknown_tenant", message)
+        Failure::new(Event::UnknownTenant, message)
     })
 }
 
 /// Why a call may not run: a turn retrieves once, and stage 2 calls nothing.
 pub(super) fn out_of_order(progress: Progress, tool: &str) -> Option<Refusal> {
     let reason = "documents are retrieved once for each question";
-    progress.retrieved.then(|| Refusal::new("order", reason, format!("Answer without calling `{tool}` again.")))
+    progress.retrieved().then(|| Refusal::new("order", reason, format!("Answer without calling `{tool}` again.")))
 }
 
 /// Takes in what came of one call, and gives the event that it is; `None` for a failure, which ends the turn.
-pub(super) fn note(progress: &mut Progress, executed: &Executed) -> Option<&'static str> {
+pub(super) fn note(progress: &mut Progress, executed: &Executed) -> Option<Event> {
     Some(match &executed.end {
         End::Gave(result) => {
-            progress.retrieved = true;
             let found = matches!(result, ToolResult::Search(search) if !search.hits.is_empty());
-            if found { "documents_found" } else { "nothing_found" }
+            if found { Event::DocumentsFound } else { Event::NothingFound }
         }
         End::Failed(_) => {
             progress.retrieval_failed = true;
             return None;
         }
-        _ if progress.retrieved => "extra_call",
-        End::Unknown => "call_rejected",
+        _ if progress.retrieved() => Event::ExtraCall,
+        End::Unknown => Event::CallRejected,
         End::OutOfOrder | End::UsedUp | End::Refused(_) => {
             progress.query_refused = true;
-            "call_rejected"
+            Event::CallRejected
         }
     })
 }
@@ -142,18 +106,18 @@ pub(super) fn note(progress: &mut Progress, executed: &Executed) -> Option<&'sta
 /// Without a retrieval that gave a result, be it an empty one.
 pub(super) fn after_retrieval(progress: Progress) -> Result<(), Failure> {
     match progress {
-        Progress { retrieved: true, .. } => Ok(()),
+        _ if progress.retrieved() => Ok(()),
         Progress { retrieval_failed: true, .. } => {
             let message = "The documents cannot be searched at the moment. Please try again later.";
-            Err(Failure::new("retrieval_failed", "retrieval_failed", message))
+            Err(Failure::new(Event::RetrievalFailed, message))
         }
         Progress { query_refused: true, .. } => {
             let message = "The documents were not searched: the query of the language model was refused.";
-            Err(Failure::new("query_refused", "query_refused", message))
+            Err(Failure::new(Event::QueryRefused, message))
         }
         _ => {
             let message = "The language model did not search the documents, although it was made to.";
-            Err(Failure::new("no_call", "no_tool_call", message))
+            Err(Failure::of_kind(Event::NoCall, "no_tool_call", message))
         }
     }
 }

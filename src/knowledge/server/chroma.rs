@@ -3,17 +3,27 @@
 //! A collection is made with cosine distance, and its search looks at as many candidates as there are passages, so that
 //! what it finds is what comparing every passage would.
 
-use super::{BoxFuture, Collection, Neighbour, Row, Store, behind, failed};
+use super::{BoxFuture, Collection, Neighbour, Row, Server, Store, behind, failed};
 use crate::knowledge::documents::Passage;
-use crate::provider::{Access, AnswerError, Attempted, CHROMA, JsonService};
-use crate::settings::ServerAddress;
+use crate::provider::{Access, AnswerError, Attempted, JsonService};
+use crate::settings::catalogue::ServerEntry;
+use crate::settings::{Auth, ServerAddress};
+use crate::transport::Profile;
 use crate::transport::Service;
 use serde_json::{Map, Value, json};
 
 /// Candidates of a search at least, whatever the size of the collection.
 const LEAST_CANDIDATES: usize = 100;
 
-pub(super) struct Chroma {
+static PROFILE: Profile = Profile { name: "chroma", version: 1, drop: &[] };
+
+pub(super) static SERVER: Server = Server {
+    entry: ServerEntry { scheme: "chroma", auth: Auth::Bearer, options: &["tenant", "database"] },
+    profile: &PROFILE,
+    open: |address, access| Box::new(Chroma::new(address, access)),
+};
+
+struct Chroma {
     client: JsonService,
     collection: String,
     /// The path of the database's collections.
@@ -21,10 +31,11 @@ pub(super) struct Chroma {
 }
 
 impl Chroma {
-    pub(super) fn new(address: &ServerAddress, access: &Access) -> Self {
-        let (tenant, database) = (&address.tenant, &address.database);
+    fn new(address: &ServerAddress, access: &Access) -> Self {
+        let option = |name: &str, default| address.options.get(name).map_or(default, String::as_str);
+        let (tenant, database) = (option("tenant", "default_tenant"), option("database", "default_database"));
         Self {
-            client: JsonService::new(access, Service::Knowledge, &CHROMA),
+            client: JsonService::new(access, Service::Knowledge, &PROFILE),
             collection: address.collection.clone(),
             collections: format!("/api/v2/tenants/{tenant}/databases/{database}/collections"),
         }

@@ -14,7 +14,9 @@ mod qdrant;
 use super::documents::{Corpus, Passage, Place};
 use crate::platform::clock::BoxFuture;
 use crate::provider::{Access, Attempt, Attempted, ProviderError};
-use crate::settings::{ServerAddress, ServerKind};
+use crate::settings::catalogue::ServerEntry;
+use crate::settings::{Auth, ServerAddress};
+use crate::transport::Profile;
 use serde_json::{Map, Value, json};
 
 /// Passages that are sent to a server at once.
@@ -100,12 +102,48 @@ pub trait Store: Send + Sync {
     fn ids<'a>(&'a self, collection: &'a Collection) -> BoxFuture<'a, Attempted<Vec<String>>>;
 }
 
-/// The server at that address, asked through `access`.
-pub fn store(address: &ServerAddress, access: &Access) -> Box<dyn Store> {
-    match address.kind {
-        ServerKind::Chroma => Box::new(chroma::Chroma::new(address, access)),
-        ServerKind::Qdrant => Box::new(qdrant::Qdrant::new(address, access)),
-    }
+/// A kind of server: one file, and one line of [`SERVERS`].
+pub(super) struct Server {
+    /// What it declares: scheme, authentication, options of an address.
+    entry: ServerEntry,
+    /// How its requests are compared with recorded ones.
+    profile: &'static Profile,
+    /// Opens a collection for one trial.
+    open: fn(&ServerAddress, &Access) -> Box<dyn Store>,
+}
+
+/// Every kind of server, in the order of messages.
+static SERVERS: &[&Server] = &[&chroma::SERVER, &qdrant::SERVER];
+
+/// The kind of server with that scheme.
+fn server(scheme: &str) -> Option<&'static Server> {
+    SERVERS.iter().copied().find(|server| server.entry.scheme == scheme)
+}
+
+/// Whether there is a kind of server for that address.
+pub(super) fn is_known(address: &ServerAddress) -> bool {
+    server(&address.scheme).is_some()
+}
+
+/// What the kinds of servers declare about themselves.
+pub fn servers() -> Vec<ServerEntry> {
+    SERVERS.iter().map(|server| server.entry).collect()
+}
+
+/// How a server of that scheme takes a key.
+pub fn server_auth(scheme: &str) -> Auth {
+    server(scheme).map_or(Auth::Bearer, |server| server.entry.auth)
+}
+
+/// The matching profile of that name, of servers and of every other service, where this build knows it.
+pub fn known_profile(name: &str) -> Option<&'static Profile> {
+    let of_server = || SERVERS.iter().map(|server| server.profile).find(|profile| profile.name == name);
+    crate::provider::wire::known_profile(name).or_else(of_server)
+}
+
+/// The server at that address, asked through `access`; `None` for a scheme that `check` refuses.
+pub fn store(address: &ServerAddress, access: &Access) -> Option<Box<dyn Store>> {
+    server(&address.scheme).map(|server| (server.open)(address, access))
 }
 
 /// The second attempt's outcome behind the attempts of the first.

@@ -2,10 +2,12 @@
 //!
 //! Points are named by UUIDs made of the passages' ids, which stand in the payload; searches are exact.
 
-use super::{BoxFuture, Collection, Neighbour, Row, Store, behind, failed};
+use super::{BoxFuture, Collection, Neighbour, Row, Server, Store, behind, failed};
 use crate::knowledge::documents::Passage;
-use crate::provider::{Access, AnswerError, Attempted, JsonService, QDRANT};
-use crate::settings::ServerAddress;
+use crate::provider::{Access, AnswerError, Attempted, JsonService};
+use crate::settings::catalogue::ServerEntry;
+use crate::settings::{Auth, ServerAddress};
+use crate::transport::Profile;
 use crate::transport::Service;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -14,14 +16,22 @@ use std::fmt::Write;
 /// Points of one page of a listing.
 const PAGE: usize = 1_000;
 
-pub(super) struct Qdrant {
+static PROFILE: Profile = Profile { name: "qdrant", version: 1, drop: &[] };
+
+pub(super) static SERVER: Server = Server {
+    entry: ServerEntry { scheme: "qdrant", auth: Auth::ApiKey, options: &[] },
+    profile: &PROFILE,
+    open: |address, access| Box::new(Qdrant::new(address, access)),
+};
+
+struct Qdrant {
     client: JsonService,
     collection: String,
 }
 
 impl Qdrant {
-    pub(super) fn new(address: &ServerAddress, access: &Access) -> Self {
-        Self { client: JsonService::new(access, Service::Knowledge, &QDRANT), collection: address.collection.clone() }
+    fn new(address: &ServerAddress, access: &Access) -> Self {
+        Self { client: JsonService::new(access, Service::Knowledge, &PROFILE), collection: address.collection.clone() }
     }
 
     fn path(&self, rest: &str) -> String {

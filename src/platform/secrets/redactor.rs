@@ -1,6 +1,7 @@
 //! Finds and replaces secrets: one function for what is recorded, what is loaded and what is matched, so that all three
 //! agree. Response headers pass by an allow-list.
 
+use super::invisible::{self, Visible};
 use super::spellings::Spellings;
 use super::stream::redact_stream;
 use super::well_known::{self, well_known};
@@ -129,6 +130,12 @@ impl Redactor {
         for secret in &self.secrets {
             found.extend(secret.spellings.find(text).into_iter().map(|place| (place, secret.name.as_str())));
         }
+        if let Some(visible) = (!self.secrets.is_empty()).then(|| Visible::of(text)).flatten() {
+            for secret in &self.secrets {
+                let places = secret.spellings.find(&visible.text).into_iter();
+                found.extend(places.map(|place| (visible.original(&place), secret.name.as_str())));
+            }
+        }
         if found.is_empty() {
             return found;
         }
@@ -172,7 +179,9 @@ impl Redactor {
 
     /// Whether JSON text surely holds nothing to redact, however its strings are escaped.
     pub(crate) fn is_surely_clean(&self, json: &str) -> bool {
-        !self.secrets.iter().any(|secret| secret.spellings.is_in(json)) && well_known::is_surely_clean(json)
+        !invisible::is_in(json)
+            && !self.secrets.iter().any(|secret| secret.spellings.is_in(json))
+            && well_known::is_surely_clean(json)
     }
 
     /// The name of a secret that the text still holds.
@@ -208,15 +217,50 @@ impl Redactor {
         }
     }
 
-    /// A JSON document with every string redacted, names of members included.
+    /// A JSON document with every string redacted, names of members included. What stands under the name of a secret, as a
+    /// member, as the string behind it in a list or in an entry of `name` and `value`, is read with that name.
     pub fn redact_value(&self, value: &Value) -> Value {
+        self.redact_named("", value)
+    }
+
+    fn redact_named(&self, name: &str, value: &Value) -> Value {
         match value {
-            Value::String(text) => Value::String(self.redact(text).into_owned()),
-            Value::Array(items) => items.iter().map(|item| self.redact_value(item)).collect(),
+            Value::String(text) => Value::String(self.redact_behind(name, text).into_owned()),
+            Value::Array(items) => {
+                let before = std::iter::once(name).chain(items.iter().map(|item| item.as_str().unwrap_or_default()));
+                let named = |(before, item): (&str, &Value)| {
+                    self.redact_named(if well_known::is_name(before) { before } else { name }, item)
+                };
+                before.zip(items).map(named).collect()
+            }
             Value::Object(entries) => {
-                entries.iter().map(|(key, item)| (self.redact(key).into_owned(), self.redact_value(item))).collect()
+                let of_entry = ["name", "key", "header"].iter().find_map(|one| entries.get(*one)?.as_str());
+                let member = |(key, item): (&String, &Value)| {
+                    let name = of_entry.filter(|_| key == "value").unwrap_or(key);
+                    (self.redact(key).into_owned(), self.redact_named(name, item))
+                };
+                entries.iter().map(member).collect()
             }
             other => other.clone(),
+        }
+    }
+
+    /// The text without its secrets, where this name stands before it.
+    fn redact_behind<'a>(&self, name: &str, text: &'a str) -> Cow<'a, str> {
+        if name.is_empty() || !well_known::is_name(name) {
+            return self.redact(text);
+        }
+        let before = format!("{name}: ");
+        let found = well_known(&format!("{before}{text}"));
+        let inside = found.into_iter().filter_map(|(place, kind)| {
+            let place = place.start.checked_sub(before.len())?..place.end - before.len();
+            Some((place, kind.map_or("key", |(name, _)| name)))
+        });
+        let clean = replaced(text, inside);
+        match self.redact(&clean) {
+            Cow::Borrowed(_) if clean == text => Cow::Borrowed(text),
+            Cow::Borrowed(_) => Cow::Owned(clean),
+            Cow::Owned(redacted) => Cow::Owned(redacted),
         }
     }
 

@@ -359,3 +359,85 @@ fn a_secret_goes_before_a_text_is_cut_so_that_no_part_of_it_stays() {
     declare([("CUT_KEY".to_owned(), "only-in-that-test-0452-and-long".to_owned())]);
     assert_eq!(beginning("about only-in-that-test-0452-and-long here", 20), "about [redacted:CUT_");
 }
+
+/// Secrets of forms that nobody declares, as recorders and logs spell them.
+const UNDECLARED: [&str; 36] = [
+    "token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P, good for a day",
+    r#"{"id_token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"}"#,
+    r#"{"jwt": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"}"#,
+    "ya29.a0AfH6SMBx0451-planted_Value9",
+    r#"{"access_token": "ya29.a0AfH6SMBx0451-planted_Value9", "expires_in": 3599}"#,
+    r#"{"refresh_token": "1//04abcdefghijklmnopqrstuvwxyz0451planted"}"#,
+    "XAI_API_KEY=xai-plantedKey0451plantedKey0451plantedKey0451",
+    "sk_live_plantedKey0451plantedKey0451",
+    "rk_test_plantedKey0451plantedKey0451",
+    "whsec_plantedKey0451plantedKey0451plan",
+    "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYplanted0451",
+    "export AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYplanted0451",
+    r#"{"SecretAccessKey": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYplanted0451"}"#,
+    "ASIAPLANTEDKEY0451AB",
+    "aws_session_token: IQoJb3JpZ2luX2VjEHplanted0451//////////wEaCXVz",
+    r#"{"SessionToken": "IQoJb3JpZ2luX2VjEHplanted0451AAAAAAAAwEaCXVz=="}"#,
+    "session_token=planted0451-abcdefghijkl",
+    "api-key: 0451planted0451planted0451plante",
+    "X-Api-Key: 0451planted0451planted0451plante",
+    "headers:\n  api-key:\n  - 0451planted0451planted0451plante\n",
+    r#"{"headers": {"x-goog-api-key": ["0451planted0451planted0451plante"]}}"#,
+    r#"{"headers": [["api-key", "0451planted0451planted0451plante"]]}"#,
+    r#"{"name": "Ocp-Apim-Subscription-Key", "value": "0451planted0451planted0451plante"}"#,
+    "Authorization: Basic dXNlcjpwbGFudGVkMDQ1MQ==",
+    r#"{"authorization": "planted0451plantedkey"}"#,
+    r#"{"arguments": "{\"api_key\": \"0451planted0451planted0451plante\"}"}"#,
+    "Cookie: theme=dark; session=planted0451",
+    "Set-Cookie: sid=planted0451; Path=/; Expires=Wed, 21 Oct 2026 07:28:00 GMT; HttpOnly",
+    "    Set-Cookie:\n    - __cf_bm=planted0451.abc-1.0.1; path=/\n",
+    r#"{"name": "Cookie", "value": "session=planted0451"}"#,
+    "https://b.s3.amazonaws.com/a.pdf?X-Amz-Date=20261123T000000Z&X-Amz-Signature=04510451planted04510451planted045104510451",
+    "https://b.s3.amazonaws.com/a.pdf?X-Amz-Security-Token=IQoJb3JpZ2luX2VjEHplanted0451",
+    "https://storage.googleapis.com/b/a?X-Goog-Signature=04510451planted04510451planted045104510451",
+    "https://a.blob.core.windows.net/c/b?sv=2024-11-04&sig=planted0451%2Babcdefg%2Fhijk%3D",
+    "https://d1.cloudfront.net/a?Expires=1767225600&amp;Signature=planted0451-abcdef~ghij__&Key-Pair-Id=K1",
+    r#"{"url": "https://host/a?token=planted0451planted0451"}"#,
+];
+
+#[test]
+fn secrets_of_forms_that_nobody_declares_go_in_text_and_as_members() {
+    let redactor = Redactor::default();
+    let tells = |text: &str| text.contains("0451") || text.contains("dozjgNryP4") || text.contains("dXNlcjpw");
+    for text in UNDECLARED {
+        let mut written = vec![redactor.redact(text).into_owned()];
+        let documents = serde_json::from_str(text).into_iter().chain([json!({"a": [text]})]);
+        for document in documents {
+            let body: serde_json::Value = document;
+            assert!(!redactor.is_surely_clean(&body.to_string()), "{text}");
+            let redacted = redactor.redact_value(&body);
+            // What is recorded is searched as a text once more.
+            assert_eq!(redactor.leak(&redacted.to_string()), None, "{text} became {redacted}");
+            assert_eq!(redactor.leak(&crate::platform::yaml::write(&redacted)), None, "{text} became {redacted}");
+            written.push(redacted.to_string());
+        }
+        for clean in written {
+            assert!(clean.contains("[redacted:") && !tells(&clean), "{text} became {clean}");
+            assert_eq!(redactor.redact(&clean), clean, "redacting twice is redacting once");
+        }
+    }
+}
+
+#[test]
+fn words_that_only_speak_of_keys_stay() {
+    let redactor = Redactor::default();
+    for text in [
+        "api_key: your-api-key-goes-here, then Authorization: see the documentation",
+        "Cookies: none are set. A cookie is a small text.",
+        r#"{"api_key": null, "authorization": "required", "session_token": "string"}"#,
+        "https://host/a?token=short&page=2&sig=none",
+        "the signature=of-some-length-1 stands outside an address",
+        r#"{"type": "object", "properties": {"access_token": {"type": "string"}}}"#,
+        "OPENAI_API_KEY=${{ secrets.OPENAI_API_KEY }}",
+    ] {
+        assert_eq!(redactor.redact(text), text);
+        if let Ok(body) = serde_json::from_str::<serde_json::Value>(text) {
+            assert_eq!(redactor.redact_value(&body), body);
+        }
+    }
+}

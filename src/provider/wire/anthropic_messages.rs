@@ -12,7 +12,9 @@ use super::document::{Reader, ToolShape, WireError, plus, put, small, text, toke
 use super::passthrough;
 use super::{Dialect, ending};
 use crate::cassette::Profile;
-use crate::provider::chat::{ChatRequest, ChatResponse, Finish, Message, Piece, Role, ToolChoice, ToolDefinition, Usage};
+use crate::provider::chat::{
+    ChatRequest, ChatResponse, Finish, Message, Piece, Role, ToolChoice, ToolDefinition, Usage,
+};
 use crate::settings::Auth;
 use serde_json::{Map, Value, json};
 

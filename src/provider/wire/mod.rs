@@ -18,19 +18,25 @@ mod error;
 mod laws;
 mod passthrough;
 
+pub mod anthropic_messages;
 mod anthropic_messages_blocks;
 mod anthropic_messages_stream;
 pub mod embeddings;
+pub mod gemini;
 mod gemini_parts;
 mod gemini_stream;
 pub mod nuclia_ask;
 mod nuclia_ask_answer;
+pub mod openai_chat;
 mod openai_chat_answer;
 mod openai_chat_legacy;
 mod openai_chat_stream;
+pub mod openai_responses;
 mod openai_responses_items;
 mod openai_responses_stream;
 pub mod perplexity;
+pub mod perplexity_agent;
+pub mod perplexity_sonar;
 pub mod route;
 
 pub use assembler::Assembler;
@@ -45,11 +51,9 @@ use crate::settings::{Auth, Quirks};
 use serde_json::{Map, Value, json};
 use std::fmt;
 
-/// Declares the module of each dialect and lists them: one line a dialect.
+/// Lists the dialects: one line each, beside its `mod` line.
 macro_rules! dialects {
     ($($file:ident),+ $(,)?) => {
-        $(pub mod $file;)+
-
         /// Every dialect, by the name of its file.
         pub static DIALECTS: &[(&str, &dyn Dialect)] = &[$((stringify!($file), $file::DIALECT)),+];
     };

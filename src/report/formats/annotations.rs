@@ -45,8 +45,10 @@ impl Format for Annotations {
 }
 
 fn annotate(one: &Failing, kind: &str, out: &mut dyn Write) -> io::Result<()> {
-    let place = one.place.as_ref().map_or_else(String::new, |(file, line)| format!("file={},line={line},", value(file)));
-    let trials = if one.trials > 0 { format!("\n{}", text::plural(one.trials as usize, "trial")) } else { String::new() };
+    let place =
+        one.place.as_ref().map_or_else(String::new, |(file, line)| format!("file={},line={line},", value(file)));
+    let trials =
+        if one.trials > 0 { format!("\n{}", text::plural(one.trials as usize, "trial")) } else { String::new() };
     let show = one.trial.as_ref().map_or_else(String::new, |trial| format!("; ragcheck show {trial}"));
     let words = format!("{}{trials}{show}", text::clip(&text::block(&one.why), LENGTH));
     let title = format!("{}: {}", one.state.as_str(), text::clip(&text::line(&one.name), 200));
@@ -55,7 +57,8 @@ fn annotate(one: &Failing, kind: &str, out: &mut dyn Write) -> io::Result<()> {
 
 /// The text of a command.
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    // What once began a command anywhere in a line is taken apart: an escape for it is not read.
+    text.replace("##[", "## [").replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 /// A property of a command.
@@ -92,7 +95,7 @@ mod tests {
             state: State::Fails,
             name: "s/c,line=1::stop".into(),
             trials: 1,
-            why: "x\n::set-output name=exit-code::0\r\n%0A::stop-commands::t".into(),
+            why: "x\n::set-output name=exit-code::0\r\n%0A::stop-commands::t ##[error]".into(),
             trial: None,
             place: Some(("a,b:c\n.yaml".into(), 3)),
         };
@@ -100,8 +103,10 @@ mod tests {
         annotate(&one, "error", &mut out).expect("memory");
         let text = String::from_utf8(out).expect("UTF-8");
         assert_eq!(text.lines().count(), 1, "{text}");
-        assert!(text.starts_with("::error file=a%2Cb%3Ac%0A.yaml,line=3,title=FAILS%3A s/c%2Cline=1%3A%3Astop::x%0A::set-output"));
-        assert!(text.contains("%250A"), "{text}");
+        assert!(text.starts_with(
+            "::error file=a%2Cb%3Ac%0A.yaml,line=3,title=FAILS%3A s/c%2Cline=1%3A%3Astop::x%0A::set-output"
+        ));
+        assert!(text.contains("%250A") && !text.contains("##["), "{text}");
     }
 
     #[test]

@@ -6,10 +6,10 @@
 //! so that readers by position go on working. `part` says of what the run is a part; it is empty for a whole one.
 
 use crate::gate::{CriterionResult, Source};
-use crate::stats::percent::{Rounding, rounded};
 use crate::report::{Format, View};
-use crate::trace::text::cell;
 use crate::scenario::{Target, parse_target};
+use crate::stats::percent::{Rounding, rounded};
+use crate::trace::text::cell;
 use crate::trace::{Arm, CRITERIA_CSV, TRIALS_CSV, VIOLATIONS_CSV};
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -153,7 +153,7 @@ impl Format for TrialsCsv {
                 cell(trial.error),
                 cell(&view.evaluation.part),
                 cell(&from.mode),
-                cell(&from.model),
+                cell(trial.model),
                 cell(&from.dates),
                 cell(trial.evidence),
             ];
@@ -202,8 +202,11 @@ impl Format for ViolationsCsv {
             let from = SourceColumns::of(&row.sources);
             for violation in &row.violations {
                 let mut parts = violation.trial.splitn(3, '/');
-                let (scenario, case, lane) =
-                    (parts.next().unwrap_or_default(), parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+                let (scenario, case, lane) = (
+                    parts.next().unwrap_or_default(),
+                    parts.next().unwrap_or_default(),
+                    parts.next().unwrap_or_default(),
+                );
                 let mut lane = lane.split('.');
                 let (flow, variant, repetition) =
                     (lane.next().unwrap_or_default(), lane.next().unwrap_or_default(), lane.next().unwrap_or_default());

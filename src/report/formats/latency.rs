@@ -58,7 +58,9 @@ impl Format for LatencyCsv {
                 let part = [cell(&view.evaluation.part)];
                 let states = states.map(Cow::Borrowed);
                 let from = [cell(&from.model), cell(&from.dates), cell(&row.evidence)];
-                rows.write_record(place.iter().chain(&record).chain(&part).chain(&states).chain(&from).map(AsRef::as_ref))?;
+                rows.write_record(
+                    place.iter().chain(&record).chain(&part).chain(&states).chain(&from).map(AsRef::as_ref),
+                )?;
             }
         }
         rows.flush()

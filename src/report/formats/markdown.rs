@@ -68,7 +68,10 @@ impl Format for Markdown {
             }
         }
         if left_out {
-            writeln!(out, "\nSome of the report is left out here, for it would not fit into a comment: `index.html` has it all.")?;
+            writeln!(
+                out,
+                "\nSome of the report is left out here, for it would not fit into a comment: `index.html` has it all."
+            )?;
         }
         Ok(())
     }
@@ -197,9 +200,8 @@ fn table<'a>(title: &str, rows: impl Iterator<Item = &'a CriterionResult>) -> St
     if rows.peek().is_none() {
         return String::new();
     }
-    let mut out = format!(
-        "\n#### {title}\n\n| | Criterion | n | Observed | 95 % bound | Target |\n|---|---|---:|---|---|---|\n"
-    );
+    let mut out =
+        format!("\n#### {title}\n\n| | Criterion | n | Observed | 95 % bound | Target |\n|---|---|---:|---|---|---|\n");
     let row = |row: &CriterionResult| {
         format!(
             "| {} **{}** | {} {} | {} | {} | {} | {} |",
@@ -288,7 +290,10 @@ mod tests {
         let found = regression("```\n::stop-commands::x\n@everyone");
         let text = written(&Markdown, &View { comparison: Some(&found), ..run.view() });
         let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} in {text}"));
-        assert!(at("What changed against the base") < at("| **REGRESSED** | cases |") && at("REGRESSED") < at("#### Criteria"));
+        assert!(
+            at("What changed against the base") < at("| **REGRESSED** | cases |")
+                && at("REGRESSED") < at("#### Criteria")
+        );
         at("| | base | now | difference |");
         at("| input tokens | 1,000 | 1,200 | +200, +20.0 % |");
         at("| cost | \\$2.50 | \\$2.50 | the same |");
@@ -335,7 +340,8 @@ mod tests {
         assert!(written(&Markdown, &run.view()).starts_with(&format!("### ragcheck: exit code {alone}\n\n")));
         let decided = DecidedExit { exit_code: 0, why: "--fail-on flip: no case fails that passed".into() };
         let text = written(&Markdown, &View { decided: Some(&decided), ..run.view() });
-        let begins = "### ragcheck: exit code 0\n\n--fail-on flip: no case fails that passed; the criteria alone: exit code";
+        let begins =
+            "### ragcheck: exit code 0\n\n--fail-on flip: no case fails that passed; the criteria alone: exit code";
         assert!(text.starts_with(&format!("{begins} {alone}\n\n")), "{text}");
     }
 
@@ -354,7 +360,8 @@ mod tests {
         let run = sample::run(1);
         let text = written(&Markdown, &run.view());
         let failing_gates = run.evaluation.gates.iter().filter(|gate| gate.verdict != Verdict::Pass).count();
-        let marked = |line: &&str| ["✅", "❌", "❔", "⚪", "⚠️"].iter().any(|mark| line.starts_with(&format!("| {mark}")));
+        let marked =
+            |line: &&str| ["✅", "❌", "❔", "⚪", "⚠️"].iter().any(|mark| line.starts_with(&format!("| {mark}")));
         let rows = text.lines().filter(marked).count();
         assert_eq!(rows, run.evaluation.criteria.len() + failing_gates);
     }

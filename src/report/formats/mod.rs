@@ -1,12 +1,18 @@
 //! The file formats of a report: a file each, and one line in one table.
 
+pub(super) mod annotations;
+pub(super) mod csv;
+pub(super) mod html;
+pub(super) mod json;
+pub(super) mod junit;
+pub(super) mod latency;
+pub(super) mod markdown;
+
 use super::Format;
 
-/// Declares the module of each file and lists the formats in it: one line a file.
+/// Lists the formats of each file: one line a file, beside its `mod` line.
 macro_rules! formats {
     ($($file:ident),+ $(,)?) => {
-        $(pub(super) mod $file;)+
-
         /// The formats of each file, by its name.
         static FILES: &[(&str, &[&dyn Format])] = &[$((stringify!($file), $file::FORMATS)),+];
     };

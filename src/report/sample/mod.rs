@@ -76,6 +76,7 @@ pub fn run(copies: usize) -> Run {
         version: 1,
         mode: None,
         part: None,
+        changed_recordings: None,
         id: String::new(),
         seed: 7,
         scenarios: vec![scenario("heat-pumps", 0..3), scenario("edge-cases", 3..6)],

@@ -135,11 +135,15 @@ impl Script {
         let arguments = json!({"answer": text, "sources": ["manual-3#1"], "confidence_score": 0.82});
         self.tool("generate_response", arguments, 120, ToolOutcome::Ok(ToolResult::Responded));
         self.moved("answered", "done");
-        let mut sources =
-            vec![SourceRef { kind: "internal".into(), id: "manual-3#1".into(), title: "Chapter 13".into() }];
+        let mut sources = vec![SourceRef {
+            kind: "internal".into(),
+            id: "manual-3#1".into(),
+            title: "Chapter 13".into(),
+            number: None,
+        }];
         if external {
             let id = "https://energy.example/grants".into();
-            sources.push(SourceRef { kind: "external".into(), id, title: "Grants this year".into() });
+            sources.push(SourceRef { kind: "external".into(), id, title: "Grants this year".into(), number: None });
         }
         let confidence = Some(0.82);
         self.end(TurnOutcome::Answered(Answer {

@@ -46,6 +46,7 @@ pub fn result(trace: &Trace, verdict: Verdict, kind: usize) -> TrialResult {
         slowest_turn_us: turns.iter().copied().max().unwrap_or(0),
         took_us: trace.took_us,
         evidence: "REPLAYED, recorded from simulator on 2026-11-21".into(),
+        model: trace.evidence.model.clone(),
     }
 }
 

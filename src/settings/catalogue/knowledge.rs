@@ -1,5 +1,6 @@
-//! How documents and passages of a knowledge folder are named.
+//! What knowledge declares about itself: the names of documents and passages, and the kinds of servers.
 
+use crate::settings::Auth;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -10,4 +11,15 @@ pub struct PassageNames {
     pub document: fn(&Path) -> Option<String>,
     /// The ids of all passages of a folder; `None` where it cannot be read, which is said elsewhere.
     pub passages: fn(&Path) -> Option<BTreeSet<String>>,
+}
+
+/// A kind of server that holds passages with their vectors.
+#[derive(Debug, Clone, Copy)]
+pub struct ServerEntry {
+    /// The scheme of its addresses: `SCHEME://HOST:PORT/COLLECTION`.
+    pub scheme: &'static str,
+    /// How it takes a key.
+    pub auth: Auth,
+    /// What may stand behind `?` in its addresses.
+    pub options: &'static [&'static str],
 }

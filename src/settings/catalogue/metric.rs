@@ -44,6 +44,9 @@ pub struct MetricEntry {
     pub better: Better,
     /// Its parameters; positional arguments fill them in this order.
     pub parameters: &'static [Parameter],
+    /// Whether people's ratings are its units: without a file of them nothing is measured, and nothing is required unless a
+    /// criterion says so.
+    pub is_rated: bool,
 }
 
 /// One parameter of a metric.
@@ -78,7 +81,7 @@ pub const ACCOUNTS: [&str; 3] = ["transport", "model", "tool"];
 impl MetricEntry {
     /// A rate.
     pub const fn rate(name: &'static str, about: &'static str, parameters: &'static [Parameter]) -> Self {
-        Self { name, about, figure: Figure::Rate, better: Better::Higher, parameters }
+        Self { name, about, figure: Figure::Rate, better: Better::Higher, parameters, is_rated: false }
     }
 
     /// The same, where less is better.
@@ -87,9 +90,15 @@ impl MetricEntry {
         Self { better: Better::Lower, ..self }
     }
 
+    /// The same of people's ratings.
+    #[must_use]
+    pub const fn rated(self) -> Self {
+        Self { is_rated: true, ..self }
+    }
+
     /// A time of which so many units in a hundred must stay below the target.
     pub const fn time(name: &'static str, about: &'static str, percent: u8) -> Self {
-        Self { name, about, figure: Figure::Time(percent), better: Better::Lower, parameters: &[] }
+        Self { name, about, figure: Figure::Time(percent), better: Better::Lower, parameters: &[], is_rated: false }
     }
 
     /// How it is written, with all parameters and their defaults: `mandatory_call_rate(TOOL, at=after_retry|first)`.

@@ -11,7 +11,7 @@ mod metric;
 
 pub use dialect::DialectEntry;
 pub use flow::{FlowEntry, ToolEntry};
-pub use knowledge::PassageNames;
+pub use knowledge::{PassageNames, ServerEntry};
 pub use metric::{ACCOUNTS, Better, Figure, MetricEntry, Parameter, ResolvedMetric, Values};
 
 /// Everything that scenarios and criteria may name.
@@ -23,6 +23,8 @@ pub struct Catalogues {
     pub metrics: Vec<&'static MetricEntry>,
     /// The dialects that a provider can declare.
     pub dialects: Vec<DialectEntry>,
+    /// The kinds of servers that knowledge bases may name.
+    pub servers: Vec<ServerEntry>,
     /// How documents and passages of a knowledge folder are named; without it no source is checked.
     pub passages: Option<PassageNames>,
 }

@@ -74,6 +74,7 @@ pub(super) fn imported(
         version: PLAN_VERSION,
         mode: Some(Mode::Imported),
         part: None,
+        changed_recordings: None,
         id: String::new(),
         stopping: None,
         seed: 0,

@@ -2,8 +2,9 @@
 
 use super::FileError;
 use crate::cassette::{self, Cassette, CassetteError, Header, Imported, Profile, Redactor, Refusal, Route, VcrError};
+use crate::knowledge::known_profile;
 use crate::platform::files;
-use crate::provider::wire::{known_profile, route};
+use crate::provider::wire::route;
 use crate::transport::Service;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Keys by this build's matching profiles, from the stored requests of a cassette.
 
 use crate::cassette::{Cassette, CassetteError, Redactor, RekeyProblem, Rekeyed};
-use crate::provider::wire::known_profile;
+use crate::knowledge::known_profile;
 use std::path::Path;
 
 /// Why a cassette cannot be rekeyed; it is as it was.
@@ -15,12 +15,12 @@ pub enum RekeyError {
     Incomplete(#[from] RekeyProblem),
 }
 
-/// Rekeys one file, whose blobs are in `blobs`: what changed, and how many exchanges it has.
+/// Rekeys one file, whose blobs are in `blobs`, and converts it where it is of the first format: what changed, and how many exchanges it has.
 ///
 /// # Errors
 /// When it cannot be read or written, or a stored request is incomplete.
 pub fn rekey(path: &Path, blobs: &Path) -> Result<(Rekeyed, usize), RekeyError> {
-    let mut cassette = Cassette::load(path, blobs)?;
+    let mut cassette = Cassette::load_to_convert(path, blobs)?;
     let rekeyed = cassette.rekey(known_profile)?;
     if !rekeyed.is_empty() {
         cassette.save(path, blobs, &Redactor::default())?;

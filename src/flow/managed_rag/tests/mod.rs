@@ -7,10 +7,10 @@ mod wander;
 
 use super::tools::NUCLIA_RAG;
 use super::*;
-use crate::flow::Settings;
 use crate::flow::scripted::{self, NoTime, Says, Scripted};
+use crate::flow::{AgentContext, Flow, Settings};
 use crate::knowledge::{KeywordIndex, KnowledgeBases};
-use crate::platform::clock::{VirtualClock, block_on};
+use crate::platform::clock::{BoxFuture, VirtualClock, block_on};
 use crate::provider::chat::{ChatRequest, Finish};
 use crate::provider::{Access, ChatModel, ManagedRetrieval, RetryPolicy};
 use crate::settings::{Enforcement, Limits, ManagedRetrievalSettings, TemplateParameter};

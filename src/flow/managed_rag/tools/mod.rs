@@ -2,11 +2,11 @@
 
 mod nuclia_rag;
 
-use super::memory::TurnState;
+use super::ManagedRag;
 use crate::flow::tools::Tool;
 
 /// Asks the managed retrieval service.
 pub const NUCLIA_RAG: &str = "nuclia_rag";
 
 /// All of them.
-pub(super) static TOOLS: [&Tool<TurnState>; 1] = [&nuclia_rag::TOOL];
+pub(super) static TOOLS: [&Tool<ManagedRag>; 1] = [&nuclia_rag::TOOL];

@@ -5,8 +5,8 @@
 
 use super::NUCLIA_RAG;
 use crate::flow::Abort;
-use crate::flow::managed_rag::memory::{KeptArtifact, TurnState};
 use crate::flow::managed_rag::template::{Prepared, prepare};
+use crate::flow::managed_rag::{ManagedRag, memory::KeptArtifact};
 use crate::flow::managed_rag::{artifact, citations};
 use crate::flow::tools::search::EXCERPT;
 use crate::flow::tools::{Declaration, Failure, Output, Refusal, Scope, Sent, Tool, ToolError, guard};
@@ -15,7 +15,7 @@ use crate::trace::{Artifact, Hit, ManagedAnswer, ManagedStatus, Role, SearchResu
 use serde_json::{Map, Value, json};
 
 /// The tool.
-pub(super) static TOOL: Tool<TurnState> = Tool {
+pub(super) static TOOL: Tool<ManagedRag> = Tool {
     declaration: Declaration::with_error(NUCLIA_RAG, Role::Knowledge, schema, error),
     run: |arguments, scope| Box::pin(run(arguments, scope)),
 };
@@ -57,13 +57,13 @@ fn query(object: &Map<String, Value>) -> Result<String, Refusal> {
 }
 
 /// Asks the service, and makes the artifact of its answer.
-async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Result<Output, ToolError> {
+async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ManagedRag>) -> Result<Output, ToolError> {
     let query = query(arguments)?;
     let env = scope.env;
     let (Some(service), Some(settings)) = (&env.managed_retrieval, &env.settings.managed_retrieval) else {
         return Err(failed("not_configured", "no managed retrieval service is configured".to_owned()));
     };
-    let prepared = prepare(settings, &query, &scope.state.context).map_err(|missing| {
+    let prepared = prepare(settings, &query, &scope.own.context).map_err(|missing| {
         failed("missing_parameters", format!("the conversation does not give: {}", missing.join(", ")))
     })?;
     let attempted = service.ask(&prepared.request).await;
@@ -80,10 +80,10 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Res
     let hits = if found { hits(&answer) } else { Vec::new() };
     let managed = if found {
         let cited = citations::cite(&answer, settings.inline_citation_links);
-        let made = artifact::create(settings, &query, &cited, &scope.state.artifacts());
+        let made = artifact::create(settings, &query, &cited, &scope.memory.all());
         let kept = KeptArtifact { artifact: made.clone(), sources: cited.sources.clone() };
-        scope.state.made.push(kept.name());
-        scope.state.memory.artifacts.push(kept);
+        scope.own.made.push(kept.name());
+        scope.memory.artifacts.push(kept);
         let plain = answered(ManagedStatus::Success, prepared, answer);
         let (citations, sources, artifact) = (cited.citations, cited.sources, Some(made));
         let notes = [cited.notes, plain.notes].concat();

@@ -9,11 +9,11 @@ mod wander;
 use super::tools::{ANALYSE, ASSESS, SEARCH};
 use super::*;
 use crate::flow::scripted::{self, NoTime, Says, Scripted};
-use crate::flow::{SessionStore, StoreError};
+use crate::flow::{Flow, SessionStore, StoreError};
 use crate::knowledge::{
     Corpus, Embedded, KeywordIndex, KnowledgeBase, KnowledgeBases, KnowledgeError, Passage, Search,
 };
-use crate::platform::clock::{VirtualClock, block_on};
+use crate::platform::clock::{BoxFuture, VirtualClock, block_on};
 use crate::provider::ChatModel;
 use crate::provider::chat::{ChatRequest, Role};
 use crate::settings::{Enforcement, Limits};

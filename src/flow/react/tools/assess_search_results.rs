@@ -3,13 +3,13 @@
 
 use super::ASSESS;
 use crate::flow::react::grade::Grades;
-use crate::flow::react::memory::{Assessment, TurnState};
+use crate::flow::react::{React, memory::Assessment};
 use crate::flow::tools::{Declaration, Output, Refusal, Scope, Tool, ToolError};
 use crate::trace::{Role, ToolResult};
 use serde_json::{Map, Value, json};
 
 /// The tool.
-pub(in crate::flow::react) static TOOL: Tool<TurnState> = Tool {
+pub(in crate::flow::react) static TOOL: Tool<React> = Tool {
     declaration: Declaration::new(ASSESS, Role::None, schema),
     run: |arguments, scope| Box::pin(std::future::ready(run(arguments, scope))),
 };
@@ -45,10 +45,10 @@ pub(super) fn read(object: &Map<String, Value>, count: usize) -> Result<Assessme
     Ok(assessment)
 }
 
-fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Result<Output, ToolError> {
-    let assessment = read(arguments, scope.state.found.len())?;
+fn run(arguments: &Map<String, Value>, scope: Scope<'_, React>) -> Result<Output, ToolError> {
+    let assessment = read(arguments, scope.own.found.len())?;
     let told = json!({"noted": true});
-    scope.state.assessment = Some(assessment);
+    scope.own.assessment = Some(assessment);
     Ok(Output::local(ToolResult::other(told.clone()), told.to_string()))
 }
 

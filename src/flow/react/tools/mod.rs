@@ -6,7 +6,7 @@ mod search_documents_for_facts;
 
 pub(super) use search_documents_for_facts::for_model;
 
-use super::memory::TurnState;
+use super::React;
 use crate::flow::tools::Tool;
 
 /// Searches the documents: the action of a step.
@@ -17,7 +17,7 @@ pub const ASSESS: &str = "assess_search_results";
 pub const ANALYSE: &str = "record_failure_analysis";
 
 /// All of them.
-pub(super) static TOOLS: [&Tool<TurnState>; 3] =
+pub(super) static TOOLS: [&Tool<React>; 3] =
     [&search_documents_for_facts::TOOL, &assess_search_results::TOOL, &record_failure_analysis::TOOL];
 
 #[cfg(test)]

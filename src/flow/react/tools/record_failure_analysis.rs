@@ -1,13 +1,13 @@
 //! `record_failure_analysis {cause, lesson}`: why the last action failed, and what the next one does otherwise.
 
 use super::ANALYSE;
-use crate::flow::react::memory::TurnState;
+use crate::flow::react::React;
 use crate::flow::tools::{Declaration, Output, Scope, Tool, ToolError, sanitise};
 use crate::trace::{Role, ToolResult};
 use serde_json::{Map, Value, json};
 
 /// The tool.
-pub(in crate::flow::react) static TOOL: Tool<TurnState> = Tool {
+pub(in crate::flow::react) static TOOL: Tool<React> = Tool {
     declaration: Declaration::new(ANALYSE, Role::None, schema),
     run: |arguments, scope| Box::pin(std::future::ready(run(arguments, scope))),
 };
@@ -27,9 +27,9 @@ fn schema() -> Value {
     })
 }
 
-fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Result<Output, ToolError> {
+fn run(arguments: &Map<String, Value>, scope: Scope<'_, React>) -> Result<Output, ToolError> {
     let text = |key: &str| sanitise::line(arguments.get(key).and_then(Value::as_str).unwrap_or_default());
-    scope.state.analysis = Some(format!("{} Lesson: {}", text("cause"), text("lesson")));
+    scope.own.analysis = Some(format!("{} Lesson: {}", text("cause"), text("lesson")));
     let told = json!({"noted": true});
     Ok(Output::local(ToolResult::other(told.clone()), told.to_string()))
 }

@@ -4,6 +4,7 @@
 //! take, and no search is made twice in a turn.
 
 use super::SEARCH;
+use crate::flow::react::React;
 use crate::flow::react::grade::same_search;
 use crate::flow::react::memory::{Document, TurnState};
 use crate::flow::tools::{Declaration, Output, Refusal, Scope, Tool, ToolError, guard, search};
@@ -12,7 +13,7 @@ use crate::trace::Role;
 use serde_json::{Map, Value, json};
 
 /// The tool.
-pub(in crate::flow::react) static TOOL: Tool<TurnState> = Tool {
+pub(in crate::flow::react) static TOOL: Tool<React> = Tool {
     declaration: Declaration::new(SEARCH, Role::Knowledge, schema),
     run: |arguments, scope| Box::pin(run(arguments, scope)),
 };
@@ -55,8 +56,8 @@ fn query(object: &Map<String, Value>, state: &TurnState) -> Result<String, Refus
     Ok(query)
 }
 
-async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Result<Output, ToolError> {
-    let query = query(arguments, scope.state)?;
+async fn run(arguments: &Map<String, Value>, scope: Scope<'_, React>) -> Result<Output, ToolError> {
+    let query = query(arguments, scope.own)?;
     let env = scope.env;
     let Some((name, base)) = env.knowledge.all().next() else {
         return Err(search::no_base("the flow has no knowledge base", "there are no documents to search"));
@@ -65,10 +66,10 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Res
     let (found, attempts) = search::passages(env, &*base, &query, TOP_K).await?;
     let best = found.first().map_or(0.0, |found| found.raw_score);
     let found: Vec<Found> = found.into_iter().filter(|found| found.raw_score >= best * TAIL).collect();
-    scope.state.queries.push(query.clone());
+    scope.own.queries.push(query.clone());
     let hits = found.iter().map(search::hit).collect();
-    scope.state.found = found.into_iter().map(document).collect();
-    let told = for_model(&scope.state.found);
+    scope.own.found = found.into_iter().map(document).collect();
+    let told = for_model(&scope.own.found);
     Ok(search::output(query, name, hits, told, attempts))
 }
 

@@ -21,15 +21,17 @@ mod wander;
 
 use super::*;
 use crate::flow::tool_rag::tools::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
-use crate::flow::{Prompts, Services, Settings, Stages};
+use crate::flow::{AgentContext, ConversationState, Flow, Prompts, Services, Settings, Stages};
 use crate::knowledge::{Corpus, Embedded, KeywordIndex, KnowledgeBases, Passage};
-use crate::platform::clock::{Clock, VirtualClock, block_on};
+use crate::platform::clock::{BoxFuture, Clock, VirtualClock, block_on};
 use crate::provider::chat::{ChatRequest, ChatResponse, Finish, Role, ToolCall, Usage};
 use crate::provider::{
     Attempt, Attempted, ChatModel, Citation, ErrorKind, ProviderError, SearchAnswer, SearchQuestion, SearchService,
 };
 use crate::settings::{Enforcement, Limits, ModelSettings, SearchSettings};
-use crate::trace::{Account, Event, Reply as Replied, Retried, ToolCalled, ToolOutcome, ToolResult, Trace, What};
+use crate::trace::{
+    Account, Event, Reply as Replied, Retried, ToolCalled, ToolOutcome, ToolResult, Trace, TurnOutcome, What,
+};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
@@ -345,6 +347,7 @@ impl Played {
         let mut told = String::new();
         for (number, event) in (1..).zip(&self.events) {
             let line = match &event.what {
+                What::Searched(_) => unreachable!("the flow searches through its tools"),
                 What::ConversationStarted { name, .. } => format!("conversation {name}"),
                 What::TurnStarted { query } => format!("user: {query}"),
                 What::Moved(moved) => format!("  {} -{}-> {}", moved.from, moved.on, moved.to),

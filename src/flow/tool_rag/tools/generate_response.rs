@@ -4,7 +4,7 @@
 //! answer stands for one of its sources.
 
 use super::GENERATE_RESPONSE;
-use crate::flow::tool_rag::memory::{Citable, TurnState};
+use crate::flow::tool_rag::{ToolRag, memory::Citable};
 use crate::flow::tools::{Declaration, Output, Refusal, Scope, Tool, ToolError, sanitise};
 use crate::platform::secrets;
 use crate::trace::citations::numbers_of;
@@ -12,7 +12,7 @@ use crate::trace::{Answer, Role, SourceRef, ToolResult};
 use serde_json::{Map, Value, json};
 
 /// The tool.
-pub(super) static TOOL: Tool<TurnState> = Tool {
+pub(super) static TOOL: Tool<ToolRag> = Tool {
     declaration: Declaration::new(GENERATE_RESPONSE, Role::Respond, schema),
     run: |arguments, scope| Box::pin(std::future::ready(run(arguments, scope))),
 };
@@ -177,11 +177,16 @@ fn agrees(call: &GenerateResponse, citable: &Citable) -> Result<(), Refusal> {
 }
 
 /// Accepts the response.
-fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Result<Output, ToolError> {
+fn run(arguments: &Map<String, Value>, scope: Scope<'_, ToolRag>) -> Result<Output, ToolError> {
     let call = GenerateResponse::from_arguments(arguments)?;
-    agrees(&call, &scope.state.memory.citable)?;
-    let source = |source: Source| SourceRef { kind: source.kind.as_str().into(), id: source.id, title: source.title };
-    scope.state.answer = Some(Answer {
+    agrees(&call, &scope.memory.citable)?;
+    let source = |source: Source| SourceRef {
+        kind: source.kind.as_str().into(),
+        id: source.id,
+        title: source.title,
+        number: None,
+    };
+    scope.own.answer = Some(Answer {
         text: call.answer,
         sources: call.sources.into_iter().map(source).collect(),
         confidence: call.confidence,

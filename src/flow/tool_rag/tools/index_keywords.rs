@@ -6,7 +6,7 @@
 //! word for the subject, where no document holds it. Keywords that differ in case, spaces or a plural count once.
 
 use super::INDEX_KEYWORDS;
-use crate::flow::tool_rag::memory::TurnState;
+use crate::flow::tool_rag::ToolRag;
 use crate::flow::tools::{Declaration, Output, Refusal, Scope, Tool, ToolError, guard, sanitise};
 use crate::knowledge::{Concepts, ExternalRecord, Indexed, KnowledgeBases, tokenize};
 use crate::platform::secrets;
@@ -14,7 +14,7 @@ use crate::trace::{IndexResult, Role, ToolResult};
 use serde_json::{Map, Value, json};
 
 /// The tool.
-pub(super) static TOOL: Tool<TurnState> = Tool {
+pub(super) static TOOL: Tool<ToolRag> = Tool {
     declaration: Declaration::offered_with(INDEX_KEYWORDS, Role::Index, schema, |services| services.search),
     run: |arguments, scope| Box::pin(run(arguments, scope)),
 };
@@ -249,9 +249,9 @@ fn shown(keyword: &str) -> String {
 }
 
 /// Keeps the answer under the keywords.
-async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Result<Output, ToolError> {
+async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ToolRag>) -> Result<Output, ToolError> {
     let call = IndexKeywords::from_arguments(arguments)?;
-    let (env, received) = (scope.env, &scope.state.memory.received);
+    let (env, received) = (scope.env, &scope.memory.received);
     let Some(record) = received.iter().find(|record| record.result == call.result) else {
         let known: Vec<&str> = received.iter().map(|record| record.result.as_str()).collect();
         let guidance = format!("Use the result_id of an external answer of this conversation: {}.", known.join(", "));

@@ -1,7 +1,7 @@
 //! `knowledge_base_search {query, kb_id, top_k}`: passages, and what was learned, in one list.
 
 use super::KNOWLEDGE_BASE_SEARCH;
-use crate::flow::tool_rag::memory::TurnState;
+use crate::flow::tool_rag::ToolRag;
 use crate::flow::tools::search::{self, EXCERPT, Searched};
 use crate::flow::tools::{Declaration, Output, Refusal, Scope, Sent, Tool, ToolError, guard};
 use crate::knowledge::{DEFAULT_KB, Found, KnowledgeBases, LearnedHit, excerpt};
@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// The tool.
-pub(super) static TOOL: Tool<TurnState> = Tool {
+pub(super) static TOOL: Tool<ToolRag> = Tool {
     declaration: Declaration::new(KNOWLEDGE_BASE_SEARCH, Role::Knowledge, schema),
     run: |arguments, scope| Box::pin(run(arguments, scope)),
 };
@@ -83,7 +83,7 @@ struct SearchHits {
 }
 
 /// Searches the knowledge base and the keyword index.
-async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Result<Output, ToolError> {
+async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ToolRag>) -> Result<Output, ToolError> {
     let call = KnowledgeBaseSearch::from_arguments(arguments)?;
     let env = scope.env;
     let base = env.knowledge.get(&call.kb_id).ok_or_else(|| unknown_base(&env.knowledge))?;
@@ -91,7 +91,7 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Res
     let found = found.and_then(|found| Ok(combined(&call, found, env.keywords.find(&call.query)?)));
     env.spend("knowledge", began).await;
     let found = found?;
-    let citable = &mut scope.state.memory.citable;
+    let citable = &mut scope.memory.citable;
     citable.searched = true;
     citable.internal.extend(found.hits.iter().map(|hit| hit.id.clone()));
     let learned = || found.hits.iter().filter_map(|hit| hit.learned.as_ref());

@@ -5,7 +5,7 @@ pub mod index_keywords;
 mod knowledge_base_search;
 mod perplexity_search;
 
-use super::memory::TurnState;
+use super::ToolRag;
 use crate::flow::tools::Tool;
 
 /// Searches the knowledge base.
@@ -18,5 +18,5 @@ pub const INDEX_KEYWORDS: &str = "index_keywords";
 pub const GENERATE_RESPONSE: &str = "generate_response";
 
 /// All of them, in the order in which they are offered.
-pub(super) static TOOLS: [&Tool<TurnState>; 4] =
+pub(super) static TOOLS: [&Tool<ToolRag>; 4] =
     [&knowledge_base_search::TOOL, &perplexity_search::TOOL, &index_keywords::TOOL, &generate_response::TOOL];

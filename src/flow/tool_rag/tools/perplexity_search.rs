@@ -2,7 +2,7 @@
 
 use super::PERPLEXITY_SEARCH;
 use crate::flow::Abort;
-use crate::flow::tool_rag::memory::TurnState;
+use crate::flow::tool_rag::ToolRag;
 use crate::flow::tools::{Declaration, Failure, Output, Refusal, Scope, Sent, Tool, ToolError, guard, sanitise};
 use crate::knowledge::{ExternalRecord, question_id};
 use crate::provider::{ProviderError, SearchAnswer, SearchQuestion};
@@ -10,7 +10,7 @@ use crate::trace::{ExternalResult, Role, ToolResult};
 use serde_json::{Map, Value, json};
 
 /// The tool.
-pub(super) static TOOL: Tool<TurnState> = Tool {
+pub(super) static TOOL: Tool<ToolRag> = Tool {
     declaration: Declaration::offered_with(PERPLEXITY_SEARCH, Role::External, schema, |services| services.search),
     run: |arguments, scope| Box::pin(run(arguments, scope)),
 };
@@ -60,7 +60,7 @@ impl PerplexitySearch {
 }
 
 /// Asks the service; its answer may be cited, and waits for keywords.
-async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Result<Output, ToolError> {
+async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ToolRag>) -> Result<Output, ToolError> {
     let call = PerplexitySearch::from_arguments(arguments)?;
     let env = scope.env;
     let (Some(service), Some(settings)) = (&env.search, &env.settings.search) else {
@@ -78,7 +78,7 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Res
         }
         Ok(answer) => answer,
     };
-    let memory = &mut scope.state.memory;
+    let memory = scope.memory;
     let result = format!("result-{}", memory.received.len() + 1);
     let told = for_model(&result, &call, &answer);
     let citations: Vec<(String, String)> =

@@ -8,10 +8,11 @@ mod wander;
 use super::*;
 use crate::flow::scripted::{self, NoTime, Says, Scripted};
 use crate::flow::two_stage::tools::RETRIEVE_DOCUMENTS;
+use crate::flow::{AgentContext, Flow};
 use crate::knowledge::{
     Corpus, Embedded, KeywordIndex, KnowledgeBase, KnowledgeBases, KnowledgeError, Passage, Search,
 };
-use crate::platform::clock::{VirtualClock, block_on};
+use crate::platform::clock::{BoxFuture, VirtualClock, block_on};
 use crate::provider::ChatModel;
 use crate::provider::chat::{ChatRequest, Finish};
 use crate::settings::{Enforcement, Limits};

@@ -32,14 +32,19 @@ fn five_passages_of_the_tenant_are_shown_and_none_of_another() {
 }
 
 #[test]
-fn the_answer_has_the_retrieved_documents_as_its_sources_with_file_text_and_score() {
-    let played = play("north", vec![retrieve("warranty"), Says::Text("24 months [1].")], &["How long?"]);
+fn the_sources_are_the_documents_that_the_answer_cites_and_the_reply_has_all_that_were_retrieved_beside_them() {
+    let text = "24 months [3], or 12 [1], [9] and `[2]`.";
+    let played = play("north", vec![retrieve("warranty"), Says::Text(text)], &["How long?"]);
     let answer = played.answer();
-    assert_eq!(answer.sources.len(), 5);
+    assert_eq!(answer.sources.iter().map(|source| source.number).collect::<Vec<_>>(), [Some(1), Some(3)]);
+    assert!(answer.used_internal_kb);
     let reply = TwoStage.reply(&played.conversation, answer);
-    assert_eq!(reply["answer"], "24 months [1].");
-    let sources = reply["sources"].as_array().expect("a list");
-    assert_eq!(sources.len(), 5);
+    assert_eq!(reply["answer"], text);
+    let (sources, retrieved) = (reply["sources"].as_array().expect("a list"), &reply["retrieved"]);
+    assert_eq!(sources.iter().map(|source| &source["number"]).collect::<Vec<_>>(), [1, 3]);
+    let retrieved = retrieved.as_array().expect("a list");
+    assert_eq!(retrieved.iter().map(|source| &source["number"]).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+    assert_eq!((&sources[0], &sources[1]), (&retrieved[0], &retrieved[2]));
     for (source, known) in sources.iter().zip(&answer.sources) {
         assert_eq!(source["id"], known.id);
         assert_eq!(source["filename"], "warranty.md");
@@ -49,11 +54,22 @@ fn the_answer_has_the_retrieved_documents_as_its_sources_with_file_text_and_scor
 }
 
 #[test]
+fn an_answer_that_cites_nothing_has_no_source_and_later_turns_are_shown_every_document_of_one_that_does() {
+    let model = vec![retrieve("warranty"), Says::Text("24 months."), retrieve("warranty"), Says::Text("24 [4].")];
+    let played = play("north", model, &["How long?", "Really?"]);
+    assert!(played.answer().sources.is_empty() || played.answer().sources.len() == 1);
+    let told = &played.conversation.history.last().expect("an answer").content;
+    let listed = told.split("Sources: ").nth(1).expect("the sources");
+    assert_eq!(listed.split(", ").count(), 5, "the number 4 stands for the fourth of them: {told}");
+}
+
+#[test]
 fn a_refusal_names_no_source_although_documents_were_found() {
     let played = play("north", vec![retrieve("warranty"), Says::Text(REFUSAL)], &["Which colour?"]);
     let answer = played.answer();
     assert!(answer.refused && answer.sources.is_empty() && !answer.used_internal_kb);
-    assert_eq!(TwoStage.reply(&played.conversation, answer)["sources"], json!([]));
+    let reply = TwoStage.reply(&played.conversation, answer);
+    assert_eq!((&reply["sources"], reply["retrieved"].as_array().map(Vec::len)), (&json!([]), Some(5)));
 }
 
 #[test]

@@ -2,11 +2,11 @@
 
 mod retrieve_documents;
 
-use super::memory::TurnState;
+use super::TwoStage;
 use crate::flow::tools::Tool;
 
 /// Searches the tenant's documents.
 pub const RETRIEVE_DOCUMENTS: &str = "retrieve_documents";
 
 /// All of them.
-pub(super) static TOOLS: [&Tool<TurnState>; 1] = [&retrieve_documents::TOOL];
+pub(super) static TOOLS: [&Tool<TwoStage>; 1] = [&retrieve_documents::TOOL];

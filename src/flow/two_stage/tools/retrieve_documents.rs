@@ -4,14 +4,14 @@
 
 use super::RETRIEVE_DOCUMENTS;
 use crate::flow::tools::{Declaration, Output, Refusal, Scope, Tool, ToolError, guard, search};
-use crate::flow::two_stage::memory::{Document, TurnState};
+use crate::flow::two_stage::{TwoStage, memory::Document};
 use crate::knowledge::Found;
 use crate::trace::Role;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// The tool.
-pub(super) static TOOL: Tool<TurnState> = Tool {
+pub(super) static TOOL: Tool<TwoStage> = Tool {
     declaration: Declaration::new(RETRIEVE_DOCUMENTS, Role::Knowledge, schema),
     run: |arguments, scope| Box::pin(run(arguments, scope)),
 };
@@ -38,16 +38,16 @@ fn query(object: &Map<String, Value>) -> Result<String, Refusal> {
 }
 
 /// Searches the tenant's base.
-async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TurnState>) -> Result<Output, ToolError> {
+async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TwoStage>) -> Result<Output, ToolError> {
     let query = query(arguments)?;
     let env = scope.env;
-    let Some((name, base)) = scope.state.base.clone() else {
+    let Some((name, base)) = scope.own.base.clone() else {
         return Err(search::no_base("the turn has no knowledge base", "the tool failed"));
     };
     let (found, attempts) = search::passages(env, &*base, &query, TOP_K).await?;
     let hits = found.iter().map(search::hit).collect();
-    scope.state.documents = (1..).zip(found).map(|(rank, found)| document(rank, found)).collect();
-    let told = for_model(&scope.state.documents);
+    scope.memory.documents = (1..).zip(found).map(|(rank, found)| document(rank, found)).collect();
+    let told = for_model(&scope.memory.documents);
     Ok(search::output(query, name, hits, told, attempts))
 }
 

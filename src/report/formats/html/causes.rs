@@ -8,7 +8,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 
 /// What stays as it is in the value of a URL's fragment: unreserved characters and `/`.
-pub(super) const FRAGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+pub(super) const FRAGMENT: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 /// A reason for which required criteria, or else any, do not hold.
 #[derive(Serialize)]
@@ -116,7 +117,9 @@ mod tests {
             first: violation.clone(),
         };
         for (place, (required, causes)) in
-            [(false, vec![cause("took …", 9), cause("lost", 2)]), (true, vec![cause("lost", 3)])].into_iter().enumerate()
+            [(false, vec![cause("took …", 9), cause("lost", 2)]), (true, vec![cause("lost", 3)])]
+                .into_iter()
+                .enumerate()
         {
             let row = &mut run.evaluation.criteria[place];
             (row.verdict, row.required, row.causes) = (Verdict::Fail, required, causes);

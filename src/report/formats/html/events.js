@@ -63,7 +63,7 @@ const toolRow = (fields, shown) => {
   const [call, tool, args, took] = asked;
   const good = GOOD_CALLS.has(outcome);
   const result = (RESULTS[outcome] || refusal)(rest, shown);
-  return [good ? "tool" : "wrong", [head(el("code", {}, text(tool)), duration(took), good ? "" : outcome, "asked for by model call " + (call + 1)), attemptList(attempts), folded("Arguments", pretty(text(args)), !good), ...result]];
+  return [good ? "tool" : "wrong", [head(el("code", {}, text(tool)), duration(took), good ? "" : outcome, call === null ? "made by the flow" : "asked for by model call " + (call + 1)), attemptList(attempts), folded("Arguments", pretty(text(args)), !good), ...result]];
 };
 // Numbers in brackets, in the spellings that answers use most; each is a button that goes to its source.
 const MARKS = /[[【［][#^]?(\d{1,4})(?:†[^\]】]*)?[\]】］]/g;

@@ -3,10 +3,10 @@
 
 use crate::gate::{Evaluation, Latency as Times, Quantile};
 use crate::metric::stages::Stage;
-use crate::stats::percent::{at_most, percent};
 use crate::report::charts::{self, Curve};
 use crate::report::figures::{self, count, duration, target};
 use crate::scenario::Target;
+use crate::stats::percent::{at_most, percent};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -117,7 +117,8 @@ fn distribution(kind: &str, mut sorted: Vec<u64>, rows: &[Times], limits: &[u64]
         figures.push((format!("over the limit {}", duration(*limit)), count(late)));
     }
     let names = curves.iter().map(|one| one.name.clone());
-    let (shown, more): (Vec<String>, usize) = (names.take(charts::CURVES).collect(), own.len().saturating_sub(charts::CURVES));
+    let (shown, more): (Vec<String>, usize) =
+        (names.take(charts::CURVES).collect(), own.len().saturating_sub(charts::CURVES));
     Some(Distribution { kind: kind.to_owned(), chart, figures, n: count(sorted.len() as u64), names: shown, more })
 }
 

@@ -5,11 +5,11 @@ use super::grid::{Grid, grids};
 use super::latency::{Latency, latency};
 use super::spending::{Spending, spending};
 use crate::gate::{CriterionResult, Evaluation, Repeats, Verdict};
-use crate::stats::percent::percent;
-use crate::settings::price::dollars;
 use crate::report::charts;
 use crate::report::figures::{self, count, counted};
 use crate::report::{TABLE_ROWS, View};
+use crate::settings::price::dollars;
+use crate::stats::percent::percent;
 use percent_encoding::utf8_percent_encode;
 use serde::Serialize;
 

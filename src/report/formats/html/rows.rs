@@ -5,8 +5,9 @@
 //! failed, departures, error or 0, why it fails or 0, whether a citation is flawed]`; id 0 means `scenario/case/flow.variant.repetition`. `table.js` reads it.
 //! A table of more than [`TABLE_ROWS`] rows shows so many, those that did not pass first.
 
-use crate::gate::{Evaluation, TrialResults, TrialRow, Verdict, reason};
 use super::model::{anchored, worst_first};
+use crate::gate::{Evaluation, TrialResults, TrialRow, Verdict, reason};
+use crate::platform::secrets;
 use crate::report::figures;
 use crate::report::{TABLE_ROWS, View};
 use crate::trace::Arm;
@@ -14,7 +15,7 @@ use crate::trace::text::quote;
 use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
-use std::io::BufWriter;
+use std::io::Write as _;
 
 /// Bytes of what criteria say of one trial.
 const BROKEN: usize = 2_000;
@@ -108,11 +109,9 @@ pub(super) fn searchable(view: &View<'_>) -> serde_json::Result<Vec<u8>> {
         })
     };
     let rows = shown(&view.evaluation.trials, TABLE_ROWS).map(&mut number).collect();
-    // Ten megabytes of text in a large run: compressed as it is written.
-    let mut out = BufWriter::new(GzEncoder::new(Vec::new(), Compression::fast()));
-    serde_json::to_writer(&mut out, &Found { s: texts, t: rows })?;
-    let encoder = out.into_inner().map_err(|error| serde_json::Error::io(error.into_error()))?;
-    encoder.finish().map_err(serde_json::Error::io)
+    let found = secrets::clean_packed(serde_json::to_vec(&Found { s: texts, t: rows })?);
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip.write_all(&found).and_then(|()| gzip.finish()).map_err(serde_json::Error::io)
 }
 
 /// What criteria say of the trials in the table, those too that passed.
@@ -204,7 +203,8 @@ fn row(trial: &TrialRow<'_>, flawed: bool, names: &mut Names) -> Value {
 
 /// What a trial did not meet, for the search and the table; of a trial that passed nothing.
 fn why(trial: &TrialRow<'_>) -> Value {
-    let failed = trial.checks.iter().filter(|check| !check.passed).map(|check| format!("{}: {}", check.what, check.seen));
+    let failed =
+        trial.checks.iter().filter(|check| !check.passed).map(|check| format!("{}: {}", check.what, check.seen));
     let all: Vec<String> = failed.chain(trial.departures.iter().cloned()).collect();
     if all.is_empty() { json!(0) } else { json!(quote(&all.join("; "), WHY)) }
 }

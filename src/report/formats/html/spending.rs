@@ -1,8 +1,8 @@
 //! What the page shows of tokens and money: in all, by variant, and by case.
 
 use crate::gate::{Spending as Sums, Spent};
-use crate::settings::price::dollars;
 use crate::report::figures::count;
+use crate::settings::price::dollars;
 use serde::Serialize;
 
 /// The section on tokens and money.

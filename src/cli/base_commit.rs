@@ -1,0 +1,62 @@
+//! What the recordings were at a commit: asked of git, which looks at no hook, no file-system monitor and no program that the
+//! checkout names, and takes no bare repository inside it for the one that it is in.
+
+use super::output::Problem;
+use crate::scenario::Loaded;
+use crate::suite::BaseCommit;
+use crate::trace::text::quote;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Hexadecimal digits of a commit that are shown.
+const SHOWN: usize = 12;
+/// What no configuration of the checkout overrides.
+const SETTINGS: [&str; 4] =
+    ["safe.bareRepository=explicit", "core.fsmonitor=false", "core.hooksPath=/dev/null", "diff.external="];
+
+/// The recordings at the commit that was named.
+///
+/// # Errors
+/// When git is not there, the project is in no checkout, or git does not have the commit.
+pub(super) fn base_commit(named: &str, loaded: &Loaded) -> Result<BaseCommit, Problem> {
+    let (root, folder) = (&loaded.root, loaded.project.cassettes.trim_end_matches('/'));
+    let commit = format!("{named}^{{commit}}");
+    let hash =
+        git(root, &["rev-parse", "--verify", "--end-of-options", &commit]).map_err(|why| unknown(named, &why))?;
+    let hash = hash.trim();
+    // Paths from here, as the project's folder may be one of several in its repository.
+    let there = git(root, &["ls-tree", "-r", "-z", "--name-only", hash, "--", folder]);
+    let there = there.map_err(|why| unknown(named, &why))?;
+    let diff = ["diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=none", "--relative"];
+    let changed = git(root, &[&diff[..], &["--name-only", "-z", hash, "--", folder]].concat());
+    let changed = changed.map_err(|why| unknown(named, &why))?;
+    let changed: BTreeSet<&str> = changed.split('\0').collect();
+    let below = |file: &str| file.strip_prefix(folder)?.strip_prefix('/').map(str::to_owned);
+    let same = there.split('\0').filter(|file| !changed.contains(file)).filter_map(below).collect();
+    Ok(BaseCommit { name: hash.chars().take(SHOWN).collect(), same })
+}
+
+fn unknown(named: &str, why: &str) -> Problem {
+    let (named, why) = (quote(named, 80), quote(why, 300));
+    Problem::Words(format!(
+        "--base-commit {named}: git cannot tell what the recordings were there: {why}; in a shallow checkout fetch it first, \
+         `git fetch --depth 1 origin COMMIT`, or check out with `fetch-depth: 2` and name HEAD^1"
+    ))
+}
+
+/// What git prints, or why it does not.
+fn git(folder: &Path, arguments: &[&str]) -> Result<String, String> {
+    let mut command = Command::new("git");
+    command.current_dir(folder).stdin(Stdio::null());
+    for setting in SETTINGS {
+        command.args(["-c", setting]);
+    }
+    command.args(["--no-pager", "--literal-pathspecs"]).args(arguments);
+    command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_NO_LAZY_FETCH", "1").env("GIT_TERMINAL_PROMPT", "0");
+    let output = command.output().map_err(|why| format!("git cannot be run: {why}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+}
