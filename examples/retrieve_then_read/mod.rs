@@ -84,7 +84,9 @@ impl Agent for RetrieveThenRead {
         let source = |id, title| SourceRef { kind: "internal".into(), id, title, number: None };
         let sources = found.into_iter().map(|found| source(found.passage.id, found.passage.title)).collect();
         let (confidence, used_internal_kb, used_external_kb, refused) = (None, true, false, false);
-        let answer = Answer { text: said.text, sources, confidence, used_internal_kb, used_external_kb, refused };
+        let (text, unseen, traceable) = (said.text, Vec::new(), false);
+        let answer =
+            Answer { text, sources, confidence, used_internal_kb, used_external_kb, refused, unseen, traceable };
         Ok(turn.answered(Event::Answered, answer))
     }
 }

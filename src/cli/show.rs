@@ -167,6 +167,7 @@ fn outcome(outcome: &ToolOutcome) -> String {
         ToolOutcome::Rejected(why) => format!("REJECTED ({}): {}", why.cause, flat(&why.reason)),
         ToolOutcome::OutOfOrder(why) => format!("OUT OF ORDER: {}", flat(&why.reason)),
         ToolOutcome::Failed { message, .. } => format!("FAILED: {}", flat(message)),
+        ToolOutcome::Unseen { reason } => format!("NOT SHOWN: {}", flat(reason)),
     }
 }
 

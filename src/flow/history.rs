@@ -56,7 +56,17 @@ mod tests {
         let sources =
             vec![SourceRef { kind: "internal".into(), id: "doc#1".into(), title: String::new(), number: None }];
         let (confidence, used_internal_kb, used_external_kb, refused) = (None, true, false, false);
-        let answer = Answer { text: "Yes.".into(), sources, confidence, used_internal_kb, used_external_kb, refused };
+        let unseen = Vec::new();
+        let answer = Answer {
+            text: "Yes.".into(),
+            sources,
+            confidence,
+            used_internal_kb,
+            used_external_kb,
+            refused,
+            unseen,
+            traceable: false,
+        };
         conversation.remember("Really?", &TurnOutcome::Answered(answer));
         conversation.remember("Why?", &TurnOutcome::Failed { kind: "timeout".into(), message: "Too slow.".into() });
         let texts: Vec<_> = conversation.history.iter().map(|message| message.content.as_str()).collect();

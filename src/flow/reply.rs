@@ -52,7 +52,17 @@ mod tests {
         };
         let sources = vec![source("internal", "plans#1", "Plans"), source("external", "https://example.org/a", "")];
         let (confidence, used_internal_kb, used_external_kb, refused) = (None, true, true, false);
-        let answer = Answer { text: "So.".into(), sources, confidence, used_internal_kb, used_external_kb, refused };
+        let unseen = Vec::new();
+        let answer = Answer {
+            text: "So.".into(),
+            sources,
+            confidence,
+            used_internal_kb,
+            used_external_kb,
+            refused,
+            unseen,
+            traceable: false,
+        };
         let expected = json!({
             "answer": "So.",
             "sources": [

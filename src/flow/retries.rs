@@ -80,6 +80,13 @@ impl Retries {
         booked
     }
 
+    /// `tool` was called, and nothing shows what came of it: a retry that it was is booked as neither.
+    pub(in crate::flow) fn unseen(&mut self, tool: &str) {
+        if let Some(episode) = self.reminded.get_mut(tool) {
+            episode.pending = false;
+        }
+    }
+
     /// How often `tool` failed or was refused in this turn.
     pub(in crate::flow) fn failures(&self, tool: &str) -> u32 {
         self.failures.get(tool).copied().unwrap_or_default()

@@ -64,6 +64,7 @@ fn outcome(outcome: &ToolOutcome) -> &str {
         ToolOutcome::Ok(_) => "ok",
         ToolOutcome::Rejected(rejection) | ToolOutcome::OutOfOrder(rejection) => rejection.cause.as_str(),
         ToolOutcome::Failed { .. } => "failed",
+        ToolOutcome::Unseen { .. } => "unseen",
     }
 }
 

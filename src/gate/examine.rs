@@ -186,7 +186,7 @@ impl<'p> Examiner<'p> {
         };
         let mut checks = expectation::checks(&view, &self.patterns[trial.scenario][trial.case]);
         let note = missing.note(trace).map(|note| format!("note: {note}"));
-        checks.extend(note.map(|what| Check { what, passed: true, seen: String::new(), unknown: false }));
+        checks.extend(note.map(|what| Check { what, passed: true, seen: String::new(), unknown: None }));
         view.checks = &checks;
         let metrics = self.relevant[trial.scenario].iter();
         let mode = trace.evidence.mode;
@@ -197,7 +197,10 @@ impl<'p> Examiner<'p> {
                 continue;
             }
             match metric.out_of_scope(trace) {
-                None => units.push((*place, metric.observe(&view))),
+                None => {
+                    units.push((*place, metric.observe(&view)));
+                    out_of_scope.extend(metric.unseen(&view).map(|why| (*place, why)));
+                }
                 Some(why) => out_of_scope.push((*place, why)),
             }
         }

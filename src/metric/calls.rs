@@ -6,9 +6,11 @@
 //!
 //! What must have been called must have run: a call that was rejected, or came out of order, did not, unless the
 //! pattern names its outcome. What must not be called counts attempts, run or not.
+//!
+//! Where nothing shows whether a call ran, every outcome that it may have had is tried: an expectation that holds in all
+//! of them holds, one that holds in none fails, and any other cannot be told.
 
 use super::assignment::largest;
-use super::turns::executed;
 use super::{Held, Seen, TurnView, quote};
 use crate::plan::ResolvedCase;
 use crate::scenario::expect::{ArgumentPattern, CallExpectation, CallOutcome, CallPattern, Expectation};
@@ -17,7 +19,7 @@ use crate::trace::{ToolCalled, ToolOutcome};
 use regex::Regex;
 use serde_json::Value;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Compiled regular expressions and JSON Schemas of one case, by their text: compiled once, used by all its trials.
@@ -128,31 +130,59 @@ fn listed(expectation: &CallExpectation) -> &[CallPattern] {
     }
 }
 
+/// Calls of which nothing is shown whose outcomes are tried in all combinations.
+const MOST_OPEN: usize = 4;
+
+/// What came of a call, seen or assumed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Came {
+    /// It worked, with the result that it has.
+    Ok,
+    /// It worked, with any result that is asked for: assumed.
+    OkAsAsked,
+    Failed,
+    NotRun,
+}
+
+impl Came {
+    /// What may have come of a call of which nothing is shown.
+    const POSSIBLE: [Self; 4] = [Self::Ok, Self::OkAsAsked, Self::Failed, Self::NotRun];
+
+    fn worked(self) -> bool {
+        matches!(self, Self::Ok | Self::OkAsAsked)
+    }
+}
+
 /// One call with what expectations tell apart.
 struct Called<'a> {
     call: &'a ToolCalled,
     turn: usize,
+    came: Came,
     recovered: bool,
 }
 
-fn called<'a>(turns: &[&TurnView<'a>]) -> Vec<Called<'a>> {
+/// The calls of turns; what nothing is shown of came to what `assumed` says, in order.
+fn called<'a>(turns: &[&TurnView<'a>], assumed: &mut dyn Iterator<Item = Came>) -> Vec<Called<'a>> {
     let mut all: Vec<Called<'a>> = Vec::new();
     for (turn, view) in turns.iter().enumerate() {
         for call in view.calls() {
-            let worked = matches!(call.outcome, ToolOutcome::Ok(_));
-            let failed_before = all.iter().any(|earlier| {
-                earlier.turn == turn
-                    && earlier.call.tool == call.tool
-                    && !matches!(earlier.call.outcome, ToolOutcome::Ok(_))
-            });
-            all.push(Called { call, turn, recovered: worked && failed_before });
+            let came = match &call.outcome {
+                ToolOutcome::Ok(_) => Came::Ok,
+                ToolOutcome::Failed { .. } => Came::Failed,
+                ToolOutcome::Rejected(_) | ToolOutcome::OutOfOrder(_) => Came::NotRun,
+                ToolOutcome::Unseen { .. } => assumed.next().unwrap_or(Came::NotRun),
+            };
+            let failed_before = all
+                .iter()
+                .any(|earlier| earlier.turn == turn && earlier.call.tool == call.tool && !earlier.came.worked());
+            all.push(Called { call, turn, came, recovered: came.worked() && failed_before });
         }
     }
     all
 }
 
 fn fits(pattern: &CallPattern, called: &Called<'_>, patterns: &Patterns) -> bool {
-    let worked = matches!(called.call.outcome, ToolOutcome::Ok(_));
+    let worked = called.came.worked();
     let outcome = match pattern.outcome {
         None => true,
         Some(CallOutcome::Ok) => worked,
@@ -166,7 +196,7 @@ fn fits(pattern: &CallPattern, called: &Called<'_>, patterns: &Patterns) -> bool
             let value = if name.starts_with('/') { arguments.pointer(name) } else { arguments.get(name) };
             value.is_some_and(|value| patterns.holds(condition, value))
         })
-        && (pattern.result.is_empty() || result_fits(pattern, called.call, patterns))
+        && (pattern.result.is_empty() || called.came == Came::OkAsAsked || result_fits(pattern, called.call, patterns))
 }
 
 /// Whether a call gave a result with what a pattern asks of it.
@@ -272,6 +302,7 @@ fn seen(all: &[Called<'_>]) -> Seen {
             ToolOutcome::Rejected(rejection) => format!("rejected: {}", quote(&rejection.cause, 40)),
             ToolOutcome::OutOfOrder(_) => "out of order".to_owned(),
             ToolOutcome::Failed { .. } => "failed".to_owned(),
+            ToolOutcome::Unseen { .. } => "no result shown".to_owned(),
         };
         format!("{} ({outcome})", quote(&called.call.tool, 60))
     };
@@ -284,16 +315,54 @@ fn seen(all: &[Called<'_>]) -> Seen {
 
 /// Whether the calls of `turns` are as expected; if not, what was seen instead.
 pub(super) fn check(expectation: &CallExpectation, turns: &[&TurnView<'_>], patterns: &Patterns) -> Held {
-    let all = called(turns);
+    let unseen: Vec<&ToolCalled> =
+        turns.iter().flat_map(|turn| turn.calls()).filter(|call| call.outcome.is_unseen()).collect();
+    let concerned = |call: &&ToolCalled| listed(expectation).iter().any(|pattern| pattern.tool == call.tool);
+    let open = unseen.iter().filter(|call| concerned(call)).count();
+    let under = |assumed: &[Came]| {
+        let mut assumed = assumed.iter().copied();
+        let of = unseen
+            .iter()
+            .map(|call| if concerned(call) { assumed.next().unwrap_or(Came::NotRun) } else { Came::NotRun });
+        let of: Vec<Came> = of.collect();
+        check_all(expectation, &called(turns, &mut of.into_iter()), patterns)
+    };
+    if open == 0 {
+        return under(&[]);
+    }
+    let cannot_be_told = || {
+        let tools: BTreeSet<&str> =
+            unseen.iter().filter(|call| concerned(call)).map(|call| call.tool.as_str()).collect();
+        let tools: Vec<String> = tools.into_iter().map(|tool| quote(tool, 60)).collect();
+        Seen::hidden(format!(
+            "not measured: no later message shows a result of {}, so whether it ran cannot be told",
+            tools.join(", ")
+        ))
+    };
+    if open > MOST_OPEN {
+        return Err(cannot_be_told());
+    }
+    let mut combinations: Vec<Vec<Came>> = vec![Vec::new()];
+    for _ in 0..open {
+        let longer = |one: &Vec<Came>| Came::POSSIBLE.map(|came| [one.as_slice(), &[came]].concat());
+        combinations = combinations.iter().flat_map(longer).collect();
+    }
+    let none = under(&vec![Came::NotRun; open]);
+    let alike = combinations.iter().all(|assumed| under(assumed).is_ok() == none.is_ok());
+    if alike { none } else { Err(cannot_be_told()) }
+}
+
+/// The same of calls of which is known, or assumed, what came of them.
+fn check_all(expectation: &CallExpectation, all: &[Called<'_>], patterns: &Patterns) -> Held {
     let attempt = |pattern: &CallPattern, call: &Called<'_>| fits(pattern, call, patterns);
     let fit = |pattern: &CallPattern, call: &Called<'_>| {
-        (pattern.outcome.is_some() || executed(call.call)) && attempt(pattern, call)
+        (pattern.outcome.is_some() || call.came != Came::NotRun) && attempt(pattern, call)
     };
     let matched = |list: &[CallPattern]| largest(list.len(), all.len(), |left, right| fit(&list[left], &all[right]));
     let count = |pattern: &CallPattern| all.iter().filter(|call| attempt(pattern, call)).count();
     let nothing = || Err(Seen::new("it names no call, so it expects nothing"));
     let how_often =
-        |pattern: &CallPattern| Err(Seen::new(format!("it happened {} times; {}", count(pattern), seen(&all))));
+        |pattern: &CallPattern| Err(Seen::new(format!("it happened {} times; {}", count(pattern), seen(all))));
     let holds = match expectation {
         CallExpectation::InOrder(list) | CallExpectation::Superset(list) | CallExpectation::Before(list)
             if list.is_empty() =>
@@ -304,26 +373,26 @@ pub(super) fn check(expectation: &CallExpectation, turns: &[&TurnView<'_>], patt
             // Taking the earliest fit each time is optimal for a subsequence.
             let mut rest = all.iter();
             if let Some(missing) = list.iter().find(|pattern| !rest.any(|call| fit(pattern, call))) {
-                return Err(Seen::new(format!("no {} at its place; {}", describe_pattern(missing), seen(&all))));
+                return Err(Seen::new(format!("no {} at its place; {}", describe_pattern(missing), seen(all))));
             }
             true
         }
         CallExpectation::Exact(list) => {
-            list.len() == all.len() && list.iter().zip(&all).all(|(pattern, call)| fit(pattern, call))
+            list.len() == all.len() && list.iter().zip(all).all(|(pattern, call)| fit(pattern, call))
         }
         CallExpectation::AnyOrder(list) => list.len() == all.len() && matched(list) == all.len(),
         CallExpectation::Subset(list) => {
             largest(list.len(), all.len(), |left, right| attempt(&list[left], &all[right])) == all.len()
         }
         CallExpectation::Superset(list) => matched(list) == list.len(),
-        CallExpectation::Before(list) => list.windows(2).all(|pair| before(&pair[0], &pair[1], &all, &fit)),
+        CallExpectation::Before(list) => list.windows(2).all(|pair| before(&pair[0], &pair[1], all, &fit)),
         CallExpectation::ExactlyOnce(pattern) if count(pattern) == 1 => true,
         CallExpectation::AtMost(bound) if count(&bound.call) <= bound.times as usize => true,
         CallExpectation::Never(pattern) if count(pattern) == 0 => true,
         CallExpectation::ExactlyOnce(pattern) | CallExpectation::Never(pattern) => return how_often(pattern),
         CallExpectation::AtMost(bound) => return how_often(&bound.call),
     };
-    if holds { Ok(()) } else { Err(seen(&all)) }
+    if holds { Ok(()) } else { Err(seen(all)) }
 }
 
 /// Every call of `second` comes after some call of `first` of the same turn, and both happen. Within a turn, because

@@ -3,6 +3,7 @@
 
 use super::catalogue::Registered;
 use super::provenance::provenance;
+use super::turns::{is_traceable, untraceable};
 use super::{Metric, Mode, Observation, TrialView};
 use crate::settings::catalogue::{MetricEntry, Units};
 
@@ -26,8 +27,8 @@ impl Metric for CitationProvenance {
         "answers that cite"
     }
 
-    fn hidden_in_traffic(&self) -> Option<&'static str> {
-        Some("traffic does not show by which names an agent's answers cite its passages")
+    fn unseen(&self, view: &TrialView<'_>) -> Option<String> {
+        untraceable(view)
     }
 
     fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
@@ -44,6 +45,6 @@ impl Metric for CitationProvenance {
                 [flaw, rest @ ..] => Observation::failure(turn.label(), format!("{flaw}, and {} more", rest.len())),
             })
         };
-        view.turns.iter().filter_map(unit).collect()
+        view.turns.iter().filter(|turn| is_traceable(view, turn)).filter_map(unit).collect()
     }
 }

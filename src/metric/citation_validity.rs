@@ -6,6 +6,7 @@
 //! conversation, or in this one before the response was called.
 
 use super::catalogue::Registered;
+use super::turns::{is_traceable, untraceable};
 use super::{Metric, Mode, Observation, TrialView, quote};
 use crate::settings::catalogue::{MetricEntry, Units};
 use crate::trace::ToolResult;
@@ -51,8 +52,8 @@ impl Metric for CitationValidity {
         "answers with sources"
     }
 
-    fn hidden_in_traffic(&self) -> Option<&'static str> {
-        Some("traffic does not show by which names an agent's answers cite its passages")
+    fn unseen(&self, view: &TrialView<'_>) -> Option<String> {
+        untraceable(view)
     }
 
     fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
@@ -69,7 +70,7 @@ impl Metric for CitationValidity {
                 given.clear();
             }
             given.extend(retrieved(turn.retrievals_before_response()));
-            let answer = turn.answer().filter(|answer| !answer.sources.is_empty());
+            let answer = turn.answer().filter(|answer| !answer.sources.is_empty() && is_traceable(view, turn));
             let invented = answer.and_then(|answer| {
                 answer.sources.iter().find(|source| !given.contains(&(source.kind.as_str(), source.id.as_str())))
             });

@@ -6,7 +6,7 @@
 
 use super::catalogue::Registered;
 use super::expectation::answers;
-use super::turns::names;
+use super::turns::{is_traceable, names, untraceable};
 use super::{Metric, Mode, Observation, TrialView, quote};
 use crate::plan::ResolvedCase;
 use crate::settings::catalogue::{MetricEntry, Units};
@@ -52,8 +52,8 @@ impl Metric for Evidence {
         }
     }
 
-    fn hidden_in_traffic(&self) -> Option<&'static str> {
-        Some("traffic does not show by which names an agent's answers cite its passages")
+    fn unseen(&self, view: &TrialView<'_>) -> Option<String> {
+        untraceable(view).filter(|_| answers(view).any(|(_, expected)| !expected.evidence.is_empty()))
     }
 
     fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
@@ -66,7 +66,7 @@ impl Metric for Evidence {
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
         let mut units = Vec::new();
-        for (turn, expected) in answers(view) {
+        for (turn, expected) in answers(view).filter(|(turn, _)| turn.answer().is_none() || is_traceable(view, turn)) {
             let evidence = &expected.evidence;
             let cited: Vec<&str> =
                 turn.answer().iter().flat_map(|answer| &answer.sources).map(|source| source.id.as_str()).collect();

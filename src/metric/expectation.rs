@@ -16,7 +16,8 @@ use crate::scenario::expect::{
     AnswerExpectation, ErrorExpectation, Expectation, Probe, RetryExpectation, SourcesExpectation,
 };
 use crate::settings::TimeSpan;
-use crate::trace::{Answer, Arm, TurnOutcome};
+use crate::trace::text::plural;
+use crate::trace::{Answer, Arm, SOURCES, TurnOutcome, USED_EXTERNAL_KB, USED_INTERNAL_KB};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -35,7 +36,7 @@ pub fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
     let mut add = |label: &str, (what, result): Checked| {
         let what = if label.is_empty() { what } else { format!("{label}: {what}") };
         checks.push(match result {
-            Ok(()) => Check { what, passed: true, seen: String::new(), unknown: false },
+            Ok(()) => Check { what, passed: true, seen: String::new(), unknown: None },
             Err(Seen { words, unknown }) => Check { what, passed: false, seen: words, unknown },
         });
     };
@@ -55,6 +56,9 @@ pub fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
     for checked in whole.iter().flat_map(|expect| case_checks(expect, view, patterns)) {
         add("", checked);
     }
+    if view.case.case.asks_nothing {
+        add("", ("no request to a service (asks_nothing)".into(), asks_nothing(view)));
+    }
     if let Some(mistake) = patterns.mistakes().first() {
         add("", ("expectations that can be checked".into(), Err(Seen::new(mistake))));
     }
@@ -65,12 +69,23 @@ pub fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
     checks
 }
 
+/// Whether the agent asked no service, as its case declares.
+fn asks_nothing(view: &TrialView<'_>) -> Held {
+    let asked = view.turns.iter().map(|turn| turn.models().count()).sum::<usize>();
+    let searched = view.turns.iter().flat_map(TurnView::calls).filter(|call| !call.attempts.is_empty()).count();
+    match (asked, searched) {
+        (0, 0) => Ok(()),
+        (asked, 0) => Err(Seen::new(format!("it asked its model: {}", plural(asked, "completion")))),
+        (_, searched) => Err(Seen::new(format!("it asked the search service: {}", plural(searched, "call")))),
+    }
+}
+
 /// Whoever graded the conversation saw its outcome, which messages do not show: their word alone decides.
 fn rewarded(reward: f64) -> Check {
     // Rewards are sums of parts: 1 as floats add up to it.
     let passed = reward >= 1.0 - 1e-6;
     let seen = if passed { String::new() } else { format!("a reward of {reward}") };
-    Check { what: "the full reward, as graded with the conversation".into(), passed, seen, unknown: false }
+    Check { what: "the full reward, as graded with the conversation".into(), passed, seen, unknown: None }
 }
 
 fn is_last(view: &TrialView<'_>, turn: &TurnView<'_>) -> bool {
@@ -207,6 +222,10 @@ fn answer(expected: &AnswerExpectation, turn: &TurnView<'_>, patterns: &Patterns
             (true, true) if !says_so(answer, Some(expected)) => {
                 Err(Seen::new(format!("it does not say that it cannot answer: {}", quote(&answer.text, 160))))
             }
+            (false, true) if hides_claims(answer) && says_so(answer, Some(expected)) => {
+                Err(Seen::new(format!("it says that it cannot answer: {}", quote(&answer.text, 160))))
+            }
+            (false, true) if hides_claims(answer) => Err(sources_hidden()),
             (false, true) => Err(Seen::new("it names no source and claims none")),
             (true, true) | (false, false) => Ok(()),
         };
@@ -214,9 +233,27 @@ fn answer(expected: &AnswerExpectation, turn: &TurnView<'_>, patterns: &Patterns
         results.push((format!("answer.refusal: {wanted}"), result));
     }
     results.extend(each("answer.cites", &expected.cites, turn, |wanted, answer| {
-        if answer.sources.iter().any(|source| names(wanted, &source.id)) { Ok(()) } else { Err(cited(answer)) }
+        shown(answer, answer.sources.iter().any(|source| names(wanted, &source.id)))
     }));
     results
+}
+
+/// Whether nothing shows what an answer claims to be made of.
+fn hides_claims(answer: &Answer) -> bool {
+    [SOURCES, USED_INTERNAL_KB, USED_EXTERNAL_KB].iter().any(|member| answer.hides(member))
+}
+
+/// Whether something holds of the sources of an answer; it cannot be told where nothing shows them.
+fn shown(answer: &Answer, holds: bool) -> Held {
+    match (holds, answer.hides(SOURCES)) {
+        (true, _) => Ok(()),
+        (false, true) => Err(sources_hidden()),
+        (false, false) => Err(cited(answer)),
+    }
+}
+
+fn sources_hidden() -> Seen {
+    Seen::hidden("not measured: the reply shows no sources; `target.sources` says where they stand")
 }
 
 fn cited(answer: &Answer) -> Seen {
@@ -226,18 +263,24 @@ fn cited(answer: &Answer) -> Seen {
 
 fn sources(expected: &SourcesExpectation, turn: &TurnView<'_>) -> Vec<Checked> {
     let with = |holds: &dyn Fn(&Answer) -> Held| turn.answer().ok_or_else(|| ending(turn)).and_then(holds);
-    let flag = |wanted: bool, said: bool| {
+    let flag = |answer: &Answer, wanted: bool, said: bool, member: &str| {
+        if answer.hides(member) {
+            let why = "not measured: neither the reply nor a message to the model shows what the answer is made of";
+            return Err(Seen::hidden(why));
+        }
         if wanted == said { Ok(()) } else { Err(Seen::new(format!("the answer says {said}"))) }
     };
     let mut results = Vec::new();
     if let Some(wanted) = expected.internal {
-        results.push((format!("sources.internal: {wanted}"), with(&|answer| flag(wanted, answer.used_internal_kb))));
+        let held = with(&|answer| flag(answer, wanted, answer.used_internal_kb, USED_INTERNAL_KB));
+        results.push((format!("sources.internal: {wanted}"), held));
     }
     if let Some(wanted) = expected.external {
-        results.push((format!("sources.external: {wanted}"), with(&|answer| flag(wanted, answer.used_external_kb))));
+        let held = with(&|answer| flag(answer, wanted, answer.used_external_kb, USED_EXTERNAL_KB));
+        results.push((format!("sources.external: {wanted}"), held));
     }
     if let Some(least) = expected.at_least {
-        let enough = |answer: &Answer| if answer.sources.len() >= least as usize { Ok(()) } else { Err(cited(answer)) };
+        let enough = |answer: &Answer| shown(answer, answer.sources.len() >= least as usize);
         results.push((format!("sources.at_least: {least}"), with(&enough)));
     }
     results
@@ -373,5 +416,5 @@ fn control(view: &TrialView<'_>) -> Check {
         (_, false) => "every probe holds without history: they prove no memory".to_owned(),
     };
     let what = "control: a context probe fails without history".into();
-    Check { what, passed: seen.is_empty(), seen, unknown: false }
+    Check { what, passed: seen.is_empty(), seen, unknown: None }
 }

@@ -244,3 +244,39 @@ fn a_move_that_no_machine_declares_fails_the_trial() {
     let failed = failing("{within: 9s}", |s| s.push(moved("lost")).answer("x", &[]));
     assert!(failed[0].starts_with("moves that the state machine declares | turn 1: "), "{failed:?}");
 }
+
+#[test]
+fn a_call_of_which_nothing_shows_what_came_of_it_holds_or_fails_only_where_that_makes_no_difference() {
+    let story =
+        |story: Story| story.unseen("kb").unseen("kb").call("end", json!({}), ToolOutcome::Ok(ToolResult::Responded));
+    for (expect, told) in [
+        ("{never: kb}", "fails"),
+        ("{never: web}", "holds"),
+        ("{at_most: {call: kb, times: 2}}", "holds"),
+        ("{exactly_once: kb}", "fails"),
+        ("{superset: [end]}", "holds"),
+        ("{superset: [web]}", "fails"),
+        ("{superset: [kb]}", "open"),
+        ("{superset: [{tool: kb, arguments: {q: {equals: b}}}]}", "fails"),
+        ("{in_order: [kb, end]}", "open"),
+        ("{in_order: [end, kb]}", "fails"),
+        ("{before: [kb, end]}", "open"),
+        ("{exact: [kb, kb, end]}", "open"),
+        ("{exact: [kb, end]}", "fails"),
+        ("{exactly_once: {tool: kb, outcome: failed}}", "open"),
+        ("{never: {tool: kb, outcome: failed}}", "open"),
+        ("{superset: [{tool: kb, result: {/n: {equals: 1}}}]}", "open"),
+        ("{superset: [{tool: kb, outcome: failed, result: {/n: {equals: 1}}}]}", "fails"),
+    ] {
+        let plan = plan(&format!("[{{case: a, ask: q, expect: {{calls: [{expect}]}}}}]"), "[]", 1);
+        let trace = story(super::sample::story(&plan, 0).turn("q")).deliver("x", &[], 1).done();
+        let check = checks(&plan, &trace).into_iter().find(|check| check.what.contains("calls.")).expect("a check");
+        let seen = match (check.passed, check.unknown) {
+            (true, None) => "holds",
+            (false, None) => "fails",
+            (false, Some(super::Unknown::Traffic)) => "open",
+            other => panic!("{expect}: {other:?}"),
+        };
+        assert_eq!(seen, told, "{expect}: {}", check.seen);
+    }
+}

@@ -8,7 +8,7 @@
 
 use super::catalogue::Registered;
 use super::tools::Tools;
-use super::turns::executed;
+use super::turns::{executed, not_shown};
 use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView, quote};
 use crate::settings::catalogue::{MetricEntry, Parameter};
 use crate::trace::{ToolOutcome, Trace, What};
@@ -46,6 +46,7 @@ impl FirstAttemptRate {
                         return Err(Seen::new(format!("{} was first called out of order at its own step", name())));
                     }
                     ToolOutcome::Ok(_) => return Ok(()),
+                    ToolOutcome::Unseen { .. } => return Err(not_shown(&name())),
                     ToolOutcome::OutOfOrder(_) => unexcused = !(ran && listed),
                     ToolOutcome::Rejected(rejection) => {
                         return Err(Seen::new(format!("first call rejected: {}", quote(&rejection.reason, 100))));
@@ -73,6 +74,10 @@ impl Metric for FirstAttemptRate {
 
     fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
         (mode == Mode::Imported).then_some("messages do not tell an agent's own feedback from the user's words")
+    }
+
+    fn unseen(&self, view: &TrialView<'_>) -> Option<String> {
+        view.unseen(|turn| self.judge(turn, view.trace))
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

@@ -1,12 +1,13 @@
 //! `forced_retrieval_rate`: queries whose first completion was made to call a tool that searches knowledge, did so, and
 //! got a result / queries that the model was asked about. `tool_choice` forces by the tool's name, or by `required` where
-//! one tool is offered and no other.
+//! no tool is offered but those that search knowledge.
 //!
 //! `forbidden_call_rate`: completions that called a tool although they were asked for with `tool_choice: none` /
 //! completions asked for so. Less is better. A completion that failed called nothing and is no unit of the second.
 
 use super::catalogue::Registered;
 use super::tools::Tools;
+use super::turns::not_shown;
 use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView, quote};
 use crate::settings::catalogue::{MetricEntry, Units};
 use crate::trace::{Reply, Role, ToolOutcome, Trace};
@@ -43,18 +44,19 @@ pub(super) struct ForcedRetrieval;
 fn judge(turn: &TurnView<'_>, trace: &Trace) -> Held {
     let Some(first) = turn.models().next() else { return Err(Seen::new("the model was never asked")) };
     let choice = first.tool_choice.as_str();
-    let only = match trace.offered.as_deref() {
-        // Of a flow all of whose requests offer one tool.
-        Some([only]) if choice == "required" => Some(only.as_str()),
-        _ => None,
-    };
-    let forced = only.or_else(|| choice.strip_prefix("named ").or_else(|| choice.strip_prefix("required ")));
-    if forced.is_none_or(|tool| trace.role(tool) != Role::Knowledge) {
+    let offered = trace.offered.as_deref().unwrap_or_default();
+    let searches_alone = !offered.is_empty() && offered.iter().all(|tool| trace.role(tool) == Role::Knowledge);
+    let forced = choice.strip_prefix("named ").or_else(|| choice.strip_prefix("required "));
+    let by_name = forced.is_some_and(|tool| trace.role(tool) == Role::Knowledge);
+    if !by_name && !(choice == "required" && searches_alone) {
         return Err(Seen::new(format!("the first request left the call open (tool_choice {})", quote(choice, 80))));
     }
-    let mut of_first = turn.calls().filter(|call| call.call == first.call && trace.role(&call.tool) == Role::Knowledge);
-    if of_first.any(|call| matches!(call.outcome, ToolOutcome::Ok(_))) {
+    let of_first = || turn.calls().filter(|call| call.call == first.call && trace.role(&call.tool) == Role::Knowledge);
+    if of_first().any(|call| matches!(call.outcome, ToolOutcome::Ok(_))) {
         return Ok(());
+    }
+    if let Some(call) = of_first().find(|call| call.outcome.is_unseen()) {
+        return Err(not_shown(&call.tool));
     }
     Err(Seen::new(format!("the first completion retrieved nothing: {}", turn.ending())))
 }
@@ -75,10 +77,15 @@ impl Metric for ForcedRetrieval {
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
         let asked = view.turns.iter().filter(|turn| turn.models().next().is_some() || turn.ended().is_none());
         let unit = |turn: &TurnView<'_>| match judge(turn, view.trace) {
-            Ok(()) => Observation::success(turn.label()),
-            Err(seen) => Observation::failure(turn.label(), seen.words),
+            Ok(()) => Some(Observation::success(turn.label())),
+            Err(seen) if seen.unknown.is_some() => None,
+            Err(seen) => Some(Observation::failure(turn.label(), seen.words)),
         };
-        asked.map(unit).collect()
+        asked.filter_map(unit).collect()
+    }
+
+    fn unseen(&self, view: &TrialView<'_>) -> Option<String> {
+        view.unseen(|turn| judge(turn, view.trace))
     }
 }
 

@@ -7,7 +7,7 @@
 
 use super::catalogue::Registered;
 use super::tools::Tools;
-use super::turns::executed;
+use super::turns::{executed, not_shown};
 use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView};
 use crate::settings::catalogue::{MetricEntry, Parameter};
 use crate::trace::{Role, ToolCalled, ToolOutcome, Trace, What};
@@ -51,10 +51,15 @@ impl MandatoryCallRate {
         let name = || self.tools.label(trace);
         // Where a completion does not list its calls, each is taken for one of its own.
         let (mut found, mut listed) = (false, false);
+        // A call of which nothing is shown: of an earlier completion, and of this one, beside which an answer is too early.
+        let (mut unseen, mut unseen_now) = (false, false);
         for what in &turn.events {
             match what {
                 What::ModelCalled(_) if found => break,
-                What::ModelCalled(called) => listed = called.reply.lists_calls(),
+                What::ModelCalled(called) => {
+                    listed = called.reply.lists_calls();
+                    unseen |= std::mem::take(&mut unseen_now);
+                }
                 What::FedBack(told) if !found && self.tools.has(trace, &told.tool) => asked = Some("feedback"),
                 What::ToolCalled(call) if self.tools.has(trace, &call.tool) && executed(call) => {
                     found = true;
@@ -62,12 +67,17 @@ impl MandatoryCallRate {
                         break;
                     }
                 }
+                What::ToolCalled(call) if self.tools.has(trace, &call.tool) && call.outcome.is_unseen() => {
+                    let place = if listed { &mut unseen_now } else { &mut unseen };
+                    *place |= asked.is_none() || self.at == At::AfterRetry;
+                }
                 What::ToolCalled(call) if !found && self.tools.has(trace, &call.tool) => {
                     asked = asked.or(Some("a rejected call"));
                 }
                 What::ToolCalled(call) if answers(call, trace) && found => {
                     return Err(Seen::new(format!("{} was called beside the answer", name())));
                 }
+                What::ToolCalled(call) if answers(call, trace) && unseen => return Err(not_shown(&name())),
                 What::ToolCalled(call) if answers(call, trace) => {
                     return Err(Seen::new(format!("answered without {}", name())));
                 }
@@ -78,6 +88,7 @@ impl MandatoryCallRate {
         match asked.filter(|_| self.at == At::First) {
             Some(after) if found => return Err(Seen::new(format!("{} was executed only after {after}", name()))),
             None if found => return Ok(()),
+            _ if !found && (unseen || unseen_now) => return Err(not_shown(&name())),
             _ => {}
         }
         Err(Seen::new(format!("{} was never executed: {}", name(), turn.ending())))
@@ -101,6 +112,10 @@ impl Metric for MandatoryCallRate {
     fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
         let hidden = mode == Mode::Imported && self.at == At::First;
         hidden.then_some("messages do not tell an agent's own feedback from the user's words")
+    }
+
+    fn unseen(&self, view: &TrialView<'_>) -> Option<String> {
+        view.unseen(|turn| self.judge(turn, view.trace))
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

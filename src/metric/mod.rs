@@ -131,14 +131,32 @@ pub struct TrialView<'a> {
 }
 
 impl TrialView<'_> {
-    /// One unit a turn: a success, or a failure with its note.
+    /// One unit a turn: a success, or a failure with its note. A turn of which it cannot be told is no unit.
     fn by_turn(&self, judge: impl Fn(&TurnView<'_>) -> Held) -> Vec<Observation> {
         let unit = |turn: &TurnView<'_>| match judge(turn) {
-            Ok(()) => Observation::success(turn.label()),
-            Err(seen) => Observation::failure(turn.label(), seen.words),
+            Ok(()) => Some(Observation::success(turn.label())),
+            Err(seen) if seen.unknown.is_some() => None,
+            Err(seen) => Some(Observation::failure(turn.label(), seen.words)),
         };
-        self.turns.iter().map(unit).collect()
+        self.turns.iter().filter_map(unit).collect()
     }
+
+    /// Why it cannot be told of a turn, of the first such turn.
+    fn unseen(&self, judge: impl Fn(&TurnView<'_>) -> Held) -> Option<String> {
+        self.turns
+            .iter()
+            .find_map(|turn| judge(turn).err().filter(|seen| seen.unknown.is_some()))
+            .map(|seen| seen.words)
+    }
+}
+
+/// Why it cannot be told whether something holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Unknown {
+    /// A service did not tell its tokens, or has no price.
+    Usage,
+    /// The traffic of an agent that runs elsewhere does not show it.
+    Traffic,
 }
 
 /// What was seen where something does not hold, in words: the note of a failed unit or check.
@@ -147,17 +165,21 @@ impl TrialView<'_> {
 pub(crate) struct Seen {
     /// In words.
     pub words: String,
-    /// Whether it could not be told: then it neither holds nor fails.
-    pub unknown: bool,
+    /// Why it could not be told: then it neither holds nor fails.
+    pub unknown: Option<Unknown>,
 }
 
 impl Seen {
     fn new(words: impl Into<String>) -> Self {
-        Self { words: words.into(), unknown: false }
+        Self { words: words.into(), unknown: None }
     }
 
     fn unknown(words: impl Into<String>) -> Self {
-        Self { words: words.into(), unknown: true }
+        Self { words: words.into(), unknown: Some(Unknown::Usage) }
+    }
+
+    fn hidden(words: impl Into<String>) -> Self {
+        Self { words: words.into(), unknown: Some(Unknown::Traffic) }
     }
 }
 
@@ -266,6 +288,11 @@ pub trait Metric: Send + Sync {
     fn out_of_scope(&self, trace: &Trace) -> Option<String> {
         self.needs().iter().find_map(|tools| tools.missing(trace))
     }
+    /// Why some of the trial cannot be told, though its agent is in scope: what it did not show its model, for example. That
+    /// is no unit, and shown as what it is.
+    fn unseen(&self, _view: &TrialView<'_>) -> Option<String> {
+        None
+    }
     /// Whether a trial of this case can have units at all: if not, its ERROR does not touch the metric.
     fn applies(&self, _case: &ResolvedCase) -> bool {
         true
@@ -297,7 +324,7 @@ pub struct Check {
     /// What was seen instead; of a check that holds, what is worth knowing of it, else empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub seen: String,
-    /// Whether it could not be told; a trial of which all else holds is an ERROR then. Not kept in files.
+    /// Why it could not be told; a trial of which all else holds is an ERROR then. Not kept in files.
     #[serde(skip)]
-    pub unknown: bool,
+    pub unknown: Option<Unknown>,
 }

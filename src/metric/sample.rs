@@ -200,6 +200,11 @@ impl Story {
         self.call(tool, json!({}), ToolOutcome::OutOfOrder(rejection))
     }
 
+    /// A call of which nothing shows what came of it.
+    pub(crate) fn unseen(self, tool: &str) -> Self {
+        self.call(tool, json!({"q": "a"}), ToolOutcome::Unseen { reason: "no message shows a result".into() })
+    }
+
     pub(crate) fn failed_call(self, tool: &str) -> Self {
         self.call(tool, json!({}), ToolOutcome::Failed { message: "down".into(), retryable: true })
     }
@@ -301,9 +306,10 @@ impl Story {
         let sources: Vec<_> = sources.iter().map(source).collect();
         let used = |kind: &str| sources.iter().any(|source| source.kind == kind);
         let (used_internal_kb, used_external_kb) = (used("internal"), used("external"));
+        let (text, confidence, refused, unseen) = (text.into(), None, false, Vec::new());
         let answer =
-            Answer { text: text.into(), sources, confidence: None, used_internal_kb, used_external_kb, refused: false };
-        self.history.entry(self.at.0).or_default().push(format!("assistant:{text}"));
+            Answer { text, sources, confidence, used_internal_kb, used_external_kb, refused, unseen, traceable: false };
+        self.history.entry(self.at.0).or_default().push(format!("assistant:{}", answer.text));
         self.end(TurnOutcome::Answered(answer), took_us)
     }
 

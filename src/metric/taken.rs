@@ -4,7 +4,7 @@
 //! prices in the plan. What a service does not tell, or nobody priced, makes the sum unknown and never smaller; a request
 //! that failed has no tokens.
 
-use super::{Held, Seen, TrialView, TurnView};
+use super::{Held, Seen, TrialView, TurnView, Unknown};
 use crate::plan::{NamedRetrieval, Plan};
 use crate::scenario::expect::{CostExpectation, Expectation, TokensExpectation};
 use crate::settings::SearchSettings;
@@ -169,17 +169,31 @@ fn cost(taken: &Taken, limit: f64, unpriced: &[&str]) -> Held {
     }
 }
 
-/// Why a trial of which everything else holds is an ERROR: what it took is not known, so that it neither holds nor fails.
+/// Why a trial of which everything else holds is an ERROR: something that it expects cannot be told, so that it neither
+/// holds nor fails.
 pub fn not_measured(checks: &[super::Check]) -> Option<TrialError> {
     let mut failing = checks.iter().filter(|check| !check.passed).peekable();
     let first = failing.peek().copied()?.clone();
-    let only = failing.all(|check| check.unknown);
-    let detail = vec!["remove the expectation, add the price, or let the service report its tokens".to_owned()];
+    let why = first.unknown?;
+    let only = failing.all(|check| check.unknown.is_some());
+    let (kind, of, remedy) = match why {
+        Unknown::Usage => (
+            TrialErrorKind::UsageUnknown,
+            "what a case expects of tokens or cost",
+            "remove the expectation, add the price, or let the service report its tokens",
+        ),
+        Unknown::Traffic => (
+            TrialErrorKind::NotShown,
+            "what a case expects of its agent",
+            "let the agent show it (results in a later message to its model, sources in its reply: `target.sources`), or \
+             remove the expectation",
+        ),
+    };
     only.then(|| TrialError {
-        kind: TrialErrorKind::UsageUnknown,
+        kind,
         message: format!("{}: {}", first.what, first.seen),
-        cause: format!("what a case expects of tokens or cost is {}", first.seen),
-        detail,
+        cause: format!("{of} is {}", first.seen),
+        detail: vec![remedy.to_owned()],
     })
 }
 

@@ -215,3 +215,21 @@ fn a_proxy_for_satisfaction_looks_at_what_an_answer_cites() {
     assert!(one("satisfaction", |s| s.search(&[]).external("r1").answer("x", &[external])).is_empty());
     assert!(one("satisfaction", |s| both(s).fail("timeout")).is_empty());
 }
+
+#[test]
+fn a_call_of_which_nothing_is_shown_is_no_unit_unless_the_rest_decides() {
+    let kb = "knowledge_base_search";
+    let rate = format!("mandatory_call_rate({kb})");
+    assert_eq!(one(&rate, |story| story.unseen(kb).deliver("x", &[], 1)), Vec::<String>::new());
+    assert_eq!(one(&rate, |story| story.unseen(kb).search(&["a#1"]).deliver("x", &[], 1)).len(), 1, "another ran");
+    let first = format!("mandatory_call_rate({kb}, at=first)");
+    let reminded = one(&first, |story| story.feedback(kb).unseen(kb).deliver("x", &[], 1));
+    assert!(
+        reminded.len() == 1 && reminded[0].contains("never executed"),
+        "it came too late at any rate: {reminded:?}"
+    );
+    let attempt = format!("first_attempt_rate({kb})");
+    assert_eq!(one(&attempt, |story| story.unseen(kb).deliver("x", &[], 1)), Vec::<String>::new());
+    let told = one(&attempt, |story| story.feedback(kb).unseen(kb).deliver("x", &[], 1));
+    assert!(told.len() == 1 && told[0].contains("needed feedback"), "{told:?}");
+}

@@ -3,10 +3,11 @@
 //! A turn that was planned and never began is there too, without events: a query without an answer stays a unit of
 //! every denominator, so that a flow cannot improve a rate by stopping early.
 
+use super::{Seen, TrialView};
 use crate::plan::ResolvedCase;
 use crate::trace::{
-    Answer, ExternalResult, FedBack, IndexResult, ModelCalled, Retried, SearchResult, ToolCalled, ToolOutcome,
-    ToolResult, Trace, TurnEnded, TurnOutcome, What,
+    Answer, EXTERNAL, ExternalResult, FedBack, IndexResult, ModelCalled, Retried, SearchResult, ToolCalled,
+    ToolOutcome, ToolResult, Trace, TurnEnded, TurnOutcome, What,
 };
 use std::collections::BTreeMap;
 
@@ -157,6 +158,24 @@ impl<'a> TurnView<'a> {
 /// Whether a call ran, with or without success.
 pub(super) fn executed(call: &ToolCalled) -> bool {
     matches!(call.outcome, ToolOutcome::Ok(_) | ToolOutcome::Failed { .. })
+}
+
+/// That nothing shows what came of the calls of a tool, so that it neither ran nor did not.
+pub(super) fn not_shown(tool: &str) -> Seen {
+    Seen::hidden(format!("no later message shows a result of {tool}, so whether it ran cannot be told"))
+}
+
+/// Why citations of a trial cannot be followed; `None` where all can. Of an agent that runs elsewhere, an answer must say
+/// that its sources have the names of its passages, and so must the earlier ones of its conversation.
+pub(super) fn untraceable(view: &TrialView<'_>) -> Option<String> {
+    let hidden = view.turns.iter().any(|turn| turn.answer().is_some() && !is_traceable(view, turn));
+    hidden.then(|| "traffic does not show by which names an agent's answers cite its passages".to_owned())
+}
+
+/// Whether the citations of a turn's answer can be followed.
+pub(super) fn is_traceable(view: &TrialView<'_>, turn: &TurnView<'_>) -> bool {
+    let before = view.turns.iter().filter(|one| one.conversation == turn.conversation && one.turn <= turn.turn);
+    view.trace.lane.flow != EXTERNAL || before.filter_map(TurnView::answer).all(|answer| answer.traceable)
 }
 
 /// Whether `wanted` names `id` itself or the document that the chunk `id` (`document#n`) belongs to.

@@ -38,6 +38,9 @@ pub struct ResolvedCase {
     /// What becomes of the keyword index in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keyword_index: Option<KeywordIndexState>,
+    /// Whether an agent that runs elsewhere answers it without a request to a service.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub asks_nothing: bool,
     /// Criteria that it does not count for, each with the reason.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub excluded_from: BTreeMap<String, String>,
@@ -69,6 +72,7 @@ impl ResolvedCase {
             control: false,
             fault: None,
             keyword_index: None,
+            asks_nothing: false,
             excluded_from: BTreeMap::new(),
         }
     }
@@ -125,6 +129,7 @@ impl From<Case> for ResolvedCase {
             control: case.control,
             fault: case.fault,
             keyword_index: case.keyword_index,
+            asks_nothing: case.asks_nothing,
             excluded_from: case.excluded_from,
         }
     }

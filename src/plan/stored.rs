@@ -129,6 +129,8 @@ pub(super) struct Case {
     #[serde(default)]
     keyword_index: Option<KeywordIndexState>,
     #[serde(default)]
+    asks_nothing: bool,
+    #[serde(default)]
     excluded_from: BTreeMap<String, String>,
 }
 
@@ -139,8 +141,21 @@ impl From<Case> for ResolvedCase {
             if sequence.is_empty() { single(turns) } else { sequence.into_iter().map(conversations).collect() }
         };
         let steps = steps.unwrap_or_else(written);
-        let Case { name, about, covers, tags, expect, control, fault, keyword_index, excluded_from, .. } = stored;
-        Self { case: name, about, covers, tags, steps, expect, control, fault, keyword_index, excluded_from }
+        let Case { name, about, covers, tags, expect, control, fault, keyword_index, .. } = stored;
+        let (asks_nothing, excluded_from) = (stored.asks_nothing, stored.excluded_from);
+        Self {
+            case: name,
+            about,
+            covers,
+            tags,
+            steps,
+            expect,
+            control,
+            fault,
+            keyword_index,
+            asks_nothing,
+            excluded_from,
+        }
     }
 }
 

@@ -23,6 +23,11 @@ pub struct Observed<T> {
     pub result: Result<T, Failure>,
 }
 
+/// Whether a dialect reads a request; what is only compared exactly is not read.
+pub fn is_read(request: &HttpRequest) -> bool {
+    wire::by_name(request.profile.name).is_some()
+}
+
 /// A request to a model, read; `None` when it is not what its dialect says.
 pub fn asked(request: &HttpRequest) -> Option<ChatRequest> {
     wire::by_name(request.profile.name)?.decode_request(&request.path, &request.body).ok()

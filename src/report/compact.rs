@@ -255,6 +255,10 @@ impl Encoder {
                 let message = self.text(message);
                 self.row(at, "t", &(call, attempts, "failed", message, u8::from(*retryable)));
             }
+            ToolOutcome::Unseen { reason } => {
+                let reason = self.text(reason);
+                self.row(at, "t", &(call, attempts, "unseen", reason));
+            }
         }
     }
 

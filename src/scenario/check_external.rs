@@ -22,6 +22,7 @@ impl Checker<'_> {
                 ("vars", !scenario.vars.is_empty()),
                 ("reset", scenario.reset.is_some()),
                 ("proxy", scenario.proxy.is_some()),
+                ("proxy_hosts", !scenario.proxy_hosts.is_empty()),
             ] {
                 if given {
                     let message = format!("`{key}` is about an agent that runs elsewhere");
@@ -44,6 +45,10 @@ impl Checker<'_> {
                 let at = root.key("target");
                 self.address(&target.http, at.key("http"));
                 self.pointer(&target.answer, at.key("answer"));
+                if let Some(sources) = &target.sources {
+                    self.pointer(sources, at.key("sources"));
+                }
+                self.may_refuse(&target.may_refuse, at.key("may_refuse"));
                 if let Some(body) = &target.send {
                     self.body(body, at.key("send"));
                 }
@@ -54,6 +59,7 @@ impl Checker<'_> {
             self.address(&reset.http, at.key("http"));
         }
         self.proxy(root.key("proxy"));
+        self.proxy_hosts(&scenario.proxy_hosts, root.key("proxy_hosts"));
         self.roles(root.key("roles"));
         self.vars(&scenario.vars, root.key("vars"));
         if scenario.flows().all(|flow| flow == EXTERNAL) {
@@ -111,6 +117,27 @@ impl Checker<'_> {
                 self.say(mistake.label(example));
             }
             Ok(_) => {}
+        }
+    }
+
+    fn proxy_hosts(&mut self, hosts: &[String], at: At<'_>) {
+        for (place, host) in hosts.iter().enumerate() {
+            let sound = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+            if host.is_empty() || !host.chars().all(sound) {
+                let mistake = Mistake::at(at.index(place), "bad-host", "not a host name");
+                self.say(mistake.label("write the name alone, without `http://`, port or `*`: `llm-gateway`"));
+            }
+        }
+    }
+
+    fn may_refuse(&mut self, paths: &[String], at: At<'_>) {
+        for (place, path) in paths.iter().enumerate() {
+            // What an agent that takes the proxy for one of the environment asks for begins with a host.
+            let host = path.contains("://") || path.contains(':') && !path.contains('/');
+            if !path.starts_with('/') && !host {
+                let mistake = Mistake::at(at.index(place), "bad-path", "not a path");
+                self.say(mistake.label(format!("write it as messages show it: `/{path}`")));
+            }
         }
     }
 
@@ -212,6 +239,11 @@ impl Checker<'_> {
     /// What a case asks of an agent that runs elsewhere and cannot get.
     pub(super) fn external_case(&mut self, case: &Case, at: At<'_>) {
         if !self.is_external() {
+            if case.asks_nothing {
+                let message = "`asks_nothing` is about an agent that runs elsewhere";
+                let mistake = Mistake::at(at.key("asks_nothing"), "not-external", message).on_key();
+                self.say(mistake.label("remove it"));
+            }
             return;
         }
         let sequence = at.key("sequence");

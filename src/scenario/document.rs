@@ -59,6 +59,10 @@ pub struct Scenario {
     /// `http://<proxy>/model/v1` and `http://<proxy>/search`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
+    /// Host names by which an external agent asks the proxy, beside those of this machine: the service name of a container
+    /// that leads to it, without a port.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proxy_hosts: Vec<String>,
     /// How a mandatory step is enforced.
     #[serde(default)]
     pub enforcement: Enforcement,
@@ -126,6 +130,7 @@ impl Scenario {
             vars: self.vars.clone(),
             reset: self.reset.clone(),
             proxy: self.proxy.clone().unwrap_or_else(|| USUAL_PROXY.to_owned()),
+            proxy_hosts: self.proxy_hosts.clone(),
         })
     }
 }
@@ -220,6 +225,10 @@ pub struct Case {
     /// What becomes of the keyword index in this case; without it, the case has an index of its own in memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keyword_index: Option<KeywordIndexState>,
+    /// Whether an external agent answers this case without asking its model or the search service. A trial without a
+    /// request is an ERROR otherwise; one with a request fails here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asks_nothing: bool,
     /// Criteria that the case does not count for, each with the reason; the case must declare its `fault`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub excluded_from: BTreeMap<String, String>,

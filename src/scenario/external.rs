@@ -26,6 +26,9 @@ pub struct ExternalAgent {
     pub reset: Option<AgentReset>,
     /// Where it finds model and search service.
     pub proxy: String,
+    /// Host names by which it asks for that, beside those of this machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proxy_hosts: Vec<String>,
 }
 
 /// Where the agent is, and how a turn is spelt for it.
@@ -46,6 +49,14 @@ pub struct AgentTarget {
     /// one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// JSON pointer of the sources in the reply, a list of ids, addresses or objects. Without it, the sources are those that
+    /// the answering tool was called with, or those at `/sources` where the agent has no such tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sources: Option<String>,
+    /// Paths that the agent may ask the proxy for although they are not served, `/model/v1/audio/speech` for example; `*`
+    /// stands for any text of a segment. What is refused there is a note; any other refusal makes the trial an ERROR.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub may_refuse: Vec<String>,
 }
 
 impl AgentTarget {

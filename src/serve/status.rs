@@ -54,6 +54,7 @@ impl Observer for Watcher {
                         ToolOutcome::Rejected(_) => "rejected",
                         ToolOutcome::OutOfOrder(_) => "out_of_order",
                         ToolOutcome::Failed { .. } => "failed",
+                        ToolOutcome::Unseen { .. } => "unseen",
                     };
                     json!({"stage": "tool_ended", "tool": called.tool, "outcome": outcome})
                 }

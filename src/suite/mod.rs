@@ -15,6 +15,7 @@ mod draws;
 mod environment;
 mod error;
 pub mod evaluation;
+mod first_replay;
 mod grading;
 pub mod import;
 mod import_run;

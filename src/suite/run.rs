@@ -1,5 +1,6 @@
 //! A run: trials carried out, traces evaluated as they come, everything written into one folder.
 
+use super::first_replay::ForeignTools;
 use super::{BaseCommit, DEFAULT_JOBS, Mode, RunOptions, Suite, SuiteError, draws, environment, failed_trials};
 use crate::gate::Evaluation;
 use crate::history::{self, Gather, HISTORY, HistoryError, NoPoint};
@@ -158,7 +159,10 @@ impl Suite {
         if [trace::GRADES, trace::COMPARISON_HTML, trace::VARIANTS_HTML].iter().any(|file| folder.join(file).exists()) {
             evaluated.write(&folder).map_err(unwritten)?;
         }
-        let Seen { gather, unused, missing, old } = seen;
+        let Seen { gather, foreign_tools, unused, missing, old } = seen;
+        if options.mode == Mode::Replay {
+            notes.extend(foreign_tools.note(&reports));
+        }
         let history = match options.history.clone().filter(|_| options.mode != Mode::Replay) {
             Some(labels) => add_point(&root.join(HISTORY), gather, &evaluated.evaluation, options.jobs, labels),
             None => HistoryPoint::NotAsked,
@@ -308,6 +312,7 @@ impl Suite {
 #[derive(Default)]
 struct Seen {
     gather: Gather,
+    foreign_tools: ForeignTools,
     unused: Vec<String>,
     missing: Vec<String>,
     old: Vec<(String, Timestamp)>,
@@ -319,6 +324,7 @@ impl Seen {
             self.missing.push(trace.trial.clone());
         }
         self.gather.add(trace);
+        self.foreign_tools.add(trace);
         if let Some(ages) = &options.ages
             && let Some(at) = trace.evidence.recorded_at.as_ref().and_then(|at| at.parse().ok())
             && ages.too_old(at)

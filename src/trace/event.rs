@@ -234,9 +234,19 @@ pub enum ToolOutcome {
         /// Whether the model was told that trying again may help.
         retryable: bool,
     },
+    /// Nothing shows whether it ran: the agent runs elsewhere and shows its model no result of it.
+    Unseen {
+        /// Why nothing is known.
+        reason: String,
+    },
 }
 
 impl ToolOutcome {
+    /// Whether it cannot be told what came of the call.
+    pub fn is_unseen(&self) -> bool {
+        matches!(self, Self::Unseen { .. })
+    }
+
     /// Of a call that did not run as far as is known, without guidance for the model.
     pub fn not_executed(cause: &str, reason: &str) -> Self {
         Self::Rejected(Rejection { cause: cause.into(), reason: reason.into(), guidance: String::new() })
@@ -353,6 +363,27 @@ pub struct Answer {
     /// Whether it declares that nothing it was given answers the question, in the words that its flow was told to use.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub refused: bool,
+    /// Which of its members could not be told ([`SOURCES`], [`USED_INTERNAL_KB`], [`USED_EXTERNAL_KB`]): what stands there
+    /// says nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unseen: Vec<String>,
+    /// Of an agent that runs elsewhere: whether its sources have the names of the passages that its traffic shows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub traceable: bool,
+}
+
+/// In [`Answer::unseen`]: which sources the answer names.
+pub const SOURCES: &str = "sources";
+/// In [`Answer::unseen`]: whether it was made of the knowledge base.
+pub const USED_INTERNAL_KB: &str = "used_internal_kb";
+/// In [`Answer::unseen`]: whether it was made of the external service.
+pub const USED_EXTERNAL_KB: &str = "used_external_kb";
+
+impl Answer {
+    /// Whether that member of it could not be told.
+    pub fn hides(&self, member: &str) -> bool {
+        self.unseen.iter().any(|name| name == member)
+    }
 }
 
 /// One source that an answer names.

@@ -10,7 +10,7 @@
 //! | 1 | | `roles` are those of `roles_v1.json`, `offered` is unknown |
 //! | 2 | `roles` and `offered`; agents that run elsewhere keep the names of their tools | as it stands |
 //! | 3 | events `logged`, of agents that log their trajectory; a trace without one is still written as version 2 | as it stands |
-//! | 4 | events `searched`, of flows that search themselves; a trace without one is still written as the version before | as it stands |
+//! | 4 | events `searched`, of flows that search themselves; the outcome `unseen`; trials that end as `proxy_refused` or `nothing_asked`; a trace without one is still written as the version before | as it stands |
 //!
 //! A build that reads version 1 only refuses version 2 and says so: it would take an agent's own tool names for tools
 //! that play no role, and report that none of them was called.
@@ -49,8 +49,9 @@ pub const TRACE_VERSION: u32 = 4;
 
 /// The version that a trace of these events is written in: older builds go on reading what they can.
 pub fn version_of(events: &[Event]) -> u32 {
-    let needs = |event: &Event| match event.what {
+    let needs = |event: &Event| match &event.what {
         What::Searched(_) => TRACE_VERSION,
+        What::ToolCalled(call) if call.outcome.is_unseen() => TRACE_VERSION,
         What::Logged(_) => 3,
         _ => 2,
     };
@@ -218,8 +219,8 @@ pub struct Trace {
     /// The tools that the agent was offered, in order; `None` where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered: Option<Vec<String>>,
-    /// What a reader of the verdict should know, a sentence each: outages that the agent handled, hosts that it asked the
-    /// proxy for and was refused.
+    /// What a reader of the verdict should know, a sentence each: outages that the agent handled, requests that the proxy
+    /// refused and may refuse.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// The passages that its searches found, by base; their whole text stands beside the traces, see [`Passages`]. Empty in
@@ -242,6 +243,16 @@ pub enum TrialEnd {
     Completed,
     /// The trial could not be run: its verdict is ERROR.
     Error(TrialError),
+}
+
+impl TrialEnd {
+    /// The first version of the format that can say so.
+    pub fn version(&self) -> u32 {
+        match self {
+            Self::Error(TrialError { kind: TrialErrorKind::ProxyRefused | TrialErrorKind::NothingAsked, .. }) => 4,
+            Self::Completed | Self::Error(_) => 1,
+        }
+    }
 }
 
 /// Why a trial could not be run.
@@ -280,6 +291,12 @@ pub enum TrialErrorKind {
     ConversationBroken,
     /// The case expects calls of a tool that the agent was not offered.
     ToolNotOffered,
+    /// The proxy refused a request of an agent that runs elsewhere: what the agent made of it says nothing about it.
+    ProxyRefused,
+    /// An agent that runs elsewhere asked neither model nor search service through the proxy.
+    NothingAsked,
+    /// The case expects something that the traffic of an agent that runs elsewhere does not show.
+    NotShown,
     /// The case expects something of tokens or cost, and a service did not tell them, or has no price.
     UsageUnknown,
 }
@@ -302,6 +319,9 @@ impl TrialErrorKind {
             Self::Panic => "panic",
             Self::ConversationBroken => "conversation broken",
             Self::ToolNotOffered => "tool not offered",
+            Self::ProxyRefused => "refused by the proxy",
+            Self::NothingAsked => "nothing asked",
+            Self::NotShown => "not measured",
             Self::UsageUnknown => "usage unknown",
         }
     }

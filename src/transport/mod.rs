@@ -15,6 +15,7 @@ mod tap;
 mod tests;
 
 pub use budget::{Budget, LimitTransport, Tariff, TrialUnderWay};
+pub use links::broken as broken_conversation;
 pub use live::{LiveError, LiveTransport, REDIRECT_HEADER, Target};
 pub use pace::{Pace, Permit};
 pub use record::{DECLARED_FAULT_HEADER, RecordTransport, SIMULATOR_HEADER};

@@ -71,7 +71,10 @@ impl RecordTransport {
     pub fn recorded_from(&self, providers: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         let kept = self.kept();
         let mut names = BTreeMap::new();
-        for exchange in &kept.exchanges {
+        // A request without a model, for the list of them, says least.
+        let (unnamed, named): (Vec<_>, Vec<_>) =
+            kept.exchanges.iter().partition(|exchange| exchange.drift.model.is_empty());
+        for exchange in named.into_iter().chain(unnamed) {
             let name = if kept.simulated.get(&exchange.service).copied().unwrap_or(false) {
                 "simulator".to_owned()
             } else {

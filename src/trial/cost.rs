@@ -2,7 +2,7 @@
 //! best guess at what making it again costs.
 
 use super::TrialRunner;
-use crate::cassette::{Cassette, Exchange, Outcome};
+use crate::cassette::{Cassette, Exchange, Outcome, Profile};
 use crate::plan::{Plan, PlannedScenario, PlannedTrial, PlannedVariant, VariantSettings};
 use crate::provider::wire;
 use crate::settings::SearchSettings;
@@ -55,6 +55,10 @@ impl TrialRunner {
                 service if service == Service::Search.as_str() => Service::Search,
                 _ => Service::Model,
             };
+            // A list of models is neither a completion nor priced.
+            if exchange.profile == Profile::EXACT.name && matches!(service, Service::Model | Service::Search) {
+                continue;
+            }
             match service {
                 Service::Search => spending.search_calls += 1,
                 Service::Embeddings => spending.embedding_calls += 1,
@@ -169,6 +173,8 @@ impl Tariff for Prices {
         let sent = serde_json::to_vec(&*request.body).ok()?.len() as u64;
         let tokens = |added: u64, output: u64| Tokens { input: Some(sent + added), cached: None, output: Some(output) };
         match request.service {
+            // A list of models costs nothing.
+            Service::Model | Service::Search if request.method == "GET" => Some(0.0),
             Service::Search => self.search?.of(tokens(OF_A_SEARCH, OF_A_SEARCH)),
             // A base's own server has no price, and a managed service none by the token.
             Service::Knowledge | Service::ManagedRetrieval => Some(0.0),
@@ -181,6 +187,9 @@ impl Tariff for Prices {
 
     fn cost(&self, service: Service, profile: &str, response: &HttpResponse) -> Option<f64> {
         if response.status >= 400 || matches!(service, Service::Knowledge | Service::ManagedRetrieval) {
+            return Some(0.0);
+        }
+        if profile == Profile::EXACT.name && matches!(service, Service::Model | Service::Search) {
             return Some(0.0);
         }
         let price = match service {
@@ -244,7 +253,6 @@ fn tokens_of(dialect: &str, stream: bool, body: &[u8]) -> Option<Tokens> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cassette::Profile;
     use serde_json::json;
 
     const DEAR: Price = Price { input: 1_000_000.0, cached: None, output: 0.0, request: None };

@@ -6,6 +6,7 @@
 //! request says which trial it belongs to.
 
 use super::external_setup::{ExternalSetup, Measured, Recorded};
+use super::heard::Heard;
 use super::live::{Live, live_evidence, redacted};
 use super::outage::Origin;
 use super::recording::Recorder;
@@ -19,9 +20,9 @@ use crate::flow::external::{Endpoint, Pace, SILENCE, Session, Trouble, reset};
 use crate::plan::{Plan, PlannedTrial, ResolvedCase};
 use crate::platform::clock::{Clock, FixedClock, RealClock};
 use crate::settings::Auth;
-use crate::trace::{Arm, EXTERNAL, Evidence, Mode, Trace, TrialEnd, TrialError, TrialErrorKind};
+use crate::trace::{Arm, EXTERNAL, Evidence, Mode, Trace, TrialEnd, TrialError, TrialErrorKind, version_of};
 use crate::transport::{LiveTransport, ReplayTransport, Service, Tap, Target as Address, Transport};
-use crate::trial::proxy::{Bound, MODEL_MOUNT, Proxy, SEARCH_MOUNT, Serving, Unbound, Vars};
+use crate::trial::proxy::{Bound, MODEL_MOUNT, Proxy, Refused, SEARCH_MOUNT, Serving, Unbound, Vars};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -37,6 +38,33 @@ pub enum Doing {
     Record,
     /// It runs against its cassette.
     Replay,
+}
+
+impl Doing {
+    /// What the agent is told with each turn, so that tools that act can be left out of replays.
+    fn headers(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Live => &[(MODE_HEADER, "live")],
+            Self::Record => &[(MODE_HEADER, "record")],
+            Self::Replay => &[(MODE_HEADER, "replay")],
+        }
+    }
+}
+
+/// Tells the agent in which mode a turn runs.
+const MODE_HEADER: &str = "x-ragcheck-mode";
+
+/// One run of a trial: what stands behind the proxy, and by which clock it is timed.
+struct Course<'p> {
+    doing: Doing,
+    way: Arc<dyn Transport>,
+    tap: Arc<Tap>,
+    vars: Arc<Vars>,
+    clock: Arc<dyn Clock>,
+    pace: &'p dyn Pace,
+    evidence: Evidence,
+    /// How many exchanges the recording holds that it is replayed from; `None` where it is none.
+    recorded: Option<usize>,
 }
 
 /// What one trial with the agent left.
@@ -105,8 +133,9 @@ impl Work<'_> {
         let vars = Arc::new(Vars::new(Vec::new(), BTreeMap::new()));
         let tap = Arc::new(Tap::new(transport));
         let evidence = live_evidence(&self.outside.declared);
-        let way = Arc::clone(&tap) as Arc<dyn Transport>;
-        let ran = self.run(way, tap, vars, clock, &Measured(times), evidence).await?;
+        let (way, pace) = (Arc::clone(&tap) as Arc<dyn Transport>, &Measured(times));
+        let ran =
+            self.run(Course { doing: Doing::Live, way, tap, vars, clock, pace, evidence, recorded: None }).await?;
         let redactor = self.runner.redactor().knowing(ran.secrets);
         let trace = self.runner.with_outage(self.trial, redacted(ran.trace, &redactor), &Origin::new());
         Ok(Finished::of(trace))
@@ -121,8 +150,10 @@ impl Work<'_> {
         let tap = Arc::new(Tap::new(recorder.transport()));
         let way = Arc::new(Bound::new(Arc::clone(&tap) as Arc<dyn Transport>, Arc::clone(&vars)));
         let times = Arc::new(LocalTimes::recording());
-        let (pace, evidence) = (Measured(Arc::clone(&times)), live_evidence(&self.outside.declared));
-        let ran = self.run(way, tap, Arc::clone(&vars), clock, &pace, evidence).await?;
+        let (pace, evidence) = (&Measured(Arc::clone(&times)), live_evidence(&self.outside.declared));
+        let course =
+            Course { doing: Doing::Record, way, tap, vars: Arc::clone(&vars), clock, pace, evidence, recorded: None };
+        let ran = self.run(course).await?;
         let redactor = Arc::new(recorder.redactor().knowing(ran.secrets));
         let trace = redacted(ran.trace, &redactor);
         let live = Live { trace, times: &times, vars: vars.values(), redactor };
@@ -138,7 +169,8 @@ impl Work<'_> {
         let record = rerecord(self.plan, self.trial);
         let header = cassette.header.clone();
         let origin = cassette.origin(sources(&header.recorded_from));
-        let pace = Recorded(LocalTimes::replaying(cassette.stages.clone()));
+        let pace = &Recorded(LocalTimes::replaying(cassette.stages.clone()));
+        let recorded = Some(cassette.exchanges.len());
         let vars = Arc::new(Vars::new(self.outside.patterns.clone(), header.vars.clone()));
         let clock: Arc<dyn Clock> = Arc::new(FixedClock::at(header.recorded_at));
         let replay = ReplayTransport::new(cassette, clock, record).with_redactor(runner.redactor());
@@ -157,7 +189,7 @@ impl Work<'_> {
             replaced_errors: 0,
         };
         let clock = Arc::new(RealClock::start());
-        let ran = self.run(way, tap, vars, clock, &pace, evidence).await?;
+        let ran = self.run(Course { doing: Doing::Replay, way, tap, vars, clock, pace, evidence, recorded }).await?;
         let trace = redacted(ran.trace, &runner.redactor().knowing(ran.secrets));
         let unused = if trace.end == TrialEnd::Completed { replay.unused() } else { Vec::new() };
         let trace = runner.with_outage(self.trial, trace, &header.recorded_from);
@@ -175,13 +207,18 @@ impl Work<'_> {
     }
 
     /// The way to the agent at `endpoint`. A turn's limit is the session's, which waits as long again for the reply.
-    fn to_agent(&self, endpoint: &Endpoint, clock: &Arc<dyn Clock>) -> Result<Arc<dyn Transport>, Box<TrialError>> {
+    fn to_agent(
+        &self,
+        endpoint: &Endpoint,
+        doing: Doing,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Arc<dyn Transport>, Box<TrialError>> {
         may_call(&endpoint.url()).map_err(|why| error(TrialErrorKind::Provider, &why.to_string(), Vec::new()))?;
         let address = Address {
             base_url: endpoint.origin.clone(),
             key: None,
             auth: Auth::Bearer,
-            headers: &[],
+            headers: doing.headers(),
             timeout: self.outside.settings.turn.saturating_mul(3),
             trial_header: false,
         };
@@ -190,24 +227,17 @@ impl Work<'_> {
         Ok(Arc::new(live))
     }
 
-    /// The trial itself: reset, then turn by turn, with `way` behind the proxy.
-    async fn run(
-        &self,
-        way: Arc<dyn Transport>,
-        tap: Arc<Tap>,
-        vars: Arc<Vars>,
-        clock: Arc<dyn Clock>,
-        pace: &dyn Pace,
-        evidence: Evidence,
-    ) -> Result<Ran, Box<TrialError>> {
+    /// The trial itself: reset, then turn by turn, with a way to the services behind the proxy.
+    async fn run(&self, course: Course<'_>) -> Result<Ran, Box<TrialError>> {
+        let Course { doing, way, tap, vars, clock, pace, evidence, recorded } = course;
         let settings = &self.outside.settings;
         let proxy = self.runner.proxy(self.outside.proxy).await?;
         if let Some(endpoint) = &settings.reset {
-            let way = self.to_agent(endpoint, &clock)?;
+            let way = self.to_agent(endpoint, doing, &clock)?;
             reset(endpoint, &*way, &self.trial.id).await.map_err(|trouble| self.told(trouble))?;
         }
-        let agent = self.to_agent(&settings.target.endpoint, &clock)?;
-        let serving: Serving = proxy.serve(way);
+        let agent = self.to_agent(&settings.target.endpoint, doing, &clock)?;
+        let serving: Serving = proxy.serve(way, &self.outside.hosts);
         let mut session = Session {
             settings,
             trial: &self.trial.id,
@@ -229,12 +259,16 @@ impl Work<'_> {
             Ok(()) => TrialEnd::Completed,
             Err(trouble) => TrialEnd::Error(*self.told(trouble)),
         };
-        let (elsewhere, early) = (serving.elsewhere(), serving.before());
+        let (asked, refused, early) = (serving.asked(), serving.refused(), serving.before());
         drop(serving);
         let live = evidence.mode == Mode::Live;
+        let (allowed, refused): (Vec<Refused>, Vec<Refused>) =
+            refused.into_iter().partition(|one| one.is_among(&self.outside.may_refuse));
+        let (proxy, asks_nothing) = (self.outside.proxy, self.case.asks_nothing);
+        let heard = Heard { proxy, asked, refused: &refused, recorded, asks_nothing };
+        let end = heard.problem(&session.events, &end).map_or(end, |problem| TrialEnd::Error(*problem));
         let mut trace = trace_of(self.plan, self.trial, evidence, end);
-        let note = |host: &String| format!("the agent asked the proxy for {host}, and was refused");
-        trace.notes = elsewhere.iter().map(note).collect();
+        trace.notes = allowed.iter().map(|one| format!("{one} (`target.may_refuse`)")).collect();
         if live && early > 0 {
             let requests = if early == 1 { "1 request".to_owned() } else { format!("{early} requests") };
             trace.notes.push(format!(
@@ -244,6 +278,7 @@ impl Work<'_> {
         }
         trace.took_us = u64::try_from(session.took.as_micros()).unwrap_or(u64::MAX);
         (trace.roles, trace.offered, trace.events) = (session.roles(), session.offered, session.events);
+        trace.version = version_of(&trace.events).max(trace.end.version());
         Ok(Ran { trace, secrets: tap.secrets() })
     }
 

@@ -44,6 +44,10 @@ pub(super) struct ExternalSetup {
     pub(super) declared: VariantSettings,
     /// Where the proxy listens.
     pub(super) proxy: SocketAddr,
+    /// Host names by which the agent asks for it, beside those of this machine.
+    pub(super) hosts: Vec<String>,
+    /// Paths that the proxy may refuse without ending the trial.
+    pub(super) may_refuse: Vec<String>,
     /// What the agent mints.
     pub(super) patterns: Vec<Pattern>,
 }
@@ -67,11 +71,14 @@ impl ExternalSetup {
                     endpoint: endpoint(&target.http)?,
                     send: target.send.clone().unwrap_or_else(Target::usual_body),
                     answer: target.answer.clone(),
+                    sources: target.sources.clone(),
                 },
                 reset: agent.reset.as_ref().map(|reset| endpoint(&reset.http)).transpose()?,
                 roles: roles.by_tool(),
                 turn: *declared.limits.turn,
             },
+            hosts: agent.proxy_hosts.clone(),
+            may_refuse: target.may_refuse.clone(),
             proxy: agent.proxy.parse().map_err(AgentError::Proxy)?,
             patterns: patterns.collect::<Result<_, AgentError>>()?,
             declared,

@@ -108,7 +108,8 @@ impl TrialRunner {
         let kept = || "nothing was written; an earlier recording is as it was".to_owned();
         let mut trace = self.with_outage(trial, trace, &Origin::new());
         if let TrialEnd::Error(why) = &mut trace.end {
-            if why.kind == TrialErrorKind::Provider {
+            use TrialErrorKind::{NothingAsked, Provider, ProxyRefused};
+            if matches!(why.kind, Provider | ProxyRefused | NothingAsked) {
                 why.detail.push(kept());
             }
             return Finished::of(trace);

@@ -8,6 +8,7 @@ mod drift;
 mod drive;
 mod external;
 mod external_setup;
+mod heard;
 mod keys;
 mod keyword_index;
 mod knowledge;

@@ -10,7 +10,8 @@ use serde_json::{Map, Value};
 /// Characters of a hit's text that go to the trace.
 const EXCERPT: usize = 160;
 const LISTS: [&str; 7] = ["chunks", "results", "passages", "documents", "hits", "matches", "items"];
-const IDS: [&str; 8] = ["id", "chunk_id", "passage_id", "doc_id", "document_id", "source", "url", "path"];
+const IDS: [&str; 10] =
+    ["id", "chunk_id", "passage_id", "doc_id", "document_id", "source", "url", "path", "filename", "file"];
 const TEXTS: [&str; 5] = ["text", "content", "snippet", "passage", "body"];
 
 /// A tool's result as the agent showed it to its model: JSON where it is JSON, else text.
@@ -104,6 +105,23 @@ pub(super) fn indexed(arguments: &Value, result: &Value) -> IndexResult {
 pub(super) fn sources(arguments: &Value) -> Vec<SourceRef> {
     let list = ["sources", "citations"].into_iter().find_map(|name| arguments.get(name)?.as_array());
     list.into_iter().flatten().filter_map(source).collect()
+}
+
+/// The sources that stand in a reply; `None` where one of them has no name, so that nothing is said of all.
+pub(super) fn replied_sources(list: &Value) -> Option<Vec<SourceRef>> {
+    match list {
+        Value::Null => Some(Vec::new()),
+        Value::Array(items) => items.iter().map(source).collect(),
+        _ => None,
+    }
+}
+
+/// The words of a passage as an agent hands it on, and the names that it may be shown by.
+pub(super) fn words_and_names(item: &Value) -> (Option<&str>, Vec<String>) {
+    let members = item.as_object();
+    let words = TEXTS.into_iter().find_map(|name| members?.get(name)?.as_str());
+    let named = IDS.into_iter().filter_map(|name| text_or_number(members?.get(name)?));
+    (words, text_or_number(item).into_iter().chain(named).collect())
 }
 
 fn source(item: &Value) -> Option<SourceRef> {

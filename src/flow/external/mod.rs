@@ -8,8 +8,11 @@
 //! Two times are needed for a turn: that of its exchanges, which recordings hold, and the agent's own, which [`Pace`]
 //! measures or takes from the recording. A foreign process follows no clock of ours.
 
+mod answer;
 mod decoder;
+mod evidence;
 mod groups;
+mod shown;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -203,11 +206,12 @@ impl Session<'_> {
             .map(|message| (message.role, message.content.clone()))
             .chain([(Role::User, query.to_owned())])
             .collect();
-        let mut telling = TraceBuilder::new(&self.settings.roles, self.words, &known, self.completions);
+        let mut telling = TraceBuilder::new(&self.settings.roles, self.words, &known, self.completions)
+            .citing(self.settings.target.sources.as_deref());
         let miss = telling.hear(passed);
         let body = if self.keep_replies { Target::body(&reply).map(|body| self.words.body(&body)) } else { None };
         let reply = self.settings.target.reply(reply);
-        let outcome = telling.end(reply.map(|text| self.words.text(&text)));
+        let outcome = telling.end(reply.in_words(self.words));
         self.completions = telling.completions();
         if let Some(tools) = telling.offered() {
             let known = self.offered.get_or_insert_default();

@@ -4,7 +4,7 @@
 //! of `{role, content}`, and one that is `{tenant}` and nothing else null where no tenant is named; all others are put in
 //! where they stand.
 
-use super::{Trouble, unreached};
+use super::{Trouble, Words, unreached};
 use crate::platform::secrets;
 use crate::provider::chat::Message;
 use crate::transport::{HttpRequest, HttpResponse, Profile, Service, TransportError};
@@ -62,6 +62,8 @@ pub struct Target {
     pub send: Value,
     /// JSON pointer of the answer in the reply.
     pub answer: String,
+    /// JSON pointer of the sources in the reply, where the scenario names one.
+    pub sources: Option<String>,
 }
 
 /// What goes into the placeholders.
@@ -111,7 +113,7 @@ impl Target {
             return Reply::Failed("agent_error", format!("The agent answered with HTTP {}. {said}", response.status));
         }
         match body.pointer(&self.answer).and_then(Value::as_str) {
-            Some(text) => Reply::Answer(text.to_owned()),
+            Some(text) => Reply::Answer { text: text.to_owned(), body },
             None => Reply::Failed("answer_missing", format!("The agent's reply has no text at {}.", self.answer)),
         }
     }
@@ -120,8 +122,8 @@ impl Target {
 /// What the agent replied.
 #[derive(Debug)]
 pub(super) enum Reply {
-    /// The answer.
-    Answer(String),
+    /// The answer, and the whole body that it stands in.
+    Answer { text: String, body: Value },
     /// An error of the agent's: its kind, and the words for the user.
     Failed(&'static str, String),
     /// No reply at all.
@@ -129,10 +131,10 @@ pub(super) enum Reply {
 }
 
 impl Reply {
-    /// The same with the answer's text changed.
-    pub(super) fn map(self, change: impl FnOnce(String) -> String) -> Self {
+    /// The same in the words of the recording.
+    pub(super) fn in_words(self, words: &dyn Words) -> Self {
         match self {
-            Self::Answer(text) => Self::Answer(change(text)),
+            Self::Answer { text, body } => Self::Answer { text: words.text(&text), body: words.body(&body) },
             other => other,
         }
     }

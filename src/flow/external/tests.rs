@@ -60,11 +60,16 @@ fn search(question: &str, answer: &str) -> Passed {
 
 /// The events of one turn that ends with an answer.
 fn told(exchanges: Vec<Passed>) -> (Vec<What>, TurnOutcome) {
+    told_with(exchanges, &json!({"answer": "because"}), None)
+}
+
+/// The same of a turn with that reply, whose sources stand at that place.
+fn told_with(exchanges: Vec<Passed>, body: &Value, sources: Option<&str>) -> (Vec<What>, TurnOutcome) {
     let known = [(Role::User, "why?".to_owned())];
     let roles = roles();
-    let mut telling = TraceBuilder::new(&roles, &Plain, &known, 0);
+    let mut telling = TraceBuilder::new(&roles, &Plain, &known, 0).citing(sources);
     assert!(telling.hear(exchanges).is_none());
-    let outcome = telling.end(Reply::Answer("because".into())).expect("a reply");
+    let outcome = telling.end(Reply::Answer { text: "because".into(), body: body.clone() }).expect("a reply");
     (telling.into_events().into_iter().map(|(_, what)| what).collect(), outcome)
 }
 
@@ -148,7 +153,71 @@ fn searches_side_by_side_are_told_in_one_order_and_calls_without_a_result_say_so
     let events = story("a", "b");
     let made = calls(&events);
     assert!(matches!(&made[1].outcome, ToolOutcome::Ok(ToolResult::External(found)) if found.answer == "b"));
-    assert!(matches!(&made[2].outcome, ToolOutcome::Rejected(why) if why.cause == "no_result"));
+    assert!(made[2].outcome.is_unseen(), "{:?}", made[2]);
+}
+
+/// The two requests of an agent that puts what it found into the system prompt of the second, and never shows the call.
+fn two_stages(prompt: &str) -> Vec<Passed> {
+    let tools = json!([{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]);
+    let asked = |system: &str, choice: &str| {
+        json!({"model": "m", "tools": tools, "tool_choice": choice, "messages": [
+            {"role": "system", "content": system}, {"role": "user", "content": "why?"}]})
+    };
+    let answer = |finish: &str, said: Value| json!({"model": "m", "choices": [{"index": 0, "finish_reason": finish, "message": said}]});
+    let found = call("1", "look", &json!({"query": "cause"}));
+    let said = json!({"role": "assistant", "content": "because"});
+    vec![
+        passed(
+            Service::Model,
+            openai_chat::DIALECT,
+            asked("You MUST look.", "required"),
+            200,
+            &answer("tool_calls", found),
+        ),
+        passed(Service::Model, openai_chat::DIALECT, asked(prompt, "none"), 200, &answer("stop", said)),
+    ]
+}
+
+#[test]
+fn documents_in_the_next_system_prompt_are_the_result_of_the_search_and_the_replys_sources_those_of_the_answer() {
+    let document = json!({"id": "m#4", "text": "The press is serviced every 500 hours."});
+    let other = json!({"id": "m#9", "text": "The lathe is oiled once a week."});
+    let body = json!({"answer": "because", "sources": [document, other]});
+    let exchanges = || two_stages("Answer from these.\n[1] The press is serviced every 500 hours.");
+    let (events, outcome) = told_with(exchanges(), &body, None);
+    let ToolOutcome::Ok(ToolResult::Search(found)) = &calls(&events)[0].outcome else { panic!("{events:?}") };
+    assert_eq!(found.hits.iter().map(|hit| hit.id.as_str()).collect::<Vec<_>>(), ["m#4"], "the other was not shown");
+    let TurnOutcome::Answered(answer) = outcome else { panic!("no answer") };
+    assert_eq!(answer.sources.iter().map(|source| source.id.as_str()).collect::<Vec<_>>(), ["m#4", "m#9"]);
+    assert!(answer.used_internal_kb && answer.traceable && answer.unseen.is_empty(), "{answer:?}");
+    // Elsewhere in the reply, the pointer says where.
+    let elsewhere = json!({"answer": "because", "meta": {"docs": [document]}});
+    let (events, outcome) = told_with(exchanges(), &elsewhere, Some("/meta/docs"));
+    assert!(matches!(&calls(&events)[0].outcome, ToolOutcome::Ok(ToolResult::Search(_))), "{events:?}");
+    assert!(matches!(outcome, TurnOutcome::Answered(answer) if answer.sources[0].id == "m#4"));
+}
+
+#[test]
+fn a_search_that_neither_prompt_nor_reply_shows_is_unseen_and_so_is_what_the_answer_is_made_of() {
+    let (events, outcome) = told(two_stages("Answer briefly."));
+    assert!(calls(&events)[0].outcome.is_unseen(), "{events:?}");
+    let TurnOutcome::Answered(answer) = outcome else { panic!("no answer") };
+    assert_eq!(answer.unseen, ["sources", "used_internal_kb"]);
+    assert!(!answer.traceable);
+    // A source without a name leaves all of them untold, and one that was not shown says nothing of the search.
+    for sources in [json!([{"page": 3}]), json!([{"id": "m#9", "text": "The lathe is oiled once a week."}])] {
+        let (events, _) = told_with(two_stages("Answer briefly."), &json!({"sources": sources}), None);
+        assert!(calls(&events)[0].outcome.is_unseen(), "{sources}");
+    }
+}
+
+#[test]
+fn a_request_for_the_list_of_models_is_no_completion() {
+    let mut listed = passed(Service::Model, openai_chat::DIALECT, Value::Null, 200, &json!({"data": []}));
+    listed.request.profile = &crate::cassette::Profile::EXACT;
+    let mut conversation = vec![json!({"role": "user", "content": "why?"})];
+    let (events, _) = told(vec![listed, model(&mut conversation, json!({"role": "assistant", "content": "so"}))]);
+    assert_eq!(events.iter().filter(|what| matches!(what, What::ModelCalled(_))).count(), 1, "{events:?}");
 }
 
 #[test]
@@ -175,7 +244,7 @@ fn a_turn_is_spelt_as_the_scenario_says_and_what_the_user_says_is_no_template() 
         assert_eq!(Endpoint::parse(wrong), None, "{wrong}");
     }
     let send = json!({"q": "{message} ({variant}, {turn})", "h": "{history}", "n": 3, "kept": "{other}"});
-    let target = Target { endpoint, send, answer: "/a/0".into() };
+    let target = Target { endpoint, send, answer: "/a/0".into(), sources: None };
     let history = [Message::text(Role::User, "before")];
     let (message, conversation, tenant, variant, trial) = ("say {trial}", "c", None, "base", "t");
     let fill = Fill { message, conversation, history: &history, tenant, variant, trial, turn: 2 };
@@ -193,7 +262,7 @@ fn a_turn_is_spelt_as_the_scenario_says_and_what_the_user_says_is_no_template() 
         let body = bytes::Bytes::from(body.to_owned());
         Ok(HttpResponse { status, headers: Vec::new(), body, took: Duration::ZERO, chunks: Vec::new() })
     };
-    assert!(matches!(target.reply(response(200, r#"{"a":["yes"]}"#)), Reply::Answer(text) if text == "yes"));
+    assert!(matches!(target.reply(response(200, r#"{"a":["yes"]}"#)), Reply::Answer { text, .. } if text == "yes"));
     assert!(matches!(target.reply(response(200, "{}")), Reply::Failed("answer_missing", _)));
     assert!(
         matches!(target.reply(response(500, "oops")), Reply::Failed("agent_error", words) if words.contains("oops"))
@@ -215,7 +284,7 @@ fn an_answer_that_holds_the_words_of_an_earlier_one_is_shown_as_itself_alone() {
     let roles = roles();
     let mut telling = TraceBuilder::new(&roles, &Plain, &known, 0);
     assert!(telling.hear(vec![exchange]).is_none());
-    telling.end(Reply::Answer("because".into())).expect("a reply");
+    telling.end(Reply::Answer { text: "because".into(), body: Value::Null }).expect("a reply");
     let shown = telling.into_events().into_iter().find_map(|(_, what)| match what {
         What::ModelCalled(called) => Some(called.shown),
         _ => None,

@@ -6,17 +6,18 @@
 //! written, after a completion without a call or a call that failed, is its feedback. Exchanges with the search service
 //! between two with the model are put in the order of their words, so that calls side by side tell one story.
 
+use super::evidence::{self, Retrieved};
 use super::groups::{Group, grouped, in_order};
+use super::shown::{continued, digests};
 use super::target::Reply;
 use super::{Trouble, UNASKED, Words, decoder, micros};
-use crate::flow::digest;
 use crate::flow::retries::Retries;
 use crate::flow::turn::{attempts_of, completion_of};
 use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::provider::{Attempt, ErrorKind, SearchAnswer, observed};
 use crate::trace::{
-    self, Answer, ExternalResult, FedBack, ModelCalled, Roles, SearchResult, ToolCalled, ToolOutcome, ToolResult,
-    TurnOutcome, What,
+    self, ExternalResult, FedBack, ModelCalled, Roles, SearchResult, ToolCalled, ToolOutcome, ToolResult, TurnOutcome,
+    What,
 };
 use crate::transport::{Miss, Passed, Service, TransportError};
 use serde_json::Value;
@@ -26,7 +27,7 @@ use std::time::Duration;
 /// The state of every completion: an agent of somebody else declares none.
 const STATE: &str = "unknown";
 /// Outcomes that the traffic does not show.
-const UNSEEN: &str = "the traffic does not show what came of it: no result was shown to the model";
+const UNSEEN: &str = "no later message of the agent's shows a result of this call, so whether it ran cannot be told";
 
 /// One turn in the telling.
 pub(super) struct TraceBuilder<'a> {
@@ -34,7 +35,7 @@ pub(super) struct TraceBuilder<'a> {
     words: &'a dyn Words,
     /// What was said before and now, for [`ModelCalled::shown`].
     known: &'a [(Role, String)],
-    events: Vec<(Duration, What)>,
+    pub(super) events: Vec<(Duration, What)>,
     retries: Retries,
     at: Duration,
     completions: u32,
@@ -43,12 +44,18 @@ pub(super) struct TraceBuilder<'a> {
     before: Vec<Message>,
     /// Whether the model has slipped since it was last asked: only then a message of the agent's is feedback.
     slipped: Option<&'static str>,
-    response: Option<Value>,
+    pub(super) response: Option<Value>,
     externals: u32,
     /// Tools that gave a result in this turn.
-    worked: BTreeSet<String>,
+    pub(super) worked: BTreeSet<String>,
     /// The tools that requests to the model offered, in order; `None` before the first request.
-    offered: Option<Vec<String>>,
+    pub(super) offered: Option<Vec<String>>,
+    /// JSON pointer of the sources in the reply, where the scenario names one.
+    pub(super) sources: Option<&'a str>,
+    /// What the model was told, beside results, while a search waited for its result: passages may stand in it.
+    told: Vec<String>,
+    /// Whether something of what the agent retrieved in this turn is not shown.
+    pub(super) hidden_retrieval: bool,
 }
 
 /// A call whose result was not seen yet.
@@ -80,7 +87,15 @@ impl<'a> TraceBuilder<'a> {
             externals: 0,
             worked: BTreeSet::new(),
             offered: None,
+            sources: None,
+            told: Vec::new(),
+            hidden_retrieval: false,
         }
+    }
+
+    /// With the place of the sources in replies.
+    pub(super) fn citing(self, sources: Option<&'a str>) -> Self {
+        Self { sources, ..self }
     }
 
     /// Tells the turn's exchanges; gives the first that no recording holds.
@@ -89,7 +104,10 @@ impl<'a> TraceBuilder<'a> {
             Err(TransportError::Miss(miss)) => Some(miss.clone()),
             _ => None,
         });
-        let answered = passed.into_iter().filter(|one| !matches!(one.result, Err(TransportError::Miss(_))));
+        // What no dialect reads, a list of models for example, is no call of anything.
+        let read =
+            |one: &Passed| observed::is_read(&one.request) && !matches!(one.result, Err(TransportError::Miss(_)));
+        let answered = passed.into_iter().filter(read);
         for group in grouped(in_order(answered.collect()), self.words) {
             match group.request.service {
                 Service::Model => self.model(&group),
@@ -109,7 +127,7 @@ impl<'a> TraceBuilder<'a> {
         self.offered.as_deref()
     }
 
-    fn role(&self, tool: &str) -> trace::Role {
+    pub(super) fn role(&self, tool: &str) -> trace::Role {
         if tool == UNASKED { trace::Role::External } else { self.roles.get(tool).copied().unwrap_or_default() }
     }
 
@@ -129,14 +147,21 @@ impl<'a> TraceBuilder<'a> {
 
     /// The agent replied: what is still open is closed.
     pub(super) fn end(&mut self, reply: Reply) -> Result<TurnOutcome, Trouble> {
-        let answered = matches!(reply, Reply::Answer(_));
+        let answered = matches!(reply, Reply::Answer { .. });
+        let mut retrieved = match &reply {
+            Reply::Answer { body, .. } => evidence::retrieved(self.replied(body), &self.told),
+            Reply::Failed(..) | Reply::Trouble(_) => evidence::retrieved(None, &self.told),
+        };
         for call in std::mem::take(&mut self.waiting) {
-            let accepted = self.role(&call.tool) == trace::Role::Respond && answered;
-            let outcome = match (&call.found, accepted) {
+            let role = self.role(&call.tool);
+            // Of several searches whose passages stand together somewhere, at least one ran: the first stands for it.
+            let shown = if role == trace::Role::Knowledge { retrieved.take() } else { None };
+            let outcome = match (&call.found, shown) {
                 (Some(found), _) => ToolOutcome::Ok(self.external(&call, &Value::Null, found.clone())),
-                (None, true) => ToolOutcome::Ok(ToolResult::Responded),
-                // Whether it ran cannot be told: as in a log without its result, it counts as not executed.
-                (None, false) => ToolOutcome::not_executed("no_result", UNSEEN),
+                (None, _) if role == trace::Role::Respond && answered => ToolOutcome::Ok(ToolResult::Responded),
+                (None, Some(Retrieved::Shown(passages))) => self.outcome(&call, passages),
+                (None, Some(Retrieved::Replied(documents))) => ToolOutcome::Ok(ToolResult::other(documents)),
+                (None, None) => ToolOutcome::Unseen { reason: UNSEEN.to_owned() },
             };
             self.called(call, outcome);
         }
@@ -144,7 +169,7 @@ impl<'a> TraceBuilder<'a> {
             self.push(What::Retried(retried));
         }
         Ok(match reply {
-            Reply::Answer(text) => TurnOutcome::Answered(self.answer(text)),
+            Reply::Answer { text, body } => TurnOutcome::Answered(self.answer(text, &body)),
             Reply::Failed(kind, message) => TurnOutcome::Failed { kind: kind.to_owned(), message },
             Reply::Trouble(trouble) => return Err(trouble),
         })
@@ -166,6 +191,13 @@ impl<'a> TraceBuilder<'a> {
                 }
             }
             self.results(asked);
+            if self.waiting.iter().any(|call| self.role(&call.tool) == trace::Role::Knowledge) {
+                let new = |message: &&Message| {
+                    matches!(message.role, Role::System | Role::User)
+                        && !self.before.iter().any(|earlier| earlier.content == message.content)
+                };
+                self.told.extend(asked.messages.iter().filter(new).map(|message| message.content.clone()));
+            }
             self.feedback(asked);
             self.retries.asked();
             self.before.clone_from(&asked.messages);
@@ -186,7 +218,7 @@ impl<'a> TraceBuilder<'a> {
             state: STATE.to_owned(),
             took_us: micros(took),
             first_token_us: last.attempt.first_token.map(|first| micros(earlier + first)),
-            shown: asked.iter().flat_map(|asked| &asked.messages).flat_map(|one| self.digests(one)).collect(),
+            shown: asked.iter().flat_map(|asked| &asked.messages).flat_map(|one| digests(self.known, one)).collect(),
             tool_choice: asked
                 .as_ref()
                 .map_or_else(|| "unknown".to_owned(), |asked| asked.tool_choice.told(&asked.tools)),
@@ -264,13 +296,20 @@ impl<'a> TraceBuilder<'a> {
     fn called(&mut self, call: Waiting, outcome: ToolOutcome) {
         let worked = matches!(outcome, ToolOutcome::Ok(_));
         let tool = call.tool.clone();
-        let responds = self.role(&tool) == trace::Role::Respond;
+        let (role, unseen) = (self.role(&tool), outcome.is_unseen());
+        let responds = role == trace::Role::Respond;
+        let readable = match (&outcome, role) {
+            (ToolOutcome::Ok(ToolResult::Other(_)) | ToolOutcome::Unseen { .. }, trace::Role::Knowledge) => false,
+            (ToolOutcome::Unseen { .. } | ToolOutcome::Ok(ToolResult::Other(_)), trace::Role::External) => false,
+            _ => true,
+        };
+        self.hidden_retrieval |= !readable;
         if worked {
             if responds {
                 self.response = Some(call.arguments.clone());
             }
             self.worked.insert(tool.clone());
-        } else {
+        } else if !unseen {
             self.slipped = Some("invalid_arguments");
         }
         let took: Duration = call.attempts.iter().map(|one| one.took).sum();
@@ -285,7 +324,10 @@ impl<'a> TraceBuilder<'a> {
         };
         self.events.push((call.at, What::ToolCalled(called)));
         self.transport("search", &call.attempts);
-        let booked = if responds {
+        let booked = if unseen {
+            self.retries.unseen(&tool);
+            None
+        } else if responds {
             self.retries.settle(&tool, worked)
         } else {
             self.retries.called(&tool, (!worked).then_some("tool_failed"))
@@ -293,7 +335,7 @@ impl<'a> TraceBuilder<'a> {
         if let Some(retried) = booked {
             self.push(What::Retried(retried));
         }
-        if responds && !worked {
+        if responds && !worked && !unseen {
             self.retries.reminded(&tool, "invalid_arguments");
         }
     }
@@ -361,60 +403,4 @@ impl<'a> TraceBuilder<'a> {
             self.push(What::Retried(retried));
         }
     }
-
-    fn used(&self, role: trace::Role) -> bool {
-        self.worked.iter().any(|tool| self.role(tool) == role)
-    }
-
-    fn answer(&self, text: String) -> Answer {
-        let nothing = Value::Null;
-        let response = self.response.as_ref().unwrap_or(&nothing);
-        let said = |name: &str| response.get(name).and_then(Value::as_bool);
-        let confidence = ["confidence_score", "confidence"].into_iter().find_map(|name| response.get(name)?.as_f64());
-        Answer {
-            text,
-            sources: decoder::sources(response),
-            confidence,
-            used_internal_kb: said("used_internal_kb").unwrap_or_else(|| self.used(trace::Role::Knowledge)),
-            used_external_kb: said("used_external_kb").unwrap_or_else(|| self.used(trace::Role::External)),
-            refused: false,
-        }
-    }
-
-    /// What a message shows: earlier words that stand in it, else itself. What the agent said once may hold words of another
-    /// answer: it is the longest earlier answer that it begins with, and nothing else.
-    fn digests(&self, message: &Message) -> Vec<String> {
-        if message.role == Role::Assistant {
-            let said = self.known.iter().filter(|(role, said)| {
-                *role == Role::Assistant && !said.is_empty() && message.content.starts_with(said.as_str())
-            });
-            if let Some((role, said)) = said.max_by_key(|(_, said)| said.len()) {
-                return vec![digest(*role, said)];
-            }
-        }
-        let mut texts = vec![message.content.clone()];
-        for call in &message.calls {
-            leaves(&decoder::document(&call.arguments), &mut texts);
-        }
-        let known =
-            self.known.iter().filter(|(_, said)| !said.is_empty() && texts.iter().any(|text| text.contains(said)));
-        let shown: Vec<String> = known.map(|(role, said)| digest(*role, said)).collect();
-        if shown.is_empty() { vec![digest(message.role, &message.content)] } else { shown }
-    }
-}
-
-fn leaves(value: &Value, texts: &mut Vec<String>) {
-    match value {
-        Value::String(text) => texts.push(text.clone()),
-        Value::Array(items) => items.iter().for_each(|item| leaves(item, texts)),
-        Value::Object(members) => members.values().for_each(|item| leaves(item, texts)),
-        _ => {}
-    }
-}
-
-/// The messages that `after` adds to `before`; `None` when it is another conversation.
-fn continued<'m>(before: &[Message], after: &'m [Message]) -> Option<&'m [Message]> {
-    let same = |(one, other): (&Message, &Message)| one.role == other.role && one.content == other.content;
-    let prefix = !before.is_empty() && before.len() <= after.len() && before.iter().zip(after).all(same);
-    prefix.then(|| &after[before.len()..])
 }

@@ -155,7 +155,9 @@ impl Turn<'_, ManagedRag> {
         let used_internal_kb = !embedded.artifacts.is_empty();
         self.memory.answered = embedded.artifacts;
         let (text, confidence, used_external_kb) = (embedded.text, None, false);
-        let answer = Answer { text, sources, confidence, used_internal_kb, used_external_kb, refused };
+        let (unseen, traceable) = (Vec::new(), false);
+        let answer =
+            Answer { text, sources, confidence, used_internal_kb, used_external_kb, refused, unseen, traceable };
         self.answered(if refused { Event::Refused } else { Event::Answered }, answer)
     }
 }

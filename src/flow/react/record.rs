@@ -166,7 +166,16 @@ impl Turn<'_, React> {
             text.push_str(notice);
         }
         let used_internal_kb = !sources.is_empty();
-        let (confidence, used_external_kb, refused) = (None, false, false);
-        TurnOutcome::Answered(Answer { text, sources, confidence, used_internal_kb, used_external_kb, refused })
+        let (confidence, used_external_kb, refused, unseen) = (None, false, false, Vec::new());
+        TurnOutcome::Answered(Answer {
+            text,
+            sources,
+            confidence,
+            used_internal_kb,
+            used_external_kb,
+            refused,
+            unseen,
+            traceable: false,
+        })
     }
 }

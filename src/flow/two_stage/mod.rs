@@ -166,6 +166,10 @@ impl Turn<'_, TwoStage> {
         let sources: Vec<SourceRef> = numbered.map(|(number, document)| source(number, document)).collect();
         let used_internal_kb = !sources.is_empty();
         let (confidence, used_external_kb) = (None, false);
-        self.answered(on, Answer { text, sources, confidence, used_internal_kb, used_external_kb, refused })
+        let (unseen, traceable) = (Vec::new(), false);
+        self.answered(
+            on,
+            Answer { text, sources, confidence, used_internal_kb, used_external_kb, refused, unseen, traceable },
+        )
     }
 }

@@ -160,6 +160,8 @@ impl Script {
             used_internal_kb: true,
             used_external_kb: external,
             refused: false,
+            unseen: Vec::new(),
+            traceable: false,
         }));
     }
 

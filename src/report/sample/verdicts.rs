@@ -14,7 +14,7 @@ pub fn result(trace: &Trace, verdict: Verdict, kind: usize) -> TrialResult {
     let number = |test: fn(&What) -> bool| trace.events.iter().filter(|event| test(&event.what)).count() as u32;
     let turns: Vec<u64> = turn_times(trace).collect();
     let check =
-        |what: &str, passed: bool, seen: &str| Check { what: what.into(), passed, seen: seen.into(), unknown: false };
+        |what: &str, passed: bool, seen: &str| Check { what: what.into(), passed, seen: seen.into(), unknown: None };
     let mut checks = vec![check("turn 1: within: 10s", true, "")];
     if verdict == Verdict::Fail {
         let seen = if kind == 3 { HOSTILE } else { "never called" };

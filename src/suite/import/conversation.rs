@@ -172,6 +172,8 @@ impl TraceBuilder {
                 used_internal_kb: false,
                 used_external_kb: false,
                 refused: false,
+                unseen: Vec::new(),
+                traceable: false,
             })),
         };
         let call = self.completions;

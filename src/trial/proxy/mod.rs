@@ -1,17 +1,21 @@
 //! A reverse proxy on loopback: the base URLs that somebody else's agent is given instead of a provider's.
 //!
-//! It hears an agent's requests, finds out what they ask for (`route`), and hands them to the transport of the trial that
-//! is running; recording, replaying and reaching a provider is that transport's. `vars` stands between the two and
-//! takes out the values that the agent generates per run, dates and ids, and puts them back. What stands in the way of an answer is an error in the
-//! dialect's shape (`refusal`). Keys that the agent sends go to the provider and into no file.
+//! It hears an agent's requests, decides which are handed on (`admission`) and what they ask for (`route`, the table of
+//! what is served), and hands them to the transport of the trial that is running; recording, replaying and reaching a
+//! provider is that transport's. `vars` stands between the two and takes out the values that the agent generates per run,
+//! dates and ids, and puts them back. What stands in the way of an answer is an error in the dialect's shape (`refusal`).
+//! Keys that the agent sends go to the provider and into no file. What is refused here is kept for the trial
+//! ([`Serving::refused`]), which it ends.
 //!
 //! One address serves one trial at a time. Nothing here knows a scenario, a trace or a cassette.
 
+mod admission;
 mod refusal;
 mod route;
 mod server;
 mod vars;
 
+pub use admission::Refused;
 pub use route::{MODEL_MOUNT, SEARCH_MOUNT};
 pub use server::{Proxy, Serving};
 pub use vars::{Bound, Pattern, Unbound, Vars};

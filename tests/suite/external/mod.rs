@@ -1,6 +1,8 @@
 //! An agent that runs elsewhere: recorded against a simulator, the simulator stopped, replayed to the same bytes.
 
 mod agent;
+mod borders;
+mod desk;
 #[cfg(unix)]
 mod python;
 mod timing;
@@ -416,19 +418,30 @@ fn a_proxy_of_the_environment_is_not_asked_for_the_agent() {
 }
 
 #[test]
-fn a_third_host_that_the_agent_asks_for_is_refused_and_named() {
-    for (host, named) in
-        [("http://third.example/collect?all", "third.example"), ("https://third.example/", "third.example:443")]
-    {
+fn a_third_host_that_the_agent_asks_for_is_refused_and_makes_the_trial_an_error_or_a_note() {
+    for (host, named, path) in [
+        (
+            "http://third.example/collect?all",
+            "GET http://third.example/collect, which is for third.example",
+            "http://third.example/collect",
+        ),
+        ("https://third.example/", "CONNECT third.example:443, which is for third.example:443", "third.example:443"),
+    ] {
         let stage = Stage::set();
         let ways = ServiceSettings { third_host: Some(host), ..ServiceSettings::default() };
         let _agent = stage.agent(ways, "");
+        let refused = stage.run(&["--mode", "live", "--only", "warranty"]);
+        refused.expect_code(3);
+        let note = format!("your agent asked {named}: this proxy leads to the model and the search service alone");
+        assert!(desk::plain(&refused.stdout).contains(&note), "{}{}", refused.stdout, refused.stderr);
+        stage.project.edit("agent.yaml", "/reply/text}", &format!("/reply/text, may_refuse: ['{path}']}}"));
         let outcome = stage.run(&["--mode", "live", "--only", "warranty"]);
-        let note = format!("the agent asked the proxy for {named}, and was refused");
-        assert!(outcome.stdout.contains(&format!("{note} (1 trial)")), "{}{}", outcome.stdout, outcome.stderr);
-        assert_eq!(stage.project.traces()[0]["notes"][0], note);
+        assert!(outcome.stdout.contains("1 trial: 1 PASS"), "{}{}", outcome.stdout, outcome.stderr);
+        assert!(desk::plain(&outcome.stdout).contains(&note), "{}{}", outcome.stdout, outcome.stderr);
+        assert_eq!(stage.project.traces()[0]["notes"][0], format!("{note} (`target.may_refuse`)"));
         let run = stage.project.newest();
-        assert!(stage.project.read(&format!("{run}/index.html")).contains(&note));
+        let page = stage.project.read(&format!("{run}/index.html"));
+        assert!(page.contains("this proxy leads to the model and the search service alone"));
         let shown = stage.project.run(&["show", &format!("{run}/agent/warranty/external.base.1")]);
         assert!(shown.stdout.contains(&note), "{}", shown.stdout);
     }

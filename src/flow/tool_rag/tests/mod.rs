@@ -396,6 +396,7 @@ fn outcome(outcome: &ToolOutcome) -> String {
         ToolOutcome::Rejected(why) => format!("rejected {}: {}", why.cause, why.reason),
         ToolOutcome::OutOfOrder(why) => format!("out of order: {}", why.reason),
         ToolOutcome::Failed { message, retryable } => format!("failed (retryable {retryable}): {message}"),
+        ToolOutcome::Unseen { reason } => format!("unseen: {reason}"),
     }
 }
 

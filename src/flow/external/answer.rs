@@ -1,0 +1,69 @@
+//! The answer of a turn, from the agent's reply and the call of its answering tool, and what of it neither shows.
+
+use super::decoder;
+use super::trace_builder::TraceBuilder;
+use crate::trace::{self, Answer, What};
+use serde_json::Value;
+
+/// Where the sources of an answer stand in the reply of an agent without an answering tool.
+const USUAL_SOURCES: &str = "/sources";
+
+impl TraceBuilder<'_> {
+    /// Where the sources of the answer may stand in the reply: where the scenario says, or at the usual place of an agent
+    /// that called no answering tool.
+    pub(super) fn replied<'b>(&self, body: &'b Value) -> Option<&'b Value> {
+        match self.sources {
+            Some(pointer) => body.pointer(pointer),
+            None => body.pointer(USUAL_SOURCES).filter(|_| self.response.is_none()),
+        }
+    }
+
+    pub(super) fn answer(&self, text: String, body: &Value) -> Answer {
+        let nothing = Value::Null;
+        let response = self.response.as_ref().unwrap_or(&nothing);
+        let said = |name: &str| response.get(name).and_then(Value::as_bool);
+        let confidence = ["confidence_score", "confidence"].into_iter().find_map(|name| response.get(name)?.as_f64());
+        let replied = self.replied(body).and_then(decoder::replied_sources);
+        let mut unseen = Vec::new();
+        // The names in an answering tool's arguments need not be those of the passages.
+        let traceable = replied.is_some() && !self.hidden_retrieval && self.has_tool_of(trace::Role::Knowledge);
+        let from_tool = self.sources.is_none() && self.response.is_some();
+        if replied.is_none() && !from_tool {
+            unseen.push(trace::SOURCES.to_owned());
+        }
+        let named = |kind: &str| replied.iter().flatten().any(|source| source.kind == kind);
+        let mut used = |member: &str, role: trace::Role, kind: &str| {
+            if let Some(said) = said(member) {
+                return said;
+            }
+            let used = self.used(role) || named(kind);
+            // A search of the agent's own that the model did not ask for leaves no trace but in the sources.
+            let alone = role == trace::Role::Knowledge && replied.is_none() && !self.has_tool_of(role);
+            if !used && (alone || self.is_unseen(role)) {
+                unseen.push(member.to_owned());
+            }
+            used
+        };
+        let used_internal_kb = used(trace::USED_INTERNAL_KB, trace::Role::Knowledge, "internal");
+        let used_external_kb = used(trace::USED_EXTERNAL_KB, trace::Role::External, "external");
+        let sources = replied.unwrap_or_else(|| if from_tool { decoder::sources(response) } else { Vec::new() });
+        Answer { text, sources, confidence, used_internal_kb, used_external_kb, refused: false, unseen, traceable }
+    }
+
+    /// Whether a tool of that role was offered or called in this turn.
+    fn has_tool_of(&self, role: trace::Role) -> bool {
+        self.offered.iter().flatten().any(|tool| self.role(tool) == role) || self.used(role) || self.is_unseen(role)
+    }
+
+    /// Whether nothing shows what came of a call of a tool of that role.
+    fn is_unseen(&self, role: trace::Role) -> bool {
+        self.events.iter().any(|(_, what)| match what {
+            What::ToolCalled(call) => call.outcome.is_unseen() && self.role(&call.tool) == role,
+            _ => false,
+        })
+    }
+
+    fn used(&self, role: trace::Role) -> bool {
+        self.worked.iter().any(|tool| self.role(tool) == role)
+    }
+}

@@ -1,0 +1,122 @@
+//! What a search gave whose result no message to the model shows: two-stage agents put the passages into the system
+//! prompt of their next request, and name them in their reply.
+//!
+//! A source of the reply that stands in the prompt, by its words or by its name, was retrieved. So was a passage of a
+//! list in JSON that stands in the prompt. Documents in the reply of an agent that did not ask its model again were
+//! retrieved too, but nothing beside the reply itself says which. Anything else says nothing.
+
+use super::decoder::{passages, words_and_names};
+use serde_json::Value;
+
+/// Letters of a passage that are enough to find it again; a passage of fewer is found whole.
+const ENOUGH: usize = 80;
+/// Letters without which words or a name would stand anywhere by chance.
+const LEAST_WORDS: usize = 12;
+const LEAST_NAME: usize = 3;
+/// Beginnings of lists in a prompt that are tried.
+const MOST_LISTS: usize = 50;
+
+/// What was retrieved, and how it is known.
+#[derive(Debug, PartialEq)]
+pub(super) enum Retrieved {
+    /// Passages that the model was shown.
+    Shown(Value),
+    /// Documents that the reply alone shows.
+    Replied(Value),
+}
+
+/// What the searches of a turn gave, by the sources of its reply and what the model was told; `None` where nothing says.
+pub(super) fn retrieved(replied: Option<&Value>, told: &[String]) -> Option<Retrieved> {
+    let sources: &[Value] = replied.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let prompts: Vec<String> = told.iter().map(|text| plain(text)).collect();
+    let shown: Vec<Value> = sources.iter().filter(|source| stands_in(source, &prompts)).cloned().collect();
+    if !shown.is_empty() {
+        return Some(Retrieved::Shown(Value::Array(shown.iter().map(as_passage).collect())));
+    }
+    if let Some(list) = told.iter().find_map(|text| listed(text)) {
+        return Some(Retrieved::Shown(list));
+    }
+    let documents = !sources.is_empty() && sources.iter().all(|source| words_and_names(source).0.is_some());
+    (told.is_empty() && documents).then(|| Retrieved::Replied(Value::Array(sources.to_vec())))
+}
+
+/// A source that is a name alone as a passage of that name.
+fn as_passage(source: &Value) -> Value {
+    if source.is_object() { source.clone() } else { serde_json::json!({ "id": source }) }
+}
+
+fn stands_in(source: &Value, prompts: &[String]) -> bool {
+    let (words, names) = words_and_names(source);
+    let words = words.map(plain).filter(|words| words.chars().count() >= LEAST_WORDS);
+    let beginning = words.map(|words| {
+        let whole = words.trim_end_matches(['.', '…']);
+        whole.chars().take(ENOUGH).collect::<String>()
+    });
+    let named = |prompt: &String| names.iter().any(|name| stands_alone(name, prompt));
+    prompts.iter().any(|prompt| beginning.as_ref().is_some_and(|words| prompt.contains(words)) || named(prompt))
+}
+
+/// Whether a name stands in a text, and is not part of a longer one.
+fn stands_alone(name: &str, text: &str) -> bool {
+    let (name, letter) = (plain(name), |letter: char| letter.is_alphanumeric());
+    name.chars().count() >= LEAST_NAME
+        && !name.chars().all(|letter| letter.is_ascii_digit())
+        && text
+            .match_indices(&name)
+            .any(|(at, _)| !text[..at].ends_with(letter) && !text[at + name.len()..].starts_with(letter))
+}
+
+/// The first list of passages in JSON that stands in a text.
+fn listed(text: &str) -> Option<Value> {
+    let starts = text.char_indices().filter(|(_, letter)| matches!(letter, '[' | '{')).take(MOST_LISTS);
+    starts.map(|(at, _)| at).find_map(|at| {
+        let value = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>().next()?.ok()?;
+        passages(&value).filter(|found| !found.is_empty()).map(|_| value)
+    })
+}
+
+/// With single spaces.
+fn plain(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const PROMPT: &str = "Answer ONLY from these.\n\n[1] (manual.md) The press is\n serviced every 500 hours.";
+
+    fn told(replied: &Value, prompt: &str) -> Option<Retrieved> {
+        retrieved(Some(replied), &[prompt.to_owned()])
+    }
+
+    #[test]
+    fn a_source_of_the_reply_that_stands_in_the_prompt_was_retrieved_and_the_others_were_not_shown() {
+        let shown = json!({"id": "m#4", "text": "The press is serviced every 500 hours."});
+        let other = json!({"id": "m#9", "text": "The lathe is oiled once a week."});
+        assert_eq!(told(&json!([other, shown]), PROMPT), Some(Retrieved::Shown(json!([shown]))));
+        let cut = json!([{"id": "m#4", "text": "The press is serviced every 500..."}]);
+        assert_eq!(told(&cut, PROMPT), Some(Retrieved::Shown(cut.clone())));
+        assert_eq!(told(&json!(["manual.md"]), PROMPT), Some(Retrieved::Shown(json!([{"id": "manual.md"}]))));
+        for nothing in [json!([other]), json!(["1"]), json!(["anual.md"]), json!([]), Value::Null] {
+            assert_eq!(told(&nothing, PROMPT), None, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_passages_in_json_within_the_prompt_is_read() {
+        let list = json!({"chunks": [{"id": "a#1", "text": "so"}]});
+        let prompt = format!("Use [these] {{facts}}:\n{list}\nAnswer briefly.");
+        assert_eq!(retrieved(None, &[prompt]), Some(Retrieved::Shown(list)));
+        assert_eq!(retrieved(None, &["No documents were found.".to_owned()]), None);
+    }
+
+    #[test]
+    fn documents_in_the_reply_say_that_they_were_retrieved_where_the_model_was_not_asked_again() {
+        let documents = json!([{"id": "a#1", "text": "so it is, and so it was"}]);
+        assert_eq!(retrieved(Some(&documents), &[]), Some(Retrieved::Replied(documents.clone())));
+        assert_eq!(retrieved(Some(&json!(["a#1"])), &[]), None, "a name may come from anywhere");
+        assert_eq!(told(&documents, "Another prompt, and nothing of it."), None);
+    }
+}

@@ -1,0 +1,58 @@
+//! What the first replay of a project says of agents that run elsewhere: their tools are real, in a replay too.
+
+use crate::platform::files;
+use crate::trace::{EXTERNAL, Trace, text};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Says that it was said, in the folder of the runs.
+const SAID: &str = ".tools-act-in-replay";
+/// Tools that are named.
+const NAMED: usize = 20;
+
+/// The tools that agents which run elsewhere offered their models.
+#[derive(Debug, Default)]
+pub(super) struct ForeignTools(BTreeSet<String>);
+
+impl ForeignTools {
+    /// Adds those of a trace.
+    pub(super) fn add(&mut self, trace: &Trace) {
+        if trace.lane.flow == EXTERNAL {
+            self.0.extend(trace.offered.iter().flatten().cloned());
+        }
+    }
+
+    /// What the first replay says; `None` where no tool was offered, or `reports` holds that it was said.
+    pub(super) fn note(&self, reports: &Path) -> Option<String> {
+        let said = reports.join(SAID);
+        if self.0.is_empty() || said.exists() {
+            return None;
+        }
+        let named: Vec<String> = self.0.iter().take(NAMED).map(|tool| text::quote(tool, 60)).collect();
+        let more = self.0.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        // A folder that cannot be written to says it again.
+        let _ = files::write(&said, "");
+        Some(format!(
+            "note: a replay answers for model and search service alone; the agent's own tools ran for real: {}{more}. \
+             Each turn carries the header `x-ragcheck-mode: replay`, by which the agent can leave out what must not \
+             happen again (said once)",
+            named.join(", ")
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_said_once_with_the_names_and_never_without() {
+        let reports = tempfile::tempdir().expect("a folder");
+        assert_eq!(ForeignTools::default().note(reports.path()), None);
+        let tools = ForeignTools(["create_ticket", "search_docs"].map(str::to_owned).into());
+        let said = tools.note(reports.path()).expect("a note");
+        assert!(said.contains("create_ticket, search_docs") && said.contains("x-ragcheck-mode: replay"), "{said}");
+        assert_eq!(tools.note(reports.path()), None);
+    }
+}

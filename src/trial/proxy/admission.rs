@@ -1,0 +1,201 @@
+//! Which requests are handed on, and what is said of one that is refused here: the provider never saw it, so that what
+//! the agent makes of the refusal says nothing about the agent.
+
+use super::route::{self, Route, fits};
+use crate::platform::loopback;
+use crate::transport;
+use axum::body::{Body, to_bytes};
+use axum::http::header::{HOST, ORIGIN};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, Method, StatusCode};
+use serde_json::Value;
+use std::fmt;
+
+/// Longest request that is read, in bytes.
+const LONGEST_BODY: usize = 16 << 20;
+/// Characters of a path or host that are shown.
+const SHOWN: usize = 200;
+
+/// A request that was refused here: as the agent asked, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    method: String,
+    /// The path without its query; with the host before it where another host was asked for.
+    target: String,
+    why: String,
+}
+
+impl Refused {
+    pub(super) fn new(head: &Parts, why: String) -> Self {
+        let path = head.uri.path();
+        let target = match (head.uri.scheme_str(), head.uri.authority()) {
+            (_, None) => path.to_owned(),
+            (None, Some(authority)) => host_of(authority.as_str()).to_owned(),
+            (Some(scheme), Some(authority)) => format!("{scheme}://{}{path}", host_of(authority.as_str())),
+        };
+        Self { method: head.method.to_string(), target: shown(&target), why }
+    }
+
+    /// Whether one of these patterns names it: a path in which `*` stands for any text of a segment.
+    pub fn is_among(&self, patterns: &[String]) -> bool {
+        patterns.iter().any(|pattern| fits(pattern, &self.target))
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "your agent asked {} {}, {}", self.method, self.target, self.why)
+    }
+}
+
+/// Why a request is not handed on.
+pub(super) struct Refusal {
+    pub(super) status: StatusCode,
+    pub(super) code: &'static str,
+    pub(super) why: String,
+}
+
+impl Refusal {
+    fn forbidden(code: &'static str, why: String) -> Self {
+        Self { status: StatusCode::FORBIDDEN, code, why }
+    }
+
+    fn invalid(status: StatusCode, why: String) -> Self {
+        Self { status, code: "ragcheck_invalid_request", why }
+    }
+}
+
+/// Where a request leads, by its head alone. `hosts` are names beside those of this machine that are this server.
+pub(super) fn admit(head: &Parts, hosts: &[String]) -> Result<Route, Refusal> {
+    let header = |name| head.headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("?"));
+    let asked = head.uri.authority().map(|authority| host_of(authority.as_str()));
+    let is_this = |host: &str| is_named(host, hosts) || loopback::admit(Some(host), None).is_ok();
+    let origin = header(ORIGIN);
+    if origin.is_none()
+        && let Some(host) = asked.filter(|host| head.method == Method::CONNECT || !is_this(host))
+    {
+        let host = shown(host);
+        let why = format!("which is for {host}: this proxy leads to the model and the search service alone");
+        return Err(Refusal::forbidden("ragcheck_other_host", why));
+    }
+    let host = header(HOST).filter(|host| !is_named(host, hosts));
+    loopback::admit(host, origin).map_err(|stranger| {
+        let why = match &stranger {
+            loopback::Stranger::Page(_) => format!("with an `Origin` header, and {stranger}"),
+            loopback::Stranger::Name(_) => {
+                format!("and {stranger}, or allow a container's name by `proxy_hosts: [NAME]`")
+            }
+        };
+        Refusal::forbidden("ragcheck_forbidden", why)
+    })?;
+    route::route(head.method.as_str(), head.uri.path(), head.uri.query()).ok_or_else(|| Refusal {
+        status: StatusCode::NOT_FOUND,
+        code: "ragcheck_unknown_path",
+        why: format!("which is not served; served: {}", route::served()),
+    })
+}
+
+/// The JSON body of a request; null where it has none.
+pub(super) async fn read_body(body: Body) -> Result<Value, Refusal> {
+    let Ok(bytes) = to_bytes(body, LONGEST_BODY).await else {
+        let why = format!("whose body is longer than {} MiB, or broke off", LONGEST_BODY >> 20);
+        return Err(Refusal::invalid(StatusCode::PAYLOAD_TOO_LARGE, why));
+    };
+    if bytes.is_empty() {
+        return Ok(Value::Null);
+    }
+    let invalid = |why| Refusal::invalid(StatusCode::BAD_REQUEST, why);
+    let body: Value =
+        serde_json::from_slice(&bytes).map_err(|why| invalid(format!("whose body is not JSON: {why}")))?;
+    match transport::broken_conversation(&body) {
+        Some(why) => Err(invalid(format!("whose conversation cannot be sent: {why}"))),
+        None => Ok(body),
+    }
+}
+
+/// A host and port without what may be secret before them.
+fn host_of(authority: &str) -> &str {
+    authority.rsplit_once('@').map_or(authority, |(_, host)| host)
+}
+
+fn is_named(host: &str, hosts: &[String]) -> bool {
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name).trim_end_matches('.');
+    hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(name))
+}
+
+fn shown(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control()).take(SHOWN).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::Request;
+
+    fn head(method: &str, uri: &str, headers: &[(&str, &str)]) -> Parts {
+        let request = headers
+            .iter()
+            .fold(Request::builder().method(method).uri(uri), |request, (name, value)| request.header(*name, *value));
+        request.body(()).expect("a request").into_parts().0
+    }
+
+    fn refused(head: &Parts, hosts: &[String]) -> Option<String> {
+        admit(head, hosts).err().map(|refusal| Refused::new(head, refusal.why).to_string())
+    }
+
+    #[test]
+    fn each_refusal_names_the_request_without_its_query_and_says_why() {
+        for (method, uri, headers, words) in [
+            (
+                "POST",
+                "/model/v1/audio/speech?key=s3cret",
+                &[][..],
+                "POST /model/v1/audio/speech, which is not served; served: POST /model/v1/chat/completions",
+            ),
+            ("DELETE", "/model/v1/chat/completions", &[], "DELETE /model/v1/chat/completions, which is not served"),
+            (
+                "POST",
+                "/model/v1/chat/completions",
+                &[("origin", "http://localhost:3000")],
+                "Origin: http://localhost:3000",
+            ),
+            ("POST", "/model/v1/chat/completions", &[("host", "llm-gateway:9321")], "`proxy_hosts: [NAME]`"),
+            (
+                "GET",
+                "http://me:pw@third.example/collect?all",
+                &[],
+                "GET http://third.example/collect, which is for third.example",
+            ),
+            ("CONNECT", "third.example:443", &[], "CONNECT third.example:443, which is for third.example:443"),
+        ] {
+            let head = head(method, uri, headers);
+            let told = refused(&head, &[]).expect(uri);
+            assert!(told.starts_with("your agent asked ") && told.contains(words), "{told}");
+            assert!(!told.contains("s3cret") && !told.contains("pw@"), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_host_is_allowed_by_its_name_alone_and_never_with_an_origin() {
+        let hosts = ["llm-gateway".to_owned()];
+        let chat = "/model/v1/chat/completions";
+        assert_eq!(refused(&head("POST", chat, &[("host", "LLM-gateway:9321")]), &hosts), None);
+        assert_eq!(refused(&head("POST", &format!("http://llm-gateway:9321{chat}"), &[]), &hosts), None);
+        for host in ["llm-gateway.example", "other", "x-llm-gateway"] {
+            assert!(refused(&head("POST", chat, &[("host", host)]), &hosts).is_some(), "{host}");
+        }
+        let page = head("POST", chat, &[("host", "llm-gateway"), ("origin", "http://llm-gateway")]);
+        assert!(refused(&page, &hosts).is_some());
+    }
+
+    #[test]
+    fn what_may_be_refused_is_named_by_path_with_a_star_for_a_segment() {
+        let speech = Refused::new(&head("POST", "/model/v1/audio/speech/?x=1", &[]), String::new());
+        for pattern in ["/model/v1/audio/speech", "/model/v1/audio/*"] {
+            assert!(speech.is_among(&[pattern.to_owned()]), "{pattern}");
+        }
+        assert!(!speech.is_among(&["/model/v1/audio".to_owned(), "/model/*".to_owned()]));
+        let tunnel = Refused::new(&head("CONNECT", "third.example:443", &[]), String::new());
+        assert!(tunnel.is_among(&["third.example:443".to_owned()]));
+    }
+}
